@@ -1,0 +1,83 @@
+# braggpipe: `make list` says what can be made.
+#
+# Everything is built into BUILD (default build/); programs are build/bin/*.
+
+BUILD   ?= build
+PREFIX  ?= /usr/local
+DESTDIR ?=
+CC      ?= gcc
+V       ?= 0
+Q       := $(if $(filter 1,$(V)),,@)
+
+# Floating point must mean the same on every machine: no contraction, no
+# reassociation, no value-changing options.  See common/engine/engine.h.
+FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
+WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
+OPTIMIZE ?= -O3 -g
+CPPFLAGS += -Icommon -D_GNU_SOURCE
+CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
+LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
+
+# What each layer links with, beside the C library.
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng 2>/dev/null || echo -lccp4c -lpng)
+LIBS_wire  := -lmsgpackc
+LIBS_stage := -lzmq -lpthread
+
+LAYERS   := stage wire io engine physics model base
+PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
+# Sources in stages/ that several programs share.
+SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
+UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
+LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
+
+objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
+
+all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
+
+# One C file compiled once per instruction set: the CPU engine's loop.
+ISAS := baseline avx2 avx512
+ISA_baseline :=
+ISA_avx2     := -mavx2 -mfma
+ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512
+ISA_SOURCES  := $(wildcard common/engine/*_loop.c)
+ISA_OBJECTS  := $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(ISA_SOURCES)))
+
+define layer_rule
+$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(if $(filter engine,$(1)),$(ISA_OBJECTS))
+	@mkdir -p $$(@D)
+	$(Q)rm -f $$@ && ar rcs $$@ $$^
+endef
+$(foreach layer,$(LAYERS),$(eval $(call layer_rule,$(layer))))
+
+define isa_rule
+$(BUILD)/obj/%.$(1).o: %.c
+	@mkdir -p $$(@D)
+	$(Q)$(CC) $(CPPFLAGS) $$(CFLAGS_ALL) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
+endef
+$(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
+
+$(BUILD)/obj/%.o: %.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
+
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) -lm
+
+$(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+
+$(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) -lcmocka
+
+units: $(UNITS)  ## build the unit tests
+
+clean:  ## remove what was built
+	rm -rf $(BUILD)
+
+list:  ## this list
+	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
+
+.PHONY: all units clean list
+.SECONDARY:
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

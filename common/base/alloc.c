@@ -1,0 +1,42 @@
+#include "base/alloc.h"
+
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+bool size_multiply(size_t a, size_t b, size_t *product)
+{
+    const bool overflow = __builtin_mul_overflow(a, b, product);
+    if (overflow)
+        *product = 0;
+    return !overflow;
+}
+
+void *mem_array(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!size_multiply(count, size, &bytes) || bytes > PTRDIFF_MAX - MEM_ALIGNMENT)
+        return NULL;
+    if (bytes == 0)
+        bytes = 1;
+    const size_t rounded = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
+    void *memory = aligned_alloc(MEM_ALIGNMENT, rounded);
+    if (memory)
+        memset(memory, 0, rounded);
+    return memory;
+}
+
+void *mem_copy(const void *items, size_t count, size_t size)
+{
+    if (count == 0)
+        return NULL;
+    void *copy = mem_array(count, size);
+    if (copy)
+        memcpy(copy, items, count * size);
+    return copy;
+}
+
+void mem_free(void *memory)
+{
+    free(memory);
+}

@@ -1,0 +1,24 @@
+/* Overflow-checked, aligned, zeroed memory. */
+#ifndef BRAGG_BASE_ALLOC_H
+#define BRAGG_BASE_ALLOC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { MEM_ALIGNMENT = 64 };  // bytes: one cache line, one AVX-512 register
+
+/* *product = a * b; false, and *product = 0, when it does not fit. */
+bool size_multiply(size_t a, size_t b, size_t *product);
+
+/* Zeroed array of `count` items of `size` bytes, aligned to MEM_ALIGNMENT.
+ * NULL when the product overflows or memory is out; count 0 gives a valid
+ * pointer.  The caller owns it and frees it with mem_free. */
+void *mem_array(size_t count, size_t size);
+
+/* A copy of `count` items of `size` bytes (NULL for count 0 or out of memory). */
+void *mem_copy(const void *items, size_t count, size_t size);
+
+/* Frees what mem_array or mem_copy returned; NULL is fine. */
+void mem_free(void *memory);
+
+#endif

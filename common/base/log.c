@@ -1,0 +1,41 @@
+#include "base/log.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+
+static const char *program_name = "bragg";
+static enum log_level shown = LOG_WARNING;
+
+void log_open(const char *program)
+{
+    program_name = program;
+}
+
+void log_set_level(enum log_level level)
+{
+    shown = level;
+}
+
+const char *log_program(void)
+{
+    return program_name;
+}
+
+void log_line(enum log_level level, const char *format, ...)
+{
+    if (level > shown)
+        return;
+    char line[1024];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(line, sizeof line, format, args);
+    va_end(args);
+    fprintf(stderr, "%s: %s%s\n", program_name, level == LOG_WARNING ? "warning: " : "", line);
+}
+
+int log_fail(const struct error *e)
+{
+    if (e->text[0])
+        log_line(LOG_ERROR, "%s", e->text);
+    return e->status;
+}

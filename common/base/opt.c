@@ -1,0 +1,328 @@
+#include "base/opt.h"
+
+#include <argp.h>
+#include <ctype.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/version.h"
+
+/* argp wants an int per option; ours start above the range of characters. */
+enum { KEY_BASE = 1000, TABLE_MAX = 160 };
+
+struct parse {
+    const struct opt_program *program;
+    const struct opt *entry[TABLE_MAX];  // both tables in one row
+    void *options[TABLE_MAX];            // the struct that entry writes to
+    bool seen[TABLE_MAX];
+    size_t count;
+    const char **operands;
+    int noperands;
+    struct error *e;
+};
+
+static enum status range_error(const char *what, const char *text, double min, double max,
+                               bool open_min, struct error *e)
+{
+    char limits[96];
+    if (isinf(max))
+        (void)snprintf(limits, sizeof limits, "%s %.12g", open_min ? "greater than" : "at least", min);
+    else
+        (void)snprintf(limits, sizeof limits, "%s %.12g and at most %.12g",
+                       open_min ? "greater than" : "at least", min, max);
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s", what, text, limits);
+}
+
+static bool is_number_start(const char *text)
+{
+    return isdigit((unsigned char)*text) || *text == '-' || *text == '+' || *text == '.';
+}
+
+static enum status parse_real_open(const char *text, double min, double max, bool open_min,
+                                   const char *what, double *value, struct error *e)
+{
+    char *end;
+    errno = 0;
+    const double x = is_number_start(text) ? strtod(text, &end) : (end = (char *)(uintptr_t)text, 0.0);
+    if (end == text || *end || !isfinite(x) || strpbrk(text, "xX"))
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", what, text);
+    if (x < min || x > max || (open_min && x == min))
+        return range_error(what, text, min, max, open_min, e);
+    *value = x;
+    return STATUS_OK;
+}
+
+enum status parse_real(const char *text, double min, double max, const char *what, double *value,
+                       struct error *e)
+{
+    return parse_real_open(text, min, max, false, what, value, e);
+}
+
+enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
+                      struct error *e)
+{
+    char *end;
+    errno = 0;
+    const intmax_t x = is_number_start(text) ? strtoimax(text, &end, 10) : (end = (char *)(uintptr_t)text, 0);
+    if (end == text || *end)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
+    if (errno == ERANGE || x < min || x > max)
+        return error_set(e, STATUS_USAGE,
+                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what, text,
+                         min, max);
+    *value = x;
+    return STATUS_OK;
+}
+
+static enum status parse_reals(const struct opt *o, const char *what, const char *text,
+                               double *values, struct error *e)
+{
+    char copy[512];
+    if (strlen(text) >= sizeof copy)
+        return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
+    memcpy(copy, text, strlen(text) + 1);
+    char *rest = copy;
+    int n = 0;
+    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), n++) {
+        if (n == o->count)
+            break;
+        const enum status s = parse_real_open(item, o->min, o->max, o->flags & OPT_OPEN_MIN, what, &values[n], e);
+        if (s)
+            return s;
+    }
+    if (n != o->count || rest)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas", what,
+                         text, o->count);
+    return STATUS_OK;
+}
+
+static enum status parse_choice(const struct opt *o, const char *what, const char *text, int *index,
+                                struct error *e)
+{
+    const size_t length = strlen(text);
+    int i = 0;
+    for (const char *c = o->choices; c; c = strchr(c, '|'), c = c ? c + 1 : NULL, i++) {
+        if (length && strncmp(c, text, length) == 0 && (c[length] == '|' || !c[length])) {
+            *index = i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text, o->choices);
+}
+
+static enum status store(const struct opt *o, void *options, const char *text, struct error *e)
+{
+    char what[80];
+    (void)snprintf(what, sizeof what, "--%s", o->name);
+    char *value = (char *)options + o->offset;
+    enum status s = STATUS_OK;
+    switch (o->type) {
+    case OPT_FLAG:
+        *(bool *)(void *)value = true;
+        break;
+    case OPT_INT:
+        s = parse_int(text, (int64_t)o->min, o->max >= 0x1p63 ? INT64_MAX : (int64_t)o->max, what,
+                      (int64_t *)(void *)value, e);
+        break;
+    case OPT_REAL:
+        s = parse_real_open(text, o->min, o->max, o->flags & OPT_OPEN_MIN, what, (double *)(void *)value, e);
+        break;
+    case OPT_REALS:
+        s = parse_reals(o, what, text, (double *)(void *)value, e);
+        break;
+    case OPT_TEXT:
+        if (!*text)
+            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+        *(const char **)(void *)value = text;
+        break;
+    case OPT_CHOICE:
+        s = parse_choice(o, what, text, (int *)(void *)value, e);
+        break;
+    case OPT_TEXTS: {
+        struct opt_texts *texts = (struct opt_texts *)(void *)value;
+        if (!*text)
+            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+        if (texts->count == OPT_TEXTS_MAX)
+            return error_set(e, STATUS_USAGE, "%s: at most %d times", what, OPT_TEXTS_MAX);
+        texts->text[texts->count++] = text;
+        break;
+    }
+    case OPT_GROUP:
+        break;
+    }
+    if (s == STATUS_OK && o->given)
+        *(bool *)(void *)((char *)options + o->given) = true;
+    return s;
+}
+
+static error_t on_option(int key, char *arg, struct argp_state *state)
+{
+    struct parse *p = state->input;
+    if (key == ARGP_KEY_ARG) {
+        if (p->noperands == p->program->max_operands) {
+            error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'", arg);
+            return EINVAL;
+        }
+        p->operands[p->noperands++] = arg;
+        return 0;
+    }
+    if (key < KEY_BASE || (size_t)(key - KEY_BASE) >= p->count)
+        return ARGP_ERR_UNKNOWN;
+    const size_t i = (size_t)(key - KEY_BASE);
+    if (p->seen[i] && p->entry[i]->type != OPT_TEXTS) {
+        error_set(p->e, STATUS_USAGE, "--%s is given twice", p->entry[i]->name);
+        return EINVAL;
+    }
+    p->seen[i] = true;
+    return store(p->entry[i], p->options[i], arg ? arg : "", p->e) == STATUS_OK ? 0 : EINVAL;
+}
+
+static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
+                      const struct opt *table, void *options)
+{
+    for (const struct opt *o = table; o && (o->name || o->doc) && p->count < TABLE_MAX - 4; o++) {
+        if (o->type == OPT_GROUP) {
+            rows[(*nrows)++] = (struct argp_option){.doc = o->doc, .group = 0};
+            continue;
+        }
+        p->entry[p->count] = o;
+        p->options[p->count] = options;
+        rows[(*nrows)++] = (struct argp_option){.name = o->name,
+                                                .key = KEY_BASE + (int)p->count,
+                                                .arg = o->type == OPT_FLAG ? NULL : o->metavar,
+                                                .doc = o->doc};
+        p->count++;
+    }
+}
+
+/* argp accepts abbreviations and prints several lines per error; so the words
+ * are checked before it sees them. */
+static enum status check_words(const struct parse *p, int argc, char **argv, struct error *e)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (strcmp(word, "--") == 0)
+            return STATUS_OK;
+        if (word[0] != '-' || !word[1])
+            continue;
+        if (word[1] != '-')
+            return error_set(e, STATUS_USAGE, "unknown option '%.80s' (options are full words: --help lists them)", word);
+        const size_t length = strcspn(word + 2, "=");
+        const bool has_value = word[2 + length] == '=';
+        if ((length == 4 && !strncmp(word + 2, "help", 4)) || (length == 7 && !strncmp(word + 2, "version", 7))) {
+            if (has_value)
+                return error_set(e, STATUS_USAGE, "%.*s takes no value", (int)length + 2, word);
+            continue;
+        }
+        const struct opt *o = NULL;
+        for (size_t k = 0; k < p->count && !o; k++)
+            if (strlen(p->entry[k]->name) == length && strncmp(p->entry[k]->name, word + 2, length) == 0)
+                o = p->entry[k];
+        if (!o)
+            return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
+        if (o->type == OPT_FLAG && has_value)
+            return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
+        if (o->type != OPT_FLAG && !has_value && ++i == argc)
+            return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name, o->metavar);
+    }
+    return STATUS_OK;
+}
+
+static void print_version(FILE *stream, struct argp_state *state)
+{
+    (void)state;
+    fprintf(stream, "%s (braggpipe) %s, physics %d\n", program_invocation_short_name, BRAGG_VERSION,
+            PHYSICS_VERSION);
+}
+
+enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
+                      const struct opt *more_table, void *more, int argc, char **argv,
+                      const char **operands, int *noperands, struct error *e)
+{
+    struct parse p = {.program = program, .operands = operands, .e = e};
+    struct argp_option rows[2 * TABLE_MAX] = {0};
+    size_t nrows = 0;
+    add_table(&p, rows, &nrows, table, options);
+    add_table(&p, rows, &nrows, more_table, more);
+
+    enum status s = check_words(&p, argc, argv, e);
+    if (s)
+        return s;
+    char doc[4096];
+    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary, program->details ? program->details : "");
+    argp_program_version_hook = print_version;
+    const struct argp argp = {rows, on_option, program->operands, doc, NULL, NULL, NULL};
+    /* a value of our own for errno: argp returns what on_option returned */
+    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p) != 0)
+        return e->status ? e->status : error_set(e, STATUS_USAGE, "bad usage, see --help");
+    for (size_t i = 0; i < p.count; i++)
+        if ((p.entry[i]->flags & OPT_REQUIRED) && !p.seen[i])
+            return error_set(e, STATUS_USAGE, "--%s=%s is needed", p.entry[i]->name, p.entry[i]->metavar);
+    if (p.noperands < program->min_operands)
+        return error_set(e, STATUS_USAGE, "%s is missing", program->operands);
+    *noperands = p.noperands;
+    return STATUS_OK;
+}
+
+static void lineage_value(FILE *out, const struct opt *o, const char *value)
+{
+    switch (o->type) {
+    case OPT_FLAG:
+        fprintf(out, "%d", *(const bool *)(const void *)value);
+        break;
+    case OPT_INT:
+        fprintf(out, "%" PRId64, *(const int64_t *)(const void *)value);
+        break;
+    case OPT_CHOICE:
+        fprintf(out, "%d", *(const int *)(const void *)value);
+        break;
+    case OPT_REAL:
+        fprintf(out, "%a", *(const double *)(const void *)value);
+        break;
+    case OPT_REALS:
+        for (int i = 0; i < o->count; i++)
+            fprintf(out, "%a,", ((const double *)(const void *)value)[i]);
+        break;
+    case OPT_TEXT: {
+        const char *text = *(const char *const *)(const void *)value;
+        fputs(text ? text : "", out);
+        break;
+    }
+    case OPT_TEXTS: {
+        const struct opt_texts *texts = (const struct opt_texts *)(const void *)value;
+        for (size_t i = 0; i < texts->count; i++)
+            fprintf(out, "%s,", texts->text[i]);
+        break;
+    }
+    case OPT_GROUP:
+        break;
+    }
+}
+
+size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size)
+{
+    char *buffer = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&buffer, &length);
+    if (!out)
+        return 0;
+    for (const struct opt *o = table; o && (o->name || o->doc); o++) {
+        if (!(o->flags & OPT_BYTES))
+            continue;
+        fprintf(out, "%s=", o->name);
+        lineage_value(out, o, (const char *)options + o->offset);
+        fputc('\n', out);
+    }
+    (void)fclose(out);
+    const size_t kept = length < size ? length : size ? size - 1 : 0;
+    if (size) {
+        memcpy(text, buffer, kept);
+        text[kept] = 0;
+    }
+    free(buffer);
+    return length;
+}

@@ -1,0 +1,81 @@
+/*
+ * Typed, range-checked command-line options: one table per program, wrapped
+ * around glibc's argp once.  Bad options give one line and status 2;
+ * abbreviated and repeated options are refused.
+ */
+#ifndef BRAGG_BASE_OPT_H
+#define BRAGG_BASE_OPT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum opt_type {
+    OPT_FLAG,    // bool; takes no value
+    OPT_INT,     // int64_t within [min, max]
+    OPT_REAL,    // double within [min, max]; never NaN or infinite
+    OPT_REALS,   // `count` doubles, comma separated, each within [min, max]
+    OPT_TEXT,    // const char *; must not be empty
+    OPT_CHOICE,  // int: index into `choices`
+    OPT_TEXTS,   // struct opt_texts; the one type that may be repeated
+    OPT_GROUP,   // a heading in --help; only `doc` is used
+};
+
+enum { OPT_TEXTS_MAX = 64 };
+
+struct opt_texts {
+    size_t count;
+    const char *text[OPT_TEXTS_MAX];
+};
+
+enum {
+    OPT_BYTES = 1,     // a change of this option changes the bytes of the output (lineage)
+    OPT_REQUIRED = 2,  // refused when missing
+    OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
+};
+
+struct opt {
+    const char *name;     // long option, full words: "distance"
+    const char *metavar;  // unit or shape of the value: "MM", "X,Y,Z"
+    const char *doc;      // one sentence for --help, with the default
+    enum opt_type type;
+    size_t offset;        // of the value in the program's options struct
+    double min, max;      // inclusive limits (OPT_INT, OPT_REAL, OPT_REALS)
+    int count;            // OPT_REALS: how many
+    const char *choices;  // OPT_CHOICE: "reference|cpu"
+    unsigned flags;
+    size_t given;         // offset of a bool that becomes true, or 0 for none
+};
+
+/* What is left after the options. */
+struct opt_program {
+    const char *name;      // "bragg-orient"
+    const char *summary;   // one line for --help
+    const char *operands;  // shown after [OPTION...], e.g. "TEMPLATE"; NULL for none
+    int min_operands, max_operands;
+    const char *details;   // shown after the options; NULL for none
+};
+
+/* Parses argv into `options` (a struct that holds the defaults already) by one
+ * or two tables, each ended by an entry whose name and doc are NULL.  Values
+ * of the first table go into `options`, of the second into `more` (both may be
+ * NULL).  --help and --version print to stdout and exit 0.  Operands go to
+ * operands[0..*noperands-1], at most `max_operands`.  Errors: STATUS_USAGE. */
+enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
+                      const struct opt *more_table, void *more, int argc, char **argv,
+                      const char **operands, int *noperands, struct error *e);
+
+/* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
+ * the lineage.  Cuts off at `size`; returns the length that was needed. */
+size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
+
+/* The only number parsers.  The whole text must be one finite number within
+ * [min, max]; `what` names it in the error, e.g. "--distance". */
+enum status parse_real(const char *text, double min, double max, const char *what, double *value,
+                       struct error *e);
+enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
+                      struct error *e);
+
+#endif

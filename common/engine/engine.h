@@ -1,0 +1,67 @@
+/*
+ * An engine turns experiment and recipe into photons per pixel.  Every engine
+ * (the readable reference, the CPU loop, the GPU) is one `struct engine`; the
+ * list of those that were built stands in stages/engines.c.
+ */
+#ifndef BRAGG_ENGINE_ENGINE_H
+#define BRAGG_ENGINE_ENGINE_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+struct engine_options {
+    int threads;         // OpenMP threads, >= 1
+    const char *isa;     // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
+};
+
+/* Where a pixel's intermediates go, one call per named quantity:
+ * `values` holds `count` doubles, `unit` their unit ("m", "1/A", "" ...). */
+struct pixel_trace {
+    int64_t fast, slow;  // the pixel
+    void (*value)(void *context, const char *name, int count, const double *values,
+                  const char *unit);
+    void *context;
+};
+
+struct plan;  // what an engine prepares once per experiment
+
+struct engine {
+    const char *name;  // "reference", "cpu"
+
+    /* Prepares for an experiment, which must outlive the plan.  STATUS_USAGE or
+     * STATUS_INPUT with one line when the engine cannot do what is asked
+     * (unknown isa, an option that needs another engine); *plan is then NULL. */
+    enum status (*create)(struct plan **plan, const struct experiment *experiment,
+                          const struct engine_options *options, struct error *e);
+
+    /* The identity class: frames of one class are equal byte for byte whatever
+     * the machine and thread count ("reference", "cpu-fma", "cpu-baseline"). */
+    const char *(*identity)(const struct plan *plan);
+
+    /* What was chosen at run time, for people ("avx512, 2 threads"). */
+    const char *(*describe)(const struct plan *plan);
+
+    /* Computes all pixels of one frame into pixels[experiment_pixels()], float32
+     * photons; pixels outside the ROI or masked are set to 0.  `rows`, when not
+     * NULL, counts finished rows for whoever watches.  Bad recipes (crystal index,
+     * non-finite vectors) are STATUS_INPUT. */
+    enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
+                       atomic_uint_fast64_t *rows, struct error *e);
+
+    /* Evaluates one pixel again and reports every intermediate. */
+    enum status (*trace)(struct plan *plan, const struct recipe *recipe,
+                         const struct pixel_trace *trace, struct error *e);
+
+    /* Frees the plan and sets the pointer to NULL. */
+    void (*destroy)(struct plan **plan);
+};
+
+extern const struct engine engine_reference;  // plain double, one loop
+extern const struct engine engine_cpu;        // blocks of pixels, vectorised, OpenMP
+
+#endif

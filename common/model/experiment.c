@@ -1,0 +1,88 @@
+#include "model/experiment.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+int64_t experiment_pixels(const struct experiment *x)
+{
+    int64_t pixels = 0;
+    for (size_t i = 0; i < x->npanels; i++)
+        pixels += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
+    return pixels;
+}
+
+void experiment_drop_tables(struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        struct hkl_table *table = &x->crystals[i].table;
+        mem_free(table->F);
+        table->F = NULL;
+        memset(table->count, 0, sizeof table->count);
+    }
+}
+
+void experiment_free(struct experiment *x)
+{
+    experiment_drop_tables(x);
+    for (size_t i = 0; i < x->npanels; i++)
+        mem_free(x->panels[i].mask);
+    mem_free(x->panels);
+    mem_free(x->crystals);
+    mem_free(x->beam.sources);
+    memset(x, 0, sizeof *x);
+}
+
+static bool copy_panels(struct experiment *to, const struct experiment *from)
+{
+    to->panels = mem_copy(from->panels, from->npanels, sizeof *from->panels);
+    if (from->npanels && !to->panels)
+        return false;
+    to->npanels = from->npanels;
+    for (size_t i = 0; i < to->npanels; i++)
+        to->panels[i].mask = NULL;
+    for (size_t i = 0; i < to->npanels; i++) {
+        const struct panel *panel = &from->panels[i];
+        if (!panel->mask)
+            continue;
+        to->panels[i].mask = mem_copy(panel->mask, (size_t)panel->fast_pixels, (size_t)panel->slow_pixels);
+        if (!to->panels[i].mask)
+            return false;
+    }
+    return true;
+}
+
+static bool copy_crystals(struct experiment *to, const struct experiment *from)
+{
+    to->crystals = mem_copy(from->crystals, from->ncrystals, sizeof *from->crystals);
+    if (from->ncrystals && !to->crystals)
+        return false;
+    to->ncrystals = from->ncrystals;
+    for (size_t i = 0; i < to->ncrystals; i++)
+        to->crystals[i].table.F = NULL;
+    for (size_t i = 0; i < to->ncrystals; i++) {
+        const struct hkl_table *table = &from->crystals[i].table;
+        if (!table->F)
+            continue;
+        const size_t rows = (size_t)table->count[0] * (size_t)table->count[1];
+        to->crystals[i].table.F = mem_copy(table->F, rows, (size_t)table->count[2] * sizeof *table->F);
+        if (!to->crystals[i].table.F)
+            return false;
+    }
+    return true;
+}
+
+bool experiment_copy(struct experiment *to, const struct experiment *from)
+{
+    *to = *from;
+    to->npanels = to->ncrystals = to->beam.nsources = 0;
+    to->panels = NULL;
+    to->crystals = NULL;
+    to->beam.sources = mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
+    if (to->beam.sources)
+        to->beam.nsources = from->beam.nsources;
+    if (to->beam.nsources == from->beam.nsources && copy_panels(to, from) && copy_crystals(to, from))
+        return true;
+    experiment_free(to);
+    return false;
+}

@@ -1,0 +1,34 @@
+#include "model/frame.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+size_t pixel_size(enum pixel_type type)
+{
+    return type == PIXEL_U16 ? 2 : 4;
+}
+
+void image_free(struct image *image)
+{
+    if (image->release)
+        image->release(image->owner);
+    memset(image, 0, sizeof *image);
+}
+
+bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
+{
+    void *pixels = mem_array(count, pixel_size(type));
+    if (!pixels)
+        return false;
+    image_free(image);
+    *image = (struct image){
+        .type = type, .unit = unit, .count = count, .pixels = pixels, .release = mem_free, .owner = pixels};
+    return true;
+}
+
+void frame_free(struct frame *f)
+{
+    recipe_free(&f->recipe);
+    image_free(&f->image);
+}

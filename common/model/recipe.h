@@ -1,0 +1,47 @@
+/*
+ * The recipe: what makes one frame differ from the next.  A frame is a pure
+ * function of experiment and recipe.  A recipe owns its arrays.
+ */
+#ifndef BRAGG_MODEL_RECIPE_H
+#define BRAGG_MODEL_RECIPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/experiment.h"
+
+/* One crystal lattice in the beam, turned through `nphi` steps and spread over
+ * `ndomains` mosaic domains.  Everything transcendental is computed already. */
+struct lattice {
+    uint32_t crystal;        // index into experiment.crystals
+    double weight;           // factor on this lattice's intensity
+    double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
+    double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
+    size_t nphi;
+    double *phi_rad;         // owned, nphi: start of each slice; exactly 0.0 matters (faithful)
+    double *cells_m;         // owned, nphi x 9: rows a, b, c in m, rotated by phi
+    size_t ndomains;
+    bool mosaic;             // false: the one domain is the identity and is not applied
+    double *domains;         // owned, ndomains x 9: row-major rotation applied after phi
+};
+
+struct recipe {
+    uint64_t id;             // frame number
+    uint64_t seed;           // of all randomness of this frame, with id and purpose
+    double phi_rad;          // start of the rotation (for headers)
+    double osc_rad;          // its width, 0 for a still
+    size_t nlattices;
+    struct lattice *lattices;  // owned
+    size_t nsources;           // 0: the beam's own list is used
+    struct source *sources;    // owned; replaces beam.sources for this frame
+};
+
+/* Frees the arrays and clears *r. */
+void recipe_free(struct recipe *r);
+
+/* Gives lattice *l arrays for nphi steps and ndomains domains (zeroed; freed by
+ * recipe_free); false when memory is out. */
+bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains);
+
+#endif

@@ -1,0 +1,116 @@
+/*
+ * What a user asks for, in SI units, before any rule is applied: the one input
+ * of the set-up functions (setup.h), filled by bragg-geometry and bragg-orient
+ * from GNU options and by bragg-nanobragg from nanoBragg's.  A `has_` member
+ * says whether the value was given.
+ */
+#ifndef BRAGG_PHYSICS_REQUEST_H
+#define BRAGG_PHYSICS_REQUEST_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "model/experiment.h"
+
+/* A number of steps over a range, given by any of the three (physics 2.3, 3.5). */
+struct steps_request {
+    bool has_count, has_range, has_step;
+    int64_t count;
+    double range, step;  // rad, fraction or m
+};
+
+struct detector_request {
+    enum convention convention;
+    double pixel_m;
+    double size_m[2];               // fast, slow; used where pixels[] is 0
+    int64_t pixels[2];              // fast, slow
+    bool has_distance, has_close_distance;
+    double distance_m, close_distance_m;
+    bool has_beam_x, has_beam_y;    // Xbeam, Ybeam: where the beam hits, by the convention
+    double beam_x_m, beam_y_m;
+    bool has_close_x, has_close_y;  // Xclose, Yclose: nearest point
+    double close_x_m, close_y_m;
+    bool has_orgx, has_orgy;        // ORGX, ORGY: nearest point, in pixels, XDS style
+    double orgx_px, orgy_px;
+    /* CONVENTION_CUSTOM: vectors not given keep that row of the table. */
+    bool has_fast, has_slow, has_normal, has_twotheta_axis;
+    double fast[3], slow[3], normal[3], twotheta_axis[3];
+    bool has_pivot;                 // faithful: only CUSTOM listens
+    enum pivot pivot;
+    double rotation_rad[3];         // about lab x, y, z
+    double twotheta_rad;
+    bool curved, point_pixel;
+    bool has_absorption;            // attenuation depth was given
+    double absorption_1_m;          // 1/depth; 0 = transparent
+    struct steps_request thickness; // range in m
+    bool has_roi;
+    struct roi roi;
+    uint8_t *mask;                  // as panel.mask; ownership moves to the panel
+};
+
+/* What a source list does with its weight and wavelength columns. */
+enum source_weights {
+    WEIGHTS_IGNORE,    // nanoBragg: the file's wavelengths, equal weights
+    WEIGHTS_APPLY,     // weights used, normalised to a mean of 1
+    WEIGHTS_OVERRIDE,  // equal weights, and the central wavelength for all
+};
+
+struct beam_request {
+    double wavelength_m;
+    struct steps_request horizontal, vertical;  // divergence, rad
+    bool square_divergence;                     // keep the corners
+    struct steps_request dispersion;            // range: fraction of the wavelength
+    size_t nlisted;                             // sources from a file; 0: generate
+    struct source *listed;                      // borrowed; weights as in the file
+    enum source_weights weights;
+    bool has_direction, has_polarization, has_spindle;  // CONVENTION_CUSTOM
+    double direction[3], polarization[3], spindle[3];
+    double kahn;
+    bool no_polarization;
+    double fluence_ph_m2;
+    double flux_ph_s, exposure_s;               // both > 0 and size_m > 0: they set the fluence
+    double size_m;
+};
+
+enum interpolation { INTERPOLATE_AUTO, INTERPOLATE_ON, INTERPOLATE_OFF };
+
+struct crystal_request {
+    char name[64];
+    bool has_cell, has_matrix;
+    double cell_A[3], cell_rad[3];
+    double matrix[9];           // as in a MOSFLM file: rows x,y,z, columns a*,b*,c*, times wavelength
+    double cells[3];            // Na, Nb, Nc
+    double size_m[3];           // > 0: edges of the crystal, overrides cells
+    enum crystal_shape shape;
+    double fudge;
+    enum interpolation interpolate;
+    struct hkl_table table;     // ownership moves to the crystal
+};
+
+struct request {
+    enum physics physics;
+    struct detector_request detector;
+    struct beam_request beam;
+    size_t ncrystals;
+    struct crystal_request *crystals;  // borrowed
+    int64_t oversample;                // 0: automatic
+    bool each_thickness, each_polarization, each_solid_angle;
+    double dmin_m;
+    double water_m;
+};
+
+/* How the crystal is turned: the part of the recipe that a user chooses. */
+struct orientation_request {
+    bool has_misset;            // rotations about lab x, y, z, applied in that order
+    double misset_rad[3];
+    bool random_misset;         // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
+    int64_t misset_seed;        // faithful: the negative number that nanoBragg keeps
+    double phi_rad;
+    struct steps_request phi;   // range = osc, step = phistep, count = phisteps
+    bool has_mosaic_spread, has_mosaic_domains;
+    double mosaic_rad;
+    int64_t mosaic_domains;
+    int64_t mosaic_seed;        // faithful: the negative number that nanoBragg keeps
+};
+
+#endif

@@ -1,0 +1,77 @@
+/*
+ * A stage is a table of callbacks and one line of main:
+ *
+ *     int main(int argc, char **argv) { return stage_main(&stage, argc, argv); }
+ *
+ * It declares its options, what it consumes and what it produces, and never
+ * sees a socket.  The runtime owns sockets, credit, acknowledgement,
+ * heartbeats, signals, statistics and the end of the stream.
+ */
+#ifndef BRAGG_STAGE_STAGE_H
+#define BRAGG_STAGE_STAGE_H
+
+#include <stdatomic.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+/* What travels on an edge. */
+enum kind {
+    KIND_NONE,        // nothing: a first stage consumes it, a last stage produces it
+    KIND_EXPERIMENT,  // one experiment and no frames
+    KIND_RECIPE,      // experiment, then frames without images
+    KIND_IMAGE,       // experiment, then frames with images
+};
+
+struct stage {
+    const char *name;        // the executable, "bragg-noise"
+    const char *summary;     // one line for --help
+    const char *operands;    // for --help, e.g. "TEMPLATE"; NULL for none
+    int min_operands, max_operands;
+    const char *details;     // more for --help; NULL for none
+    const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
+    enum kind wants, gives;
+    size_t state_size;       // bytes of the state, zeroed; the options struct comes first in it
+
+    /* Each callback gets the state and may be NULL.  A failure ends the run. */
+
+    /* Fills in the defaults of the options, before the command line is parsed. */
+    void (*defaults)(void *state);
+
+    /* After parsing: checks options and reads files.  Nothing is connected yet. */
+    enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
+
+    /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
+     * stage before has arrived: *x may be changed in place for the stages after.
+     * Called once; *x lives, unchanged, until close. */
+    enum status (*begin)(void *state, struct experiment *x, struct error *e);
+
+    /* The source (wants experiment, gives recipe): how many frames there are,
+     * ids 0 .. count-1; asked once, after begin. */
+    uint64_t (*count)(void *state);
+
+    /* One frame.  The source fills *f for f->recipe.id; others change *f in
+     * place; a sink makes it durable before it returns (then it is
+     * acknowledged).  Must depend on nothing but options, experiment and *f. */
+    enum status (*frame)(void *state, struct frame *f, struct error *e);
+
+    /* Always called once if open was called; frees what the state holds. */
+    void (*close)(void *state);
+
+    /* Identity class for the hello and lineage, after begin; NULL: "any". */
+    const char *(*identity)(void *state);
+
+    /* Finished rows of the frame at hand, for progress; NULL: none. */
+    atomic_uint_fast64_t *(*progress)(void *state);
+};
+
+/* Runs the stage as a program; returns the exit status. */
+int stage_main(const struct stage *stage, int argc, char **argv);
+
+/* "recipe" and so on, for messages. */
+const char *kind_name(enum kind kind);
+
+#endif
