@@ -37,5 +37,5 @@ int log_fail(const struct error *e)
 {
     if (e->text[0])
         log_line(LOG_ERROR, "%s", e->text);
-    return e->status;
+    return (int)e->status;
 }

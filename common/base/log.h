@@ -18,8 +18,7 @@ void log_set_level(enum log_level level);
 const char *log_program(void);
 
 /* Writes one line, atomically as far as stderr allows. */
-void log_line(enum log_level level, const char *format, ...)
-    __attribute__((format(printf, 2, 3)));
+void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports *e as one line and returns the exit status of the program. */
 int log_fail(const struct error *e);

@@ -12,7 +12,7 @@
 #include "base/version.h"
 
 /* argp wants an int per option; ours start above the range of characters. */
-enum { KEY_BASE = 1000, TABLE_MAX = 160 };
+enum { KEY_HELP = 900, KEY_VERSION = 901, KEY_BASE = 1000, TABLE_MAX = 160 };
 
 struct parse {
     const struct opt_program *program;
@@ -30,11 +30,13 @@ static enum status range_error(const char *what, const char *text, double min, d
 {
     char limits[96];
     if (isinf(max))
-        (void)snprintf(limits, sizeof limits, "%s %.12g", open_min ? "greater than" : "at least", min);
+        (void)snprintf(limits, sizeof limits, "%s %.12g", open_min ? "greater than" : "at least",
+                       min);
     else
         (void)snprintf(limits, sizeof limits, "%s %.12g and at most %.12g",
                        open_min ? "greater than" : "at least", min, max);
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s", what, text, limits);
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s", what, text,
+                     limits);
 }
 
 static bool is_number_start(const char *text)
@@ -47,7 +49,8 @@ static enum status parse_real_open(const char *text, double min, double max, boo
 {
     char *end;
     errno = 0;
-    const double x = is_number_start(text) ? strtod(text, &end) : (end = (char *)(uintptr_t)text, 0.0);
+    const double x =
+        is_number_start(text) ? strtod(text, &end) : (end = (char *)(uintptr_t)text, 0.0);
     if (end == text || *end || !isfinite(x) || strpbrk(text, "xX"))
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", what, text);
     if (x < min || x > max || (open_min && x == min))
@@ -67,13 +70,14 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
 {
     char *end;
     errno = 0;
-    const intmax_t x = is_number_start(text) ? strtoimax(text, &end, 10) : (end = (char *)(uintptr_t)text, 0);
+    const intmax_t x =
+        is_number_start(text) ? strtoimax(text, &end, 10) : (end = (char *)(uintptr_t)text, 0);
     if (end == text || *end)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
     if (errno == ERANGE || x < min || x > max)
         return error_set(e, STATUS_USAGE,
-                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what, text,
-                         min, max);
+                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what,
+                         text, min, max);
     *value = x;
     return STATUS_OK;
 }
@@ -88,15 +92,16 @@ static enum status parse_reals(const struct opt *o, const char *what, const char
     char *rest = copy;
     int n = 0;
     for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), n++) {
-        if (n == o->count)
-            break;
-        const enum status s = parse_real_open(item, o->min, o->max, o->flags & OPT_OPEN_MIN, what, &values[n], e);
+        if (n >= o->count)
+            continue;
+        const enum status s =
+            parse_real_open(item, o->min, o->max, o->flags & OPT_OPEN_MIN, what, &values[n], e);
         if (s)
             return s;
     }
-    if (n != o->count || rest)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas", what,
-                         text, o->count);
+    if (n != o->count)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
+                         what, text, o->count);
     return STATUS_OK;
 }
 
@@ -111,7 +116,8 @@ static enum status parse_choice(const struct opt *o, const char *what, const cha
             return STATUS_OK;
         }
     }
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text, o->choices);
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text,
+                     o->choices);
 }
 
 static enum status store(const struct opt *o, void *options, const char *text, struct error *e)
@@ -129,7 +135,8 @@ static enum status store(const struct opt *o, void *options, const char *text, s
                       (int64_t *)(void *)value, e);
         break;
     case OPT_REAL:
-        s = parse_real_open(text, o->min, o->max, o->flags & OPT_OPEN_MIN, what, (double *)(void *)value, e);
+        s = parse_real_open(text, o->min, o->max, o->flags & OPT_OPEN_MIN, what,
+                            (double *)(void *)value, e);
         break;
     case OPT_REALS:
         s = parse_reals(o, what, text, (double *)(void *)value, e);
@@ -210,33 +217,42 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
         if (word[0] != '-' || !word[1])
             continue;
         if (word[1] != '-')
-            return error_set(e, STATUS_USAGE, "unknown option '%.80s' (options are full words: --help lists them)", word);
+            return error_set(e, STATUS_USAGE,
+                             "unknown option '%.80s' (options are full words: --help lists them)",
+                             word);
         const size_t length = strcspn(word + 2, "=");
         const bool has_value = word[2 + length] == '=';
-        if ((length == 4 && !strncmp(word + 2, "help", 4)) || (length == 7 && !strncmp(word + 2, "version", 7))) {
+        if ((length == 4 && !strncmp(word + 2, "help", 4)) ||
+            (length == 7 && !strncmp(word + 2, "version", 7))) {
             if (has_value)
                 return error_set(e, STATUS_USAGE, "%.*s takes no value", (int)length + 2, word);
             continue;
         }
         const struct opt *o = NULL;
         for (size_t k = 0; k < p->count && !o; k++)
-            if (strlen(p->entry[k]->name) == length && strncmp(p->entry[k]->name, word + 2, length) == 0)
+            if (strlen(p->entry[k]->name) == length &&
+                strncmp(p->entry[k]->name, word + 2, length) == 0)
                 o = p->entry[k];
         if (!o)
             return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
         if (o->type == OPT_FLAG && has_value)
             return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
         if (o->type != OPT_FLAG && !has_value && ++i == argc)
-            return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name, o->metavar);
+            return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name,
+                             o->metavar);
     }
     return STATUS_OK;
 }
 
-static void print_version(FILE *stream, struct argp_state *state)
+/* --help and --version go to stdout and end the program. */
+static void answer(const struct opt_program *program, const struct argp *argp, const char *word)
 {
-    (void)state;
-    fprintf(stream, "%s (braggpipe) %s, physics %d\n", program_invocation_short_name, BRAGG_VERSION,
-            PHYSICS_VERSION);
+    if (strcmp(word, "--version") == 0)
+        printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
+    else
+        argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
+                  (char *)(uintptr_t)program->name);
+    exit(fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED);
 }
 
 enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
@@ -244,24 +260,31 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const char **operands, int *noperands, struct error *e)
 {
     struct parse p = {.program = program, .operands = operands, .e = e};
-    struct argp_option rows[2 * TABLE_MAX] = {0};
+    struct argp_option rows[2 * TABLE_MAX + 2] = {0};
     size_t nrows = 0;
     add_table(&p, rows, &nrows, table, options);
     add_table(&p, rows, &nrows, more_table, more);
+    rows[nrows++] = (struct argp_option){
+        .name = "help", .key = KEY_HELP, .doc = "Shows this help.", .group = -1};
+    rows[nrows++] = (struct argp_option){
+        .name = "version", .key = KEY_VERSION, .doc = "Shows the version.", .group = -1};
 
     enum status s = check_words(&p, argc, argv, e);
     if (s)
         return s;
     char doc[4096];
-    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary, program->details ? program->details : "");
-    argp_program_version_hook = print_version;
+    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary,
+                   program->details ? program->details : "");
     const struct argp argp = {rows, on_option, program->operands, doc, NULL, NULL, NULL};
-    /* a value of our own for errno: argp returns what on_option returned */
-    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS, NULL, &p) != 0)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0)
+            answer(program, &argp, argv[i]);
+    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p) != 0)
         return e->status ? e->status : error_set(e, STATUS_USAGE, "bad usage, see --help");
     for (size_t i = 0; i < p.count; i++)
         if ((p.entry[i]->flags & OPT_REQUIRED) && !p.seen[i])
-            return error_set(e, STATUS_USAGE, "--%s=%s is needed", p.entry[i]->name, p.entry[i]->metavar);
+            return error_set(e, STATUS_USAGE, "--%s=%s is needed", p.entry[i]->name,
+                             p.entry[i]->metavar);
     if (p.noperands < program->min_operands)
         return error_set(e, STATUS_USAGE, "%s is missing", program->operands);
     *noperands = p.noperands;

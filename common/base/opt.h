@@ -46,7 +46,7 @@ struct opt {
     int count;            // OPT_REALS: how many
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
-    size_t given;         // offset of a bool that becomes true, or 0 for none
+    size_t given;  // offset of a bool that becomes true, or 0 for none
 };
 
 /* What is left after the options. */
@@ -55,7 +55,7 @@ struct opt_program {
     const char *summary;   // one line for --help
     const char *operands;  // shown after [OPTION...], e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
-    const char *details;   // shown after the options; NULL for none
+    const char *details;  // shown after the options; NULL for none
 };
 
 /* Parses argv into `options` (a struct that holds the defaults already) by one

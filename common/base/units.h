@@ -8,15 +8,45 @@
 
 #define DEGREES_PER_RADIAN (180.0 * M_1_PI)
 
-static inline double mm_to_m(double mm) { return mm / 1000.0; }
-static inline double m_to_mm(double m) { return m * 1000.0; }
-static inline double um_to_m(double um) { return um * 1e-6; }
-static inline double deg_to_rad(double deg) { return deg / DEGREES_PER_RADIAN; }
-static inline double rad_to_deg(double rad) { return rad * DEGREES_PER_RADIAN; }
-static inline double mrad_to_rad(double mrad) { return mrad / 1000.0; }
-static inline double percent_to_fraction(double percent) { return percent / 100.0; }
-static inline double angstrom_to_m(double A) { return A / 1.0e10; }
-static inline double m_to_angstrom(double m) { return m * 1e10; }
-static inline double ev_to_m(double eV) { return (12398.42 / eV) / 1.0e10; }
+static inline double mm_to_m(double mm)
+{
+    return mm / 1000.0;
+}
+static inline double m_to_mm(double m)
+{
+    return m * 1000.0;
+}
+static inline double um_to_m(double um)
+{
+    return um * 1e-6;
+}
+static inline double deg_to_rad(double deg)
+{
+    return deg / DEGREES_PER_RADIAN;
+}
+static inline double rad_to_deg(double rad)
+{
+    return rad * DEGREES_PER_RADIAN;
+}
+static inline double mrad_to_rad(double mrad)
+{
+    return mrad / 1000.0;
+}
+static inline double percent_to_fraction(double percent)
+{
+    return percent / 100.0;
+}
+static inline double angstrom_to_m(double A)
+{
+    return A / 1.0e10;
+}
+static inline double m_to_angstrom(double m)
+{
+    return m * 1e10;
+}
+static inline double ev_to_m(double eV)
+{
+    return (12398.42 / eV) / 1.0e10;
+}
 
 #endif

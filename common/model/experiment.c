@@ -45,7 +45,8 @@ static bool copy_panels(struct experiment *to, const struct experiment *from)
         const struct panel *panel = &from->panels[i];
         if (!panel->mask)
             continue;
-        to->panels[i].mask = mem_copy(panel->mask, (size_t)panel->fast_pixels, (size_t)panel->slow_pixels);
+        to->panels[i].mask =
+            mem_copy(panel->mask, (size_t)panel->fast_pixels, (size_t)panel->slow_pixels);
         if (!to->panels[i].mask)
             return false;
     }
@@ -65,7 +66,8 @@ static bool copy_crystals(struct experiment *to, const struct experiment *from)
         if (!table->F)
             continue;
         const size_t rows = (size_t)table->count[0] * (size_t)table->count[1];
-        to->crystals[i].table.F = mem_copy(table->F, rows, (size_t)table->count[2] * sizeof *table->F);
+        to->crystals[i].table.F =
+            mem_copy(table->F, rows, (size_t)table->count[2] * sizeof *table->F);
         if (!to->crystals[i].table.F)
             return false;
     }
@@ -78,10 +80,12 @@ bool experiment_copy(struct experiment *to, const struct experiment *from)
     to->npanels = to->ncrystals = to->beam.nsources = 0;
     to->panels = NULL;
     to->crystals = NULL;
-    to->beam.sources = mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
+    to->beam.sources =
+        mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
     if (to->beam.sources)
         to->beam.nsources = from->beam.nsources;
-    if (to->beam.nsources == from->beam.nsources && copy_panels(to, from) && copy_crystals(to, from))
+    if (to->beam.nsources == from->beam.nsources && copy_panels(to, from) &&
+        copy_crystals(to, from))
         return true;
     experiment_free(to);
     return false;

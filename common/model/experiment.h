@@ -34,21 +34,21 @@ struct roi {
  * first_pixel + s * fast_pixels + f of a frame. */
 struct panel {
     int64_t fast_pixels, slow_pixels;
-    int64_t first_pixel;        // index of this panel's pixel (0,0) in the frame
-    double pixel_m;             // edge of a pixel
-    double fast[3], slow[3];    // unit vectors along growing f and s
-    double normal[3];           // unit vector "odet", away from the sample
-    double origin_m[3];         // outer corner of pixel (0,0) ("pix0")
-    double distance_m;          // along the beam, from sample to the panel
-    double close_distance_m;    // shortest, along the normal
-    bool curved;                // pixels lie on a sphere about the sample
-    bool point_pixel;           // solid angle 1/r^2, no pixel area and no obliquity
-    int layers;                 // sensor layers, 1 when the thickness is 0
-    double thickness_m;         // 0: no absorption is modelled
-    double layer_m;             // thickness of a layer
-    double absorption_1_m;      // mu, inverse attenuation depth
-    struct roi roi;             // pixels outside stay 0
-    uint8_t *mask;              // fast_pixels * slow_pixels, 0 = not computed; NULL: none
+    int64_t first_pixel;      // index of this panel's pixel (0,0) in the frame
+    double pixel_m;           // edge of a pixel
+    double fast[3], slow[3];  // unit vectors along growing f and s
+    double normal[3];         // unit vector "odet", away from the sample
+    double origin_m[3];       // outer corner of pixel (0,0) ("pix0")
+    double distance_m;        // along the beam, from sample to the panel
+    double close_distance_m;  // shortest, along the normal
+    bool curved;              // pixels lie on a sphere about the sample
+    bool point_pixel;         // solid angle 1/r^2, no pixel area and no obliquity
+    int layers;               // sensor layers, 1 when the thickness is 0
+    double thickness_m;       // 0: no absorption is modelled
+    double layer_m;           // thickness of a layer
+    double absorption_1_m;    // mu, inverse attenuation depth
+    struct roi roi;           // pixels outside stay 0
+    uint8_t *mask;            // fast_pixels * slow_pixels, 0 = not computed; NULL: none
     /* What headers and clients want to know. */
     double beam_fast_m, beam_slow_m;    // where the beam hits, from the outer corner
     double close_fast_m, close_slow_m;  // nearest point to the sample, likewise
@@ -60,7 +60,7 @@ struct panel {
 struct source {
     double direction[3];  // unit vector from the sample towards the source
     double wavelength_m;
-    double weight;        // relative; the mean over the list is 1
+    double weight;  // relative; the mean over the list is 1
 };
 
 struct beam {
@@ -87,44 +87,43 @@ struct hkl_table {
 };
 
 struct crystal {
-    char name[64];          // for people, e.g. "lysozyme"
-    double cell_A[3];       // a, b, c as asked for
-    double cell_rad[3];     // alpha, beta, gamma as asked for
-    bool has_cell;          // lengths and angles were given (or derived, physical)
-    double reciprocal_A[9]; // rows a*, b*, c* in 1/A before any misset
-    double cells[3];        // Na, Nb, Nc: unit cells along a, b, c
+    char name[64];           // for people, e.g. "lysozyme"
+    double cell_A[3];        // a, b, c as asked for
+    double cell_rad[3];      // alpha, beta, gamma as asked for
+    bool has_cell;           // lengths and angles were given (or derived, physical)
+    double reciprocal_A[9];  // rows a*, b*, c* in 1/A before any misset
+    double cells[3];         // Na, Nb, Nc: unit cells along a, b, c
     enum crystal_shape shape;
-    double fudge;           // width factor of ROUND, GAUSS and TOPHAT
-    bool interpolate;       // tricubic F between the indices
+    double fudge;      // width factor of ROUND, GAUSS and TOPHAT
+    bool interpolate;  // tricubic F between the indices
     struct hkl_table table;
 };
 
 /* How finely a pixel is sampled. */
 struct sampling {
-    int oversample;                 // subpixels along an edge
-    bool each_thickness;            // absorption for every term, not once a pixel
-    bool each_polarization;         // polarization, likewise
-    bool each_solid_angle;          // solid angle, likewise
+    int oversample;          // subpixels along an edge
+    bool each_thickness;     // absorption for every term, not once a pixel
+    bool each_polarization;  // polarization, likewise
+    bool each_solid_angle;   // solid angle, likewise
 };
-
 
 struct experiment {
     enum physics physics;
     enum convention convention;
-    double spindle[3];     // unit vector of the rotation axis
-    double dmin_m;         // resolution cut-off, 0 = none
-    double water_m;        // nanoBragg's -water: edge of a cube of water, 0 = none
+    double spindle[3];  // unit vector of the rotation axis
+    double dmin_m;      // resolution cut-off, 0 = none
+    double water_m;     // nanoBragg's -water: edge of a cube of water, 0 = none
     struct sampling sampling;
     struct beam beam;
     size_t npanels;
-    struct panel *panels;      // owned
+    struct panel *panels;  // owned
     size_t ncrystals;
     struct crystal *crystals;  // owned
     /* What later stages add for headers and clients. */
-    double adc_offset;         // ADU that stand for zero photons (0 before noise)
-    double gain;               // ADU per photon (1 before noise)
-    double saturation;         // largest ADU, 0 = none
-    char lineage[17];          // 16 hex digits, see bragg-wire(5)
+    double adc_offset;  // ADU that stand for zero photons (0 before noise)
+    double gain;        // ADU per photon (1 before noise)
+    double saturation;  // largest ADU, 0 = none
+    char lineage[17];   // 16 hex digits, see bragg-wire(5)
 };
 
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */

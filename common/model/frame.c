@@ -22,8 +22,12 @@ bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit un
     if (!pixels)
         return false;
     image_free(image);
-    *image = (struct image){
-        .type = type, .unit = unit, .count = count, .pixels = pixels, .release = mem_free, .owner = pixels};
+    *image = (struct image){.type = type,
+                            .unit = unit,
+                            .count = count,
+                            .pixels = pixels,
+                            .release = mem_free,
+                            .owner = pixels};
     return true;
 }
 

@@ -17,9 +17,9 @@ enum pixel_unit { UNIT_PHOTONS, UNIT_ADU };
 struct image {
     enum pixel_type type;
     enum pixel_unit unit;
-    size_t count;                   // pixels
-    void *pixels;                   // count items; NULL: no image yet
-    void (*release)(void *owner);   // gives the memory back; NULL: nothing to do
+    size_t count;                  // pixels
+    void *pixels;                  // count items; NULL: no image yet
+    void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
 };
 

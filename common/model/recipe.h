@@ -19,18 +19,18 @@ struct lattice {
     double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
-    double *phi_rad;         // owned, nphi: start of each slice; exactly 0.0 matters (faithful)
-    double *cells_m;         // owned, nphi x 9: rows a, b, c in m, rotated by phi
+    double *phi_rad;  // owned, nphi: start of each slice; exactly 0.0 matters (faithful)
+    double *cells_m;  // owned, nphi x 9: rows a, b, c in m, rotated by phi
     size_t ndomains;
-    bool mosaic;             // false: the one domain is the identity and is not applied
-    double *domains;         // owned, ndomains x 9: row-major rotation applied after phi
+    bool mosaic;      // false: the one domain is the identity and is not applied
+    double *domains;  // owned, ndomains x 9: row-major rotation applied after phi
 };
 
 struct recipe {
-    uint64_t id;             // frame number
-    uint64_t seed;           // of all randomness of this frame, with id and purpose
-    double phi_rad;          // start of the rotation (for headers)
-    double osc_rad;          // its width, 0 for a still
+    uint64_t id;     // frame number
+    uint64_t seed;   // of all randomness of this frame, with id and purpose
+    double phi_rad;  // start of the rotation (for headers)
+    double osc_rad;  // its width, 0 for a still
     size_t nlattices;
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the beam's own list is used

@@ -1,0 +1,14 @@
+/* CRC-32C (Castagnoli), the checksum of payloads. */
+#ifndef BRAGG_BASE_CRC32C_H
+#define BRAGG_BASE_CRC32C_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* Continues `crc` (0 to begin) over `size` bytes; by SSE4.2 where the CPU has it. */
+uint32_t crc32c(uint32_t crc, const void *data, size_t size);
+
+/* The same by table on any CPU: what the fast one is tested against. */
+uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size);
+
+#endif

@@ -1,0 +1,55 @@
+/*
+ * Logarithm and exponential from + - * / and bit moves only, so that every
+ * machine and compiler gets the same bits (the C library's functions differ
+ * between processors).  About 1 ulp; for counts and noise, not for geometry.
+ * Must be compiled without contraction and reassociation.
+ */
+#ifndef BRAGG_BASE_PORTABLE_MATH_H
+#define BRAGG_BASE_PORTABLE_MATH_H
+
+#include <stdint.h>
+#include <string.h>
+
+#include "base/hd.h"
+
+/* ln 2 in two parts: the first has 32 trailing zero bits, so that small whole
+ * multiples of it are exact. */
+#define PORTABLE_LN2_HIGH 0x1.62e42feep-1
+#define PORTABLE_LN2_LOW 0x1.a39ef35793c76p-33
+
+/* ln x for normal x > 0.  x = m 2^k with m in [sqrt(1/2), sqrt(2)), and
+ * ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.1716, by its power series. */
+HD double portable_log(double x)
+{
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    int k = (int)(bits >> 52) - 1023;
+    bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
+    double m;
+    memcpy(&m, &bits, sizeof m);
+    if (m > 0x1.6a09e667f3bcdp+0) {
+        m = m * 0.5;
+        k = k + 1;
+    }
+    const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
+    double sum = 0.0;
+    for (int n = 23; n >= 3; n -= 2)
+        sum = (sum + 1.0 / n) * s2;
+    return k * PORTABLE_LN2_HIGH + (2.0 * s + (2.0 * s * sum + k * PORTABLE_LN2_LOW));
+}
+
+/* e^x for |x| < 700.  x = k ln 2 + r with |r| < 0.35; e^r by its power series. */
+HD double portable_exp(double x)
+{
+    const int k = (int)(x / (PORTABLE_LN2_HIGH + PORTABLE_LN2_LOW) + (x < 0.0 ? -0.5 : 0.5));
+    const double r = (x - k * PORTABLE_LN2_HIGH) - k * PORTABLE_LN2_LOW;
+    double sum = 1.0;
+    for (int n = 14; n >= 1; n--)
+        sum = 1.0 + sum * (r * (1.0 / n));
+    const uint64_t bits = (uint64_t)(1023 + k) << 52;
+    double scale;
+    memcpy(&scale, &bits, sizeof scale);
+    return sum * scale;
+}
+
+#endif

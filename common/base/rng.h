@@ -1,0 +1,105 @@
+/*
+ * Counter-based random numbers: Philox4x32-10 (Salmon, Moraes, Dror and Shaw,
+ * "Parallel random numbers: as easy as 1, 2, 3", SC11, 2011).
+ *
+ * A number is a pure function of (seed, purpose, frame, pixel, draw), so any
+ * thread, worker or device gets the same ones in any order.  The seed is the
+ * key; the counter holds the rest without hashing, so no two uses can meet:
+ *
+ *     word 0  pixel                        below 2^32
+ *     word 1  purpose << 24 | block        256 purposes, 2^24 blocks of 4 words
+ *     words 2, 3  frame, low and high half
+ */
+#ifndef BRAGG_BASE_RNG_H
+#define BRAGG_BASE_RNG_H
+
+#include <stdint.h>
+
+#include "base/hd.h"
+#include "base/portable_math.h"
+
+/* What numbers are for; a value never changes its meaning. */
+enum rng_purpose {
+    RNG_ORIENTATION = 1,
+    RNG_MOSAIC = 2,
+    RNG_FLICKER = 3,
+    RNG_CALIBRATION = 4,
+    RNG_POISSON = 5,
+    RNG_READOUT = 6,
+};
+
+/* One stream of draws. */
+struct rng {
+    uint32_t key[2];
+    uint32_t counter[4];
+    uint32_t word[4];  // the block at hand
+    int used;          // words of it that are spent
+};
+
+/* Four random words out[] for a counter and a key: the bare generator. */
+HD void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t out[4])
+{
+    uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
+    uint32_t k0 = key[0], k1 = key[1];
+    for (int round = 0; round < 10; round++) {
+        const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
+        c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
+        c2 = (uint32_t)(p0 >> 32) ^ c3 ^ k1;
+        c1 = (uint32_t)p1;
+        c3 = (uint32_t)p0;
+        k0 += 0x9E3779B9u;
+        k1 += 0xBB67AE85u;
+    }
+    out[0] = c0;
+    out[1] = c1;
+    out[2] = c2;
+    out[3] = c3;
+}
+
+/* The stream of a purpose, frame and pixel, before its first draw. */
+HD struct rng rng_stream(uint64_t seed, enum rng_purpose purpose, uint64_t frame, uint32_t pixel)
+{
+    struct rng r;
+    r.key[0] = (uint32_t)seed;
+    r.key[1] = (uint32_t)(seed >> 32);
+    r.counter[0] = pixel;
+    r.counter[1] = (uint32_t)purpose << 24;
+    r.counter[2] = (uint32_t)frame;
+    r.counter[3] = (uint32_t)(frame >> 32);
+    r.word[0] = r.word[1] = r.word[2] = r.word[3] = 0;
+    r.used = 4;
+    return r;
+}
+
+/* 32 random bits. */
+HD uint32_t rng_word(struct rng *r)
+{
+    if (r->used == 4) {
+        philox4x32(r->counter, r->key, r->word);
+        r->counter[1]++;
+        r->used = 0;
+    }
+    return r->word[r->used++];
+}
+
+/* Uniform in (0, 1): the midpoints of 2^52 equal cells, so never 0 or 1. */
+HD double rng_uniform(struct rng *r)
+{
+    const uint64_t high = rng_word(r), low = rng_word(r);
+    return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
+}
+
+/* Normal with mean 0 and variance 1: Marsaglia's polar method, the second
+ * deviate of each pair thrown away to keep streams free of state. */
+HD double rng_normal(struct rng *r)
+{
+    double u, v, s;
+    do {
+        u = 2.0 * rng_uniform(r) - 1.0;
+        v = 2.0 * rng_uniform(r) - 1.0;
+        s = u * u + v * v;
+    } while (s >= 1.0 || s == 0.0);
+    return u * __builtin_sqrt(-2.0 * portable_log(s) / s);
+}
+
+#endif

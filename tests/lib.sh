@@ -1,0 +1,75 @@
+# TAP for shell tests.  Source it, call the checks, end with `finish`.
+#
+#   check NAME COMMAND...            passes when the command succeeds
+#   check_status NAME STATUS COMMAND...   passes on that exit status
+#   is NAME GOT EXPECTED             passes when both texts are equal
+#   skip NAME REASON                 counted and printed by prove
+#   scratch                          enters a new folder, removed at exit
+
+tap_count=0
+tap_failed=0
+
+tap_result() {
+	tap_count=$((tap_count + 1))
+	if [ "$1" = 0 ]; then
+		echo "ok $tap_count - $2"
+	else
+		tap_failed=$((tap_failed + 1))
+		echo "not ok $tap_count - $2"
+	fi
+}
+
+note() {
+	printf '%s\n' "$*" | sed 's/^/# /'
+}
+
+check() {
+	tap_name=$1
+	shift
+	if tap_output=$("$@" 2>&1); then
+		tap_result 0 "$tap_name"
+	else
+		tap_result 1 "$tap_name"
+		note "$* failed:" "$tap_output"
+	fi
+}
+
+check_status() {
+	tap_name=$1
+	tap_want=$2
+	shift 2
+	tap_status=0
+	tap_output=$("$@" 2>&1) || tap_status=$?
+	if [ "$tap_status" = "$tap_want" ]; then
+		tap_result 0 "$tap_name"
+	else
+		tap_result 1 "$tap_name"
+		note "$*: status $tap_status, expected $tap_want" "$tap_output"
+	fi
+}
+
+is() {
+	if [ "$2" = "$3" ]; then
+		tap_result 0 "$1"
+	else
+		tap_result 1 "$1"
+		note "got      $2" "expected $3"
+	fi
+}
+
+skip() {
+	tap_count=$((tap_count + 1))
+	echo "ok $tap_count - $1 # SKIP $2"
+}
+
+scratch() {
+	tap_scratch=$(mktemp -d)
+	trap 'rm -rf "$tap_scratch"' EXIT
+	trap 'exit 1' HUP INT TERM
+	cd "$tap_scratch" || exit 1
+}
+
+finish() {
+	echo "1..$tap_count"
+	[ "$tap_failed" = 0 ]
+}

@@ -1,0 +1,94 @@
+/* crc32c, hash and trace. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include "base/crc32c.h"
+#include "base/hash.h"
+#include "base/trace.h"
+
+/* Check value of the Castagnoli polynomial, and the vectors of RFC 3720 B.4. */
+static void crc_known_values(void **state)
+{
+    (void)state;
+    uint8_t bytes[32] = {0};
+    assert_int_equal(crc32c(0, "123456789", 9), 0xe3069283);
+    assert_int_equal(crc32c(0, bytes, 32), 0x8a9136aa);
+    memset(bytes, 0xff, 32);
+    assert_int_equal(crc32c(0, bytes, 32), 0x62a8ab43);
+    for (uint8_t i = 0; i < 32; i++)
+        bytes[i] = i;
+    assert_int_equal(crc32c(0, bytes, 32), 0x46dd794e);
+    assert_int_equal(crc32c_portable(0, bytes, 32), 0x46dd794e);
+}
+
+static void crc_fast_equals_portable(void **state)
+{
+    (void)state;
+    uint8_t bytes[300];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i * 7 + i);
+    for (size_t from = 0; from < 9; from++)
+        for (size_t size = 0; size + from <= sizeof bytes; size++)
+            assert_int_equal(crc32c(5, bytes + from, size), crc32c_portable(5, bytes + from, size));
+}
+
+static void crc_continues(void **state)
+{
+    (void)state;
+    const char text[] = "a message in two parts";
+    assert_int_equal(crc32c(crc32c(0, text, 9), text + 9, sizeof text - 9),
+                     crc32c(0, text, sizeof text));
+}
+
+static void hash_known_and_separated(void **state)
+{
+    (void)state;
+    assert_true(hash_bytes(HASH_START, "a", 1) == UINT64_C(0xaf63dc4c8601ec8c));
+    assert_true(hash_text(hash_text(HASH_START, "ab"), "c") !=
+                hash_text(hash_text(HASH_START, "a"), "bc"));
+    assert_true(hash_finish(1) != hash_finish(2));
+}
+
+static void trace_keeps_the_last(void **state)
+{
+    (void)state;
+    char path[] = "/tmp/bragg-trace-XXXXXX", text[4096] = "";
+    const int fd = mkstemp(path);
+    assert_true(fd >= 0);
+    trace_span("lost", 0, 0, 1);
+    assert_int_equal(trace_open(3, NULL), 0);
+    for (uint64_t i = 0; i < 5; i++)
+        trace_span("compute", i, 1000 * i, 1000 * i + 500);
+    assert_int_equal(trace_write(path, "bragg-test", NULL), 0);
+    assert_true(read(fd, text, sizeof text - 1) > 0);
+    assert_non_null(strstr(text, "{\"name\":\"bragg-test\"}"));
+    assert_null(strstr(text, "\"frame\":1}"));
+    for (int i = 2; i < 5; i++) {
+        char wanted[32];
+        (void)snprintf(wanted, sizeof wanted, "\"frame\":%d}", i);
+        assert_non_null(strstr(text, wanted));
+    }
+    assert_non_null(strstr(text, "\"ts\":4.000,\"dur\":0.500"));
+    assert_string_equal(text + strlen(text) - 3, "}]\n");
+    (void)close(fd);
+    (void)unlink(path);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(crc_known_values),     cmocka_unit_test(crc_fast_equals_portable),
+        cmocka_unit_test(crc_continues),        cmocka_unit_test(hash_known_and_separated),
+        cmocka_unit_test(trace_keeps_the_last),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,200 @@
+/* Options: types, ranges, and what is refused with which words. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+#include "base/opt.h"
+
+struct options {
+    bool flag, has_real;
+    int64_t count;
+    double real, triple[3];
+    const char *text;
+    int choice;
+    struct opt_texts list;
+};
+
+static const struct opt table[] = {
+    {.doc = "Group:", .type = OPT_GROUP},
+    {.name = "flag", .doc = "a flag", .type = OPT_FLAG, .offset = offsetof(struct options, flag)},
+    {.name = "count",
+     .metavar = "N",
+     .doc = "a count",
+     .type = OPT_INT,
+     .offset = offsetof(struct options, count),
+     .min = -5,
+     .max = 1000,
+     .flags = OPT_BYTES},
+    {.name = "real",
+     .metavar = "MM",
+     .doc = "a length",
+     .type = OPT_REAL,
+     .offset = offsetof(struct options, real),
+     .min = 0,
+     .max = 1e3,
+     .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .given = offsetof(struct options, has_real)},
+    {.name = "triple",
+     .metavar = "X,Y,Z",
+     .doc = "a vector",
+     .type = OPT_REALS,
+     .offset = offsetof(struct options, triple),
+     .min = -10,
+     .max = 10,
+     .count = 3},
+    {.name = "text",
+     .metavar = "FILE",
+     .doc = "a file",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct options, text)},
+    {.name = "choice",
+     .metavar = "WHICH",
+     .doc = "a choice",
+     .type = OPT_CHOICE,
+     .offset = offsetof(struct options, choice),
+     .choices = "red|green|greenish",
+     .flags = OPT_BYTES},
+    {.name = "list",
+     .metavar = "X",
+     .doc = "a list",
+     .type = OPT_TEXTS,
+     .offset = offsetof(struct options, list)},
+    {0},
+};
+
+static const struct opt_program program = {.name = "test",
+                                           .summary = "A test.",
+                                           .operands = "[FILE]",
+                                           .min_operands = 0,
+                                           .max_operands = 1};
+
+static struct error error;
+static const char *operands[1];
+static int noperands;
+
+/* Parses one line of words split at blanks. */
+static enum status parse(struct options *o, const char *line)
+{
+    static char copy[512];
+    char *argv[16] = {(char *)(uintptr_t) "test"};
+    int argc = 1;
+    strncpy(copy, line, sizeof copy - 1);
+    for (char *word = strtok(copy, " "); word; word = strtok(NULL, " "))
+        argv[argc++] = word;
+    memset(o, 0, sizeof *o);
+    memset(&error, 0, sizeof error);
+    return opt_parse(&program, table, o, NULL, NULL, argc, argv, operands, &noperands, &error);
+}
+
+static void values_are_stored(void **state)
+{
+    (void)state;
+    struct options o;
+    assert_int_equal(parse(&o, "--flag --count=-5 --real 2.5 --triple=1,-2,3e0 --text=a.b "
+                               "--choice=green --list=x --list=y file"),
+                     STATUS_OK);
+    assert_true(o.flag && o.has_real);
+    assert_int_equal(o.count, -5);
+    assert_true(o.real == 2.5 && o.triple[0] == 1 && o.triple[1] == -2 && o.triple[2] == 3);
+    assert_string_equal(o.text, "a.b");
+    assert_int_equal(o.choice, 1);
+    assert_int_equal(o.list.count, 2);
+    assert_string_equal(o.list.text[1], "y");
+    assert_int_equal(noperands, 1);
+    assert_string_equal(operands[0], "file");
+}
+
+static void bad_values_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *says;
+    } bad[] = {
+        {"--unknown", "unknown option"},
+        {"--cou=5", "unknown option"},
+        {"-c 5", "unknown option"},
+        {"--count=5 --count=6", "given twice"},
+        {"--flag --flag", "given twice"},
+        {"--flag=1", "takes no value"},
+        {"--count", "needs a value"},
+        {"--count=1001", "from -5 to 1000"},
+        {"--count=1.5", "no whole number"},
+        {"--count=", "no whole number"},
+        {"--count=9223372036854775808", "out of range"},
+        {"--real=0", "greater than 0"},
+        {"--real=nan", "no finite number"},
+        {"--real=inf", "no finite number"},
+        {"--real=1e999", "no finite number"},
+        {"--real=0x10", "no finite number"},
+        {"--real=5mm", "no finite number"},
+        {"--real=1001", "at most 1000"},
+        {"--triple=1,2", "must be 3 numbers"},
+        {"--triple=1,2,3,4", "must be 3 numbers"},
+        {"--triple=1,,3", "no finite number"},
+        {"--choice=gree", "must be one of red|green|greenish"},
+        {"--choice=", "must be one of"},
+        {"--text=", "empty"},
+        {"one two", "unexpected argument 'two'"},
+    };
+    struct options o;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        if (parse(&o, bad[i].line) != STATUS_USAGE)
+            fail_msg("'%s' was accepted", bad[i].line);
+        if (!strstr(error.text, bad[i].says))
+            fail_msg("'%s' said: %s", bad[i].line, error.text);
+    }
+}
+
+static void lineage_holds_what_changes_bytes(void **state)
+{
+    (void)state;
+    struct options o;
+    char text[128];
+    assert_int_equal(parse(&o, "--flag --count=7 --real=0.5 --choice=greenish --text=x"),
+                     STATUS_OK);
+    const size_t needed = opt_lineage(table, &o, text, sizeof text);
+    assert_string_equal(text, "count=7\nreal=0x1p-1\nchoice=2\n");
+    assert_int_equal(needed, strlen(text));
+}
+
+static void sizes_do_not_overflow(void **state)
+{
+    (void)state;
+    size_t product;
+    assert_true(size_multiply(1u << 20, 1u << 20, &product));
+    assert_false(size_multiply(SIZE_MAX, 2, &product));
+    assert_int_equal(product, 0);
+    assert_null(mem_array(SIZE_MAX / 2, 4));
+    double *zeros = mem_array(3, sizeof *zeros);
+    assert_non_null(zeros);
+    assert_int_equal((uintptr_t)zeros % MEM_ALIGNMENT, 0);
+    assert_true(zeros[0] == 0 && zeros[2] == 0);
+    mem_free(zeros);
+}
+
+static void errors_are_one_line(void **state)
+{
+    (void)state;
+    struct error e = {0};
+    assert_int_equal(error_set(&e, STATUS_INPUT, "a\nb\t%d", 3), STATUS_INPUT);
+    assert_string_equal(e.text, "a?b?3");
+    assert_int_equal(e.status, 3);
+    assert_int_equal(error_set(NULL, STATUS_FAILED, "x"), 1);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(values_are_stored),
+        cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(lineage_holds_what_changes_bytes),
+        cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(errors_are_one_line),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
