@@ -22,30 +22,30 @@ struct steps_request {
 struct detector_request {
     enum convention convention;
     double pixel_m;
-    double size_m[2];               // fast, slow; used where pixels[] is 0
-    int64_t pixels[2];              // fast, slow
+    double size_m[2];   // fast, slow; used where pixels[] is 0
+    int64_t pixels[2];  // fast, slow
     bool has_distance, has_close_distance;
     double distance_m, close_distance_m;
-    bool has_beam_x, has_beam_y;    // Xbeam, Ybeam: where the beam hits, by the convention
+    bool has_beam_x, has_beam_y;  // Xbeam, Ybeam: where the beam hits, by the convention
     double beam_x_m, beam_y_m;
     bool has_close_x, has_close_y;  // Xclose, Yclose: nearest point
     double close_x_m, close_y_m;
-    bool has_orgx, has_orgy;        // ORGX, ORGY: nearest point, in pixels, XDS style
+    bool has_orgx, has_orgy;  // ORGX, ORGY: nearest point, in pixels, XDS style
     double orgx_px, orgy_px;
     /* CONVENTION_CUSTOM: vectors not given keep that row of the table. */
     bool has_fast, has_slow, has_normal, has_twotheta_axis;
     double fast[3], slow[3], normal[3], twotheta_axis[3];
-    bool has_pivot;                 // faithful: only CUSTOM listens
+    bool has_pivot;  // faithful: only CUSTOM listens
     enum pivot pivot;
-    double rotation_rad[3];         // about lab x, y, z
+    double rotation_rad[3];  // about lab x, y, z
     double twotheta_rad;
     bool curved, point_pixel;
-    bool has_absorption;            // attenuation depth was given
-    double absorption_1_m;          // 1/depth; 0 = transparent
-    struct steps_request thickness; // range in m
+    bool has_absorption;             // attenuation depth was given
+    double absorption_1_m;           // 1/depth; 0 = transparent
+    struct steps_request thickness;  // range in m
     bool has_roi;
     struct roi roi;
-    uint8_t *mask;                  // as panel.mask; ownership moves to the panel
+    uint8_t *mask;  // as panel.mask; ownership moves to the panel
 };
 
 /* What a source list does with its weight and wavelength columns. */
@@ -68,7 +68,7 @@ struct beam_request {
     double kahn;
     bool no_polarization;
     double fluence_ph_m2;
-    double flux_ph_s, exposure_s;               // both > 0 and size_m > 0: they set the fluence
+    double flux_ph_s, exposure_s;  // both > 0 and size_m > 0: they set the fluence
     double size_m;
 };
 
@@ -78,13 +78,13 @@ struct crystal_request {
     char name[64];
     bool has_cell, has_matrix;
     double cell_A[3], cell_rad[3];
-    double matrix[9];           // as in a MOSFLM file: rows x,y,z, columns a*,b*,c*, times wavelength
-    double cells[3];            // Na, Nb, Nc
-    double size_m[3];           // > 0: edges of the crystal, overrides cells
+    double matrix[9];  // as in a MOSFLM file: rows x,y,z, columns a*,b*,c*, times wavelength
+    double cells[3];   // Na, Nb, Nc
+    double size_m[3];  // > 0: edges of the crystal, overrides cells
     enum crystal_shape shape;
     double fudge;
     enum interpolation interpolate;
-    struct hkl_table table;     // ownership moves to the crystal
+    struct hkl_table table;  // ownership moves to the crystal
 };
 
 struct request {
@@ -101,16 +101,16 @@ struct request {
 
 /* How the crystal is turned: the part of the recipe that a user chooses. */
 struct orientation_request {
-    bool has_misset;            // rotations about lab x, y, z, applied in that order
+    bool has_misset;  // rotations about lab x, y, z, applied in that order
     double misset_rad[3];
-    bool random_misset;         // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
-    int64_t misset_seed;        // faithful: the negative number that nanoBragg keeps
+    bool random_misset;   // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
+    int64_t misset_seed;  // faithful: the negative number that nanoBragg keeps
     double phi_rad;
-    struct steps_request phi;   // range = osc, step = phistep, count = phisteps
+    struct steps_request phi;  // range = osc, step = phistep, count = phisteps
     bool has_mosaic_spread, has_mosaic_domains;
     double mosaic_rad;
     int64_t mosaic_domains;
-    int64_t mosaic_seed;        // faithful: the negative number that nanoBragg keeps
+    int64_t mosaic_seed;  // faithful: the negative number that nanoBragg keeps
 };
 
 #endif

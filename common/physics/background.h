@@ -1,0 +1,30 @@
+/*
+ * Photons from amorphous matter in the beam (air, water, a jet): an image that
+ * depends on the experiment only and is added to the crystal's.
+ */
+#ifndef BRAGG_PHYSICS_BACKGROUND_H
+#define BRAGG_PHYSICS_BACKGROUND_H
+
+#include <stddef.h>
+
+#include "model/experiment.h"
+#include "physics/amorphous.h"
+
+struct background_material {
+    struct amorphous table;  // F per molecule
+    double molecules;        // in the beam
+};
+
+/* Fills photons[experiment_pixels()] with
+ *
+ *   fluence r_e^2 sum_materials molecules  mean_sources weight I(s) P  omega  capture
+ *
+ * at the centre of every pixel, s = sin(theta)/lambda, I the coherent intensity of
+ * a molecule, P Kahn's factor, omega the solid angle and capture the share that stops in
+ * the whole sensor.  0 outside the ROI, where masked, and where I is negative.
+ * `sources` are those of the experiment or of a recipe.  Same bytes for any `threads`. */
+void background_image(const struct experiment *x, const struct source *sources, size_t nsources,
+                      const struct background_material *materials, size_t nmaterials, int threads,
+                      float *photons);
+
+#endif

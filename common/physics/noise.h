@@ -1,0 +1,46 @@
+/*
+ * From expected photons to what a detector reads, in this order:
+ *
+ *   photons * (1 + flicker N) * (1 + calibration N)   relative errors
+ *   Poisson                                           counting
+ *   point spread                                      psf.h, inside each panel
+ *   * gain + offset + readout N                       electronics
+ *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
+ *
+ * N is a normal deviate of its own each time.  All random numbers are keyed by
+ * (seed, purpose, frame, pixel); the calibration by its own seed and the pixel
+ * alone, so that it is the same in every frame.  Same bytes for any number of
+ * threads on any machine.
+ */
+#ifndef BRAGG_PHYSICS_NOISE_H
+#define BRAGG_PHYSICS_NOISE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+#include "physics/psf.h"
+
+struct noise {
+    double flicker;      // relative error of every pixel in every frame
+    double calibration;  // relative error of a pixel's sensitivity
+    uint64_t calibration_seed;
+    bool poisson;           // false: expected photons are taken as they are
+    struct psf psf;         // kind PSF_NONE: none; its bounds are strict
+    double gain;            // ADU per photon, > 0
+    double offset_adu;      // ADU of no photons
+    double readout_adu;     // standard deviation of the electronics
+    double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    int threads;            // >= 1
+};
+
+/* Turns the float32 photons of frame `id` into adu->pixels (PIXEL_U16 or
+ * PIXEL_U32, as many pixels as the experiment has).  `photons` is overwritten
+ * where there is a point spread.  Photons that are negative or not finite are
+ * STATUS_INPUT and name the first such pixel. */
+enum status noise_apply(const struct noise *n, const struct experiment *x, uint64_t seed,
+                        uint64_t id, float *photons, struct image *adu, struct error *e);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * Where a subpixel is and what it catches: position [1.8], solid angle [1.9],
+ * capture fraction of a sensor layer [1.10].
+ */
+#ifndef BRAGG_PHYSICS_PIXEL_H
+#define BRAGG_PHYSICS_PIXEL_H
+
+#include <stdint.h>
+
+#include "model/experiment.h"
+#include "physics/vec.h"
+
+/* Whether pixel (fast, slow) lies inside the ROI and is not masked. */
+HD int pixel_is_computed(const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct roi *roi = &p->roi;
+    if (fast < roi->fast_min || fast > roi->fast_max || slow < roi->slow_min ||
+        slow > roi->slow_max)
+        return 0;
+    return !p->mask || p->mask[slow * p->fast_pixels + fast];
+}
+
+/* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) at the front of
+ * sensor layer `layer`, in m from the sample, on the flat panel. */
+HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, int layer,
+                            int sub_fast, int sub_slow, int oversample, double position[3])
+{
+    const double edge = p->pixel_m / oversample;
+    const double f = edge * (double)(fast * oversample + sub_fast) + edge / 2.0;
+    const double s = edge * (double)(slow * oversample + sub_slow) + edge / 2.0;
+    const double o = layer * p->layer_m;
+    for (int i = 0; i < 3; i++)
+        position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + p->origin_m[i];
+}
+
+/* Moves a flat position onto the sphere of radius distance_m about the sample.
+ * It uses lab y and z, so it is meant for a beam along x.  `beam` is the unit
+ * vector of propagation. */
+HD void pixel_curve(const struct panel *p, const double beam[3], double position[3])
+{
+    const double about_slow = position[1] / p->distance_m;
+    const double about_fast = position[2] / p->distance_m;
+    vec_scale(beam, p->distance_m, position);
+    vec_rotate_axis(position, p->slow, about_slow);
+    vec_rotate_axis(position, p->fast, about_fast);
+}
+
+/* pixel_flat_position, then pixel_curve where the panel is curved. */
+HD void pixel_position(const struct panel *p, const double beam[3], int64_t fast, int64_t slow,
+                       int layer, int sub_fast, int sub_slow, int oversample, double position[3])
+{
+    pixel_flat_position(p, fast, slow, layer, sub_fast, sub_slow, oversample, position);
+    if (p->curved)
+        pixel_curve(p, beam, position);
+}
+
+/* Solid angle in sr of a whole pixel at `airpath` m from the sample; 1/airpath^2
+ * for point pixels. */
+HD double pixel_solid_angle(const struct panel *p, double airpath)
+{
+    if (p->point_pixel)
+        return 1.0 / airpath / airpath;
+    return p->pixel_m * p->pixel_m / airpath / airpath * p->close_distance_m / airpath;
+}
+
+/* Fraction of the photons along unit vector `diffracted` that stop in `layer`. */
+HD double pixel_capture(const struct panel *p, const double diffracted[3], int layer)
+{
+    if (!(p->thickness_m > 0.0))
+        return 1.0;
+    const double parallax = vec_dot(diffracted, p->normal);
+    const double step = p->layer_m, mu = p->absorption_1_m;
+    return exp(-layer * step * mu / parallax) - exp(-(layer + 1) * step * mu / parallax);
+}
+
+#endif

@@ -1,0 +1,219 @@
+#include "physics/setup.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "physics/beam.h"
+#include "physics/cell.h"
+#include "physics/check.h"
+#include "physics/detector.h"
+#include "physics/mosaic.h"
+#include "physics/random_rotation.h"
+#include "physics/steps.h"
+#include "physics/vec.h"
+
+/* Makes room for panel and crystals and takes mask and tables over, before
+ * anything can be refused, so that they have one owner after an error too. */
+static enum status take_over(const struct request *r, struct experiment *x, struct error *e)
+{
+    x->panels = mem_array(1, sizeof *x->panels);
+    x->crystals = mem_array(r->ncrystals, sizeof *x->crystals);
+    if (!x->panels || !x->crystals)
+        return error_memory(e, "panel and crystals");
+    x->npanels = 1;
+    x->panels[0].mask = r->detector.mask;
+    x->ncrystals = r->ncrystals;
+    for (size_t i = 0; i < r->ncrystals; i++)
+        x->crystals[i].table = r->crystals[i].table;
+    return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no crystal");
+}
+
+/* Every crystal of the request, in order. */
+static enum status setup_crystals(const struct request *r, struct experiment *x, struct error *e)
+{
+    for (size_t i = 0; i < r->ncrystals; i++) {
+        const enum status s = cell_setup(&r->crystals[i], r->physics, x->beam.wavelength_m,
+                                         x->beam.size_m, &x->crystals[i], e);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+/* Longest edge of a crystal in m, |a| Na and so on. */
+static double longest_edge(const struct crystal *c, bool faithful)
+{
+    double reciprocal_A[9], direct_A[9], longest = 0.0;
+    memcpy(reciprocal_A, c->reciprocal_A, sizeof reciprocal_A);
+    cell_direct(c, faithful, reciprocal_A, direct_A);
+    for (int i = 0; i < 3; i++) {
+        vec_scale(direct_A + 3 * i, 1e-10, direct_A + 3 * i);
+        longest = fmax(longest, vec_length(direct_A + 3 * i) * c->cells[i]);
+    }
+    return longest;
+}
+
+/* Subpixels along an edge: as asked, or three across the sharpest spot [1.11]. */
+static enum status setup_oversample(const struct request *r, struct experiment *x, struct error *e)
+{
+    x->sampling.each_thickness = r->each_thickness;
+    x->sampling.each_polarization = r->each_polarization;
+    x->sampling.each_solid_angle = r->each_solid_angle;
+    double wanted = (double)r->oversample;
+    if (r->oversample <= 0) {
+        double longest = 0.0;
+        for (size_t i = 0; i < x->ncrystals; i++)
+            longest = fmax(longest, longest_edge(&x->crystals[i], x->physics == PHYSICS_FAITHFUL));
+        const struct panel *p = &x->panels[0];
+        const double reciprocal_pixel = x->beam.wavelength_m * p->distance_m / p->pixel_m;
+        wanted = fmax(1.0, ceil(3.0 * longest / reciprocal_pixel));
+    }
+    const enum status s = check_range("oversampling", wanted, 1.0, "", 1.0, LIMIT_OVERSAMPLE, e);
+    x->sampling.oversample = s ? 1 : (int)wanted;
+    return s;
+}
+
+enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)
+{
+    memset(x, 0, sizeof *x);
+    x->physics = r->physics;
+    x->convention = r->detector.convention;
+    /* photons until a later stage says otherwise */
+    x->gain = 1.0;
+    x->dmin_m = r->dmin_m;
+    x->water_m = r->water_m;
+    struct frame_axes axes;
+    enum status s;
+    if ((s = take_over(r, x, e)) || (s = check_range("dmin", r->dmin_m, 1e-10, "A", 0.0, 1e6, e)) ||
+        (s = check_range("water", r->water_m, 1e-6, "um", 0.0, 1e6, e)) ||
+        (s = detector_axes(r, &axes, e)))
+        return s;
+    vec_copy(x->spindle, axes.spindle);
+    if ((s = detector_panel(r, &axes, &x->panels[0], e)) ||
+        (s = beam_setup(&r->beam, &axes, &x->beam, e)) || (s = setup_crystals(r, x, e)))
+        return s;
+    return setup_oversample(r, x, e);
+}
+
+/* Mosaic domains by the rules of [3.6]; *spread is 0 for none. */
+static enum status mosaic_count(const struct orientation_request *o, size_t *count, double *spread,
+                                struct error *e)
+{
+    *spread = o->has_mosaic_spread ? o->mosaic_rad : 0.0;
+    enum status s = check_range("mosaic spread", *spread, deg_to_rad(1.0), "deg", 0.0, 360.0, e);
+    const bool counted = o->has_mosaic_domains && o->mosaic_domains > 0;
+    const double domains = *spread > 0.0 ? counted ? (double)o->mosaic_domains : 10.0 : 1.0;
+    if (!s)
+        s = check_range("number of mosaic domains", domains, 1.0, "", 1.0, LIMIT_STEPS, e);
+    *count = s ? 1 : (size_t)domains;
+    return s;
+}
+
+/* Everything after the misset: direct cell, phi steps, mosaic domains.
+ * l->reciprocal_A holds the missetted vectors. */
+static enum status finish_lattice(const struct experiment *x, const struct crystal *c,
+                                  const struct orientation_request *o, struct ran1 *random,
+                                  struct lattice *l, struct error *e)
+{
+    double direct_A[9], direct_m[9], spread;
+    cell_direct(c, x->physics == PHYSICS_FAITHFUL, l->reciprocal_A, direct_A);
+    for (int i = 0; i < 3; i++)
+        vec_scale(direct_A + 3 * i, 1e-10, direct_m + 3 * i);
+    struct steps phi;
+    size_t ndomains;
+    enum status s;
+    if ((s = steps_phi(&o->phi, &phi, e)) || (s = mosaic_count(o, &ndomains, &spread, e)) ||
+        (s = check_range("phi", o->phi_rad, deg_to_rad(1.0), "deg", -1e6, 1e6, e)) ||
+        (s = check_range("number of phi steps", (double)phi.count, 1.0, "", 1.0, LIMIT_STEPS, e)))
+        return s;
+    if (!lattice_reserve(l, (size_t)phi.count, ndomains))
+        return error_memory(e, "phi steps and mosaic domains");
+    for (size_t t = 0; t < l->nphi; t++) {
+        l->phi_rad[t] = o->phi_rad + phi.step * (double)t;
+        memcpy(l->cells_m + 9 * t, direct_m, sizeof direct_m);
+        /* at phi 0 the cell is left alone, to the last bit */
+        for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
+            vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
+    }
+    l->mosaic = spread > 0.0;
+    mosaic_domains(random, o->mosaic_seed, spread, ndomains, l->domains);
+    return STATUS_OK;
+}
+
+/* Clears *l and gives it the untilted reciprocal vectors of its crystal. */
+static enum status begin_lattice(const struct experiment *x, uint32_t crystal, struct lattice *l,
+                                 struct error *e)
+{
+    memset(l, 0, sizeof *l);
+    if (crystal >= x->ncrystals)
+        return error_set(e, STATUS_INPUT, "there is no crystal %u, must be less than %zu", crystal,
+                         x->ncrystals);
+    l->crystal = crystal;
+    l->weight = 1.0;
+    memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
+    return STATUS_OK;
+}
+
+/* Turns the reciprocal vectors and keeps the rotation for headers. */
+static void rotate_reciprocal(const double rotation[9], struct lattice *l)
+{
+    for (int i = 0; i < 3; i++) {
+        double v[3];
+        vec_copy(v, l->reciprocal_A + 3 * i);
+        mat_apply(rotation, v, l->reciprocal_A + 3 * i);
+    }
+    memcpy(l->rotation, rotation, sizeof l->rotation);
+}
+
+enum status setup_lattice(const struct experiment *x, uint32_t crystal,
+                          const struct orientation_request *o, struct lattice *l, struct error *e)
+{
+    enum status s = begin_lattice(x, crystal, l, e);
+    if (s)
+        return s;
+    /* misset and mosaic domains draw from one generator, as in nanoBragg */
+    struct ran1 random = {0};
+    double misset[3] = {0.0, 0.0, 0.0};
+    if (o->random_misset && x->physics == PHYSICS_PHYSICAL) {
+        double rotation[9];
+        struct rng stream = rng_stream((uint64_t)o->misset_seed, RNG_ORIENTATION, 0, 0);
+        random_rotation(&stream, rotation);
+        rotate_reciprocal(rotation, l);
+        return finish_lattice(x, &x->crystals[crystal], o, &random, l, e);
+    }
+    if (o->random_misset)
+        misset_random(&random, o->misset_seed, misset);
+    else if (o->has_misset)
+        vec_copy(misset, o->misset_rad);
+    for (int i = 0; i < 3; i++)
+        if ((s = check_range("misset angle", misset[i], deg_to_rad(1.0), "deg", -1e6, 1e6, e)))
+            return s;
+    for (int i = 0; i < 3; i++)
+        vec_rotate(l->reciprocal_A + 3 * i, misset);
+    misset_to_rotation(misset, l->rotation);
+    return finish_lattice(x, &x->crystals[crystal], o, &random, l, e);
+}
+
+enum status setup_lattice_rotated(const struct experiment *x, uint32_t crystal,
+                                  const double rotation[9], const struct orientation_request *o,
+                                  struct lattice *l, struct error *e)
+{
+    enum status s = begin_lattice(x, crystal, l, e);
+    if (s)
+        return s;
+    for (int i = 0; i < 3; i++) {
+        for (int j = 0; j <= i; j++) {
+            const double product = vec_dot(rotation + 3 * i, rotation + 3 * j);
+            if (!(fabs(product - (i == j)) < 1e-6))
+                return error_set(e, STATUS_INPUT,
+                                 "the orientation is no rotation: its rows are not orthonormal");
+        }
+    }
+    if (!(mat_determinant(rotation) > 0.0))
+        return error_set(e, STATUS_INPUT,
+                         "the orientation is no proper rotation: its determinant is negative");
+    struct ran1 random = {0};
+    rotate_reciprocal(rotation, l);
+    return finish_lattice(x, &x->crystals[crystal], o, &random, l, e);
+}

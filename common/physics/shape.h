@@ -1,0 +1,115 @@
+/*
+ * Lattice factors: the sum over the unit cells of a small crystal, for its four
+ * shapes [3.7].  h, k, l are real-valued indices, N the cells along an axis.
+ */
+#ifndef BRAGG_PHYSICS_SHAPE_H
+#define BRAGG_PHYSICS_SHAPE_H
+
+#include "model/experiment.h"
+#include "physics/vec.h"
+
+/* Nearest integer as nanoBragg takes it: halves go down. */
+HD double index_nearest(double h)
+{
+    return ceil(h - 0.5);
+}
+
+/* sin(N x)/sin(x), N at x = 0 only.  At other multiples of pi the quotient is made
+ * of rounding errors: this is what nanoBragg computes. */
+HD double sincg_faithful(double x, double N)
+{
+    if (x == 0.0)
+        return N;
+    return sin(x * N) / sin(x);
+}
+
+/* sin(pi t) for any t, with the argument reduced before pi enters. */
+HD double sin_pi(double t)
+{
+    const double n = rint(t);
+    const double s = sin(M_PI * (t - n));
+    return fmod(n, 2.0) != 0.0 ? -s : s;
+}
+
+/* sin(pi N h)/sin(pi h) for whole N: with h = n + d, n whole and |d| <= 1/2, it is
+ * (-1)^(n (N-1)) sin(pi N d)/sin(pi d), and N (-1)^(n (N-1)) at d = 0. */
+HD double sincg(double h, double N)
+{
+    const double n = rint(h);
+    const double d = h - n;
+    const double ratio = d == 0.0 ? N : sin_pi(N * d) / sin(M_PI * d);
+    const int odd = fmod(n, 2.0) != 0.0 && fmod(N, 2.0) == 0.0;
+    return odd ? -ratio : ratio;
+}
+
+/* Form factor of a sphere, 3 (sin x/x - cos x)/x^2. */
+HD double sinc3(double x)
+{
+    if (x == 0.0)
+        return 1.0;
+    return 3.0 * (sin(x) / x - cos(x)) / (x * x);
+}
+
+/* SQUARE: a box of N[0] x N[1] x N[2] cells.  `faithful` keeps the argument of the
+ * sine unreduced. */
+HD double shape_square(const double hkl[3], const double N[3], int faithful)
+{
+    double F = 1.0;
+    for (int i = 0; i < 3; i++)
+        if (N[i] > 1.0)
+            F *= faithful ? sincg_faithful(M_PI * hkl[i], N[i]) : sincg(hkl[i], N[i]);
+    return F;
+}
+
+/* ROUND: an ellipsoid; the factor scales its volume to that of the box. */
+HD double shape_round(const double hkl[3], const double N[3], double fudge)
+{
+    const double dh = hkl[0] - index_nearest(hkl[0]);
+    const double dk = hkl[1] - index_nearest(hkl[1]);
+    const double dl = hkl[2] - index_nearest(hkl[2]);
+    const double r = dh * dh * N[0] * N[0] + dk * dk * N[1] * N[1] + dl * dl * N[2] * N[2];
+    return N[0] * N[1] * N[2] * 0.723601254558268 * sinc3(M_PI * sqrt(r * fudge));
+}
+
+/* Squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2: the
+ * argument of GAUSS and TOPHAT.  Rows of `reciprocal_A`: a*, b*, c*. */
+HD double shape_distance_sqr(const double hkl[3], const double N[3], const double reciprocal_A[9])
+{
+    const double dh = hkl[0] - index_nearest(hkl[0]);
+    const double dk = hkl[1] - index_nearest(hkl[1]);
+    const double dl = hkl[2] - index_nearest(hkl[2]);
+    double d[3];
+    for (int i = 0; i < 3; i++)
+        d[i] = dh * reciprocal_A[i] + dk * reciprocal_A[3 + i] + dl * reciprocal_A[6 + i];
+    return (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) * N[0] * N[0] * N[1] * N[1] * N[2] * N[2];
+}
+
+HD double shape_gauss(double distance_sqr, const double N[3], double fudge)
+{
+    return N[0] * N[1] * N[2] * exp(-(distance_sqr / 0.63 * fudge));
+}
+
+HD double shape_tophat(double distance_sqr, const double N[3], double fudge)
+{
+    return distance_sqr * fudge < 0.3969 ? N[0] * N[1] * N[2] : 0.0;
+}
+
+/* The lattice factor F_latt of crystal *c at indices hkl; reciprocal_A as in
+ * struct lattice (missetted, not turned by phi or mosaic). */
+HD double shape_factor(const struct crystal *c, const double hkl[3], const double reciprocal_A[9],
+                       int faithful)
+{
+    switch (c->shape) {
+    case SHAPE_ROUND:
+        return shape_round(hkl, c->cells, c->fudge);
+    case SHAPE_GAUSS:
+        return shape_gauss(shape_distance_sqr(hkl, c->cells, reciprocal_A), c->cells, c->fudge);
+    case SHAPE_TOPHAT:
+        return shape_tophat(shape_distance_sqr(hkl, c->cells, reciprocal_A), c->cells, c->fudge);
+    case SHAPE_SQUARE:
+        break;
+    }
+    return shape_square(hkl, c->cells, faithful);
+}
+
+#endif

@@ -1,0 +1,51 @@
+/*
+ * Amorphous materials that ship with the project: liquid water and air, as F in
+ * electrons per molecule, with F^2 the coherent intensity of one molecule.
+ * Compton scattering is left out.  The tables are our own; they follow from
+ *
+ *   s = sin(theta)/lambda, Q = 4 pi s
+ *   free-atom form factors of H, N, O and Ar: four Gaussians and a constant
+ *     (D. T. Cromer and J. B. Mann, Acta Cryst. A24 (1968) 321-324;
+ *     International Tables for Crystallography C, table 6.1.1.4)
+ *   a molecule, averaged over orientations (P. Debye, Ann. Phys. 351 (1915) 809):
+ *     I(Q) = sum_ij f_i f_j sin(Q r_ij)/(Q r_ij)
+ *
+ * Water: r(OH) = 0.9572 A, angle 104.52 degrees.  Neighbouring molecules are
+ * correlated by their centres only (Narten and Levy, Science 165 (1969) 447):
+ *     F^2 = I(Q) + F_o(Q)^2 (S(Q) - 1),   F_o = f_O + 2 f_H sin(Q r)/(Q r)
+ * S(Q) is a smooth model of the oxygen-oxygen structure factor at 25 C: its
+ * limit 0.063 at Q = 0 is the compressibility (rho k T kappa_T); peaks near
+ * 2.0 and 3.0 1/A, the minimum near 4.0 and the damped oscillation beyond are where X-ray
+ * diffraction finds them (Hura et al., PCCP 5 (2003) 1981; Skinner et al., J. Chem. Phys. 138
+ * (2013) 074506).  Its heights are good to about 0.1.
+ *
+ * Air: dry, 78.08 % N2, 20.95 % O2, 0.93 % Ar by volume, an ideal gas (S = 1); bond
+ * lengths 1.098 A (N2) and 1.208 A (O2).
+ */
+#ifndef BRAGG_PHYSICS_WATER_H
+#define BRAGG_PHYSICS_WATER_H
+
+#include <stddef.h>
+
+#define WATER_DENSITY_G_CM3 0.997  // 25 C
+#define WATER_MOLAR_MASS_G_MOL 18.0153
+#define AIR_DENSITY_G_CM3 1.2041e-3  // dry, 20 C, 101325 Pa
+#define AIR_MOLAR_MASS_G_MOL 28.965
+
+/* Rows of the tables below: s = 0, 0.005, ... 2.0 1/A. */
+enum { WATER_TABLE_ROWS = 401 };
+#define WATER_TABLE_STEP_1_A 0.005
+
+/* Model of the oxygen-oxygen structure factor of water; Q >= 0 in 1/A. */
+double water_structure_factor(double Q_1_A);
+
+/* F of a water molecule in the liquid, electrons; s >= 0 in 1/A. */
+double water_F(double stol_1_A);
+
+/* F of a mean molecule of air, electrons. */
+double air_F(double stol_1_A);
+
+/* Fills WATER_TABLE_ROWS rows: s in 1/A and F = value(s) in electrons. */
+void water_table(double (*value)(double stol_1_A), double *stol_1_A, double *F);
+
+#endif

@@ -1,0 +1,149 @@
+/* Amorphous background against numbers worked out by hand. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "physics/background.h"
+
+enum { EDGE = 11, PIXELS = EDGE * EDGE };
+
+/* A detector of 11 x 11 pixels of 1 mm at 100 mm, the beam on the middle one. */
+static struct panel panel = {.fast_pixels = EDGE,
+                             .slow_pixels = EDGE,
+                             .pixel_m = 1e-3,
+                             .fast = {0, 0, 1},
+                             .slow = {0, -1, 0},
+                             .normal = {1, 0, 0},
+                             .origin_m = {0.1, 5.5e-3, -5.5e-3},
+                             .distance_m = 0.1,
+                             .close_distance_m = 0.1,
+                             .layers = 1,
+                             .roi = {0, EDGE - 1, 0, EDGE - 1}};
+static struct source sources[2] = {{{-1, 0, 0}, 1e-10, 1}, {{-1, 0, 0}, 1e-10, 1}};
+static struct experiment experiment = {.npanels = 1,
+                                       .panels = &panel,
+                                       .beam = {.direction = {1, 0, 0},
+                                                .polarization = {0, 0, 1},
+                                                .fluence_ph_m2 = 1e24,
+                                                .nsources = 1,
+                                                .sources = sources}};
+
+static float image[PIXELS], other[PIXELS];
+
+/* A material of constant F = 3 electrons. */
+static struct background_material constant(double molecules)
+{
+    static const double stol[] = {0, 1e10, 2e10}, F[] = {3, 3, 3};
+    struct background_material m = {.molecules = molecules};
+    struct error e;
+    assert_int_equal(amorphous_make(&m.table, stol, F, 3, true, &e), STATUS_OK);
+    return m;
+}
+
+static void centre_is_the_formula(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    const double expected = 1e24 * 7.94079248018965e-30 * 1e12 * 9 * 1e-4;
+    assert_true(fabs(image[5 * EDGE + 5] / expected - 1) < 1e-6);
+    /* the corner: unpolarized (1 + cos^2)/2, and cos^3 of the solid angle */
+    const double c = 0.1 / sqrt(0.01 + 2 * 25e-6);
+    assert_true(fabs(image[0] / (expected * c * c * c * (1 + c * c) / 2) - 1) < 1e-6);
+    amorphous_free(&m.table);
+}
+
+/* Photons are linear in the fluence; nanoBragg's -water multiplies by it twice. */
+static void fluence_counts_once(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    experiment.beam.fluence_ph_m2 *= 2;
+    background_image(&experiment, sources, 1, &m, 1, 1, other);
+    experiment.beam.fluence_ph_m2 /= 2;
+    assert_true(other[7] == 2 * image[7]);
+    amorphous_free(&m.table);
+}
+
+static void materials_and_source_weights_add_up(void **state)
+{
+    (void)state;
+    struct background_material m[2] = {constant(1e12), constant(3e12)};
+    background_image(&experiment, sources, 1, m, 1, 1, image);
+    background_image(&experiment, sources, 1, m, 2, 1, other);
+    assert_true(fabs(other[3] / image[3] - 4) < 1e-6);
+    sources[0].weight = 1.5;
+    sources[1].weight = 0.5;
+    background_image(&experiment, sources, 2, m, 1, 1, other);
+    assert_true(fabs(other[3] / image[3] - 1) < 1e-6);
+    sources[0].weight = sources[1].weight = 1;
+    amorphous_free(&m[0].table);
+    amorphous_free(&m[1].table);
+}
+
+static void polarization_is_along_the_e_vector(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    experiment.beam.kahn = 1;
+    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    experiment.beam.kahn = 0;
+    /* E lies along fast: less light there than along slow */
+    assert_true(image[5 * EDGE] < image[5]);
+    const double sin2 = 25e-6 / (0.01 + 25e-6);
+    assert_true(fabs(image[5 * EDGE] / image[5] - (1 - sin2)) < 1e-5);
+    amorphous_free(&m.table);
+}
+
+static void thin_sensors_catch_their_share(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    panel.thickness_m = 450e-6;
+    panel.layers = 3;
+    panel.layer_m = 150e-6;
+    panel.absorption_1_m = 1 / 300e-6;
+    background_image(&experiment, sources, 1, &m, 1, 1, other);
+    panel.thickness_m = 0;
+    assert_true(fabs(other[60] / image[60] - (1 - exp(-1.5))) < 1e-6);
+    amorphous_free(&m.table);
+}
+
+static void roi_mask_and_threads(void **state)
+{
+    (void)state;
+    struct background_material m = constant(1e12);
+    static uint8_t mask[PIXELS];
+    memset(mask, 1, sizeof mask);
+    mask[60] = 0;
+    panel.mask = mask;
+    panel.roi.fast_min = 2;
+    background_image(&experiment, sources, 1, &m, 1, 1, image);
+    background_image(&experiment, sources, 1, &m, 1, 3, other);
+    panel.mask = NULL;
+    panel.roi.fast_min = 0;
+    assert_memory_equal(image, other, sizeof image);
+    assert_true(image[60] == 0 && image[1] == 0 && image[2] > 0);
+    amorphous_free(&m.table);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(centre_is_the_formula),
+        cmocka_unit_test(fluence_counts_once),
+        cmocka_unit_test(materials_and_source_weights_add_up),
+        cmocka_unit_test(polarization_is_along_the_e_vector),
+        cmocka_unit_test(thin_sensors_catch_their_share),
+        cmocka_unit_test(roi_mask_and_threads),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
