@@ -15,8 +15,8 @@
 #include "model/recipe.h"
 
 struct engine_options {
-    int threads;         // OpenMP threads, >= 1
-    const char *isa;     // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
+    int threads;      // OpenMP threads, >= 1
+    const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
 };
 
 /* Where a pixel's intermediates go, one call per named quantity:

@@ -1,0 +1,202 @@
+/*
+ * The CPU engine: plan, choice of the instruction set, rows shared out among
+ * threads.  What a pixel is stands in cpu_loop.c.
+ */
+#include "engine/cpu.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "engine/engine.h"
+
+struct plan {
+    const struct experiment *experiment;
+    const struct cpu_kernels *kernels;
+    struct cpu_table *tables;  // one per crystal
+    int threads;
+    char description[48];
+};
+
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e)
+{
+    /* Best first; each needs what the Makefile compiles its kernel with. */
+    __builtin_cpu_init();
+    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    const bool has_avx512 =
+        has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
+        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
+    const struct {
+        const struct cpu_kernels *kernels;
+        bool supported;
+    } choices[] = {
+        {&cpu_kernels_avx512, has_avx512},
+        {&cpu_kernels_avx2, has_avx2},
+        {&cpu_kernels_baseline, true},
+    };
+    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        if (!isa && choices[i].supported)
+            return choices[i].kernels;
+        if (!isa || strcmp(isa, choices[i].kernels->name))
+            continue;
+        if (choices[i].supported)
+            return choices[i].kernels;
+        (void)error_set(e, STATUS_USAGE, "this processor has no %s", isa);
+        return NULL;
+    }
+    (void)error_set(e, STATUS_USAGE, "unknown isa '%s', must be baseline, avx2 or avx512", isa);
+    return NULL;
+}
+
+static void cpu_destroy(struct plan **plan)
+{
+    struct plan *p = *plan;
+    *plan = NULL;
+    if (!p)
+        return;
+    for (size_t i = 0; p->tables && i < p->experiment->ncrystals; i++)
+        cpu_table_free(&p->tables[i]);
+    mem_free(p->tables);
+    mem_free(p);
+}
+
+static enum status cpu_create(struct plan **plan, const struct experiment *experiment,
+                              const struct engine_options *options, struct error *e)
+{
+    *plan = NULL;
+    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, e);
+    if (!kernels)
+        return STATUS_USAGE;
+    struct plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the plan");
+    p->experiment = experiment;
+    p->kernels = kernels;
+    p->threads = options->threads < 1 ? 1 : options->threads;
+    (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s", kernels->name,
+                   p->threads, p->threads == 1 ? "" : "s");
+    p->tables = mem_array(experiment->ncrystals, sizeof *p->tables);
+    enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
+    for (size_t i = 0; i < experiment->ncrystals && !status; i++)
+        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], e);
+    if (status)
+        cpu_destroy(&p);
+    *plan = p;
+    return status;
+}
+
+static const char *cpu_identity(const struct plan *plan)
+{
+    return plan->kernels->identity;
+}
+
+static const char *cpu_describe(const struct plan *plan)
+{
+    return plan->description;
+}
+
+/* Blocks wholly under the mask (gaps, beam stop) cost nothing. */
+static bool any_unmasked(const struct cpu_where *w)
+{
+    const uint8_t *mask = w->panel->mask;
+    if (!mask)
+        return true;
+    for (int i = 0; i < w->count; i++)
+        if (mask[w->slow * w->panel->fast_pixels + w->fast + i])
+            return true;
+    return false;
+}
+
+static int64_t clamp(int64_t value, int64_t low, int64_t high)
+{
+    return value < low ? low : value > high ? high : value;
+}
+
+static void clear(float *row, int64_t begin, int64_t end)
+{
+    if (end > begin)
+        memset(row + begin, 0, (size_t)(end - begin) * sizeof *row);
+}
+
+/* One row of a panel: zero outside the ROI and under the mask. */
+static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                    const struct panel *p, int64_t slow, struct cpu_scratch *s, float *pixels)
+{
+    float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+    const bool outside = slow < p->roi.slow_min || slow > p->roi.slow_max;
+    const int64_t begin = clamp(p->roi.fast_min, 0, p->fast_pixels);
+    const int64_t end = outside ? begin : clamp(p->roi.fast_max + 1, begin, p->fast_pixels);
+    clear(row, 0, begin);
+    clear(row, end, p->fast_pixels);
+    for (int64_t fast = begin; fast < end; fast += CPU_BLOCK) {
+        const int count = (int)(end - fast < CPU_BLOCK ? end - fast : CPU_BLOCK);
+        const struct cpu_where where = {p, fast, slow, count};
+        if (any_unmasked(&where))
+            kernels->block(job, &where, s, row + fast);
+        else
+            clear(row, fast, fast + count);
+    }
+    if (p->mask)
+        for (int64_t fast = begin; fast < end; fast++)
+            if (!p->mask[slow * p->fast_pixels + fast])
+                row[fast] = 0.0f;
+}
+
+/* Rows are handed out one by one, because ROI and mask make them unequal; which
+ * thread computes a row does not matter to its bytes. */
+static void run_panel(const struct plan *plan, const struct cpu_job *job, const struct panel *p,
+                      float *pixels, atomic_uint_fast64_t *rows)
+{
+#pragma omp parallel num_threads(plan->threads)
+    {
+        struct cpu_scratch scratch;  // on the thread's own stack, 30 KiB
+#pragma omp for schedule(dynamic)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            run_row(plan->kernels, job, p, slow, &scratch, pixels);
+            if (rows)
+                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+        }
+    }
+}
+
+static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
+                           atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct cpu_job job;
+    const enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    for (size_t i = 0; i < plan->experiment->npanels && !status; i++)
+        run_panel(plan, &job, &plan->experiment->panels[i], pixels, rows);
+    cpu_job_close(&job);
+    return status;
+}
+
+/* The traced pixel is a block of its own, computed by the kernel of the images. */
+static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
+                             const struct pixel_trace *trace, struct error *e)
+{
+    const struct panel *p = plan->experiment->panels;
+    if (!plan->experiment->npanels || trace->fast < 0 || trace->fast >= p->fast_pixels ||
+        trace->slow < 0 || trace->slow >= p->slow_pixels)
+        return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
+                         (long long)trace->fast, (long long)trace->slow);
+    struct cpu_job job;
+    const enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    if (!status) {
+        const struct cpu_where where = {p, trace->fast, trace->slow, 1};
+        struct cpu_scratch scratch;
+        float photons;
+        job.trace = trace;
+        plan->kernels->block(&job, &where, &scratch, &photons);
+    }
+    cpu_job_close(&job);
+    return status;
+}
+
+const struct engine engine_cpu = {
+    .name = "cpu",
+    .create = cpu_create,
+    .identity = cpu_identity,
+    .describe = cpu_describe,
+    .run = cpu_run,
+    .trace = cpu_trace,
+    .destroy = cpu_destroy,
+};

@@ -1,0 +1,134 @@
+/*
+ * Inside the CPU engine: what a plan and a frame prepare, and the table of
+ * kernels, one per instruction set.
+ *
+ * A frame is cut into blocks of pixels along a row.  All arrays of a block are
+ * structure of arrays and fit the first-level cache; the sums over layers,
+ * subpixels, sources, lattices, phi steps and domains run outside the loops over
+ * its pixels.  A pixel's value depends on nothing but the pixel: there are no
+ * sums across lanes, so blocks may be cut anywhere.
+ */
+#ifndef BRAGG_ENGINE_CPU_H
+#define BRAGG_ENGINE_CPU_H
+
+#include <stdalign.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/alloc.h"
+#include "engine/engine.h"
+
+enum {
+    CPU_BLOCK = 256,       // pixels of a block, at most
+    CPU_LANES = 16,        // blocks are computed in multiples of this
+    CPU_FLOAT_TERMS = 64,  // terms summed in single precision before going to double
+};
+
+/* Structure factors of one crystal, for gathering. */
+struct cpu_table {
+    float *F_sqr;     // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
+    const double *F;  // tricubic: the experiment's table; NULL: nearest index
+    double F_max;     // electrons; largest |F|, 1 when all are 0
+    int32_t min[3], count[3];
+    int32_t default_slot;  // of F_sqr
+    bool flat;             // F is default_F everywhere
+};
+
+struct cpu_source {
+    double incident[3];  // unit vector of propagation
+    double index_per_m;  // INDEX_SCALE / wavelength
+    double weight;
+    double reach_sqr;   // |diffracted - incident|^2 beyond which dmin culls
+    double e[3], b[3];  // polarization_axes
+};
+
+struct cpu_lattice {
+    const struct crystal *crystal;
+    const struct cpu_table *table;
+    size_t nsteps;          // phi steps x mosaic domains, domains fastest
+    double *cells;          // owned, nsteps x 9: rows a, b, c in m, mosaic applied
+    double scale;           // to photons, before weight, polarization, solid angle
+    double shape_unit;      // squared lattice factor = shape_unit * cpu_scratch.shape
+    double form[6];         // GAUSS, TOPHAT: distance_form with all factors
+    double cells_fudge[3];  // ROUND: N^2 times the fudge factor
+    float N[3];             // SQUARE
+    float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2
+    uint32_t turns[3];      // SQUARE: N 2^16 modulo 2^32
+    bool wide;              // SQUARE: some N is above WIDE_CELLS
+};
+
+/* One frame: what all its blocks share. */
+struct cpu_job {
+    const struct experiment *x;
+    const struct recipe *recipe;
+    size_t nsources, nlattices;
+    struct cpu_source *sources;       // owned
+    struct cpu_lattice *lattices;     // owned
+    double steps;                     // for the trace: what the reference divides by
+    double water;                     // photons of one source and subpixel; 0: no water
+    const struct pixel_trace *trace;  // NULL: nobody watches
+};
+
+/* `count` pixels of a row. */
+struct cpu_where {
+    const struct panel *panel;
+    int64_t fast, slow;  // the first one
+    int count;           // 1 .. CPU_BLOCK
+};
+
+/* The arrays of one block; every thread has its own. */
+struct cpu_scratch {
+    alignas(MEM_ALIGNMENT) double x[CPU_BLOCK];  // position in m, then unit vector "diffracted"
+    double y[CPU_BLOCK], z[CPU_BLOCK];
+    double inverse_airpath[CPU_BLOCK];                   // 1/m
+    double qx[CPU_BLOCK], qy[CPU_BLOCK], qz[CPU_BLOCK];  // scattering vector times INDEX_SCALE, 1/m
+    double solid_angle[CPU_BLOCK];                       // sr
+    double polarization[CPU_BLOCK];                      // 0: not known yet
+    double capture[CPU_BLOCK];
+    double kept[CPU_BLOCK];    // 1; 0 where dmin culls this source
+    double factor[CPU_BLOCK];  // on all terms of this source and subpixel
+    double total[CPU_BLOCK];   // the pixel's sum
+    float sum[CPU_BLOCK];      // of up to CPU_FLOAT_TERMS terms
+    float shape[CPU_BLOCK];    // squared lattice factor of one step / shape_unit
+    float F_sqr[CPU_BLOCK];    // tricubic: squared structure factor
+    int32_t slot[CPU_BLOCK];   // nearest: index into F_sqr of the table
+};
+
+/* One instruction set.  `block` writes the photons of the pixels to out[count]. */
+struct cpu_kernels {
+    const char *name;      // as --isa has it
+    const char *identity;  // class of equal bytes
+    void (*block)(const struct cpu_job *job, const struct cpu_where *where, struct cpu_scratch *s,
+                  float *out);
+};
+
+extern const struct cpu_kernels cpu_kernels_baseline;
+extern const struct cpu_kernels cpu_kernels_avx2;
+extern const struct cpu_kernels cpu_kernels_avx512;
+
+/* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
+ * name is unknown or this processor lacks the instructions. */
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e);
+
+/* Fills *t for a crystal; STATUS_INPUT when the table has more than 2^31 items.  The
+ * crystal must outlive it; cpu_table_free frees it. */
+enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct error *e);
+void cpu_table_free(struct cpu_table *t);
+
+/* Prepares a frame; `tables` has one item per crystal.  Bad recipes are STATUS_INPUT.
+ * cpu_job_close frees it, also after an error. */
+enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
+                         const struct cpu_table *tables, const struct recipe *r, struct error *e);
+void cpu_job_close(struct cpu_job *job);
+
+/* What a trace reports, from the arrays of a block of one pixel; called by the block
+ * function after each part when job->trace is set. */
+void cpu_trace_subpixel(const struct cpu_job *job, const struct cpu_scratch *s, int layer,
+                        int sub_slow, int sub_fast);
+void cpu_trace_direction(const struct cpu_job *job, const struct cpu_scratch *s);
+void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, size_t source);
+void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size_t lattice,
+                    size_t step);
+void cpu_trace_pixel(const struct cpu_job *job, const struct cpu_scratch *s, float photons);
+
+#endif

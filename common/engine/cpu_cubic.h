@@ -1,0 +1,79 @@
+/*
+ * Tricubic structure factors for CPU_LANES pixels at a time: the nodes, limits and
+ * polynomial of hkl_tricubic, with the weights of the four nodes in closed form.
+ * Nodes and weights are prepared across pixels; the sum over the 64 nodes runs
+ * pixel by pixel over four neighbours along l, always in the same order.
+ */
+#ifndef BRAGG_ENGINE_CPU_CUBIC_H
+#define BRAGG_ENGINE_CPU_CUBIC_H
+
+#include "engine/cpu.h"
+#include "physics/fastmath.h"
+
+struct cubic_lanes {
+    alignas(MEM_ALIGNMENT) double h[4][CPU_LANES];  // weights of the nodes along h
+    double k[4][CPU_LANES], l[4][CPU_LANES];
+    int32_t base[CPU_LANES];  // item of the first node; -1: no room for the nodes
+};
+
+/* Lagrange's weights of the nodes -1, 0, 1, 2 at 0 <= t < 1. */
+HD void cubic_weights(double t, double w[4][CPU_LANES], int lane)
+{
+    const double below = t + 1.0, above = t - 1.0, far = t - 2.0;
+    w[0][lane] = t * above * far * (-1.0 / 6.0);
+    w[1][lane] = below * above * far * 0.5;
+    w[2][lane] = below * t * far * -0.5;
+    w[3][lane] = below * t * above * (1.0 / 6.0);
+}
+
+/* floor for |x| < 2^31. */
+HD double floor_fast(double x)
+{
+    const double n = round_even(x);
+    return n > x ? n - 1.0 : n;
+}
+
+/* Whether axis i of the box has room for the nodes around h, as
+ * hkl_can_interpolate. */
+HD int cubic_room(const struct cpu_table *t, int i, double h)
+{
+    return (h - t->min[i] + 3.0 <= t->count[i]) & (h - 2.0 >= t->min[i]);
+}
+
+/* Nodes and weights of one pixel at indices h, k, l. */
+HD void cubic_prepare(const struct cpu_table *t, double h, double k, double l, int lane,
+                      struct cubic_lanes *lanes)
+{
+    const int room = cubic_room(t, 0, h) & cubic_room(t, 1, k) & cubic_room(t, 2, l);
+    const double fh = floor_fast(h), fk = floor_fast(k), fl = floor_fast(l);
+    const uint32_t row = ((uint32_t)((int32_t)fh - 1 - t->min[0])) * (uint32_t)t->count[1] +
+                         (uint32_t)((int32_t)fk - 1 - t->min[1]);
+    const uint32_t item = row * (uint32_t)t->count[2] + (uint32_t)((int32_t)fl - 1 - t->min[2]);
+    lanes->base[lane] = room ? (int32_t)item : -1;
+    cubic_weights(h - fh, lanes->h, lane);
+    cubic_weights(k - fk, lanes->k, lane);
+    cubic_weights(l - fl, lanes->l, lane);
+}
+
+/* F in electrons; 0 where there is no room. */
+HD double cubic_sum(const struct cpu_table *t, const struct cubic_lanes *w, int lane)
+{
+    if (w->base[lane] < 0)
+        return 0.0;
+    const size_t nk = (size_t)t->count[1], nl = (size_t)t->count[2];
+    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+#pragma GCC unroll 4
+    for (size_t a = 0; a < 4; a++) {
+#pragma GCC unroll 4
+        for (size_t b = 0; b < 4; b++) {
+            const double *F = t->F + (size_t)w->base[lane] + (a * nk + b) * nl;
+            const double weight = w->h[a][lane] * w->k[b][lane];
+            for (int j = 0; j < 4; j++)
+                sum[j] = fused(weight, F[j], sum[j]);
+        }
+    }
+    const double low = fused(w->l[0][lane], sum[0], w->l[1][lane] * sum[1]);
+    return low + fused(w->l[2][lane], sum[2], w->l[3][lane] * sum[3]);
+}
+
+#endif

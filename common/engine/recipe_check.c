@@ -1,0 +1,60 @@
+#include "engine/recipe_check.h"
+
+#include <math.h>
+
+double recipe_lattice_steps(const struct recipe *r, size_t index)
+{
+    if (index >= r->nlattices)
+        return 1.0;
+    return (double)r->lattices[index].ndomains * (double)r->lattices[index].nphi;
+}
+
+double recipe_lattice_scale(const struct recipe *r, size_t index)
+{
+    return r->lattices[index].weight *
+           (recipe_lattice_steps(r, 0) / recipe_lattice_steps(r, index));
+}
+
+/* NaN and infinity would spread over the whole frame. */
+static bool all_finite(const double *values, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
+    return true;
+}
+
+/* One lattice against the experiment. */
+static enum status check_lattice(const struct experiment *x, const struct lattice *l, size_t index,
+                                 struct error *e)
+{
+    if (l->crystal >= x->ncrystals)
+        return error_set(e, STATUS_INPUT, "lattice %zu is of crystal %u, must be less than %zu",
+                         index, l->crystal, x->ncrystals);
+    if (!l->nphi || !l->ndomains)
+        return error_set(e, STATUS_INPUT,
+                         "lattice %zu has %zu phi steps and %zu domains, must be at least 1", index,
+                         l->nphi, l->ndomains);
+    if (!(isfinite(l->weight) && l->weight >= 0.0) || !all_finite(l->reciprocal_A, 9) ||
+        !all_finite(l->phi_rad, l->nphi) || !all_finite(l->cells_m, 9 * l->nphi) ||
+        !all_finite(l->domains, 9 * l->ndomains))
+        return error_set(e, STATUS_INPUT, "lattice %zu has a number that is not finite", index);
+    return STATUS_OK;
+}
+
+enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        s = check_lattice(x, &r->lattices[i], i, e);
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t nsources = r->nsources ? r->nsources : x->beam.nsources;
+    if (!s && !nsources)
+        return error_set(e, STATUS_INPUT, "there is no source");
+    for (size_t i = 0; i < nsources && !s; i++)
+        if (!all_finite(sources[i].direction, 3) || !(sources[i].wavelength_m > 0.0) ||
+            !isfinite(sources[i].wavelength_m) || !isfinite(sources[i].weight))
+            s = error_set(e, STATUS_INPUT,
+                          "source %zu has a number that is not finite or no wavelength", i);
+    return s;
+}

@@ -1,0 +1,22 @@
+/* What every engine asks of a recipe before it computes. */
+#ifndef BRAGG_ENGINE_RECIPE_CHECK_H
+#define BRAGG_ENGINE_RECIPE_CHECK_H
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+/* STATUS_INPUT unless all lattices name a crystal of *x, have phi steps and
+ * domains with finite numbers, and all sources that will be used have a finite
+ * direction, a positive wavelength and a finite weight. */
+enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e);
+
+/* Terms of one source and subpixel from lattice `index`: phi steps times domains;
+ * 1 where there is no such lattice. */
+double recipe_lattice_steps(const struct recipe *r, size_t index);
+
+/* Factor on the terms of lattice `index` in a sum that is divided by the steps of
+ * lattice 0 in the end: its weight, and the ratio of the steps. */
+double recipe_lattice_scale(const struct recipe *r, size_t index);
+
+#endif

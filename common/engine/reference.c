@@ -1,0 +1,406 @@
+/*
+ * The reference engine: plain double, one loop, the specification of what a
+ * pixel is.  Nesting, outermost first: slow, fast, layer, slow subpixel, fast
+ * subpixel, source, lattice, phi, mosaic domain.
+ *
+ * In faithful mode it repeats nanoBragg's order of operations and its loop
+ * quirks to the last bit: oversampled factors multiply the running sum, layers
+ * share the last capture fraction, a phi of exactly 0 keeps the cell of the
+ * previous evaluation, interpolation stops for good at the first miss.  So it
+ * runs on one thread, pixel after pixel.  In physical mode every evaluation
+ * stands alone and rows run in parallel.
+ */
+#include <math.h>
+#include <omp.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/engine.h"
+#include "engine/recipe_check.h"
+#include "physics/constants.h"
+#include "physics/hkl.h"
+#include "physics/pixel.h"
+#include "physics/polarization.h"
+#include "physics/shape.h"
+#include "physics/vec.h"
+
+struct plan {
+    const struct experiment *experiment;
+    int threads;
+    char description[48];
+};
+
+/* What one lattice leaves behind for the next evaluation (faithful mode). */
+struct carry {
+    const double *cell;  // rows a, b, c in m of the last phi that was not 0
+    bool interpolate;
+};
+
+/* One frame: what all pixels share. */
+struct scene {
+    const struct experiment *x;
+    const struct recipe *recipe;
+    const struct source *sources;
+    size_t nsources;
+    bool faithful;
+    double photons;       // r_e^2 times fluence: intensity to photons
+    double steps;         // terms of a sum over sources, domains, phi and subpixels
+    double background;    // faithful: start of every pixel's sum
+    double water;         // physical: one more term for every source and subpixel
+    struct carry *carry;  // one per lattice
+};
+
+/* One pixel being summed up. */
+struct pixel {
+    const struct scene *scene;
+    const struct panel *panel;
+    const struct pixel_trace *trace;  // NULL: nobody watches
+    double intensity;
+    double capture, polarization, solid_angle;  // 0: not known yet
+};
+
+static void report(const struct pixel *p, const char *name, int count, const double *values,
+                   const char *unit)
+{
+    if (p->trace)
+        p->trace->value(p->trace->context, name, count, values, unit);
+}
+
+static void report_one(const struct pixel *p, const char *name, double value, const char *unit)
+{
+    report(p, name, 1, &value, unit);
+}
+
+/* Adds one term.  Physical: each factor belongs to its own term.  Faithful: after
+ * every term the whole sum is multiplied. */
+static void add_term(struct pixel *p, double term)
+{
+    const struct sampling *each = &p->scene->x->sampling;
+    if (p->scene->faithful) {
+        p->intensity += term;
+        if (each->each_thickness)
+            p->intensity *= p->capture;
+        if (each->each_polarization)
+            p->intensity *= p->polarization;
+        if (each->each_solid_angle)
+            p->intensity *= p->solid_angle;
+        return;
+    }
+    term *= p->capture;
+    if (each->each_polarization)
+        term *= p->polarization;
+    if (each->each_solid_angle)
+        term *= p->solid_angle;
+    p->intensity += term;
+}
+
+/* F in electrons.  Faithful: the first index too near the edge of the table ends all
+ * interpolation; that evaluation takes the nearest F, not default_F. */
+static double structure_factor(const struct pixel *p, const struct crystal *c, struct carry *carry,
+                               const double hkl[3])
+{
+    const bool wanted = p->scene->faithful ? carry->interpolate : c->interpolate;
+    if (wanted && hkl_can_interpolate(&c->table, hkl))
+        return hkl_tricubic(&c->table, hkl);
+    if (wanted && p->scene->faithful)
+        carry->interpolate = false;
+    return hkl_nearest(&c->table, hkl);
+}
+
+/* One evaluation: indices, lattice factor, structure factor. */
+static void add_evaluation(struct pixel *p, const struct lattice *l, struct carry *carry,
+                           const double cell[9], const double q[3], double weight)
+{
+    const struct scene *s = p->scene;
+    const struct crystal *c = &s->x->crystals[l->crystal];
+    const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
+    const double F_latt = shape_factor(c, hkl, l->reciprocal_A, s->faithful);
+    report(p, "hkl", 3, hkl, "");
+    report_one(p, "F_latt", F_latt, "");
+    /* a dark term does not even multiply the sum, unless there is water in it */
+    if (F_latt == 0.0 && (!s->faithful || s->x->water_m == 0.0))
+        return;
+    const double F_cell = structure_factor(p, c, carry, hkl);
+    const double term = F_cell * F_cell * F_latt * F_latt * weight;
+    add_term(p, term);
+    report_one(p, "F_cell", F_cell, "electrons");
+    report_one(p, "term", term, "electrons^2");
+    report_one(p, "sum", p->intensity, "");
+}
+
+/* All phi steps and mosaic domains of one lattice, for scattering vector q in 1/m. */
+static void add_lattice(struct pixel *p, size_t index, const double q[3], double source_weight)
+{
+    const struct scene *s = p->scene;
+    const struct lattice *l = &s->recipe->lattices[index];
+    struct carry *carry = &s->carry[index];
+    const double weight = source_weight * recipe_lattice_scale(s->recipe, index);
+    for (size_t t = 0; t < l->nphi; t++) {
+        const double *turned = l->cells_m + 9 * t;
+        if (s->faithful) {
+            /* nanoBragg does not reset the cell at phi 0 */
+            if (l->phi_rad[t] != 0.0)
+                carry->cell = turned;
+            turned = carry->cell;
+        }
+        for (size_t k = 0; k < l->ndomains; k++) {
+            double cell[9];
+            for (int i = 0; i < 3; i++) {
+                if (l->mosaic)
+                    mat_apply(l->domains + 9 * k, turned + 3 * i, cell + 3 * i);
+                else
+                    vec_copy(cell + 3 * i, turned + 3 * i);
+            }
+            report(p, "lattice phi_step domain", 3, (double[]){(double)index, (double)t, (double)k},
+                   "");
+            report_one(p, "phi", l->phi_rad[t], "rad");
+            add_evaluation(p, l, carry, cell, q, weight);
+        }
+    }
+}
+
+/* Polarization: the first source that counts sets it for the pixel, unless every
+ * term has its own. */
+static void find_polarization(struct pixel *p, double incident[3], double diffracted[3])
+{
+    const struct beam *b = &p->scene->x->beam;
+    if (p->polarization != 0.0 && !p->scene->x->sampling.each_polarization)
+        return;
+    if (p->scene->faithful) {
+        p->polarization = polarization_faithful(b->kahn, incident, diffracted, b->polarization);
+    } else if (b->no_polarization) {
+        p->polarization = 1.0;
+    } else {
+        double e[3], h[3];
+        polarization_axes(incident, b->polarization, e, h);
+        p->polarization = polarization_factor(b->kahn, incident, diffracted, e, h);
+    }
+    report_one(p, "polarization", p->polarization, "");
+}
+
+/* One source seen from one subpixel. */
+static void add_source(struct pixel *p, const struct source *source, double diffracted[3])
+{
+    const struct scene *s = p->scene;
+    double incident[3], q[3];
+    for (int i = 0; i < 3; i++) {
+        incident[i] = -source->direction[i];
+        q[i] = (diffracted[i] - incident[i]) / source->wavelength_m;
+    }
+    report(p, "q", 3, q, "1/m");
+    const double stol = 0.5 * vec_length(q);
+    if (s->x->dmin_m > 0.0 && stol > 0.0 && s->x->dmin_m > 0.5 / stol)
+        return;
+    find_polarization(p, incident, diffracted);
+    if (s->water > 0.0)
+        add_term(p, s->water * source->weight);
+    for (size_t i = 0; i < s->recipe->nlattices; i++)
+        add_lattice(p, i, q, source->weight);
+}
+
+/* What `layer` stops.  Faithful: asked for every term, a sensor without thickness is
+ * a layer of no depth that stops nothing, and the image is dark. */
+static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer)
+{
+    const bool empty = p->scene->faithful && p->scene->x->sampling.each_thickness;
+    if (empty && !(p->panel->thickness_m > 0.0))
+        return 0.0;
+    return pixel_capture(p->panel, diffracted, layer);
+}
+
+/* One subpixel of one layer. */
+static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer, int sub_fast,
+                         int sub_slow)
+{
+    const struct scene *s = p->scene;
+    const struct sampling *sampling = &s->x->sampling;
+    double position[3], diffracted[3];
+    pixel_position(p->panel, s->x->beam.direction, fast, slow, layer, sub_fast, sub_slow,
+                   sampling->oversample, position);
+    const double airpath = vec_unit(position, diffracted);
+    if (p->solid_angle == 0.0 || sampling->each_solid_angle)
+        p->solid_angle = pixel_solid_angle(p->panel, airpath);
+    if (p->capture == 0.0 || sampling->each_thickness)
+        p->capture = capture_fraction(p, diffracted, layer);
+    report(p, "layer sub_slow sub_fast", 3, (double[]){layer, sub_slow, sub_fast}, "");
+    report(p, "position", 3, position, "m");
+    report_one(p, "airpath", airpath, "m");
+    report_one(p, "solid_angle", p->solid_angle, "sr");
+    report_one(p, "capture", p->capture, "");
+    for (size_t i = 0; i < s->nsources; i++) {
+        report_one(p, "source", (double)i, "");
+        report_one(p, "wavelength", s->sources[i].wavelength_m, "m");
+        add_source(p, &s->sources[i], diffracted);
+    }
+}
+
+/* Photons of one pixel. */
+static float pixel_photons(const struct scene *s, const struct panel *panel, int64_t fast,
+                           int64_t slow, const struct pixel_trace *trace)
+{
+    const struct sampling *sampling = &s->x->sampling;
+    struct pixel p = {.scene = s, .panel = panel, .trace = trace, .intensity = s->background};
+    p.polarization = s->x->beam.no_polarization ? 1.0 : 0.0;
+    for (int layer = 0; layer < panel->layers; layer++) {
+        p.capture = panel->thickness_m > 0.0 ? 0.0 : 1.0;
+        for (int sub_slow = 0; sub_slow < sampling->oversample; sub_slow++)
+            for (int sub_fast = 0; sub_fast < sampling->oversample; sub_fast++)
+                add_subpixel(&p, fast, slow, layer, sub_fast, sub_slow);
+    }
+    /* factors that were not applied term by term: the first solid angle and
+     * polarization of the pixel and, faithful, the capture of its last layer */
+    double photons = s->photons * p.intensity / s->steps;
+    if (s->faithful && !sampling->each_thickness)
+        photons *= p.capture;
+    if (!sampling->each_polarization)
+        photons *= p.polarization;
+    if (!sampling->each_solid_angle)
+        photons *= p.solid_angle;
+    report_one(&p, "intensity", p.intensity, "electrons^2");
+    report_one(&p, "steps", s->steps, "");
+    report_one(&p, "photons", photons, "photons");
+    return (float)photons;
+}
+
+/* One row of a panel. */
+static void run_row(const struct scene *s, const struct panel *p, int64_t slow, float *pixels)
+{
+    float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+    for (int64_t fast = 0; fast < p->fast_pixels; fast++)
+        row[fast] = pixel_is_computed(p, fast, slow) ? pixel_photons(s, p, fast, slow, NULL) : 0.0f;
+}
+
+/* Water as nanoBragg has it: forward scattering of 2.57 electrons a molecule.  The
+ * start of a pixel's sum in units of photons (faithful: r_e^2 and fluence come
+ * again at the end) or electrons^2. */
+static double water_intensity(const struct scene *s)
+{
+    const double w = s->x->water_m;
+    if (s->faithful)
+        return 2.57 * 2.57 * ELECTRON_RADIUS_SQR_M2 * s->x->beam.fluence_ph_m2 * w * w * w * 1e6 *
+               AVOGADRO_1_MOL / 18.0;
+    return 2.57 * 2.57 * w * w * w * 1e6 * AVOGADRO_1_MOL / 18.0;
+}
+
+/* Prepares *s for a frame; the caller frees s->carry. */
+static enum status scene_open(struct scene *s, const struct experiment *x,
+                              const struct recipe *recipe, struct error *e)
+{
+    const enum status status = recipe_check(x, recipe, e);
+    if (status)
+        return status;
+    *s = (struct scene){.x = x, .recipe = recipe, .faithful = x->physics == PHYSICS_FAITHFUL};
+    s->sources = recipe->nsources ? recipe->sources : x->beam.sources;
+    s->nsources = recipe->nsources ? recipe->nsources : x->beam.nsources;
+    s->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2;
+    /* layers are not counted: they share the photons */
+    const double samples = (double)s->nsources * x->sampling.oversample * x->sampling.oversample;
+    s->steps = samples * recipe_lattice_steps(recipe, 0);
+    if (s->faithful)
+        s->background = water_intensity(s);
+    else
+        s->water = water_intensity(s) * (s->steps / samples);
+    s->carry = mem_array(recipe->nlattices, sizeof *s->carry);
+    if (!s->carry)
+        return error_memory(e, "the lattices");
+    for (size_t i = 0; i < recipe->nlattices; i++) {
+        const struct lattice *l = &recipe->lattices[i];
+        s->carry[i] = (struct carry){l->cells_m, x->crystals[l->crystal].interpolate};
+    }
+    return STATUS_OK;
+}
+
+static enum status reference_create(struct plan **plan, const struct experiment *experiment,
+                                    const struct engine_options *options, struct error *e)
+{
+    *plan = NULL;
+    if (options->isa)
+        return error_set(e, STATUS_USAGE,
+                         "the reference engine has no instruction sets to choose from");
+    struct plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the plan");
+    p->experiment = experiment;
+    p->threads =
+        experiment->physics == PHYSICS_FAITHFUL || options->threads < 1 ? 1 : options->threads;
+    (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s",
+                   experiment->physics == PHYSICS_FAITHFUL ? "faithful" : "physical", p->threads,
+                   p->threads == 1 ? "" : "s");
+    *plan = p;
+    return STATUS_OK;
+}
+
+static const char *reference_identity(const struct plan *plan)
+{
+    (void)plan;
+    return "reference";
+}
+
+static const char *reference_describe(const struct plan *plan)
+{
+    return plan->description;
+}
+
+static enum status reference_run(struct plan *plan, const struct recipe *recipe, float *pixels,
+                                 atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct scene s;
+    const enum status status = scene_open(&s, plan->experiment, recipe, e);
+    if (status)
+        return status;
+    for (size_t i = 0; i < plan->experiment->npanels; i++) {
+        const struct panel *p = &plan->experiment->panels[i];
+#pragma omp parallel for schedule(dynamic) num_threads(plan->threads)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            run_row(&s, p, slow, pixels);
+            if (rows)
+                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+        }
+    }
+    mem_free(s.carry);
+    return STATUS_OK;
+}
+
+/* Faithful pixels depend on those before them, so these are computed first. */
+static void replay(const struct scene *s, const struct panel *p, int64_t fast, int64_t slow)
+{
+    for (int64_t i = 0; i < slow * p->fast_pixels + fast; i++)
+        if (pixel_is_computed(p, i % p->fast_pixels, i / p->fast_pixels))
+            (void)pixel_photons(s, p, i % p->fast_pixels, i / p->fast_pixels, NULL);
+}
+
+static enum status reference_trace(struct plan *plan, const struct recipe *recipe,
+                                   const struct pixel_trace *trace, struct error *e)
+{
+    const struct panel *p = plan->experiment->panels;
+    if (!plan->experiment->npanels || trace->fast < 0 || trace->fast >= p->fast_pixels ||
+        trace->slow < 0 || trace->slow >= p->slow_pixels)
+        return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
+                         (long long)trace->fast, (long long)trace->slow);
+    struct scene s;
+    const enum status status = scene_open(&s, plan->experiment, recipe, e);
+    if (status)
+        return status;
+    if (s.faithful)
+        replay(&s, p, trace->fast, trace->slow);
+    (void)pixel_photons(&s, p, trace->fast, trace->slow, trace);
+    mem_free(s.carry);
+    return STATUS_OK;
+}
+
+static void reference_destroy(struct plan **plan)
+{
+    mem_free(*plan);
+    *plan = NULL;
+}
+
+const struct engine engine_reference = {
+    .name = "reference",
+    .create = reference_create,
+    .identity = reference_identity,
+    .describe = reference_describe,
+    .run = reference_run,
+    .trace = reference_trace,
+    .destroy = reference_destroy,
+};

@@ -1,0 +1,239 @@
+/*
+ * What engine.h promises, held against the CPU engine: all kernels of one identity
+ * class give the same bytes for any number of threads and any cut into blocks;
+ * bad requests are one line; rows are counted; traces say what images hold.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "engine/engine.h"
+#include "engine_run.h"
+#include "engine_table.h"
+
+static uint64_t hash_bytes(const void *bytes, size_t count)
+{
+    uint64_t hash = 14695981039346656037u;  // FNV-1a
+    for (size_t i = 0; i < count; i++)
+        hash = (hash ^ ((const unsigned char *)bytes)[i]) * 1099511628211u;
+    return hash;
+}
+
+static void one_class_gives_one_image(void **state)
+{
+    (void)state;
+    static const char *const isas[] = {"avx2", "avx512"};
+    int compared = 0;
+    for (int i = 0; i < NCASES; i++) {
+        struct experiment x;
+        struct recipe r;
+        struct error e = {0};
+        assert_int_equal(case_build(&cases[i], &x, &r, &e), STATUS_OK);
+        uint64_t first = 0;
+        for (int j = 0; j < 6; j++) {
+            if (!isa_present(isas[j / 3]))
+                continue;
+            float *image = run_engine(&engine_cpu, &x, &r, isas[j / 3], 1 + j % 3);
+            const uint64_t hash = hash_bytes(image, (size_t)experiment_pixels(&x) * sizeof *image);
+            first = first ? first : hash;
+            if (hash != first)
+                fail_msg("%s: %s with %d threads differs", cases[i].name, isas[j / 3], 1 + j % 3);
+            compared++;
+            mem_free(image);
+        }
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+    print_message("# %d images compared\n", compared);
+}
+
+/* A pixel does not know its block: a ROI that cuts blocks elsewhere changes nothing. */
+static void blocks_may_be_cut_anywhere(void **state)
+{
+    (void)state;
+    const struct engine_case c = {
+        .cells = {10}, .table = TABLE_BOX, .pixels = 300, .curved = true, .layers = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    float *whole = run_engine(&engine_cpu, &x, &r, NULL, 1);
+    for (int64_t left = 1; left < 40; left += 7) {
+        x.panels[0].roi.fast_min = left;
+        float *part = run_engine(&engine_cpu, &x, &r, NULL, 1);
+        for (int64_t at = 0; at < 300 * 300; at++)
+            assert_memory_equal(part + at, at % 300 < left ? &(float){0.0f} : whole + at,
+                                sizeof *part);
+        mem_free(part);
+    }
+    mem_free(whole);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+static void refused(const struct engine_options *options, enum status expected)
+{
+    struct experiment x = {0};
+    struct plan *plan = NULL;
+    struct error e = {0};
+    assert_int_equal(engine_cpu.create(&plan, &x, options, &e), expected);
+    assert_null(plan);
+    assert_true(e.text[0] && !strchr(e.text, '\n'));
+}
+
+static void unknown_isa_is_a_usage_error(void **state)
+{
+    (void)state;
+    refused(&(struct engine_options){.threads = 1, .isa = "sse9"}, STATUS_USAGE);
+    refused(&(struct engine_options){.threads = 1, .isa = ""}, STATUS_USAGE);
+}
+
+/* Runs the cpu engine on a recipe that it must refuse in one line. */
+static void refused_recipe(const struct experiment *x, const struct recipe *r)
+{
+    float pixels[16 * 16];
+    struct plan *plan;
+    struct error e = {0};
+    const struct engine_options options = {.threads = 1};
+    assert_int_equal(engine_cpu.create(&plan, x, &options, &e), STATUS_OK);
+    assert_int_equal(engine_cpu.run(plan, r, pixels, NULL, &e), STATUS_INPUT);
+    assert_true(e.text[0] && !strchr(e.text, '\n'));
+    engine_cpu.destroy(&plan);
+}
+
+static void bad_recipes_are_refused(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.pixels = 16};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    r.lattices[0].crystal = 1;
+    refused_recipe(&x, &r);
+    r.lattices[0].crystal = 0;
+    const double cell_m = r.lattices[0].cells_m[0];
+    r.lattices[0].cells_m[0] = NAN;
+    refused_recipe(&x, &r);
+    r.lattices[0].cells_m[0] = 1e-5;  // indices beyond the fixed-point range
+    refused_recipe(&x, &r);
+    r.lattices[0].cells_m[0] = cell_m;
+    x.crystals[0].cells[1] = 2.5;
+    refused_recipe(&x, &r);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+/* The cpu engine takes the numbers of a faithful set-up and computes them physically. */
+static void faithful_numbers_are_computed_physically(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.cells = {10}, .pixels = 64, .layers = 3};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    float *physical = run_engine(&engine_cpu, &x, &r, NULL, 1);
+    x.physics = PHYSICS_FAITHFUL;
+    float *faithful = run_engine(&engine_cpu, &x, &r, NULL, 1);
+    assert_memory_equal(physical, faithful, 64 * 64 * sizeof *physical);
+    mem_free(faithful);
+    mem_free(physical);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+static void rows_are_counted(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.pixels = 16, .panels = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    struct plan *plan;
+    float pixels[2 * 16 * 16];
+    atomic_uint_fast64_t rows = 0;
+    assert_int_equal(engine_cpu.create(&plan, &x, &(struct engine_options){.threads = 2}, &e), 0);
+    assert_int_equal(engine_cpu.run(plan, &r, pixels, &rows, &e), STATUS_OK);
+    assert_int_equal(rows, 32);
+    engine_cpu.destroy(&plan);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+/* ---- trace ------------------------------------------------------------------- */
+
+struct traced {
+    double hkl[3], photons, polarization, F_latt, F_cell;
+    int steps;
+};
+
+static void keep(void *context, const char *name, int count, const double *values, const char *unit)
+{
+    struct traced *t = context;
+    (void)unit;
+    if (!strcmp(name, "hkl"))
+        memcpy(t->hkl, values, (size_t)count * sizeof *values);
+    t->steps += !strcmp(name, "hkl");
+    if (strstr(name, "F_latt"))
+        t->F_latt = fabs(values[0]);
+    if (strstr(name, "F_cell"))
+        t->F_cell = fabs(values[0]);
+    if (!strcmp(name, "photons"))
+        t->photons = values[0];
+    if (!strcmp(name, "polarization"))
+        t->polarization = values[0];
+}
+
+static void traces_agree(void **state)
+{
+    (void)state;
+    const struct engine_case c = {
+        .cells = {10}, .table = TABLE_BOX, .mosaic_deg = 0.5, .domains = 3, .wavelengths = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    const struct engine *engines[] = {&engine_reference, &engine_cpu};
+    struct traced seen[2] = {0};
+    for (int i = 0; i < 2; i++) {
+        struct plan *plan;
+        const struct pixel_trace trace = {61, 20, keep, &seen[i]};
+        assert_int_equal(engines[i]->create(&plan, &x, &(struct engine_options){.threads = 1}, &e),
+                         0);
+        assert_int_equal(engines[i]->trace(plan, &r, &trace, &e), STATUS_OK);
+        engines[i]->destroy(&plan);
+        float *image = run_engine(engines[i], &x, &r, NULL, 1);
+        assert_true((double)image[20 * 128 + 61] == (double)(float)seen[i].photons);
+        mem_free(image);
+    }
+    assert_int_equal(seen[0].steps, 6);
+    assert_int_equal(seen[1].steps, 6);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(seen[0].hkl[i] - seen[1].hkl[i]) < 1e-12);
+    assert_true(fabs(seen[0].polarization - seen[1].polarization) < 1e-14);
+    assert_true(fabs(seen[1].F_latt / seen[0].F_latt - 1.0) < 1e-6);
+    assert_true(fabs(seen[1].F_cell / seen[0].F_cell - 1.0) < 1e-6);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_class_gives_one_image),
+        cmocka_unit_test(blocks_may_be_cut_anywhere),
+        cmocka_unit_test(faithful_numbers_are_computed_physically),
+        cmocka_unit_test(unknown_isa_is_a_usage_error),
+        cmocka_unit_test(bad_recipes_are_refused),
+        cmocka_unit_test(rows_are_counted),
+        cmocka_unit_test(traces_agree),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

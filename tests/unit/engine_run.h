@@ -1,0 +1,41 @@
+/* Running an engine in a test: any failure fails the test.  Include after cmocka.h. */
+#ifndef BRAGG_TESTS_ENGINE_RUN_H
+#define BRAGG_TESTS_ENGINE_RUN_H
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/engine.h"
+
+/* A frame of experiment_pixels() pixels, freed by the caller with mem_free; isa as in
+ * struct engine_options. */
+static inline float *run_engine(const struct engine *engine, const struct experiment *x,
+                                const struct recipe *r, const char *isa, int threads)
+{
+    struct plan *plan;
+    struct error e = {0};
+    const struct engine_options options = {.threads = threads, .isa = isa};
+    const size_t count = (size_t)experiment_pixels(x);
+    float *pixels = mem_array(count, sizeof *pixels);
+    assert_non_null(pixels);
+    memset(pixels, 0xff, count * sizeof *pixels);
+    if (engine->create(&plan, x, &options, &e) || engine->run(plan, r, pixels, NULL, &e))
+        fail_msg("%s", e.text);
+    engine->destroy(&plan);
+    assert_null(plan);
+    return pixels;
+}
+
+/* Whether this processor has the instructions. */
+static inline bool isa_present(const char *isa)
+{
+    struct experiment x = {0};
+    struct plan *plan;
+    const struct engine_options options = {.threads = 1, .isa = isa};
+    if (engine_cpu.create(&plan, &x, &options, NULL))
+        return false;
+    engine_cpu.destroy(&plan);
+    return true;
+}
+
+#endif
