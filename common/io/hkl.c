@@ -1,0 +1,254 @@
+#include "io/hkl.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/textfile.h"
+
+/* --- the box ------------------------------------------------------------- */
+
+enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3], double default_F,
+                        const char *path, struct error *e)
+{
+    *t = (struct hkl_table){.default_F = default_F};
+    int64_t cells = 1, count[3];
+    for (int i = 0; i < 3; i++) {
+        if (min[i] < -HKL_INDEX_MAX || max[i] > HKL_INDEX_MAX)
+            return error_set(e, STATUS_INPUT, "%s: index %d is out of range, must be within +-%d",
+                             path, min[i] < -HKL_INDEX_MAX ? min[i] : max[i], HKL_INDEX_MAX);
+        count[i] = (int64_t)max[i] - min[i] + 1;
+        cells *= count[i];
+    }
+    if (cells > HKL_CELLS_MAX)
+        return error_set(
+            e, STATUS_INPUT, "%s: indices span %lld x %lld x %lld, at most %d cells are allowed",
+            path, (long long)count[0], (long long)count[1], (long long)count[2], HKL_CELLS_MAX);
+    t->F = mem_array((size_t)cells, sizeof *t->F);
+    if (!t->F)
+        return error_memory(e, "structure factors");
+    for (int64_t i = 0; default_F != 0.0 && i < cells; i++)
+        t->F[i] = default_F;
+    for (int i = 0; i < 3; i++) {
+        t->min[i] = min[i];
+        t->count[i] = (int)count[i];
+    }
+    return STATUS_OK;
+}
+
+void hkl_free(struct hkl_table *t)
+{
+    mem_free(t->F);
+    *t = (struct hkl_table){.default_F = t->default_F};
+}
+
+double *hkl_find(const struct hkl_table *t, const int hkl[3])
+{
+    int64_t at = 0;
+    for (int i = 0; i < 3; i++) {
+        const int64_t offset = (int64_t)hkl[i] - t->min[i];
+        if (offset < 0 || offset >= t->count[i])
+            return NULL;
+        at = at * t->count[i] + offset;
+    }
+    return &t->F[at];
+}
+
+/* --- symmetry ------------------------------------------------------------ */
+
+static void turn(const int hkl[3], const int R[9], int sign, int out[3])
+{
+    for (int j = 0; j < 3; j++)
+        out[j] = sign * (hkl[0] * R[j] + hkl[1] * R[3 + j] + hkl[2] * R[6 + j]);
+}
+
+static void widen(int min[3], int max[3], const int hkl[3])
+{
+    for (int i = 0; i < 3; i++) {
+        if (hkl[i] < min[i])
+            min[i] = hkl[i];
+        if (hkl[i] > max[i])
+            max[i] = hkl[i];
+    }
+}
+
+/* A rotation part: entries of -1, 0 and 1, so that nothing can overflow, and a
+ * determinant of -1 or 1, so that no two reflections meet. */
+static bool is_operator(const int R[9])
+{
+    for (int i = 0; i < 9; i++)
+        if (R[i] < -1 || R[i] > 1)
+            return false;
+    const int determinant = R[0] * (R[4] * R[8] - R[5] * R[7]) -
+                            R[1] * (R[3] * R[8] - R[5] * R[6]) + R[2] * (R[3] * R[7] - R[4] * R[6]);
+    return determinant == 1 || determinant == -1;
+}
+
+static enum status check_expansion(const struct reflection *reflections, size_t n,
+                                   const int (*operators)[9], size_t nops, const char *path,
+                                   struct error *e)
+{
+    for (size_t o = 0; o < nops; o++)
+        if (!is_operator(operators[o]))
+            return error_set(e, STATUS_INPUT, "%s: symmetry operator %zu is impossible", path,
+                             o + 1);
+    for (size_t r = 0; r < n; r++)
+        for (int i = 0; i < 3; i++)
+            if (reflections[r].hkl[i] < -HKL_INDEX_MAX || reflections[r].hkl[i] > HKL_INDEX_MAX)
+                return error_set(e, STATUS_INPUT,
+                                 "%s: index %d is out of range, must be within +-%d", path,
+                                 reflections[r].hkl[i], HKL_INDEX_MAX);
+    return STATUS_OK;
+}
+
+enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
+                       size_t nops, bool friedel, double default_F, struct hkl_table *t,
+                       const char *path, struct error *e)
+{
+    *t = (struct hkl_table){.default_F = default_F};
+    if (n == 0 || nops == 0)
+        return STATUS_OK;
+    enum status s = check_expansion(reflections, n, operators, nops, path, e);
+    if (s)
+        return s;
+    int min[3] = {INT_MAX, INT_MAX, INT_MAX}, max[3] = {INT_MIN, INT_MIN, INT_MIN}, out[3];
+    for (int fill = 0; fill < 2; fill++) {
+        if (fill && (s = hkl_reserve(t, min, max, default_F, path, e)))
+            return s;
+        for (size_t r = 0; r < n; r++)
+            for (size_t o = 0; o < nops; o++)
+                for (int sign = 1; sign >= (friedel ? -1 : 1); sign -= 2) {
+                    turn(reflections[r].hkl, operators[o], sign, out);
+                    if (fill)
+                        *hkl_find(t, out) = reflections[r].F;
+                    else
+                        widen(min, max, out);
+                }
+    }
+    return STATUS_OK;
+}
+
+/* --- text, nanoBragg's rules --------------------------------------------- */
+
+/* First reading: the box; false when there is no reflection at all. */
+static enum status scan_box(const struct text_file *t, int min[3], int max[3], bool *any,
+                            struct error *e)
+{
+    const char *at = t->bytes;
+    double value[4] = {0.0, 0.0, 0.0, 0.0};
+    for (*any = false;; *any = true) {
+        for (int i = 0; i < 4; i++)
+            if (!text_scan_real(&at, &value[i]))
+                return STATUS_OK;
+        if (!isfinite(value[3]))
+            return error_set(e, STATUS_INPUT, "%s: F is not finite", t->path);
+        for (int i = 0; i < 3; i++)
+            if (!(fabs(value[i]) <= HKL_INDEX_MAX))
+                return error_set(e, STATUS_INPUT,
+                                 "%s: index %g is out of range, must be within +-%d", t->path,
+                                 value[i], HKL_INDEX_MAX);
+        widen(min, max, (int[]){(int)value[0], (int)value[1], (int)value[2]});
+    }
+}
+
+static void scan_values(const struct text_file *file, struct hkl_table *t)
+{
+    const char *at = file->bytes;
+    for (;;) {
+        int hkl[3];
+        double F;
+        for (int i = 0; i < 3; i++)
+            if (!text_scan_int(&at, &hkl[i]))
+                return;
+        if (!text_scan_real(&at, &F))
+            return;
+        double *cell = hkl_find(t, hkl);
+        if (cell)
+            *cell = F;
+    }
+}
+
+static enum status read_faithful(const struct text_file *file, double default_F,
+                                 struct hkl_table *t, struct error *e)
+{
+    int min[3] = {INT_MAX, INT_MAX, INT_MAX}, max[3] = {INT_MIN, INT_MIN, INT_MIN};
+    bool any;
+    enum status s = scan_box(file, min, max, &any, e);
+    if (s || !any)
+        return s;
+    s = hkl_reserve(t, min, max, default_F, file->path, e);
+    if (s == STATUS_OK)
+        scan_values(file, t);
+    return s;
+}
+
+/* --- text, strictly ------------------------------------------------------ */
+
+static enum status read_reflection(const struct text_file *file, struct reflection *r,
+                                   struct error *e)
+{
+    static const char *const names[3] = {"h", "k", "l"};
+    if (file->nwords < 4)
+        return text_error(file, e, "%d columns, must be h k l F", file->nwords);
+    for (int i = 0; i < 3; i++) {
+        int64_t value;
+        const enum status s = text_int(file, i, names[i], -HKL_INDEX_MAX, HKL_INDEX_MAX, &value, e);
+        if (s)
+            return s;
+        r->hkl[i] = (int)value;
+    }
+    return text_real(file, 3, "F", -HUGE_VAL, HUGE_VAL, &r->F, e);
+}
+
+enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
+                          struct error *e)
+{
+    size_t room = 0;
+    enum status s;
+    *list = NULL;
+    *n = 0;
+    while (!(s = text_line(text, TEXT_SPACE, '#', e)) && text->nwords) {
+        if (*n == room) {
+            room = room ? 2 * room : 4096;
+            struct reflection *grown = reallocarray(*list, room, sizeof *grown);
+            if (!grown)
+                return error_memory(e, "the reflections");
+            *list = grown;
+        }
+        if ((s = read_reflection(text, &(*list)[*n], e)))
+            return s;
+        ++*n;
+    }
+    if (s == STATUS_OK && *n == 0)
+        s = error_set(e, STATUS_INPUT, "%s: no reflections, must be lines of h k l F", text->path);
+    return s;
+}
+
+static enum status read_strict(struct text_file *file, double default_F, struct hkl_table *t,
+                               struct error *e)
+{
+    static const int identity[1][9] = {{1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    struct reflection *list;
+    size_t n;
+    enum status s = hkl_read_list(file, &list, &n, e);
+    if (s == STATUS_OK)
+        s = hkl_expand(list, n, identity, 1, false, default_F, t, file->path, e);
+    free(list);
+    return s;
+}
+
+enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
+                     struct error *e)
+{
+    *t = (struct hkl_table){.default_F = default_F};
+    struct text_file file;
+    enum status s = text_open(&file, path, (size_t)1 << 30, e);
+    if (s == STATUS_OK)
+        s = physics == PHYSICS_FAITHFUL ? read_faithful(&file, default_F, t, e)
+                                        : read_strict(&file, default_F, t, e);
+    text_close(&file);
+    return s;
+}

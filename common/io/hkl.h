@@ -1,0 +1,77 @@
+/*
+ * Structure factors: nanoBragg's `h k l F` text, its Fdump.bin, and the
+ * expansion of a unique set of reflections by symmetry.  All fill the dense
+ * box of model/experiment.h; F in electrons.  Section numbers in brackets are
+ * those of the physics notes of nanoBragg.
+ */
+#ifndef BRAGG_IO_HKL_H
+#define BRAGG_IO_HKL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+
+enum {
+    HKL_INDEX_MAX = 100000,   // |h|, |k|, |l|
+    HKL_CELLS_MAX = 1 << 26,  // of the box: 512 MiB, as for 400 x 400 x 400 indices
+};
+
+struct reflection {
+    int hkl[3];
+    double F;
+};
+
+/* Allocates *t (overwritten) for the indices min[i]..max[i], all default_F.
+ * `path` names the culprit when the box is too large (STATUS_INPUT).
+ * hkl_free frees it. */
+enum status hkl_reserve(struct hkl_table *t, const int min[3], const int max[3], double default_F,
+                        const char *path, struct error *e);
+
+/* Frees F and empties the box; default_F stays. */
+void hkl_free(struct hkl_table *t);
+
+/* Where F of these indices is kept; NULL outside the box. */
+double *hkl_find(const struct hkl_table *t, const int hkl[3]);
+
+/* Fills *t (overwritten) from n reflections: each goes to h R for all `nops`
+ * integer matrices R (row-major; h a row vector, so R is the rotation part of
+ * the operator x' = R x + t) and, if `friedel`, to -h R.  Later ones win;
+ * default_F where there is none.  `path` names the culprit. */
+enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
+                       size_t nops, bool friedel, double default_F, struct hkl_table *t,
+                       const char *path, struct error *e);
+
+struct text_file;
+
+/* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
+ * gets *n > 0 reflections, to be freed with free(), also after an error. */
+enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
+                          struct error *e);
+
+/* Reads text into *t (overwritten; hkl_free frees it).
+ *
+ * Faithful [3.8]: white-space separated tokens, lines do not matter.  A first
+ * reading takes all four as reals and sets the box, up to the first token that is
+ * no number; a second takes indices as integers and ends at the first that is not.
+ * No reflections: an empty box.
+ *
+ * Physical: a reflection a line, `h k l F` and further columns that are ignored;
+ * `#` starts a comment.  Anything else is STATUS_INPUT with FILE:LINE.
+ *
+ * Both: later duplicates win, no symmetry, default_F where the file has none;
+ * F must be finite and the box within the limits above. */
+enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
+                     struct error *e);
+
+/* Writes nanoBragg's Fdump [3.8]: `hmin hmax kmin kmax lmin lmax`, bytes 0A 0C, then
+ * native doubles with one plane of zeros behind each axis. */
+enum status hkl_write_dump(FILE *out, const struct hkl_table *t, const char *path, struct error *e);
+
+/* Reads such a dump into *t (overwritten; hkl_free frees it).  The length of the
+ * file must be exactly what its first line says, and every F finite. */
+enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *t, struct error *e);
+
+#endif

@@ -1,0 +1,45 @@
+/*
+ * Structure factors from MTZ files, read by libccp4.
+ *
+ * libccp4 crashes or hangs on some damaged files.  So the layout of a file is
+ * checked here first (mtz_guard.c), then libccp4 reads it in a child process
+ * with limits on time and memory, and what comes back is checked again.
+ */
+#ifndef BRAGG_IO_MTZ_H
+#define BRAGG_IO_MTZ_H
+
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+
+/* Reads amplitudes in electrons from the column `label`, which must be of type F or
+ * G, or from the first of type F when label is NULL, and expands them to P1 by the
+ * file's symmetry operators and Friedel's law.  Reflections that are missing
+ * get default_F.  *t is overwritten; hkl_free frees it.  The file's cell goes
+ * to cell_A (edges, A) and cell_rad (angles, rad).
+ *
+ * STATUS_INPUT for anything but a good merged file ("PATH: damaged MTZ (...)"),
+ * STATUS_FAILED when it cannot be opened or no process can be started.  The child
+ * may compute for 0.3 s, and 1 s more for every 8 MiB of the file. */
+enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
+                     double cell_A[3], double cell_rad[3], struct error *e);
+
+/* --- between mtz.c and mtz_guard.c --------------------------------------- */
+
+enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
+
+/* What the header says. */
+struct mtz_layout {
+    int64_t size;        // bytes of the file
+    int64_t ncol, nref;  // columns, reflections
+    int64_t nsym;        // symmetry operators
+    double cell[6];      // A and degrees
+    int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2
+};
+
+/* Checks magic, machine stamp, place of the header, its records and counts, and the
+ * sizes against the length of the file; finds the column. */
+enum status mtz_check(const char *path, const char *label, struct mtz_layout *m, struct error *e);
+
+#endif

@@ -1,0 +1,215 @@
+/* The layout of an MTZ file: 20 words, ncol * nref reals, then a header of 80-byte
+ * records from VERS to END, history, and MTZENDOFHEADERS. */
+#include <ctype.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/opt.h"
+#include "io/mtz.h"
+
+enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
+
+/* The header while it is being read. */
+struct guard {
+    const char *path, *label;
+    struct mtz_layout *m;
+    int64_t columns, symm;  // records seen
+    bool vers, ncol, cell, syminf, end;
+    bool wrong_type;        // the label is there, with another type
+    char text[RECORD + 1];  // the record at hand
+    char *word[WORDS];
+    int nwords;
+};
+
+static enum status damaged(const struct guard *g, struct error *e, const char *why)
+{
+    return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", g->path, why);
+}
+
+static void split(struct guard *g, const char *record)
+{
+    for (int i = 0; i < RECORD; i++)
+        g->text[i] = isprint((unsigned char)record[i]) ? record[i] : ' ';
+    g->text[RECORD] = 0;
+    char *rest = g->text;
+    g->nwords = 0;
+    for (char *w = strsep(&rest, " "); w && g->nwords < WORDS; w = strsep(&rest, " "))
+        if (*w)
+            g->word[g->nwords++] = w;
+}
+
+static enum status take_int(const struct guard *g, int i, int64_t min, int64_t max, int64_t *value,
+                            struct error *e)
+{
+    struct error cause;
+    if (i >= g->nwords)
+        return error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s is too short)", g->path, g->word[0]);
+    if (parse_int(g->word[i], min, max, g->word[0], value, &cause))
+        return damaged(g, e, cause.text);
+    return STATUS_OK;
+}
+
+static enum status take_cell(struct guard *g, struct error *e)
+{
+    struct error cause;
+    if (g->nwords < 7)
+        return damaged(g, e, "CELL is too short");
+    for (int i = 0; i < 6; i++)
+        if (parse_real(g->word[i + 1], 1.0, i < 3 ? 100000.0 : 179.0, "CELL", &g->m->cell[i],
+                       &cause))
+            return damaged(g, e, cause.text);
+    g->cell = true;
+    return STATUS_OK;
+}
+
+/* NCOL: columns, reflections, batches (0 in a merged file). */
+static enum status take_ncol(struct guard *g, struct error *e)
+{
+    int64_t batches;
+    enum status s;
+    if (g->ncol)
+        return damaged(g, e, "NCOL twice");
+    g->ncol = true;
+    if ((s = take_int(g, 1, 4, 10000, &g->m->ncol, e)) ||
+        (s = take_int(g, 2, 1, INT32_MAX, &g->m->nref, e)) ||
+        (s = take_int(g, 3, 0, INT32_MAX, &batches, e)))
+        return s;
+    if (batches)
+        return error_set(e, STATUS_INPUT, "%s: unmerged MTZ (%lld batches), must be merged",
+                         g->path, (long long)batches);
+    return STATUS_OK;
+}
+
+/* COLUMN: label, type, ... in the order of the file. */
+static enum status take_column(struct guard *g, struct error *e)
+{
+    const int64_t column = g->columns++;
+    if (g->nwords < 5 || strlen(g->word[1]) >= MTZ_LABEL_MAX || strlen(g->word[2]) != 1)
+        return damaged(g, e, "COLUMN must have a label, a type and a range");
+    const char type = g->word[2][0];
+    if (column < 3 && type != 'H')
+        return damaged(g, e, "the first three columns must be indices");
+    const bool wanted = g->label ? strcmp(g->word[1], g->label) == 0 : type == 'F';
+    if (wanted && type != 'F' && type != 'G')
+        g->wrong_type = true;
+    else if (wanted && g->m->F_column < 0)
+        g->m->F_column = column;
+    return STATUS_OK;
+}
+
+static enum status take_record(struct guard *g, struct error *e)
+{
+    const char *key = g->nwords ? g->word[0] : "";
+    if (strncmp(key, "VERS", 4) == 0)
+        g->vers = g->nwords > 1 && strncmp(g->word[1], "MTZ:V1", 6) == 0;
+    else if (strncmp(key, "NCOL", 4) == 0)
+        return take_ncol(g, e);
+    else if (strncmp(key, "CELL", 4) == 0)
+        return take_cell(g, e);
+    else if (strncmp(key, "SYMI", 4) == 0) {
+        if (g->syminf)
+            return damaged(g, e, "SYMINF twice");
+        g->syminf = true;
+        return take_int(g, 1, 1, MTZ_OPERATORS_MAX, &g->m->nsym, e);
+    } else if (strncmp(key, "SYMM", 4) == 0)
+        g->symm++;
+    else if (strncmp(key, "COLU", 4) == 0 && strncmp(key, "COLUMN", 6) == 0 && !key[6])
+        return take_column(g, e);
+    else if (strcmp(key, "END") == 0)
+        g->end = true;
+    return STATUS_OK;
+}
+
+/* What only the whole header can tell. */
+static enum status check_counts(const struct guard *g, int64_t data_words, struct error *e)
+{
+    const struct mtz_layout *m = g->m;
+    if (!g->vers || !g->ncol || !g->cell || !g->syminf || !g->end)
+        return damaged(g, e,
+                       !g->vers     ? "no VERS MTZ:V1"
+                       : !g->ncol   ? "no NCOL"
+                       : !g->cell   ? "no CELL"
+                       : !g->syminf ? "no SYMINF"
+                                    : "no END");
+    if (g->columns != m->ncol)
+        return damaged(g, e, "NCOL and COLUMN differ");
+    if (g->symm != m->nsym)
+        return damaged(g, e, "SYMINF and SYMM differ");
+    if (m->ncol * m->nref != data_words)
+        return damaged(g, e, "NCOL and the place of the header differ");
+    if (m->F_column >= 0)
+        return STATUS_OK;
+    if (!g->label)
+        return error_set(e, STATUS_INPUT, "%s: no column of type F", g->path);
+    return error_set(e, STATUS_INPUT, "%s: %s '%s'%s", g->path,
+                     g->wrong_type ? "column" : "no column", g->label,
+                     g->wrong_type ? " is no amplitude, its type must be F or G" : "");
+}
+
+static enum status check_header(struct guard *g, const char *header, int64_t records,
+                                int64_t data_words, struct error *e)
+{
+    bool closed = false;
+    for (int64_t i = 0; i < records && !closed; i++) {
+        const char *record = header + i * RECORD;
+        if (g->end) {
+            closed = strncmp(record, "MTZENDOFHEADERS", 15) == 0;
+            continue;
+        }
+        split(g, record);
+        const enum status s = take_record(g, e);
+        if (s)
+            return s;
+    }
+    if (!closed)
+        return damaged(g, e, "no MTZENDOFHEADERS");
+    return check_counts(g, data_words, e);
+}
+
+/* Finds and reads the header: word 2 says where it begins, counted from 1. */
+static enum status check_stream(struct guard *g, FILE *in, struct error *e)
+{
+    unsigned char start[12];
+    int32_t place;
+    if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0)
+        return error_set(e, STATUS_INPUT, "%s: no MTZ file", g->path);
+    if (start[8] != 0x44 || (start[9] & 0xf0) != 0x40)
+        return damaged(g, e, "machine stamp, must be little-endian IEEE");
+    memcpy(&place, start + 4, sizeof place);
+    const int64_t offset = ((int64_t)place - 1) * 4, length = g->m->size - offset;
+    if (place <= FIRST_WORD || length < 10 * RECORD)
+        return damaged(g, e, "the header is not within the file");
+    if (length > HEADER_MAX)
+        return damaged(g, e, "the header is too long");
+    char *header = malloc((size_t)length);
+    if (!header)
+        return error_memory(e, g->path);
+    enum status s;
+    if (fseek(in, (long)offset, SEEK_SET) || fread(header, 1, (size_t)length, in) != (size_t)length)
+        s = error_errno(e, STATUS_FAILED, "%s: cannot read", g->path);
+    else
+        s = check_header(g, header, length / RECORD, place - 1 - FIRST_WORD, e);
+    free(header);
+    return s;
+}
+
+enum status mtz_check(const char *path, const char *label, struct mtz_layout *m, struct error *e)
+{
+    *m = (struct mtz_layout){.F_column = -1};
+    struct stat st;
+    if (stat(path, &st))
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: must be an ordinary file", path);
+    FILE *in = fopen(path, "rbe");
+    if (!in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    m->size = st.st_size;
+    struct guard g = {.path = path, .label = label, .m = m};
+    const enum status s = check_stream(&g, in, e);
+    (void)fclose(in);
+    return s;
+}

@@ -1,0 +1,104 @@
+#include "io/replace.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static void forget(struct replace *r)
+{
+    free(r->path);
+    free(r->temporary);
+    *r = (struct replace){0};
+}
+
+/* A new file beside the final one, with the permissions an ordinary file gets. */
+static FILE *open_temporary(struct replace *r)
+{
+    if (asprintf(&r->temporary, "%s.XXXXXX", r->path) < 0) {
+        r->temporary = NULL;
+        return NULL;
+    }
+    int file = mkstemp(r->temporary);
+    if (file < 0) {
+        free(r->temporary);
+        r->temporary = NULL;
+        return NULL;
+    }
+    mode_t mask = umask(0);
+    umask(mask);
+    FILE *stream = fchmod(file, 0666 & ~mask) == 0 ? fdopen(file, "wb") : NULL;
+    if (!stream) {
+        int cause = errno;
+        close(file);
+        unlink(r->temporary);
+        errno = cause;
+    }
+    return stream;
+}
+
+enum status replace_open(struct replace *r, const char *path, struct error *e)
+{
+    *r = (struct replace){.path = strdup(path)};
+    if (!r->path)
+        return error_memory(e, "file name");
+    struct stat st;
+    bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
+    r->stream = special ? fopen(path, "wb") : open_temporary(r);
+    if (r->stream)
+        return STATUS_OK;
+    error_errno(e, STATUS_FAILED, "%s: cannot create", path);
+    forget(r);
+    return STATUS_FAILED;
+}
+
+/* Waits until the folder of `path` knows its new name. */
+static bool sync_folder(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, (size_t)(slash - path) + 1) : strdup(".");
+    int file = folder ? open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC) : -1;
+    free(folder);
+    bool done = file >= 0 && fsync(file) == 0;
+    if (file >= 0)
+        close(file);
+    return done;
+}
+
+enum status replace_commit(struct replace *r, struct error *e)
+{
+    errno = 0;
+    /* After a failed write, flushing fails again and tells why. */
+    bool failed = fflush(r->stream) != 0 || ferror(r->stream) ||
+                  (r->sync && r->temporary && fsync(fileno(r->stream)) != 0);
+    int cause = errno;
+    if (fclose(r->stream) != 0 && !failed) {
+        failed = true;
+        cause = errno;
+    }
+    if (!failed && r->temporary &&
+        (rename(r->temporary, r->path) != 0 || (r->sync && !sync_folder(r->path)))) {
+        failed = true;
+        cause = errno;
+    }
+    if (failed) {
+        errno = cause ? cause : EIO;
+        error_errno(e, STATUS_FAILED, "%s: cannot write", r->path);
+        if (r->temporary)
+            unlink(r->temporary);
+    }
+    forget(r);
+    return failed ? STATUS_FAILED : STATUS_OK;
+}
+
+void replace_abort(struct replace *r)
+{
+    if (r->stream)
+        fclose(r->stream);
+    if (r->temporary)
+        unlink(r->temporary);
+    forget(r);
+}

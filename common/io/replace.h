@@ -1,0 +1,32 @@
+/*
+ * Files that appear complete or not at all: written under a temporary name in
+ * the same folder, then renamed.  A device, pipe or other special file of that
+ * name is written in place.
+ */
+#ifndef BRAGG_IO_REPLACE_H
+#define BRAGG_IO_REPLACE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+struct replace {
+    FILE *stream;     // to write to
+    char *path;       // final name, owned
+    char *temporary;  // name until then, owned; NULL: written in place
+    bool sync;        // may be set after replace_open: wait for the disk
+};
+
+/* Opens a stream for the future content of `path`.  STATUS_FAILED when that
+ * cannot be.  Always followed by replace_commit or replace_abort. */
+enum status replace_open(struct replace *r, const char *path, struct error *e);
+
+/* Flushes, closes and renames; checks every step, so that a full disk is an
+ * error and leaves nothing.  Frees *r in any case. */
+enum status replace_commit(struct replace *r, struct error *e);
+
+/* Drops what was written.  Frees *r. */
+void replace_abort(struct replace *r);
+
+#endif

@@ -1,0 +1,96 @@
+#include "io/sources.h"
+
+#include "base/alloc.h"
+#include "io/textfile.h"
+
+#define SEPARATORS TEXT_SPACE ",;:!"
+
+static const struct column {
+    const char *name;
+    double min, max;  // physical mode
+} columns[5] = {
+    {"X", -1e6, 1e6},
+    {"Y", -1e6, 1e6},
+    {"Z", -1e6, 1e6},
+    {"weight", 0, 1e30},
+    {"wavelength in m", 1e-15, 1e-6},
+};
+
+static enum status read_column(const struct text_file *t, int i, enum physics physics,
+                               double *value, struct error *e)
+{
+    if (physics == PHYSICS_PHYSICAL)
+        return text_real(t, i, columns[i].name, columns[i].min, columns[i].max, value, e);
+    const char *at = t->word[i];
+    *value = 0.0;
+    (void)text_scan_real(&at, value);
+    return STATUS_OK;
+}
+
+static enum status read_source(const struct text_file *t, enum physics physics,
+                               const double beam[3], double wavelength_m, struct source *source,
+                               struct error *e)
+{
+    double value[5] = {-10.0 * beam[0], -10.0 * beam[1], -10.0 * beam[2], 1.0, wavelength_m};
+    for (int i = 0; i < 5 && i < t->nwords; i++) {
+        const enum status s = read_column(t, i, physics, &value[i], e);
+        if (s)
+            return s;
+    }
+    if (physics == PHYSICS_PHYSICAL) {
+        if (t->nwords > 5)
+            return text_error(t, e, "%d columns, at most X Y Z weight wavelength", t->nwords);
+        if (value[0] == 0.0 && value[1] == 0.0 && value[2] == 0.0)
+            return text_error(t, e, "the source lies in the sample");
+    }
+    *source = (struct source){
+        .direction = {value[0], value[1], value[2]}, .wavelength_m = value[4], .weight = value[3]};
+    return STATUS_OK;
+}
+
+/* All lines; *list grows as needed. */
+static enum status read_list(struct text_file *t, enum physics physics, const double beam[3],
+                             double wavelength_m, struct source **list, size_t *n, struct error *e)
+{
+    size_t room = 0;
+    enum status s;
+    const char comment = physics == PHYSICS_PHYSICAL ? '#' : 0;
+    while (!(s = text_line(t, SEPARATORS, comment, e)) && t->nwords) {
+        if (*n == SOURCES_MAX)
+            return text_error(t, e, "at most %d sources are allowed", SOURCES_MAX);
+        if (*n == room) {
+            room = room ? 2 * room : 64;
+            struct source *grown = mem_array(room, sizeof *grown);
+            if (!grown)
+                return error_memory(e, "the sources");
+            for (size_t i = 0; i < *n; i++)
+                grown[i] = (*list)[i];
+            mem_free(*list);
+            *list = grown;
+        }
+        if ((s = read_source(t, physics, beam, wavelength_m, &(*list)[*n], e)))
+            return s;
+        ++*n;
+    }
+    if (s == STATUS_OK && *n == 0)
+        s = error_set(e, STATUS_INPUT, "%s: no sources", t->path);
+    return s;
+}
+
+enum status sources_read(const char *path, enum physics physics, const double beam[3],
+                         double wavelength_m, struct source **list, size_t *n, struct error *e)
+{
+    *list = NULL;
+    *n = 0;
+    struct text_file t;
+    enum status s = text_open(&t, path, (size_t)1 << 28, e);
+    if (s == STATUS_OK)
+        s = read_list(&t, physics, beam, wavelength_m, list, n, e);
+    text_close(&t);
+    if (s) {
+        mem_free(*list);
+        *list = NULL;
+        *n = 0;
+    }
+    return s;
+}

@@ -1,0 +1,63 @@
+#include "io/template.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { WIDTH_MAX = 18, NUMBER_MAX = 20, NAME_MAX_BYTES = 255 - 8 };
+
+/* Length of the conversion at `text`, 0 when it is none that is allowed. */
+static size_t parse_conversion(struct template *t, const char *text)
+{
+    const char *c = text + 1;
+    t->fill = *c == '0' ? '0' : ' ';
+    c += *c == '0';
+    t->width = 0;
+    while (*c >= '0' && *c <= '9' && t->width <= WIDTH_MAX)
+        t->width = 10 * t->width + (*c++ - '0');
+    return *c == 'd' && t->width <= WIDTH_MAX ? (size_t)(c + 1 - text) : 0;
+}
+
+enum status template_parse(struct template *t, const char *text, struct error *e)
+{
+    *t = (struct template){.text = text};
+    const char *slash = strrchr(text, '/'), *base = slash ? slash + 1 : text;
+    const char *percent = strchr(text, '%');
+    if (!*base)
+        return error_set(e, STATUS_USAGE, "'%.60s' names no file", text);
+    /* Room for the largest number and for a temporary name. */
+    if (strlen(text) + NUMBER_MAX + 8 > TEMPLATE_PATH_MAX ||
+        strlen(base) + (percent ? NUMBER_MAX : 0) > NAME_MAX_BYTES)
+        return error_set(e, STATUS_USAGE, "'%.60s...' is too long for a name", text);
+    if (!percent)
+        return STATUS_OK;
+    const size_t length = parse_conversion(t, percent);
+    if (!length || percent < base || strchr(percent + 1, '%'))
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' must hold one number such as %%04d in the file's name, and no "
+                         "other %%",
+                         text);
+    t->start = (size_t)(percent - text);
+    t->end = t->start + length;
+    return STATUS_OK;
+}
+
+void template_name(const struct template *t, uint64_t id, char *name)
+{
+    char number[NUMBER_MAX + 2] = "";
+    if (template_is_numbered(t))
+        (void)snprintf(number, sizeof number, t->fill == '0' ? "%0*" PRIu64 : "%*" PRIu64, t->width,
+                       id);
+    (void)snprintf(name, TEMPLATE_PATH_MAX, "%.*s%s%s", (int)t->start, t->text, number,
+                   t->text + t->end);
+}
+
+void template_stem(const struct template *t, const char *suffix, char *name)
+{
+    size_t length = t->start;
+    while (length && template_is_numbered(t) && strchr("_-.", t->text[length - 1]))
+        length--;
+    const bool bare = template_is_numbered(t) && (!length || t->text[length - 1] == '/');
+    (void)snprintf(name, TEMPLATE_PATH_MAX, "%.*s%s%s%s", (int)length, t->text,
+                   bare ? "frames" : "", t->text + t->end, suffix);
+}

@@ -1,0 +1,158 @@
+#include "io/textfile.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opt.h"
+
+enum { CHUNK = 1 << 16 };
+
+/* Makes room for another chunk and the terminator. */
+static enum status grow(struct text_file *t, size_t *room, struct error *e)
+{
+    if (*room - t->length > CHUNK)
+        return STATUS_OK;
+    *room = *room * 2 + 2 * CHUNK;
+    char *bytes = realloc(t->bytes, *room);
+    if (!bytes)
+        return error_memory(e, t->path);
+    t->bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status read_all(struct text_file *t, FILE *stream, size_t max_bytes, struct error *e)
+{
+    size_t room = 0;
+    for (;;) {
+        if (grow(t, &room, e))
+            return STATUS_FAILED;
+        errno = 0;
+        const size_t got = fread(t->bytes + t->length, 1, CHUNK, stream);
+        if (memchr(t->bytes + t->length, 0, got))
+            return error_set(e, STATUS_INPUT, "%s: zero bytes in it, must be text", t->path);
+        t->length += got;
+        if (t->length > max_bytes)
+            return error_set(e, STATUS_INPUT, "%s: longer than %zu bytes", t->path, max_bytes);
+        if (got < CHUNK && ferror(stream))
+            return error_errno(e, STATUS_FAILED, "%s: cannot read", t->path);
+        if (got < CHUNK)
+            break;
+    }
+    t->bytes[t->length] = 0;
+    t->next = t->bytes;
+    return STATUS_OK;
+}
+
+enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e)
+{
+    *t = (struct text_file){.path = path};
+    FILE *stream = fopen(path, "rbe");
+    if (!stream)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    const enum status s = read_all(t, stream, max_bytes, e);
+    (void)fclose(stream);
+    return s;
+}
+
+enum status text_copy(struct text_file *t, const char *name, const char *bytes, size_t length,
+                      struct error *e)
+{
+    *t = (struct text_file){.path = name, .bytes = malloc(length + 1), .length = length};
+    if (!t->bytes)
+        return error_memory(e, name);
+    memcpy(t->bytes, bytes, length);
+    t->bytes[length] = 0;
+    t->next = t->bytes;
+    return STATUS_OK;
+}
+
+enum status text_line(struct text_file *t, const char *separators, char comment, struct error *e)
+{
+    t->nwords = 0;
+    while (t->nwords == 0 && *t->next) {
+        char *rest = t->next;
+        const size_t length = strcspn(rest, "\n");
+        t->line++;
+        if (length >= TEXT_LINE_MAX)
+            return text_error(t, e, "a line of %zu bytes, at most %d are allowed", length,
+                              TEXT_LINE_MAX - 1);
+        t->next += rest[length] ? length + 1 : length;
+        rest[length] = 0;
+        if (comment)
+            rest[strcspn(rest, (char[]){comment, 0})] = 0;
+        for (char *word = strsep(&rest, separators); word; word = strsep(&rest, separators)) {
+            if (*word && t->nwords < TEXT_WORDS_MAX)
+                t->word[t->nwords] = word;
+            t->nwords += *word != 0;
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,
+                      double *value, struct error *e)
+{
+    struct error cause = {0};
+    if (parse_real(t->word[i], min, max, what, value, &cause))
+        return text_error(t, e, "%s", cause.text);
+    return STATUS_OK;
+}
+
+enum status text_int(const struct text_file *t, int i, const char *what, int64_t min, int64_t max,
+                     int64_t *value, struct error *e)
+{
+    struct error cause = {0};
+    if (parse_int(t->word[i], min, max, what, value, &cause))
+        return text_error(t, e, "%s", cause.text);
+    return STATUS_OK;
+}
+
+enum status text_error(const struct text_file *t, struct error *e, const char *format, ...)
+{
+    char text[400];
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    return error_set(e, STATUS_INPUT, "%s:%ld: %s", t->path, t->line, text);
+}
+
+void text_close(struct text_file *t)
+{
+    free(t->bytes);
+    *t = (struct text_file){0};
+}
+
+long text_line_of(const struct text_file *t, const char *at)
+{
+    long line = 1;
+    for (const char *c = t->bytes; c + 1 < at; c++)
+        line += *c == '\n';
+    return line;
+}
+
+bool text_scan_real(const char **at, double *value)
+{
+    char *end;
+    const double x = strtod(*at, &end);
+    if (end == *at)
+        return false;
+    *at = end;
+    *value = x;
+    return true;
+}
+
+bool text_scan_int(const char **at, int *value)
+{
+    char *end;
+    const long x = strtol(*at, &end, 10);
+    if (end == *at || x < INT_MIN || x > INT_MAX)
+        return false;
+    *at = end;
+    *value = (int)x;
+    return true;
+}

@@ -1,0 +1,182 @@
+/* Files that are complete or absent, and the index that names them. */
+#include <setjmp.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+
+#include <cmocka.h>
+
+#include "io/frame_index.h"
+#include "io/replace.h"
+#include "scratch.h"
+
+static const char *content(const char *path)
+{
+    static char text[4096];
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return "";
+    text[fread(text, 1, sizeof text - 1, in)] = 0;
+    (void)fclose(in);
+    return text;
+}
+
+static void file_appears_when_it_is_complete(void **state)
+{
+    (void)state;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.img"));
+    scratch_text(path, "old");
+    for (int sync = 0; sync < 2; sync++) {
+        struct replace r;
+        assert_int_equal(replace_open(&r, path, NULL), STATUS_OK);
+        r.sync = sync;
+        fputs("new", r.stream);
+        fflush(r.stream);
+        assert_string_equal(content(path), sync ? "new" : "old");
+        assert_int_equal(replace_commit(&r, NULL), STATUS_OK);
+        assert_string_equal(content(path), "new");
+        assert_int_equal(scratch_count(), 1);
+    }
+    unlink(path);
+}
+
+/* A limit on the size of files stands for a full disk. */
+static void full_disk_leaves_the_old_file(void **state)
+{
+    (void)state;
+    static char block[1 << 16];
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.img"));
+    scratch_text(path, "old");
+    struct rlimit before, limit;
+    assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+    limit = before;
+    limit.rlim_cur = 100000;
+    (void)signal(SIGXFSZ, SIG_IGN);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
+    struct replace r;
+    struct error e = {0};
+    assert_int_equal(replace_open(&r, path, NULL), STATUS_OK);
+    for (int i = 0; i < 4; i++)
+        (void)!fwrite(block, 1, sizeof block, r.stream);
+    assert_int_equal(replace_commit(&r, &e), STATUS_FAILED);
+    assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+    assert_non_null(strstr(e.text, "a.img: cannot write: "));
+    assert_string_equal(content(path), "old");
+    assert_int_equal(scratch_count(), 1);
+    unlink(path);
+}
+
+static void index_without_frames_is_no_file(void **state)
+{
+    (void)state;
+    struct frame_index x;
+    assert_int_equal(frame_index_open(&x, scratch_path("a.index"), "l", false, false, NULL),
+                     STATUS_OK);
+    frame_index_close(&x);
+    assert_int_equal(scratch_count(), 0);
+}
+
+static void index_is_continued(void **state)
+{
+    (void)state;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
+    struct frame_index x;
+    struct error e = {0};
+    assert_int_equal(frame_index_open(&x, path, "0123456789abcdef", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
+    frame_index_close(&x);
+    assert_string_equal(content(path), "bragg-index 1 0123456789abcdef\n"
+                                       "3\tdeadbeef\ta_3.img\ta_3.png\n");
+    assert_int_equal(frame_index_open(&x, path, "0123456789abcdef", false, true, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "b_1.img", &e), STATUS_OK);
+    frame_index_close(&x);
+    assert_string_equal(content(path), "bragg-index 1 0123456789abcdef\n"
+                                       "3\tdeadbeef\ta_3.img\ta_3.png\n"
+                                       "1\t00000007\ta_1.img\n"
+                                       "1\t00000007\tb_1.img\n");
+    unlink(path);
+}
+
+static void other_pixels_for_a_frame_are_a_fault(void **state)
+{
+    (void)state;
+    struct frame_index x;
+    struct error e = {0};
+    const char *path = scratch_text(scratch_path("a.index"), "bragg-index 1 l\n3\t00000007\tx\n");
+    assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_check(&x, 4, 8, &e), STATUS_OK);
+    assert_int_equal(frame_index_check(&x, 3, 7, &e), STATUS_OK);
+    assert_int_equal(frame_index_check(&x, 3, 8, &e), STATUS_FAILED);
+    assert_int_equal(frame_index_add(&x, 3, 8, "x", &e), STATUS_FAILED);
+    assert_non_null(strstr(e.text, "a.index: frame 3 came with other pixels before (checksum "
+                                   "00000007, now 00000008)"));
+    frame_index_close(&x);
+    unlink(scratch_path("a.index"));
+}
+
+static void unfinished_line_is_removed(void **state)
+{
+    (void)state;
+    struct frame_index x;
+    struct error e = {0};
+    const char *path =
+        scratch_text(scratch_path("a.index"), "bragg-index 1 l\n3\t00000007\tx\n4\t000");
+    assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 4, 9, "y", &e), STATUS_OK);
+    frame_index_close(&x);
+    assert_string_equal(content(scratch_path("a.index")),
+                        "bragg-index 1 l\n3\t00000007\tx\n4\t00000009\ty\n");
+    unlink(scratch_path("a.index"));
+}
+
+static void other_lineage_needs_overwrite(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *text, *error;
+    } bad[] = {
+        {"bragg-index 1 m\n3\t00000007\tx\n", "frames of another lineage (m, not l) are there"},
+        {"something else\n", "exists and is no index"},
+        {"bragg-index 1 l", "exists and is no index"},
+        {"bragg-index 1 l\nx\n", "a.index:2: no line of an index"},
+        {"bragg-index 1 l\n3 x\n", "a.index:2: no line of an index"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        struct frame_index x;
+        struct error e = {0};
+        const char *path = scratch_text(scratch_path("a.index"), bad[i].text);
+        assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_FAILED);
+        frame_index_close(&x);
+        assert_non_null(strstr(e.text, bad[i].error));
+        assert_string_equal(content(path), bad[i].text);
+        assert_int_equal(frame_index_open(&x, path, "l", true, false, &e), STATUS_OK);
+        assert_string_equal(content(path), bad[i].text);
+        assert_int_equal(frame_index_add(&x, 5, 6, "y", &e), STATUS_OK);
+        frame_index_close(&x);
+        assert_string_equal(content(path), "bragg-index 1 l\n5\t00000006\ty\n");
+        unlink(path);
+    }
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(file_appears_when_it_is_complete),
+        cmocka_unit_test(full_disk_leaves_the_old_file),
+        cmocka_unit_test(index_without_frames_is_no_file),
+        cmocka_unit_test(index_is_continued),
+        cmocka_unit_test(other_pixels_for_a_frame_are_a_fault),
+        cmocka_unit_test(unfinished_line_is_removed),
+        cmocka_unit_test(other_lineage_needs_overwrite),
+    };
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+}

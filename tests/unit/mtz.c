@@ -1,0 +1,228 @@
+/* MTZ files, good and damaged ones.  tests/golden/lysozyme_6A.mtz is what gemmi
+ * calculates from PDB entry 1AKI, to 6 A: columns H K L FC PHIC, P 21 21 21. */
+#include <errno.h>
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+
+#include <cmocka.h>
+
+#include "base/clock.h"
+#include "base/rng.h"
+#include "io/hkl.h"
+#include "io/mtz.h"
+#include "scratch.h"
+
+static char good[1 << 16];
+static size_t length;
+
+static int load(void **state)
+{
+    char path[512];
+    const char *tests = getenv("BRAGG_TESTS");
+    (void)snprintf(path, sizeof path, "%s/golden/lysozyme_6A.mtz", tests ? tests : "tests");
+    FILE *in = fopen(path, "rb");
+    if (!in)
+        return -1;
+    length = fread(good, 1, sizeof good, in);
+    (void)fclose(in);
+    return scratch_enter(state);
+}
+
+static enum status read_bytes(const char *bytes, size_t n, const char *label, struct hkl_table *t,
+                              struct error *e)
+{
+    double cell_A[3], cell_rad[3];
+    return mtz_read(scratch_put(scratch_path("a.mtz"), bytes, n), label, 7.0, t, cell_A, cell_rad,
+                    e);
+}
+
+/* Where `text` begins in the header. */
+static char *find(char *bytes, const char *text)
+{
+    char *at = memmem(bytes, length, text, strlen(text));
+    assert_non_null(at);
+    return at;
+}
+
+static void good_file_is_expanded_to_p1(void **state)
+{
+    (void)state;
+    struct hkl_table t;
+    struct error e = {0};
+    double cell_A[3], cell_rad[3];
+    const char *path = scratch_put(scratch_path("a.mtz"), good, length);
+    assert_int_equal(mtz_read(path, NULL, 7.0, &t, cell_A, cell_rad, &e), STATUS_OK);
+    assert_true(fabs(cell_A[0] - 59.062) < 1e-9 && fabs(cell_A[2] - 30.517) < 1e-9);
+    assert_true(fabs(cell_rad[1] - M_PI / 2) < 1e-12);
+    for (int s = -1; s <= 1; s += 2)
+        assert_true(fabs(*hkl_find(&t, (int[]){0, 0, 2 * s}) - 836.9596) < 1e-3);
+    const double F = *hkl_find(&t, (int[]){1, 2, 3});
+    assert_true(F != 7.0);
+    for (int s = 0; s < 8; s++)
+        assert_true(*hkl_find(&t, (int[]){s & 1 ? -1 : 1, s & 2 ? -2 : 2, s & 4 ? -3 : 3}) == F);
+    assert_true(*hkl_find(&t, (int[]){0, 0, 1}) == 7.0);  // not in the file
+    hkl_free(&t);
+    assert_int_equal(mtz_read(path, "FC", 0.0, &t, cell_A, cell_rad, &e), STATUS_OK);
+    hkl_free(&t);
+}
+
+static void column_must_be_an_amplitude(void **state)
+{
+    (void)state;
+    struct hkl_table t;
+    struct error e = {0};
+    assert_int_equal(read_bytes(good, length, "PHIC", &t, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "a.mtz: column 'PHIC' is no amplitude"));
+    assert_int_equal(read_bytes(good, length, "FP", &t, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "a.mtz: no column 'FP'"));
+}
+
+/* Numbers that are not there are NaN in the file. */
+static void missing_numbers_get_the_default(void **state)
+{
+    (void)state;
+    static char bytes[sizeof good];
+    memcpy(bytes, good, length);
+    const float nan = NAN;
+    memcpy(bytes + 80 + 3 * 4, &nan, sizeof nan);  // F of the first, 0 0 2
+    struct hkl_table t;
+    struct error e = {0};
+    assert_int_equal(read_bytes(bytes, length, NULL, &t, &e), STATUS_OK);
+    assert_true(*hkl_find(&t, (int[]){0, 0, 2}) == 7.0);
+    hkl_free(&t);
+}
+
+static void header_must_agree_with_itself(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *to, *error;
+    } bad[] = {
+        {"MTZ ", "MTX ", "no MTZ file"},
+        {"VERS MTZ:V1.1", "VERS MTZ:V9.1", "no VERS MTZ:V1"},
+        {"NCOL        5          377", "NCOL        5          378", "NCOL and the place of"},
+        {"NCOL        5          377", "NCOL        4          377", "NCOL and COLUMN differ"},
+        {"NCOL        5          377", "NCOL       -5          377", "NCOL: '-5' is out of range"},
+        {"NCOL        5          377", "NCOL        5   9999999999", "NCOL: '9999999999' is out"},
+        {"        377        0", "        377        3", "unmerged MTZ (3 batches)"},
+        {"CELL    59.0620", "CELL    00.0000", "CELL: '00.0000' is out of range"},
+        {"CELL    59.0620", "CELL        nan", "CELL: 'nan' is no finite number"},
+        {"SYMINF   4", "SYMINF 999", "SYMINF: '999' is out of range"},
+        {"SYMINF   4", "SYMINF   5", "SYMINF and SYMM differ"},
+        {"COLUMN PHIC", "COLUMX PHIC", "NCOL and COLUMN differ"},
+        {"END ", "ENX ", "no MTZENDOFHEADERS"},
+        {"MTZENDOFHEADERS", "MTZENDOFHEADXRS", "no MTZENDOFHEADERS"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        static char bytes[sizeof good];
+        struct hkl_table t;
+        struct error e = {0};
+        memcpy(bytes, good, length);
+        memcpy(find(bytes, bad[i].from), bad[i].to, strlen(bad[i].to));
+        assert_int_equal(read_bytes(bytes, length, NULL, &t, &e), STATUS_INPUT);
+        if (!strstr(e.text, bad[i].error))
+            fail_msg("got '%s', expected '%s'", e.text, bad[i].error);
+    }
+}
+
+static double children_s(void)
+{
+    struct rusage usage;
+    assert_int_equal(getrusage(RUSAGE_CHILDREN, &usage), 0);
+    return (double)(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec) +
+           1e-6 * (double)(usage.ru_utime.tv_usec + usage.ru_stime.tv_usec);
+}
+
+/* Reads a damaged file: a table or one line, in time, and no child is left.  Time
+ * that counts is that of the processor; a busy machine may take longer. */
+static enum status survive(const char *bytes, size_t n, const char *what)
+{
+    struct hkl_table t;
+    struct error e = {0};
+    const uint64_t start = clock_ns();
+    const double before_s = children_s();
+    const enum status s = read_bytes(bytes, n, NULL, &t, &e);
+    const double wall_s = (double)(clock_ns() - start) * 1e-9, cpu_s = children_s() - before_s;
+    hkl_free(&t);
+    if (cpu_s > 0.6 || wall_s > 5.0)
+        fail_msg("%s took %.1f s, %.1f s of the processor", what, wall_s, cpu_s);
+    if (s != STATUS_OK && s != STATUS_INPUT)
+        fail_msg("%s: %s", what, e.text);
+    if (s != STATUS_OK && !*e.text)
+        fail_msg("%s: no message", what);
+    errno = 0;
+    assert_int_equal(waitpid(-1, NULL, WNOHANG), -1);
+    assert_int_equal(errno, ECHILD);
+    return s;
+}
+
+static void truncated_files_are_refused(void **state)
+{
+    (void)state;
+    for (size_t n = 0; n < length; n += n < 100 || n > length - 100 ? 1 : 97) {
+        char what[64];
+        (void)snprintf(what, sizeof what, "cut to %zu bytes", n);
+        /* The last record may lack its padding. */
+        assert_int_equal(survive(good, n, what), STATUS_INPUT);
+    }
+}
+
+/* Half of the damage goes to the header, which is the smaller part. */
+static void corrupted_files_never_hurt(void **state)
+{
+    (void)state;
+    static char bytes[sizeof good];
+    const size_t header = (size_t)(find(good, "VERS MTZ") - good);
+    int refused = 0;
+    for (uint64_t i = 0; i < 300; i++) {
+        struct rng r = rng_stream(1, RNG_ORIENTATION, i, 0);
+        memcpy(bytes, good, length);
+        const int changes = 1 + (int)(rng_word(&r) % 4);
+        for (int c = 0; c < changes; c++) {
+            const size_t place =
+                i % 2 ? header + rng_word(&r) % (length - header) : rng_word(&r) % length;
+            bytes[place] = (char)rng_word(&r);
+        }
+        char what[64];
+        (void)snprintf(what, sizeof what, "corruption %d", (int)i);
+        refused += survive(bytes, length, what) != STATUS_OK;
+    }
+    print_message("# %d of 300 refused\n", refused);
+    assert_true(refused > 30);
+}
+
+/* Only ordinary files, and no waiting for the other end of a pipe. */
+static void special_files_are_refused(void **state)
+{
+    (void)state;
+    struct hkl_table t;
+    struct error e = {0};
+    double a[3], b[3];
+    assert_int_equal(mtz_read("/dev/zero", NULL, 0.0, &t, a, b, &e), STATUS_FAILED);
+    assert_int_equal(mtz_read(scratch_folder, NULL, 0.0, &t, a, b, &e), STATUS_FAILED);
+    assert_int_equal(mtz_read("/nowhere/a.mtz", NULL, 0.0, &t, a, b, &e), STATUS_FAILED);
+    const char *pipe = scratch_path("fifo");
+    assert_int_equal(mkfifo(pipe, 0600), 0);
+    assert_int_equal(mtz_read(pipe, NULL, 0.0, &t, a, b, &e), STATUS_FAILED);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(good_file_is_expanded_to_p1),
+        cmocka_unit_test(column_must_be_an_amplitude),
+        cmocka_unit_test(missing_numbers_get_the_default),
+        cmocka_unit_test(header_must_agree_with_itself),
+        cmocka_unit_test(truncated_files_are_refused),
+        cmocka_unit_test(corrupted_files_never_hurt),
+        cmocka_unit_test(special_files_are_refused),
+    };
+    return cmocka_run_group_tests(tests, load, scratch_leave);
+}

@@ -1,0 +1,157 @@
+/* Pictures: reduction, contrast, PNG and PGM. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <png.h>
+
+#include "base/rng.h"
+#include "io/picture.h"
+#include "scratch.h"
+
+enum { FAST = 100, SLOW = 60 };
+
+/* Noise about 100 with a spread of 10, and one bright pixel. */
+static void make_image(struct image *image, int64_t spot_fast, int64_t spot_slow)
+{
+    *image = (struct image){0};
+    assert_true(image_reserve(image, PIXEL_U16, UNIT_ADU, FAST * SLOW));
+    struct rng r = rng_stream(1, RNG_POISSON, 0, 0);
+    uint16_t *pixels = image->pixels;
+    for (int i = 0; i < FAST * SLOW; i++)
+        pixels[i] = (uint16_t)(100.0 + 10.0 * rng_normal(&r));
+    pixels[spot_slow * FAST + spot_fast] = 1000;
+}
+
+static void reduction_keeps_spots_and_place(void **state)
+{
+    (void)state;
+    struct image image;
+    struct picture p;
+    make_image(&image, 37, 59);
+    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 30, false, NULL), STATUS_OK);
+    assert_int_equal(p.factor, 4);
+    assert_int_equal(p.width, 25);
+    assert_int_equal(p.height, 15);
+    int black = 0;
+    for (int i = 0; i < 25 * 15; i++)
+        black += p.gray[i] == 0;
+    assert_int_equal(black, 1);
+    assert_int_equal(p.gray[14 * 25 + 9], 0);
+    picture_free(&p);
+    image_free(&image);
+}
+
+static void background_is_light(void **state)
+{
+    (void)state;
+    struct image image;
+    struct picture p;
+    make_image(&image, 5, 5);
+    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
+    assert_int_equal(p.factor, 1);
+    double mean = 0.0;
+    for (int i = 0; i < FAST * SLOW; i++)
+        mean += p.gray[i] / (double)(FAST * SLOW);
+    assert_true(mean > 180.0 && mean < 250.0);
+    picture_free(&p);
+    image_free(&image);
+}
+
+static void logarithm_shows_weak_spots(void **state)
+{
+    (void)state;
+    struct image image = {0};
+    struct picture linear, logarithmic;
+    assert_true(image_reserve(&image, PIXEL_F32, UNIT_PHOTONS, FAST * SLOW));
+    float *pixels = image.pixels;
+    pixels[10] = 1e4f;
+    pixels[20] = 100.0f;
+    pixels[30] = NAN;
+    assert_int_equal(picture_make(&linear, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&logarithmic, &image, FAST, SLOW, 0, true, NULL), STATUS_OK);
+    assert_int_equal(linear.gray[10], 0);
+    assert_true(linear.gray[20] > 240);
+    assert_int_equal(logarithmic.gray[10], 0);
+    assert_true(logarithmic.gray[20] < 200 && logarithmic.gray[20] > 100);
+    assert_int_equal(linear.gray[30], 255);
+    picture_free(&linear);
+    picture_free(&logarithmic);
+    image_free(&image);
+}
+
+static void flat_images_are_white(void **state)
+{
+    (void)state;
+    struct image image = {0};
+    struct picture p;
+    assert_true(image_reserve(&image, PIXEL_F32, UNIT_PHOTONS, FAST * SLOW));
+    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 16, true, NULL), STATUS_OK);
+    for (int64_t i = 0; i < p.width * p.height; i++)
+        assert_int_equal(p.gray[i], 255);
+    picture_free(&p);
+    image_free(&image);
+}
+
+static void png_reads_back(void **state)
+{
+    (void)state;
+    struct image image;
+    struct picture p;
+    make_image(&image, 5, 5);
+    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 50, false, NULL), STATUS_OK);
+    const char *path = scratch_path("a.png");
+    FILE *out = fopen(path, "wb");
+    assert_int_equal(picture_write_png(out, &p, path, NULL), STATUS_OK);
+    assert_int_equal(fclose(out), 0);
+    png_image png = {.version = PNG_IMAGE_VERSION};
+    assert_true(png_image_begin_read_from_file(&png, path));
+    assert_int_equal(png.width, 50);
+    assert_int_equal(png.height, 30);
+    assert_int_equal(png.format, PNG_FORMAT_GRAY);
+    uint8_t pixels[50 * 30];
+    assert_true(png_image_finish_read(&png, NULL, pixels, 0, NULL));
+    assert_memory_equal(pixels, p.gray, sizeof pixels);
+    picture_free(&p);
+    image_free(&image);
+}
+
+static void full_disk_is_an_error(void **state)
+{
+    (void)state;
+    struct image image;
+    struct picture p;
+    struct error e = {0};
+    make_image(&image, 5, 5);
+    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
+    FILE *out = fopen("/dev/full", "wb");
+    if (!out) {
+        picture_free(&p);
+        image_free(&image);
+        skip();
+    }
+    (void)setvbuf(out, NULL, _IONBF, 0);
+    assert_int_equal(picture_write_png(out, &p, "full", &e), STATUS_FAILED);
+    assert_string_equal(e.text, "full: cannot write: No space left on device");
+    assert_int_equal(picture_write_pgm(out, &p, "full", &e), STATUS_FAILED);
+    (void)fclose(out);
+    picture_free(&p);
+    image_free(&image);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(reduction_keeps_spots_and_place),
+        cmocka_unit_test(background_is_light),
+        cmocka_unit_test(logarithm_shows_weak_spots),
+        cmocka_unit_test(flat_images_are_white),
+        cmocka_unit_test(png_reads_back),
+        cmocka_unit_test(full_disk_is_an_error),
+    };
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+}
