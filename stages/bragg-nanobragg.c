@@ -1,0 +1,322 @@
+/*
+ * bragg-nanobragg: nanoBragg's command line and files, in one process.  Set-up,
+ * engine, noise and writing are the same code that the stages use.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/units.h"
+#include "engines.h"
+#include "io/hkl.h"
+#include "io/matrix.h"
+#include "io/replace.h"
+#include "io/smv.h"
+#include "io/sources.h"
+#include "legacy_files.h"
+#include "legacy_options.h"
+#include "nanobragg_loop.h"
+#include "nanobragg_options.h"
+#include "physics/detector.h"
+#include "physics/mosaic.h"
+#include "physics/setup.h"
+
+struct options {
+    int engine;  // index into ENGINE_NAMES
+    int64_t threads;
+    int physics;  // index into PHYSICS_CHOICES
+    double trace_pixel[2];
+    bool has_trace_pixel;
+};
+
+#define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
+#define ENGINE_CHOICES "reference|cpu"
+
+static const char *const ENGINE_NAMES[] = {"reference", "cpu"};
+
+static const struct opt OPTIONS[] = {
+    {"engine", "NAME", "What computes pixels: reference or cpu (default reference)", OPT_CHOICE,
+     offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
+    {"threads", "N", "Threads of the engine (default 1; faithful reference: always 1)", OPT_INT,
+     offsetof(struct options, threads), 1, 1024, 0, NULL, 0, 0},
+    {"physics", "MODE",
+     "Faithful repeats nanoBragg's quirks, physical mends them (default faithful)", OPT_CHOICE,
+     offsetof(struct options, physics), 0, 0, 0, PHYSICS_CHOICES, 0, 0},
+    {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
+     offsetof(struct options, trace_pixel), 0, 65535, 2, NULL, 0,
+     offsetof(struct options, has_trace_pixel)},
+    {0},
+};
+
+static const struct opt_program PROGRAM = {
+    .name = "bragg-nanobragg",
+    .summary = "Simulate a frame with nanoBragg's command line and files.",
+    .operands = "[-FLAG [VALUE...]]...",
+    .details = "Flags are nanoBragg's, one dash and values as separate arguments; see "
+               "bragg-nanobragg(1).  Values of the options above follow an equals sign.",
+};
+
+/* Everything that lives as long as the run. */
+struct run {
+    struct options options;
+    struct nanobragg flags;
+    struct experiment experiment;
+    struct recipe recipe;
+    struct source *sources;
+    float *pixels;
+};
+
+/* -hkl reads text and leaves a dump behind, as nanoBragg does; -dump alone reads
+ * one.  A dump that merely lies there is never read. */
+static enum status read_factors(struct nanobragg *n, struct error *e)
+{
+    struct hkl_table *t = &n->crystal.table;
+    t->default_F = n->default_F;
+    if (n->hkl_file)
+        return hkl_read(n->hkl_file, n->request.physics, n->default_F, t, e);
+    if (n->has_dump)
+        return hkl_read_dump(n->dump_file, n->default_F, t, e);
+    return STATUS_OK;
+}
+
+/* Faithful: every -hkl run leaves a dump.  Physical: only where one is named. */
+static enum status write_dump(const struct run *r, struct error *e)
+{
+    const struct nanobragg *n = &r->flags;
+    const struct hkl_table *t = &r->experiment.crystals[0].table;
+    if (!n->hkl_file || !t->count[0] || (r->experiment.physics == PHYSICS_PHYSICAL && !n->has_dump))
+        return STATUS_OK;
+    struct replace file;
+    enum status s = replace_open(&file, n->dump_file, e);
+    if (s)
+        return s;
+    if ((s = hkl_write_dump(file.stream, t, n->dump_file, e))) {
+        replace_abort(&file);
+        return s;
+    }
+    return replace_commit(&file, e);
+}
+
+/* Missing columns of a source file are those of the plain beam, so the axes are
+ * needed first. */
+static enum status read_sources(struct run *r, struct error *e)
+{
+    struct nanobragg *n = &r->flags;
+    struct frame_axes axes;
+    enum status s = detector_axes(&n->request, &axes, e);
+    if (!s)
+        s = sources_read(n->source_file, n->request.physics, axes.beam,
+                         n->request.beam.wavelength_m, &r->sources, &n->request.beam.nlisted, e);
+    n->request.beam.listed = r->sources;
+    n->request.beam.weights =
+        n->request.physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
+    if (!s && !n->request.beam.nlisted)
+        s = error_set(e, STATUS_INPUT, "%s: no source", n->source_file);
+    return s;
+}
+
+/* A mask counts pixels by its own header, which flags may have overruled. */
+static enum status check_mask(const struct nanobragg *n, const struct panel *p, struct error *e)
+{
+    if (!p->mask || (n->mask_pixels[0] == p->fast_pixels && n->mask_pixels[1] == p->slow_pixels))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels, must be %" PRId64
+                     " x %" PRId64 " as the detector",
+                     n->mask_file, n->mask_pixels[0], n->mask_pixels[1], p->fast_pixels,
+                     p->slow_pixels);
+}
+
+/* Files, then the set-up.  *r owns the results, also after an error. */
+static enum status prepare(struct run *r, struct error *e)
+{
+    struct nanobragg *n = &r->flags;
+    enum status s = STATUS_OK;
+    if (n->matrix_file) {
+        n->crystal.has_matrix = true;
+        s = matrix_read(n->matrix_file, n->crystal.matrix, e);
+    }
+    if (!s && n->source_file)
+        s = read_sources(r, e);
+    if (!s)
+        s = read_factors(n, e);
+    n->request.ncrystals = 1;
+    n->request.crystals = &n->crystal;
+    if (s) {
+        mem_free(n->request.detector.mask);
+        hkl_free(&n->crystal.table);
+        return s;
+    }
+    if ((s = setup_experiment(&n->request, &r->experiment, e)) ||
+        (s = check_mask(n, &r->experiment.panels[0], e)))
+        return s;
+    r->recipe.lattices = mem_array(1, sizeof *r->recipe.lattices);
+    if (!r->recipe.lattices)
+        return error_memory(e, "the lattice");
+    r->recipe.nlattices = 1;
+    return setup_lattice(&r->experiment, 0, &n->orientation, &r->recipe.lattices[0], e);
+}
+
+/* One line for each quantity of a traced pixel. */
+static void print_value(void *context, const char *name, int count, const double *values,
+                        const char *unit)
+{
+    (void)context;
+    printf("trace: %s", name);
+    for (int i = 0; i < count; i++)
+        printf(" %.17g", values[i]);
+    printf("%s%s\n", *unit ? " " : "", unit);
+}
+
+/* Traces the pixel of --trace-pixel or -printout_pixel, if there is one. */
+static enum status trace(const struct engine *engine, struct plan *plan, const struct run *r,
+                         struct error *e)
+{
+    struct pixel_trace t = {r->flags.trace_fast, r->flags.trace_slow, print_value, NULL};
+    if (r->options.has_trace_pixel) {
+        t.fast = (int64_t)r->options.trace_pixel[0];
+        t.slow = (int64_t)r->options.trace_pixel[1];
+    } else if (!r->flags.has_trace) {
+        return STATUS_OK;
+    }
+    return engine->trace(plan, &r->recipe, &t, e);
+}
+
+/* Refuses files that cannot be written before the work, not after it. */
+static enum status check_files(const struct nanobragg *n, struct error *e)
+{
+    const char *paths[] = {n->float_file, n->int_file, n->no_pgm ? NULL : n->pgm_file,
+                           n->no_noise ? NULL : n->noise_file, n->hkl_file ? n->dump_file : NULL};
+    for (size_t i = 0; i < sizeof paths / sizeof *paths; i++) {
+        struct replace file;
+        const enum status s = paths[i] ? replace_open(&file, paths[i], e) : STATUS_OK;
+        if (s)
+            return s;
+        if (paths[i])
+            replace_abort(&file);
+    }
+    return STATUS_OK;
+}
+
+/* Computes the image into r->pixels. */
+static enum status compute(struct run *r, struct error *e)
+{
+    const struct engine *engine = engine_find(ENGINE_NAMES[r->options.engine]);
+    enum status s = STATUS_OK;
+    if (!engine)
+        return error_set(e, STATUS_USAGE, "--engine: this build has no %s engine",
+                         ENGINE_NAMES[r->options.engine]);
+    if (strcmp(engine->name, "reference") != 0 &&
+        (s = nanobragg_loop_check(&r->experiment, &r->recipe, engine->name, e)))
+        return s;
+    r->pixels = mem_array((size_t)experiment_pixels(&r->experiment), sizeof *r->pixels);
+    if (!r->pixels)
+        return error_memory(e, "the image");
+    const struct engine_options options = {.threads = (int)r->options.threads};
+    struct plan *plan;
+    if ((s = engine->create(&plan, &r->experiment, &options, e)))
+        return s;
+    if (!(s = trace(engine, plan, r, e)))
+        s = engine->run(plan, &r->recipe, r->pixels, NULL, e);
+    engine->destroy(&plan);
+    return s;
+}
+
+/* nanoBragg has one generator for everything: a noise seed that does not start it
+ * anew (a negative one on the command line) goes on from what misset and mosaic
+ * domains left. */
+static enum status repeat_draws(const struct run *r, struct ran1 *random, struct error *e)
+{
+    const struct orientation_request *o = &r->flags.orientation;
+    const size_t count = r->recipe.lattices[0].ndomains;
+    double misset[3];
+    double *domains = mem_array(count, 9 * sizeof *domains);
+    if (!domains)
+        return error_memory(e, "the mosaic domains");
+    if (o->random_misset)
+        misset_random(random, o->misset_seed, misset);
+    mosaic_domains(random, o->mosaic_seed, o->mosaic_rad, count, domains);
+    mem_free(domains);
+    return STATUS_OK;
+}
+
+/* The slow edge as asked for: it need not be a whole number of pixels. */
+static double slow_size_m(const struct detector_request *d)
+{
+    return d->pixels[1] ? d->pixel_m * (double)d->pixels[1] : d->size_m[1];
+}
+
+/* Statistics and the four files. */
+static enum status write_files(const struct run *r, struct error *e)
+{
+    const struct nanobragg *n = &r->flags;
+    const struct panel *p = &r->experiment.panels[0];
+    const struct legacy_files files = {
+        .float_path = n->float_file,
+        .int_path = n->int_file,
+        .pgm_path = n->no_pgm ? NULL : n->pgm_file,
+        .noise_path = n->no_noise ? NULL : n->noise_file,
+        .scale = n->scale,
+        .pgm_scale = n->pgm_scale,
+        .adc = n->adc,
+        .seed = (long)n->seed,
+    };
+    struct smv_header header;
+    smv_header_nanobragg(&header, p, slow_size_m(&n->request.detector),
+                         r->experiment.beam.wavelength_m, n->orientation.phi_rad,
+                         nanobragg_osc_rad(&n->orientation));
+    struct ran1 random = {0};
+    enum status s = repeat_draws(r, &random, e);
+    if (!s)
+        s = write_dump(r, e);
+    return s ? s : legacy_files_write(&files, p, r->pixels, &header, &random, e);
+}
+
+/* The whole run after the options of our own. */
+static enum status run(struct run *r, int argc, char **argv, struct error *e)
+{
+    nanobragg_defaults(&r->flags, (enum physics)r->options.physics);
+    enum status s = nanobragg_parse(&r->flags, argc, argv, e);
+    if (s)
+        mem_free(r->flags.request.detector.mask);
+    if (s || (s = prepare(r, e)) || (s = check_files(&r->flags, e)) || (s = compute(r, e)))
+        return s;
+    return write_files(r, e);
+}
+
+/* The options with two dashes. */
+static enum status parse_gnu(struct options *o, int argc, char **argv, struct error *e)
+{
+    *o = (struct options){.threads = 1, .physics = PHYSICS_FAITHFUL};
+    char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);
+    if (!gnu)
+        return error_memory(e, "arguments");
+    const int count = legacy_split(argc, argv, gnu);
+    int noperands;
+    enum status s = opt_parse(&PROGRAM, OPTIONS, o, NULL, NULL, count, gnu, NULL, &noperands, e);
+    mem_free(gnu);
+    for (int i = 0; i < 2; i++)
+        if (!s && o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
+            return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
+                             o->trace_pixel[i]);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    struct error e = {0};
+    struct run r;
+    memset(&r, 0, sizeof r);
+    log_open(PROGRAM.name);
+    enum status s = parse_gnu(&r.options, argc, argv, &e);
+    if (!s)
+        s = run(&r, argc, argv, &e);
+    mem_free(r.pixels);
+    mem_free(r.sources);
+    recipe_free(&r.recipe);
+    experiment_free(&r.experiment);
+    return s ? log_fail(&e) : STATUS_OK;
+}

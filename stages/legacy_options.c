@@ -1,0 +1,127 @@
+#include "legacy_options.h"
+
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+struct legacy_args legacy_args(const struct legacy_flag *table, int argc, char **argv)
+{
+    return (struct legacy_args){.table = table, .argc = argc, .argv = argv, .next = 1};
+}
+
+static bool is_gnu(const char *text)
+{
+    return text[0] == '-' && text[1] == '-';
+}
+
+static bool is_number(const char *text)
+{
+    char *end;
+    strtod(text, &end);
+    return end != text && *end == '\0';
+}
+
+static const struct legacy_flag *find(const struct legacy_flag *table, const char *name)
+{
+    for (; table->name; table++) {
+        size_t length = strlen(table->name);
+        bool prefix = table->name[length - 1] == '*';
+        if (prefix ? strncmp(name, table->name, length - 1) == 0 : strcmp(name, table->name) == 0)
+            return table;
+    }
+    return NULL;
+}
+
+static void remember_idle(struct legacy_args *args, const char *name)
+{
+    size_t used = strlen(args->idle);
+    if (strstr(args->idle, name) || used + strlen(name) + 2 > sizeof args->idle)
+        return;
+    args->idle[used] = ' ';
+    strcpy(args->idle + used + 1, name);
+}
+
+static enum status parse_value(const struct legacy_flag *flag, struct legacy_option *o, int i,
+                               struct error *e)
+{
+    if (flag->type == LEGACY_REAL)
+        return parse_real(o->text[i], -1.7e308, 1.7e308, o->name, &o->real[i], e);
+    if (flag->type == LEGACY_INT)
+        return parse_int(o->text[i], -INT64_MAX, INT64_MAX, o->name, &o->integer[i], e);
+    return STATUS_OK;
+}
+
+static enum status take_values(struct legacy_args *args, const struct legacy_flag *flag,
+                               struct legacy_option *o, struct error *e)
+{
+    while (o->count < flag->max) {
+        const char *text = args->next < args->argc ? args->argv[args->next] : NULL;
+        if (o->count >= flag->min && (!text || !is_number(text)))
+            break;
+        if (!text)
+            return error_set(e, STATUS_USAGE, "%s: needs %d value%s", o->name, flag->min,
+                             flag->min == 1 ? "" : "s");
+        args->next++;
+        o->text[o->count] = text;
+        enum status status = parse_value(flag, o, o->count, e);
+        if (status)
+            return status;
+        o->count++;
+    }
+    return STATUS_OK;
+}
+
+enum status legacy_next(struct legacy_args *args, struct legacy_option *o, struct error *e)
+{
+    while (args->next < args->argc) {
+        const char *name = args->argv[args->next++];
+        if (is_gnu(name))
+            continue;
+        const struct legacy_flag *flag = name[0] == '-' ? find(args->table, name) : NULL;
+        if (!flag)
+            return error_set(e, STATUS_USAGE,
+                             name[0] == '-' ? "%s: unknown flag" : "%s: unexpected argument", name);
+        *o = (struct legacy_option){.id = flag->id, .name = name};
+        enum status status = take_values(args, flag, o, e);
+        if (status)
+            return status;
+        if (flag->id != LEGACY_NO_EFFECT)
+            return STATUS_OK;
+        remember_idle(args, name);
+    }
+    *o = (struct legacy_option){0};
+    return STATUS_OK;
+}
+
+void legacy_warn(const struct legacy_args *args)
+{
+    if (args->idle[0])
+        log_line(LOG_WARNING, "these flags have no effect:%s", args->idle);
+}
+
+int legacy_split(int argc, char **argv, char **gnu)
+{
+    int n = 0;
+    gnu[n++] = argv[0];
+    for (int i = 1; i < argc; i++)
+        if (is_gnu(argv[i]))
+            gnu[n++] = argv[i];
+    gnu[n] = NULL;
+    return n;
+}
+
+enum status legacy_help(const struct opt_program *program, int argc, char **argv, struct error *e)
+{
+    static const struct opt none[] = {{0}};
+    int noperands;
+    char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);
+    if (!gnu)
+        return error_memory(e, "arguments");
+    const int count = legacy_split(argc, argv, gnu);
+    enum status s = opt_parse(program, none, NULL, NULL, NULL, count, gnu, NULL, &noperands, e);
+    mem_free(gnu);
+    return s;
+}

@@ -1,0 +1,77 @@
+#include "nanobragg_header.h"
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "io/smv.h"
+
+/* One number of the header in SI units: `unit` of the file make one of ours. */
+static void take(const struct smv *smv, const char *key, double unit, bool *given, double *value)
+{
+    double found;
+    if (!smv_value(smv, key, &found))
+        return;
+    *value = found / unit;
+    if (given)
+        *given = true;
+}
+
+/* The mask counts Y from the other edge of the detector [4.1]. */
+static void take_header(struct nanobragg *n, const struct smv *smv, bool is_mask)
+{
+    struct detector_request *d = &n->request.detector;
+    const double mm = 1000.0;  // file lengths are divided by it
+    d->pixels[0] = smv->fast_pixels;
+    d->pixels[1] = smv->slow_pixels;
+    take(smv, "PIXEL_SIZE", mm, NULL, &d->pixel_m);
+    take(smv, "DISTANCE", mm, &d->has_distance, &d->distance_m);
+    take(smv, "CLOSE_DISTANCE", mm, &d->has_close_distance, &d->close_distance_m);
+    take(smv, "WAVELENGTH", 1e10, NULL, &n->request.beam.wavelength_m);
+    take(smv, "BEAM_CENTER_X", mm, &d->has_beam_x, &d->beam_x_m);
+    double y;
+    if (smv_value(smv, "BEAM_CENTER_Y", &y)) {
+        const double slow_size_m = d->pixel_m * (double)smv->slow_pixels;
+        d->has_beam_y = true;
+        d->beam_y_m = is_mask ? slow_size_m - y / mm : y / mm;
+    }
+    take(smv, "ORGX", 1.0, &d->has_orgx, &d->orgx_px);
+    take(smv, "ORGY", 1.0, &d->has_orgy, &d->orgy_px);
+    take(smv, "PHI", DEGREES_PER_RADIAN, NULL, &n->orientation.phi_rad);
+    take(smv, "OSC_RANGE", DEGREES_PER_RADIAN, &n->orientation.phi.has_range,
+         &n->orientation.phi.range);
+}
+
+/* 0 in the image means: not computed. */
+static enum status take_mask(struct nanobragg *n, const struct smv *smv, struct error *e)
+{
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    uint8_t *mask = mem_array(count, 1);
+    if (!mask)
+        return error_memory(e, "the mask");
+    for (size_t i = 0; i < count; i++)
+        mask[i] = smv->pixels[i] != 0;
+    mem_free(n->request.detector.mask);
+    n->request.detector.mask = mask;
+    n->mask_pixels[0] = smv->fast_pixels;
+    n->mask_pixels[1] = smv->slow_pixels;
+    return STATUS_OK;
+}
+
+enum status nanobragg_take_headers(struct nanobragg *n, struct error *e)
+{
+    const char *files[2] = {n->mask_file, n->header_file};
+    for (int i = 0; i < 2; i++) {
+        const bool is_mask = i == 0;
+        if (!files[i])
+            continue;
+        struct smv smv;
+        enum status s = smv_read(files[i], is_mask, &smv, e);
+        if (!s)
+            take_header(n, &smv, is_mask);
+        if (!s && is_mask)
+            s = take_mask(n, &smv, e);
+        smv_free(&smv);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}

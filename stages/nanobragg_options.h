@@ -1,0 +1,45 @@
+/*
+ * nanoBragg's command line: every flag, its side effects on convention and
+ * pivot, and the order in which mask header, image header and flags win.
+ */
+#ifndef BRAGG_STAGES_NANOBRAGG_OPTIONS_H
+#define BRAGG_STAGES_NANOBRAGG_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "physics/request.h"
+
+/* All that the flags say. */
+struct nanobragg {
+    struct request request;  // request.crystals is not set: the crystal is below
+    struct crystal_request crystal;
+    struct orientation_request orientation;
+    double default_F;                                              // electrons
+    const char *matrix_file, *hkl_file, *dump_file, *source_file;  // NULL: none
+    const char *mask_file, *header_file;
+    int64_t mask_pixels[2];  // fast, slow: what the mask was made for
+    bool has_dump;           // -dump was given
+    const char *float_file, *int_file, *pgm_file, *noise_file;
+    bool no_noise, no_pgm;
+    double scale, pgm_scale;  // 0: automatic
+    double adc;               // ADU
+    int64_t seed;             // of the noise, negated as nanoBragg keeps it
+    bool has_trace;
+    int64_t trace_fast, trace_slow;
+    bool named_pivot;         // -pivot was given
+    bool ignored;             // where rows without a has_ member write
+    double unused_origin[3];  // -pix0_vector: the origin itself is computed
+};
+
+/* Sets all defaults.  Default seeds are fixed: 1 for noise and misset, 12345678 for
+ * the mosaic domains. */
+void nanobragg_defaults(struct nanobragg *n, enum physics physics);
+
+/* Parses the flags of argv into *n (defaults already set); arguments that begin
+ * with "--" are skipped.  Reads the files of -mask and -img.  Warns once about
+ * flags without effect. */
+enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct error *e);
+
+#endif
