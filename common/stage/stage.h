@@ -27,14 +27,14 @@ enum kind {
 };
 
 struct stage {
-    const char *name;        // the executable, "bragg-noise"
-    const char *summary;     // one line for --help
-    const char *operands;    // for --help, e.g. "TEMPLATE"; NULL for none
+    const char *name;      // the executable, "bragg-noise"
+    const char *summary;   // one line for --help
+    const char *operands;  // for --help, e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
-    const char *details;     // more for --help; NULL for none
+    const char *details;        // more for --help; NULL for none
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
-    size_t state_size;       // bytes of the state, zeroed; the options struct comes first in it
+    size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */
 

@@ -1,0 +1,106 @@
+/* A process other than the source on the control plane. */
+#include "base/clock.h"
+#include "stage/runtime.h"
+
+static const struct address source = {0};
+
+static void on_notice(struct runtime *rt, const struct route *r, const struct notice *n)
+{
+    switch (r->type) {
+    case MESSAGE_WELCOME:
+    case MESSAGE_TOTAL:
+        rt->welcomed = true;
+        if (n->known)
+            exchange_set_total(&rt->exchange, n->total);
+        break;
+    case MESSAGE_FENCE:
+        io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+        break;
+    case MESSAGE_FREE: {
+        struct notice bye = {0};
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
+        io_finish(rt, rt->interrupts || n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED
+                                                                        : STATUS_OK);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+void control_receive(struct runtime *rt)
+{
+    struct address from;
+    struct message m;
+    enum port_got got;
+    while (!rt->stopping &&
+           (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
+        struct route r;
+        struct notice n = {0};
+        if (got == PORT_MESSAGE && route_open(&r, &m, NULL) == STATUS_OK && io_is_ours(rt, &r) &&
+            control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
+            rt->control_heard_ns = clock_ns();
+            on_notice(rt, &r, &n);
+        } else {
+            rt->dropped++;
+        }
+        notice_free(&n);
+        message_free(&m);
+    }
+}
+
+static void connect_source(struct runtime *rt, uint64_t now_ns)
+{
+    struct error e;
+    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK)
+        io_stop(rt, STATUS_FAILED, "%s", e.text);
+    rt->control_heard_ns = now_ns;
+    rt->hello_due = true;
+}
+
+/* Tells the source what has become durable, and the stage before that it may go on. */
+static void send_durable(struct runtime *rt)
+{
+    struct id_set durable = exchange_take_durable(&rt->exchange);
+    for (size_t i = 0; i < durable.count; i++)
+        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
+            flow_passed(rt, id);
+    if (durable.count) {
+        struct notice n = {.nids = durable.count, .ids = durable.ranges};
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
+    }
+    id_set_clear(&durable);
+}
+
+static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
+{
+    if (now_ns - rt->beat_ns < HEARTBEAT_NS)
+        return;
+    rt->beat_ns = now_ns;
+    struct id_set ids = flow_ids(rt);
+    struct notice n = {.progress = rt->ticks + exchange_look(&rt->exchange).rows,
+                       .nids = ids.count,
+                       .ids = ids.ranges};
+    (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HEARTBEAT, &n);
+    id_set_clear(&ids);
+}
+
+void control_pump(struct runtime *rt, uint64_t now_ns)
+{
+    if (!rt->run_known || !rt->control[0])
+        return;
+    if (!rt->control_socket)
+        connect_source(rt, now_ns);
+    if (rt->stopping)
+        return;
+    if (!rt->identified && exchange_look(&rt->exchange).begun)
+        rt->identified = rt->hello_due = true;
+    if (rt->hello_due)
+        rt->hello_due = !io_send_hello(rt, rt->control_socket, &source, false);
+    send_durable(rt);
+    send_heartbeat(rt, now_ns);
+    const uint64_t patience =
+        rt->welcomed ? DEATH_NS : (uint64_t)(rt->options.start_timeout_s * 1e9);
+    if (io_is_silent(rt, rt->control_heard_ns, patience, now_ns))
+        io_stop(rt, STATUS_FAILED, "the source at %s does not answer any more", rt->control);
+}

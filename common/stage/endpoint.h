@@ -1,0 +1,58 @@
+/* Endpoints: their syntax, what may be bound, the private folder, the line in the pipe. */
+#ifndef BRAGG_STAGE_ENDPOINT_H
+#define BRAGG_STAGE_ENDPOINT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/error.h"
+#include "wire/control.h"
+
+/* One endpoint as typed: true in *bind for @ENDPOINT.  Only ipc:// and tcp:// are
+ * known; binding to anything but ipc and loopback needs `insecure`. */
+enum status endpoint_parse(const char *text, bool insecure, bool *bind,
+                           char endpoint[ENDPOINT_SIZE], struct error *e);
+
+/* Before an ipc endpoint is bound: refuses a path that is no socket or that
+ * answers, removes a dead socket.  Other transports pass. */
+enum status endpoint_clear(const char *endpoint, struct error *e);
+
+/* A control endpoint on all interfaces (host 0.0.0.0 or [::]) gets the host of `via`,
+ * the data endpoint through which it was learned. */
+void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);
+
+/* True for an endpoint that only this host can reach. */
+bool endpoint_is_local(const char *endpoint);
+
+/* Removes the socket file of a bound ipc endpoint. */
+void endpoint_remove(const char *endpoint);
+
+/* A private folder for the sockets "data" and "control", and the process that
+ * removes it when this one is killed. */
+struct folder {
+    char path[ENDPOINT_SIZE];  // "" for none
+    int watched;               // as long as this is open the folder stays
+    pid_t watcher;
+};
+
+/* Makes one (mode 0700) in XDG_RUNTIME_DIR or /tmp. */
+enum status folder_open(struct folder *f, struct error *e);
+
+/* Removes it with its sockets; nothing happens where there is none. */
+void folder_close(struct folder *f);
+
+/* The line of text that passes through a pipe: "bragg1 RUN DATA CONTROL". */
+struct pipe_line {
+    uint64_t run;
+    char data[ENDPOINT_SIZE];
+    char control[ENDPOINT_SIZE];  // "" before the source
+};
+
+enum { PIPE_LINE_SIZE = 2 * ENDPOINT_SIZE + 32 };
+
+/* Formats with the newline; reads without it. */
+void pipe_line_format(const struct pipe_line *line, char text[PIPE_LINE_SIZE]);
+enum status pipe_line_parse(const char *text, struct pipe_line *line, struct error *e);
+
+#endif

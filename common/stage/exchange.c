@@ -1,0 +1,252 @@
+#include "stage/exchange.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static void queue_push(struct queue *q, struct item *item)
+{
+    item->next = NULL;
+    if (q->tail)
+        q->tail->next = item;
+    else
+        q->head = item;
+    q->tail = item;
+    q->count++;
+}
+
+static struct item *queue_shift(struct queue *q)
+{
+    struct item *item = q->head;
+    if (!item)
+        return NULL;
+    q->head = item->next;
+    if (!q->head)
+        q->tail = NULL;
+    q->count--;
+    return item;
+}
+
+void item_free(struct item *item)
+{
+    if (item)
+        message_free(&item->message);
+    mem_free(item);
+}
+
+enum status exchange_open(struct exchange *x, struct error *e)
+{
+    *x = (struct exchange){.event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)};
+    if (x->event < 0)
+        return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&x->mutex, NULL);
+    (void)pthread_cond_init(&x->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+    return STATUS_OK;
+}
+
+void exchange_close(struct exchange *x)
+{
+    while (x->in.head)
+        item_free(queue_shift(&x->in));
+    while (x->out.head)
+        item_free(queue_shift(&x->out));
+    id_set_clear(&x->durable);
+    (void)close(x->event);
+    (void)pthread_cond_destroy(&x->changed);
+    (void)pthread_mutex_destroy(&x->mutex);
+}
+
+static void wake_io(struct exchange *x)
+{
+    const uint64_t one = 1;
+    if (write(x->event, &one, sizeof one) < 0)
+        return;  // the counter is full: the I/O thread is awake anyway
+}
+
+static void lock(struct exchange *x)
+{
+    (void)pthread_mutex_lock(&x->mutex);
+}
+
+/* Lets the other thread see what changed. */
+static void unlock(struct exchange *x)
+{
+    (void)pthread_cond_broadcast(&x->changed);
+    (void)pthread_mutex_unlock(&x->mutex);
+}
+
+static void await(struct exchange *x)
+{
+    (void)pthread_cond_wait(&x->changed, &x->mutex);
+}
+
+bool exchange_take(struct exchange *x, struct item **item)
+{
+    lock(x);
+    while (!x->in.head && !x->ended)
+        await(x);
+    *item = x->ended ? NULL : queue_shift(&x->in);
+    unlock(x);
+    return *item != NULL;
+}
+
+bool exchange_give(struct exchange *x, struct item *item)
+{
+    lock(x);
+    while (x->out.head && !x->ended)
+        await(x);
+    const bool ended = x->ended;
+    if (!ended)
+        queue_push(&x->out, item);
+    unlock(x);
+    if (ended)
+        item_free(item);
+    else
+        wake_io(x);
+    return !ended;
+}
+
+bool exchange_next_id(struct exchange *x, uint64_t *id)
+{
+    lock(x);
+    while (x->issued >= x->limit && !x->ended)
+        await(x);
+    const bool ended = x->ended;
+    if (!ended)
+        *id = x->issued++;
+    unlock(x);
+    return !ended;
+}
+
+void exchange_wait_end(struct exchange *x)
+{
+    lock(x);
+    while (!x->ended)
+        await(x);
+    unlock(x);
+}
+
+void exchange_durable(struct exchange *x, uint64_t id)
+{
+    lock(x);
+    (void)id_set_add(&x->durable, id);
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
+                    const atomic_uint_fast64_t *rows)
+{
+    lock(x);
+    x->image_bytes = image_bytes;
+    x->rows = rows;
+    (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
+    x->begun = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_set_total(struct exchange *x, uint64_t total)
+{
+    lock(x);
+    x->total = total;
+    x->total_known = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_main_done(struct exchange *x)
+{
+    lock(x);
+    x->main_done = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_put(struct exchange *x, struct item *item)
+{
+    lock(x);
+    queue_push(&x->in, item);
+    unlock(x);
+}
+
+struct item *exchange_peek(struct exchange *x)
+{
+    lock(x);
+    struct item *item = x->out.head;
+    (void)pthread_mutex_unlock(&x->mutex);
+    return item;
+}
+
+void exchange_pop(struct exchange *x)
+{
+    lock(x);
+    struct item *item = queue_shift(&x->out);
+    unlock(x);
+    item_free(item);
+}
+
+struct exchange_view exchange_look(struct exchange *x)
+{
+    lock(x);
+    const struct exchange_view view = {.begun = x->begun,
+                                       .total_known = x->total_known,
+                                       .total = x->total,
+                                       .issued = x->issued,
+                                       .image_bytes = x->image_bytes,
+                                       .rows = x->rows ? atomic_load(x->rows) : 0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return view;
+}
+
+struct id_set exchange_take_durable(struct exchange *x)
+{
+    lock(x);
+    const struct id_set durable = x->durable;
+    x->durable = (struct id_set){0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return durable;
+}
+
+void exchange_set_limit(struct exchange *x, uint64_t limit)
+{
+    lock(x);
+    x->limit = limit;
+    unlock(x);
+}
+
+uint64_t exchange_cut(struct exchange *x)
+{
+    lock(x);
+    const uint64_t total = x->total = x->limit = x->issued;
+    unlock(x);
+    return total;
+}
+
+void exchange_end(struct exchange *x)
+{
+    lock(x);
+    x->ended = true;
+    unlock(x);
+}
+
+bool exchange_await_main(struct exchange *x, int seconds)
+{
+    struct timespec until;
+    (void)clock_gettime(CLOCK_MONOTONIC, &until);
+    until.tv_sec += seconds;
+    lock(x);
+    while (!x->main_done && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+        continue;
+    const bool done = x->main_done;
+    unlock(x);
+    return done;
+}

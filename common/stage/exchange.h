@@ -1,0 +1,86 @@
+/*
+ * What passes between the two threads of a stage: the main one, which computes,
+ * and the I/O one, which owns all sockets.  Bounded by credit inwards and by one
+ * waiting message outwards.
+ */
+#ifndef BRAGG_STAGE_EXCHANGE_H
+#define BRAGG_STAGE_EXCHANGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "stage/idset.h"
+#include "wire/message.h"
+#include "wire/route.h"
+
+struct item {
+    struct item *next;
+    struct route route;
+    struct message message;
+    uint64_t pending;  // outwards, I/O thread: bit per group that still wants it
+    bool begun;        // outwards: `pending` is set
+};
+
+struct queue {
+    struct item *head, *tail;
+    size_t count;
+};
+
+struct exchange {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    int event;  // eventfd: wakes the I/O thread
+    struct queue in, out;
+    struct id_set durable;  // sink: made durable and not yet told
+    uint64_t limit;         // source: ids below may be issued
+    uint64_t issued;        // source: ids handed to the main thread
+    uint64_t total;         // frames of the stream
+    bool total_known;
+    size_t image_bytes;                // of one frame; what credit is derived from
+    bool begun;                        // the experiment is known, frames may come
+    char identity[64];                 // identity class, from `begun` on
+    const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
+    bool ended;                        // nothing more will pass: the main thread stops
+    bool main_done;                    // the main thread has stopped
+};
+
+enum status exchange_open(struct exchange *x, struct error *e);
+void exchange_close(struct exchange *x);
+
+/* Main thread.  Each waits and returns false at the end of the stream. */
+bool exchange_take(struct exchange *x, struct item **item);  // the caller frees it
+bool exchange_give(struct exchange *x, struct item *item);   // takes ownership
+bool exchange_next_id(struct exchange *x, uint64_t *id);     // source
+void exchange_wait_end(struct exchange *x);
+void exchange_durable(struct exchange *x, uint64_t id);  // sink
+void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
+                    const atomic_uint_fast64_t *rows);
+void exchange_set_total(struct exchange *x, uint64_t total);
+void exchange_main_done(struct exchange *x);
+
+/* What the I/O thread looks at in one go. */
+struct exchange_view {
+    bool begun, total_known;
+    uint64_t total, issued;
+    size_t image_bytes;
+    uint64_t rows;  // finished rows of the frame at hand
+};
+
+/* I/O thread; none waits but the last, for at most `seconds`. */
+void exchange_put(struct exchange *x, struct item *item);  // takes ownership
+struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
+void exchange_pop(struct exchange *x);                     // drops what peek showed
+struct exchange_view exchange_look(struct exchange *x);
+struct id_set exchange_take_durable(struct exchange *x);      // the caller clears it
+void exchange_set_limit(struct exchange *x, uint64_t limit);  // source
+uint64_t exchange_cut(struct exchange *x);  // source: no id beyond those issued; the new total
+void exchange_end(struct exchange *x);
+bool exchange_await_main(struct exchange *x, int seconds);
+
+/* Frees an item with its message. */
+void item_free(struct item *item);
+
+#endif

@@ -1,0 +1,150 @@
+/* The data plane: the sticky experiment and frames down, as credit allows; credit up. */
+#include "base/clock.h"
+#include "stage/runtime.h"
+
+/* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
+static uint32_t credit_of(size_t frame_bytes)
+{
+    uint32_t credit = 8;
+    for (size_t mib = frame_bytes >> 20; mib > 1 && credit > 2; mib >>= 1)
+        credit--;
+    return credit;
+}
+
+/* Links downwards that may get experiment and frames. */
+static bool is_open(const struct runtime *rt, const struct link *l)
+{
+    return !l->port->up && l->answered && !l->gone && !l->lost_ns &&
+           l->peer.wants == (int)rt->stage->gives;
+}
+
+static bool send_down(struct runtime *rt, struct link *l, const struct message *m)
+{
+    if (port_send(l->port->socket, &l->address, m)) {
+        atomic_fetch_add(&rt->bytes_out, message_size(m));
+        return true;
+    }
+    l->lost_ns = clock_ns();  // its bye may still be under way
+    return false;
+}
+
+/* The link of a group with credit and the least under way. */
+static struct link *choose(struct runtime *rt, unsigned group)
+{
+    struct link *best = NULL;
+    uint64_t least = UINT64_MAX;
+    for (struct link *l = rt->links; l; l = l->next) {
+        if (!is_open(rt, l) || l->group != group || !l->credit)
+            continue;
+        const uint64_t under_way = id_set_size(&l->sent);
+        if (under_way <= least) {
+            best = l;
+            least = under_way;
+        }
+    }
+    return best;
+}
+
+static uint64_t open_groups(const struct runtime *rt)
+{
+    uint64_t groups = 0;
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (is_open(rt, l))
+            groups |= UINT64_C(1) << l->group;
+    return groups;
+}
+
+/* Sends one frame to every group; false while some group has no credit. */
+static bool send_frame(struct runtime *rt, struct item *item)
+{
+    if (!item->begun)
+        item->pending = open_groups(rt);
+    item->begun = item->pending != 0;
+    for (unsigned g = 0; g < rt->ngroups && !rt->stopping; g++) {
+        struct link *l = item->pending >> g & 1 ? choose(rt, g) : NULL;
+        if (!l || !send_down(rt, l, &item->message))
+            continue;
+        l->credit--;
+        (void)id_set_add(&l->sent, item->route.frame);
+        item->pending &= ~(UINT64_C(1) << g);
+    }
+    if (!item->begun || item->pending)
+        return false;
+    flow_passed(rt, item->route.frame);
+    return true;
+}
+
+static void send_experiment(struct runtime *rt)
+{
+    if (!rt->experiment.nparts)
+        return;
+    for (struct link *l = rt->links; l && !rt->stopping; l = l->next)
+        if (is_open(rt, l) && !l->experiment_sent)
+            l->experiment_sent = send_down(rt, l, &rt->experiment);
+}
+
+static void send_items(struct runtime *rt)
+{
+    for (struct item *item; !rt->stopping && (item = exchange_peek(&rt->exchange));) {
+        if (item->route.type == MESSAGE_EXPERIMENT) {
+            rt->experiment = item->message;
+            item->message = (struct message){0};
+            send_experiment(rt);
+        } else if (!send_frame(rt, item)) {
+            return;
+        }
+        exchange_pop(&rt->exchange);
+    }
+}
+
+void flow_passed(struct runtime *rt, uint64_t id)
+{
+    rt->ticks++;
+    for (size_t i = 0; i < rt->nheld; i++) {
+        if (rt->held[i].id != id)
+            continue;
+        struct link *l = rt->held[i].from;
+        l->grant++;
+        (void)id_set_add(&l->returned, id);
+        rt->held[i] = rt->held[--rt->nheld];
+        return;
+    }
+}
+
+static void return_credit(struct runtime *rt)
+{
+    const struct exchange_view view = exchange_look(&rt->exchange);
+    for (struct link *l = rt->links; l; l = l->next) {
+        if (!l->port->up || !l->answered || l->gone || rt->stage->wants == KIND_EXPERIMENT ||
+            !view.begun)
+            continue;
+        if (!l->granted)
+            l->grant = credit_of(view.image_bytes);
+        l->granted = true;
+        if (!l->grant)
+            continue;
+        struct notice n = {.grant = l->grant, .nids = l->returned.count, .ids = l->returned.ranges};
+        (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
+        l->grant = 0;
+        id_set_clear(&l->returned);
+    }
+}
+
+void flow_pump(struct runtime *rt)
+{
+    send_experiment(rt);
+    send_items(rt);
+    return_credit(rt);
+}
+
+struct id_set flow_ids(const struct runtime *rt)
+{
+    struct id_set ids = {0};
+    for (size_t i = 0; i < rt->nheld; i++)
+        (void)id_set_add(&ids, rt->held[i].id);
+    for (const struct link *l = rt->links; l; l = l->next)
+        for (size_t i = 0; i < l->sent.count; i++)
+            for (uint64_t id = l->sent.ranges[i].first; id <= l->sent.ranges[i].last; id++)
+                (void)id_set_add(&ids, id);
+    return ids;
+}

@@ -1,0 +1,31 @@
+/* A set of frame ids as sorted ranges: small as long as frames come nearly in order. */
+#ifndef BRAGG_STAGE_IDSET_H
+#define BRAGG_STAGE_IDSET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "wire/control.h"
+
+struct id_set {
+    size_t count, capacity;
+    struct id_range *ranges;  // owned; ascending, neither touching nor overlapping
+};
+
+bool id_set_has(const struct id_set *set, uint64_t id);
+
+/* Adds or removes one id; false when memory is out. */
+bool id_set_add(struct id_set *set, uint64_t id);
+bool id_set_remove(struct id_set *set, uint64_t id);
+
+/* Removes all ids of a range, however large the range is. */
+bool id_set_remove_range(struct id_set *set, struct id_range range);
+
+/* How many ids it holds. */
+uint64_t id_set_size(const struct id_set *set);
+
+/* Frees the memory and leaves an empty set. */
+void id_set_clear(struct id_set *set);
+
+#endif

@@ -1,0 +1,339 @@
+/* The I/O thread: one loop over sockets, signals, pipes and timers. */
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "stage/runtime.h"
+
+enum { TICK_MS = 100, MAIN_GRACE_S = 2, UPSTREAMS_MAX = 256 };
+
+static const uint64_t STALL_NS = 2 * SECOND;  // the loop turns ten times a second
+
+bool io_is_ours(struct runtime *rt, const struct route *r)
+{
+    return rt->run_known && r->run == rt->run && r->incarnation == rt->incarnation;
+}
+
+void io_know_run(struct runtime *rt, uint64_t run, const char *control, const struct port *via)
+{
+    if (rt->run_known)
+        return;
+    rt->run = run;
+    rt->run_known = true;
+    if (rt->control_local)
+        return;
+    memcpy(rt->control, control, strlen(control) + 1);
+    if (!via->bound)
+        endpoint_resolve(rt->control, via->endpoint);
+}
+
+bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience_ns,
+                  uint64_t now_ns)
+{
+    const uint64_t since = heard_ns > rt->awake_ns ? heard_ns : rt->awake_ns;
+    return now_ns > since + patience_ns;
+}
+
+/* Seals part 0, sends and frees. */
+static bool send_and_free(struct runtime *rt, void *socket, const struct address *to,
+                          enum message_type type, struct message *m, enum status s)
+{
+    struct route r = {.type = type, .run = rt->run, .incarnation = rt->incarnation};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
+    bool sent = false;
+    if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
+        sent = port_send(socket, to, m);
+    message_free(m);
+    return sent;
+}
+
+static size_t list_upstreams(const struct runtime *rt, struct upstream list[UPSTREAMS_MAX])
+{
+    size_t n = 0;
+    for (const struct link *l = rt->links; l && n < UPSTREAMS_MAX; l = l->next)
+        if (l->port->up)
+            memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
+    return n;
+}
+
+bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream)
+{
+    struct upstream upstreams[UPSTREAMS_MAX];
+    const struct stage *stage = rt->stage;
+    struct hello h = {.wants = (int)stage->wants,
+                      .gives = (int)stage->gives,
+                      .downstream = downstream,
+                      .durable = stage_is_sink(stage),
+                      .pid = getpid(),
+                      .nupstreams = list_upstreams(rt, upstreams),
+                      .upstreams = upstreams};
+    memcpy(h.uuid, rt->uuid, sizeof h.uuid);
+    memcpy(h.control, rt->control, sizeof h.control);
+    (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
+    (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
+    (void)pthread_mutex_lock(&rt->exchange.mutex);
+    (void)snprintf(h.identity, sizeof h.identity, "%s",
+                   rt->exchange.begun ? rt->exchange.identity : "any");
+    (void)pthread_mutex_unlock(&rt->exchange.mutex);
+    struct message m = {0};
+    const enum status s = control_hello_encode(&h, &m, NULL);
+    return send_and_free(rt, socket, to, MESSAGE_HELLO, &m, s);
+}
+
+bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
+                    enum message_type type, struct notice *n)
+{
+    struct message m = {0};
+    const enum status s = control_notice_encode(type, n, &m, NULL);
+    return send_and_free(rt, socket, to, type, &m, s);
+}
+
+static void stop(struct runtime *rt, enum status status)
+{
+    rt->stopping = true;
+    atomic_store(&rt->status, (int)status);
+}
+
+void io_finish(struct runtime *rt, enum status status)
+{
+    if (rt->stopping)
+        return;
+    stop(rt, status);
+    rt->complete = true;
+    link_bye(rt, STATUS_OK, "");
+}
+
+void io_stop(struct runtime *rt, enum status status, const char *text, ...)
+{
+    if (rt->stopping)
+        return;
+    stop(rt, status);
+    if (text && !atomic_exchange(&rt->spoken, true)) {
+        char line[512];
+        va_list args;
+        va_start(args, text);
+        (void)vsnprintf(line, sizeof line, text, args);
+        va_end(args);
+        log_line(LOG_ERROR, "%s", line);
+    }
+    const struct address source = {0};
+    struct notice bye = {.status = (int)status};
+    link_bye(rt, status, "");
+    if (rt->source)
+        source_fence(rt, status, "");
+    else if (rt->control_socket)
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
+}
+
+/* The first Ctrl-C ends the stream, the second the process; others abort. */
+static void on_signal(struct runtime *rt)
+{
+    struct signalfd_siginfo info;
+    while (!rt->stopping && read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGINT)
+            io_stop(rt, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
+                    info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
+        else if (rt->interrupts++ || (!rt->source && !rt->welcomed))
+            io_stop(rt, STATUS_INTERRUPTED, NULL);
+        else if (rt->source)
+            source_interrupt(rt);
+    }
+}
+
+/* Connects to what the line in stdin names. */
+static void on_line(struct runtime *rt)
+{
+    struct pipe_line line;
+    struct error e;
+    struct port *port = &rt->ports[rt->nports];
+    enum status s = pipe_line_parse(rt->line, &line, &e);
+    if (s == STATUS_OK) {
+        *port = (struct port){.up = true};
+        memcpy(port->endpoint, line.data, sizeof port->endpoint);
+        s = port_open(rt->context, false, port->endpoint, &port->socket, &e);
+        rt->nports++;
+    }
+    if (s) {
+        io_stop(rt, s, "%s", e.text);
+        return;
+    }
+    rt->in.port = port;
+    io_know_run(rt, line.run, line.control, port);
+}
+
+static void on_stdin(struct runtime *rt, uint64_t now_ns)
+{
+    char bytes[256];
+    const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
+    if (n < 0 && (errno == EINTR || errno == EAGAIN))
+        return;
+    if (n <= 0) {
+        rt->in.closed = true;
+        rt->in.deadline_ns = now_ns + GRACE_NS;
+        if (!rt->in.port && !rt->line_length)
+            io_stop(rt, STATUS_FAILED, NULL);
+        else if (!rt->in.port)
+            io_stop(rt, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
+                    rt->line);
+    }
+    for (ssize_t i = 0; i < n && !rt->in.port && !rt->stopping; i++) {
+        if (bytes[i] == '\n')
+            on_line(rt);
+        else if (rt->line_length + 1 < sizeof rt->line)
+            rt->line[rt->line_length++] = bytes[i];
+    }
+}
+
+/* Tells the next stage where to connect, once that is known. */
+static void write_line(struct runtime *rt)
+{
+    if (!rt->out.used || !rt->run_known || rt->out.port)
+        return;
+    struct pipe_line line = {.run = rt->run};
+    char text[PIPE_LINE_SIZE];
+    rt->out.port = &rt->ports[0];  // runtime_open put it first
+    memcpy(line.data, rt->out.port->endpoint, sizeof line.data);
+    memcpy(line.control, rt->control, sizeof line.control);
+    pipe_line_format(&line, text);
+    const size_t size = strlen(text);
+    if (write(STDOUT_FILENO, text, size) != (ssize_t)size)
+        io_stop(rt, STATUS_FAILED, NULL);  // the reader is gone and has said why
+}
+
+/* A neighbour that closed the pipe without a bye has died. */
+static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char *where,
+                       uint64_t now_ns)
+{
+    if (!p->closed || rt->stopping || now_ns < p->deadline_ns)
+        return;
+    const struct link *l = p->port ? link_of_port(rt, p->port) : NULL;
+    if (l && !l->gone)
+        io_stop(rt, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage, where);
+    else if (!l)
+        io_stop(rt, STATUS_FAILED, NULL);
+}
+
+static bool has_link(const struct runtime *rt, bool up)
+{
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (l->port->up == up)
+            return true;
+    return false;
+}
+
+static void check_start(struct runtime *rt, uint64_t now_ns)
+{
+    if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
+        return;
+    if (rt->stage->wants != KIND_NONE && !has_link(rt, true))
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my input");
+    else if (rt->stage->gives == KIND_EXPERIMENT && !has_link(rt, false))
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+}
+
+/* What the loop waits for; slots of sockets that are not there stay empty. */
+enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
+
+static int fill_slots(const struct runtime *rt, zmq_pollitem_t *items)
+{
+    const short in = ZMQ_POLLIN;
+    items[SLOT_EVENT] = (zmq_pollitem_t){.fd = rt->exchange.event, .events = in};
+    items[SLOT_SIGNALS] = (zmq_pollitem_t){.fd = rt->signals, .events = in};
+    const bool listen_in = rt->in.used && !rt->in.closed,
+               listen_out = rt->out.used && !rt->out.closed;
+    items[SLOT_STDIN] = (zmq_pollitem_t){.fd = listen_in ? STDIN_FILENO : -1, .events = in};
+    items[SLOT_STDOUT] =
+        (zmq_pollitem_t){.fd = listen_out ? STDOUT_FILENO : -1, .events = ZMQ_POLLERR};
+    items[SLOT_CONTROL] = (zmq_pollitem_t){.socket = rt->control_socket, .fd = -1, .events = in};
+    for (size_t i = 0; i < rt->nports; i++)
+        items[SLOT_PORTS + i] = (zmq_pollitem_t){.socket = rt->ports[i].socket, .events = in};
+    return SLOT_PORTS + (int)rt->nports;
+}
+
+static void receive(struct runtime *rt, const zmq_pollitem_t *items, int count, uint64_t now_ns)
+{
+    uint64_t wakeups;
+    if (items[SLOT_EVENT].revents && read(rt->exchange.event, &wakeups, sizeof wakeups) < 0)
+        return;
+    if (items[SLOT_SIGNALS].revents)
+        on_signal(rt);
+    if (items[SLOT_STDIN].revents && !rt->stopping)
+        on_stdin(rt, now_ns);
+    if (items[SLOT_STDOUT].revents & ZMQ_POLLERR) {
+        rt->out.closed = true;
+        rt->out.deadline_ns = now_ns + GRACE_NS;
+    }
+    for (int i = SLOT_PORTS; i < count && !rt->stopping; i++)
+        if (items[i].revents)
+            link_receive(rt, &rt->ports[i - SLOT_PORTS]);
+    if (items[SLOT_CONTROL].revents && !rt->stopping) {
+        if (rt->source)
+            source_receive(rt);
+        else
+            control_receive(rt);
+    }
+}
+
+static void pump(struct runtime *rt, uint64_t now_ns)
+{
+    const int failure = atomic_load(&rt->failure);
+    if (failure)
+        io_stop(rt, (enum status)failure, NULL);
+    check_pipe(rt, &rt->in, "before", now_ns);
+    check_pipe(rt, &rt->out, "after", now_ns);
+    link_check(rt, now_ns);
+    if (!rt->stopping)
+        check_start(rt, now_ns);
+    if (!rt->stopping)
+        write_line(rt);
+    if (!rt->stopping)
+        link_greet(rt);
+    if (!rt->stopping)
+        flow_pump(rt);
+    if (rt->stopping)
+        return;
+    if (rt->source)
+        source_pump(rt, now_ns);
+    else
+        control_pump(rt, now_ns);
+    if (rt->stage->gives == KIND_EXPERIMENT && link_finished(rt))
+        io_finish(rt, STATUS_OK);
+}
+
+void *io_run(void *runtime)
+{
+    struct runtime *rt = runtime;
+    zmq_pollitem_t *items = mem_array(SLOT_PORTS + PORTS_MAX, sizeof *items);
+    if (!items)
+        io_stop(rt, STATUS_FAILED, "out of memory for the sockets");
+    for (uint64_t last_ns = clock_ns(); !rt->stopping;) {
+        const uint64_t now_ns = clock_ns();
+        if (now_ns - last_ns > STALL_NS)
+            rt->awake_ns = now_ns;  // others were not silent: we did not listen
+        last_ns = now_ns;
+        pump(rt, now_ns);
+        if (rt->stopping)
+            break;
+        const int count = fill_slots(rt, items);
+        if (zmq_poll(items, count, TICK_MS) < 0 && errno != EINTR)
+            io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", zmq_strerror(errno));
+        else
+            receive(rt, items, count, clock_ns());
+    }
+    mem_free(items);
+    exchange_end(&rt->exchange);
+    runtime_disconnect(rt);
+    /* A callback may take minutes; after a failure nobody waits for it. */
+    if (atomic_load(&rt->status) != STATUS_OK && !exchange_await_main(&rt->exchange, MAIN_GRACE_S))
+        _exit(atomic_load(&rt->status));
+    return NULL;
+}

@@ -1,0 +1,260 @@
+/* The data plane: who is at the other end of a link, and what it says. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "stage/runtime.h"
+
+enum { RECEIVE_AT_ONCE = 64, CREDIT_MAX = 1024 };
+
+static struct link *find_link(struct runtime *rt, const struct port *port,
+                              const struct address *address)
+{
+    struct link *l = rt->links;
+    while (l && (l->port != port || !address_equal(&l->address, address)))
+        l = l->next;
+    return l;
+}
+
+struct link *link_of_port(struct runtime *rt, const struct port *port)
+{
+    struct link *l = rt->links;
+    while (l && l->port != port)
+        l = l->next;
+    return l;
+}
+
+/* Index of a group by name; the last one takes what is too many. */
+static unsigned group_index(struct runtime *rt, const char *name)
+{
+    unsigned i = 0;
+    while (i < rt->ngroups && strcmp(rt->groups[i], name) != 0)
+        i++;
+    if (i == rt->ngroups && i < GROUPS_MAX)
+        memcpy(rt->groups[rt->ngroups++], name, strlen(name) + 1);
+    return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
+}
+
+/* A hello from the stage before this one: its kind must be what this one wants. */
+static void accept_upstream(struct runtime *rt, const struct link *l, const struct route *r)
+{
+    const enum kind wants = rt->stage->wants;
+    if ((enum kind)l->peer.gives != wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
+                kind_name((enum kind)l->peer.gives), l->peer.stage);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run) {
+        io_stop(rt, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
+        return;
+    }
+    io_know_run(rt, r->run, l->peer.control, l->port);
+    rt->hello_due = true;
+}
+
+static void on_hello(struct runtime *rt, struct port *port, const struct address *from,
+                     const struct route *r, const struct message *m)
+{
+    struct hello h;
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK) {
+        rt->dropped++;
+        hello_free(&h);
+        return;
+    }
+    struct link *l = find_link(rt, port, from);
+    if (!l) {
+        l = mem_array(1, sizeof *l);
+        if (!l) {
+            hello_free(&h);
+            return;
+        }
+        *l = (struct link){
+            .next = rt->links, .port = port, .address = *from, .answered = !port->bound};
+        rt->links = l;
+    }
+    hello_free(&l->peer);
+    l->peer = h;
+    if (h.downstream == port->up) {
+        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
+                port->up ? "--in" : "--out");
+        return;
+    }
+    if (port->up)
+        accept_upstream(rt, l, r);
+    else if (h.wants == (int)rt->stage->gives)
+        l->group = group_index(rt, h.group);
+}
+
+static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
+{
+    struct item *item = mem_array(1, sizeof *item);
+    if (!item) {
+        io_stop(rt, STATUS_FAILED, "out of memory for a message");
+        return;
+    }
+    atomic_fetch_add(&rt->bytes_in, message_size(m));
+    *item = (struct item){.route = *r, .message = *m};
+    *m = (struct message){0};
+    exchange_put(&rt->exchange, item);
+    if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
+        struct notice bye = {0};
+        l->gone = true;
+        (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &bye);
+    }
+}
+
+/* Notes where the credit of a frame goes; false when it is to be dropped. */
+static bool hold(struct runtime *rt, struct link *l, uint64_t id)
+{
+    size_t from_here = 0;
+    for (size_t i = 0; i < rt->nheld; i++)
+        from_here += rt->held[i].from == l;
+    if (!l->granted || from_here >= CREDIT_MAX)
+        return false;
+    if (rt->nheld == rt->held_capacity) {
+        const size_t capacity = rt->held_capacity ? 2 * rt->held_capacity : 64;
+        struct held *held = mem_array(capacity, sizeof *held);
+        if (!held)
+            return false;
+        if (rt->nheld)
+            memcpy(held, rt->held, rt->nheld * sizeof *held);
+        mem_free(rt->held);
+        rt->held = held;
+        rt->held_capacity = capacity;
+    }
+    rt->held[rt->nheld++] = (struct held){id, l};
+    return true;
+}
+
+static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
+{
+    if (!hold(rt, l, r->frame)) {
+        io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
+        return;
+    }
+    if (stage_is_sink(rt->stage)) {
+        if (id_set_has(&rt->seen, r->frame)) {
+            rt->dropped++;
+            flow_passed(rt, r->frame);
+            return;
+        }
+        (void)id_set_add(&rt->seen, r->frame);
+    }
+    rt->ticks++;
+    deliver(rt, l, r, m);
+}
+
+static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
+{
+    l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
+    for (size_t i = 0; i < n->nids; i++)
+        if (!id_set_remove_range(&l->sent, n->ids[i]))
+            io_stop(rt, STATUS_FAILED, "out of memory for credit");
+}
+
+static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
+                      const struct message *m)
+{
+    struct notice n;
+    if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
+        rt->dropped++;
+    else if (r->type == MESSAGE_CREDIT && !l->port->up)
+        on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+        l->gone = true;
+    else if (r->type == MESSAGE_BYE)
+        io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+    notice_free(&n);
+}
+
+static void dispatch(struct runtime *rt, struct port *port, const struct address *from,
+                     struct message *m)
+{
+    struct route r;
+    struct error e;
+    if (route_open(&r, m, &e) != STATUS_OK) {
+        if (!rt->dropped++)
+            log_line(LOG_WARNING, "dropped %s", e.text);
+        return;
+    }
+    if (r.type == MESSAGE_HELLO) {
+        on_hello(rt, port, from, &r, m);
+        return;
+    }
+    struct link *l = find_link(rt, port, from);
+    const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // it never learned the run
+    if (!l || !(early_bye || io_is_ours(rt, &r))) {
+        rt->dropped++;
+        return;
+    }
+    if (port->up && r.type == MESSAGE_EXPERIMENT)
+        deliver(rt, l, &r, m);
+    else if (port->up && r.type == MESSAGE_FRAME)
+        on_frame(rt, l, &r, m);
+    else
+        on_notice(rt, l, &r, m);
+}
+
+void link_receive(struct runtime *rt, struct port *port)
+{
+    for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping; i++) {
+        struct address from;
+        struct message m;
+        const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
+        if (got == PORT_NOTHING)
+            return;
+        if (got == PORT_DAMAGED)
+            rt->dropped++;
+        else
+            dispatch(rt, port, &from, &m);
+        message_free(&m);
+    }
+}
+
+void link_greet(struct runtime *rt)
+{
+    const struct address nobody = {0};
+    for (size_t i = 0; i < rt->nports; i++) {
+        struct port *p = &rt->ports[i];
+        if (!p->bound && !p->greeted && (p->up || rt->run_known))
+            p->greeted = io_send_hello(rt, p->socket, &nobody, p->up);
+    }
+    for (struct link *l = rt->links; l; l = l->next)
+        if (!l->answered && (l->port->up || rt->run_known))
+            l->answered = io_send_hello(rt, l->port->socket, &l->address, l->port->up);
+}
+
+void link_bye(struct runtime *rt, enum status status, const char *reason)
+{
+    const struct address nobody = {0};
+    struct notice n = {.status = (int)status};
+    (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
+    for (struct link *l = rt->links; l; l = l->next)
+        if (l->answered && !l->gone)
+            (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &n);
+    /* Who got our hello and has not answered yet must not take us for dead. */
+    for (size_t i = 0; i < rt->nports; i++)
+        if (rt->ports[i].greeted && !link_of_port(rt, &rt->ports[i]))
+            (void)io_send_notice(rt, rt->ports[i].socket, &nobody, MESSAGE_BYE, &n);
+}
+
+void link_check(struct runtime *rt, uint64_t now_ns)
+{
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (l->lost_ns && !l->gone && now_ns > l->lost_ns + GRACE_NS)
+            io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
+}
+
+bool link_finished(struct runtime *rt)
+{
+    bool any = false;
+    for (const struct link *l = rt->links; l; l = l->next) {
+        if (l->port->up || l->peer.wants != (int)rt->stage->gives)
+            continue;
+        if (!l->experiment_sent || !l->gone)
+            return false;
+        any = true;
+    }
+    return any;
+}

@@ -1,0 +1,63 @@
+#include "stage/options.h"
+
+#include <stddef.h>
+
+/* Who has an option: a first stage, the source, a middle one, a last one. */
+enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15 };
+
+#define AT(member) .offset = offsetof(struct runtime_options, member)
+
+static const struct {
+    unsigned who;
+    struct opt option;
+} rows[] = {
+    {ALL, {.doc = "Common options:", .type = OPT_GROUP}},
+    {ALL & ~FIRST,
+     {"in", "ENDPOINT", "Receive from here instead of the pipe; @ENDPOINT binds; may be repeated",
+      OPT_TEXTS, AT(in)}},
+    {ALL & ~LAST,
+     {"out", "ENDPOINT", "Send to here instead of the pipe; @ENDPOINT binds; may be repeated",
+      OPT_TEXTS, AT(out)}},
+    {SOURCE,
+     {"control", "ENDPOINT", "Where all stages after this one report to (chosen)", OPT_TEXT,
+      AT(control)}},
+    {SOURCE,
+     {"window", "N", "Frames under way at most (32)", OPT_INT, AT(window), .min = 1, .max = 65536}},
+    {ALL, {"insecure", NULL, "Allow endpoints that other hosts can reach", OPT_FLAG, AT(insecure)}},
+    {ALL,
+     {"start-timeout", "S", "How long to wait for the other stages (30)", OPT_REAL,
+      AT(start_timeout_s), .min = 0.1, .max = 1e6}},
+    {ALL,
+     {"stats", "FILE", "Append what this stage cost as a line of JSON; - is stderr", OPT_TEXT,
+      AT(stats)}},
+    {ALL, {"trace", "FILE", "Write a trace for chrome://tracing or Perfetto", OPT_TEXT, AT(trace)}},
+    {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose)}},
+    {ALL, {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)}},
+};
+
+enum { ROWS = sizeof rows / sizeof *rows };
+
+void options_defaults(struct runtime_options *o)
+{
+    *o = (struct runtime_options){.window = 32, .start_timeout_s = 30};
+}
+
+static unsigned role(const struct stage *stage)
+{
+    if (stage_is_source(stage))
+        return SOURCE;
+    if (stage_is_sink(stage))
+        return LAST;
+    return stage->wants == KIND_NONE ? FIRST : MIDDLE;
+}
+
+const struct opt *options_table(const struct stage *stage)
+{
+    static struct opt table[ROWS + 1];
+    size_t n = 0;
+    for (size_t i = 0; i < ROWS; i++)
+        if (rows[i].who & role(stage))
+            table[n++] = rows[i].option;
+    table[n] = (struct opt){0};
+    return table;
+}

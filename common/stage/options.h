@@ -1,0 +1,36 @@
+/* The options that the runtime adds to every stage. */
+#ifndef BRAGG_STAGE_OPTIONS_H
+#define BRAGG_STAGE_OPTIONS_H
+
+#include "base/opt.h"
+#include "stage/stage.h"
+
+struct runtime_options {
+    struct opt_texts in, out;  // endpoints; @ENDPOINT binds, a plain one connects
+    const char *control;       // where the source listens; NULL: chosen
+    bool insecure;             // bind beyond this host
+    int64_t window;            // source: frames under way
+    double start_timeout_s;
+    const char *stats, *trace;  // files; NULL: none
+    bool verbose, quiet;
+};
+
+/* The defaults. */
+void options_defaults(struct runtime_options *o);
+
+/* The table for opt_parse: a source has more than others. */
+const struct opt *options_table(const struct stage *stage);
+
+/* True for the stage that numbers the frames. */
+static inline bool stage_is_source(const struct stage *stage)
+{
+    return stage->gives >= KIND_RECIPE && stage->wants <= KIND_EXPERIMENT;
+}
+
+/* True for a last stage, whose frames are durable when its callback returns. */
+static inline bool stage_is_sink(const struct stage *stage)
+{
+    return stage->gives == KIND_NONE;
+}
+
+#endif

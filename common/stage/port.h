@@ -1,0 +1,37 @@
+/* Messages through ZeroMQ sockets, without copying payload. */
+#ifndef BRAGG_STAGE_PORT_H
+#define BRAGG_STAGE_PORT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/message.h"
+
+/* The routing id of a peer on a ROUTER; size 0 on a DEALER. */
+struct address {
+    uint8_t size;
+    uint8_t bytes[255];
+};
+
+bool address_equal(const struct address *a, const struct address *b);
+
+/* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`.  When a
+ * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one. */
+enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e);
+
+/* Makes the parts shareable: port_send can then send them any number of times
+ * without a copy, and the memory is released after the last. */
+enum status port_share(struct message *m, struct error *e);
+
+/* Sends all parts; the message stays the caller's.  False when the peer is gone. */
+bool port_send(void *socket, const struct address *to, const struct message *m);
+
+enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
+
+/* Receives without waiting.  Stops to keep parts beyond the limits of a message,
+ * which is then PORT_DAMAGED (and *m empty). */
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m);
+
+#endif

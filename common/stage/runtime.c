@@ -1,0 +1,253 @@
+/* Sets up and takes down what the two threads share. */
+#include "stage/runtime.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/signalfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+
+const char *kind_name(enum kind kind)
+{
+    static const char *const names[] = {"nothing", "experiment", "recipe", "image"};
+    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
+}
+
+static bool is_pipe(int fd)
+{
+    struct stat what;
+    return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
+}
+
+enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+                          struct error *e)
+{
+    bool bind;
+    char endpoint[ENDPOINT_SIZE];
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
+        s = endpoint_parse(o->in.text[i], o->insecure, &bind, endpoint, e);
+    for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
+        s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
+    if (s)
+        return s;
+    if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
+        return error_set(
+            e, STATUS_USAGE,
+            "stdin is %s: put a stage that gives %s before this one (stage | %s), or name its "
+            "endpoint with --in=ENDPOINT",
+            isatty(STDIN_FILENO) ? "a terminal" : "no pipe", kind_name(stage->wants), stage->name);
+    if (stage->gives != KIND_NONE && !o->out.count && !is_pipe(STDOUT_FILENO))
+        return error_set(
+            e, STATUS_USAGE,
+            "stdout is %s: put a stage that wants %s after this one (%s | stage), or name an "
+            "endpoint with --out=ENDPOINT",
+            isatty(STDOUT_FILENO) ? "a terminal" : "no pipe", kind_name(stage->gives), stage->name);
+    return STATUS_OK;
+}
+
+static enum status random_names(struct runtime *rt, struct error *e)
+{
+    uint64_t bits[3];
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return error_errno(e, STATUS_FAILED, "no random numbers");
+    (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
+    rt->incarnation = 1;
+    if (rt->stage->wants == KIND_NONE) {
+        rt->run = bits[2];
+        rt->run_known = true;
+    }
+    return STATUS_OK;
+}
+
+/* Binds or connects one more endpoint of the data plane. */
+static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
+{
+    struct port *p = &rt->ports[rt->nports];
+    *p = (struct port){.up = up};
+    enum status s = endpoint_parse(text, rt->options.insecure, &p->bound, p->endpoint, e);
+    if (s == STATUS_OK && p->bound)
+        s = endpoint_clear(p->endpoint, e);
+    if (s == STATUS_OK)
+        s = port_open(rt->context, p->bound, p->endpoint, &p->socket, e);
+    if (p->socket)
+        rt->nports++;
+    if (s)
+        p->bound = false;  // what is not ours is not removed
+    return s;
+}
+
+static enum status private_folder(struct runtime *rt, struct error *e)
+{
+    return rt->folder.path[0] ? STATUS_OK : folder_open(&rt->folder, e);
+}
+
+/* The pipe's port comes first in the list. */
+static enum status open_stdout(struct runtime *rt, struct error *e)
+{
+    char text[ENDPOINT_SIZE + 16];
+    const enum status s = private_folder(rt, e);
+    if (s)
+        return s;
+    (void)snprintf(text, sizeof text, "@ipc://%s/data", rt->folder.path);
+    rt->out.used = true;
+    return add_port(rt, text, false, e);
+}
+
+/* Where the source listens: as asked; on the interface of the first tcp output; or privately. */
+static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 16],
+                                  struct error *e)
+{
+    const struct port *first = NULL;
+    for (size_t i = 0; i < rt->nports && !first; i++)
+        if (!rt->ports[i].up && strncmp(rt->ports[i].endpoint, "tcp://", 6) == 0)
+            first = &rt->ports[i];
+    if (rt->options.control) {
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
+                       rt->options.control + (*rt->options.control == '@'));
+    } else if (first && first->bound) {
+        const char *colon = strrchr(first->endpoint, ':');
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%.*s:*", (int)(colon - first->endpoint),
+                       first->endpoint);
+    } else if (first && !endpoint_is_local(first->endpoint)) {
+        return error_set(e, STATUS_USAGE,
+                         "--out=%s leads to another host: say --control=ENDPOINT, where the "
+                         "stages over there reach this one",
+                         first->endpoint);
+    } else if (first) {
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@tcp://127.0.0.1:*");
+    } else {
+        const enum status s = private_folder(rt, e);
+        if (s)
+            return s;
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@ipc://%s/control", rt->folder.path);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_control(struct runtime *rt, struct error *e)
+{
+    char text[ENDPOINT_SIZE + 16];
+    bool bind;
+    enum status s = choose_control(rt, text, e);
+    if (s == STATUS_OK)
+        s = endpoint_parse(text, rt->options.insecure, &bind, rt->control, e);
+    if (s == STATUS_OK)
+        s = endpoint_clear(rt->control, e);
+    if (s == STATUS_OK)
+        s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
+    rt->control_local = s == STATUS_OK;
+    return s ? s : source_open(rt, e);
+}
+
+static enum status open_endpoints(struct runtime *rt, struct error *e)
+{
+    const struct runtime_options *o = &rt->options;
+    enum status s = STATUS_OK;
+    rt->in.used = rt->stage->wants != KIND_NONE && !o->in.count;
+    if (rt->stage->gives != KIND_NONE && !o->out.count)
+        s = open_stdout(rt, e);
+    for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
+        s = add_port(rt, o->out.text[i], false, e);
+    for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
+        s = add_port(rt, o->in.text[i], true, e);
+    return s == STATUS_OK && stage_is_source(rt->stage) ? open_control(rt, e) : s;
+}
+
+/* From here on signals arrive at the I/O thread only; those that the process was
+ * started to ignore (nohup, a background job) stay ignored. */
+static enum status take_signals(struct runtime *rt, struct error *e)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mine;
+    (void)sigemptyset(&mine);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaddset(&mine, numbers[i]);
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    rt->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+    return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
+}
+
+enum status runtime_open(struct runtime *rt, struct error *e)
+{
+    rt->start_ns = clock_ns();
+    rt->signals = -1;
+    enum status s = exchange_open(&rt->exchange, e);
+    if (s)
+        return s;
+    s = take_signals(rt, e);
+    if (s == STATUS_OK)
+        s = random_names(rt, e);
+    rt->context = zmq_ctx_new();
+    if (s == STATUS_OK && !rt->context)
+        s = error_memory(e, "sockets");
+    if (s == STATUS_OK)
+        s = open_endpoints(rt, e);
+    if (s)
+        return s;
+    errno = pthread_create(&rt->thread, NULL, io_run, rt);
+    rt->started = errno == 0;
+    return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
+}
+
+/* At a good end nobody upstream waits for what is still on its way there. */
+static void forget_credit(struct runtime *rt, const struct port *p)
+{
+    const int none = 0;
+    const struct link *l = link_of_port(rt, p);
+    if (p->up && !p->bound && l && !l->gone)
+        (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
+}
+
+void runtime_disconnect(struct runtime *rt)
+{
+    for (size_t i = 0; i < rt->nports; i++) {
+        if (rt->complete)
+            forget_credit(rt, &rt->ports[i]);
+        (void)zmq_close(rt->ports[i].socket);
+        if (rt->ports[i].bound)
+            endpoint_remove(rt->ports[i].endpoint);
+    }
+    if (rt->control_socket)
+        (void)zmq_close(rt->control_socket);
+    if (rt->control_local)
+        endpoint_remove(rt->control);
+    message_free(&rt->experiment);
+    if (rt->context)
+        (void)zmq_ctx_term(rt->context);
+    folder_close(&rt->folder);
+}
+
+void runtime_close(struct runtime *rt)
+{
+    exchange_main_done(&rt->exchange);
+    if (rt->started)
+        (void)pthread_join(rt->thread, NULL);
+    else
+        runtime_disconnect(rt);
+    while (rt->links) {
+        struct link *next = rt->links->next;
+        hello_free(&rt->links->peer);
+        id_set_clear(&rt->links->sent);
+        id_set_clear(&rt->links->returned);
+        mem_free(rt->links);
+        rt->links = next;
+    }
+    source_close(rt);
+    id_set_clear(&rt->seen);
+    mem_free(rt->held);
+    exchange_close(&rt->exchange);
+    (void)close(rt->signals);
+}

@@ -1,0 +1,182 @@
+/*
+ * The inside of a running stage, for the files of this folder only.
+ *
+ * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
+ * pipes and timers.  link.c and flow.c are the data plane, control.c the part of a process
+ * on the control plane, source.c that of the one which numbers the frames.
+ * Everything here but `exchange` belongs to the I/O thread once it runs.
+ */
+#ifndef BRAGG_STAGE_RUNTIME_H
+#define BRAGG_STAGE_RUNTIME_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "stage/endpoint.h"
+#include "stage/exchange.h"
+#include "stage/idset.h"
+#include "stage/options.h"
+#include "stage/port.h"
+#include "stage/stage.h"
+#include "wire/control.h"
+
+enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
+
+#define SECOND UINT64_C(1000000000)
+#define HEARTBEAT_NS SECOND    // how often a process says that it lives
+#define DEATH_NS (5 * SECOND)  // how long it may be silent
+#define GRACE_NS (SECOND / 2)  // how long a bye may lag behind a closed pipe
+
+/* A socket of the data plane. */
+struct port {
+    void *socket;
+    bool bound;    // ROUTER with any number of links; else DEALER with one
+    bool up;       // towards the source
+    bool greeted;  // connecting: hello was sent
+    char endpoint[ENDPOINT_SIZE];
+};
+
+/* One peer on the data plane. */
+struct link {
+    struct link *next;
+    struct port *port;
+    struct address address;
+    struct hello peer;
+    unsigned group;          // down: index into groups
+    bool answered;           // it has our hello
+    bool gone;               // it said bye, all well
+    uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
+    bool experiment_sent;    // down
+    uint32_t credit;         // down: frames that may be sent now
+    struct id_set sent;      // down: sent, credit not yet returned
+    bool granted;            // up: it has its first credit
+    uint32_t grant;          // up: credit to return now ...
+    struct id_set returned;  // ... for these
+};
+
+/* A frame in this process and where its credit goes. */
+struct held {
+    uint64_t id;
+    struct link *from;
+};
+
+/* stdin or stdout as a pipe to a neighbour. */
+struct pipe_end {
+    bool used;             // endpoints go through it
+    bool closed;           // the other end is closed
+    uint64_t deadline_ns;  // when closed: until then a bye may come
+    struct port *port;     // the port whose peer is at the other end
+};
+
+struct stream;
+
+struct runtime {
+    const struct stage *stage;
+    struct runtime_options options;
+    struct exchange exchange;
+    pthread_t thread;
+    bool started;          // the I/O thread runs
+    void *context;         // of ZeroMQ
+    int signals;           // signalfd
+    struct folder folder;  // private, for sockets
+
+    char uuid[UUID_SIZE];
+    uint64_t run;
+    uint32_t incarnation;
+    bool run_known;               // run and control are known
+    char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
+    bool control_local;           // we bound it
+    void *control_socket;
+
+    size_t nports;
+    struct port ports[PORTS_MAX];
+    struct link *links;
+    size_t ngroups;
+    char groups[GROUPS_MAX][GROUP_SIZE];
+    struct message experiment;  // sticky, shared; empty before it is known
+    struct route experiment_route;
+    size_t nheld, held_capacity;
+    struct held *held;
+    struct id_set seen;  // sink: ids that arrived
+
+    struct pipe_end in, out;
+    char line[PIPE_LINE_SIZE];  // what stdin gave so far
+    size_t line_length;
+
+    bool identified;  // the source knows our identity class
+    bool hello_due;   // control: say hello (again)
+    bool welcomed;
+    uint64_t control_heard_ns, beat_ns, start_ns;
+    uint64_t awake_ns;      // since then the I/O loop was never stopped (Ctrl-Z)
+    uint64_t ticks;         // progress: counts up while frames move
+    struct stream *source;  // NULL but in the source
+
+    bool stopping;        // the I/O loop ends
+    bool complete;        // because the stream is complete
+    unsigned interrupts;  // Ctrl-C so far
+    atomic_int status;    // exit status
+    atomic_int failure;   // status with which the main thread failed, or 0
+    atomic_bool spoken;   // the one line of error was written
+    uint64_t dropped;     // messages that were not ours
+    atomic_uint_fast64_t bytes_in, bytes_out;
+};
+
+/* main.c, before and after everything else. */
+enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+                          struct error *e);
+enum status runtime_open(struct runtime *rt, struct error *e);
+void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
+void runtime_close(struct runtime *rt);
+
+/* io.c */
+void *io_run(void *runtime);
+
+/* Ends this process with `status`: says `text` (nothing when NULL) unless somebody
+ * spoke already, and tells the neighbours. */
+void io_stop(struct runtime *rt, enum status status, const char *text, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ends the I/O loop: the stream is complete. */
+void io_finish(struct runtime *rt, enum status status);
+
+/* Seals and sends a message of one of the types without payload. */
+bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
+bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
+                    enum message_type type, struct notice *n);
+/* True when run and incarnation are ours; else the message is dropped and counted. */
+bool io_is_ours(struct runtime *rt, const struct route *r);
+/* Takes run id and control endpoint over from the stage before. */
+void io_know_run(struct runtime *rt, uint64_t run, const char *control, const struct port *via);
+/* True when a peer, last heard then, has been silent for longer than `patience_ns`. */
+bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience_ns,
+                  uint64_t now_ns);
+
+/* link.c: the data plane, who is there. */
+void link_receive(struct runtime *rt, struct port *port);
+void link_greet(struct runtime *rt);                   // hellos that became possible
+void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
+void link_bye(struct runtime *rt, enum status status, const char *reason);
+bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
+struct link *link_of_port(struct runtime *rt, const struct port *port);
+
+/* flow.c: the data plane, what flows. */
+void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
+void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
+/* Ids in this process or sent on without their credit back; freed by id_set_clear. */
+struct id_set flow_ids(const struct runtime *rt);
+
+/* control.c: a process that is not the source. */
+void control_receive(struct runtime *rt);
+void control_pump(struct runtime *rt, uint64_t now_ns);
+
+/* source.c: the one that is. */
+enum status source_open(struct runtime *rt, struct error *e);
+void source_close(struct runtime *rt);
+void source_receive(struct runtime *rt);
+void source_pump(struct runtime *rt, uint64_t now_ns);
+void source_interrupt(struct runtime *rt);
+void source_fence(struct runtime *rt, enum status status, const char *reason);
+
+#endif

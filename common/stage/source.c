@@ -1,0 +1,319 @@
+/* The source on the control plane: window, start barrier, total, the end. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "stage/runtime.h"
+
+static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
+
+/* A process after the source. */
+struct peer {
+    struct peer *next;
+    struct address address;
+    struct hello hello;
+    uint64_t heard_ns;
+    uint64_t durable;  // bit of its group among the durable ones, 0 for none
+    bool reached;      // the source's frames can get there
+    bool bye;
+};
+
+/* The stream as its source sees it. */
+struct stream {
+    struct peer *peers;
+    size_t ndurable;
+    char durable[GROUPS_MAX][GROUP_SIZE];
+    uint64_t required;  // groups that must acknowledge, fixed when the barrier opens
+    uint64_t *acked;    // by id modulo window: groups that have acknowledged
+    uint64_t window, lowest, total;
+    uint64_t ready_ns, beat_ns, free_ns;
+    bool ready, open, freed;
+};
+
+enum status source_open(struct runtime *rt, struct error *e)
+{
+    rt->source = mem_array(1, sizeof *rt->source);
+    if (!rt->source)
+        return error_memory(e, "the source");
+    rt->source->window = (uint64_t)rt->options.window;
+    rt->source->acked = mem_array((size_t)rt->options.window, sizeof *rt->source->acked);
+    return rt->source->acked ? STATUS_OK : error_memory(e, "the window");
+}
+
+void source_close(struct runtime *rt)
+{
+    struct stream *s = rt->source;
+    if (!s)
+        return;
+    while (s->peers) {
+        struct peer *next = s->peers->next;
+        hello_free(&s->peers->hello);
+        mem_free(s->peers);
+        s->peers = next;
+    }
+    mem_free(s->acked);
+    mem_free(s);
+    rt->source = NULL;
+}
+
+static void send_to(struct runtime *rt, const struct peer *p, enum message_type type,
+                    struct notice *n)
+{
+    if (!p->bye)
+        (void)io_send_notice(rt, rt->control_socket, &p->address, type, n);
+}
+
+static void send_all(struct runtime *rt, enum message_type type, struct notice *n)
+{
+    for (const struct peer *p = rt->source->peers; p; p = p->next)
+        send_to(rt, p, type, n);
+}
+
+void source_fence(struct runtime *rt, enum status status, const char *reason)
+{
+    struct notice n = {.status = (int)status};
+    (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
+    send_all(rt, MESSAGE_FENCE, &n);
+}
+
+static struct peer *find_peer(struct stream *s, const struct address *address)
+{
+    struct peer *p = s->peers;
+    while (p && !address_equal(&p->address, address))
+        p = p->next;
+    return p;
+}
+
+static uint64_t durable_bit(struct stream *s, const struct hello *h)
+{
+    if (!h->durable)
+        return 0;
+    size_t i = 0;
+    while (i < s->ndurable && strcmp(s->durable[i], h->group) != 0)
+        i++;
+    if (i == s->ndurable && i < GROUPS_MAX)
+        memcpy(s->durable[s->ndurable++], h->group, sizeof h->group);
+    return i < GROUPS_MAX ? UINT64_C(1) << i : 0;
+}
+
+static void on_hello(struct runtime *rt, const struct address *from, const struct message *m)
+{
+    struct stream *s = rt->source;
+    struct hello h;
+    struct peer *p = find_peer(s, from);
+    if (control_hello_decode(&h, m, NULL) == STATUS_OK && !p && (p = mem_array(1, sizeof *p))) {
+        p->address = *from;
+        p->next = s->peers;
+        s->peers = p;
+    }
+    if (!p) {
+        hello_free(&h);
+        return;
+    }
+    hello_free(&p->hello);
+    p->hello = h;
+    p->heard_ns = clock_ns();
+    p->durable = durable_bit(s, &h);
+    struct notice n = {.known = s->open, .total = s->total};
+    send_to(rt, p, MESSAGE_WELCOME, &n);
+}
+
+static void on_ack(struct stream *s, const struct peer *p, const struct notice *n)
+{
+    for (size_t i = 0; i < n->nids; i++) {
+        const struct id_range r = n->ids[i];
+        uint64_t id = r.first > s->lowest ? r.first : s->lowest;
+        for (; id <= r.last && id - s->lowest < s->window; id++)
+            s->acked[id % s->window] |= p->durable;
+    }
+    while (s->open && s->lowest < s->total &&
+           (s->acked[s->lowest % s->window] & s->required) == s->required)
+        s->acked[s->lowest++ % s->window] = 0;
+}
+
+static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
+{
+    p->bye = true;
+    if (n->status != STATUS_OK)
+        io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+    else if (!rt->source->freed)
+        io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
+}
+
+static void dispatch(struct runtime *rt, const struct address *from, const struct message *m)
+{
+    struct route r;
+    struct notice n = {0};
+    struct peer *p = find_peer(rt->source, from);
+    if (route_open(&r, m, NULL) != STATUS_OK || !io_is_ours(rt, &r) ||
+        (!p && r.type != MESSAGE_HELLO)) {
+        rt->dropped++;
+        return;
+    }
+    if (r.type == MESSAGE_HELLO) {
+        on_hello(rt, from, m);
+        return;
+    }
+    if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
+        p->heard_ns = clock_ns();
+        if (r.type == MESSAGE_ACK)
+            on_ack(rt->source, p, &n);
+        else if (r.type == MESSAGE_BYE)
+            on_bye(rt, p, &n);
+    }
+    notice_free(&n);
+}
+
+void source_receive(struct runtime *rt)
+{
+    struct address from;
+    struct message m;
+    enum port_got got;
+    while (!rt->stopping &&
+           (got = port_receive(rt->control_socket, true, &from, &m)) != PORT_NOTHING) {
+        if (got == PORT_MESSAGE)
+            dispatch(rt, &from, &m);
+        else
+            rt->dropped++;
+        message_free(&m);
+    }
+}
+
+/* True when `uuid` is the source or a process that its frames can reach. */
+static bool is_reached(const struct runtime *rt, const char *uuid)
+{
+    if (strcmp(uuid, rt->uuid) == 0)
+        return true;
+    for (const struct peer *p = rt->source->peers; p; p = p->next)
+        if (p->reached && strcmp(p->hello.uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* Marks who can be reached; true when a durable sink is among them. */
+static bool mark_reached(struct runtime *rt)
+{
+    bool changed = true, durable = false;
+    while (changed) {
+        changed = false;
+        for (struct peer *p = rt->source->peers; p; p = p->next) {
+            for (size_t i = 0; i < p->hello.nupstreams && !p->reached; i++)
+                changed |= p->reached = is_reached(rt, p->hello.upstreams[i].uuid);
+            durable |= p->reached && p->durable;
+        }
+    }
+    return durable;
+}
+
+/* Somebody names this process as the one before it. */
+static bool has_downstream(const struct stream *s, const char *uuid)
+{
+    for (const struct peer *p = s->peers; p; p = p->next)
+        for (size_t i = 0; i < p->hello.nupstreams; i++)
+            if (strcmp(p->hello.upstreams[i].uuid, uuid) == 0)
+                return true;
+    return false;
+}
+
+static void name_missing(struct runtime *rt)
+{
+    for (const struct peer *p = rt->source->peers; p; p = p->next)
+        if (p->reached && !has_downstream(rt->source, p->hello.uuid)) {
+            io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
+            return;
+        }
+    io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+}
+
+/* Frames flow once a complete path to a durable sink is there. */
+static void try_barrier(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    if (mark_reached(rt)) {
+        for (const struct peer *p = s->peers; p; p = p->next)
+            if (p->reached)
+                s->required |= p->durable;
+        s->open = true;
+        struct notice n = {.known = true, .total = s->total};
+        send_all(rt, MESSAGE_TOTAL, &n);
+    } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
+        name_missing(rt);
+    }
+}
+
+static void beat(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    for (const struct peer *p = s->peers; p && !rt->stopping; p = p->next)
+        if (!p->bye && io_is_silent(rt, p->heard_ns, DEATH_NS, now_ns))
+            io_stop(rt, STATUS_FAILED, "%s (process %" PRId64 ") does not answer any more",
+                    p->hello.stage, p->hello.pid);
+    if (rt->stopping || now_ns - s->beat_ns < HEARTBEAT_NS)
+        return;
+    s->beat_ns = now_ns;
+    struct notice n = {.progress = rt->ticks};
+    send_all(rt, MESSAGE_HEARTBEAT, &n);
+}
+
+static bool all_gone(const struct stream *s)
+{
+    for (const struct peer *p = s->peers; p; p = p->next)
+        if (!p->bye)
+            return false;
+    return true;
+}
+
+/* Everything is durable: lets all processes end, and ends after them. */
+static void end(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    const enum status status = rt->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+    if (!s->freed) {
+        struct notice n = {.status = (int)status};
+        send_all(rt, MESSAGE_FREE, &n);
+        s->freed = true;
+        s->free_ns = now_ns;
+    }
+    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
+        io_finish(rt, status);
+}
+
+void source_pump(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    const struct exchange_view view = exchange_look(&rt->exchange);
+    beat(rt, now_ns);
+    if (rt->stopping || !view.total_known)
+        return;
+    if (!s->ready) {
+        s->ready = true;
+        s->ready_ns = now_ns;
+        s->total = view.total;
+    }
+    if (!s->open)
+        try_barrier(rt, now_ns);
+    if (!s->open || rt->stopping)
+        return;
+    if (s->lowest == s->total) {
+        end(rt, now_ns);
+        return;
+    }
+    const uint64_t left = s->total - s->lowest;
+    exchange_set_limit(&rt->exchange, s->lowest + (left < s->window ? left : s->window));
+}
+
+void source_interrupt(struct runtime *rt)
+{
+    struct stream *s = rt->source;
+    if (!s->open) {
+        io_stop(rt, STATUS_INTERRUPTED, NULL);
+        return;
+    }
+    s->total = exchange_cut(&rt->exchange);
+    struct notice n = {.known = true, .total = s->total};
+    send_all(rt, MESSAGE_TOTAL, &n);
+    log_line(LOG_INFO, "interrupted: ending with %" PRIu64 " frames", s->total);
+}

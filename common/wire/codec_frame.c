@@ -1,0 +1,178 @@
+#include <stdint.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/codec.h"
+#include "wire/codec_source.h"
+#include "wire/fields.h"
+
+/* What part 1 of a frame describes. */
+struct envelope {
+    struct frame frame;
+    char lineage[17];
+};
+
+#define AT(member) .offset = offsetof(struct OBJECT, member)
+
+static size_t image_bytes(const void *object)
+{
+    const struct image *i = object;
+    size_t bytes;
+    return size_multiply(i->count, pixel_size(i->type), &bytes) ? bytes : SIZE_MAX;
+}
+
+#define OBJECT image
+static const struct field image_fields[] = {
+    {"count", FIELD_SIZE, AT(count)},
+    {"pixels", FIELD_DATA, AT(pixels), .bytes = image_bytes, .flags = FIELD_BORROW},
+    {"type", FIELD_ENUM, AT(type), .limit = PIXEL_I32},
+    {"unit", FIELD_ENUM, AT(unit), .limit = UNIT_ADU},
+};
+static const struct table image_table = {"image", sizeof(struct image), FIELDS(image_fields)};
+#undef OBJECT
+
+static size_t doubles(size_t count, size_t each)
+{
+    size_t bytes;
+    return size_multiply(count, each * sizeof(double), &bytes) ? bytes : SIZE_MAX;
+}
+
+static size_t phi_bytes(const void *object)
+{
+    return doubles(((const struct lattice *)object)->nphi, 1);
+}
+
+static size_t cells_bytes(const void *object)
+{
+    return doubles(((const struct lattice *)object)->nphi, 9);
+}
+
+static size_t domains_bytes(const void *object)
+{
+    return doubles(((const struct lattice *)object)->ndomains, 9);
+}
+
+#define OBJECT lattice
+static const struct field lattice_fields[] = {
+    {"cells_m", FIELD_DATA, AT(cells_m), .bytes = cells_bytes, .flags = FIELD_REALS},
+    {"crystal", FIELD_U32, AT(crystal)},
+    {"domains", FIELD_DATA, AT(domains), .bytes = domains_bytes, .flags = FIELD_REALS},
+    {"mosaic", FIELD_BOOL, AT(mosaic)},
+    {"ndomains", FIELD_SIZE, AT(ndomains)},
+    {"nphi", FIELD_SIZE, AT(nphi)},
+    {"phi_rad", FIELD_DATA, AT(phi_rad), .bytes = phi_bytes, .flags = FIELD_REALS},
+    {"reciprocal_A", FIELD_REAL, AT(reciprocal_A), .count = 9},
+    {"rotation", FIELD_REAL, AT(rotation), .count = 9},
+    {"weight", FIELD_REAL, AT(weight)},
+};
+static const struct table lattice_table = {"lattice", sizeof(struct lattice),
+                                           FIELDS(lattice_fields)};
+#undef OBJECT
+
+static size_t recipe_source_bytes(const void *object)
+{
+    return source_bytes(((const struct recipe *)object)->nsources);
+}
+
+#define OBJECT recipe
+static const struct field recipe_fields[] = {
+    {"id", FIELD_U64, AT(id)},
+    {"lattices", FIELD_LIST, AT(lattices), .table = &lattice_table,
+     .count_offset = offsetof(struct recipe, nlattices)},
+    {"nsources", FIELD_SIZE, AT(nsources)},
+    {"osc_rad", FIELD_REAL, AT(osc_rad)},
+    {"phi_rad", FIELD_REAL, AT(phi_rad)},
+    {"seed", FIELD_U64, AT(seed)},
+    {"sources", FIELD_DATA, AT(sources), .bytes = recipe_source_bytes, .flags = FIELD_REALS},
+};
+static const struct table recipe_table = {"recipe", sizeof(struct recipe), FIELDS(recipe_fields)};
+#undef OBJECT
+
+#define OBJECT envelope
+static const struct field envelope_fields[] = {
+    {"image", FIELD_MAP, AT(frame.image), .table = &image_table},
+    {"lineage", FIELD_TEXT, AT(lineage), .count = sizeof(((struct envelope *)0)->lineage)},
+    {"recipe", FIELD_MAP, AT(frame.recipe), .table = &recipe_table},
+};
+static const struct table envelope_table = {"frame", sizeof(struct envelope),
+                                            FIELDS(envelope_fields)};
+#undef OBJECT
+
+enum status codec_frame_encode(struct frame *f, const char *lineage, struct message *m,
+                               struct error *e)
+{
+    struct envelope envelope = {.frame = *f};
+    const struct image image = f->image;
+    memset(f, 0, sizeof *f);
+    memccpy(envelope.lineage, lineage, 0, sizeof envelope.lineage - 1);
+    const enum status s = fields_encode(&envelope_table, &envelope, true, m, e);
+    if (s == STATUS_OK && image.count) {  // pixels come first: "image" is the first key
+        m->parts[2].release = image.release;
+        m->parts[2].owner = image.owner;
+        envelope.frame.image = (struct image){0};
+    }
+    frame_free(&envelope.frame);
+    return s;
+}
+
+struct codec_expected codec_expect(const struct experiment *x)
+{
+    struct codec_expected expected = {.pixels = (size_t)experiment_pixels(x),
+                                      .crystals = x->ncrystals};
+    memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
+    return expected;
+}
+
+static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
+                               struct error *e)
+{
+    const struct recipe *r = &n->frame.recipe;
+    const unsigned long long id = r->id;
+    const size_t pixels = n->frame.image.count;
+    if (strcmp(n->lineage, expected->lineage) != 0)
+        return error_set(e, STATUS_INPUT, "frame %llu has lineage %s, the experiment %s", id,
+                         n->lineage, expected->lineage);
+    if (pixels && pixels != expected->pixels)
+        return error_set(e, STATUS_INPUT, "frame %llu has %zu pixels, the experiment %zu", id,
+                         pixels, expected->pixels);
+    for (size_t i = 0; i < r->nlattices; i++)
+        if (r->lattices[i].crystal >= expected->crystals)
+            return error_set(e, STATUS_INPUT,
+                             "frame %llu has a lattice of crystal %u, the experiment has %zu", id,
+                             r->lattices[i].crystal, expected->crystals);
+    return STATUS_OK;
+}
+
+/* Moves the pixels from their part to the frame; unaligned ones are copied. */
+static enum status take_pixels(struct image *image, struct message *m, struct error *e)
+{
+    void *data = image->pixels;
+    if (!data)
+        return STATUS_OK;
+    if ((uintptr_t)data % sizeof(uint32_t)) {
+        const size_t bytes = image_bytes(image);
+        image->pixels = image->owner = mem_copy(data, bytes, 1);
+        image->release = mem_free;
+        return image->pixels ? STATUS_OK : error_memory(e, "an image");
+    }
+    for (size_t i = 2; i < m->nparts; i++) {
+        if (m->parts[i].data != data)
+            continue;
+        const struct part part = message_take(m, i);
+        image->release = part.release;
+        image->owner = part.owner;
+    }
+    return STATUS_OK;
+}
+
+enum status codec_frame_decode(struct frame *f, const struct codec_expected *expected,
+                               struct message *m, struct error *e)
+{
+    struct envelope envelope;
+    enum status s = fields_decode(&envelope_table, &envelope, m, e);
+    *f = envelope.frame;
+    if (s == STATUS_OK)
+        s = take_pixels(&f->image, m, e);
+    envelope.frame = *f;
+    return s ? s : check_frame(&envelope, expected, e);
+}

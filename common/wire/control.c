@@ -1,0 +1,149 @@
+#include "wire/control.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/fields.h"
+
+#define AT(member) .offset = offsetof(struct OBJECT, member)
+#define TEXT(name)                                                               \
+    {                                                                            \
+#name, FIELD_TEXT, AT(name), .count = sizeof(((struct OBJECT *)0)->name) \
+    }
+
+#define OBJECT upstream
+static const struct field upstream_fields[] = {TEXT(uuid)};
+static const struct table upstream_table = {"upstream", sizeof(struct upstream),
+                                            FIELDS(upstream_fields)};
+#undef OBJECT
+
+#define OBJECT hello
+static const struct field hello_fields[] = {
+    TEXT(control),
+    {"downstream", FIELD_BOOL, AT(downstream)},
+    {"durable", FIELD_BOOL, AT(durable)},
+    {"gives", FIELD_ENUM, AT(gives), .limit = 3},
+    TEXT(group),
+    TEXT(identity),
+    {"pid", FIELD_I64, AT(pid)},
+    TEXT(stage),
+    {"upstreams", FIELD_LIST, AT(upstreams), .table = &upstream_table,
+     .count_offset = offsetof(struct hello, nupstreams)},
+    TEXT(uuid),
+    {"wants", FIELD_ENUM, AT(wants), .limit = 3},
+};
+static const struct table hello_table = {"hello", sizeof(struct hello), FIELDS(hello_fields)};
+#undef OBJECT
+
+#define OBJECT id_range
+static const struct field range_fields[] = {{"first", FIELD_U64, AT(first)},
+                                            {"last", FIELD_U64, AT(last)}};
+static const struct table range_table = {"range", sizeof(struct id_range), FIELDS(range_fields)};
+#undef OBJECT
+
+#define OBJECT notice
+#define GRANT                         \
+    {                                 \
+        "grant", FIELD_U32, AT(grant) \
+    }
+#define IDS                                                                       \
+    {                                                                             \
+        "ids", FIELD_LIST, AT(ids), .table = &range_table,                        \
+                                    .count_offset = offsetof(struct notice, nids) \
+    }
+#define KNOWN                          \
+    {                                  \
+        "known", FIELD_BOOL, AT(known) \
+    }
+#define PROGRESS                            \
+    {                                       \
+        "progress", FIELD_U64, AT(progress) \
+    }
+#define STATUS                                         \
+    {                                                  \
+        "status", FIELD_ENUM, AT(status), .limit = 255 \
+    }
+#define TOTAL                         \
+    {                                 \
+        "total", FIELD_U64, AT(total) \
+    }
+static const struct field credit_fields[] = {GRANT, IDS};
+static const struct field ids_fields[] = {IDS};
+static const struct field heartbeat_fields[] = {IDS, PROGRESS};
+static const struct field end_fields[] = {TEXT(reason), STATUS};
+static const struct field total_fields[] = {KNOWN, TOTAL};
+#undef OBJECT
+
+#define NOTICE(fields)                                 \
+    {                                                  \
+#fields, sizeof(struct notice), FIELDS(fields) \
+    }
+static const struct table credit_table = NOTICE(credit_fields);
+static const struct table ids_table = NOTICE(ids_fields);
+static const struct table heartbeat_table = NOTICE(heartbeat_fields);
+static const struct table end_table = NOTICE(end_fields);
+static const struct table total_table = NOTICE(total_fields);
+
+static const struct table *notice_table(enum message_type type)
+{
+    switch (type) {
+    case MESSAGE_CREDIT:
+        return &credit_table;
+    case MESSAGE_ACK:
+        return &ids_table;
+    case MESSAGE_HEARTBEAT:
+        return &heartbeat_table;
+    case MESSAGE_BYE:
+    case MESSAGE_FENCE:
+    case MESSAGE_FREE:
+        return &end_table;
+    case MESSAGE_WELCOME:
+    case MESSAGE_TOTAL:
+        return &total_table;
+    default:
+        return NULL;
+    }
+}
+
+enum status control_hello_encode(struct hello *h, struct message *m, struct error *e)
+{
+    return fields_encode(&hello_table, h, false, m, e);
+}
+
+enum status control_hello_decode(struct hello *h, const struct message *m, struct error *e)
+{
+    return fields_decode(&hello_table, h, m, e);
+}
+
+enum status control_notice_encode(enum message_type type, struct notice *n, struct message *m,
+                                  struct error *e)
+{
+    return fields_encode(notice_table(type), n, false, m, e);
+}
+
+enum status control_notice_decode(enum message_type type, struct notice *n, const struct message *m,
+                                  struct error *e)
+{
+    memset(n, 0, sizeof *n);
+    const struct table *t = notice_table(type);
+    if (!t)
+        return error_set(e, STATUS_INPUT, "a %s message where none is expected",
+                         message_type_name(type));
+    const enum status s = fields_decode(t, n, m, e);
+    for (size_t i = 0; s == STATUS_OK && i < n->nids; i++)
+        if (n->ids[i].first > n->ids[i].last)
+            return error_set(e, STATUS_INPUT, "a range of frames that ends before it begins");
+    return s;
+}
+
+void hello_free(struct hello *h)
+{
+    mem_free(h->upstreams);
+    memset(h, 0, sizeof *h);
+}
+
+void notice_free(struct notice *n)
+{
+    mem_free(n->ids);
+    memset(n, 0, sizeof *n);
+}

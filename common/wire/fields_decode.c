@@ -1,0 +1,237 @@
+#include <limits.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/fields.h"
+#include "wire/reader.h"
+
+enum { DATA_MAX = 8, NAME_SIZE = 64, ITEMS_MAX = 65536 };
+
+struct decoder {
+    struct reader in;
+    const struct message *m;
+    struct error *e;
+};
+
+static enum status decode_map(struct decoder *d, const struct table *t, char *object);
+
+static enum status refuse(struct decoder *d, const struct table *t, const char *name,
+                          const char *what)
+{
+    return error_set(d->e, STATUS_INPUT, "a message whose %s.%s %s", t->name, name, what);
+}
+
+/* The least bytes that a map of this table can take: bounds a claimed count
+ * before an array of structs is allocated for it. */
+static size_t least_bytes(const struct table *t)
+{
+    size_t bytes = 1;
+    for (size_t i = 0; i < t->nfields; i++) {
+        const struct field *f = &t->fields[i];
+        const size_t item = f->type == FIELD_REAL ? 9 : 1;
+        bytes +=
+            1 + strlen(f->name) + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
+    }
+    return bytes;
+}
+
+/* True when a scalar, or an array of exactly f->count, comes next. */
+static bool open_items(struct decoder *d, const struct field *f)
+{
+    uint32_t count;
+    return !f->count || (reader_array(&d->in, (uint32_t)f->count, &count) && count == f->count);
+}
+
+static bool decode_ints(struct decoder *d, const struct field *f, int *x)
+{
+    const int64_t min = f->type == FIELD_ENUM ? 0 : INT_MIN;
+    const int64_t max = f->type == FIELD_ENUM ? f->limit : INT_MAX;
+    if (!open_items(d, f))
+        return false;
+    for (size_t i = 0; i < (f->count ? f->count : 1); i++) {
+        int64_t value;
+        if (!reader_int(&d->in, min, max, &value))
+            return false;
+        x[i] = (int)value;
+    }
+    return true;
+}
+
+static bool decode_reals(struct decoder *d, const struct field *f, double *x)
+{
+    if (!open_items(d, f))
+        return false;
+    for (size_t i = 0; i < (f->count ? f->count : 1); i++)
+        if (!reader_real(&d->in, &x[i]))
+            return false;
+    return true;
+}
+
+static bool decode_unsigned(struct decoder *d, uint64_t max, void *member, size_t size)
+{
+    uint64_t value;
+    if (!reader_uint(&d->in, max, &value))
+        return false;
+    const uint32_t narrow = (uint32_t)value;
+    memcpy(member, size == sizeof narrow ? (const void *)&narrow : (const void *)&value, size);
+    return true;
+}
+
+/* Number of a payload part, or -1 for nil. */
+static bool decode_part(struct decoder *d, int64_t *part)
+{
+    *part = -1;
+    return reader_nil(&d->in) || reader_int(&d->in, 0, (int64_t)d->m->nparts - 3, part);
+}
+
+static enum status decode_list(struct decoder *d, const struct table *t, const struct field *f,
+                               char *object)
+{
+    uint32_t count;
+    if (!reader_array(&d->in, ITEMS_MAX, &count))
+        return refuse(d, t, f->name, "is no list");
+    if (count > (size_t)(d->in.end - d->in.at) / least_bytes(f->table))
+        return refuse(d, t, f->name, "claims more items than arrived");
+    if (!count)
+        return STATUS_OK;
+    char *items = mem_array(count, f->table->size);
+    if (!items)
+        return error_memory(d->e, f->name);
+    *(char **)(void *)(object + f->offset) = items;
+    *(size_t *)(void *)(object + f->count_offset) = count;
+    for (size_t i = 0; i < count; i++) {
+        const enum status s = decode_map(d, f->table, items + i * f->table->size);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+/* Everything but lists, maps and payload. */
+static bool decode_scalar(struct decoder *d, const struct field *f, void *member)
+{
+    switch (f->type) {
+    case FIELD_BOOL:
+        return reader_bool(&d->in, member);
+    case FIELD_ENUM:
+    case FIELD_INT:
+        return decode_ints(d, f, member);
+    case FIELD_I64:
+        return reader_int(&d->in, INT64_MIN, INT64_MAX, member);
+    case FIELD_U32:
+        return decode_unsigned(d, UINT32_MAX, member, sizeof(uint32_t));
+    case FIELD_U64:
+    case FIELD_SIZE:
+        return decode_unsigned(d, UINT64_MAX, member, sizeof(uint64_t));
+    case FIELD_REAL:
+        return decode_reals(d, f, member);
+    case FIELD_TEXT:
+        return reader_text(&d->in, member, f->count);
+    default:
+        return false;
+    }
+}
+
+static enum status decode_field(struct decoder *d, const struct table *t, const struct field *f,
+                                char *object, int64_t *part)
+{
+    if (f->type == FIELD_MAP)
+        return decode_map(d, f->table, object + f->offset);
+    if (f->type == FIELD_LIST)
+        return decode_list(d, t, f, object);
+    const bool good =
+        f->type == FIELD_DATA ? decode_part(d, part) : decode_scalar(d, f, object + f->offset);
+    return good ? STATUS_OK : refuse(d, t, f->name, "has a wrong type or an impossible value");
+}
+
+/* Points the member at its part, or copies it. */
+static enum status place_data(struct decoder *d, const struct table *t, const struct field *f,
+                              char *object, int64_t number)
+{
+    const size_t bytes = f->bytes(object);
+    if (number < 0)
+        return !bytes || f->flags & FIELD_OPTIONAL ? STATUS_OK
+                                                   : refuse(d, t, f->name, "is missing");
+    const struct part *part = &d->m->parts[number + 2];
+    if (bytes == SIZE_MAX || part->size != bytes)
+        return refuse(d, t, f->name, "has a payload of another size than it claims");
+    void *data = f->flags & FIELD_BORROW ? part->data : mem_copy(part->data, bytes, 1);
+    if (bytes && !data)
+        return error_memory(d->e, f->name);
+    *(void **)(void *)(object + f->offset) = data;
+    const double *x = f->flags & FIELD_REALS ? data : NULL;
+    for (size_t i = 0; x && i < bytes / sizeof *x; i++)
+        if (!isfinite(x[i]))
+            return refuse(d, t, f->name, "holds a number that is not finite");
+    return STATUS_OK;
+}
+
+/* Reads keys until the one of *f; false when it does not come. */
+static bool find_key(struct decoder *d, const char *wanted, uint32_t *left, char last[NAME_SIZE])
+{
+    while (*left) {
+        char name[NAME_SIZE];
+        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, last) <= 0)
+            return false;
+        memcpy(last, name, sizeof name);
+        --*left;
+        if (strcmp(name, wanted) == 0)
+            return true;
+        if (strcmp(name, wanted) > 0 || !reader_skip(&d->in))
+            return false;
+    }
+    return false;
+}
+
+/* Passes over what a newer writer added at the end of a map. */
+static bool skip_rest(struct decoder *d, uint32_t left)
+{
+    for (; left; left--)
+        if (!reader_skip(&d->in) || !reader_skip(&d->in))
+            return false;
+    return true;
+}
+
+static enum status decode_map(struct decoder *d, const struct table *t, char *object)
+{
+    uint32_t left;
+    char last[NAME_SIZE] = "";
+    int64_t parts[DATA_MAX];
+    size_t nparts = 0;
+    if (!reader_map(&d->in, ITEMS_MAX, &left))
+        return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
+    for (size_t i = 0; i < t->nfields; i++) {
+        const struct field *f = &t->fields[i];
+        if (!find_key(d, f->name, &left, last))
+            return refuse(d, t, f->name, "is missing or out of order");
+        const enum status s = decode_field(d, t, f, object, &parts[nparts]);
+        if (s)
+            return s;
+        nparts += f->type == FIELD_DATA;
+    }
+    if (!skip_rest(d, left))
+        return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
+    nparts = 0;
+    for (size_t i = 0; i < t->nfields; i++) {
+        if (t->fields[i].type != FIELD_DATA)
+            continue;
+        const enum status s = place_data(d, t, &t->fields[i], object, parts[nparts++]);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status fields_decode(const struct table *t, void *object, const struct message *m,
+                          struct error *e)
+{
+    memset(object, 0, t->size);
+    if (m->nparts < 2)
+        return error_set(e, STATUS_INPUT, "a message without metadata");
+    struct decoder d = {reader_over(m->parts[1].data, m->parts[1].size), m, e};
+    const enum status s = decode_map(&d, t, object);
+    if (s == STATUS_OK && !reader_done(&d.in))
+        return error_set(e, STATUS_INPUT, "a message with bytes after its metadata");
+    return s;
+}

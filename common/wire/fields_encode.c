@@ -1,0 +1,173 @@
+#include <math.h>
+#include <msgpack.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/fields.h"
+
+struct encoder {
+    msgpack_packer packer;
+    bool give;
+    struct message *m;
+    struct error *e;
+};
+
+static enum status encode_map(struct encoder *n, const struct table *t, char *object);
+
+static enum status encode_reals(struct encoder *n, const struct field *f, const double *x)
+{
+    if (f->count)
+        msgpack_pack_array(&n->packer, f->count);
+    for (size_t i = 0; i < (f->count ? f->count : 1); i++) {
+        if (!isfinite(x[i]))
+            return error_set(n->e, STATUS_INPUT, "%s is no finite number", f->name);
+        msgpack_pack_double(&n->packer, x[i]);
+    }
+    return STATUS_OK;
+}
+
+static void encode_ints(struct encoder *n, const struct field *f, const int *x)
+{
+    if (f->count)
+        msgpack_pack_array(&n->packer, f->count);
+    for (size_t i = 0; i < (f->count ? f->count : 1); i++)
+        msgpack_pack_int(&n->packer, x[i]);
+}
+
+static void encode_text(struct encoder *n, const char *text)
+{
+    const size_t length = strlen(text);
+    msgpack_pack_str(&n->packer, length);
+    msgpack_pack_str_body(&n->packer, text, length);
+}
+
+static enum status encode_list(struct encoder *n, const struct field *f, char *object)
+{
+    const size_t count = *(const size_t *)(const void *)(object + f->count_offset);
+    char *items = *(char **)(void *)(object + f->offset);
+    msgpack_pack_array(&n->packer, count);
+    for (size_t i = 0; i < count; i++) {
+        const enum status s = encode_map(n, f->table, items + i * f->table->size);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+static enum status check_finite(const struct field *f, const double *x, size_t bytes,
+                                struct error *e)
+{
+    for (size_t i = 0; i < bytes / sizeof *x; i++)
+        if (!isfinite(x[i]))
+            return error_set(e, STATUS_INPUT, "%s: item %zu is no finite number", f->name, i);
+    return STATUS_OK;
+}
+
+static enum status encode_data(struct encoder *n, const struct field *f, char *object)
+{
+    void **member = (void **)(void *)(object + f->offset);
+    const size_t bytes = f->bytes(object);
+    if (!*member || !bytes) {
+        msgpack_pack_nil(&n->packer);
+        return *member || !bytes || f->flags & FIELD_OPTIONAL
+                   ? STATUS_OK
+                   : error_set(n->e, STATUS_INPUT, "%s is missing", f->name);
+    }
+    if (f->flags & FIELD_REALS) {
+        const enum status s = check_finite(f, *member, bytes, n->e);
+        if (s)
+            return s;
+    }
+    msgpack_pack_uint64(&n->packer, n->m->nparts - 2);
+    struct part part = {.data = *member, .size = bytes};
+    if (n->give && !(f->flags & FIELD_BORROW)) {
+        part.release = mem_free;
+        part.owner = *member;
+        *member = NULL;
+    }
+    return message_add(n->m, part, n->e);
+}
+
+static enum status encode_field(struct encoder *n, const struct field *f, char *object)
+{
+    void *member = object + f->offset;
+    switch (f->type) {
+    case FIELD_BOOL:
+        *(bool *)member ? msgpack_pack_true(&n->packer) : msgpack_pack_false(&n->packer);
+        return STATUS_OK;
+    case FIELD_ENUM:
+    case FIELD_INT:
+        encode_ints(n, f, member);
+        return STATUS_OK;
+    case FIELD_I64:
+        msgpack_pack_int64(&n->packer, *(int64_t *)member);
+        return STATUS_OK;
+    case FIELD_U32:
+        msgpack_pack_uint32(&n->packer, *(uint32_t *)member);
+        return STATUS_OK;
+    case FIELD_U64:
+        msgpack_pack_uint64(&n->packer, *(uint64_t *)member);
+        return STATUS_OK;
+    case FIELD_SIZE:
+        msgpack_pack_uint64(&n->packer, *(size_t *)member);
+        return STATUS_OK;
+    case FIELD_REAL:
+        return encode_reals(n, f, member);
+    case FIELD_TEXT:
+        encode_text(n, member);
+        return STATUS_OK;
+    case FIELD_MAP:
+        return encode_map(n, f->table, member);
+    case FIELD_LIST:
+        return encode_list(n, f, object);
+    case FIELD_DATA:
+        return encode_data(n, f, object);
+    }
+    return STATUS_OK;
+}
+
+static enum status encode_map(struct encoder *n, const struct table *t, char *object)
+{
+    msgpack_pack_map(&n->packer, t->nfields);
+    for (size_t i = 0; i < t->nfields; i++) {
+        encode_text(n, t->fields[i].name);
+        const enum status s = encode_field(n, &t->fields[i], object);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+/* Moves what was packed into part 1. */
+static enum status place(struct message *m, const msgpack_sbuffer *buffer, struct error *e)
+{
+    if (buffer->size > MESSAGE_METADATA_MAX)
+        return error_set(e, STATUS_FAILED,
+                         "the metadata of a message has %zu bytes, at most %d are allowed",
+                         buffer->size, MESSAGE_METADATA_MAX);
+    void *bytes = mem_copy(buffer->data, buffer->size, 1);
+    if (!bytes)
+        return error_memory(e, "a message");
+    m->parts[1] = (struct part){bytes, buffer->size, mem_free, bytes};
+    return STATUS_OK;
+}
+
+enum status fields_encode(const struct table *t, void *object, bool give, struct message *m,
+                          struct error *e)
+{
+    const struct part later = {0};
+    while (m->nparts < 2) {
+        const enum status s = message_add(m, later, e);
+        if (s)
+            return s;
+    }
+    msgpack_sbuffer buffer;
+    msgpack_sbuffer_init(&buffer);
+    struct encoder n = {.give = give, .m = m, .e = e};
+    msgpack_packer_init(&n.packer, &buffer, msgpack_sbuffer_write);
+    enum status s = encode_map(&n, t, object);
+    if (s == STATUS_OK)
+        s = place(m, &buffer, e);
+    msgpack_sbuffer_destroy(&buffer);
+    return s;
+}

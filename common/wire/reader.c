@@ -1,0 +1,230 @@
+#include "wire/reader.h"
+
+#include <math.h>
+#include <string.h>
+
+struct reader reader_over(const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    return (struct reader){bytes, bytes + size};
+}
+
+static size_t left(const struct reader *r)
+{
+    return (size_t)(r->end - r->at);
+}
+
+bool reader_done(const struct reader *r)
+{
+    return r->at == r->end;
+}
+
+/* Big-endian number of `size` bytes at offset 1 of the item; false when cut off. */
+static bool number(const struct reader *r, size_t size, uint64_t *value)
+{
+    if (left(r) < 1 + size)
+        return false;
+    *value = 0;
+    for (size_t i = 1; i <= size; i++)
+        *value = *value << 8 | r->at[i];
+    return true;
+}
+
+/* The one byte `tag` and nothing else. */
+static bool take(struct reader *r, uint8_t tag)
+{
+    if (!left(r) || *r->at != tag)
+        return false;
+    r->at++;
+    return true;
+}
+
+bool reader_nil(struct reader *r)
+{
+    return take(r, 0xc0);
+}
+
+bool reader_bool(struct reader *r, bool *value)
+{
+    if (take(r, 0xc2))
+        *value = false;
+    else if (take(r, 0xc3))
+        *value = true;
+    else
+        return false;
+    return true;
+}
+
+/* Any integer as sign and 64 bits (two's complement when negative); returns the
+ * bytes of the item, 0 when it is none. */
+static size_t integer(const struct reader *r, bool *negative, uint64_t *value)
+{
+    if (!left(r))
+        return 0;
+    const uint8_t tag = *r->at;
+    *negative = false;
+    if (tag < 0x80 || tag >= 0xe0) {
+        *negative = tag >= 0xe0;
+        *value = *negative ? UINT64_MAX << 8 | tag : tag;
+        return 1;
+    }
+    if (tag < 0xcc || tag > 0xd3)
+        return 0;
+    const unsigned width = 1u << (tag & 3);
+    if (!number(r, width, value))
+        return 0;
+    if (tag >= 0xd0 && *value >> (8 * width - 1)) {
+        *negative = true;
+        if (width < 8)
+            *value |= UINT64_MAX << (8 * width);
+    }
+    return 1 + width;
+}
+
+bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value)
+{
+    bool negative;
+    uint64_t bits;
+    const size_t size = integer(r, &negative, &bits);
+    if (!size || (!negative && bits > INT64_MAX))
+        return false;
+    const int64_t x = (int64_t)bits;
+    if (x < min || x > max)
+        return false;
+    *value = x;
+    r->at += size;
+    return true;
+}
+
+bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
+{
+    bool negative;
+    uint64_t bits;
+    const size_t size = integer(r, &negative, &bits);
+    if (!size || negative || bits > max)
+        return false;
+    *value = bits;
+    r->at += size;
+    return true;
+}
+
+bool reader_real(struct reader *r, double *value)
+{
+    uint64_t bits;
+    double x;
+    if (!left(r) || *r->at != 0xcb || !number(r, 8, &bits))
+        return false;
+    memcpy(&x, &bits, sizeof x);
+    if (!isfinite(x))
+        return false;
+    *value = x;
+    r->at += 9;
+    return true;
+}
+
+/* How an item is laid out: `head` bytes, then `body` bytes of its own, then
+ * `items` further items. */
+struct layout {
+    size_t head, body, items;
+};
+
+/* Tags 0xc4 to 0xdf, by their low five bits: bytes of the length field, of a
+ * fixed body, and what the length counts. */
+static bool layout_tagged(const struct reader *r, struct layout *l)
+{
+    static const struct {
+        uint8_t length, fixed, counts;  // counts: 0 bytes, 1 items, 2 pairs of items
+    } tags[] = {
+        [0x04] = {1, 0, 0},  [0x05] = {2, 0, 0}, [0x06] = {4, 0, 0},                      // bin
+        [0x07] = {1, 1, 0},  [0x08] = {2, 1, 0}, [0x09] = {4, 1, 0},                      // ext
+        [0x0a] = {0, 4, 0},  [0x0b] = {0, 8, 0},                                          // float
+        [0x0c] = {0, 1, 0},  [0x0d] = {0, 2, 0}, [0x0e] = {0, 4, 0}, [0x0f] = {0, 8, 0},  // uint
+        [0x10] = {0, 1, 0},  [0x11] = {0, 2, 0}, [0x12] = {0, 4, 0}, [0x13] = {0, 8, 0},  // int
+        [0x14] = {0, 2, 0},  [0x15] = {0, 3, 0}, [0x16] = {0, 5, 0}, [0x17] = {0, 9, 0},  // fixext
+        [0x18] = {0, 17, 0},                                                              // fixext
+        [0x19] = {1, 0, 0},  [0x1a] = {2, 0, 0}, [0x1b] = {4, 0, 0},                      // str
+        [0x1c] = {2, 0, 1},  [0x1d] = {4, 0, 1},                                          // array
+        [0x1e] = {2, 0, 2},  [0x1f] = {4, 0, 2},                                          // map
+    };
+    const uint8_t i = *r->at & 0x1f;
+    uint64_t length;
+    if (!number(r, tags[i].length, &length))
+        return false;
+    l->head = 1u + tags[i].length;
+    l->body = tags[i].fixed + (tags[i].counts ? 0 : (size_t)length);
+    l->items = tags[i].counts * (size_t)length;
+    return true;
+}
+
+/* Looks at the next item; false when it is cut off or claims more than is left. */
+static bool layout(const struct reader *r, struct layout *l)
+{
+    if (!left(r))
+        return false;
+    const uint8_t tag = *r->at;
+    *l = (struct layout){.head = 1};
+    if (tag >= 0x80 && tag < 0x90)
+        l->items = 2u * (tag & 15u);
+    else if (tag >= 0x90 && tag < 0xa0)
+        l->items = tag & 15u;
+    else if (tag >= 0xa0 && tag < 0xc0)
+        l->body = tag & 31u;
+    else if (tag == 0xc1)
+        return false;
+    else if (tag >= 0xc4 && tag < 0xe0 && !layout_tagged(r, l))
+        return false;
+    return l->body <= left(r) - l->head && l->items <= left(r) - l->head - l->body;
+}
+
+static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t first, uint8_t last)
+{
+    return left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
+}
+
+bool reader_text(struct reader *r, char *text, size_t size)
+{
+    struct layout l;
+    if (!is_tag(r, 0xa0, 0xe0, 0xd9, 0xdb) || !layout(r, &l) || l.body >= size ||
+        memchr(r->at + l.head, 0, l.body))
+        return false;
+    memcpy(text, r->at + l.head, l.body);
+    text[l.body] = 0;
+    r->at += l.head + l.body;
+    return true;
+}
+
+bool reader_array(struct reader *r, uint32_t max, uint32_t *count)
+{
+    struct layout l;
+    if (!is_tag(r, 0x90, 0xf0, 0xdc, 0xdd) || !layout(r, &l) || l.items > max)
+        return false;
+    *count = (uint32_t)l.items;
+    r->at += l.head;
+    return true;
+}
+
+bool reader_map(struct reader *r, uint32_t max, uint32_t *count)
+{
+    struct layout l;
+    if (!is_tag(r, 0x80, 0xf0, 0xde, 0xdf) || !layout(r, &l) || l.items / 2 > max)
+        return false;
+    *count = (uint32_t)(l.items / 2);
+    r->at += l.head;
+    return true;
+}
+
+bool reader_skip(struct reader *r)
+{
+    const struct reader start = *r;
+    struct layout l;
+    size_t pending = 1;  // each needs at least one byte, so a bomb is seen at once
+    do {
+        if (pending > left(r) || !layout(r, &l)) {
+            *r = start;
+            return false;
+        }
+        r->at += l.head + l.body;
+        pending += l.items - 1;
+    } while (pending);
+    return true;
+}

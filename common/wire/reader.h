@@ -1,0 +1,45 @@
+/*
+ * A bounded reader of MessagePack: a cursor over bytes of a stranger.  It never
+ * allocates and never recurses; every claimed length and count is checked
+ * against the bytes that are left before it is believed.  All functions return
+ * false, and leave the cursor where it was, when the next item is not what was
+ * asked for.
+ */
+#ifndef BRAGG_WIRE_READER_H
+#define BRAGG_WIRE_READER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+struct reader {
+    const uint8_t *at, *end;
+};
+
+/* A reader over `size` bytes, which must outlive it. */
+struct reader reader_over(const void *data, size_t size);
+
+bool reader_nil(struct reader *r);
+bool reader_bool(struct reader *r, bool *value);
+
+/* An integer of any width within [min, max]. */
+bool reader_int(struct reader *r, int64_t min, int64_t max, int64_t *value);
+bool reader_uint(struct reader *r, uint64_t max, uint64_t *value);
+
+/* A float64; NaN and infinity are refused. */
+bool reader_real(struct reader *r, double *value);
+
+/* Text of at most size - 1 bytes without NUL, into `text` with a NUL at the end. */
+bool reader_text(struct reader *r, char *text, size_t size);
+
+/* Headers; the count is at most `max` and at most what the bytes left could hold. */
+bool reader_array(struct reader *r, uint32_t max, uint32_t *count);
+bool reader_map(struct reader *r, uint32_t max, uint32_t *count);
+
+/* Passes over one item of any type with all that it contains. */
+bool reader_skip(struct reader *r);
+
+/* True when nothing is left. */
+bool reader_done(const struct reader *r);
+
+#endif

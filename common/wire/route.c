@@ -1,0 +1,107 @@
+#include "wire/route.h"
+
+#include <msgpack.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "wire/reader.h"
+
+enum { ROUTE_ITEMS = 10 };
+
+const char *message_type_name(enum message_type type)
+{
+    switch (type) {
+#define X(symbol, code, text) \
+    case MESSAGE_##symbol:    \
+        return text;
+        MESSAGE_MAP(X)
+#undef X
+    }
+    return "?";
+}
+
+static uint32_t payload_sum(const struct message *m)
+{
+    uint32_t sum = 0;
+    for (size_t i = 2; i < m->nparts; i++)
+        sum = crc32c(sum, m->parts[i].data, m->parts[i].size);
+    return sum;
+}
+
+bool route_sum_matches(const struct route *r, const struct message *m)
+{
+    return payload_sum(m) == r->payload_crc;
+}
+
+static int pack(const struct route *r, msgpack_packer *p)
+{
+    const size_t length = strlen(r->stage);
+    int bad = msgpack_pack_array(p, ROUTE_ITEMS);
+    bad |= msgpack_pack_uint8(p, WIRE_VERSION);
+    bad |= msgpack_pack_uint8(p, (uint8_t)r->type);
+    bad |= msgpack_pack_uint64(p, r->run);
+    bad |= msgpack_pack_uint32(p, r->incarnation);
+    bad |= msgpack_pack_uint64(p, r->frame);
+    bad |= msgpack_pack_uint32(p, r->attempt);
+    bad |= msgpack_pack_str(p, length);
+    bad |= msgpack_pack_str_body(p, r->stage, length);
+    bad |= msgpack_pack_uint32(p, r->flags);
+    bad |= msgpack_pack_uint32(p, r->payload_count);
+    return bad | msgpack_pack_uint32(p, r->payload_crc);
+}
+
+enum status route_seal(struct route *r, struct message *m, struct error *e)
+{
+    r->payload_count = (uint32_t)(m->nparts - 2);
+    r->payload_crc = payload_sum(m);
+    msgpack_sbuffer buffer;
+    msgpack_sbuffer_init(&buffer);
+    msgpack_packer packer;
+    msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
+    void *bytes = pack(r, &packer) == 0 ? mem_copy(buffer.data, buffer.size, 1) : NULL;
+    const size_t size = buffer.size;
+    msgpack_sbuffer_destroy(&buffer);
+    if (!bytes)
+        return error_memory(e, "a route");
+    if (m->parts[0].release)
+        m->parts[0].release(m->parts[0].owner);
+    m->parts[0] = (struct part){bytes, size, mem_free, bytes};
+    return STATUS_OK;
+}
+
+/* Reads an unsigned item of at most 32 bits. */
+static bool read_u32(struct reader *r, uint32_t max, uint32_t *value)
+{
+    uint64_t x;
+    if (!reader_uint(r, max, &x))
+        return false;
+    *value = (uint32_t)x;
+    return true;
+}
+
+enum status route_open(struct route *r, const struct message *m, struct error *e)
+{
+    *r = (struct route){0};
+    if (m->nparts < 2 || m->nparts > MESSAGE_PARTS_MAX || m->parts[0].size > MESSAGE_ROUTE_MAX ||
+        m->parts[1].size > MESSAGE_METADATA_MAX)
+        return error_set(e, STATUS_INPUT, "a message of %zu parts is none of ours", m->nparts);
+    struct reader in = reader_over(m->parts[0].data, m->parts[0].size);
+    uint32_t items, version, type = 0;
+    if (!reader_array(&in, 64, &items) || items < 1 || !read_u32(&in, UINT32_MAX, &version))
+        return error_set(e, STATUS_INPUT, "a message without a route");
+    if (version != WIRE_VERSION)
+        return error_set(e, STATUS_INPUT, "a message of version %u, this program speaks version %d",
+                         version, WIRE_VERSION);
+    const bool good =
+        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_FREE, &type) && type >= MESSAGE_HELLO &&
+        reader_uint(&in, UINT64_MAX, &r->run) && read_u32(&in, UINT32_MAX, &r->incarnation) &&
+        reader_uint(&in, UINT64_MAX, &r->frame) && read_u32(&in, UINT32_MAX, &r->attempt) &&
+        reader_text(&in, r->stage, sizeof r->stage) && read_u32(&in, UINT32_MAX, &r->flags) &&
+        read_u32(&in, MESSAGE_PARTS_MAX, &r->payload_count) &&
+        read_u32(&in, UINT32_MAX, &r->payload_crc) && reader_done(&in);
+    r->type = (enum message_type)type;
+    if (!good || r->payload_count != m->nparts - 2)
+        return error_set(e, STATUS_INPUT, "a message with a damaged route");
+    return STATUS_OK;
+}

@@ -1,0 +1,65 @@
+/*
+ * Part 0 of every message: who sends what to whom, in a MessagePack array of
+ * fixed length, checked before anything else.
+ */
+#ifndef BRAGG_WIRE_ROUTE_H
+#define BRAGG_WIRE_ROUTE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/message.h"
+
+enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
+
+/* Types of messages and their names. */
+#define MESSAGE_MAP(X)                                                              \
+    X(HELLO, 1, "hello")           /* both planes: who I am */                      \
+    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */          \
+    X(FRAME, 3, "frame")           /* data, down */                                 \
+    X(CREDIT, 4, "credit")         /* data, up: more frames may come */             \
+    X(BYE, 5, "bye")               /* both planes: I leave, and how */              \
+    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */  \
+    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */ \
+    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                         \
+    X(ACK, 9, "ack")               /* control, to the source: ids made durable */   \
+    X(FENCE, 10, "fence")          /* control, from the source: abort */            \
+    X(FREE, 11, "free")            /* control, from the source: all done */
+
+enum message_type {
+#define X(symbol, code, text) MESSAGE_##symbol = code,
+    MESSAGE_MAP(X)
+#undef X
+};
+
+/* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images). */
+enum { ROUTE_KIND_MASK = 3 };
+
+struct route {
+    enum message_type type;
+    uint64_t run;                 // which run; 0 before it is known
+    uint32_t incarnation;         // of the sender's source; a restart counts up
+    uint64_t frame;               // id, 0 where there is none
+    uint32_t attempt;             // how often this frame was issued before
+    char stage[STAGE_NAME_SIZE];  // name of the sender
+    uint32_t flags;
+    uint32_t payload_count;  // parts after the metadata
+    uint32_t payload_crc;    // CRC-32C over all of them, 0 for none
+};
+
+/* "frame" and so on; "?" for a number that is none. */
+const char *message_type_name(enum message_type type);
+
+/* Writes part 0 of a message whose other parts are complete: counts and sums
+ * the payload into *r first. */
+enum status route_seal(struct route *r, struct message *m, struct error *e);
+
+/* Checks part count, sizes and version, and reads part 0 into *r.
+ * STATUS_INPUT for what is no message of ours. */
+enum status route_open(struct route *r, const struct message *m, struct error *e);
+
+/* True when the payload has the sum that its producer formed. */
+bool route_sum_matches(const struct route *r, const struct message *m);
+
+#endif

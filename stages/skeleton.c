@@ -1,0 +1,66 @@
+/*
+ * The stage to copy: it passes images on with all pixels times --factor.
+ *
+ * A stage is the table at the end.  Its callbacks get a state that begins with
+ * its options; the runtime does everything else (see stage/stage.h).
+ */
+#include <stddef.h>
+
+#include "stage/stage.h"
+
+struct skeleton {
+    double factor;  // option: what every pixel is multiplied by
+};
+
+/* Before the command line is parsed. */
+static void skeleton_defaults(void *state)
+{
+    struct skeleton *s = state;
+    s->factor = 1;
+}
+
+/* Once, when the experiment has arrived: refuse here what cannot be done. */
+static enum status skeleton_begin(void *state, struct experiment *x, struct error *e)
+{
+    (void)state;
+    if (x->gain != 0 && x->gain != 1)
+        return error_set(e, STATUS_INPUT,
+                         "the images are in ADU already, this stage wants photons");
+    return STATUS_OK;
+}
+
+/* Every frame: changes the image in place; nothing but *f, options and experiment may matter. */
+static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
+{
+    const struct skeleton *s = state;
+    if (f->image.type != PIXEL_F32)
+        return error_set(e, STATUS_INPUT, "the pixels are integers, this stage wants float32");
+    float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        pixels[i] *= (float)s->factor;
+    return STATUS_OK;
+}
+
+/* OPT_BYTES: this option changes the pixels, so it belongs to the lineage. */
+static const struct opt options[] = {
+    {"factor", "X", "Multiply every pixel by X (1)", OPT_REAL, offsetof(struct skeleton, factor),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES},
+    {0},
+};
+
+static const struct stage skeleton = {
+    .name = "skeleton",
+    .summary = "Pass images on, multiplied by a factor.",
+    .options = options,
+    .wants = KIND_IMAGE,
+    .gives = KIND_IMAGE,
+    .state_size = sizeof(struct skeleton),
+    .defaults = skeleton_defaults,
+    .begin = skeleton_begin,
+    .frame = skeleton_frame,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&skeleton, argc, argv);
+}

@@ -1,0 +1,238 @@
+#!/bin/sh
+# The runtime, with small stages (tests/programs/teststage.c): streams through
+# pipes and named endpoints, and how they end when something goes wrong.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+
+# stage NAME ARGUMENT...: runs a test stage, leaving its process id and exit status.
+stage() {
+	stage_name=$1
+	shift
+	sh -c 'echo $$ >"$0.pid"; exec teststage "$@"' "$stage_name" "$@" 2>>errors
+	echo $? >"$stage_name.status"
+}
+
+fresh() {
+	rm -rf out errors ./*.pid ./*.status
+	mkdir out
+}
+
+# json PERL: runs it for each JSON text of stdin in $_
+json() {
+	perl -MJSON::PP -0777 -e 'my $p = JSON::PP->new; my $code = eval "sub { $ARGV[0] }" or die $@;
+		$p->incr_parse(scalar <STDIN>); while (my $j = $p->incr_parse) { $code->() for $j }' "$1"
+}
+
+statuses() {
+	for name; do cat "$name.status"; done | tr '\n' ' ' | sed 's/ $//'
+}
+
+chain() { # FRAMES: first, source, make, work, sink
+	fresh
+	stage first first | stage source source --frames="$1" | stage make make | stage work work | stage sink sink out
+}
+
+files() {
+	find out -type f | wc -l
+}
+
+for count in 0 1 100; do
+	chain $count
+	is "$count frames through five stages: all end well" "$(statuses first source make work sink)" '0 0 0 0 0'
+	is "$count frames through five stages: as many files" "$(files)" "$count"
+	is "$count frames through five stages: nothing is said" "$(cat errors)" ''
+done
+# pixel i of frame 99 is 99 + i + 1, and there are 64
+is 'the pixels of the last frame arrive' "$(cat out/000099)" '99 297 8416'
+is 'no socket and no folder is left' "$(find run -mindepth 1)" ''
+
+fresh
+stage first first --pixels=1000 | stage source source --frames=12 --window=3 | stage make make | stage sink sink out
+is 'large frames arrive too' "$(statuses first source make sink) $(files)" '0 0 0 0 12'
+
+fresh
+teststage first | teststage source --frames=5 --trace=t1 | teststage make --trace=t2 |
+	skeleton --factor=0.5 --stats=stats --trace=t3 | teststage sink out --stats=stats
+is 'the skeleton is a stage' "$(cat out/000000)" '0 0 1008'
+is 'statistics are lines of JSON' "$(json 'print "$_->{stage} $_->{frames}\n"' <stats | sort | tr '\n' ' ')" \
+	'skeleton 5 test-sink 5 '
+is 'statistics tell work from waiting' \
+	"$(json 'print $_->{wall_s} >= $_->{wait_in_s} + $_->{compute_s} + $_->{wait_out_s} - 0.01 ? 1 : 0' <stats)" '11'
+is 'traces are arrays of events' \
+	"$(cat t1 t2 t3 | json 'print scalar grep({ $_->{name} eq "compute" and $_->{dur} >= 0 } @$_), " "')" '5 5 5 '
+
+# Two makers share the frames of one source and feed one worker
+fresh
+d="$tap_scratch/run"
+stage first first --out="@ipc://$d/g" &
+stage source source --frames=200 --in="ipc://$d/g" --out="@ipc://$d/s" &
+stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=1 --stats=m1 &
+stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=1 --stats=m2 &
+stage work work --in="@ipc://$d/w" --out="@ipc://$d/x" &
+stage sink1 sink out --in="ipc://$d/x" &
+stage sink2 sink out --in="ipc://$d/x" &
+wait
+is 'fan-out and fan-in by named endpoints' "$(statuses first source make1 make2 work sink1 sink2) $(files)" '0 0 0 0 0 0 0 200'
+is 'both workers got frames' "$(cat m1 m2 | json 'print $_->{frames} > 10 ? 1 : 0')" '11'
+is 'each frame went one way' "$(cat m1 m2 | json 'our $n += $_->{frames}; END { print $n }')" '200'
+is 'named sockets are removed' "$(find run -mindepth 1)" ''
+
+fresh
+port=$((20000 + $$ % 10000))
+stage first first --out=@tcp://127.0.0.1:$((port + 0)) &
+stage source source --in=tcp://127.0.0.1:$((port + 0)) --out=@tcp://127.0.0.1:$((port + 1)) &
+stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) &
+stage sink sink out --in=tcp://127.0.0.1:$((port + 2)) &
+wait
+is 'tcp on this host' "$(statuses first source make sink) $(files)" '0 0 0 0 10'
+
+# what other hosts would do: bind all interfaces, and report to the source there
+fresh
+stage first first --out=@tcp://127.0.0.1:$((port + 4)) &
+stage source source --in=tcp://127.0.0.1:$((port + 4)) --out=@tcp://0.0.0.0:$((port + 5)) --insecure &
+stage make make --in=tcp://127.0.0.1:$((port + 5)) --out=@tcp://0.0.0.0:$((port + 6)) --insecure &
+stage sink sink out --in=tcp://127.0.0.1:$((port + 6)) &
+wait
+is 'tcp on all interfaces' "$(statuses first source make sink) $(files)" '0 0 0 0 10'
+
+# two makers whose upstreams differ: one line, no mixture
+fresh
+for i in 1 2; do
+	stage first$i first --pixels=$((i * 8)) --out="@ipc://$d/g$i" &
+	stage source$i source --in="ipc://$d/g$i" --out="@ipc://$d/s$i" --frames=300 --start-timeout=3 &
+	stage make$i make --in="ipc://$d/s$i" --out="ipc://$d/w" --sleep=5 &
+done
+stage sink sink out --in="@ipc://$d/w" &
+wait
+is 'two runs are not mixed' "$(cat sink.status) $(grep -c 'test-sink: .* belongs to another run' errors)" '1 1'
+
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=100 &
+stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
+stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --frames=3 --sleep=5 &
+stage sink sink out --in="@ipc://$d/w" &
+wait
+is 'stages with different options are not mixed' \
+	"$(cat sink.status) $(grep -c 'test-sink: test-make computes something else' errors)" '1 1'
+
+# Something dies or fails.
+for victim in source make work sink; do
+	fresh
+	start=$(date +%s)
+	stage first first | stage source source --frames=1000 | stage make make --sleep=2 |
+		stage work work | stage sink sink out --sleep=10 &
+	sleep 0.5
+	kill -9 "$(cat $victim.pid)"
+	wait
+	took=$(($(date +%s) - start))
+	others=$(for name in source make work sink; do [ $name = $victim ] || cat $name.status; done | tr -d '\n')
+	is "kill -9 of $victim: the others end with 1" "$others" '111'
+	is "kill -9 of $victim: soon" "$([ $took -le 7 ] && echo yes)" 'yes'
+	is "kill -9 of $victim: each says at most one line" "$(grep '^test-' errors | cut -d: -f1 | sort | uniq -d)" ''
+	is "kill -9 of $victim: it is named" "$(grep -c "test-$victim (the stage .* this one) died" errors | sed 's/[12]/yes/')" 'yes'
+	is "kill -9 of $victim: complete files only" "$(find out -size 0 | wc -l) $(find out -name '*.part' | grep -vc "$([ $victim = sink ] && echo part || echo none)")" '0 0'
+done
+for victim in source make1; do
+	fresh
+	start=$(date +%s)
+	stage first first --out="@ipc://$d/g" &
+	stage source source --frames=10000 --in="ipc://$d/g" --out="@ipc://$d/s" &
+	stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
+	stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
+	stage sink sink out --in="@ipc://$d/w" &
+	sleep 0.5
+	kill -9 "$(cat $victim.pid)"
+	wait
+	took=$(($(date +%s) - start))
+	others=$(for name in source make1 make2 sink; do [ $name = $victim ] || cat $name.status; done | tr -d '\n')
+	is "kill -9 of $victim, endpoints by hand: the others end with 1" "$others" '111'
+	is "kill -9 of $victim, endpoints by hand: soon" "$([ $took -le 7 ] && echo yes)" 'yes'
+done
+rm -f run/?  # named sockets of a killed process stay, as files would
+sleep 0.2
+is 'kill -9 leaves no socket and no folder' "$(find run -mindepth 1)" ''
+
+fresh
+stage first first | stage source source | stage make make --fail-at=5 | stage work work | stage sink sink out
+is 'a failing stage keeps its status' "$(statuses first source make work sink)" '0 1 3 1 1'
+is 'only the culprit speaks' "$(cat errors)" 'test-make: frame 5: failing as asked'
+
+# The shells of the group get the signal too, and wait for their stages.
+cat >interrupted <<'END'
+trap : INT
+part() {
+	trap : INT
+	name=$1
+	shift
+	teststage "$@"
+	echo $? >"$name.status"
+}
+teststage first | part source source --frames=1000 | part make make --sleep=2 | part sink sink out --sleep=5
+END
+fresh
+setsid env --default-signal=INT sh ./interrupted 2>errors &
+group=$!
+sleep 0.7
+kill -INT -$group
+wait
+is 'Ctrl-C: all end with 130' "$(statuses source make sink)" '130 130 130'
+is 'Ctrl-C: nothing is said' "$(cat errors)" ''
+is 'Ctrl-C: frames without a gap' "$(find out -type f | sort | tail -n 1 | sed 's|out/0*||')" "$(($(files) - 1))"
+check 'Ctrl-C: fewer than all' test "$(files)" -lt 1000
+
+fresh
+stage first first | stage source source --frames=1000 | stage make make --sleep=2 | stage sink sink out --sleep=5 &
+sleep 0.5
+kill -TERM "$(cat make.pid)"
+wait
+is 'SIGTERM ends the run with 1' "$(statuses source make sink)" '1 1 1'
+is 'SIGTERM is said once' "$(cat errors)" 'test-make: ended by signal 15 (SIGTERM)'
+
+# Wrong pipelines.
+fresh
+stage first first | stage source source | stage work work | stage sink sink out
+is 'kinds are checked' "$(cat errors)" 'test-work: wants image, got recipe from test-source'
+is 'kinds are checked: usage' "$(cat work.status)" '2'
+fresh
+stage first first | stage source source --start-timeout=0.5 | stage make make | sleep 2
+is 'a missing stage is named' "$(cat errors)" 'test-source: test-make has no stage after it'
+fresh
+stage first first | stage source source --start-timeout=0.5 | sleep 2
+is 'a missing reader is said' "$(cat errors)" 'test-source: no stage is connected to my output'
+fresh
+stage first first | stage source source --unknown | stage make make | stage sink sink out
+is 'a bad option stops all' "$(statuses first source make sink)" '1 2 1 1'
+is 'a bad option: one line' "$(cat errors)" "test-source: unknown option '--unknown'"
+fresh
+echo hello | stage sink sink out
+is 'a foreign pipe' "$(cat sink.status) $(cat errors)" "2 test-sink: stdin is no pipe from a stage: it begins with 'hello'"
+fresh
+stage sink sink out </dev/null
+is 'no pipe at stdin' "$(cat sink.status) $(grep -c -e --in=ENDPOINT errors)" '2 1'
+stage first first >file
+is 'a file as stdout' "$(cat first.status) $(grep -c -e --out=ENDPOINT errors) $(wc -c <file)" '2 1 0'
+
+# Endpoints.
+fresh
+echo precious >data
+stage first first --out="@ipc://$tap_scratch/data"
+is 'a data file named as endpoint survives' "$(cat data) $(cat first.status)" 'precious 2'
+stage first first --out="@ipc://$d/busy" --start-timeout=2 &
+sleep 0.3
+stage again first --out="@ipc://$d/busy"
+is 'an endpoint in use is not stolen' "$(cat again.status) $(grep -c 'in use' errors)" '2 1'
+wait
+teststage first --out="@ipc://$d/stale" &
+sleep 0.3
+kill -9 $!
+wait
+check_status 'a dead socket is taken over' 1 teststage first --out="@ipc://$d/stale" --start-timeout=0.1
+check_status 'other hosts need --insecure' 2 teststage first --out=@tcp://0.0.0.0:$((port + 3))
+check_status 'unknown transport' 2 teststage first --out=@udp://1.2.3.4:5
+check_status 'path too long' 2 teststage first --out="@ipc:///$(printf '%0120d' 0)"
+
+is 'no process is left' "$(cat /proc/[0-9]*/cmdline 2>/dev/null | tr '\0' ' ' | grep -c "bragg-watch[^/]*$d")" '0'
+finish

@@ -1,0 +1,70 @@
+/* Sets of ids against a plain bitmap. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/hash.h"
+#include "stage/idset.h"
+
+enum { IDS = 64 };
+
+static void check(const struct id_set *set, const bool wanted[IDS])
+{
+    uint64_t size = 0;
+    for (uint64_t id = 0; id < IDS; id++) {
+        assert_int_equal(id_set_has(set, id), wanted[id]);
+        size += wanted[id];
+    }
+    assert_true(id_set_size(set) == size);
+    for (size_t i = 0; i < set->count; i++) {
+        assert_true(set->ranges[i].first <= set->ranges[i].last);
+        assert_true(i == 0 || set->ranges[i - 1].last + 1 < set->ranges[i].first);
+    }
+}
+
+static void random_changes(void **state)
+{
+    (void)state;
+    struct id_set set = {0};
+    bool wanted[IDS] = {false};
+    for (uint64_t i = 0; i < 20000; i++) {
+        const uint64_t bits = hash_finish(i), id = bits % IDS;
+        if (bits >> 32 & 1) {
+            assert_true(id_set_add(&set, id));
+            wanted[id] = true;
+        } else if (bits >> 33 & 7) {
+            assert_true(id_set_remove(&set, id));
+            wanted[id] = false;
+        } else {
+            const struct id_range r = {id, id + (bits >> 40) % 9};
+            assert_true(id_set_remove_range(&set, r));
+            for (uint64_t k = r.first; k <= r.last && k < IDS; k++)
+                wanted[k] = false;
+        }
+        check(&set, wanted);
+    }
+    id_set_clear(&set);
+}
+
+static void in_order_is_one_range(void **state)
+{
+    (void)state;
+    struct id_set set = {0};
+    for (uint64_t id = 0; id < 1000000; id++)
+        assert_true(id_set_add(&set, id));
+    assert_int_equal(set.count, 1);
+    assert_true(id_set_remove_range(&set, (struct id_range){UINT64_MAX - 1, UINT64_MAX}));
+    assert_true(id_set_size(&set) == 1000000);
+    id_set_clear(&set);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(random_changes),
+                                       cmocka_unit_test(in_order_is_one_range)};
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
