@@ -1,0 +1,228 @@
+/*
+ * bragg-geometry: makes the experiment (detector, beam, crystal, structure
+ * factors), hands it on and ends.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "geometry_options.h"
+#include "io/hkl.h"
+#include "io/lysozyme.h"
+#include "io/matrix.h"
+#include "io/mtz.h"
+#include "io/smv.h"
+#include "io/sources.h"
+#include "physics/detector.h"
+#include "physics/pixel.h"
+#include "physics/setup.h"
+#include "stage/stage.h"
+
+struct geometry {
+    struct geometry_options options;
+    struct experiment experiment;  // made in open, handed over in begin
+};
+
+/* The mask's pixels become 0 and 1; its size is the detector's where none was given. */
+static enum status read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
+                             struct error *e)
+{
+    const enum status s = smv_read(o->mask, true, smv, e);
+    if (s)
+        return s;
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    uint8_t *mask = mem_array(count, 1);
+    if (!mask)
+        return error_memory(e, "the mask");
+    for (size_t i = 0; i < count; i++)
+        mask[i] = smv->pixels[i] != 0;
+    r->detector.mask = mask;
+    if (!o->has_detpixels && !o->has_detsize) {
+        r->detector.pixels[0] = smv->fast_pixels;
+        r->detector.pixels[1] = smv->slow_pixels;
+    }
+    return STATUS_OK;
+}
+
+static enum status read_sources(const struct geometry_options *o, struct request *r,
+                                struct error *e)
+{
+    struct frame_axes axes;
+    enum status s = detector_axes(r, &axes, e);
+    if (!s)
+        s = sources_read(o->source_file, r->physics, axes.beam, r->beam.wavelength_m,
+                         &r->beam.listed, &r->beam.nlisted, e);
+    bool equal = true;
+    for (size_t i = 1; !s && i < r->beam.nlisted; i++)
+        equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
+    if (!equal && !o->has_weights)
+        log_line(LOG_WARNING, "%s: its weights are not used, --weights=apply uses them",
+                 o->source_file);
+    return s;
+}
+
+/* Cell and structure factors from files, or the lysozyme that ships. */
+static enum status read_crystal(const struct geometry_options *o, enum physics physics,
+                                struct crystal_request *c, struct error *e)
+{
+    double cell_A[3], cell_rad[3];
+    enum status s = STATUS_OK;
+    c->has_matrix = o->has_matrix;
+    if (o->has_matrix)
+        s = matrix_read(o->matrix, c->matrix, e);
+    if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
+        return s;  // default_F everywhere
+    if (o->has_hkl)
+        return hkl_read(o->hkl, physics, o->default_F, &c->table, e);
+    if (o->has_mtz) {
+        s = mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
+    } else {
+        s = lysozyme_table(cell_A, cell_rad, &c->table, e);
+        c->table.default_F = o->default_F;
+        (void)snprintf(c->name, sizeof c->name, "lysozyme");
+    }
+    if (!s && !o->has_cell && !o->has_matrix) {
+        c->has_cell = true;
+        memcpy(c->cell_A, cell_A, sizeof cell_A);
+        memcpy(c->cell_rad, cell_rad, sizeof cell_rad);
+    }
+    return s;
+}
+
+/* Everything that is read from files.  *mask keeps the sizes of the mask. */
+static enum status read_files(const struct geometry_options *o, struct request *r,
+                              struct crystal_request *c, struct smv *mask, struct error *e)
+{
+    enum status s = STATUS_OK;
+    if (o->mask)
+        s = read_mask(o, r, mask, e);
+    if (!s && o->source_file)
+        s = read_sources(o, r, e);
+    return s ? s : read_crystal(o, r->physics, c, e);
+}
+
+static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
+                              const struct panel *p, struct error *e)
+{
+    if (!o->mask || (mask->fast_pixels == p->fast_pixels && mask->slow_pixels == p->slow_pixels))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "%s: has %" PRId64 " x %" PRId64 " pixels, the detector %" PRId64
+                     " x %" PRId64,
+                     o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
+}
+
+/* Resolution in A at the corner of a panel that is farthest from the beam. */
+static double edge_resolution_A(const struct experiment *x, const struct panel *p)
+{
+    double best = INFINITY;
+    for (int i = 0; i < 4; i++) {
+        double position[3], diffracted[3], q[3];
+        pixel_position(p, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
+                       i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
+        vec_unit(position, diffracted);
+        for (int k = 0; k < 3; k++)
+            q[k] = (diffracted[k] - x->beam.direction[k]) / x->beam.wavelength_m;
+        best = fmin(best, m_to_angstrom(1.0 / vec_length(q)));
+    }
+    return best;
+}
+
+static void summarize(const struct experiment *x)
+{
+    const struct panel *p = &x->panels[0];
+    const struct crystal *c = &x->crystals[0];
+    log_line(LOG_INFO,
+             "detector %" PRId64 " x %" PRId64
+             " pixels of %g mm at %g mm, %.3g A at the farthest corner",
+             p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
+             edge_resolution_A(x, p));
+    log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
+             m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
+    log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d", *c->name ? " " : "",
+             c->name, c->cells[0], c->cells[1], c->cells[2], c->table.count[0], c->table.count[1],
+             c->table.count[2]);
+    log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
+}
+
+/* The default beam is small; who gives a crystal size may not expect that. */
+static void warn_of_clipping(const struct geometry_options *o, const struct crystal_request *c,
+                             const struct beam *beam)
+{
+    const double widest_m = fmax(c->size_m[1], c->size_m[2]);
+    if (!o->has_beam_size && beam->size_m < widest_m)
+        log_line(LOG_WARNING,
+                 "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
+                 m_to_mm(beam->size_m), m_to_mm(widest_m));
+}
+
+static enum status open_geometry(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct geometry *g = state;
+    const struct geometry_options *o = &g->options;
+    (void)operands;
+    (void)noperands;
+    struct request r;
+    struct crystal_request c;
+    enum status s = geometry_request(o, &r, &c, e);
+    if (s)
+        return s;
+    struct smv mask = {0};
+    s = read_files(o, &r, &c, &mask, e);
+    if (s) {
+        mem_free(r.detector.mask);
+        hkl_free(&c.table);
+    } else {
+        s = setup_experiment(&r, &g->experiment, e);
+    }
+    if (!s)
+        s = check_mask(o, &mask, &g->experiment.panels[0], e);
+    if (!s)
+        warn_of_clipping(o, &c, &g->experiment.beam);
+    mem_free(r.beam.listed);
+    smv_free(&mask);
+    return s;
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct geometry *g = state;
+    (void)e;
+    *x = g->experiment;
+    memset(&g->experiment, 0, sizeof g->experiment);
+    summarize(x);
+    return STATUS_OK;
+}
+
+static void close_geometry(void *state)
+{
+    experiment_free(&((struct geometry *)state)->experiment);
+}
+
+static void defaults(void *state)
+{
+    geometry_defaults(state);
+}
+
+static const struct stage stage = {
+    .name = "bragg-geometry",
+    .summary = "Describe detector, beam and crystal.",
+    .options = geometry_table,
+    .wants = KIND_NONE,
+    .gives = KIND_EXPERIMENT,
+    .state_size = sizeof(struct geometry),
+    .defaults = defaults,
+    .open = open_geometry,
+    .begin = begin,
+    .close = close_geometry,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&stage, argc, argv);
+}

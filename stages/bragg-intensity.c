@@ -1,0 +1,171 @@
+/* bragg-intensity: photons per pixel, by one of the engines. */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <omp.h>
+
+#include "base/log.h"
+#include "engines.h"
+#include "stage/stage.h"
+
+struct intensity {
+    /* options */
+    const char *engine_name;
+    int isa;
+    int64_t threads;
+    double trace_pixel[2];
+    bool has_isa, has_trace_pixel;
+    /* state */
+    const struct engine *engine;
+    struct experiment experiment;  // the engine's own, with the F tables
+    struct plan *plan;
+    atomic_uint_fast64_t rows;
+};
+
+#define AT(member) .offset = offsetof(struct intensity, member)
+#define GIVEN(member) .given = offsetof(struct intensity, has_##member)
+#define ISA_CHOICES "baseline|avx2|avx512"
+static const char *const isa_names[] = {"baseline", "avx2", "avx512"};
+
+static const struct opt options[] = {
+    {"engine", "reference|cpu", "reference: plain, slow, the specification; cpu: fast (cpu)",
+     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
+     AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
+    {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
+     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, GIVEN(trace_pixel)},
+    {0},
+};
+
+static void defaults(void *state)
+{
+    struct intensity *o = state;
+    o->threads = omp_get_max_threads();
+    o->engine_name = "cpu";
+}
+
+static enum status unknown_engine(const char *name, struct error *e)
+{
+    char names[128] = "";
+    for (size_t i = 0, n = 0; engines[i] && n < sizeof names; i++)
+        n += (size_t)snprintf(names + n, sizeof names - n, "%s%s", i ? ", " : "", engines[i]->name);
+    return error_set(e, STATUS_USAGE, "--engine: '%.60s' is unknown, must be one of %s", name,
+                     names);
+}
+
+static enum status open_intensity(void *state, const char **operands, int noperands,
+                                  struct error *e)
+{
+    struct intensity *o = state;
+    (void)operands;
+    (void)noperands;
+    o->engine = engine_find(o->engine_name);
+    if (!o->engine)
+        return unknown_engine(o->engine_name, e);
+    for (int i = 0; i < 2; i++)
+        if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
+            return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
+                             o->trace_pixel[i]);
+    return STATUS_OK;
+}
+
+/* The engine gets an experiment of its own, with the F tables; the stages after
+ * this one do not need them. */
+static enum status take_experiment(struct intensity *o, struct experiment *x, struct error *e)
+{
+    if (!experiment_copy(&o->experiment, x))
+        return error_memory(e, "the experiment");
+    experiment_drop_tables(x);
+    return STATUS_OK;
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct intensity *o = state;
+    const struct panel *p = &x->panels[0];
+    if (o->has_trace_pixel && (o->trace_pixel[0] >= (double)p->fast_pixels ||
+                               o->trace_pixel[1] >= (double)p->slow_pixels))
+        return error_set(e, STATUS_USAGE,
+                         "--trace-pixel: the detector has only %" PRId64 " x %" PRId64 " pixels",
+                         p->fast_pixels, p->slow_pixels);
+    enum status s = take_experiment(o, x, e);
+    if (s)
+        return s;
+    const struct engine_options how = {.threads = (int)o->threads,
+                                       .isa = o->has_isa ? isa_names[o->isa] : NULL};
+    s = o->engine->create(&o->plan, &o->experiment, &how, e);
+    if (!s)
+        log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
+    return s;
+}
+
+/* One line per quantity, for people. */
+static void print_value(void *context, const char *name, int count, const double *values,
+                        const char *unit)
+{
+    (void)context;
+    fprintf(stderr, "%s: trace: %s", log_program(), name);
+    for (int i = 0; i < count; i++)
+        fprintf(stderr, " %.17g", values[i]);
+    fprintf(stderr, "%s%s\n", *unit ? " " : "", unit);
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    struct intensity *o = state;
+    const size_t pixels = (size_t)experiment_pixels(&o->experiment);
+    if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, pixels))
+        return error_memory(e, "the image");
+    atomic_store(&o->rows, 0);
+    enum status s = o->engine->run(o->plan, &f->recipe, f->image.pixels, &o->rows, e);
+    if (!s && o->has_trace_pixel && f->recipe.id == 0) {
+        const struct pixel_trace trace = {.fast = (int64_t)o->trace_pixel[0],
+                                          .slow = (int64_t)o->trace_pixel[1],
+                                          .value = print_value};
+        s = o->engine->trace(o->plan, &f->recipe, &trace, e);
+    }
+    return s;
+}
+
+static void close_intensity(void *state)
+{
+    struct intensity *o = state;
+    if (o->plan)
+        o->engine->destroy(&o->plan);
+    experiment_free(&o->experiment);
+}
+
+static const char *identity(void *state)
+{
+    const struct intensity *o = state;
+    return o->plan ? o->engine->identity(o->plan) : "any";
+}
+
+static atomic_uint_fast64_t *progress(void *state)
+{
+    return &((struct intensity *)state)->rows;
+}
+
+static const struct stage stage = {
+    .name = "bragg-intensity",
+    .summary = "Compute the photons that the crystal scatters into every pixel.",
+    .options = options,
+    .wants = KIND_RECIPE,
+    .gives = KIND_IMAGE,
+    .state_size = sizeof(struct intensity),
+    .defaults = defaults,
+    .open = open_intensity,
+    .begin = begin,
+    .frame = frame,
+    .close = close_intensity,
+    .identity = identity,
+    .progress = progress,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&stage, argc, argv);
+}

@@ -1,0 +1,182 @@
+/*
+ * bragg-write: the sink that makes files of images, one a frame and output.  A
+ * file is written under a temporary name, renamed, and then entered in the index.
+ */
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "base/hash.h"
+#include "io/frame_index.h"
+#include "io/template.h"
+#include "output.h"
+#include "stage/stage.h"
+
+enum { OPERANDS_MAX = 4, OUTPUTS_MAX = OPERANDS_MAX + 1 };
+
+struct writer {
+    int format;  // options
+    const char *preview;
+    int64_t preview_size;
+    bool overwrite;
+    struct output_settings settings;
+    const char *index_path;
+    struct output outputs[OUTPUTS_MAX];
+    int noutputs;
+    const struct experiment *experiment;
+    struct frame_index index;
+    bool has_index, has_frame;
+    uint64_t only_id;  // the one frame that fits an unnumbered name
+};
+
+static void writer_defaults(void *state)
+{
+    struct writer *w = state;
+    w->preview_size = 1024;
+}
+
+/* --- options ------------------------------------------------------------- */
+
+static enum status add_output(struct writer *w, const char *text, enum format format,
+                              int64_t edge_max, struct error *e)
+{
+    for (int i = 0; i < w->noutputs; i++)
+        if (strcmp(w->outputs[i].name.text, text) == 0)
+            return error_set(e, STATUS_USAGE, "'%.60s' is named twice", text);
+    return output_parse(&w->outputs[w->noutputs++], text, format, edge_max, e);
+}
+
+static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct writer *w = state;
+    enum status s = STATUS_OK;
+    for (int i = 0; i < noperands && !s; i++)
+        s = add_output(w, operands[i], (enum format)w->format, 0, e);
+    if (s == STATUS_OK && w->preview)
+        s = add_output(w, w->preview, FORMAT_PNG, w->preview_size, e);
+    if (s == STATUS_OK && w->index_path)
+        s = output_check_folder(w->index_path, e);
+    return s;
+}
+
+/* --- the stream ---------------------------------------------------------- */
+
+/* Lineage of the files: that of the frames, and the one option that changes numbers. */
+static void files_lineage(const struct writer *w, char lineage[17])
+{
+    uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
+    hash = hash_bytes(hash, &w->settings.scale, sizeof w->settings.scale);
+    if (w->settings.has_scale)
+        (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
+    else
+        (void)snprintf(lineage, 17, "%s", w->experiment->lineage);
+}
+
+static enum status writer_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct writer *w = state;
+    char path[TEMPLATE_PATH_MAX], lineage[17];
+    w->experiment = x;
+    template_stem(&w->outputs[0].name, ".index", path);
+    files_lineage(w, lineage);
+    w->has_index = true;
+    return frame_index_open(&w->index, w->index_path ? w->index_path : path, lineage, w->overwrite,
+                            w->settings.fsync, e);
+}
+
+static enum status check_frame(struct writer *w, const struct frame *f, struct error *e)
+{
+    if ((int64_t)f->image.count != experiment_pixels(w->experiment))
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
+                         f->recipe.id, f->image.count, experiment_pixels(w->experiment));
+    if (w->has_frame && f->recipe.id != w->only_id)
+        for (int i = 0; i < w->noutputs; i++)
+            if (!template_is_numbered(&w->outputs[i].name))
+                return error_set(e, STATUS_USAGE,
+                                 "'%.60s' holds no number such as %%04d, and there is more than "
+                                 "one frame",
+                                 w->outputs[i].name.text);
+    w->has_frame = true;
+    w->only_id = f->recipe.id;
+    return STATUS_OK;
+}
+
+/* The name as the index gives it: without the folder if that is the index's own. */
+static const char *name_in_index(const struct writer *w, const char *path)
+{
+    const char *slash = strrchr(w->index.path, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - w->index.path) : 0;
+    return strncmp(path, w->index.path, folder) == 0 ? path + folder : path;
+}
+
+static enum status writer_frame(void *state, struct frame *f, struct error *e)
+{
+    struct writer *w = state;
+    const uint32_t crc = crc32c(0, f->image.pixels, f->image.count * pixel_size(f->image.type));
+    enum status s = check_frame(w, f, e);
+    if (s || (s = frame_index_check(&w->index, f->recipe.id, crc, e)))
+        return s;
+    char path[TEMPLATE_PATH_MAX], names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
+    size_t used = 0;
+    for (int i = 0; i < w->noutputs; i++) {
+        template_name(&w->outputs[i].name, f->recipe.id, path);
+        if ((s = output_write(&w->outputs[i], &w->settings, w->experiment, f, path, e)))
+            return s;
+        used += (size_t)snprintf(names + used, sizeof names - used, i ? "\t%s" : "%s",
+                                 name_in_index(w, path));
+    }
+    return frame_index_add(&w->index, f->recipe.id, crc, names, e);
+}
+
+static void writer_close(void *state)
+{
+    struct writer *w = state;
+    if (w->has_index)
+        frame_index_close(&w->index);
+}
+
+#define AT(member) offsetof(struct writer, member)
+
+static const struct opt options[] = {
+    {"format", "auto|smv|raw|pgm|png", "Format of all templates (auto: by the suffix)", OPT_CHOICE,
+     AT(format), .choices = "auto|smv|raw|pgm|png"},
+    {"scale", "X", "Write float32 pixels to SMV as whole numbers, X times the photons", OPT_REAL,
+     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .given = AT(settings.has_scale)},
+    {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
+     .offset = AT(preview)},
+    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
+     .min = 16, .max = 65536},
+    {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
+    {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
+     .offset = AT(index_path)},
+    {"overwrite", NULL, "Replace frames of another lineage", OPT_FLAG, .offset = AT(overwrite)},
+    {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
+    {0},
+};
+
+static const struct stage writer = {
+    .name = "bragg-write",
+    .summary = "Write images to numbered files.",
+    .operands = "TEMPLATE...",
+    .min_operands = 1,
+    .max_operands = OPERANDS_MAX,
+    .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
+               "suffix tells the format: .img SMV, .raw float32, .pgm or .png a picture.",
+    .options = options,
+    .wants = KIND_IMAGE,
+    .gives = KIND_NONE,
+    .state_size = sizeof(struct writer),
+    .defaults = writer_defaults,
+    .open = writer_open,
+    .begin = writer_begin,
+    .frame = writer_frame,
+    .close = writer_close,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&writer, argc, argv);
+}

@@ -1,0 +1,261 @@
+#include "geometry_options.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/units.h"
+
+/* "X" or exactly `count` numbers with commas; one number stands for all. */
+static enum status parse_one_or_all(const char *text, int count, double min, double max, bool whole,
+                                    const char *what, double *values, struct error *e)
+{
+    char copy[256];
+    if (strlen(text) >= sizeof copy)
+        return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
+    memcpy(copy, text, strlen(text) + 1);
+    char *rest = copy;
+    int n = 0;
+    for (; rest && n < count; n++) {
+        const char *item = strsep(&rest, ",");
+        int64_t integer = 0;
+        const enum status s = whole ? parse_int(item, (int64_t)min, (int64_t)max, what, &integer, e)
+                                    : parse_real(item, min, max, what, &values[n], e);
+        if (s)
+            return s;
+        if (whole)
+            values[n] = (double)integer;
+    }
+    if (rest || (n != 1 && n != count))
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be one number, or %d with commas", what,
+                         text, count);
+    for (int i = n; i < count; i++)
+        values[i] = values[0];
+    return STATUS_OK;
+}
+
+/* Two names of the same thing, or one that needs another. */
+struct pair {
+    bool first, second;
+    const char *first_name, *second_name;
+};
+
+static enum status check_pairs(const struct geometry_options *o, struct error *e)
+{
+    const struct pair exclusive[] = {
+        {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
+        {o->has_distance, o->has_close_distance, "distance", "close-distance"},
+        {o->has_close_center, o->has_orgx || o->has_orgy, "close-center", "orgx and --orgy"},
+        {o->has_wavelength, o->has_energy, "wavelength", "energy"},
+        {o->has_divergence, o->has_divergence_h, "divergence", "divergence-h"},
+        {o->has_divergence, o->has_divergence_v, "divergence", "divergence-v"},
+        {o->has_divergence_steps, o->has_divergence_h_steps, "divergence-steps",
+         "divergence-h-steps"},
+        {o->has_divergence_steps, o->has_divergence_v_steps, "divergence-steps",
+         "divergence-v-steps"},
+        {o->has_source_file, o->has_dispersion, "source-file", "dispersion"},
+        {o->has_source_file, o->has_divergence, "source-file", "divergence"},
+        {o->has_source_file, o->has_divergence_h || o->has_divergence_v, "source-file",
+         "divergence-h and -v"},
+        {o->has_polarization, o->no_polarization, "polarization", "no-polarization"},
+        {o->has_fluence, o->has_flux, "fluence", "flux"},
+        {o->has_cell, o->has_matrix, "cell", "matrix"},
+        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
+        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+    };
+    for (size_t i = 0; i < sizeof exclusive / sizeof *exclusive; i++)
+        if (exclusive[i].first && exclusive[i].second)
+            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other",
+                             exclusive[i].first_name, exclusive[i].second_name);
+    const struct pair needs[] = {
+        {o->has_weights, o->has_source_file, "weights", "source-file"},
+        {o->has_exposure, o->has_flux, "exposure", "flux"},
+        {o->has_column, o->has_mtz, "column", "mtz"},
+        {o->has_layers, o->has_thickness, "layers", "thickness"},
+        {o->has_absorption, o->has_thickness, "absorption", "thickness"},
+        {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
+        {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},
+        {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
+        {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
+        {o->has_hkl, o->has_cell || o->has_matrix, "hkl", "cell or --matrix"},
+    };
+    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+        if (needs[i].first && !needs[i].second)
+            return error_set(e, STATUS_USAGE, "--%s needs --%s", needs[i].first_name,
+                             needs[i].second_name);
+    if ((o->has_cell || o->has_matrix) && !o->has_hkl && !o->has_mtz && !o->has_default_F)
+        return error_set(e, STATUS_USAGE,
+                         "--%s needs structure factors: --hkl, --mtz or --default-F",
+                         o->has_cell ? "cell" : "matrix");
+    return STATUS_OK;
+}
+
+/* Vectors belong to the custom convention and choose it. */
+static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
+                                     struct error *e)
+{
+    const bool vectors = o->has_fast || o->has_slow || o->has_normal || o->has_twotheta_axis ||
+                         o->has_beam || o->has_e_vector || o->has_spindle;
+    d->convention =
+        vectors && !o->has_convention ? CONVENTION_CUSTOM : (enum convention)o->convention;
+    if (vectors && d->convention != CONVENTION_CUSTOM)
+        return error_set(e, STATUS_USAGE, "axes and vectors need --convention=custom");
+    return STATUS_OK;
+}
+
+static enum status set_roi(const struct geometry_options *o, struct detector_request *d,
+                           struct error *e)
+{
+    for (int i = 0; i < 4; i++)
+        if (o->roi[i] != floor(o->roi[i]))
+            return error_set(e, STATUS_USAGE, "--roi: %g is no whole number", o->roi[i]);
+    if (o->roi[0] > o->roi[1] || o->roi[2] > o->roi[3])
+        return error_set(
+            e, STATUS_USAGE,
+            "--roi: the region is empty, must be FIRST,LAST along fast, then along slow");
+    d->has_roi = o->has_roi;
+    d->roi = (struct roi){(int64_t)o->roi[0], (int64_t)o->roi[1], (int64_t)o->roi[2],
+                          (int64_t)o->roi[3]};
+    return STATUS_OK;
+}
+
+static enum status set_size(const struct geometry_options *o, struct detector_request *d,
+                            struct error *e)
+{
+    double pixels[2] = {0, 0}, size_mm[2] = {0, 0};
+    const enum status s =
+        o->has_detsize
+            ? parse_one_or_all(o->detsize, 2, 1e-6, 1e6, false, "--detsize", size_mm, e)
+            : parse_one_or_all(o->detpixels, 2, 1, 65536, true, "--detpixels", pixels, e);
+    for (int i = 0; i < 2; i++) {
+        d->pixels[i] = (int64_t)pixels[i];
+        d->size_m[i] = mm_to_m(size_mm[i]);
+    }
+    return s;
+}
+
+static enum status set_detector(const struct geometry_options *o, struct detector_request *d,
+                                struct error *e)
+{
+    enum status s;
+    if ((s = choose_convention(o, d, e)) || (s = set_size(o, d, e)) || (s = set_roi(o, d, e)))
+        return s;
+    d->pixel_m = mm_to_m(o->pixel_mm);
+    d->has_distance = o->has_distance;
+    d->distance_m = mm_to_m(o->distance_mm);
+    d->has_close_distance = o->has_close_distance;
+    d->close_distance_m = mm_to_m(o->close_distance_mm);
+    d->has_beam_x = d->has_beam_y = o->has_beam_center;
+    d->beam_x_m = mm_to_m(o->beam_center_mm[0]);
+    d->beam_y_m = mm_to_m(o->beam_center_mm[1]);
+    d->has_close_x = d->has_close_y = o->has_close_center;
+    d->close_x_m = mm_to_m(o->close_center_mm[0]);
+    d->close_y_m = mm_to_m(o->close_center_mm[1]);
+    d->has_orgx = o->has_orgx;
+    d->orgx_px = o->orgx_px;
+    d->has_orgy = o->has_orgy;
+    d->orgy_px = o->orgy_px;
+    d->has_fast = o->has_fast;
+    d->has_slow = o->has_slow;
+    d->has_normal = o->has_normal;
+    d->has_twotheta_axis = o->has_twotheta_axis;
+    memcpy(d->fast, o->fast, sizeof d->fast);
+    memcpy(d->slow, o->slow, sizeof d->slow);
+    memcpy(d->normal, o->normal, sizeof d->normal);
+    memcpy(d->twotheta_axis, o->twotheta_axis, sizeof d->twotheta_axis);
+    d->has_pivot = o->has_pivot;
+    d->pivot = (enum pivot)o->pivot;
+    for (int i = 0; i < 3; i++)
+        d->rotation_rad[i] = deg_to_rad(o->rotate_deg[i]);
+    d->twotheta_rad = deg_to_rad(o->twotheta_deg);
+    d->curved = o->curved;
+    d->point_pixel = o->point_pixel;
+    d->has_absorption = o->has_absorption;
+    d->absorption_1_m = o->has_absorption ? 1.0 / um_to_m(o->absorption_um) : 0.0;
+    d->thickness = (struct steps_request){.has_range = o->has_thickness,
+                                          .range = um_to_m(o->thickness_um),
+                                          .has_count = o->has_layers,
+                                          .count = o->layers};
+    return STATUS_OK;
+}
+
+/* A full range and the number of steps across it. */
+static struct steps_request steps(bool has_range, double range, bool has_count, int64_t count)
+{
+    return (struct steps_request){
+        .has_range = has_range, .range = range, .has_count = has_count, .count = count};
+}
+
+static void set_beam(const struct geometry_options *o, struct beam_request *b)
+{
+    b->wavelength_m = o->has_energy ? ev_to_m(o->energy_eV) : angstrom_to_m(o->wavelength_A);
+    b->horizontal = o->has_divergence
+                        ? steps(true, mrad_to_rad(o->divergence_mrad), o->has_divergence_steps,
+                                o->divergence_steps)
+                        : steps(o->has_divergence_h, mrad_to_rad(o->divergence_h_mrad),
+                                o->has_divergence_h_steps, o->divergence_h_steps);
+    b->vertical = o->has_divergence ? b->horizontal
+                                    : steps(o->has_divergence_v, mrad_to_rad(o->divergence_v_mrad),
+                                            o->has_divergence_v_steps, o->divergence_v_steps);
+    b->square_divergence = o->square_divergence;
+    b->dispersion = steps(o->has_dispersion, percent_to_fraction(o->dispersion_percent),
+                          o->has_dispersion_steps, o->dispersion_steps);
+    b->weights = (enum source_weights)o->weights;
+    b->has_direction = o->has_beam;
+    b->has_polarization = o->has_e_vector;
+    b->has_spindle = o->has_spindle;
+    memcpy(b->direction, o->beam, sizeof b->direction);
+    memcpy(b->polarization, o->e_vector, sizeof b->polarization);
+    memcpy(b->spindle, o->spindle, sizeof b->spindle);
+    b->kahn = o->polarization;
+    b->no_polarization = o->no_polarization;
+    b->fluence_ph_m2 = o->fluence;
+    b->flux_ph_s = o->flux;
+    b->exposure_s = o->exposure_s;
+    b->size_m = mm_to_m(o->beam_size_mm);
+}
+
+static enum status set_crystal(const struct geometry_options *o, struct crystal_request *c,
+                               struct error *e)
+{
+    enum status s = STATUS_OK;
+    if (o->has_crystal_size) {
+        s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
+        for (int i = 0; i < 3; i++) {
+            c->size_m[i] = mm_to_m(c->size_m[i]);
+            c->cells[i] = 1;
+        }
+    } else {
+        s = parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
+    }
+    c->has_cell = o->has_cell;
+    for (int i = 0; i < 3; i++) {
+        c->cell_A[i] = o->cell[i];
+        c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
+    }
+    c->shape = (enum crystal_shape)o->shape;
+    c->fudge = o->fudge;
+    c->interpolate = (enum interpolation)o->interpolate;
+    c->table.default_F = o->default_F;
+    return s;
+}
+
+enum status geometry_request(const struct geometry_options *o, struct request *r,
+                             struct crystal_request *c, struct error *e)
+{
+    memset(r, 0, sizeof *r);
+    memset(c, 0, sizeof *c);
+    enum status s;
+    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)) ||
+        (s = set_crystal(o, c, e)))
+        return s;
+    set_beam(o, &r->beam);
+    r->physics = (enum physics)o->physics;
+    r->ncrystals = 1;
+    r->crystals = c;
+    r->oversample = o->oversample;
+    r->each_thickness = o->each_thickness;
+    r->each_polarization = o->each_polarization;
+    r->each_solid_angle = o->each_solid_angle;
+    r->dmin_m = o->dmin_A * 1e-10;
+    return STATUS_OK;
+}

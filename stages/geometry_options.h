@@ -1,0 +1,79 @@
+/* The options of bragg-geometry, and the request that they make. */
+#ifndef BRAGG_STAGES_GEOMETRY_OPTIONS_H
+#define BRAGG_STAGES_GEOMETRY_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "physics/request.h"
+
+/* Values in the units of the command line; `has_` says that one was given. */
+struct geometry_options {
+    int physics, convention;
+    bool has_convention;
+    /* detector */
+    const char *detpixels, *detsize;
+    double pixel_mm, distance_mm, close_distance_mm;
+    bool has_detpixels, has_detsize, has_distance, has_close_distance;
+    double beam_center_mm[2], close_center_mm[2], orgx_px, orgy_px;
+    bool has_beam_center, has_close_center, has_orgx, has_orgy;
+    double fast[3], slow[3], normal[3], twotheta_axis[3];
+    double beam[3], e_vector[3], spindle[3];
+    bool has_fast, has_slow, has_normal, has_twotheta_axis;
+    bool has_beam, has_e_vector, has_spindle;
+    int pivot;
+    bool has_pivot;
+    double rotate_deg[3], twotheta_deg;
+    bool curved, point_pixel;
+    double thickness_um, absorption_um;
+    int64_t layers;
+    bool has_thickness, has_absorption, has_layers;
+    double roi[4];
+    bool has_roi;
+    const char *mask;
+    int64_t oversample;
+    bool each_thickness, each_polarization, each_solid_angle;
+    /* beam */
+    double wavelength_A, energy_eV;
+    bool has_wavelength, has_energy;
+    double dispersion_percent, divergence_mrad, divergence_h_mrad, divergence_v_mrad;
+    int64_t dispersion_steps, divergence_steps, divergence_h_steps, divergence_v_steps;
+    bool has_dispersion, has_divergence, has_divergence_h, has_divergence_v;
+    bool has_dispersion_steps, has_divergence_steps, has_divergence_h_steps, has_divergence_v_steps;
+    bool square_divergence;
+    const char *source_file;
+    int weights;
+    bool has_source_file, has_weights;
+    double polarization;
+    bool has_polarization, no_polarization;
+    double fluence, flux, exposure_s, beam_size_mm;
+    bool has_fluence, has_flux, has_exposure, has_beam_size;
+    /* crystal */
+    double cell[6];
+    bool has_cell;
+    const char *matrix, *hkl, *mtz, *column;
+    bool has_matrix, has_hkl, has_mtz, has_column;
+    double default_F;
+    bool has_default_F;
+    const char *ncells, *crystal_size;
+    bool has_ncells, has_crystal_size;
+    int shape;
+    double fudge;
+    int interpolate;
+    double dmin_A;
+};
+
+extern const struct opt geometry_table[];
+
+/* What holds where nothing is said. */
+void geometry_defaults(struct geometry_options *o);
+
+/* Refuses options that contradict each other or need one another (STATUS_USAGE)
+ * and fills *r and *c in SI units.  Files (mask, sources, matrix, F) are the
+ * caller's to read; r->crystals is set to c. */
+enum status geometry_request(const struct geometry_options *o, struct request *r,
+                             struct crystal_request *c, struct error *e);
+
+#endif

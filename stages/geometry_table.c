@@ -1,0 +1,170 @@
+/* The option table and the defaults of bragg-geometry. */
+#include <math.h>
+#include <stddef.h>
+
+#include "geometry_options.h"
+
+/* Paths do not enter the lineage: what the files hold does, with the experiment. */
+#define AT(member) .offset = offsetof(struct geometry_options, member)
+#define GIVEN(member) .given = offsetof(struct geometry_options, has_##member)
+#define GROUP(text)                    \
+    {                                  \
+        .doc = text, .type = OPT_GROUP \
+    }
+#define TEXT(n, meta, text, member, bits, more)                                                    \
+    {                                                                                              \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_TEXT, AT(member), .flags = bits, more \
+    }
+#define FLAG(n, text, member)                                                    \
+    {                                                                            \
+        .name = n, .doc = text, .type = OPT_FLAG, AT(member), .flags = OPT_BYTES \
+    }
+#define CHOICE(n, list, text, member, more)                                                       \
+    {                                                                                             \
+        .name = n, .metavar = list, .doc = text, .type = OPT_CHOICE, AT(member), .choices = list, \
+        .flags = OPT_BYTES, more                                                                  \
+    }
+#define REAL(n, meta, text, member, low, high, more)                                       \
+    {                                                                                      \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REAL, AT(member), .min = low, \
+        .max = high, .flags = OPT_BYTES, more                                              \
+    }
+#define POSITIVE(n, meta, text, member, high, more)                                      \
+    {                                                                                    \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REAL, AT(member), .min = 0, \
+        .max = high, .flags = OPT_BYTES | OPT_OPEN_MIN, more                             \
+    }
+#define INT(n, meta, text, member, low, high, more)                                       \
+    {                                                                                     \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_INT, AT(member), .min = low, \
+        .max = high, .flags = OPT_BYTES, more                                             \
+    }
+#define REALS(n, meta, text, member, items, low, high, more)                                \
+    {                                                                                       \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
+        .max = high, .count = items, .flags = OPT_BYTES, more                               \
+    }
+#define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
+#define NOTHING .given = 0
+
+const struct opt geometry_table[] = {
+    CHOICE("physics", "physical|faithful", "faithful repeats every quirk of nanoBragg (physical)",
+           physics, NOTHING),
+    GROUP("Detector:"),
+    CHOICE("convention", "mosflm|denzo|adxv|xds|dials|custom",
+           "Axes and meaning of the beam centre (mosflm)", convention, GIVEN(convention)),
+    TEXT("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, OPT_BYTES,
+         GIVEN(detpixels)),
+    TEXT("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels", detsize,
+         OPT_BYTES, GIVEN(detsize)),
+    POSITIVE("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1000, NOTHING),
+    POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
+             GIVEN(distance)),
+    POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
+             1e6, GIVEN(close_distance)),
+    REALS("beam-center", "X,Y", "Where the beam hits, mm, by the convention (centre)",
+          beam_center_mm, 2, -1e6, 1e6, GIVEN(beam_center)),
+    REALS("close-center", "FAST,SLOW", "Point nearest to the sample, mm (centre)", close_center_mm,
+          2, -1e6, 1e6, GIVEN(close_center)),
+    REAL("orgx", "PIXELS", "Nearest point along fast, as XDS counts", orgx_px, -1e6, 1e6,
+         GIVEN(orgx)),
+    REAL("orgy", "PIXELS", "Nearest point along slow, as XDS counts", orgy_px, -1e6, 1e6,
+         GIVEN(orgy)),
+    VECTOR("fast-axis", "Fast axis (custom convention)", fast),
+    VECTOR("slow-axis", "Slow axis (custom convention)", slow),
+    VECTOR("normal", "Detector normal away from the sample (custom convention)", normal),
+    VECTOR("twotheta-axis", "Axis of --twotheta (custom convention)", twotheta_axis),
+    CHOICE("pivot", "beam|sample", "What tilts leave in place (by the convention)", pivot,
+           GIVEN(pivot)),
+    REALS("rotate", "X,Y,Z", "Tilt about lab x, then y, then z, deg (0,0,0)", rotate_deg, 3, -360,
+          360, NOTHING),
+    REAL("twotheta", "DEG", "Swing of the detector arm (0)", twotheta_deg, -180, 180, NOTHING),
+    FLAG("curved", "Pixels lie on a sphere about the sample", curved),
+    FLAG("point-pixel", "Solid angle 1/r^2, without pixel area and obliquity", point_pixel),
+    POSITIVE("thickness", "UM", "Thickness of the sensor (not modelled)", thickness_um, 1e6,
+             GIVEN(thickness)),
+    POSITIVE("absorption", "UM", "Attenuation depth of the sensor (its thickness)", absorption_um,
+             1e9, GIVEN(absorption)),
+    INT("layers", "N", "Layers of the sensor (2)", layers, 1, 10000, GIVEN(layers)),
+    REALS("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535, GIVEN(roi)),
+    TEXT("mask", "FILE", "SMV image, pixels of value 0 are not computed", mask, 0, NOTHING),
+    INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot (0)",
+        oversample, 0, 1000, NOTHING),
+    FLAG("oversample-each-thickness", "Absorption for every subpixel", each_thickness),
+    FLAG("oversample-each-polarization", "Polarization for every subpixel", each_polarization),
+    FLAG("oversample-each-solid-angle", "Solid angle for every subpixel", each_solid_angle),
+    GROUP("Beam:"),
+    POSITIVE("wavelength", "A", "Wavelength (1)", wavelength_A, 1e4, GIVEN(wavelength)),
+    POSITIVE("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1e9,
+             GIVEN(energy)),
+    VECTOR("beam-vector", "Direction of propagation (custom convention)", beam),
+    VECTOR("polarization-vector", "Direction of the E field (custom convention)", e_vector),
+    VECTOR("spindle", "Rotation axis (custom convention)", spindle),
+    REAL("dispersion", "PERCENT", "Full spread of the wavelength (0)", dispersion_percent, 0, 100,
+         GIVEN(dispersion)),
+    INT("dispersion-steps", "N", "Wavelengths across it (2)", dispersion_steps, 1, 1000000,
+        GIVEN(dispersion_steps)),
+    REAL("divergence", "MRAD", "Full divergence both ways (0)", divergence_mrad, 0, 1000,
+         GIVEN(divergence)),
+    INT("divergence-steps", "N", "Directions across it, each way (2)", divergence_steps, 1, 1000,
+        GIVEN(divergence_steps)),
+    REAL("divergence-h", "MRAD", "Horizontal divergence", divergence_h_mrad, 0, 1000,
+         GIVEN(divergence_h)),
+    REAL("divergence-v", "MRAD", "Vertical divergence", divergence_v_mrad, 0, 1000,
+         GIVEN(divergence_v)),
+    INT("divergence-h-steps", "N", "Directions across --divergence-h", divergence_h_steps, 1, 1000,
+        GIVEN(divergence_h_steps)),
+    INT("divergence-v-steps", "N", "Directions across --divergence-v", divergence_v_steps, 1, 1000,
+        GIVEN(divergence_v_steps)),
+    FLAG("square-divergence", "Keep the corners of the divergence", square_divergence),
+    TEXT("source-file", "FILE", "Sources: X Y Z weight wavelength(m), in place of the above",
+         source_file, 0, GIVEN(source_file)),
+    CHOICE("weights", "ignore|apply|override",
+           "The file's weights: not used, used, or not used and one wavelength for all (ignore)",
+           weights, GIVEN(weights)),
+    REAL("polarization", "K", "Kahn factor: 0 unpolarized, 1 along the E vector (0)", polarization,
+         -1, 1, GIVEN(polarization)),
+    FLAG("no-polarization", "Polarization factor 1 everywhere", no_polarization),
+    POSITIVE("fluence", "PH/M2", "Photons per square metre and frame (1e25)", fluence, 1e60,
+             GIVEN(fluence)),
+    POSITIVE("flux", "PH/S", "Photons per second, in place of --fluence", flux, 1e60, GIVEN(flux)),
+    POSITIVE("exposure", "S", "Of one frame, with --flux (1)", exposure_s, 1e9, GIVEN(exposure)),
+    POSITIVE("beam-size", "MM", "Edge of the square beam (0.0003)", beam_size_mm, 1e6,
+             GIVEN(beam_size)),
+    GROUP("Crystal (lysozyme where nothing else is given):"),
+    REALS("cell", "A,B,C,AL,BE,GA", "Unit cell, A and deg", cell, 6, 0, 1e6, GIVEN(cell)),
+    TEXT("matrix", "FILE", "MOSFLM orientation matrix", matrix, 0, GIVEN(matrix)),
+    TEXT("hkl", "FILE", "Structure factors, text: h k l F", hkl, 0, GIVEN(hkl)),
+    TEXT("mtz", "FILE", "Structure factors, MTZ", mtz, 0, GIVEN(mtz)),
+    TEXT("column", "LABEL", "Column of the MTZ file (the first of type F)", column, OPT_BYTES,
+         GIVEN(column)),
+    REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",
+         default_F, 0, 1e9, GIVEN(default_F)),
+    TEXT("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, OPT_BYTES, GIVEN(ncells)),
+    TEXT("crystal-size", "MM|A,B,C", "Edges along a, b, c, in place of --ncells", crystal_size,
+         OPT_BYTES, GIVEN(crystal_size)),
+    CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
+    POSITIVE("fudge", "X", "Factor on the width of other shapes than square (1)", fudge, 1e9,
+             NOTHING),
+    CHOICE("interpolate", "auto|on|off",
+           "Structure factors between the indices (auto: for 2 cells or fewer)", interpolate,
+           NOTHING),
+    REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
+         NOTHING),
+    {0},
+};
+
+void geometry_defaults(struct geometry_options *o)
+{
+    o->detpixels = "1024";
+    o->pixel_mm = 0.1;
+    o->distance_mm = 100;
+    o->wavelength_A = 1;
+    o->weights = WEIGHTS_IGNORE;
+    o->fluence = 1e25;
+    o->exposure_s = 1;
+    o->beam_size_mm = 0.0003;
+    o->ncells = "20";
+    o->fudge = 1;
+    o->layers = 2;
+}

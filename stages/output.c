@@ -1,0 +1,139 @@
+#include "output.h"
+
+#include <libgen.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io/picture.h"
+#include "io/raw.h"
+#include "io/replace.h"
+#include "io/smv.h"
+
+static enum format format_of(const char *name)
+{
+    static const struct {
+        const char *suffix;
+        enum format format;
+    } suffixes[] = {
+        {".img", FORMAT_SMV}, {".smv", FORMAT_SMV}, {".raw", FORMAT_RAW}, {".bin", FORMAT_RAW},
+        {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
+    };
+    const char *dot = strrchr(name, '.');
+    for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
+        if (strcasecmp(dot, suffixes[i].suffix) == 0)
+            return suffixes[i].format;
+    return FORMAT_AUTO;
+}
+
+enum status output_check_folder(const char *name, struct error *e)
+{
+    char copy[TEMPLATE_PATH_MAX];
+    (void)snprintf(copy, sizeof copy, "%s", name);
+    const char *folder = dirname(copy);
+    if (access(folder, W_OK | X_OK))
+        return error_errno(e, STATUS_FAILED, "%s: cannot write into this folder", folder);
+    return STATUS_OK;
+}
+
+enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
+                         struct error *e)
+{
+    const enum status s = template_parse(&o->name, text, e);
+    if (s)
+        return s;
+    o->format = format ? format : format_of(text);
+    o->edge_max = edge_max;
+    if (!o->format)
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' does not tell a format, must end in .img, .raw, .pgm or .png, or "
+                         "use --format",
+                         text);
+    return output_check_folder(text, e);
+}
+
+/* SMV holds whole numbers: photons times --scale, rounded, within 16 bits. */
+static enum status scaled_copy(const struct output_settings *settings, const struct image *from,
+                               struct image *to, struct error *e)
+{
+    if (!settings->has_scale)
+        return error_set(e, STATUS_INPUT,
+                         "the pixels are float32 and SMV holds whole numbers: put bragg-noise "
+                         "before, or give --scale=X");
+    if (!image_reserve(to, PIXEL_U16, UNIT_ADU, from->count))
+        return error_memory(e, "the scaled image");
+    uint16_t *out = to->pixels;
+    for (size_t i = 0; i < from->count; i++) {
+        const double value = rint(settings->scale * image_value(from, i));
+        out[i] = (uint16_t)fmin(fmax(value, 0.0), 65535.0);
+    }
+    return STATUS_OK;
+}
+
+static enum status write_smv(const struct output_settings *settings, const struct experiment *x,
+                             const struct frame *f, FILE *out, struct error *e)
+{
+    if (f->image.type != PIXEL_F32 && settings->has_scale)
+        return error_set(e, STATUS_INPUT, "--scale is for float32 pixels, these are whole numbers");
+    if (f->image.type != PIXEL_F32)
+        return x->physics == PHYSICS_FAITHFUL && f->image.type == PIXEL_U16
+                   ? smv_write_nanobragg(out, x, f, e)
+                   : smv_write_modern(out, x, f, e);
+    struct experiment scaled = *x;
+    struct frame copy = {.recipe = f->recipe};
+    enum status s = scaled_copy(settings, &f->image, &copy.image, e);
+    scaled.gain = settings->scale;
+    scaled.saturation = 65535.0;
+    if (s == STATUS_OK)
+        s = smv_write_modern(out, &scaled, &copy, e);
+    image_free(&copy.image);
+    return s;
+}
+
+static enum status write_picture(const struct output *o, bool logarithmic,
+                                 const struct panel *panel, const struct image *image, FILE *out,
+                                 const char *path, struct error *e)
+{
+    struct picture p;
+    enum status s = picture_make(&p, image, panel->fast_pixels, panel->slow_pixels, o->edge_max,
+                                 logarithmic, e);
+    if (s == STATUS_OK)
+        s = o->format == FORMAT_PNG ? picture_write_png(out, &p, path, e)
+                                    : picture_write_pgm(out, &p, path, e);
+    picture_free(&p);
+    return s;
+}
+
+static enum status write_content(const struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, FILE *out,
+                                 const char *path, struct error *e)
+{
+    struct error cause = {0};
+    if (o->format == FORMAT_RAW)
+        return raw_write(out, &f->image, path, e);
+    if (x->npanels != 1)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the detector has %zu panels, only raw files can hold more than one",
+                         path, x->npanels);
+    if (o->format != FORMAT_SMV)
+        return write_picture(o, settings->log, x->panels, &f->image, out, path, e);
+    const enum status s = write_smv(settings, x, f, out, &cause);
+    return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
+}
+
+enum status output_write(const struct output *o, const struct output_settings *settings,
+                         const struct experiment *x, const struct frame *f, const char *path,
+                         struct error *e)
+{
+    struct replace file;
+    enum status s = replace_open(&file, path, e);
+    if (s)
+        return s;
+    file.sync = settings->fsync;
+    s = write_content(o, settings, x, f, file.stream, path, e);
+    if (s == STATUS_OK)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return s;
+}

@@ -1,0 +1,43 @@
+/* One kind of file that bragg-write makes of each frame: its name and format. */
+#ifndef BRAGG_STAGES_OUTPUT_H
+#define BRAGG_STAGES_OUTPUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/template.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+enum format { FORMAT_AUTO, FORMAT_SMV, FORMAT_RAW, FORMAT_PGM, FORMAT_PNG };
+
+struct output {
+    struct template name;
+    enum format format;
+    int64_t edge_max;  // pictures: longest edge in pixels, 0 = full size
+};
+
+/* What holds for all outputs of a program. */
+struct output_settings {
+    bool log;        // pictures: logarithmic scale
+    bool fsync;      // wait for the disk
+    bool has_scale;  // float32 pixels may go into SMV, times `scale`
+    double scale;    // ADU per photon
+};
+
+/* Takes a template; FORMAT_AUTO goes by its suffix.  The folder must be there and
+ * writable (STATUS_FAILED), name and format must be clear (STATUS_USAGE). */
+enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
+                         struct error *e);
+
+/* Writes the image of a frame to `path`, complete or not at all.  STATUS_INPUT when
+ * the format cannot hold it, STATUS_FAILED when a step fails. */
+enum status output_write(const struct output *o, const struct output_settings *settings,
+                         const struct experiment *x, const struct frame *f, const char *path,
+                         struct error *e);
+
+/* The folder of `name` must be there and writable: STATUS_FAILED. */
+enum status output_check_folder(const char *name, struct error *e);
+
+#endif

@@ -1,0 +1,64 @@
+#!/bin/sh
+# Bad input of every kind, one row of bad-input.tsv each: the exit status, one line on
+# stderr with the culprit in it, within a second and 64 MiB, and no file left behind.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+table=$BRAGG_TESTS/cli/bad-input.tsv
+golden=$BRAGG_TESTS/golden
+scratch
+F=$PWD/fixtures
+IN=--in=ipc://$PWD/nobody OUT=--out=@ipc://$PWD/somebody
+export F IN OUT
+mkdir "$F" "$F/folder"
+cd "$F" || exit 1
+: > empty
+# compressed text with a fixed head: bytes of every value
+head -c 20000 "$golden/parity.tsv" | gzip -9n | tail -c 2000 > garbage
+printf '1 2 3 10\n1 2\n' > short.hkl
+printf '1 2 3 nan\n' > nan.hkl
+printf '2147483648 0 0 1\n' > huge.hkl
+printf -- '-90000 -90000 -90000 1\n90000 90000 90000 1\n' > box.hkl
+cp "$golden/lysozyme_6A.mtz" good.mtz
+head -c 2000 good.mtz > half.mtz
+sed 's/NCOL  *[0-9]* /NCOL 99999999 /' good.mtz > many.mtz
+printf '1 0 0\n0 1 0\n' > short.mat
+printf '0.01 0.01 0\n0 0 0.01\n0 0 0.01\n' > singular.mat
+printf '0.01 0 0\n0 nan 0\n0 0 0.01\n' > nan.mat
+printf '0 0 0 1 1e-10\n' > zero.src
+printf -- '-1 0 0 1 1e-10\nhello\n' > words.src
+# smv FAST SLOW BYTES: an SMV file with as many bytes of pixels
+smv() {
+	printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=%s;\nSIZE2=%s;\n}' "$1" "$2" |
+		dd bs=512 count=1 conv=sync 2> /dev/null
+	head -c "$3" /dev/zero
+}
+smv 8 8 128 > mask.img
+smv 8 8 100 > short.img
+smv 2147483647 2147483647 100 > wide.img
+printf '1 0 0 0 1 0 0 0 1.1\n' > stretched.txt
+printf '1 0 0 0 1 0 0 0 -1\n' > mirror.txt
+printf '1 0 0 0 0\n' > five.txt
+printf '1 0 0 0\n' > one.txt
+printf '0 2\n0.1 3\n' > good.stol
+printf '0.1 2\n0 3\n' > falls.stol
+printf '0 2\n0.1 abc\n' > words.stol
+cd .. || exit 1
+
+tab=$(printf '\t')
+while IFS=$tab read -r want word command; do
+	case $want in '' | '#'*) continue ;; esac
+	rm -rf work && mkdir work
+	(cd work && limited ../report sh -c "$command" < /dev/null > ../out 2> ../err)
+	read -r status ms kib < report
+	lines=$(wc -l < err)
+	left=$(find work -type f | tr '\n' ' ')
+	faults=
+	[ "$status" = "$want" ] || faults="$faults status $status, expected $want;"
+	[ "$lines" = 1 ] || faults="$faults $lines lines on stderr;"
+	grep -qF -- "$word" err || faults="$faults no '$word' in it;"
+	[ "$ms" -lt 1000 ] || faults="$faults took $ms ms;"
+	[ "$kib" -lt 65536 ] || faults="$faults took $kib KiB;"
+	[ -z "$left" ] || faults="$faults left $left;"
+	is "$command" "$faults" ''
+	[ -z "$faults" ] || note "$(cat err)"
+done < "$table"
+finish

@@ -1,0 +1,125 @@
+#!/bin/sh
+# bragg-write: formats, names, the index, and what it refuses.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+# photons FRAMES SEED, counts FRAMES SEED: small images on a pipe.
+photons() {
+	bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --wavelength=1.0 --ncells=5 2>>upstream |
+		bragg-orient --frames="$1" --random --seed="$2" 2>>upstream |
+		bragg-intensity --threads=1 2>>upstream
+}
+counts() {
+	photons "$1" "$2" | bragg-noise --seed=9 2>>upstream
+}
+# none: for what is refused before the stream begins.
+none() {
+	:
+}
+# write STREAM FRAMES SEED ARGUMENT...: status and messages of bragg-write alone.
+write() {
+	stream=$1 frames=$2 seed=$3
+	shift 3
+	$stream "$frames" "$seed" | bragg-write "$@" 2>message
+}
+# refused NAME STATUS PATTERN STREAM FRAMES SEED ARGUMENT...
+refused() {
+	name=$1 want=$2 pattern=$3
+	shift 3
+	status=0
+	write "$@" || status=$?
+	is "$name: status" "$status" "$want"
+	is "$name: one line" "$(wc -l <message)" 1
+	check "$name: message" grep -q "^bragg-write: .*$pattern" message
+}
+files() {
+	(cd "$1" && ls -A | tr '\n' ' ')
+}
+
+mkdir one
+check "three files a frame" write counts 2 7 'one/a_%04d.img' 'one/a_%04d.raw' --preview='one/a_%04d.png' --preview-size=16
+is "nothing else is left" "$(files one)" \
+	"a.img.index a_0000.img a_0000.png a_0000.raw a_0001.img a_0001.png a_0001.raw "
+is "first line of the index" "$(sed -n '1s/[0-9a-f]\{16\}$/LINEAGE/p' one/a.img.index)" "bragg-index 1 LINEAGE"
+is "frames in the index" "$(sed 1d one/a.img.index | cut -f1,3- | sort | tr '\t\n' ' ;')" \
+	"0 a_0000.img a_0000.raw a_0000.png;1 a_0001.img a_0001.raw a_0001.png;"
+is "SMV holds 16 bits a pixel" "$(($(wc -c <one/a_0000.img) % 512 + 8192))" 8192
+check_status "SMV and raw hold the same numbers" 0 bragg-compare one/a_0001.img one/a_0001.raw
+check_status "frames differ" 1 bragg-compare one/a_0000.img one/a_0001.img
+is "the preview is 16 x 16" "$(od -An -tu1 -j16 -N8 one/a_0000.png | tr -d ' ')" "0001600016"
+
+cp -r one same
+check "the same run again" write counts 2 7 'same/a_%04d.img' 'same/a_%04d.raw' --preview='same/a_%04d.png'
+check_status "leaves the index as it was" 0 cmp one/a.img.index same/a.img.index
+check_status "and gives the same bytes" 0 cmp one/a_0001.img same/a_0001.img
+refused "another lineage" 1 "of another lineage" counts 2 8 'same/a_%04d.img'
+check_status "leaves the files as they were" 0 cmp one/a_0001.img same/a_0001.img
+check "--overwrite replaces them" write counts 1 8 'same/a_%04d.img' --overwrite
+is "and begins the index anew" "$(wc -l <same/a.img.index)" 2
+
+mkdir float
+refused "photons into SMV" 3 "give --scale" photons 1 7 'float/a_%d.img'
+is "leave no file" "$(files float)" ""
+check "photons into raw" write photons 1 7 'float/a_%d.raw'
+check "photons into SMV with --scale" write photons 1 7 'float/a_%d.img' --scale=3
+check "--scale multiplies and rounds" perl -e '
+	open F, "<:raw", "float/a_0.raw"; read F, $f, 1 << 20;
+	open G, "<:raw", "float/a_0.img"; read G, $g, 1 << 20;
+	@f = unpack "f<*", $f; @g = unpack "v*", substr $g, -8192; $sum = 0;
+	for (0 .. 4095) { $v = 3 * $f[$_]; $v = 65535 if $v > 65535; $sum += $g[$_];
+		die "$_: $f[$_] $g[$_]" if abs($v - $g[$_]) > 0.5001 }
+	die "empty" unless $sum > 0'
+refused "--scale for counts" 3 "whole numbers" counts 1 7 'float/b_%d.img' --scale=3
+
+mkdir other
+check "PGM" write counts 1 7 'other/a_%03d.pgm'
+is "PGM: header and a byte a pixel" "$(head -c 13 other/a_000.pgm | tr '\n' ' ') $(wc -c <other/a_000.pgm)" "P5 64 64 255  4109"
+check "--format for an unknown suffix" write counts 1 7 'other/a_%d.dat' --format=raw
+is "--format: size" "$(wc -c <other/a_0.dat)" 16384
+check "one frame needs no number" write counts 1 7 other/single.img --fsync
+check "--index names the index" write counts 1 7 'other/b_%d.img' --index=other/list
+is "index by name" "$(wc -l <other/list)" 2
+
+mkdir bad
+refused "two frames, no number" 2 "more than one frame" counts 2 7 bad/single.img
+is "the first frame is complete" "$(wc -c <bad/single.img)" "$(wc -c <one/a_0000.img)"
+rm -f bad/*
+refused "missing folder" 1 "nowhere: cannot write into this folder: No such file" none 1 7 'nowhere/a_%d.img'
+refused "unknown suffix" 2 "does not tell a format" none 1 7 'bad/a_%d.xyz'
+refused "two numbers" 2 "must hold one number" none 1 7 'bad/a_%d_%d.img'
+refused "%s" 2 "must hold one number" none 1 7 'bad/a_%s.img'
+refused "the same name twice" 2 "named twice" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
+refused "no template" 2 "" none 1 7
+refused "--scale=0" 2 "scale" none 1 7 'bad/a_%d.img' --scale=0
+mkdir bad/a.raw.index
+refused "the index is a folder" 1 "a.raw.index" counts 1 7 'bad/a_%d.raw'
+rmdir bad/a.raw.index
+echo text >bad/a.raw.index
+refused "the index is something else" 1 "exists and is no index" counts 1 7 'bad/a_%d.raw'
+is "and stays" "$(cat bad/a.raw.index)" text
+rm bad/a.raw.index
+if [ "$(id -u)" = 0 ]; then
+	skip "folder without permission" "root may write everywhere"
+else
+	mkdir locked && chmod 555 locked
+	refused "folder without permission" 1 "cannot write into this folder" none 1 7 'locked/a_%d.img'
+fi
+if [ -w /dev/full ]; then
+	refused "full disk, index" 1 "full: cannot write: No space" counts 1 7 'bad/a_%d.raw' --index=/dev/full --overwrite
+	refused "full disk, image" 1 "full: cannot write: No space" counts 1 7 /dev/full --format=raw --index=bad/index
+	rm -f bad/index bad/a_0.raw
+else
+	skip "full disk" "no /dev/full"
+fi
+# A limit on the size of files stands for a disk that fills up: 8 blocks of 512 bytes.
+limited() {
+	trap '' XFSZ
+	ulimit -f 8
+	exec bragg-write 'bad/a_%d.raw' 2>message
+}
+status=0
+counts 1 7 | (limited) || status=$?
+is "disk full on the way: status" "$status" 1
+check "disk full on the way: message" grep -q "^bragg-write: bad/a_0.raw: cannot write" message
+is "disk full on the way: no file" "$(files bad)" ""
+finish

@@ -1,0 +1,25 @@
+#!/bin/sh
+# Every program has a manual page without faults, and --help names every option in it.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+top=$BRAGG_TESTS/..
+
+for page in "$top"/stages/*.[17] "$top"/common/wire/*.5; do
+	faults=$(mandoc -T lint -W warning "$page" 2>&1 | grep -v 'referenced manual not found' || true)
+	is "$(basename "$page") has no faults" "$faults" ''
+done
+
+for source in "$top"/stages/bragg-*.c; do
+	name=$(basename "$source" .c)
+	check "$name has a manual page" test -f "$top/stages/$name.1"
+	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
+	# GNU long options of --help must stand in the manual page of the program or of all programs
+	for option in $("$name" --help | grep -o -- '--[a-z][a-z-]*' | sort -u); do
+		case $option in --help | --version | --usage) continue ;; esac
+		text=$(cat "$top/stages/$name.1" "$top/stages/braggpipe.7")
+		case $text in
+		*"${option#--}"*) ;;
+		*) is "$name.1 describes $option" missing described ;;
+		esac
+	done
+done
+finish

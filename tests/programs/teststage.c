@@ -1,0 +1,166 @@
+/*
+ * Small stages for the tests of the runtime, chosen by the first argument:
+ *
+ *   first  -> one panel of --pixels^2 pixels
+ *   source -> --frames recipes
+ *   make   -> images: pixel i of frame n is n + i
+ *   work   -> images, each pixel + 1
+ *   sink   -> one text file per frame in the folder given: id and sum
+ *
+ * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "stage/stage.h"
+
+struct test {
+    int64_t frames, pixels, sleep_ms, fail_at;
+    const char *folder;
+};
+
+#define AT(member) offsetof(struct test, member)
+static const struct opt options[] = {
+    {"frames", "N", "How many (10)", OPT_INT, AT(frames), .min = 0, .max = 1e9, .flags = OPT_BYTES},
+    {"pixels", "N", "Edge of the panel (8)", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
+     .flags = OPT_BYTES},
+    {"sleep", "MS", "Milliseconds per frame (0)", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6},
+    {"fail-at", "N", "Fail at this frame (-1: never)", OPT_INT, AT(fail_at), .min = -1, .max = 1e9},
+    {0},
+};
+
+static void test_defaults(void *state)
+{
+    *(struct test *)state = (struct test){.frames = 10, .pixels = 8, .fail_at = -1};
+}
+
+static enum status test_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    (void)e;
+    if (noperands)
+        ((struct test *)state)->folder = operands[0];
+    return STATUS_OK;
+}
+
+static enum status first_begin(void *state, struct experiment *x, struct error *e)
+{
+    const struct test *t = state;
+    x->panels = mem_array(1, sizeof *x->panels);
+    x->crystals = mem_array(1, sizeof *x->crystals);
+    if (!x->panels || !x->crystals)
+        return error_memory(e, "a panel");
+    x->npanels = x->ncrystals = 1;
+    x->panels[0] = (struct panel){.fast_pixels = t->pixels, .slow_pixels = t->pixels, .layers = 1};
+    x->panels[0].roi = (struct roi){0, t->pixels - 1, 0, t->pixels - 1};
+    return STATUS_OK;
+}
+
+static uint64_t source_count(void *state)
+{
+    return (uint64_t)((struct test *)state)->frames;
+}
+
+static enum status pause_or_fail(const struct test *t, const struct frame *f, struct error *e)
+{
+    const struct timespec pause = {t->sleep_ms / 1000, t->sleep_ms % 1000 * 1000000};
+    (void)nanosleep(&pause, NULL);
+    if (t->fail_at >= 0 && f->recipe.id == (uint64_t)t->fail_at)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": failing as asked", f->recipe.id);
+    return STATUS_OK;
+}
+
+static enum status source_frame(void *state, struct frame *f, struct error *e)
+{
+    f->recipe.seed = f->recipe.id * 3;
+    f->recipe.lattices = mem_array(1, sizeof *f->recipe.lattices);
+    if (!f->recipe.lattices)
+        return error_memory(e, "a lattice");
+    f->recipe.nlattices = 1;
+    if (!lattice_reserve(f->recipe.lattices, 1, 2))
+        return error_memory(e, "a lattice");
+    return pause_or_fail(state, f, e);
+}
+
+static enum status make_begin(void *state, struct experiment *x, struct error *e)
+{
+    (void)e;
+    ((struct test *)state)->pixels = x->panels[0].fast_pixels;
+    return STATUS_OK;
+}
+
+static enum status make_frame(void *state, struct frame *f, struct error *e)
+{
+    const struct test *t = state;
+    if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, (size_t)(t->pixels * t->pixels)))
+        return error_memory(e, "an image");
+    float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        pixels[i] = (float)(f->recipe.id + i);
+    return pause_or_fail(t, f, e);
+}
+
+static enum status work_frame(void *state, struct frame *f, struct error *e)
+{
+    float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        pixels[i] += 1;
+    return pause_or_fail(state, f, e);
+}
+
+static enum status sink_frame(void *state, struct frame *f, struct error *e)
+{
+    const struct test *t = state;
+    char name[520], final[512];
+    double sum = 0;
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        sum += pixels[i];
+    (void)snprintf(final, sizeof final, "%s/%06" PRIu64, t->folder, f->recipe.id);
+    (void)snprintf(name, sizeof name, "%s.part", final);
+    FILE *out = fopen(name, "w");
+    if (!out)
+        return error_errno(e, STATUS_FAILED, "%s", name);
+    fprintf(out, "%" PRIu64 " %" PRIu64 " %.17g\n", f->recipe.id, f->recipe.seed, sum);
+    if (fclose(out) != 0 || rename(name, final) != 0)
+        return error_errno(e, STATUS_FAILED, "%s", final);
+    return pause_or_fail(t, f, e);
+}
+
+#define COMMON                                                                              \
+    .summary = "A stage for tests.", .options = options, .state_size = sizeof(struct test), \
+    .defaults = test_defaults, .open = test_open
+
+static const struct stage stages[] = {
+    {.name = "test-first", COMMON, .gives = KIND_EXPERIMENT, .begin = first_begin},
+    {.name = "test-source",
+     COMMON,
+     .wants = KIND_EXPERIMENT,
+     .gives = KIND_RECIPE,
+     .count = source_count,
+     .frame = source_frame},
+    {.name = "test-make",
+     COMMON,
+     .wants = KIND_RECIPE,
+     .gives = KIND_IMAGE,
+     .begin = make_begin,
+     .frame = make_frame},
+    {.name = "test-work", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = work_frame},
+    {.name = "test-sink",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .frame = sink_frame},
+};
+
+int main(int argc, char **argv)
+{
+    for (size_t i = 0; argc > 1 && i < sizeof stages / sizeof *stages; i++)
+        if (strcmp(stages[i].name + strlen("test-"), argv[1]) == 0)
+            return stage_main(&stages[i], argc - 1, argv + 1);
+    return STATUS_USAGE;
+}
