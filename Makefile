@@ -60,6 +60,9 @@ $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
 
+# The table that is part of the program.
+$(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
+
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) -lm
 
 $(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(SHARED) $(LIBRARIES)
@@ -70,7 +73,48 @@ $(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -lcmocka
 
-units: $(UNITS)  ## build the unit tests
+# Test programs that scripts use beside the real ones.
+HELPERS := $(patsubst tests/programs/%.c,$(BUILD)/tests/bin/%,$(wildcard tests/programs/*.c))
+$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+
+units: $(UNITS) $(HELPERS)  ## build the unit tests
+
+deps:  ## install the Debian packages that are missing
+	@scripts/install-deps core
+
+# Recipes below call make again, so that what deps installed is seen.
+PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer -j$(JOBS)
+JOBS  ?= 2
+
+check: deps  ## build everything and run the core tests
+	@$(MAKE) --no-print-directory -j$(JOBS) all units
+	@$(PROVE) $(UNITS) $(sort $(wildcard tests/cli/*.t))
+
+check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
+	@scripts/install-deps full
+	@scripts/check-full
+
+demo: deps  ## simulate lysozyme stills through six stages, into demo/
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@PATH="$(abspath $(BUILD))/bin:$$PATH" scripts/demo
+
+bench: deps  ## time the engines, interleaved; appends to bench/results
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench
+
+$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+
+install: all  ## install programs and manual pages (PREFIX, DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
+		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
+	install -m 644 stages/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
+	install -m 644 common/wire/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
+	install -m 644 stages/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
 
 clean:  ## remove what was built
 	rm -rf $(BUILD)
@@ -78,6 +122,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units clean list
+.PHONY: all units deps check check-full demo bench install clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
