@@ -205,7 +205,8 @@ static float pixel(const struct scene *scene, int64_t fast, int64_t slow)
     if (scene->F_map)
         return (float)total.F;
     double steps = (double)beam->nsources * (double)n * (double)n;
-    return (float)(total.sum * ELECTRON_RADIUS_SQR_M2 * beam->fluence_ph_m2 * scene->molecules / steps);
+    return (float)(total.sum * ELECTRON_RADIUS_SQR_M2 * beam->fluence_ph_m2 * scene->molecules /
+                   steps);
 }
 
 static void fill(const struct scene *scene, float *pixels)
