@@ -13,7 +13,7 @@ fi
 
 # 20 frames of half a degree; spots are 1/(15*59) rad = 0.065 degrees wide.
 bragg-geometry --detpixels=1024 --pixel=0.172 --distance=150 --wavelength=1.0 --ncells=15 \
-	--oversample=3 --fluence=1e26 |
+	--oversample=3 --fluence=1e26 --beam-size=0.001 |
 	bragg-orient --frames=20 --phi0=0 --osc=0.5 --phi-steps=16 --misset=12.3,34.5,56.7 |
 	bragg-intensity |
 	bragg-background --water=0.0015 |
