@@ -1,5 +1,5 @@
 #!/bin/sh
-# Shell scripts parse; no file of the project names a machine or a person's folder.
+# Shell scripts parse and can be run; C is laid out by clang-format.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 for script in "$top"/scripts/* "$top"/tests/*/*.t "$top"/tests/lib.sh "$top"/.ci/run; do
@@ -9,4 +9,5 @@ done
 for script in "$top"/scripts/*; do
 	check "$(basename "$script") can be run" test -x "$script"
 done
+check 'C is laid out by .clang-format' "$top/scripts/format" --check
 finish
