@@ -81,6 +81,15 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
 
 units: $(UNITS) $(HELPERS)  ## build the unit tests
 
+# libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+	@mkdir -p $(@D)
+	$(Q)clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $< \
+		$(wildcard common/base/*.c common/model/*.c common/io/*.c common/wire/*.c) $(LIBS_io) $(LIBS_wire) -lm
+
+fuzz: $(FUZZ)  ## build the fuzzers (clang)
+
 deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
@@ -122,6 +131,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units deps check check-full demo bench install clean list
+.PHONY: all units fuzz deps check check-full demo bench install clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
