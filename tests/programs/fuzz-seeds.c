@@ -1,0 +1,76 @@
+/*
+ * fuzz-seeds FOLDER: valid messages in the form that tests/fuzz/wire.c takes, so
+ * that the fuzzer starts behind the first checks.
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/codec.h"
+#include "wire/control.h"
+#include "wire/route.h"
+
+/* Seals *m and writes FOLDER/NAME: the choosing byte, then every part behind its
+ * length.  Frees *m; 0 when all went well. */
+static int save(const char *folder, const char *name, int which, enum message_type type,
+                struct message *m)
+{
+    struct route r = {.type = type, .run = 1, .stage = "seed"};
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    FILE *out = route_seal(&r, m, NULL) ? NULL : fopen(path, "wb");
+    if (out)
+        (void)fputc(which, out);
+    for (size_t i = 0; out && i < m->nparts; i++) {
+        const struct part *part = &m->parts[i];
+        (void)fputc((int)(part->size & 255), out);
+        (void)fputc((int)(part->size >> 8 & 255), out);
+        (void)fwrite(part->data, 1, part->size, out);
+    }
+    message_free(m);
+    return out ? fclose(out) : 1;
+}
+
+static int save_experiment(const char *folder)
+{
+    struct panel panel = {.fast_pixels = 2, .slow_pixels = 2, .layers = 1, .roi = {0, 1, 0, 1}};
+    struct crystal crystal = {.name = "seed", .table = {.count = {1, 1, 1}, .F = (double[]){7}}};
+    struct source source = {.direction = {-1, 0, 0}, .wavelength_m = 1e-10, .weight = 1};
+    struct experiment x = {.npanels = 1, .panels = &panel, .ncrystals = 1, .crystals = &crystal};
+    x.beam.nsources = 1;
+    x.beam.sources = &source;
+    x.sampling.oversample = 1;
+    struct message m = {0};
+    return codec_experiment_encode(&x, &m, NULL) ||
+           save(folder, "experiment", 0, MESSAGE_EXPERIMENT, &m);
+}
+
+static int save_frame(const char *folder, const char *name, bool image)
+{
+    struct frame f = {.recipe = {.id = 3, .seed = 4, .nlattices = 1}};
+    f.recipe.lattices = mem_array(1, sizeof *f.recipe.lattices);
+    if (!f.recipe.lattices || !lattice_reserve(f.recipe.lattices, 1, 1) ||
+        (image && !image_reserve(&f.image, PIXEL_F32, UNIT_PHOTONS, 4)))
+        return 1;
+    struct message m = {0};
+    return codec_frame_encode(&f, "0123456789abcdef", &m, NULL) ||
+           save(folder, name, 1, MESSAGE_FRAME, &m);
+}
+
+static int save_control(const char *folder)
+{
+    struct hello h = {.uuid = "0123456789abcdef0123456789abcdef", .stage = "seed", .wants = 2};
+    struct id_range held = {1, 5};
+    struct notice n = {.nids = 1, .ids = &held};
+    struct message hello = {0}, ack = {0};
+    return control_hello_encode(&h, &hello, NULL) ||
+           save(folder, "hello", 0x11, MESSAGE_HELLO, &hello) ||
+           control_notice_encode(MESSAGE_ACK, &n, &ack, NULL) ||
+           save(folder, "ack", 0xc5, MESSAGE_ACK, &ack);
+}
+
+int main(int argc, char **argv)
+{
+    return argc != 2 || save_experiment(argv[1]) || save_frame(argv[1], "recipe", false) ||
+           save_frame(argv[1], "image", true) || save_control(argv[1]);
+}
