@@ -4,6 +4,7 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "io/picture.h"
@@ -29,6 +30,9 @@ static enum format format_of(const char *name)
 
 enum status output_check_folder(const char *name, struct error *e)
 {
+    struct stat st;
+    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && access(name, W_OK) == 0)
+        return STATUS_OK;  // a device is written in place
     char copy[TEMPLATE_PATH_MAX];
     (void)snprintf(copy, sizeof copy, "%s", name);
     const char *folder = dirname(copy);
