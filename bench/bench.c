@@ -16,7 +16,7 @@
 static const struct opt OPTIONS[] = {
     {"sizes", "N,...", "Edges in pixels; given, they hold for all workloads (256,...,4096)",
      OPT_TEXT, AT(sizes), .given = offsetof(struct bench_options, has_sizes)},
-    {"iterations", "N", "Rounds, interleaved (5)", OPT_INT, AT(iterations), .min = 1,
+    {"iterations", "N", "Rounds, interleaved (3)", OPT_INT, AT(iterations), .min = 1,
      .max = ROUNDS_MAX},
     {"processes", "N", "Cold runs: new processes to the first frame (5)", OPT_INT, AT(processes),
      .min = 1, .max = ROUNDS_MAX},
@@ -37,6 +37,7 @@ static const struct opt OPTIONS[] = {
     {"noise-peer", "PATH", "A noisify-compatible program, likewise", OPT_TEXT, AT(noise_peer)},
     {"out", "FILE", "Append results as lines of JSON", OPT_TEXT, AT(out)},
     {"commit", "TEXT", "What was built, for the results", OPT_TEXT, AT(commit)},
+    {"note", "TEXT", "What else a reader must know, for the results", OPT_TEXT, AT(note)},
     {"keep-artifacts", NULL, "Keep the folder with images, files and traces", OPT_FLAG,
      AT(keep_artifacts)},
     {"profile", NULL, "Stages of pipelines write traces and statistics; keeps the folder", OPT_FLAG,
@@ -161,7 +162,7 @@ static void wait_asleep(char **argv)
 int main(int argc, char **argv)
 {
     wait_asleep(argv);
-    struct bench b = {.o = {.iterations = 5,
+    struct bench b = {.o = {.iterations = 3,
                             .processes = 5,
                             .threads = 1,
                             .frames = 12,

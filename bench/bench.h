@@ -17,7 +17,7 @@
 enum { ROUNDS_MAX = 99, SIZES_MAX = 8 };
 
 struct bench_options {
-    const char *sizes, *parts, *out, *peer, *noise_peer, *commit;
+    const char *sizes, *parts, *out, *peer, *noise_peer, *commit, *note;
     struct opt_texts workloads;
     int64_t iterations, processes, threads, frames;
     int engine, isa;  // index into the choices; 0 = all

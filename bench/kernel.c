@@ -12,6 +12,7 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -150,7 +151,7 @@ static enum status believe(struct race *race, enum physics physics, float *image
     struct experiment x;
     struct recipe r;
     struct plan *plan = NULL;
-    const struct engine_options options = {.threads = 64};
+    const struct engine_options options = {.threads = (int)sysconf(_SC_NPROCESSORS_ONLN)};
     enum status s = workload_build(race->w, &race->words, physics, &x, &r, e);
     if (!s)
         s = engine_reference.create(&plan, &x, &options, e);
@@ -280,7 +281,8 @@ static enum status run_workload(struct bench *b, const struct workload *w, int64
         s = error_memory(e, "the images");
     if (!s) {
         line_up(&race);
-        s = run_rounds(&race, e);
+        s = race.n ? run_rounds(&race, e)
+                   : error_set(e, STATUS_USAGE, "this processor lacks the instructions of --isa");
     }
     mem_free(race.image);
     mem_free(race.believed);

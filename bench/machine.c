@@ -97,6 +97,8 @@ enum status bench_machine(struct bench *b, struct error *e)
     record_text(b, "flags", BENCH_FLAGS);
     record_text(b, "commit", b->o.commit ? b->o.commit : "unknown");
     record_text(b, "date", date);
+    if (b->o.note)
+        record_text(b, "note", b->o.note);
     record_real(b, "load", load[0]);
     record_real(b, "peak_flops", b->peak.flops);
     record_real(b, "peak_bytes_per_s", b->peak.bytes);
@@ -105,5 +107,7 @@ enum status bench_machine(struct bench *b, struct error *e)
            BENCH_FLAGS, b->o.commit ? b->o.commit : "unknown", date);
     printf("load %.2f at the start; one core at best %.0f Gflop/s, %.1f GB/s\n", load[0],
            b->peak.flops / 1e9, b->peak.bytes / 1e9);
+    if (b->o.note)
+        printf("Note: %s\n", b->o.note);
     return STATUS_OK;
 }

@@ -49,6 +49,10 @@ refused() { # NAME PEER MESSAGE
 	check "$1: it says why" grep -q "$3" message
 	is "$1: no time is printed" "$(grep -c '^| one step' table)" 0
 }
+check 'a peer whose image is right is timed' bench --parts=kernel,noise --workload='one step' $small \
+	--peer="$(command -v bragg-nanobragg)" --noise-peer="$(command -v bragg-noisify)" --out=peer.jsonl
+is 'a ratio to the peer is there' "$(grep -c '"ratio_to": "peer"' peer.jsonl)" 2
+is 'a ratio to the noise peer is there' "$(grep -c '"peer_ns_per_pixel": ' peer.jsonl)" 7
 peer zeros 'head -c 4096 /dev/zero'
 refused 'an image of zeros' zeros 'its time means nothing'
 peer nans 'head -c 4096 /dev/zero | tr "\000" "\377"'
