@@ -56,7 +56,7 @@ static enum status lane_open(struct lane *l, const struct row *row, int64_t size
     if (s)
         return s;
     l->steps = workload_steps(&l->x, &l->r);
-    return engine_cpu.create(&l->plan, &l->x, &(struct engine_options){1, NULL}, e);
+    return engine_cpu.create(&l->plan, &l->x, &(struct engine_options){.threads = 1}, e);
 }
 
 static enum status lane_run(struct lane *l, const struct row *row, float *pixels, struct error *e)

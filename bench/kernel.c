@@ -75,7 +75,8 @@ static void line_up(struct race *race)
         if (o->isa && o->isa != i + 1)
             continue;
         struct plan *probe;  // not every machine has every instruction set
-        if (engine_cpu.create(&probe, &race->x, &(struct engine_options){1, isas[i]}, NULL))
+        if (engine_cpu.create(&probe, &race->x,
+                              &(struct engine_options){.threads = 1, .isa = isas[i]}, NULL))
             continue;
         engine_cpu.destroy(&probe);
         add(race, "cpu", &engine_cpu, best = isas[i], 1);
@@ -191,7 +192,8 @@ static enum status qualify(struct race *race, struct error *e)
     for (size_t i = 0; i < race->n && !s; i++) {
         struct contestant *c = &race->contestants[i];
         double cpu_ns, wall_ns;
-        const struct engine_options options = {(int)c->threads, *c->isa ? c->isa : NULL};
+        const struct engine_options options = {.threads = (int)c->threads,
+                                               .isa = *c->isa ? c->isa : NULL};
         if ((c->engine && (s = c->engine->create(&c->plan, &race->x, &options, e))) ||
             (s = one_round(race, c, true, &cpu_ns, &wall_ns, e)))
             break;
