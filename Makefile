@@ -102,14 +102,20 @@ demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@PATH="$(abspath $(BUILD))/bin:$$PATH" scripts/demo
 
 bench: deps  ## time everything, interleaved: see bench --help; BENCH=options
-	@$(MAKE) --no-print-directory -j$(JOBS) all $(BUILD)/bench/bench
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench $(BENCH)
 
+# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
+BENCHES       := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 BENCH_ISA     := $(wildcard bench/*_loop.c)
-BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA),$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
+BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
 $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $(CFLAGS)"'
 
 $(BUILD)/bench/bench: $(BENCH_OBJECTS) $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+
+$(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
