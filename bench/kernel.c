@@ -321,5 +321,8 @@ enum status bench_kernel(struct bench *b, struct error *e)
             for (size_t j = 0; j < b->nsizes && !s; j++)
                 s = run_workload(b, w, b->sizes[j], e);
     }
+    printf(
+        "\nOf peak flops: what a loop over all steps needs against the measured peak of one core; "
+        "steps that\nan engine can leave out count as done.\n");
     return s;
 }
