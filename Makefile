@@ -40,7 +40,8 @@ ISA_baseline :=
 ISA_avx2     := -mavx2 -mfma
 ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512
 ISA_SOURCES  := $(wildcard common/engine/*_loop.c)
-ISA_OBJECTS  := $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(ISA_SOURCES)))
+isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
+ISA_OBJECTS  := $(call isa_objects,$(ISA_SOURCES))
 
 define layer_rule
 $(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(if $(filter engine,$(1)),$(ISA_OBJECTS))
@@ -79,7 +80,7 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-units: $(UNITS) $(HELPERS)  ## build the unit tests
+units: $(UNITS) $(HELPERS) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -94,7 +95,7 @@ deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
 # Recipes below call make again, so that what deps installed is seen.
-PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer -j$(JOBS)
+PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer -j$(JOBS)
 JOBS  ?= 2
 
 check: deps  ## build everything and run the core tests
@@ -109,11 +110,21 @@ demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PATH="$(abspath $(BUILD))/bin:$$PATH" scripts/demo
 
-bench: deps  ## time the engines, interleaved; appends to bench/results
-	@$(MAKE) --no-print-directory -j$(JOBS) all $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/*.c))
-	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench
+bench: deps  ## time everything, interleaved: see bench --help; BENCH=options
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench $(BENCH)
 
-$(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(SHARED) $(LIBRARIES)
+# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
+BENCHES       := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
+BENCH_ISA     := $(wildcard bench/*_loop.c)
+BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
+$(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $(CFLAGS)"'
+
+$(BUILD)/bench/bench: $(BENCH_OBJECTS) $(SHARED) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+
+$(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
