@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "physics/noise.h"
+#include "engine/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };
 
@@ -31,8 +31,11 @@ static enum status run(const struct noise *n, double photons, uint64_t seed, uin
     for (int i = 0; i < PIXELS; i++)
         image[i] = (float)photons;
     struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = adu};
-    struct error e = {0};
-    return noise_apply(n, &experiment, seed, id, image, &to, &e);
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, n, &experiment, NULL), STATUS_OK);
+    const enum status s = noise_apply(plan, seed, id, image, &to, NULL);
+    noise_destroy(&plan);
+    return s;
 }
 
 static void moments(const uint16_t *adu, double *mean, double *variance)
@@ -165,6 +168,8 @@ static void bad_photons_are_refused_by_pixel(void **state)
 {
     (void)state;
     const struct noise n = quiet();
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
     static const float bad[] = {-1, NAN, INFINITY};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         static float image[PIXELS];
@@ -172,9 +177,10 @@ static void bad_photons_are_refused_by_pixel(void **state)
         image[1234] = image[5000] = bad[k];
         struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = out};
         struct error e = {0};
-        assert_int_equal(noise_apply(&n, &experiment, 1, 17, image, &to, &e), STATUS_INPUT);
+        assert_int_equal(noise_apply(plan, 1, 17, image, &to, &e), STATUS_INPUT);
         assert_non_null(strstr(e.text, "frame 17: pixel 1234"));
     }
+    noise_destroy(&plan);
 }
 
 static void thirty_two_bits_hold_large_values(void **state)
@@ -188,7 +194,10 @@ static void thirty_two_bits_hold_large_values(void **state)
     n.saturation_adu = 4294967295.0;
     struct image to = {.type = PIXEL_U32, .count = PIXELS, .pixels = wide};
     struct error e = {0};
-    assert_int_equal(noise_apply(&n, &experiment, 1, 0, image, &to, &e), STATUS_OK);
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
+    assert_int_equal(noise_apply(plan, 1, 0, image, &to, &e), STATUS_OK);
+    noise_destroy(&plan);
     assert_true(wide[0] == 3000000000u && wide[1] == 4294967295u);
 }
 
