@@ -8,6 +8,7 @@
 #define FASTMATH_UNFUSED
 #include "engine/noise_loop.h"
 
+#include "engine/philox_lanes.h"
 #include "physics/poisson.h"
 
 #define PASTE(a, b) a##b
@@ -16,38 +17,70 @@
 #define TEXT_OF(isa) TEXT(isa)
 #define INLINE static inline __attribute__((always_inline))
 
-/* Steps of the search between two looks whether all have found their count, and where it
- * ends: beyond 80, for a mean below 12, no probability is left in 53 bits. */
-enum { SEARCH_STEPS = 8, SEARCH_END = 80 };
+enum { VECTOR = 8 };  // doubles of the widest vector
 
-static const double inverse[SEARCH_END + 1] = {
-#define I(k) 1.0 / (k)
+/* Steps of the search between two looks whether all have found their count, and pixels
+ * that are looked at together. */
+enum { SEARCH_STEPS = 8, SEARCH_PIXELS = 32 };
+
+/* Twice what a sum of probabilities in single precision can be off by (80 terms, two
+ * roundings each, and SEARCH_MIN_MEAN), and the least mean that is searched for. */
+#define SEARCH_DOUBT 0x1p-16f
+#define SEARCH_MIN_MEAN 1e-6f
+#define SEARCH_UNIT 0x1p100f  // of probabilities: 2^POISSON_SCALE
+
+static const float inverse[POISSON_SMALL_END + 1] = {
+#define I(k) 1.0f / (k)
 #define I8(k) I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7)
-    0.0,    I8(1),  I8(9),  I8(17), I8(25), I8(33), I8(41), I8(49), I8(57), I8(65), I8(73)
+    0.0f,   I8(1),  I8(9),  I8(17), I8(25), I8(33), I8(41), I8(49), I8(57), I8(65), I8(73)
 #undef I8
 #undef I
 };
 
-/* Two uniforms of pair number `pair` of the image. */
-INLINE void pair_uniforms(const struct noise_key *key, uint32_t block, uint32_t pair, double *u,
-                          double *v)
+/* Words 1 to 3 of the counters of a key. */
+struct rest {
+    uint32_t word[3];
+};
+
+INLINE struct rest rest_of(const struct noise_key *key, uint32_t block)
 {
-    const uint32_t counter[4] = {pair, (uint32_t)key->purpose << 24 | block, (uint32_t)key->frame,
-                                 (uint32_t)(key->frame >> 32)};
-    const uint32_t k[2] = {(uint32_t)key->seed, (uint32_t)(key->seed >> 32)};
-    uint32_t word[4];
-    philox4x32(counter, k, word);
-    *u = rng_uniform_of(word[0], word[1]);
-    *v = rng_uniform_of(word[2], word[3]);
+    return (struct rest){{(uint32_t)key->purpose << 24 | block, (uint32_t)key->frame,
+                          (uint32_t)(key->frame >> 32)}};
 }
 
-/* Uniforms of NOISE_BLOCK pixels from `first`. */
+/* first, first + 1, ... */
+INLINE philox_lanes count_up(int64_t first)
+{
+    philox_lanes lanes = {0};
+    for (int i = 0; i < PHILOX_LANES; i++)
+        lanes[i] = (uint64_t)(first + i);
+    return lanes;
+}
+
+/* Uniforms of 52 bits for NOISE_BLOCK pixels from `first`: of their pairs. */
 INLINE void block_uniforms(const struct noise_key *key, int64_t first, double *restrict u)
 {
-    const struct noise_key k = *key;
-    const uint32_t pair = (uint32_t)(first / 2);
-    for (int i = 0; i < NOISE_PAIRS; i++)  // vectorised
-        pair_uniforms(&k, 0, pair + (uint32_t)i, &u[i], &u[NOISE_PAIRS + i]);
+    const struct rest rest = rest_of(key, 0);
+    philox_lanes pair = count_up(first / 2);
+    for (int i = 0; i < NOISE_PAIRS; i += PHILOX_LANES, pair += PHILOX_LANES) {
+        philox_lanes w[4] = {pair};
+        philox_words(w, rest.word, key->seed);
+        philox_store_uniforms(w[0], w[1], &u[i]);
+        philox_store_uniforms(w[2], w[3], &u[NOISE_PAIRS + i]);
+    }
+}
+
+/* A word for each of NOISE_BLOCK pixels from `first`: of their quads. */
+INLINE void block_words(const struct noise_key *key, int64_t first, uint32_t *restrict word)
+{
+    const struct rest rest = rest_of(key, 0);
+    philox_lanes quad = count_up(first / 4);
+    for (int i = 0; i < NOISE_QUADS; i += PHILOX_LANES, quad += PHILOX_LANES) {
+        philox_lanes w[4] = {quad};
+        philox_words(w, rest.word, key->seed);
+        philox_store_pairs(w[0], w[1], &word[2 * i]);
+        philox_store_pairs(w[2], w[3], &word[2 * (NOISE_QUADS + i)]);
+    }
 }
 
 static void normals(const struct noise_key *key, struct noise_chunk *c)
@@ -61,74 +94,136 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
-/* Where a block is in its search: the probability of `count` and all below summed up. */
+/*
+ * The search for small means.  A uniform is drawn digit by digit: a word decides in
+ * single precision, unless the uniform is within SEARCH_DOUBT of a sum of probabilities;
+ * then a second word and double precision do.  The counts are those of poisson_invert.
+ */
+
+/* Where SEARCH_PIXELS are: the probabilities of the count at hand and of all up to it,
+ * and how many sums are below either end of what the uniform may be. */
 struct search {
-    double u[NOISE_BLOCK], mean[NOISE_BLOCK], p[NOISE_BLOCK], sum[NOISE_BLOCK], count[NOISE_BLOCK];
+    float low[SEARCH_PIXELS], high[SEARCH_PIXELS];
+    float mean[SEARCH_PIXELS], p[SEARCH_PIXELS], sum[SEARCH_PIXELS];
+    float count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
 };
 
-INLINE void search_start(struct search *restrict s, const double *restrict value)
+/* Whether a mean is large. */
+INLINE bool search_start(struct search *restrict s, const uint32_t *restrict word,
+                         const double *restrict value)
 {
-    for (int i = 0; i < NOISE_BLOCK; i++) {  // vectorised
-        const double mean = value[i] < POISSON_SMALL_MEAN ? value[i] : 0.0;
-        const double p = exp_fast(-mean);
-        s->mean[i] = mean;
-        s->p[i] = p;
-        s->sum[i] = p;
-        s->count[i] = 0.0;
+    int64_t large = 0;
+    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
+        large |= value[i] < POISSON_SMALL_MEAN ? 0 : 1;
+    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+        const float small = value[i] < POISSON_SMALL_MEAN ? (float)value[i] : 0.0f;
+        s->mean[i] = small > SEARCH_MIN_MEAN ? small : SEARCH_MIN_MEAN;
     }
+    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+        const float u = (float)(int32_t)(word[i] >> 8) * (0x1p-24f * SEARCH_UNIT);
+        s->low[i] = u - SEARCH_DOUBT * SEARCH_UNIT;
+        s->high[i] = u + SEARCH_DOUBT * SEARCH_UNIT;
+    }
+    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+        s->sum[i] = s->p[i] = poisson_exp_f(s->mean[i]);
+        s->count_low[i] = s->count_high[i] = 0.0f;
+    }
+    return large != 0;
 }
 
 /* SEARCH_STEPS counts more; whether any pixel has to go on. */
 INLINE bool search_on(struct search *restrict s, int k)
 {
-    int64_t left = 0;
-    double step[SEARCH_STEPS];
+    int left = 0;
+    float step[SEARCH_STEPS];
     for (int j = 0; j < SEARCH_STEPS; j++)
         step[j] = inverse[k + 1 + j];
-    for (int i = 0; i < NOISE_BLOCK; i++) {  // vectorised
-        const double u = s->u[i], mean = s->mean[i];
-        double p = s->p[i], sum = s->sum[i], count = s->count[i];
+    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+        const float mean = s->mean[i], low = s->low[i], high = s->high[i];
+        float p = s->p[i], sum = s->sum[i];
+        float count_low = s->count_low[i], count_high = s->count_high[i];
 #pragma GCC unroll 8
         for (int j = 0; j < SEARCH_STEPS; j++) {
-            count = u > sum ? count + 1.0 : count;
+            count_low = low > sum ? count_low + 1.0f : count_low;
+            count_high = high > sum ? count_high + 1.0f : count_high;
             p = p * (mean * step[j]);
             sum = sum + p;
         }
         s->p[i] = p;
         s->sum[i] = sum;
-        s->count[i] = count;
-        left |= u > sum ? 1 : 0;
+        s->count_low[i] = count_low;
+        s->count_high[i] = count_high;
+        left |= high > sum ? 1 : 0;
     }
     return left != 0;
+}
+
+/* Hands out counts; whether any is in doubt. */
+INLINE bool search_end(const struct search *restrict s, double *restrict value)
+{
+    int doubts = 0;
+    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+        value[i] = (double)s->count_low[i];
+        doubts |= s->count_low[i] != s->count_high[i] ? 1 : 0;
+    }
+    return doubts != 0;
+}
+
+/* Decides the doubtful among SEARCH_PIXELS from pixel `first` of the image. */
+static void search_exactly(const struct noise_key *key, int64_t first, const struct search *s,
+                           const uint32_t *word, const double *mean, double *value)
+{
+    for (int i = 0; i < SEARCH_PIXELS; i++) {
+        if (s->count_low[i] == s->count_high[i] || !(mean[i] < POISSON_SMALL_MEAN))
+            continue;
+        struct rng r = rng_stream(key->seed, key->purpose, key->frame, (uint32_t)(first + i));
+        r.counter[1]++;
+        value[i] = poisson_invert(mean[i], rng_uniform_of(word[i], rng_word(&r)));
+    }
 }
 
 /* Pixels of a chunk that still need a count, and what they try. */
 struct pending {
     int n;
-    int32_t pixel[NOISE_CHUNK];  // within the chunk
+    int64_t pixel[NOISE_CHUNK];  // within the chunk
     double mean[NOISE_CHUNK], u[NOISE_CHUNK], v[NOISE_CHUNK];
     double count[NOISE_CHUNK];  // -1: refused
 };
 
+/* Lists the large means among SEARCH_PIXELS. */
+INLINE void pending_add(struct pending *p, int64_t pixel, const double *mean)
+{
+    for (int i = 0; i < SEARCH_PIXELS; i++)
+        if (!(mean[i] < POISSON_SMALL_MEAN)) {
+            p->pixel[p->n] = pixel + i;
+            p->mean[p->n++] = mean[i];
+        }
+}
+
 /* The vector loops run over whole vectors: what is past the end is some number. */
 INLINE int whole_vectors(int n)
 {
-    return (n + 15) / 16;
+    return (n + VECTOR - 1) / VECTOR;
 }
 
-static void pending_draw(const struct noise_key *key, uint32_t first, uint32_t attempt,
+static void pending_draw(const struct noise_key *key, int64_t first, uint32_t attempt,
                          struct pending *p)
 {
-    const struct noise_key k = *key;
-    const int n = whole_vectors(p->n);
-    for (int i = 0; i < 16 * n; i++)  // vectorised
-        pair_uniforms(&k, 1 + attempt, first + (uint32_t)p->pixel[i], &p->u[i], &p->v[i]);
+    const struct rest rest = rest_of(key, 1 + attempt);
+    for (int i = 0; i < p->n; i += PHILOX_LANES) {
+        philox_lanes w[4];
+        memcpy(&w[0], &p->pixel[i], sizeof w[0]);
+        w[0] += (uint64_t)first;
+        philox_words(w, rest.word, key->seed);
+        philox_store_uniforms(w[0], w[1], &p->u[i]);
+        philox_store_uniforms(w[2], w[3], &p->v[i]);
+    }
 }
 
 static void pending_squeeze(struct pending *p)
 {
     const int n = whole_vectors(p->n);
-    for (int i = 0; i < 16 * n; i++) {  // vectorised
+    for (int i = 0; i < VECTOR * n; i++) {  // vectorised
         const struct poisson_try t = poisson_attempt(p->mean[i], p->u[i], p->v[i]);
         p->count[i] = t.sure ? t.k : -1.0;
     }
@@ -137,7 +232,7 @@ static void pending_squeeze(struct pending *p)
 static void pending_test(struct pending *p)
 {
     const int n = whole_vectors(p->n);
-    for (int i = 0; i < 16 * n; i++) {  // vectorised
+    for (int i = 0; i < VECTOR * n; i++) {  // vectorised
         const struct poisson_try t = poisson_attempt(p->mean[i], p->u[i], p->v[i]);
         p->count[i] = poisson_accepts(&t, p->mean[i]) ? t.k : -1.0;
     }
@@ -180,12 +275,12 @@ static void pending_normal(struct pending *p, double *value)
 
 static void poisson_large(const struct noise_key *key, struct noise_chunk *c, struct pending *p)
 {
-    for (int i = p->n; i < 16 * whole_vectors(p->n); i++) {
+    for (int i = p->n; i < VECTOR * whole_vectors(p->n); i++) {
         p->pixel[i] = 0;
         p->mean[i] = POISSON_SMALL_MEAN;
     }
     for (uint32_t attempt = 0; p->n > 0; attempt++) {
-        pending_draw(key, (uint32_t)c->first, attempt, p);
+        pending_draw(key, c->first, attempt, p);
         if (attempt == 0)
             pending_normal(p, c->value);
         pending_squeeze(p);
@@ -197,22 +292,22 @@ static void poisson_large(const struct noise_key *key, struct noise_chunk *c, st
 
 static void poisson(const struct noise_key *key, struct noise_chunk *c)
 {
-    struct search s;
     struct pending p;
     p.n = 0;
-    for (int b = 0; b < c->blocks; b++) {
-        double *value = c->value + b * NOISE_BLOCK;
-        block_uniforms(key, c->first + b * NOISE_BLOCK, s.u);
-        search_start(&s, value);
-        for (int k = 0; search_on(&s, k) && k + SEARCH_STEPS < SEARCH_END;)
+    uint32_t word[NOISE_BLOCK];
+    for (int first = 0; first < c->blocks * NOISE_BLOCK; first += SEARCH_PIXELS) {
+        const int within = first % NOISE_BLOCK;
+        double mean[SEARCH_PIXELS], *value = c->value + first;
+        struct search s;
+        if (within == 0)
+            block_words(key, c->first + first, word);
+        if (search_start(&s, word + within, value))
+            pending_add(&p, first, value);
+        for (int k = 0; search_on(&s, k) && k + SEARCH_STEPS < POISSON_SMALL_END;)
             k += SEARCH_STEPS;
-        for (int i = 0; i < NOISE_BLOCK; i++) {
-            p.pixel[p.n] = b * NOISE_BLOCK + i;
-            p.mean[p.n] = value[i];
-            p.n += value[i] >= POISSON_SMALL_MEAN;
-        }
-        for (int i = 0; i < NOISE_BLOCK; i++)
-            value[i] = s.count[i];
+        memcpy(mean, value, sizeof mean);
+        if (search_end(&s, value))
+            search_exactly(key, c->first + first, &s, word + within, mean, value);
     }
     poisson_large(key, c, &p);
 }

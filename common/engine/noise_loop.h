@@ -10,11 +10,17 @@
 #include "model/frame.h"
 
 /*
- * Two pixels share a block of four random words: of every 64 pixels in a row, pixel i
- * and pixel i + 32 are the pair i.  What a pixel draws beyond that (rejected attempts)
- * has blocks of its own.
+ * Pixels share blocks of four random words.  Of every 64 pixels in a row, normal deviates
+ * give one block to the pair i, i + 32, and counts of small means one word each of a block
+ * to the quad 2i, 2i + 1, 2i + 32, 2i + 33.  What a pixel draws beyond that (more digits,
+ * large means) comes from blocks of its own, numbered from 1.
  */
-enum { NOISE_PAIRS = 32, NOISE_BLOCK = 2 * NOISE_PAIRS, NOISE_CHUNK = 16 * NOISE_BLOCK };
+enum {
+    NOISE_PAIRS = 32,
+    NOISE_QUADS = 16,
+    NOISE_BLOCK = 64,
+    NOISE_CHUNK = 16 * NOISE_BLOCK,
+};
 
 /* Which random numbers. */
 struct noise_key {

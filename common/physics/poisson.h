@@ -12,7 +12,8 @@
  *                               whose distribution function is off by less than 1e-6
  *
  * The first two are exact but for the rounding of doubles (1e-15 in a probability
- * below 12, 1e-9 relative at a million); uniforms have 52 bits, so tails reach 2e-16.
+ * of a small mean, 1e-9 relative at a million); uniforms have 52 bits, so tails reach
+ * 2e-16.
  */
 #ifndef BRAGG_PHYSICS_POISSON_H
 #define BRAGG_PHYSICS_POISSON_H
@@ -23,6 +24,8 @@
 
 #define POISSON_SMALL_MEAN 12.0  // below: inversion; PTRS needs at least 10
 #define POISSON_LARGE_MEAN 1e6   // above: normal
+
+enum { POISSON_SMALL_END = 80, POISSON_SCALE = 100 };
 
 /* Largest integer <= x for |x| < 2^51. */
 HD double poisson_floor(double x)
@@ -53,6 +56,39 @@ HD double poisson_log_factorial(double k)
     for (int i = 0; i < 10; i++)
         value = k == (double)i ? table[i] : value;
     return value;
+}
+
+/* The count of a small mean for a uniform: how many sums of probabilities it exceeds.
+ * The reference of the vectorised search; no probability is left beyond 80 in 53 bits. */
+HD double poisson_invert(double mean, double u)
+{
+    double k = 0.0, p = exp_fast(-mean), sum = p;
+    while (u > sum && k < POISSON_SMALL_END) {
+        k = k + 1.0;
+        p = p * mean / k;
+        sum = sum + p;
+    }
+    return k;
+}
+
+/* e^-x 2^POISSON_SCALE for 0 <= x <= 80 in single precision, relative error 3e-7.  The
+ * scale keeps small probabilities away from slow denormal numbers. */
+HD float poisson_exp_f(float x)
+{
+    const float turns = x * -0x1.715476p+0f;
+    const float n = (turns + 0x1.8p23f) - 0x1.8p23f;
+    const float r = (-x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;  // ln 2 in two parts
+    float p = 0x1.6c16c2p-10f;
+    p = p * r + 0x1.111112p-7f;
+    p = p * r + 0x1.555556p-5f;
+    p = p * r + 0x1.555556p-3f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    const uint32_t bits = (uint32_t)((int32_t)n + 127 + POISSON_SCALE) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return p * power;
 }
 
 /* One attempt of PTRS for a mean >= 10 and two uniforms. */
