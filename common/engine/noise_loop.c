@@ -105,7 +105,7 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
 struct search {
     float low[SEARCH_PIXELS], high[SEARCH_PIXELS];
     float mean[SEARCH_PIXELS], p[SEARCH_PIXELS], sum[SEARCH_PIXELS];
-    float count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
+    int32_t count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
 };
 
 /* Whether a mean is large. */
@@ -126,7 +126,7 @@ INLINE bool search_start(struct search *restrict s, const uint32_t *restrict wor
     }
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
         s->sum[i] = s->p[i] = poisson_exp_f(s->mean[i]);
-        s->count_low[i] = s->count_high[i] = 0.0f;
+        s->count_low[i] = s->count_high[i] = 0;
     }
     return large != 0;
 }
@@ -141,11 +141,11 @@ INLINE bool search_on(struct search *restrict s, int k)
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
         const float mean = s->mean[i], low = s->low[i], high = s->high[i];
         float p = s->p[i], sum = s->sum[i];
-        float count_low = s->count_low[i], count_high = s->count_high[i];
+        int32_t count_low = s->count_low[i], count_high = s->count_high[i];
 #pragma GCC unroll 8
         for (int j = 0; j < SEARCH_STEPS; j++) {
-            count_low = low > sum ? count_low + 1.0f : count_low;
-            count_high = high > sum ? count_high + 1.0f : count_high;
+            count_low += low > sum;
+            count_high += high > sum;
             p = p * (mean * step[j]);
             sum = sum + p;
         }
@@ -161,11 +161,11 @@ INLINE bool search_on(struct search *restrict s, int k)
 /* Hands out counts; whether any is in doubt. */
 INLINE bool search_end(const struct search *restrict s, double *restrict value)
 {
-    int doubts = 0;
-    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
+    int32_t doubts = 0;
+    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
+        doubts |= s->count_low[i] - s->count_high[i];
+    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
         value[i] = (double)s->count_low[i];
-        doubts |= s->count_low[i] != s->count_high[i] ? 1 : 0;
-    }
     return doubts != 0;
 }
 
