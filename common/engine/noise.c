@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "engine/cpu.h"
 #include "engine/noise_loop.h"
+#include "engine/spread.h"
 
 struct noise_plan {
     struct noise noise;
@@ -14,6 +15,7 @@ struct noise_plan {
     const struct noise_kernels *kernels;
     int64_t count;       // pixels
     float *sensitivity;  // of every pixel; NULL: all are 1
+    struct spread *spread;
 };
 
 const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
@@ -69,13 +71,17 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
         return error_memory(e, "the noise");
     *p = (struct noise_plan){
         .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
-    if (n->calibration > 0.0) {
+    enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
+    if (!s && n->calibration > 0.0) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
-        if (!p->sensitivity) {
-            noise_destroy(&p);
-            return error_memory(e, "the calibration");
-        }
-        calibrate(p);
+        if (p->sensitivity)
+            calibrate(p);
+        else
+            s = error_memory(e, "the calibration");
+    }
+    if (s) {
+        noise_destroy(&p);
+        return s;
     }
     *plan = p;
     return STATUS_OK;
@@ -83,8 +89,10 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
 
 void noise_destroy(struct noise_plan **plan)
 {
-    if (*plan)
+    if (*plan) {
         mem_free((*plan)->sensitivity);
+        spread_destroy(&(*plan)->spread);
+    }
     mem_free(*plan);
     *plan = NULL;
 }
@@ -158,8 +166,8 @@ static enum status spread(const struct noise_plan *p, float *photons, struct err
 {
     for (size_t i = 0; i < p->experiment->npanels; i++) {
         const struct panel *panel = &p->experiment->panels[i];
-        const enum status s = psf_apply(&p->noise.psf, photons + panel->first_pixel,
-                                        panel->fast_pixels, panel->slow_pixels, e);
+        const enum status s = spread_apply(p->spread, photons + panel->first_pixel,
+                                           panel->fast_pixels, panel->slow_pixels, e);
         if (s)
             return s;
     }
