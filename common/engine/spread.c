@@ -76,9 +76,9 @@ int spread_terms(const struct spread *s)
 
 int64_t spread_half(const struct psf *psf, double brightest, int64_t nx, int64_t ny)
 {
+    const int64_t widest = (nx > ny ? nx : ny) > 2 ? (nx > ny ? nx : ny) - 1 : 1;
     if (psf->radius_px > 0)
-        return psf->radius_px < 65536 ? psf->radius_px : 65536;
-    const int64_t widest = (nx > ny ? nx : ny) - 1;
+        return psf->radius_px < widest ? psf->radius_px : widest;
     int64_t half = 1;
     while (half < widest && brightest * psf_share(psf, (double)half, 0.0) > SPREAD_LEAST)
         half++;

@@ -11,7 +11,7 @@
  *
  * Unlike psf_apply, light goes as far in all directions as a square of half width R:
  * psf.radius_px, or where the brightest pixel gives another less than SPREAD_LEAST
- * photons.  What falls outside the square is given back evenly over the image, what
+ * photons, and no further than the image.  What falls outside the square is given back evenly over the image, what
  * falls over an edge of the image is lost.
  */
 #ifndef BRAGG_ENGINE_SPREAD_H

@@ -134,6 +134,8 @@ static void images_of_another_size_are_prepared_anew(void **state)
     assert_int_equal(spread_create(&s, &psf, NULL, 1, NULL), STATUS_OK);
     for (int edge = 1; edge < 12; edge++) {
         float image[121] = {0};
+        const int64_t half = spread_half(&psf, 100.0, edge, edge);
+        assert_int_equal(half, edge < 3 ? 1 : edge < 5 ? edge - 1 : 3);
         image[edge * (edge / 2) + edge / 2] = 100.0f;
         assert_int_equal(spread_apply(s, image, edge, edge, NULL), STATUS_OK);
         assert_true(fabs((double)image[edge * (edge / 2) + edge / 2] -
