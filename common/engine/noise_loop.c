@@ -37,6 +37,12 @@ static const float inverse[POISSON_SMALL_END + 1] = {
 #undef I
 };
 
+static const uint64_t bit[SEARCH_PIXELS] = {
+#define B8(i) 1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
+    B8(0), B8(8), B8(16), B8(24)
+#undef B8
+};
+
 /* Words 1 to 3 of the counters of a key. */
 struct rest {
     uint32_t word[3];
@@ -108,13 +114,13 @@ struct search {
     int32_t count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
 };
 
-/* Whether a mean is large. */
-INLINE bool search_start(struct search *restrict s, const uint32_t *restrict word,
+/* Bits of the pixels whose means are large. */
+INLINE uint64_t search_start(struct search *restrict s, const uint32_t *restrict word,
                          const double *restrict value)
 {
-    int64_t large = 0;
+    uint64_t large = 0;
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        large |= value[i] < POISSON_SMALL_MEAN ? 0 : 1;
+        large |= value[i] < POISSON_SMALL_MEAN ? 0 : bit[i];
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
         const float small = value[i] < POISSON_SMALL_MEAN ? (float)value[i] : 0.0f;
         s->mean[i] = small > SEARCH_MIN_MEAN ? small : SEARCH_MIN_MEAN;
@@ -128,7 +134,7 @@ INLINE bool search_start(struct search *restrict s, const uint32_t *restrict wor
         s->sum[i] = s->p[i] = poisson_exp_f(s->mean[i]);
         s->count_low[i] = s->count_high[i] = 0;
     }
-    return large != 0;
+    return large;
 }
 
 /* SEARCH_STEPS counts more; whether any pixel has to go on. */
@@ -190,14 +196,14 @@ struct pending {
     double count[NOISE_CHUNK];  // -1: refused
 };
 
-/* Lists the large means among SEARCH_PIXELS. */
-INLINE void pending_add(struct pending *p, int64_t pixel, const double *mean)
+/* Lists the large means, whose bits are set, among SEARCH_PIXELS from `first`. */
+INLINE void pending_add(struct pending *p, int64_t first, uint64_t large, const double *mean)
 {
-    for (int i = 0; i < SEARCH_PIXELS; i++)
-        if (!(mean[i] < POISSON_SMALL_MEAN)) {
-            p->pixel[p->n] = pixel + i;
-            p->mean[p->n++] = mean[i];
-        }
+    for (; large; large &= large - 1) {
+        const int i = __builtin_ctzll(large);
+        p->pixel[p->n] = first + i;
+        p->mean[p->n++] = mean[i];
+    }
 }
 
 /* The vector loops run over whole vectors: what is past the end is some number. */
@@ -301,8 +307,8 @@ static void poisson(const struct noise_key *key, struct noise_chunk *c)
         struct search s;
         if (within == 0)
             block_words(key, c->first + first, word);
-        if (search_start(&s, word + within, value))
-            pending_add(&p, first, value);
+        const uint64_t large = search_start(&s, word + within, value);
+        pending_add(&p, first, large, value);
         for (int k = 0; search_on(&s, k) && k + SEARCH_STEPS < POISSON_SMALL_END;)
             k += SEARCH_STEPS;
         memcpy(mean, value, sizeof mean);

@@ -19,7 +19,7 @@ enum {
     NOISE_PAIRS = 32,
     NOISE_QUADS = 16,
     NOISE_BLOCK = 64,
-    NOISE_CHUNK = 16 * NOISE_BLOCK,
+    NOISE_CHUNK = 32 * NOISE_BLOCK,
 };
 
 /* Which random numbers. */
