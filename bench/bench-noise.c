@@ -102,8 +102,7 @@ static void run_kernels(const struct job *j, const char *isa)
     for (int64_t first = 0; first < j->count; first += NOISE_CHUNK) {
         struct noise_chunk c;
         c.first = first;
-        const int count =
-            j->count - first < NOISE_CHUNK ? (int)(j->count - first) : NOISE_CHUNK;
+        const int count = j->count - first < NOISE_CHUNK ? (int)(j->count - first) : NOISE_CHUNK;
         (void)k->load(&c, j->photons + first, count);
         if (j->w->work == WORK_NORMALS) {
             k->normals(&key, &c);
@@ -196,10 +195,9 @@ static enum status race(const struct job *j, int64_t rounds, struct error *e)
             const double spread = m[0][1] + sqrt(j->w->mean + 1.0);
             if (!(fabs(m[who][0] - m[0][0]) <= 7 * spread / sqrt((double)j->count)) ||
                 !(fabs(m[who][1] - m[0][1]) <= 0.03 * m[0][1]))
-                return error_set(e, STATUS_FAILED,
-                                 "%s: %s has mean %g and deviation %g, faithful %g and %g",
-                                 j->w->name, contestants[who], m[who][0], m[who][1], m[0][0],
-                                 m[0][1]);
+                return error_set(
+                    e, STATUS_FAILED, "%s: %s has mean %g and deviation %g, faithful %g and %g",
+                    j->w->name, contestants[who], m[who][0], m[who][1], m[0][0], m[0][1]);
         }
     for (int who = 0; who < CONTESTANTS; who++)
         qsort(ns[who], (size_t)rounds, sizeof **ns, compare_doubles);

@@ -180,10 +180,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct image adu = {0};
     if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
         return error_memory(e, "the counts");
-    const enum status s =
-        o->generator == GENERATOR_NANOBRAGG
-            ? run_nanobragg(o, seed, id, f->image.pixels, &adu, e)
-            : noise_apply(o->plan, seed, id, f->image.pixels, &adu, e);
+    const enum status s = o->generator == GENERATOR_NANOBRAGG
+                              ? run_nanobragg(o, seed, id, f->image.pixels, &adu, e)
+                              : noise_apply(o->plan, seed, id, f->image.pixels, &adu, e);
     if (s) {
         image_free(&adu);
         return s;

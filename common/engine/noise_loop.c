@@ -32,13 +32,15 @@ enum { SEARCH_STEPS = 8, SEARCH_PIXELS = 32 };
 static const float inverse[POISSON_SMALL_END + 1] = {
 #define I(k) 1.0f / (k)
 #define I8(k) I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7)
-    0.0f,   I8(1),  I8(9),  I8(17), I8(25), I8(33), I8(41), I8(49), I8(57), I8(65), I8(73)
+    0.0f,   I8(1),  I8(9),  I8(17), I8(25), I8(33),
+    I8(41), I8(49), I8(57), I8(65), I8(73)
 #undef I8
 #undef I
 };
 
 static const uint64_t bit[SEARCH_PIXELS] = {
-#define B8(i) 1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
+#define B8(i) \
+    1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
     B8(0), B8(8), B8(16), B8(24)
 #undef B8
 };
@@ -50,8 +52,8 @@ struct rest {
 
 INLINE struct rest rest_of(const struct noise_key *key, uint32_t block)
 {
-    return (struct rest){{(uint32_t)key->purpose << 24 | block, (uint32_t)key->frame,
-                          (uint32_t)(key->frame >> 32)}};
+    return (struct rest){
+        {(uint32_t)key->purpose << 24 | block, (uint32_t)key->frame, (uint32_t)(key->frame >> 32)}};
 }
 
 /* first, first + 1, ... */
@@ -116,7 +118,7 @@ struct search {
 
 /* Bits of the pixels whose means are large. */
 INLINE uint64_t search_start(struct search *restrict s, const uint32_t *restrict word,
-                         const double *restrict value)
+                             const double *restrict value)
 {
     uint64_t large = 0;
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised

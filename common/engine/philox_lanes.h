@@ -24,7 +24,7 @@
 #define PHILOX_PRODUCT(a, b) ((philox_lanes)_mm_mul_epu32((__m128i)(a), (__m128i)(b)))
 #else
 #define PHILOX_BYTES 16
-#define PHILOX_PRODUCT(a, b) (((a) & 0xffffffffu) * ((b) & 0xffffffffu))
+#define PHILOX_PRODUCT(a, b) (((a)&0xffffffffu) * ((b)&0xffffffffu))
 #endif
 
 enum { PHILOX_LANES = PHILOX_BYTES / 8 };
@@ -33,8 +33,8 @@ typedef uint64_t philox_lanes __attribute__((vector_size(PHILOX_BYTES)));
 typedef double philox_doubles __attribute__((vector_size(PHILOX_BYTES)));
 
 /* Uniform in (0, 1) of two words in the low halves of lanes: rng_uniform_of. */
-static inline __attribute__((always_inline)) void philox_store_uniforms(philox_lanes high, philox_lanes low,
-                                                               double *to)
+static inline __attribute__((always_inline)) void
+philox_store_uniforms(philox_lanes high, philox_lanes low, double *to)
 {
     const philox_lanes bits = (high << 32 | (low & 0xffffffffu)) >> 12 | 0x3ff0000000000000u;
     philox_doubles x;
@@ -46,8 +46,8 @@ static inline __attribute__((always_inline)) void philox_store_uniforms(philox_l
 /* Words 0 to 3 of PHILOX_LANES blocks, in the low halves of lanes.  Word 0 of their
  * counters comes in word[0], words 1 to 3 are `rest`.  High halves hold rubbish
  * throughout: products ignore them. */
-static inline __attribute__((always_inline)) void
-philox_words(philox_lanes word[4], const uint32_t rest[3], uint64_t key)
+static inline __attribute__((always_inline)) void philox_words(philox_lanes word[4],
+                                                               const uint32_t rest[3], uint64_t key)
 {
     const philox_lanes zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
     philox_lanes c0 = word[0], c1 = zero + rest[0], c2 = zero + rest[1], c3 = zero + rest[2];

@@ -21,10 +21,10 @@ struct spread {
     int64_t stride;  // of a padded row
     int64_t rows;    // of a tile
     int terms;
-    double kept;     // share of the light within the square
-    float *factor;   // terms rows of pairs + 1; 0 beyond half
-    float *padded;   // the image with margins of 0 left and right
-    float *strips;   // for each thread, one term along rows: rows + 2 half + 1 lines
+    double kept;    // share of the light within the square
+    float *factor;  // terms rows of pairs + 1; 0 beyond half
+    float *padded;  // the image with margins of 0 left and right
+    float *strips;  // for each thread, one term along rows: rows + 2 half + 1 lines
 };
 
 static const struct spread_kernels *choose(const char *isa, struct error *e)
@@ -154,9 +154,9 @@ static enum status prepare(struct spread *s, int64_t nx, int64_t ny, int64_t hal
     s->stride = (nx + SPREAD_TILE - 1) / SPREAD_TILE * SPREAD_TILE + 2 * s->pairs;
     s->rows = 64 + 4 * half < ny ? 64 + 4 * half : ny;
     size_t pixels = 0, lines = 0;
-    const bool fits = size_multiply((size_t)s->stride, (size_t)ny, &pixels) &&
-                      size_multiply((size_t)(s->rows + 2 * half + 1) * SPREAD_TILE,
-                                    (size_t)s->threads, &lines);
+    const bool fits =
+        size_multiply((size_t)s->stride, (size_t)ny, &pixels) &&
+        size_multiply((size_t)(s->rows + 2 * half + 1) * SPREAD_TILE, (size_t)s->threads, &lines);
     s->padded = fits ? mem_array(pixels, sizeof *s->padded) : NULL;
     s->strips = fits ? mem_array(lines, sizeof *s->strips) : NULL;
     enum status status =

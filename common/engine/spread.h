@@ -11,8 +11,8 @@
  *
  * Unlike psf_apply, light goes as far in all directions as a square of half width R:
  * psf.radius_px, or where the brightest pixel gives another less than SPREAD_LEAST
- * photons, and no further than the image.  What falls outside the square is given back evenly over the image, what
- * falls over an edge of the image is lost.
+ * photons, and no further than the image.  What falls outside the square is given back evenly over
+ * the image, what falls over an edge of the image is lost.
  */
 #ifndef BRAGG_ENGINE_SPREAD_H
 #define BRAGG_ENGINE_SPREAD_H

@@ -120,8 +120,8 @@ HD struct poisson_try poisson_attempt(double mean, double uniform, double v)
 HD bool poisson_accepts(const struct poisson_try *t, double mean)
 {
     const double k = t->k < 0.0 ? 0.0 : t->k;
-    const bool fits = portable_log(t->log_of) <=
-                      k * portable_log(mean) - mean - poisson_log_factorial(k);
+    const bool fits =
+        portable_log(t->log_of) <= k * portable_log(mean) - mean - poisson_log_factorial(k);
     return t->sure | (!t->hopeless & fits);
 }
 

@@ -45,8 +45,8 @@ static void draw(double mean)
 static void mean_variance_and_skewness_are_the_mean(void **state)
 {
     (void)state;
-    static const double means[] = {0.015625, 0.5,  3,    9.75,  11.984375, 12,
-                                   14.5,     50,   1000, 1e5,   999936,    2097152};
+    static const double means[] = {0.015625, 0.5, 3,    9.75, 11.984375, 12,
+                                   14.5,     50,  1000, 1e5,  999936,    2097152};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         const double mean = means[m];
         double sum = 0, sum2 = 0, sum3 = 0;
