@@ -26,7 +26,6 @@ static void add(float *restrict out, const float *const *before, const float *co
     const float *b0 = before[0], *b1 = before[1], *b2 = before[2], *b3 = before[3];
     const float *a0 = after[0], *a1 = after[1], *a2 = after[2], *a3 = after[3];
     const float f0 = factor[0], f1 = factor[1], f2 = factor[2], f3 = factor[3];
-#pragma GCC ivdep
     for (int i = 0; i < SPREAD_TILE; i++)  // vectorised
         out[i] = out[i] + ((f0 * (b0[i] + a0[i]) + f1 * (b1[i] + a1[i])) +
                            (f2 * (b2[i] + a2[i]) + f3 * (b3[i] + a3[i])));
