@@ -46,7 +46,7 @@ static const struct opt options[] = {
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
     {"psf-fwhm", "UM", "Its full width at half maximum (46)", OPT_REAL, AT(psf_fwhm_um), .min = 0,
      .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm)},
-    {"psf-radius", "PIXELS", "How far it reaches, 0 chooses (0)", OPT_INT, AT(psf_radius_px),
+    {"psf-radius", "PIXELS", "Half width that it reaches, 0 chooses (0)", OPT_INT, AT(psf_radius_px),
      .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius)},
     {"gain", "ADU", "Of one photon (1)", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
      .flags = OPT_BYTES | OPT_OPEN_MIN},

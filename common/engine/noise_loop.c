@@ -23,8 +23,9 @@ enum { VECTOR = 8 };  // doubles of the widest vector
  * that are looked at together. */
 enum { SEARCH_STEPS = 8, SEARCH_PIXELS = 32 };
 
-/* Twice what a sum of probabilities in single precision can be off by (80 terms, two
- * roundings each, and SEARCH_MIN_MEAN), and the least mean that is searched for. */
+/* More than a sum of probabilities in single precision can be off by, SEARCH_MIN_MEAN
+ * included: two roundings a term, 7e-6 in the worst case up to a count of 30, 8e-7 found.
+ * And the least mean that is searched for. */
 #define SEARCH_DOUBT 0x1p-16f
 #define SEARCH_MIN_MEAN 1e-6f
 #define SEARCH_UNIT 0x1p100f  // of probabilities: 2^POISSON_SCALE

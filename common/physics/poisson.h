@@ -9,7 +9,7 @@
  *                               generating Poisson random variables", Insurance:
  *                               Mathematics and Economics 12 (1993) 39-45
  *   above                       a normal deviate with the first Cornish-Fisher term,
- *                               whose distribution function is off by less than 1e-6
+ *                               whose distribution function is off by less than 1e-7
  *
  * The first two are exact but for the rounding of doubles (1e-15 in a probability
  * of a small mean, 1e-9 relative at a million); uniforms have 52 bits, so tails reach
@@ -17,6 +17,8 @@
  */
 #ifndef BRAGG_PHYSICS_POISSON_H
 #define BRAGG_PHYSICS_POISSON_H
+
+#include <stdbool.h>
 
 #include "base/hd.h"
 #include "base/portable_math.h"

@@ -125,6 +125,7 @@ static void frames_and_seeds_differ(void **state)
     assert_memory_equal(out, other, sizeof out);
 }
 
+/* Nor on the instruction set: baseline runs everywhere. */
 static void bytes_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -141,6 +142,20 @@ static void bytes_do_not_depend_on_threads(void **state)
     n.threads = 3;
     run(&n, 200, 1, 0, other);
     assert_memory_equal(out, other, sizeof out);
+    n.isa = "baseline";
+    run(&n, 200, 1, 0, other);
+    assert_memory_equal(out, other, sizeof out);
+}
+
+static void an_unknown_instruction_set_is_refused(void **state)
+{
+    (void)state;
+    struct noise n = quiet();
+    struct noise_plan *plan;
+    struct error e = {0};
+    n.isa = "mmx";
+    assert_int_equal(noise_create(&plan, &n, &experiment, &e), STATUS_USAGE);
+    assert_null(plan);
 }
 
 static void point_spread_keeps_light_and_lowers_variance(void **state)
@@ -210,6 +225,7 @@ int main(void)
         cmocka_unit_test(calibration_is_the_same_in_every_frame),
         cmocka_unit_test(frames_and_seeds_differ),
         cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(an_unknown_instruction_set_is_refused),
         cmocka_unit_test(point_spread_keeps_light_and_lowers_variance),
         cmocka_unit_test(bad_photons_are_refused_by_pixel),
         cmocka_unit_test(thirty_two_bits_hold_large_values),

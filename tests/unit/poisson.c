@@ -159,7 +159,7 @@ static double plainly(float mean, uint32_t pixel)
 static void the_search_is_the_plain_one(void **state)
 {
     (void)state;
-    static const float means[] = {0, 1e-30f, 1e-7f, 1e-3f, 0.3f, 3, 11.999f};
+    static const float means[] = {0, 1e-30f, 1e-7f, 1e-3f, 0.3f, 1.7f, 3, 6.3f, 9, 11.999f};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         draw_from(NULL, means[m], 64000);
         for (uint32_t i = 0; i < DRAWS; i++)
@@ -212,6 +212,24 @@ static void branches_meet_at_one_million(void **state)
         const double p = 0.5 * erfc(-z[j] / sqrt(2.0));
         assert_true(abs(below[0] - below[1]) < 4.5 * sqrt(2 * p * (1 - p) * DRAWS));
     }
+}
+
+/* The stated error: of the distribution function at its worst place, a mean of one
+ * million.  A count is at most k when mean + root z + (z^2 - 1)/6 + 1/2 < k + 1. */
+static void the_normal_is_off_by_less_than_1e_7(void **state)
+{
+    (void)state;
+    const double mean = POISSON_LARGE_MEAN, root = sqrt(mean);
+    double sum = 0, worst = 0;
+    for (double k = mean - 9 * root; k < mean + 9 * root; k++) {
+        sum += exp(k * log(mean) - mean - lgamma(k + 1));
+        double z = (k + 0.5 - mean) / root;
+        for (int i = 0; i < 5; i++)
+            z = (k + 0.5 - mean - (z * z - 1) / 6) / root;
+        worst = fmax(worst, fabs(sum - 0.5 * erfc(-z / sqrt(2.0))));
+    }
+    print_message("# %.2g\n", worst);
+    assert_true(worst < 1e-7);
 }
 
 static void normals_have_their_moments_and_tails(void **state)
@@ -282,6 +300,7 @@ int main(void)
         cmocka_unit_test(the_search_is_the_plain_one),
         cmocka_unit_test(every_instruction_set_gives_the_same),
         cmocka_unit_test(branches_meet_at_one_million),
+        cmocka_unit_test(the_normal_is_off_by_less_than_1e_7),
         cmocka_unit_test(normals_have_their_moments_and_tails),
         cmocka_unit_test(log_factorial_matches_lgamma),
         cmocka_unit_test(the_short_exponential_is_close),
