@@ -39,7 +39,7 @@ static const float inverse[POISSON_SMALL_END + 1] = {
 #undef I
 };
 
-static const uint64_t bit[SEARCH_PIXELS] = {
+static const uint32_t bit[SEARCH_PIXELS] = {
 #define B8(i) \
     1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
     B8(0), B8(8), B8(16), B8(24)
@@ -118,14 +118,16 @@ struct search {
 };
 
 /* Bits of the pixels whose means are large. */
-INLINE uint64_t search_start(struct search *restrict s, const uint32_t *restrict word,
+INLINE uint32_t search_start(struct search *restrict s, const uint32_t *restrict word,
                              const double *restrict value)
 {
-    uint64_t large = 0;
+    uint32_t large = 0;
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        large |= value[i] < POISSON_SMALL_MEAN ? 0 : bit[i];
+        s->mean[i] = (float)value[i];
+    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
+        large |= s->mean[i] < (float)POISSON_SMALL_MEAN ? 0 : bit[i];
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
-        const float small = value[i] < POISSON_SMALL_MEAN ? (float)value[i] : 0.0f;
+        const float small = s->mean[i] < (float)POISSON_SMALL_MEAN ? s->mean[i] : 0.0f;
         s->mean[i] = small > SEARCH_MIN_MEAN ? small : SEARCH_MIN_MEAN;
     }
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
@@ -167,27 +169,25 @@ INLINE bool search_on(struct search *restrict s, int k)
     return left != 0;
 }
 
-/* Hands out counts; whether any is in doubt. */
-INLINE bool search_end(const struct search *restrict s, double *restrict value)
+INLINE bool search_doubts(const struct search *s)
 {
     int32_t doubts = 0;
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
         doubts |= s->count_low[i] - s->count_high[i];
-    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        value[i] = (double)s->count_low[i];
     return doubts != 0;
 }
 
 /* Decides the doubtful among SEARCH_PIXELS from pixel `first` of the image. */
-static void search_exactly(const struct noise_key *key, int64_t first, const struct search *s,
-                           const uint32_t *word, const double *mean, double *value)
+static void search_exactly(const struct noise_key *key, int64_t first, const uint32_t *word,
+                           const double *mean, struct search *s)
 {
     for (int i = 0; i < SEARCH_PIXELS; i++) {
-        if (s->count_low[i] == s->count_high[i] || !(mean[i] < POISSON_SMALL_MEAN))
+        if (s->count_low[i] == s->count_high[i])
             continue;
         struct rng r = rng_stream(key->seed, key->purpose, key->frame, (uint32_t)(first + i));
         r.counter[1]++;
-        value[i] = poisson_invert(mean[i], rng_uniform_of(word[i], rng_word(&r)));
+        const double k = poisson_invert(mean[i], rng_uniform_of(word[i], rng_word(&r)));
+        s->count_low[i] = (int32_t)k;
     }
 }
 
@@ -200,10 +200,10 @@ struct pending {
 };
 
 /* Lists the large means, whose bits are set, among SEARCH_PIXELS from `first`. */
-INLINE void pending_add(struct pending *p, int64_t first, uint64_t large, const double *mean)
+INLINE void pending_add(struct pending *p, int64_t first, uint32_t large, const double *mean)
 {
     for (; large; large &= large - 1) {
-        const int i = __builtin_ctzll(large);
+        const int i = __builtin_ctz(large);
         p->pixel[p->n] = first + i;
         p->mean[p->n++] = mean[i];
     }
@@ -306,17 +306,18 @@ static void poisson(const struct noise_key *key, struct noise_chunk *c)
     uint32_t word[NOISE_BLOCK];
     for (int first = 0; first < c->blocks * NOISE_BLOCK; first += SEARCH_PIXELS) {
         const int within = first % NOISE_BLOCK;
-        double mean[SEARCH_PIXELS], *value = c->value + first;
+        double *value = c->value + first;
         struct search s;
         if (within == 0)
             block_words(key, c->first + first, word);
-        const uint64_t large = search_start(&s, word + within, value);
+        const uint32_t large = search_start(&s, word + within, value);
         pending_add(&p, first, large, value);
         for (int k = 0; search_on(&s, k) && k + SEARCH_STEPS < POISSON_SMALL_END;)
             k += SEARCH_STEPS;
-        memcpy(mean, value, sizeof mean);
-        if (search_end(&s, value))
-            search_exactly(key, c->first + first, &s, word + within, mean, value);
+        if (search_doubts(&s))
+            search_exactly(key, c->first + first, word + within, value, &s);
+        for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
+            value[i] = (double)s.count_low[i];
     }
     poisson_large(key, c, &p);
 }
