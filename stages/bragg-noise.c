@@ -7,8 +7,8 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "engine/noise.h"
 #include "physics/constants.h"
-#include "physics/noise.h"
 #include "physics/noisify.h"
 #include "stage/stage.h"
 
@@ -22,7 +22,8 @@ struct noise_stage {
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
         no_poisson;
     /* state */
-    struct noise noise;
+    struct psf psf_px;
+    struct noise_plan *plan;  // of the generator philox
     const struct experiment *experiment;
 };
 
@@ -45,8 +46,8 @@ static const struct opt options[] = {
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
     {"psf-fwhm", "UM", "Its full width at half maximum (46)", OPT_REAL, AT(psf_fwhm_um), .min = 0,
      .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm)},
-    {"psf-radius", "PIXELS", "How far it reaches, 0 chooses (0)", OPT_INT, AT(psf_radius_px),
-     .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius)},
+    {"psf-radius", "PIXELS", "Half width that it reaches, 0 chooses (0)", OPT_INT,
+     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius)},
     {"gain", "ADU", "Of one photon (1)", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
      .flags = OPT_BYTES | OPT_OPEN_MIN},
     {"adc-offset", "ADU", "Value of no photons (40)", OPT_REAL, AT(adc_offset), .min = 0,
@@ -113,14 +114,15 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
     o->experiment = x;
-    o->noise = (struct noise){
+    o->psf_px = (struct psf){.kind = (enum psf_kind)o->psf,
+                             .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
+                             .radius_px = o->psf_radius_px};
+    const struct noise noise = {
         .flicker = o->flicker,
         .calibration = o->calibration,
         .calibration_seed = (uint64_t)o->calibration_seed,
         .poisson = !o->no_poisson,
-        .psf = {.kind = (enum psf_kind)o->psf,
-                .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
-                .radius_px = o->psf_radius_px},
+        .psf = o->psf_px,
         .gain = o->gain,
         .offset_adu = o->adc_offset,
         .readout_adu = o->readout,
@@ -130,7 +132,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
     x->saturation = o->saturation;
-    return STATUS_OK;
+    return o->generator == GENERATOR_NANOBRAGG ? STATUS_OK : noise_create(&o->plan, &noise, x, e);
 }
 
 /* noisify's chain and its sequential generators, started anew for every frame with
@@ -148,7 +150,7 @@ static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uin
                         .flicker = o->flicker,
                         .calibration = o->calibration,
                         .readout = o->readout,
-                        .psf = o->noise.psf,
+                        .psf = o->psf_px,
                         .bits = o->bits ? 32 : 16,
                         .seed = -(long)((seed + id) & 0x7fffffff),
                         .calibration_seed = -(long)(o->calibration_seed & 0x7fffffff)};
@@ -178,10 +180,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct image adu = {0};
     if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
         return error_memory(e, "the counts");
-    const enum status s =
-        o->generator == GENERATOR_NANOBRAGG
-            ? run_nanobragg(o, seed, id, f->image.pixels, &adu, e)
-            : noise_apply(&o->noise, o->experiment, seed, id, f->image.pixels, &adu, e);
+    const enum status s = o->generator == GENERATOR_NANOBRAGG
+                              ? run_nanobragg(o, seed, id, f->image.pixels, &adu, e)
+                              : noise_apply(o->plan, seed, id, f->image.pixels, &adu, e);
     if (s) {
         image_free(&adu);
         return s;
@@ -189,6 +190,11 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     image_free(&f->image);
     f->image = adu;
     return STATUS_OK;
+}
+
+static void close_noise(void *state)
+{
+    noise_destroy(&((struct noise_stage *)state)->plan);
 }
 
 static const struct stage stage = {
@@ -202,6 +208,7 @@ static const struct stage stage = {
     .open = open_noise,
     .begin = begin,
     .frame = frame,
+    .close = close_noise,
 };
 
 int main(int argc, char **argv)

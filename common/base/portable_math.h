@@ -18,19 +18,20 @@
 #define PORTABLE_LN2_LOW 0x1.a39ef35793c76p-33
 
 /* ln x for normal x > 0.  x = m 2^k with m in [sqrt(1/2), sqrt(2)), and
- * ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.1716, by its power series. */
+ * ln m = 2 atanh(s), s = (m-1)/(m+1), |s| < 0.1716, by its power series.  No branch,
+ * so that loops of it vectorise. */
 HD double portable_log(double x)
 {
     uint64_t bits;
     memcpy(&bits, &x, sizeof bits);
-    int k = (int)(bits >> 52) - 1023;
+    const uint64_t biased = bits >> 52 | 0x4330000000000000u;  // 2^52 + exponent
     bits = (bits & 0x000fffffffffffffu) | 0x3ff0000000000000u;
-    double m;
+    double k, m;
+    memcpy(&k, &biased, sizeof k);
     memcpy(&m, &bits, sizeof m);
-    if (m > 0x1.6a09e667f3bcdp+0) {
-        m = m * 0.5;
-        k = k + 1;
-    }
+    const double above = m > 0x1.6a09e667f3bcdp+0 ? 1.0 : 0.0;
+    k = k - (0x1p52 + 1023.0) + above;
+    m = m * (1.0 - 0.5 * above);
     const double s = (m - 1.0) / (m + 1.0), s2 = s * s;
     double sum = 0.0;
     for (int n = 23; n >= 3; n -= 2)

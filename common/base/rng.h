@@ -6,7 +6,7 @@
  * thread, worker or device gets the same ones in any order.  The seed is the
  * key; the counter holds the rest without hashing, so no two uses can meet:
  *
- *     word 0  pixel                        below 2^32
+ *     word 0  pixel or pair of pixels      below 2^32
  *     word 1  purpose << 24 | block        256 purposes, 2^24 blocks of 4 words
  *     words 2, 3  frame, low and high half
  */
@@ -14,6 +14,7 @@
 #define BRAGG_BASE_RNG_H
 
 #include <stdint.h>
+#include <string.h>
 
 #include "base/hd.h"
 #include "base/portable_math.h"
@@ -41,6 +42,7 @@ HD void philox4x32(const uint32_t counter[4], const uint32_t key[2], uint32_t ou
 {
     uint32_t c0 = counter[0], c1 = counter[1], c2 = counter[2], c3 = counter[3];
     uint32_t k0 = key[0], k1 = key[1];
+#pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
         const uint64_t p0 = (uint64_t)0xD2511F53u * c0, p1 = (uint64_t)0xCD9E8D57u * c2;
         c0 = (uint32_t)(p1 >> 32) ^ c1 ^ k0;
@@ -82,11 +84,21 @@ HD uint32_t rng_word(struct rng *r)
     return r->word[r->used++];
 }
 
-/* Uniform in (0, 1): the midpoints of 2^52 equal cells, so never 0 or 1. */
+/* Uniform in (0, 1) of two words: the midpoints of 2^52 equal cells, so never 0 or 1.
+ * Exact throughout: the bits become a number in [1, 2). */
+HD double rng_uniform_of(uint32_t high, uint32_t low)
+{
+    const uint64_t bits = ((uint64_t)high << 32 | low) >> 12 | 0x3ff0000000000000u;
+    double x;
+    memcpy(&x, &bits, sizeof x);
+    return x - (1.0 - 0x1p-53);
+}
+
+/* Uniform in (0, 1). */
 HD double rng_uniform(struct rng *r)
 {
-    const uint64_t high = rng_word(r), low = rng_word(r);
-    return ((double)((high << 32 | low) >> 12) + 0.5) * 0x1p-52;
+    const uint32_t high = rng_word(r), low = rng_word(r);
+    return rng_uniform_of(high, low);
 }
 
 /* Normal with mean 0 and variance 1: Marsaglia's polar method, the second

@@ -15,8 +15,9 @@
 #include "base/hd.h"
 
 /* a*b + c, rounded once where the machine can; twice otherwise, because a call of
- * the C library would cost a hundred times as much. */
-#if defined(__FMA__) || defined(__CUDACC__)
+ * the C library would cost a hundred times as much.  A source that must give the same
+ * bytes on every machine defines FASTMATH_UNFUSED first and has it rounded twice. */
+#if (defined(__FMA__) || defined(__CUDACC__)) && !defined(FASTMATH_UNFUSED)
 HD double fused(double a, double b, double c)
 {
     return fma(a, b, c);

@@ -1,43 +1,71 @@
 /*
- * Poisson deviates with the same bits on every machine (+ - * / and square
- * root only).  Exact to rounding up to a mean of 1e6; above, a normal deviate
- * with the first Cornish-Fisher term, whose distribution function is off by
- * less than 1e-6.
+ * The pieces of Poisson deviates, each without a branch so that loops of them
+ * vectorise, and of + - * / sqrt only, so that they give the same bits on every
+ * machine (a source that includes this defines FASTMATH_UNFUSED).
+ *
+ *   mean < POISSON_SMALL_MEAN   inversion: adding up the probabilities
+ *   up to POISSON_LARGE_MEAN    transformed rejection with squeeze, algorithm PTRS of
+ *                               W. Hormann, "The transformed rejection method for
+ *                               generating Poisson random variables", Insurance:
+ *                               Mathematics and Economics 12 (1993) 39-45
+ *   above                       a normal deviate with the first Cornish-Fisher term,
+ *                               whose distribution function is off by less than 1e-7
+ *
+ * The first two are exact but for the rounding of doubles (1e-15 in a probability
+ * of a small mean, 1e-9 relative at a million); uniforms have 52 bits, so tails reach
+ * 2e-16.
  */
 #ifndef BRAGG_PHYSICS_POISSON_H
 #define BRAGG_PHYSICS_POISSON_H
 
+#include <stdbool.h>
+
 #include "base/hd.h"
 #include "base/portable_math.h"
-#include "base/rng.h"
+#include "physics/fastmath.h"
 
-#define POISSON_SMALL_MEAN 10.0  // below: inversion; PTRS needs at least 10
+#define POISSON_SMALL_MEAN 12.0  // below: inversion; PTRS needs at least 10
 #define POISSON_LARGE_MEAN 1e6   // above: normal
 
-/* ln k! for whole k >= 0.  Stirling's series from 10 on (its next term is below
- * 1e-12); below, ln k! = ln (k+10)! - ln((k+1)...(k+10)), a product that is exact. */
-HD double poisson_log_factorial(double k)
+enum { POISSON_SMALL_END = 80, POISSON_SCALE = 100 };
+
+/* Largest integer <= x for |x| < 2^51. */
+HD double poisson_floor(double x)
 {
-    double shift = 0.0;
-    if (k < 10.0) {
-        double product = 1.0;
-        for (int i = 1; i <= 10; i++)
-            product = product * (k + i);
-        shift = portable_log(product);
-        k = k + 10.0;
-    }
-    const double r = 1.0 / k, r2 = r * r;
-    const double series = r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 / 1680)));
-    const double half_log_2pi = 0.91893853320467274178;
-    return (k + 0.5) * portable_log(k) - k + half_log_2pi + series - shift;
+    const double n = round_even(x);
+    return n > x ? n - 1.0 : n;
 }
 
-/* Inversion by adding up the probabilities; one uniform.  For 0 <= mean < 10. */
-HD double poisson_invert(double mean, struct rng *r)
+/* ln k! for whole k >= 0: a table below 10, Stirling's series above (its next term is
+ * below 1e-12). */
+HD double poisson_log_factorial(double k)
 {
-    const double u = rng_uniform(r);
-    double k = 0.0, p = portable_exp(-mean), sum = p;
-    while (u > sum && k < 200.0) {
+    const double table[10] = {0.0,
+                              0.0,
+                              0.69314718055994530942,
+                              1.7917594692280550008,
+                              3.1780538303479456196,
+                              4.7874917427820459943,
+                              6.5792512120101009951,
+                              8.5251613610654143002,
+                              10.604602902745250228,
+                              12.801827480081469611};
+    const double large = k < 10.0 ? 10.0 : k;
+    const double r = 1.0 / large, r2 = r * r;
+    const double series = r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 / 1680)));
+    const double half_log_2pi = 0.91893853320467274178;
+    double value = (large + 0.5) * portable_log(large) - large + half_log_2pi + series;
+    for (int i = 0; i < 10; i++)
+        value = k == (double)i ? table[i] : value;
+    return value;
+}
+
+/* The count of a small mean for a uniform: how many sums of probabilities it exceeds.
+ * The reference of the vectorised search; no probability is left beyond 80 in 53 bits. */
+HD double poisson_invert(double mean, double u)
+{
+    double k = 0.0, p = exp_fast(-mean), sum = p;
+    while (u > sum && k < POISSON_SMALL_END) {
         k = k + 1.0;
         p = p * mean / k;
         sum = sum + p;
@@ -45,38 +73,76 @@ HD double poisson_invert(double mean, struct rng *r)
     return k;
 }
 
-/* Transformed rejection with squeeze, algorithm PTRS of W. Hormann, "The
- * transformed rejection method for generating Poisson random variables",
- * Insurance: Mathematics and Economics 12 (1993) 39-45.  For mean >= 10. */
-HD double poisson_ptrs(double mean, struct rng *r)
+/* e^-x 2^POISSON_SCALE for 0 <= x <= 80 in single precision, relative error 3e-7.  The
+ * scale keeps small probabilities away from slow denormal numbers. */
+HD float poisson_exp_f(float x)
 {
-    const double b = 0.931 + 2.53 * __builtin_sqrt(mean);
-    const double a = -0.059 + 0.02483 * b;
-    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
-    const double v_r = 0.9277 - 3.6224 / (b - 2.0);
-    for (;;) {
-        const double u = rng_uniform(r) - 0.5, v = rng_uniform(r);
-        const double us = 0.5 - (u < 0.0 ? -u : u);
-        const double k = __builtin_floor((2.0 * a / us + b) * u + mean + 0.43);
-        if (us >= 0.07 && v <= v_r)
-            return k;
-        if (k < 0.0 || (us < 0.013 && v > us))
-            continue;
-        if (portable_log(v * inverse_alpha / (a / (us * us) + b)) <=
-            k * portable_log(mean) - mean - poisson_log_factorial(k))
-            return k;
-    }
+    const float turns = x * -0x1.715476p+0f;
+    const float n = (turns + 0x1.8p23f) - 0x1.8p23f;
+    const float r = (-x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;  // ln 2 in two parts
+    float p = 0x1.6c16c2p-10f;
+    p = p * r + 0x1.111112p-7f;
+    p = p * r + 0x1.555556p-5f;
+    p = p * r + 0x1.555556p-3f;
+    p = p * r + 0.5f;
+    p = p * r + 1.0f;
+    p = p * r + 1.0f;
+    const uint32_t bits = (uint32_t)((int32_t)n + 127 + POISSON_SCALE) << 23;
+    float power;
+    memcpy(&power, &bits, sizeof power);
+    return p * power;
 }
 
-/* A whole number of photons for a finite mean >= 0. */
-HD double poisson_draw(double mean, struct rng *r)
+/* One attempt of PTRS for a mean >= 10 and two uniforms. */
+struct poisson_try {
+    double k;       // the candidate
+    double us;      // distance of u from the ends
+    double log_of;  // what the logarithm is taken of
+    bool sure;      // accepted by the squeeze
+    bool hopeless;  // refused without a logarithm
+};
+
+HD struct poisson_try poisson_attempt(double mean, double uniform, double v)
 {
-    if (mean < POISSON_SMALL_MEAN)
-        return poisson_invert(mean, r);
-    if (mean <= POISSON_LARGE_MEAN)
-        return poisson_ptrs(mean, r);
-    const double z = rng_normal(r);
-    return __builtin_floor(mean + __builtin_sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5);
+    struct poisson_try t;
+    const double b = 0.931 + 2.53 * sqrt(mean);
+    const double a = -0.059 + 0.02483 * b;
+    const double v_r = 0.9277 - 3.6224 / (b - 2.0);
+    const double u = uniform - 0.5;
+    t.us = 0.5 - (u < 0.0 ? -u : u);
+    t.k = poisson_floor((2.0 * a / t.us + b) * u + mean + 0.43);
+    const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
+    t.log_of = v * inverse_alpha / (a / (t.us * t.us) + b);
+    t.sure = (t.us >= 0.07) & (v <= v_r);
+    t.hopeless = (t.k < 0.0) | ((t.us < 0.013) & (v > t.us));
+    return t;
+}
+
+/* The whole test of an attempt. */
+HD bool poisson_accepts(const struct poisson_try *t, double mean)
+{
+    const double k = t->k < 0.0 ? 0.0 : t->k;
+    const bool fits =
+        portable_log(t->log_of) <= k * portable_log(mean) - mean - poisson_log_factorial(k);
+    return t->sure | (!t->hopeless & fits);
+}
+
+/* Two independent normal deviates of mean 0 and variance 1 from two uniforms: the
+ * transform of Box and Muller, with the angle 2 pi (v - 1/2). */
+HD void normal_pair(double u, double v, double *first, double *second)
+{
+    const double radius = sqrt(-2.0 * portable_log(u));
+    const double half_turns = 2.0 * v - 1.0;
+    const double n = round_even(half_turns);
+    const double signed_radius = n == 0.0 ? radius : -radius;
+    *first = signed_radius * cospi_reduced(half_turns - n);
+    *second = signed_radius * sinpi_reduced(half_turns - n);
+}
+
+/* The count of a mean above POISSON_LARGE_MEAN for a normal deviate z. */
+HD double poisson_normal(double mean, double z)
+{
+    return floor(mean + sqrt(mean) * z + (z * z - 1.0) / 6.0 + 0.5);
 }
 
 #endif

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "physics/noise.h"
+#include "engine/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };
 
@@ -31,8 +31,11 @@ static enum status run(const struct noise *n, double photons, uint64_t seed, uin
     for (int i = 0; i < PIXELS; i++)
         image[i] = (float)photons;
     struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = adu};
-    struct error e = {0};
-    return noise_apply(n, &experiment, seed, id, image, &to, &e);
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, n, &experiment, NULL), STATUS_OK);
+    const enum status s = noise_apply(plan, seed, id, image, &to, NULL);
+    noise_destroy(&plan);
+    return s;
 }
 
 static void moments(const uint16_t *adu, double *mean, double *variance)
@@ -122,6 +125,7 @@ static void frames_and_seeds_differ(void **state)
     assert_memory_equal(out, other, sizeof out);
 }
 
+/* Nor on the instruction set: baseline runs everywhere. */
 static void bytes_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -138,6 +142,20 @@ static void bytes_do_not_depend_on_threads(void **state)
     n.threads = 3;
     run(&n, 200, 1, 0, other);
     assert_memory_equal(out, other, sizeof out);
+    n.isa = "baseline";
+    run(&n, 200, 1, 0, other);
+    assert_memory_equal(out, other, sizeof out);
+}
+
+static void an_unknown_instruction_set_is_refused(void **state)
+{
+    (void)state;
+    struct noise n = quiet();
+    struct noise_plan *plan;
+    struct error e = {0};
+    n.isa = "mmx";
+    assert_int_equal(noise_create(&plan, &n, &experiment, &e), STATUS_USAGE);
+    assert_null(plan);
 }
 
 static void point_spread_keeps_light_and_lowers_variance(void **state)
@@ -165,6 +183,8 @@ static void bad_photons_are_refused_by_pixel(void **state)
 {
     (void)state;
     const struct noise n = quiet();
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
     static const float bad[] = {-1, NAN, INFINITY};
     for (size_t k = 0; k < sizeof bad / sizeof *bad; k++) {
         static float image[PIXELS];
@@ -172,9 +192,10 @@ static void bad_photons_are_refused_by_pixel(void **state)
         image[1234] = image[5000] = bad[k];
         struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = out};
         struct error e = {0};
-        assert_int_equal(noise_apply(&n, &experiment, 1, 17, image, &to, &e), STATUS_INPUT);
+        assert_int_equal(noise_apply(plan, 1, 17, image, &to, &e), STATUS_INPUT);
         assert_non_null(strstr(e.text, "frame 17: pixel 1234"));
     }
+    noise_destroy(&plan);
 }
 
 static void thirty_two_bits_hold_large_values(void **state)
@@ -188,7 +209,10 @@ static void thirty_two_bits_hold_large_values(void **state)
     n.saturation_adu = 4294967295.0;
     struct image to = {.type = PIXEL_U32, .count = PIXELS, .pixels = wide};
     struct error e = {0};
-    assert_int_equal(noise_apply(&n, &experiment, 1, 0, image, &to, &e), STATUS_OK);
+    struct noise_plan *plan;
+    assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
+    assert_int_equal(noise_apply(plan, 1, 0, image, &to, &e), STATUS_OK);
+    noise_destroy(&plan);
     assert_true(wide[0] == 3000000000u && wide[1] == 4294967295u);
 }
 
@@ -201,6 +225,7 @@ int main(void)
         cmocka_unit_test(calibration_is_the_same_in_every_frame),
         cmocka_unit_test(frames_and_seeds_differ),
         cmocka_unit_test(bytes_do_not_depend_on_threads),
+        cmocka_unit_test(an_unknown_instruction_set_is_refused),
         cmocka_unit_test(point_spread_keeps_light_and_lowers_variance),
         cmocka_unit_test(bad_photons_are_refused_by_pixel),
         cmocka_unit_test(thirty_two_bits_hold_large_values),

@@ -1,38 +1,66 @@
-/* Poisson deviates: moments and chi-square over all branches, fixed seeds. */
+/* Poisson deviates: moments, chi-square and tails over all branches, fixed seeds; every
+ * instruction set against the others and the search against its plain form. */
+#define FASTMATH_UNFUSED
 #include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <cmocka.h>
 
+#include "engine/noise_loop.h"
 #include "physics/poisson.h"
 
-enum { DRAWS = 100000, BINS = 4096 };
+enum { DRAWS = 500 * NOISE_CHUNK, BINS = 4096 };
 
-static double draw(double mean, uint32_t i)
+static const struct noise_key key = {42, 1, RNG_POISSON};
+static double count[DRAWS];
+
+/* DRAWS counts of one mean, for the pixels from `first`. */
+static void draw_from(const char *isa, float mean, int64_t first)
 {
-    struct rng r = rng_stream(42, RNG_POISSON, 1, i);
-    return poisson_draw(mean, &r);
+    const struct noise_kernels *kernels = noise_kernels_choose(isa, NULL);
+    float photons[NOISE_CHUNK];
+    for (int i = 0; i < NOISE_CHUNK; i++)
+        photons[i] = mean;
+    for (int i = 0; i < DRAWS; i += NOISE_CHUNK) {
+        static struct noise_chunk c;
+        c.first = first + i;
+        assert_true(kernels->load(&c, photons, NOISE_CHUNK));
+        kernels->poisson(&key, &c);
+        memcpy(count + i, c.value, sizeof c.value);
+    }
 }
 
-static void mean_and_variance_are_the_mean(void **state)
+static void draw(double mean)
+{
+    draw_from(NULL, (float)mean, 0);
+}
+
+/* Moments about the mean m: variance of the k-th sample moment is mu_2k - mu_k^2, less
+ * than mu_2k.  mu_6 = 15 m^3 + 25 m^2 + m, mu_3 = m. */
+static void mean_variance_and_skewness_are_the_mean(void **state)
 {
     (void)state;
-    static const double means[] = {0.01, 0.5, 3, 9.999, 10, 11, 50, 1000, 1e5, 9e5, 2e6, 1e9};
+    static const double means[] = {0.015625, 0.5, 3,    9.75, 11.984375, 12,
+                                   14.5,     50,  1000, 1e5,  999936,    2097152};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         const double mean = means[m];
-        double sum = 0, sum2 = 0;
-        for (uint32_t i = 0; i < DRAWS; i++) {
-            const double d = draw(mean, i) - mean;
+        double sum = 0, sum2 = 0, sum3 = 0;
+        draw(mean);
+        for (int i = 0; i < DRAWS; i++) {
+            const double d = count[i] - mean;
             sum += d;
             sum2 += d * d;
+            sum3 += d * d * d;
         }
-        /* variance of (k-mean)^2 is mean + 2 mean^2; five standard errors */
-        assert_true(fabs(sum / DRAWS) < 5 * sqrt(mean / DRAWS));
-        assert_true(fabs(sum2 / DRAWS - mean) < 5 * sqrt((mean + 2 * mean * mean) / DRAWS));
+        const double mu6 = mean * (1 + mean * (25 + 15 * mean));
+        assert_true(fabs(sum / DRAWS) < 4.5 * sqrt(mean / DRAWS));
+        assert_true(fabs(sum2 / DRAWS - mean) < 4.5 * sqrt((mean + 2 * mean * mean) / DRAWS));
+        assert_true(fabs(sum3 / DRAWS - mean) < 4.5 * sqrt(mu6 / DRAWS));
     }
 }
 
@@ -40,13 +68,13 @@ static void mean_and_variance_are_the_mean(void **state)
  * ten expected draws go into one rest. */
 static double chi_square(double mean, int *freedom)
 {
-    static int counts[BINS];
-    for (int k = 0; k < BINS; k++)
-        counts[k] = 0;
-    for (uint32_t i = 0; i < DRAWS; i++) {
-        const double k = draw(mean, i);
+    static int seen[BINS];
+    memset(seen, 0, sizeof seen);
+    draw(mean);
+    for (int i = 0; i < DRAWS; i++) {
+        const double k = count[i];
         assert_true(k >= 0 && k < BINS && k == floor(k));
-        counts[(int)k]++;
+        seen[(int)k]++;
     }
     double chi2 = 0, rest_expected = 0, rest = 0;
     *freedom = 0;
@@ -54,10 +82,10 @@ static double chi_square(double mean, int *freedom)
         const double expected = DRAWS * exp(k * log(mean) - mean - lgamma(k + 1.0));
         if (expected < 10) {
             rest_expected += expected;
-            rest += counts[k];
+            rest += seen[k];
             continue;
         }
-        chi2 += (counts[k] - expected) * (counts[k] - expected) / expected;
+        chi2 += (seen[k] - expected) * (seen[k] - expected) / expected;
         ++*freedom;
     }
     if (rest_expected > 1)
@@ -68,7 +96,7 @@ static double chi_square(double mean, int *freedom)
 static void values_are_distributed_as_poisson(void **state)
 {
     (void)state;
-    static const double means[] = {0.5, 3, 9.9, 10, 12, 50, 300, 1000};
+    static const double means[] = {0.125, 0.5, 3, 7, 11.875, 12, 12.5, 20, 50, 300, 1000, 3000};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         int n;
         const double chi2 = chi_square(means[m], &n);
@@ -78,46 +106,204 @@ static void values_are_distributed_as_poisson(void **state)
     }
 }
 
+/* Chance of a count of `least` and more. */
+static double tail(double mean, int least)
+{
+    double sum = 0;
+    for (int k = least; k < least + 200; k++)
+        sum += exp(k * log(mean) - mean - lgamma(k + 1.0));
+    return sum;
+}
+
+/* Far tails, where a short uniform has no values left: about one count in 10000. */
+static void tails_have_their_probability(void **state)
+{
+    (void)state;
+    static const double means[] = {0.0078125, 0.25, 3, 11.5, 12.25, 40, 1000};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        int least = (int)means[m], beyond = 0;
+        while (tail(means[m], least) > 2e-4)
+            least++;
+        draw(means[m]);
+        for (int i = 0; i < DRAWS; i++)
+            beyond += count[i] >= least;
+        const double expected = DRAWS * tail(means[m], least);
+        assert_true(fabs(beyond - expected) < 4.5 * sqrt(expected) + 1);
+    }
+}
+
+/* Chances that 53 bits see and 32 do not. */
+static void the_search_reaches_the_far_tail(void **state)
+{
+    (void)state;
+    assert_true(poisson_invert(3, 1 - tail(3, 20) * 1.01) == 19);
+    assert_true(poisson_invert(3, 1 - tail(3, 20) * 0.99) == 20);
+    assert_true(poisson_invert(11.9, 1 - 0x1p-53) <= POISSON_SMALL_END);
+}
+
+/* The count of a pixel as the text of the algorithm has it, for small means. */
+static double plainly(float mean, uint32_t pixel)
+{
+    const uint32_t in_block = pixel % NOISE_BLOCK, half = in_block / 32, place = in_block % 32;
+    const uint32_t k[2] = {(uint32_t)key.seed, 0};
+    uint32_t counter[4] = {pixel / NOISE_BLOCK * NOISE_QUADS + place / 2,
+                           (uint32_t)key.purpose << 24, (uint32_t)key.frame, 0};
+    uint32_t word[4], more[4];
+    philox4x32(counter, k, word);
+    counter[0] = pixel;
+    counter[1]++;
+    philox4x32(counter, k, more);
+    return poisson_invert((double)mean, rng_uniform_of(word[2 * half + place % 2], more[0]));
+}
+
+static void the_search_is_the_plain_one(void **state)
+{
+    (void)state;
+    static const float means[] = {0, 1e-30f, 1e-7f, 1e-3f, 0.3f, 1.7f, 3, 6.3f, 9, 11.999f};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        draw_from(NULL, means[m], 64000);
+        for (uint32_t i = 0; i < DRAWS; i++)
+            assert_true(count[i] == plainly(means[m], 64000 + i));
+    }
+}
+
+/* Mixed means, so that every list is partly filled. */
+static void every_instruction_set_gives_the_same(void **state)
+{
+    (void)state;
+    static const char *const isas[] = {"baseline", "avx2", "avx512"};
+    static struct noise_chunk chunk[3];
+    float photons[NOISE_CHUNK];
+    for (int i = 0; i < NOISE_CHUNK; i++)
+        photons[i] = i % 7 ? 3.0f + 0.01f * (float)i : i % 5 ? 3e3f : i % 3 ? 12.5f : 4e6f;
+    for (int k = 0; k < 3; k++) {
+        const struct noise_kernels *kernels = noise_kernels_choose(isas[k], NULL);
+        if (!kernels) {
+            print_message("# %s: not on this machine\n", isas[k]);
+            continue;
+        }
+        for (int64_t first = 0; first < 50 * NOISE_CHUNK; first += NOISE_CHUNK) {
+            chunk[k].first = chunk[0].first = first;
+            (void)noise_kernels_choose("baseline", NULL)->load(&chunk[0], photons, NOISE_CHUNK);
+            noise_kernels_choose("baseline", NULL)->poisson(&key, &chunk[0]);
+            noise_kernels_choose("baseline", NULL)->normals(&key, &chunk[0]);
+            (void)kernels->load(&chunk[k], photons, NOISE_CHUNK);
+            kernels->poisson(&key, &chunk[k]);
+            kernels->normals(&key, &chunk[k]);
+            assert_memory_equal(chunk[k].value, chunk[0].value, sizeof chunk[0].value);
+            assert_memory_equal(chunk[k].deviate, chunk[0].deviate, sizeof chunk[0].deviate);
+        }
+    }
+}
+
 /* The two sides of the switch to a normal differ in nothing one can see. */
 static void branches_meet_at_one_million(void **state)
 {
     (void)state;
-    static const double z[] = {-2, -1, 0, 1, 2};
+    static const double z[] = {-3, -2, -1, 0, 1, 2, 3};
     for (size_t j = 0; j < sizeof z / sizeof *z; j++) {
         int below[2] = {0, 0};
-        for (uint32_t i = 0; i < DRAWS; i++) {
-            below[0] += draw(1e6, i) < 1e6 + 1e3 * z[j];
-            below[1] += draw(1000001, i + DRAWS) < 1000001 + 1e3 * z[j];
+        for (int side = 0; side < 2; side++) {
+            const double mean = side ? 1000001 : 1000000;
+            draw_from(NULL, (float)mean, side * (int64_t)DRAWS);
+            for (int i = 0; i < DRAWS; i++)
+                below[side] += count[i] < mean + 1e3 * z[j];
         }
         const double p = 0.5 * erfc(-z[j] / sqrt(2.0));
-        assert_true(abs(below[0] - below[1]) < 5 * sqrt(2 * p * (1 - p) * DRAWS));
+        assert_true(abs(below[0] - below[1]) < 4.5 * sqrt(2 * p * (1 - p) * DRAWS));
     }
+}
+
+/* The stated error: of the distribution function at its worst place, a mean of one
+ * million.  A count is at most k when mean + root z + (z^2 - 1)/6 + 1/2 < k + 1. */
+static void the_normal_is_off_by_less_than_1e_7(void **state)
+{
+    (void)state;
+    const double mean = POISSON_LARGE_MEAN, root = sqrt(mean);
+    double sum = 0, worst = 0;
+    for (double k = mean - 9 * root; k < mean + 9 * root; k++) {
+        sum += exp(k * log(mean) - mean - lgamma(k + 1));
+        double z = (k + 0.5 - mean) / root;
+        for (int i = 0; i < 5; i++)
+            z = (k + 0.5 - mean - (z * z - 1) / 6) / root;
+        worst = fmax(worst, fabs(sum - 0.5 * erfc(-z / sqrt(2.0))));
+    }
+    print_message("# %.2g\n", worst);
+    assert_true(worst < 1e-7);
+}
+
+static void normals_have_their_moments_and_tails(void **state)
+{
+    (void)state;
+    double sum = 0, sum2 = 0, sum3 = 0, sum4 = 0, product = 0;
+    int beyond = 0;
+    for (int64_t first = 0; first < DRAWS; first += NOISE_CHUNK) {
+        static struct noise_chunk c;
+        c.first = first;
+        c.blocks = NOISE_CHUNK / NOISE_BLOCK;
+        noise_kernels_choose(NULL, NULL)->normals(&key, &c);
+        for (int i = 0; i < NOISE_CHUNK; i++) {
+            const double z = c.deviate[i];
+            sum += z;
+            sum2 += z * z;
+            sum3 += z * z * z;
+            sum4 += z * z * z * z;
+            beyond += fabs(z) > 3.0;
+            product += i % NOISE_BLOCK < NOISE_PAIRS ? z * c.deviate[i + NOISE_PAIRS] : 0.0;
+        }
+    }
+    const double p = erfc(3.0 / sqrt(2.0));
+    assert_true(fabs(sum / DRAWS) < 4.5 / sqrt(DRAWS));
+    assert_true(fabs(sum2 / DRAWS - 1) < 4.5 * sqrt(2.0 / DRAWS));
+    assert_true(fabs(sum3 / DRAWS) < 4.5 * sqrt(15.0 / DRAWS));
+    assert_true(fabs(sum4 / DRAWS - 3) < 4.5 * sqrt(96.0 / DRAWS));
+    assert_true(fabs(beyond - p * DRAWS) < 4.5 * sqrt(p * DRAWS));
+    assert_true(fabs(product / DRAWS) < 4.5 * sqrt(0.5 / DRAWS));
 }
 
 static void log_factorial_matches_lgamma(void **state)
 {
     (void)state;
-    static const double ks[] = {0, 1, 2, 5, 9, 10, 11, 100, 1e4, 1e6, 1.5e6};
+    static const double ks[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 100, 1e4, 1e6, 1.5e6};
     for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
         assert_true(fabs(poisson_log_factorial(ks[i]) - lgamma(ks[i] + 1)) <=
                     1e-12 + 1e-14 * lgamma(ks[i] + 1));
 }
 
+/* What the doubt of the search allows for. */
+static void the_short_exponential_is_close(void **state)
+{
+    (void)state;
+    for (int i = 0; i <= 120000; i++) {
+        const float x = (float)i * 1e-4f;
+        assert_true(fabs(ldexp((double)poisson_exp_f(x), -POISSON_SCALE) / exp(-(double)x) - 1) <
+                    3e-7);
+    }
+}
+
 static void zero_mean_gives_zero(void **state)
 {
     (void)state;
-    for (uint32_t i = 0; i < 1000; i++)
-        assert_true(draw(0, i) == 0);
+    draw(0);
+    for (int i = 0; i < DRAWS; i++)
+        assert_true(count[i] == 0);
 }
 
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(mean_and_variance_are_the_mean),
+        cmocka_unit_test(mean_variance_and_skewness_are_the_mean),
         cmocka_unit_test(values_are_distributed_as_poisson),
+        cmocka_unit_test(tails_have_their_probability),
+        cmocka_unit_test(the_search_reaches_the_far_tail),
+        cmocka_unit_test(the_search_is_the_plain_one),
+        cmocka_unit_test(every_instruction_set_gives_the_same),
         cmocka_unit_test(branches_meet_at_one_million),
+        cmocka_unit_test(the_normal_is_off_by_less_than_1e_7),
+        cmocka_unit_test(normals_have_their_moments_and_tails),
         cmocka_unit_test(log_factorial_matches_lgamma),
+        cmocka_unit_test(the_short_exponential_is_close),
         cmocka_unit_test(zero_mean_gives_zero),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

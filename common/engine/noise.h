@@ -1,19 +1,19 @@
 /*
  * From expected photons to what a detector reads, in this order:
  *
- *   photons * (1 + flicker N) * (1 + calibration N)   relative errors
- *   Poisson                                           counting
- *   point spread                                      psf.h, inside each panel
+ *   photons * (1 + flicker N) * (1 + calibration N)   relative errors, never below 0
+ *   Poisson                                           counting; physics/poisson.h
+ *   point spread                                      engine/spread.h, inside each panel
  *   * gain + offset + readout N                       electronics
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by
  * (seed, purpose, frame, pixel); the calibration by its own seed and the pixel
  * alone, so that it is the same in every frame.  Same bytes for any number of
- * threads on any machine.
+ * threads and any instruction set.
  */
-#ifndef BRAGG_PHYSICS_NOISE_H
-#define BRAGG_PHYSICS_NOISE_H
+#ifndef BRAGG_ENGINE_NOISE_H
+#define BRAGG_ENGINE_NOISE_H
 
 #include <stdbool.h>
 #include <stdint.h>
@@ -34,13 +34,25 @@ struct noise {
     double readout_adu;     // standard deviation of the electronics
     double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
     int threads;            // >= 1
+    const char *isa;        // NULL: the best that this CPU has; else baseline, avx2, avx512
 };
+
+struct noise_plan;  // what is computed once for all frames
+
+/* Prepares for frames of an experiment, which must outlive the plan.  *plan is to be
+ * freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
+ * STATUS_FAILED when memory is out. */
+enum status noise_create(struct noise_plan **plan, const struct noise *n,
+                         const struct experiment *x, struct error *e);
 
 /* Turns the float32 photons of frame `id` into adu->pixels (PIXEL_U16 or
  * PIXEL_U32, as many pixels as the experiment has).  `photons` is overwritten
  * where there is a point spread.  Photons that are negative or not finite are
- * STATUS_INPUT and name the first such pixel. */
-enum status noise_apply(const struct noise *n, const struct experiment *x, uint64_t seed,
-                        uint64_t id, float *photons, struct image *adu, struct error *e);
+ * STATUS_INPUT and name the first such pixel.  One caller at a time for a plan. */
+enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
+                        struct image *adu, struct error *e);
+
+/* Frees the plan and sets the pointer to NULL. */
+void noise_destroy(struct noise_plan **plan);
 
 #endif

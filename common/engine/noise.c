@@ -1,0 +1,196 @@
+#include "engine/noise.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/cpu.h"
+#include "engine/noise_loop.h"
+#include "engine/spread.h"
+
+struct noise_plan {
+    struct noise noise;
+    const struct experiment *experiment;
+    const struct noise_kernels *kernels;
+    int64_t count;       // pixels
+    float *sensitivity;  // of every pixel; NULL: all are 1
+    struct spread *spread;
+};
+
+const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
+{
+    const struct noise_kernels *all[] = {&noise_kernels_avx512, &noise_kernels_avx2,
+                                         &noise_kernels_baseline};
+    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, e);
+    for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
+        if (!strcmp(all[i]->name, cpu->name))
+            return all[i];
+    return NULL;
+}
+
+static int64_t chunks(const struct noise_plan *p)
+{
+    return (p->count + NOISE_CHUNK - 1) / NOISE_CHUNK;
+}
+
+/* Pixels of the chunk from `first` that the image has. */
+static int chunk_pixels(const struct noise_plan *p, int64_t first)
+{
+    return p->count - first < NOISE_CHUNK ? (int)(p->count - first) : NOISE_CHUNK;
+}
+
+static void calibrate(struct noise_plan *p)
+{
+    const struct noise *n = &p->noise;
+    const struct noise_key key = {n->calibration_seed, 0, RNG_CALIBRATION};
+#pragma omp parallel for num_threads(n->threads) schedule(static)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        c.first = i * NOISE_CHUNK;
+        const int count = chunk_pixels(p, c.first);
+        float *to = p->sensitivity + c.first;
+        for (int k = 0; k < count; k++)
+            to[k] = 1.0f;
+        (void)p->kernels->load(&c, to, count);
+        p->kernels->normals(&key, &c);
+        p->kernels->vary(&c, n->calibration);
+        p->kernels->store_f32(&c, to, count);
+    }
+}
+
+enum status noise_create(struct noise_plan **plan, const struct noise *n,
+                         const struct experiment *x, struct error *e)
+{
+    *plan = NULL;
+    const struct noise_kernels *kernels = noise_kernels_choose(n->isa, e);
+    if (!kernels)
+        return STATUS_USAGE;
+    struct noise_plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the noise");
+    *p = (struct noise_plan){
+        .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
+    enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
+    if (!s && n->calibration > 0.0) {
+        p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
+        if (p->sensitivity)
+            calibrate(p);
+        else
+            s = error_memory(e, "the calibration");
+    }
+    if (s) {
+        noise_destroy(&p);
+        return s;
+    }
+    *plan = p;
+    return STATUS_OK;
+}
+
+void noise_destroy(struct noise_plan **plan)
+{
+    if (*plan) {
+        mem_free((*plan)->sensitivity);
+        spread_destroy(&(*plan)->spread);
+    }
+    mem_free(*plan);
+    *plan = NULL;
+}
+
+/* Photons that the pixels of c count; false when one of them is no number of photons. */
+static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id,
+                          const float *photons, struct noise_chunk *c)
+{
+    const struct noise *n = &p->noise;
+    const int count = chunk_pixels(p, c->first);
+    if (!p->kernels->load(c, photons + c->first, count))
+        return false;
+    if (n->flicker > 0.0) {
+        p->kernels->normals(&(struct noise_key){seed, id, RNG_FLICKER}, c);
+        p->kernels->vary(c, n->flicker);
+    }
+    if (p->sensitivity)
+        p->kernels->scale(c, p->sensitivity + c->first, count);
+    if (n->poisson)
+        p->kernels->poisson(&(struct noise_key){seed, id, RNG_POISSON}, c);
+    return true;
+}
+
+/* What the electronics make of them. */
+static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
+                     struct image *adu)
+{
+    const struct noise *n = &p->noise;
+    const int count = chunk_pixels(p, c->first);
+    if (n->readout_adu > 0.0)
+        p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
+    p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu));
+    if (adu->type == PIXEL_U16)
+        p->kernels->store_u16(c, (uint16_t *)adu->pixels + c->first, count);
+    else
+        p->kernels->store_u32(c, (uint32_t *)adu->pixels + c->first, count);
+}
+
+/* Counts; without a point spread reads out at once.  Returns a chunk that has a bad
+ * pixel, the first one, or chunks(). */
+static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
+                      struct image *adu)
+{
+    int64_t bad = chunks(p);
+#pragma omp parallel for num_threads(p->noise.threads) schedule(static) reduction(min : bad)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        c.first = i * NOISE_CHUNK;
+        if (!count_photons(p, seed, id, photons, &c))
+            bad = i < bad ? i : bad;
+        else if (p->noise.psf.kind != PSF_NONE)
+            p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
+        else
+            read_out(p, seed, id, &c, adu);
+    }
+    return bad;
+}
+
+static enum status refuse(const struct noise_plan *p, uint64_t id, const float *photons,
+                          int64_t first, struct error *e)
+{
+    while (first + 1 < p->count && photons[first] >= 0.0f && photons[first] <= 3.4e38f)
+        first++;
+    return error_set(e, STATUS_INPUT,
+                     "frame %" PRIu64 ": pixel %" PRId64
+                     " has %g photons, must be finite and not negative",
+                     id, first, (double)photons[first]);
+}
+
+static enum status spread(const struct noise_plan *p, float *photons, struct error *e)
+{
+    for (size_t i = 0; i < p->experiment->npanels; i++) {
+        const struct panel *panel = &p->experiment->panels[i];
+        const enum status s = spread_apply(p->spread, photons + panel->first_pixel,
+                                           panel->fast_pixels, panel->slow_pixels, e);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
+                        struct image *adu, struct error *e)
+{
+    const int64_t bad = expose(p, seed, id, photons, adu);
+    if (bad < chunks(p))
+        return refuse(p, id, photons, bad * NOISE_CHUNK, e);
+    if (p->noise.psf.kind == PSF_NONE)
+        return STATUS_OK;
+    const enum status s = spread(p, photons, e);
+    if (s)
+        return s;
+#pragma omp parallel for num_threads(p->noise.threads) schedule(static)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        c.first = i * NOISE_CHUNK;
+        (void)p->kernels->load(&c, photons + c.first, chunk_pixels(p, c.first));
+        read_out(p, seed, id, &c, adu);
+    }
+    return STATUS_OK;
+}

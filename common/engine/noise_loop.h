@@ -1,0 +1,67 @@
+/* What noise.c and the loops of noise_loop.c share. */
+#ifndef BRAGG_ENGINE_NOISE_LOOP_H
+#define BRAGG_ENGINE_NOISE_LOOP_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/rng.h"
+#include "model/frame.h"
+
+/*
+ * Pixels share blocks of four random words.  Of every 64 pixels in a row, normal deviates
+ * give one block to the pair i, i + 32, and counts of small means one word each of a block
+ * to the quad 2i, 2i + 1, 2i + 32, 2i + 33.  What a pixel draws beyond that (more digits,
+ * large means) comes from blocks of its own, numbered from 1.
+ */
+enum {
+    NOISE_PAIRS = 32,
+    NOISE_QUADS = 16,
+    NOISE_BLOCK = 64,
+    NOISE_CHUNK = 32 * NOISE_BLOCK,
+};
+
+/* Which random numbers. */
+struct noise_key {
+    uint64_t seed, frame;
+    enum rng_purpose purpose;
+};
+
+/* Pixels at work: NOISE_BLOCK * blocks of them from `first`, a multiple of NOISE_BLOCK. */
+struct noise_chunk {
+    int64_t first;
+    int blocks;
+    double value[NOISE_CHUNK];  // photons, then ADU
+    double deviate[NOISE_CHUNK];
+};
+
+/* The loops, compiled for one instruction set; every one gives the same bytes. */
+struct noise_kernels {
+    const char *name;  // as --isa has it
+    /* value[] = count of photons[], all finite and >= 0, padded with 0; false when they
+     * are not. */
+    bool (*load)(struct noise_chunk *c, const float *photons, int count);
+    /* deviate[] = normal deviates of mean 0 and variance 1. */
+    void (*normals)(const struct noise_key *key, struct noise_chunk *c);
+    /* value[] *= max(0, 1 + sigma deviate[]). */
+    void (*vary)(struct noise_chunk *c, double sigma);
+    /* value[] *= factor[]. */
+    void (*scale)(struct noise_chunk *c, const float *factor, int count);
+    /* value[] = Poisson deviates of mean value[]. */
+    void (*poisson)(const struct noise_key *key, struct noise_chunk *c);
+    /* value[] = value[] gain + offset + readout deviate[] (0 readout: deviate[] is not
+     * read), rounded, halves up, within 0..largest, whole and below 2^32. */
+    void (*read_out)(struct noise_chunk *c, double gain, double offset, double readout,
+                     double largest);
+    void (*store_f32)(const struct noise_chunk *c, float *to, int count);
+    void (*store_u16)(const struct noise_chunk *c, uint16_t *to, int count);
+    void (*store_u32)(const struct noise_chunk *c, uint32_t *to, int count);
+};
+
+extern const struct noise_kernels noise_kernels_baseline, noise_kernels_avx2, noise_kernels_avx512;
+
+/* The kernels called `isa`, or the best for NULL; NULL with STATUS_USAGE in *e. */
+const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e);
+
+#endif
