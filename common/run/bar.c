@@ -17,8 +17,8 @@ static void draw(struct bar *b)
     const uint64_t total = b->total ? b->total : 1;
     const int filled = (int)((double)b->frames / (double)total * BAR_WIDTH);
     fprintf(stderr, "\r[%.*s%.*s] %" PRIu64 " of %" PRIu64 " frames, %.1f/s", filled,
-            "##############################", BAR_WIDTH - filled,
-            "..............................", b->frames, b->total, b->rate);
+            "##############################", BAR_WIDTH - filled, "..............................",
+            b->frames, b->total, b->rate);
     if (b->rate > 0) {
         const uint64_t left = (uint64_t)((double)(b->total - b->frames) / b->rate + 0.5);
         fprintf(stderr, ", %" PRIu64 ":%02" PRIu64 " left", left / 60, left % 60);

@@ -106,16 +106,14 @@ static char *find_program(const char *program)
     if (strchr(program, '/'))
         return is_program(program) && realpath(program, first) ? join(first, "", "", "") : NULL;
     char *beside = find_beside(program), *in_path = find_in_path(program);
-    char *found = beside ? beside : in_path;
-    if (beside && in_path && realpath(beside, first) && realpath(in_path, second) &&
-        strcmp(first, second) == 0) {
-        mem_free(beside);
-        beside = NULL;
-        found = join(program, "", "", "");
-    }
-    if (found != in_path)
-        mem_free(in_path);
-    return found;
+    const bool plain =
+        in_path && (!beside || (realpath(beside, first) && realpath(in_path, second) &&
+                                strcmp(first, second) == 0));
+    mem_free(in_path);
+    if (!plain)
+        return beside;
+    mem_free(beside);
+    return join(program, "", "", "");
 }
 
 /* --- command lines ------------------------------------------------------- */
@@ -165,8 +163,11 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->workdir = c->last ? settings->workdir : NULL;
     name_process(s, i, c->name);
     for (size_t k = 0; k < settings->nwraps; k++)
-        if (settings->wraps[k].stage == s)
+        if (settings->wraps[k].stage == s) {
             add_words(&w, settings->wraps[k].command);
+            c->wrapped = true;
+        }
+    c->argv = w.list;
     char *program = find_program(s->program);
     if (!program)
         return error_set(e, STATUS_INPUT,
@@ -217,7 +218,8 @@ void commands_free(struct commands *c)
 /* Quotes a word only where that is needed. */
 static void print_word(const char *word, FILE *out)
 {
-    if (strncmp(word, "--in=ipc://$dir/", 16) == 0 || strncmp(word, "--out=@ipc://$dir/", 18) == 0) {
+    if (strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
+        strncmp(word, "--out=@ipc://$dir/", 18) == 0) {
         fprintf(out, "\"%s\"", word);
         return;
     }

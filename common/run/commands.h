@@ -32,6 +32,7 @@ struct command {
     const struct pipeline_stage *stage;
     const char *workdir;  // NULL: here
     bool last;            // nothing comes after it
+    bool wrapped;         // a command stands before it
     char **argv;          // owned, ended by NULL
 };
 

@@ -28,8 +28,9 @@ struct raw_file {
 static const cyaml_schema_value_t arg_schema = {
     CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 4096)};
 
-#define TEXT(key, index, flags) \
-    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | (flags), struct raw_stage, value[index], 1, 4096)
+#define TEXT(key, index, flags)                                                                  \
+    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | (flags), struct raw_stage, value[index], 1, \
+                           4096)
 
 static const cyaml_schema_field_t stage_fields[] = {
     TEXT("name", YAML_NAME, 0),
@@ -142,8 +143,7 @@ static enum status read_name(const struct reader *r, size_t i, struct error *e)
     const char *name = r->raw->stages[i].value[YAML_NAME];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     const size_t length = strlen(name);
-    if (length >= sizeof s->name ||
-        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
+    if (length >= sizeof s->name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
         return wrong(r, i, YAML_NAME, e,
                      "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -", name);
     for (size_t k = 0; k < i; k++)

@@ -29,8 +29,8 @@ enum {
 
 struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
-    char *program;                       // owned
-    char *args[PIPELINE_ARGS_MAX + 1];   // owned
+    char *program;                      // owned
+    char *args[PIPELINE_ARGS_MAX + 1];  // owned
     size_t nargs;
     int64_t count, restart;
     int input;  // index of the stage before, -1 for the first one

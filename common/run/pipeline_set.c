@@ -63,8 +63,8 @@ static enum status find(const struct pipeline *p, const char *option, const char
     if (*stage)
         return STATUS_OK;
     for (size_t i = 0, n = 0; i < p->nstages && n < sizeof known; i++)
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "",
-                              p->stages[i].name);
+        n +=
+            (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", p->stages[i].name);
     return error_set(e, STATUS_USAGE, "%s: there is no stage '%.*s'; %s has %s", option,
                      length < 40 ? (int)length : 40, text, p->path, known);
 }

@@ -33,7 +33,8 @@ static bool open_output(int fd[2], bool terminal)
     return true;
 }
 
-/* In the child.  It ends with this process, and before that hears of no terminal. */
+/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
+ * signal when this process dies. */
 static _Noreturn void become(const struct command *c, const struct environment *env, int output,
                              pid_t parent)
 {
@@ -87,9 +88,10 @@ static void take_line(struct process *p, struct environment *env)
     p->length = 0;
     if (!p->line[0] || bar_take(&env->bar, p->line))
         return;
-    if (!p->asked)
+    if (!p->asked) {
         p->spoke_ns = clock_ns();
-    memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
+        memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
+    }
     if (!env->verbose)
         return;
     bar_clear(&env->bar);

@@ -22,10 +22,10 @@ struct process {
     bool asked;         // we have asked it to end
     int status;         // as waitpid gave it, once it has ended
     uint64_t ended_ns;  // 0 while it never did
-    uint64_t spoke_ns;  // when its last line came, before it was asked to end; 0 for never
+    uint64_t spoke_ns;  // when the last line of `tail` came; 0 for never
     size_t length, lines;
     char line[TAIL_BYTES];
-    char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines
+    char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines, before it was asked to end
 };
 
 /* What all have in common. */

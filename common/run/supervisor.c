@@ -16,7 +16,7 @@
 #define MS UINT64_C(1000000)
 
 enum { TICK_MS = 100 };
-static const uint64_t WORD_NS = 500 * MS;      // a stage that failed tells the others itself
+static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
 static const uint64_t BACKOFF_NS = 100 * MS;    // before the first restart, then doubled
 enum { BACKOFF_DOUBLINGS = 6 };
@@ -31,6 +31,7 @@ struct supervisor {
     unsigned interrupts;   // Ctrl-C so far
     int ended_by;          // SIGTERM or SIGHUP, 0 for none
     bool stopping;         // nothing is started again
+    bool complete;         // all last stages ended well: the frames are there
     uint64_t term_ns;      // when to ask those that are left; 0 for never
     uint64_t kill_ns;      // when to kill them; 0 for never
 };
@@ -109,13 +110,37 @@ static bool try_restart(struct supervisor *s, struct process *p)
     p->start_ns = p->ended_ns + (BACKOFF_NS << doublings);
     p->restarts++;
     bar_clear(&s->env.bar);
-    log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)",
-             p->command->name, WTERMSIG(p->status), (int)p->restarts, (int)limit);
+    log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)", p->command->name,
+             WTERMSIG(p->status), (int)p->restarts, (int)limit);
     return true;
+}
+
+static bool is_complete(const struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct process *p = &s->processes[i];
+        if (p->command->last && (p->pid || p->start_ns || !p->ended_ns || p->status != 0))
+            return false;
+    }
+    return true;
+}
+
+/* Once the last stages have ended well, a worker that came too late may still wait for the
+ * others: it is asked to end.  A command that wraps a stage may have work left. */
+static void on_complete(struct supervisor *s)
+{
+    bool wrapped = false;
+    s->complete = true;
+    for (size_t i = 0; i < s->count; i++)
+        wrapped |= s->processes[i].pid && s->processes[i].command->wrapped;
+    if (!wrapped)
+        stop(s, WORD_NS);
 }
 
 static void on_end(struct supervisor *s, struct process *p)
 {
+    if (!s->complete && !s->stopping && is_complete(s))
+        on_complete(s);
     if (!process_failed(p) || try_restart(s, p))
         return;
     if (WIFSIGNALED(p->status))
@@ -187,7 +212,7 @@ static const struct process *find_culprit(const struct supervisor *s)
     const struct process *killed = NULL, *speaker = NULL, *first = NULL;
     for (size_t i = 0; i < s->count; i++) {
         const struct process *p = &s->processes[i];
-        if (!process_failed(p))
+        if (!process_failed(p) || (s->complete && p->asked))
             continue;
         if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
             killed = p;
@@ -241,8 +266,8 @@ static enum status judge(const struct supervisor *s, struct error *e)
         return error_set(e, STATUS_FAILED, "stage %s was killed by signal %d (%s)",
                          culprit->command->name, WTERMSIG(culprit->status),
                          strsignal(WTERMSIG(culprit->status)));
-    return error_set(e, status_of(culprit), "stage %s ended with status %d",
-                     culprit->command->name, WEXITSTATUS(culprit->status));
+    return error_set(e, status_of(culprit), "stage %s ended with status %d", culprit->command->name,
+                     WEXITSTATUS(culprit->status));
 }
 
 static enum status run(struct supervisor *s, struct error *e)
