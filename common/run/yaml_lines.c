@@ -8,7 +8,7 @@ const char *const yaml_key_names[YAML_KEYS] = {"name",    "program", "args",  "c
                                                "threads", "window",  "input", "restart"};
 
 /* A stage is a mapping in a sequence in the top mapping. */
-enum { DEPTH_STAGES = 2, DEPTH_STAGE = 3 };
+enum { DEPTH_STAGE = 3, DEPTH_MAX = 8 };
 
 struct walk {
     struct yaml_lines *lines;
@@ -17,13 +17,20 @@ struct walk {
     bool value;  // within a stage: what comes is a value
 };
 
-static void note_key(struct walk *w, const yaml_event_t *event)
+/* NULL, or what is wrong with it. */
+static const char *note_key(struct walk *w, const yaml_event_t *event)
 {
     if (w->stage < 0 || w->stage >= PIPELINE_STAGES_MAX)
-        return;
-    for (int i = 0; i < YAML_KEYS; i++)
-        if (strcmp((const char *)event->data.scalar.value, yaml_key_names[i]) == 0)
-            w->lines->at[w->stage][i] = (long)event->start_mark.line + 1;
+        return NULL;
+    for (int i = 0; i < YAML_KEYS; i++) {
+        long *line = &w->lines->at[w->stage][i];
+        if (strcmp((const char *)event->data.scalar.value, yaml_key_names[i]) != 0)
+            continue;
+        if (*line)
+            return "the key is given twice in this stage";
+        *line = (long)event->start_mark.line + 1;
+    }
+    return NULL;
 }
 
 /* Takes one event in; NULL, or what is wrong with it. */
@@ -38,7 +45,8 @@ static const char *step(struct walk *w, const yaml_event_t *event)
     case YAML_SEQUENCE_START_EVENT:
         if (w->depth == DEPTH_STAGE)
             w->value = !w->value;
-        w->depth++;
+        if (++w->depth > DEPTH_MAX)
+            return "lists are nested too deeply";
         if (w->depth == DEPTH_STAGE) {
             w->stage++;
             w->value = false;
@@ -49,12 +57,10 @@ static const char *step(struct walk *w, const yaml_event_t *event)
         w->depth--;
         return NULL;
     case YAML_SCALAR_EVENT:
-        if (w->depth == DEPTH_STAGE) {
-            if (!w->value)
-                note_key(w, event);
-            w->value = !w->value;
-        }
-        return NULL;
+        if (w->depth != DEPTH_STAGE)
+            return NULL;
+        w->value = !w->value;
+        return w->value ? note_key(w, event) : NULL;
     default:
         return NULL;
     }
