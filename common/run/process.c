@@ -92,7 +92,7 @@ static void take_line(struct process *p, struct environment *env)
         p->spoke_ns = clock_ns();
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
     }
-    if (!env->verbose)
+    if (!env->verbose && !p->command->wrapped)
         return;
     bar_clear(&env->bar);
     fprintf(stderr, "%s| %s\n", p->command->name, p->line);
@@ -118,6 +118,8 @@ void process_listen(struct process *p, struct environment *env)
 
 void process_show_tail(const struct process *p)
 {
+    if (p->command->wrapped)
+        return;  // shown already
     const size_t first = p->lines > TAIL_LINES ? p->lines - TAIL_LINES : 0;
     for (size_t i = first; i < p->lines; i++)
         fprintf(stderr, "%s| %s\n", p->command->name, p->tail[i % TAIL_LINES]);

@@ -82,8 +82,10 @@ bragg-run --trace=trace.json "$file"
 is '--trace merges all stages into one array' \
 	"$(perl -MJSON::PP -0777 -ne 'print scalar grep { $_->{name} eq "compute" } @{decode_json($_)}' trace.json)" 60
 small 3 '' '' ''
-bragg-run --wrap='make=env MARK=1' --verbose "$file" 2>said
-is '--wrap puts a command before a stage' "$? $(files)" '0 3'
+printf 'echo wrapped\nexec "$@"\n' >wrapper
+bragg-run --wrap='make=sh wrapper' "$file" 2>said
+is '--wrap puts a command before a stage, and shows what it says' "$? $(files) $(sort said | tr '\n' ' ')" \
+	'0 3 make.1| wrapped make.2| wrapped '
 
 # --- the same bytes as the shell pipe, and as the commands that --dry-run prints
 cat >lyso.yaml <<'END'
@@ -174,6 +176,7 @@ small 5000 '' '--sleep=1' '--sleep=1'
 behind
 kill -9 $runner
 check 'kill -9 of bragg-run: within two seconds nothing is left' soon nothing_left
+is 'kill -9 of bragg-run: complete files only' "$(find out -name '*.part')" ''
 wait $runner 2>/dev/null || true
 
 # --- a terminal
