@@ -22,8 +22,10 @@ LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 LIBS_io    := $(shell pkg-config --libs ccp4c libpng 2>/dev/null || echo -lccp4c -lpng)
 LIBS_wire  := -lmsgpackc
 LIBS_stage := -lzmq -lpthread
+# Only for what reads pipeline files.
+LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := stage wire io engine physics model base
+LAYERS   := run stage wire io engine physics model base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -64,7 +66,9 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
 
-LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) -lm
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_more) -lm
+
+$(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
 $(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)

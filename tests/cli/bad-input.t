@@ -41,6 +41,13 @@ printf '1 0 0 0\n' > one.txt
 printf '0 2\n0.1 3\n' > good.stol
 printf '0.1 2\n0 3\n' > falls.stol
 printf '0 2\n0.1 abc\n' > words.stol
+printf 'stages:\n\t- name: a\n' > broken.yaml
+printf 'stages:\n- name: a\n- colour: b\n' > keys.yaml
+printf 'stages:\n- name: a\n- name: a\n' > twice.yaml
+printf 'stages:\n- {name: a, input: b}\n- name: b\n' > cycle.yaml
+printf 'stages:\n- name: a\n- name: b\n' > absent.yaml
+printf 'stages:\n- name: geometry\n- name: orient\n' > good.yaml
+head -c 100000 /dev/zero | tr '\0' '[' > deep.yaml
 cd .. || exit 1
 
 tab=$(printf '\t')

@@ -1,0 +1,265 @@
+#include "run/commands.h"
+
+#include <limits.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+/* --- lists of words ------------------------------------------------------ */
+
+struct words {
+    char **list;
+    size_t count, capacity;
+    bool failed;  // memory was out
+};
+
+/* Takes ownership of `word`. */
+static void add(struct words *w, char *word)
+{
+    if (w->count + 1 >= w->capacity) {  // one more for the NULL
+        const size_t capacity = w->capacity ? 2 * w->capacity : 64;
+        char **list = mem_array(capacity, sizeof *list);
+        if (list && w->count)
+            memcpy(list, w->list, w->count * sizeof *list);
+        if (list) {
+            mem_free(w->list);
+            w->list = list;
+            w->capacity = capacity;
+        }
+        w->failed |= !list;
+    }
+    if (!word || w->failed) {
+        w->failed = true;
+        mem_free(word);
+        return;
+    }
+    w->list[w->count++] = word;
+}
+
+static char *join(const char *a, const char *b, const char *c, const char *d)
+{
+    const size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
+    char *text = mem_array(size, 1);
+    if (text)
+        (void)snprintf(text, size, "%s%s%s%s", a, b, c, d);
+    return text;
+}
+
+static void add_words(struct words *w, const char *text)
+{
+    while (*(text += strspn(text, " \t"))) {
+        const size_t length = strcspn(text, " \t");
+        char *word = mem_array(length + 1, 1);
+        if (word)
+            memcpy(word, text, length);
+        add(w, word);
+        text += length;
+    }
+}
+
+/* --- programs ------------------------------------------------------------ */
+
+static bool is_program(const char *path)
+{
+    return access(path, X_OK) == 0;
+}
+
+/* The program in one of the folders of PATH; NULL when it is in none. */
+static char *find_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    for (path = path ? path : "/usr/bin:/bin"; *path;) {
+        char folder[PATH_MAX];
+        const size_t length = strcspn(path, ":");
+        (void)snprintf(folder, sizeof folder, "%.*s", (int)length, length ? path : ".");
+        char *found = join(folder, "/", program, "");
+        if (found && is_program(found))
+            return found;
+        mem_free(found);
+        path += length + (path[length] == ':');
+    }
+    return NULL;
+}
+
+static char *find_beside(const char *program)
+{
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return NULL;
+    self[length] = 0;
+    char *slash = strrchr(self, '/');
+    slash[1] = 0;
+    char *found = join(self, program, "", "");
+    if (found && is_program(found))
+        return found;
+    mem_free(found);
+    return NULL;
+}
+
+/* A plain name when PATH leads to the right one, so that printed commands are short. */
+static char *find_program(const char *program)
+{
+    char first[PATH_MAX], second[PATH_MAX];
+    if (strchr(program, '/'))
+        return is_program(program) && realpath(program, first) ? join(first, "", "", "") : NULL;
+    char *beside = find_beside(program), *in_path = find_in_path(program);
+    const bool plain =
+        in_path && (!beside || (realpath(beside, first) && realpath(in_path, second) &&
+                                strcmp(first, second) == 0));
+    mem_free(in_path);
+    if (!plain)
+        return beside;
+    mem_free(beside);
+    return join(program, "", "", "");
+}
+
+/* --- command lines ------------------------------------------------------- */
+
+static void name_process(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE])
+{
+    if (s->count > 1)
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s.%d", s->name, (int)i + 1);
+    else
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s", s->name);
+}
+
+char *command_file(const char *folder, const char *name, const char *kind)
+{
+    char *base = join(folder, "/", name, ".");
+    char *path = base ? join(base, kind, "", "") : NULL;
+    mem_free(base);
+    return path;
+}
+
+static void add_file(struct words *w, const char *option, const char *folder, const char *name)
+{
+    char *path = command_file(folder, name, option + 2);
+    add(w, path ? join(option, "=", path, "") : NULL);
+    mem_free(path);
+}
+
+static void add_endpoints(struct words *w, const struct pipeline *p, size_t index,
+                          const struct command *c, const char *folder)
+{
+    char before[PROCESS_NAME_SIZE];
+    const int input = p->stages[index].input;
+    for (int64_t i = 0; input >= 0 && i < p->stages[input].count; i++) {
+        name_process(&p->stages[input], i, before);
+        add(w, join("--in=ipc://", folder, "/", before));
+    }
+    if (!c->last)
+        add(w, join("--out=@ipc://", folder, "/", c->name));
+}
+
+static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
+                            const struct command_settings *settings, struct error *e)
+{
+    const struct pipeline_stage *s = &p->stages[index];
+    struct words w = {0};
+    *c = (struct command){.stage = s, .last = pipeline_is_last(p, index)};
+    c->workdir = c->last ? settings->workdir : NULL;
+    name_process(s, i, c->name);
+    for (size_t k = 0; k < settings->nwraps; k++)
+        if (settings->wraps[k].stage == s) {
+            add_words(&w, settings->wraps[k].command);
+            c->wrapped = true;
+        }
+    c->argv = w.list;
+    char *program = find_program(s->program);
+    if (!program)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
+                         "PATH",
+                         p->path, s->line, s->name, s->program);
+    add(&w, program);
+    for (size_t k = 0; k < s->nargs; k++)
+        add(&w, join(s->args[k], "", "", ""));
+    add_endpoints(&w, p, index, c, settings->folder);
+    if (settings->stats)
+        add_file(&w, "--stats", settings->folder, c->name);
+    if (settings->trace)
+        add_file(&w, "--trace", settings->folder, c->name);
+    c->argv = w.list;
+    return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
+}
+
+enum status commands_make(struct commands *c, const struct pipeline *p,
+                          const struct command_settings *settings, struct error *e)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < p->nstages; i++)
+        total += (size_t)p->stages[i].count;
+    *c = (struct commands){.list = mem_array(total, sizeof *c->list)};
+    if (!c->list)
+        return error_memory(e, "the command lines");
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages; i++)
+        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++)
+            s = make_one(&c->list[c->count++], p, i, k, settings, e);
+    return s;
+}
+
+void commands_free(struct commands *c)
+{
+    for (size_t i = 0; i < c->count; i++) {
+        for (char **word = c->list[i].argv; word && *word; word++)
+            mem_free(*word);
+        mem_free(c->list[i].argv);
+    }
+    mem_free(c->list);
+    *c = (struct commands){0};
+}
+
+/* --- for a shell --------------------------------------------------------- */
+
+/* Quotes a word only where that is needed. */
+static void print_word(const char *word, FILE *out)
+{
+    if (strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
+        strncmp(word, "--out=@ipc://$dir/", 18) == 0) {
+        fprintf(out, "\"%s\"", word);
+        return;
+    }
+    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                   "0123456789-_=./,:%+@")] == 0) {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    for (; *word; word++)
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            putc(*word, out);
+    putc('\'', out);
+}
+
+void commands_print(const struct commands *c, FILE *out)
+{
+    const char *workdir = NULL;
+    for (size_t i = 0; i < c->count && !workdir; i++)
+        workdir = c->list[i].workdir;
+    fputs("dir=$(mktemp -d)\n", out);
+    if (workdir) {
+        fputs("mkdir -p ", out);
+        print_word(workdir, out);
+        putc('\n', out);
+    }
+    for (size_t i = 0; i < c->count; i++) {
+        const struct command *one = &c->list[i];
+        if (one->workdir) {
+            fputs("(cd ", out);
+            print_word(one->workdir, out);
+            fputs(" && exec ", out);
+        }
+        for (char **word = one->argv; *word; word++) {
+            print_word(*word, out);
+            putc(word[1] ? ' ' : one->workdir ? ')' : ' ', out);
+        }
+        fputs(one->workdir ? " &\n" : "&\n", out);
+    }
+    fputs("wait\nrm -r \"$dir\"\n", out);
+}

@@ -1,0 +1,57 @@
+/*
+ * The processes of a pipeline and their command lines.  Every process binds its own
+ * output and connects to those of all processes of the stage before; a process
+ * is called NAME, or NAME.1, NAME.2 ... where a stage has several.
+ */
+#ifndef BRAGG_RUN_COMMANDS_H
+#define BRAGG_RUN_COMMANDS_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "run/pipeline.h"
+
+enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
+
+/* STAGE=COMMAND */
+struct wrap {
+    const struct pipeline_stage *stage;
+    const char *command;  // borrowed; words parted by blanks
+};
+
+struct command_settings {
+    const char *folder;   // of the sockets, statistics and traces
+    const char *workdir;  // where last stages run; NULL: here
+    bool stats, trace;    // as files STATS and TRACE in the folder, see command_file
+    size_t nwraps;
+    struct wrap wraps[WRAPS_MAX];
+};
+
+struct command {
+    char name[PROCESS_NAME_SIZE];
+    const struct pipeline_stage *stage;
+    const char *workdir;  // NULL: here
+    bool last;            // nothing comes after it
+    bool wrapped;         // a command stands before it
+    char **argv;          // owned, ended by NULL
+};
+
+struct commands {
+    size_t count;
+    struct command *list;  // owned, in the order of the file
+};
+
+/* Puts the command lines together; finds programs beside this executable, else in
+ * PATH.  STATUS_INPUT with FILE:LINE when there is none.  Always followed by
+ * commands_free. */
+enum status commands_make(struct commands *c, const struct pipeline *p,
+                          const struct command_settings *settings, struct error *e);
+void commands_free(struct commands *c);
+
+/* FOLDER/NAME.KIND, of a process; the caller frees it with mem_free. */
+char *command_file(const char *folder, const char *name, const char *kind);
+
+/* Prints the commands for a shell, made with folder "$dir". */
+void commands_print(const struct commands *c, FILE *out);
+
+#endif

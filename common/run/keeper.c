@@ -1,0 +1,140 @@
+#include "run/keeper.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <ftw.h>
+#include <inttypes.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "run/pipeline.h"
+
+enum {
+    GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
+    PATIENCE_MS = 1200,  // between asking and killing
+    STEP_MS = 20,
+    OPEN_FILES_MAX = 16,
+};
+
+static pid_t groups[GROUPS_MAX];  // of the keeper's process only
+static size_t ngroups;
+
+static void note(pid_t group)
+{
+    if (group > 0 && ngroups < GROUPS_MAX)
+        groups[ngroups++] = group;
+    for (size_t i = 0; group < 0 && i < ngroups; i++)
+        if (groups[i] == -group)
+            groups[i] = groups[--ngroups];
+}
+
+/* Sends a signal (0: none) to all groups; true when one of them is there. */
+static bool signal_groups(int number)
+{
+    bool any = false;
+    for (size_t i = 0; i < ngroups; i++)
+        any |= kill(-groups[i], number) == 0;
+    return any;
+}
+
+static int remove_one(const char *path, const struct stat *what, int type, struct FTW *place)
+{
+    (void)what;
+    (void)type;
+    (void)place;
+    (void)remove(path);
+    return 0;
+}
+
+static void keep(const char *folder, int fd)
+{
+    sigset_t all;
+    pid_t group;
+    (void)setsid();
+    (void)sigfillset(&all);
+    (void)sigprocmask(SIG_SETMASK, &all, NULL);
+    (void)prctl(PR_SET_NAME, "bragg-keeper");
+    (void)dup2(fd, STDIN_FILENO);
+    (void)close_range(STDOUT_FILENO, ~0u, 0);
+    while (read(STDIN_FILENO, &group, sizeof group) == (ssize_t)sizeof group)
+        note(group);
+    bool any = signal_groups(SIGTERM);
+    for (int ms = 0; any && ms < PATIENCE_MS; ms += STEP_MS) {
+        (void)nanosleep(&(struct timespec){.tv_nsec = STEP_MS * 1000000L}, NULL);
+        any = signal_groups(0);
+    }
+    (void)signal_groups(SIGKILL);
+    (void)nftw(folder, remove_one, OPEN_FILES_MAX, FTW_DEPTH | FTW_PHYS);
+    _exit(0);
+}
+
+/* A name that nobody can guess, short enough for sockets in it. */
+static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], struct error *e)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR");
+    uint64_t bits;
+    if (!base || base[0] != '/' || strlen(base) > 32 || access(base, W_OK | X_OK) != 0)
+        base = "/tmp";
+    if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return error_errno(e, STATUS_FAILED, "no random numbers");
+    (void)snprintf(folder, KEEPER_FOLDER_SIZE, "%s/bragg-run-%016" PRIx64, base, bits);
+    return STATUS_OK;
+}
+
+enum status keeper_open(struct keeper *k, struct error *e)
+{
+    int fd[2];
+    *k = (struct keeper){.pipe = -1};
+    const enum status s = choose_folder(k->folder, e);
+    if (s)
+        return s;
+    if (pipe2(fd, O_CLOEXEC) != 0) {
+        k->folder[0] = 0;
+        return error_errno(e, STATUS_FAILED, "cannot make a pipe");
+    }
+    /* The keeper is there first: a folder without one could stay behind. */
+    k->pipe = fd[1];
+    k->process = fork();
+    if (k->process == 0)
+        keep(k->folder, fd[0]);
+    (void)close(fd[0]);
+    if (k->process < 0 || mkdir(k->folder, 0700) != 0)
+        return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
+    return STATUS_OK;
+}
+
+static void tell(const struct keeper *k, pid_t group)
+{
+    while (write(k->pipe, &group, sizeof group) < 0 && errno == EINTR)
+        continue;
+}
+
+void keeper_started(const struct keeper *k, pid_t group)
+{
+    tell(k, group);
+}
+
+void keeper_ended(const struct keeper *k, pid_t group)
+{
+    tell(k, -group);
+}
+
+void keeper_close(struct keeper *k)
+{
+    if (!k->folder[0])
+        return;
+    (void)close(k->pipe);
+    while (k->process > 0 && waitpid(k->process, NULL, 0) < 0 && errno == EINTR)
+        continue;
+    (void)rmdir(k->folder);  // when there is no keeper
+    *k = (struct keeper){.pipe = -1};
+}

@@ -1,0 +1,30 @@
+/*
+ * The keeper: a small process that outlives this one, ends what it started and
+ * removes the private folder, however this one ended.
+ */
+#ifndef BRAGG_RUN_KEEPER_H
+#define BRAGG_RUN_KEEPER_H
+
+#include <sys/types.h>
+
+#include "base/error.h"
+
+enum { KEEPER_FOLDER_SIZE = 96 };
+
+struct keeper {
+    char folder[KEEPER_FOLDER_SIZE];  // private (mode 0700); "" for none
+    int pipe;                         // as long as this is open, nothing happens
+    pid_t process;
+};
+
+/* Makes a folder in XDG_RUNTIME_DIR or /tmp, and its keeper. */
+enum status keeper_open(struct keeper *k, struct error *e);
+
+/* Tells of a process group that was started, or has ended. */
+void keeper_started(const struct keeper *k, pid_t group);
+void keeper_ended(const struct keeper *k, pid_t group);
+
+/* Ends what is left, removes the folder with all that is in it, and waits for that. */
+void keeper_close(struct keeper *k);
+
+#endif

@@ -1,0 +1,76 @@
+/*
+ * A pipeline file: YAML with one list, `stages:`, of mappings
+ *
+ *     name     letters, digits and dashes; required
+ *     program  the executable; bragg-NAME by default
+ *     args     list of its options and operands
+ *     count    how many processes share the frames (1)
+ *     threads  --threads of each
+ *     window   --window of the stage that numbers the frames
+ *     input    name of the stage before; the one above in the list by default
+ *     restart  how often a process that was killed is started again (0)
+ */
+#ifndef BRAGG_RUN_PIPELINE_H
+#define BRAGG_RUN_PIPELINE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum {
+    PIPELINE_STAGES_MAX = 64,
+    PIPELINE_ARGS_MAX = 128,  // of a stage
+    PIPELINE_COUNT_MAX = 64,  // processes of a stage
+    PIPELINE_NAME_SIZE = 33,  // with the terminator
+    PIPELINE_BYTES_MAX = 1 << 20,
+};
+
+struct pipeline_stage {
+    char name[PIPELINE_NAME_SIZE];
+    char *program;                      // owned
+    char *args[PIPELINE_ARGS_MAX + 1];  // owned
+    size_t nargs;
+    int64_t count, restart;
+    int input;  // index of the stage before, -1 for the first one
+    long line;  // of its name in the file
+};
+
+struct pipeline {
+    const char *path;  // borrowed, for messages
+    size_t nstages;
+    struct pipeline_stage *stages;  // owned
+};
+
+/* Reads a pipeline file (`path` is kept, not copied).  Errors: STATUS_INPUT with
+ * "FILE:LINE: what, what is allowed"; STATUS_FAILED when it cannot be read.
+ * Always followed by pipeline_close. */
+enum status pipeline_load(struct pipeline *p, const char *path, struct error *e);
+void pipeline_close(struct pipeline *p);
+
+/* The stage of that name, or NULL. */
+struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length);
+
+/* True when no other stage takes the frames of stage number i. */
+bool pipeline_is_last(const struct pipeline *p, size_t i);
+
+/* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
+ * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */
+enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
+                         struct error *e);
+
+/* The command line's changes; all STATUS_USAGE when refused.
+ *   --set STAGE.OPTION=VALUE, or STAGE.OPTION for one without a value
+ *   --count STAGE=N
+ *   --frames=N, for the stage that numbers the frames: bragg-orient, bragg-replay, or
+ *   the one whose args have --frames */
+enum status pipeline_override(struct pipeline *p, const char *text, struct error *e);
+enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e);
+enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e);
+
+/* --wrap=STAGE=COMMAND, --count=STAGE=N: the stage before the first '=', *rest behind it. */
+enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
+                           struct pipeline_stage **stage, const char **rest, struct error *e);
+
+#endif

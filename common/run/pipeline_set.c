@@ -1,0 +1,139 @@
+/* What the command line changes in a pipeline. */
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/opt.h"
+#include "run/pipeline.h"
+
+struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length)
+{
+    for (size_t i = 0; i < p->nstages; i++)
+        if (strlen(p->stages[i].name) == length && memcmp(p->stages[i].name, name, length) == 0)
+            return &p->stages[i];
+    return NULL;
+}
+
+bool pipeline_is_last(const struct pipeline *p, size_t i)
+{
+    for (size_t k = 0; k < p->nstages; k++)
+        if (p->stages[k].input == (int)i)
+            return false;
+    return true;
+}
+
+/* True for --NAME and --NAME=...; `name` has no dashes. */
+static bool is_option(const char *arg, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, name, length) == 0 &&
+           (arg[2 + length] == 0 || arg[2 + length] == '=');
+}
+
+enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
+                         struct error *e)
+{
+    size_t i = 0;
+    while (i < s->nargs && !is_option(s->args[i], name))
+        i++;
+    if (i == s->nargs && s->nargs == PIPELINE_ARGS_MAX)
+        return error_set(e, STATUS_INPUT, "stage '%s' has more than %d args", s->name,
+                         PIPELINE_ARGS_MAX);
+    const size_t size = strlen(name) + (value ? strlen(value) : 0) + sizeof "--=";
+    char *text = mem_array(size, 1);
+    if (!text)
+        return error_memory(e, "the pipeline");
+    (void)snprintf(text, size, value ? "--%s=%s" : "--%s", name, value);
+    if (i < s->nargs) {
+        mem_free(s->args[i]);
+        s->args[i] = text;
+        return STATUS_OK;
+    }
+    s->args[s->nargs++] = text;
+    return STATUS_OK;
+}
+
+/* The stage named by the first `length` bytes of `text`. */
+static enum status find(const struct pipeline *p, const char *option, const char *text,
+                        size_t length, struct pipeline_stage **stage, struct error *e)
+{
+    char known[256] = "";
+    *stage = pipeline_find(p, text, length);
+    if (*stage)
+        return STATUS_OK;
+    for (size_t i = 0, n = 0; i < p->nstages && n < sizeof known; i++)
+        n +=
+            (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? ", " : "", p->stages[i].name);
+    return error_set(e, STATUS_USAGE, "%s: there is no stage '%.*s'; %s has %s", option,
+                     length < 40 ? (int)length : 40, text, p->path, known);
+}
+
+enum status pipeline_split(const struct pipeline *p, const char *option, const char *text,
+                           struct pipeline_stage **stage, const char **rest, struct error *e)
+{
+    const char *equals = strchr(text, '=');
+    if (!equals || !equals[1])
+        return error_set(e, STATUS_USAGE, "%s: '%.80s' must be STAGE=VALUE", option, text);
+    *rest = equals + 1;
+    return find(p, option, text, (size_t)(equals - text), stage, e);
+}
+
+enum status pipeline_override(struct pipeline *p, const char *text, struct error *e)
+{
+    static const char *const ours[] = {"in", "out", "stats", "trace"};
+    struct pipeline_stage *stage;
+    char name[64];
+    const char *dot = strchr(text, '.');
+    const char *option = dot ? dot + 1 : "";
+    const size_t length = strspn(option, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+                                         "0123456789-_");
+    if (!length || length >= sizeof name || option[0] == '-' ||
+        (option[length] && option[length] != '='))
+        return error_set(e, STATUS_USAGE, "--set: '%.80s' must be STAGE.OPTION=VALUE", text);
+    const enum status s = find(p, "--set", text, (size_t)(dot - text), &stage, e);
+    if (s)
+        return s;
+    (void)snprintf(name, sizeof name, "%.*s", (int)length, option);
+    for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+        if (strcmp(ours[i], name) == 0)
+            return error_set(e, STATUS_USAGE, "--set: bragg-run sets --%s of all stages itself",
+                             name);
+    return pipeline_set(stage, name, option[length] ? option + length + 1 : NULL, e);
+}
+
+enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e)
+{
+    struct pipeline_stage *stage;
+    const char *number = NULL;
+    const enum status s = pipeline_split(p, "--count", text, &stage, &number, e);
+    return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
+}
+
+/* The stage that numbers the frames, as far as one can tell from here. */
+static struct pipeline_stage *find_source(const struct pipeline *p)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        struct pipeline_stage *s = &p->stages[i];
+        const char *slash = strrchr(s->program, '/');
+        const char *program = slash ? slash + 1 : s->program;
+        if (strcmp(program, "bragg-orient") == 0 || strcmp(program, "bragg-replay") == 0)
+            return s;
+        for (size_t k = 0; k < s->nargs; k++)
+            if (is_option(s->args[k], "frames"))
+                return s;
+    }
+    return NULL;
+}
+
+enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
+{
+    char value[32];
+    struct pipeline_stage *source = find_source(p);
+    if (!source)
+        return error_set(e, STATUS_USAGE,
+                         "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
+                         p->path);
+    (void)snprintf(value, sizeof value, "%lld", (long long)frames);
+    return pipeline_set(source, "frames", value, e);
+}

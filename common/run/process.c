@@ -1,0 +1,160 @@
+#include "run/process.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <pty.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <termios.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+
+/* --- start --------------------------------------------------------------- */
+
+/* fd[0] is to be read, fd[1] written; a terminal when the process is to see one. */
+static bool open_output(int fd[2], bool terminal)
+{
+    struct termios raw;
+    if (!terminal)
+        return pipe2(fd, O_CLOEXEC) == 0;
+    if (openpty(&fd[0], &fd[1], NULL, NULL, NULL) != 0)
+        return false;
+    if (tcgetattr(fd[1], &raw) == 0) {
+        cfmakeraw(&raw);
+        (void)tcsetattr(fd[1], TCSANOW, &raw);
+    }
+    (void)fcntl(fd[0], F_SETFD, FD_CLOEXEC);
+    (void)fcntl(fd[1], F_SETFD, FD_CLOEXEC);
+    return true;
+}
+
+/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
+ * signal when this process dies. */
+static _Noreturn void become(const struct command *c, const struct environment *env, int output,
+                             pid_t parent)
+{
+    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    keeper_started(env->keeper, getpid());
+    (void)dup2(nothing, STDIN_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)dup2(output, STDERR_FILENO);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
+    (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    if (getppid() != parent)
+        _exit(STATUS_FAILED);
+    if (c->workdir && chdir(c->workdir) != 0)
+        log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
+    else if (execvp(c->argv[0], c->argv) != 0)
+        log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
+    _exit(STATUS_FAILED);
+}
+
+enum status process_start(struct process *p, const struct environment *env, bool terminal,
+                          struct error *e)
+{
+    int fd[2];
+    const pid_t parent = getpid();
+    p->start_ns = 0;
+    p->length = 0;
+    if (!open_output(fd, terminal))
+        return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
+    p->pid = fork();
+    if (p->pid == 0)
+        become(p->command, env, fd[1], parent);
+    (void)close(fd[1]);
+    p->output = fd[0];
+    (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
+    if (p->pid < 0) {
+        p->pid = 0;
+        return error_errno(e, STATUS_FAILED, "cannot start %s", p->command->name);
+    }
+    (void)setpgid(p->pid, p->pid);  // whoever comes first
+    return STATUS_OK;
+}
+
+/* --- listen -------------------------------------------------------------- */
+
+static void take_line(struct process *p, struct environment *env)
+{
+    p->line[p->length] = 0;
+    p->length = 0;
+    if (!p->line[0] || bar_take(&env->bar, p->line))
+        return;
+    if (!p->asked) {
+        p->spoke_ns = clock_ns();
+        memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
+    }
+    if (!env->verbose && !p->command->wrapped)
+        return;
+    bar_clear(&env->bar);
+    fprintf(stderr, "%s| %s\n", p->command->name, p->line);
+}
+
+void process_listen(struct process *p, struct environment *env)
+{
+    char bytes[4096];
+    ssize_t n = 0;
+    while (p->output >= 0 && (n = read(p->output, bytes, sizeof bytes)) > 0)
+        for (ssize_t i = 0; i < n; i++) {
+            const bool end = bytes[i] == '\n' || bytes[i] == '\r';
+            if (!end)
+                p->line[p->length++] = bytes[i];
+            if (end || p->length + 1 == sizeof p->line)
+                take_line(p, env);
+        }
+    if (p->output >= 0 && (n == 0 || (errno != EAGAIN && errno != EINTR))) {
+        (void)close(p->output);
+        p->output = -1;
+    }
+}
+
+void process_show_tail(const struct process *p)
+{
+    if (p->command->wrapped)
+        return;  // shown already
+    const size_t first = p->lines > TAIL_LINES ? p->lines - TAIL_LINES : 0;
+    for (size_t i = first; i < p->lines; i++)
+        fprintf(stderr, "%s| %s\n", p->command->name, p->tail[i % TAIL_LINES]);
+}
+
+/* --- end ----------------------------------------------------------------- */
+
+void process_signal(struct process *p, int number)
+{
+    p->asked |= number == SIGTERM || number == SIGKILL;
+    if (p->pid > 0)
+        (void)kill(-p->pid, number);
+}
+
+bool process_reap(struct process *p, struct environment *env)
+{
+    siginfo_t info = {0};
+    if (p->pid <= 0 || waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
+        info.si_pid != p->pid)
+        return false;
+    (void)kill(-p->pid, SIGKILL);  // what it left in its group, while the number is ours
+    (void)waitpid(p->pid, &p->status, 0);
+    keeper_ended(env->keeper, p->pid);
+    process_listen(p, env);
+    if (p->length)
+        take_line(p, env);
+    if (p->output >= 0)
+        (void)close(p->output);
+    p->output = -1;
+    p->pid = 0;
+    p->ended_ns = clock_ns();
+    return true;
+}
+
+bool process_failed(const struct process *p)
+{
+    return p->ended_ns && p->status != 0;
+}

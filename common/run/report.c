@@ -1,0 +1,87 @@
+#include "run/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/replace.h"
+
+enum { LINE_BYTES = 1024 };
+
+/* A number of one flat JSON object; 0 when it is not there. */
+static double value(const char *json, const char *name)
+{
+    char key[64];
+    (void)snprintf(key, sizeof key, "\"%s\":", name);
+    const char *at = strstr(json, key);
+    return at ? strtod(at + strlen(key), NULL) : 0;
+}
+
+/* The last line of a process's statistics: it appends one each time it ran. */
+static bool read_stats(const char *folder, const char *name, char line[LINE_BYTES])
+{
+    char *path = command_file(folder, name, "stats");
+    FILE *in = path ? fopen(path, "r") : NULL;
+    bool any = false;
+    mem_free(path);
+    if (!in)
+        return false;
+    while (fgets(line, LINE_BYTES, in))
+        any = true;
+    (void)fclose(in);
+    return any;
+}
+
+void report_stats(const struct commands *c, const char *folder, FILE *out)
+{
+    char line[LINE_BYTES];
+    fprintf(out, "%-18s %8s %10s %10s %10s %11s\n", "stage", "frames", "cpu s", "computing",
+            "wait input", "wait output");
+    for (size_t i = 0; i < c->count; i++) {
+        if (!read_stats(folder, c->list[i].name, line))
+            continue;
+        const double wall = value(line, "wall_s"), scale = wall > 0 ? 100 / wall : 0;
+        fprintf(out, "%-18s %8.0f %10.3f %9.1f%% %9.1f%% %10.1f%%\n", c->list[i].name,
+                value(line, "frames"), value(line, "cpu_s"), value(line, "compute_s") * scale,
+                value(line, "wait_in_s") * scale, value(line, "wait_out_s") * scale);
+    }
+}
+
+/* Copies what stands between the outer brackets of "[...]\n"; nothing when it is cut short,
+ * as that of a killed process may be. */
+static void copy_events(FILE *in, FILE *out, bool *any)
+{
+    char end[2];
+    if (fseek(in, -2, SEEK_END) != 0)
+        return;
+    long left = ftell(in) - 1;
+    if (fread(end, 1, 2, in) != 2 || memcmp(end, "]\n", 2) != 0 || left <= 0)
+        return;
+    fputs(*any ? ",\n" : "", out);
+    *any = true;
+    (void)fseek(in, 1, SEEK_SET);
+    for (int c; left > 0 && (c = getc(in)) != EOF; left--)
+        putc(c, out);
+}
+
+enum status report_trace(const struct commands *c, const char *folder, const char *path,
+                         struct error *e)
+{
+    struct replace r;
+    bool any = false;
+    const enum status s = replace_open(&r, path, e);
+    if (s)
+        return s;
+    putc('[', r.stream);
+    for (size_t i = 0; i < c->count; i++) {
+        char *from = command_file(folder, c->list[i].name, "trace");
+        FILE *in = from ? fopen(from, "r") : NULL;
+        mem_free(from);
+        if (!in)
+            continue;
+        copy_events(in, r.stream, &any);
+        (void)fclose(in);
+    }
+    fputs("]\n", r.stream);
+    return replace_commit(&r, e);
+}

@@ -1,0 +1,311 @@
+#include "run/supervisor.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "run/process.h"
+
+#define MS UINT64_C(1000000)
+
+enum { TICK_MS = 100 };
+static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
+static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
+static const uint64_t BACKOFF_NS = 100 * MS;    // before the first restart, then doubled
+enum { BACKOFF_DOUBLINGS = 6 };
+
+struct supervisor {
+    const struct supervisor_settings *settings;
+    struct environment env;
+    size_t count;
+    struct process *processes;
+    struct pollfd *polls;  // one per process, then the signals
+    int signals;           // signalfd
+    unsigned interrupts;   // Ctrl-C so far
+    int ended_by;          // SIGTERM or SIGHUP, 0 for none
+    bool stopping;         // nothing is started again
+    bool complete;         // all last stages ended well: the frames are there
+    uint64_t term_ns;      // when to ask those that are left; 0 for never
+    uint64_t kill_ns;      // when to kill them; 0 for never
+};
+
+/* --- signals ------------------------------------------------------------- */
+
+/* Those that this process was started to ignore stay ignored. */
+static enum status take_signals(struct supervisor *s, struct error *e)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mine;
+    (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGCHLD, SIG_DFL);
+    (void)sigemptyset(&mine);
+    (void)sigaddset(&mine, SIGCHLD);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaddset(&mine, numbers[i]);
+    }
+    (void)sigprocmask(SIG_BLOCK, &mine, &s->env.mask);
+    s->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+    return s->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
+}
+
+static void signal_all(struct supervisor *s, int number)
+{
+    for (size_t i = 0; i < s->count; i++)
+        process_signal(&s->processes[i], number);
+}
+
+/* From now on it ends: those left are asked after `wait_ns`, and killed after that. */
+static void stop(struct supervisor *s, uint64_t wait_ns)
+{
+    const uint64_t now = clock_ns();
+    if (!s->stopping || !s->term_ns || now + wait_ns < s->term_ns)
+        s->term_ns = now + wait_ns;
+    if (!s->kill_ns)
+        s->kill_ns = now + wait_ns + PATIENCE_NS;
+    s->stopping = true;
+    for (size_t i = 0; i < s->count; i++)
+        s->processes[i].start_ns = 0;
+}
+
+/* The first Ctrl-C ends the stream, the second aborts the stages, a third kills them. */
+static void on_interrupt(struct supervisor *s)
+{
+    s->interrupts++;
+    signal_all(s, s->interrupts > 2 ? SIGKILL : SIGINT);
+    if (s->interrupts == 2)
+        s->kill_ns = clock_ns() + PATIENCE_NS;
+}
+
+static void on_signals(struct supervisor *s)
+{
+    struct signalfd_siginfo info;
+    while (read(s->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo == SIGINT)
+            on_interrupt(s);
+        else if (info.ssi_signo != SIGCHLD) {
+            s->ended_by = (int)info.ssi_signo;
+            stop(s, 0);
+        }
+    }
+}
+
+/* --- ends of processes --------------------------------------------------- */
+
+/* It was killed: will it be started again? */
+static bool try_restart(struct supervisor *s, struct process *p)
+{
+    const int64_t limit = p->command->stage->restart;
+    if (s->stopping || s->interrupts || !WIFSIGNALED(p->status) || p->restarts >= limit)
+        return false;
+    const int64_t doublings = p->restarts < BACKOFF_DOUBLINGS ? p->restarts : BACKOFF_DOUBLINGS;
+    p->start_ns = p->ended_ns + (BACKOFF_NS << doublings);
+    p->restarts++;
+    bar_clear(&s->env.bar);
+    log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)", p->command->name,
+             WTERMSIG(p->status), (int)p->restarts, (int)limit);
+    return true;
+}
+
+static bool is_complete(const struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        const struct process *p = &s->processes[i];
+        if (p->command->last && (p->pid || p->start_ns || !p->ended_ns || p->status != 0))
+            return false;
+    }
+    return true;
+}
+
+/* Once the last stages have ended well, a worker that came too late may still wait for the
+ * others: it is asked to end.  A command that wraps a stage may have work left. */
+static void on_complete(struct supervisor *s)
+{
+    bool wrapped = false;
+    s->complete = true;
+    for (size_t i = 0; i < s->count; i++)
+        wrapped |= s->processes[i].pid && s->processes[i].command->wrapped;
+    if (!wrapped)
+        stop(s, WORD_NS);
+}
+
+static void on_end(struct supervisor *s, struct process *p)
+{
+    if (!s->complete && !s->stopping && is_complete(s))
+        on_complete(s);
+    if (!process_failed(p) || try_restart(s, p))
+        return;
+    if (WIFSIGNALED(p->status))
+        stop(s, 0);
+    else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
+        stop(s, WORD_NS);
+}
+
+static void check_times(struct supervisor *s, uint64_t now)
+{
+    if (s->term_ns && now >= s->term_ns) {
+        signal_all(s, SIGTERM);
+        s->term_ns = UINT64_MAX;
+    }
+    if (s->kill_ns && now >= s->kill_ns) {
+        signal_all(s, SIGKILL);
+        s->kill_ns = UINT64_MAX;
+    }
+}
+
+/* Starts what is due; only the first last stage draws progress. */
+static enum status start_due(struct supervisor *s, uint64_t now, struct error *e)
+{
+    bool drawn = !s->env.bar.on;
+    for (size_t i = 0; i < s->count; i++) {
+        struct process *p = &s->processes[i];
+        const bool draws = p->command->last && !drawn;
+        drawn |= draws;
+        if (!p->start_ns || now < p->start_ns)
+            continue;
+        const enum status status = process_start(p, &s->env, draws, e);
+        if (status)
+            return status;
+    }
+    return STATUS_OK;
+}
+
+/* --- the loop ------------------------------------------------------------ */
+
+static bool is_alive(const struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->processes[i].pid || s->processes[i].start_ns)
+            return true;
+    return false;
+}
+
+static void turn(struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
+    s->polls[s->count] = (struct pollfd){.fd = s->signals, .events = POLLIN};
+    (void)poll(s->polls, s->count + 1, TICK_MS);
+    for (size_t i = 0; i < s->count; i++)
+        process_listen(&s->processes[i], &s->env);
+    on_signals(s);
+    for (size_t i = 0; i < s->count; i++)
+        if (process_reap(&s->processes[i], &s->env))
+            on_end(s, &s->processes[i]);
+    check_times(s, clock_ns());
+}
+
+/* --- who it was ---------------------------------------------------------- */
+
+/* One that was killed, else the last one that said something (the others follow
+ * it without a word), else the first that failed; NULL when none did. */
+static const struct process *find_culprit(const struct supervisor *s)
+{
+    const struct process *killed = NULL, *speaker = NULL, *first = NULL;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct process *p = &s->processes[i];
+        if (!process_failed(p) || (s->complete && p->asked))
+            continue;
+        if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
+            killed = p;
+        if (p->spoke_ns && (!speaker || p->spoke_ns > speaker->spoke_ns))
+            speaker = p;
+        if (!first || p->ended_ns < first->ended_ns)
+            first = p;
+    }
+    return killed ? killed : speaker ? speaker : first;
+}
+
+/* The exit status of a process as one of ours. */
+static enum status status_of(const struct process *p)
+{
+    if (!WIFEXITED(p->status))
+        return STATUS_FAILED;
+    switch (WEXITSTATUS(p->status)) {
+    case STATUS_USAGE:
+        return STATUS_USAGE;
+    case STATUS_INPUT:
+        return STATUS_INPUT;
+    case STATUS_INTERRUPTED:
+        return STATUS_INTERRUPTED;
+    default:
+        return STATUS_FAILED;
+    }
+}
+
+static void show_warnings(const struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count && !s->settings->quiet && !s->settings->verbose; i++)
+        process_show_tail(&s->processes[i]);
+}
+
+static enum status judge(const struct supervisor *s, struct error *e)
+{
+    const struct process *culprit = find_culprit(s);
+    if (s->ended_by)
+        return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
+                         s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
+    if (s->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
+        (s->interrupts && culprit && !WIFSIGNALED(culprit->status) && !culprit->spoke_ns))
+        return STATUS_INTERRUPTED;
+    if (!culprit) {
+        show_warnings(s);
+        return s->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+    }
+    if (!s->settings->verbose)
+        process_show_tail(culprit);
+    if (WIFSIGNALED(culprit->status))
+        return error_set(e, STATUS_FAILED, "stage %s was killed by signal %d (%s)",
+                         culprit->command->name, WTERMSIG(culprit->status),
+                         strsignal(WTERMSIG(culprit->status)));
+    return error_set(e, status_of(culprit), "stage %s ended with status %d", culprit->command->name,
+                     WEXITSTATUS(culprit->status));
+}
+
+static enum status run(struct supervisor *s, struct error *e)
+{
+    enum status status = STATUS_OK;
+    while (is_alive(s)) {
+        if (status == STATUS_OK && !s->stopping)
+            status = start_due(s, clock_ns(), e);
+        if (status)
+            stop(s, 0);
+        turn(s);
+    }
+    bar_end(&s->env.bar);
+    return status ? status : judge(s, e);
+}
+
+enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
+                      struct error *e)
+{
+    struct supervisor s = {.settings = settings, .count = commands->count};
+    enum status status = take_signals(&s, e);
+    if (status)
+        return status;
+    s.env.keeper = settings->keeper;
+    s.env.verbose = settings->verbose;
+    bar_open(&s.env.bar, !settings->quiet);
+    s.processes = mem_array(s.count, sizeof *s.processes);
+    s.polls = mem_array(s.count + 1, sizeof *s.polls);
+    if (s.processes && s.polls) {
+        for (size_t i = 0; i < s.count; i++)
+            s.processes[i] =
+                (struct process){.command = &commands->list[i], .output = -1, .start_ns = 1};
+        status = run(&s, e);
+    } else {
+        status = error_memory(e, "the processes");
+    }
+    mem_free(s.processes);
+    mem_free(s.polls);
+    (void)close(s.signals);
+    return status;
+}

@@ -1,0 +1,21 @@
+/* Runs the processes of a pipeline and sees to it that all of them end. */
+#ifndef BRAGG_RUN_SUPERVISOR_H
+#define BRAGG_RUN_SUPERVISOR_H
+
+#include <stdbool.h>
+
+#include "run/commands.h"
+#include "run/keeper.h"
+
+struct supervisor_settings {
+    const struct keeper *keeper;
+    bool verbose;  // show what stages say as it comes
+    bool quiet;    // no progress bar, no warnings of stages
+};
+
+/* Starts all, restarts those that were killed and may be, forwards signals, stops all
+ * after a failure and says whose it was.  Returns the exit status. */
+enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
+                      struct error *e);
+
+#endif

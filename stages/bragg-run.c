@@ -1,0 +1,178 @@
+/* bragg-run: the supervisor of a pipeline file. */
+#include <errno.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "run/commands.h"
+#include "run/keeper.h"
+#include "run/pipeline.h"
+#include "run/report.h"
+#include "run/supervisor.h"
+
+struct options {
+    struct opt_texts counts, sets, wraps;
+    int64_t frames;
+    const char *workdir, *trace;
+    bool has_frames, dry_run, stats, verbose, quiet;
+};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {"frames", "N", "How many frames", OPT_INT, AT(frames), .min = 0, .max = 1e15,
+     .given = offsetof(struct options, has_frames)},
+    {"count", "STAGE=N", "How many processes of a stage; may be repeated", OPT_TEXTS, AT(counts)},
+    {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
+    {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
+     OPT_TEXTS, AT(wraps)},
+    {"workdir", "DIR", "Run the last stages there; made when missing", OPT_TEXT, AT(workdir)},
+    {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
+    {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
+    {"trace", "FILE", "Write one trace of all stages for Perfetto", OPT_TEXT, AT(trace)},
+    {"verbose", NULL, "Show what stages say as it comes", OPT_FLAG, AT(verbose)},
+    {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)},
+    {0},
+};
+
+static const struct opt_program program = {
+    .name = "bragg-run",
+    .summary = "Run the pipeline of a file.",
+    .operands = "FILE",
+    .min_operands = 1,
+    .max_operands = 1,
+};
+
+/* The command line's changes to the file. */
+static enum status change(struct pipeline *p, const struct options *o, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->counts.count && s == STATUS_OK; i++)
+        s = pipeline_set_count(p, o->counts.text[i], e);
+    for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
+        s = pipeline_override(p, o->sets.text[i], e);
+    if (s == STATUS_OK && o->has_frames)
+        s = pipeline_set_frames(p, o->frames, e);
+    return s;
+}
+
+static enum status find_wraps(const struct pipeline *p, const struct options *o,
+                              struct command_settings *settings, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->wraps.count && s == STATUS_OK; i++) {
+        struct pipeline_stage *stage;
+        struct wrap *wrap = &settings->wraps[settings->nwraps++];
+        s = pipeline_split(p, "--wrap", o->wraps.text[i], &stage, &wrap->command, e);
+        wrap->stage = stage;
+    }
+    return s;
+}
+
+/* Makes a folder and those above it. */
+static enum status make_folder(const char *path, struct error *e)
+{
+    char part[4096];
+    for (const char *end = path; *end;) {
+        end += strspn(end, "/");
+        end += strcspn(end, "/");
+        if (snprintf(part, sizeof part, "%.*s", (int)(end - path), path) >= (int)sizeof part)
+            errno = ENAMETOOLONG;
+        else if (mkdir(part, 0777) == 0 || errno == EEXIST)
+            continue;
+        return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
+    }
+    return STATUS_OK;
+}
+
+static enum status dry_run(const struct pipeline *p, struct command_settings *settings,
+                           struct error *e)
+{
+    struct commands commands;
+    settings->folder = "$dir";
+    const enum status s = commands_make(&commands, p, settings, e);
+    if (s == STATUS_OK)
+        commands_print(&commands, stdout);
+    commands_free(&commands);
+    return s;
+}
+
+static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
+                          const struct options *o, struct command_settings *settings,
+                          struct error *e)
+{
+    struct commands commands;
+    settings->folder = keeper->folder;
+    enum status s = commands_make(&commands, p, settings, e);
+    if (s == STATUS_OK && o->workdir)
+        s = make_folder(o->workdir, e);
+    if (s == STATUS_OK) {
+        const struct supervisor_settings how = {
+            .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet};
+        s = supervise(&commands, &how, e);
+        struct error late = {0};
+        if (o->trace && report_trace(&commands, keeper->folder, o->trace, &late) && !s)
+            s = error_set(e, STATUS_FAILED, "%s", late.text);
+        if (o->stats)
+            report_stats(&commands, keeper->folder, stdout);
+    }
+    commands_free(&commands);
+    return s;
+}
+
+static enum status run(const struct pipeline *p, const struct options *o, struct error *e)
+{
+    struct command_settings settings = {
+        .workdir = o->workdir, .stats = o->stats, .trace = o->trace != NULL};
+    struct keeper keeper;
+    enum status s = find_wraps(p, o, &settings, e);
+    if (s)
+        return s;
+    if (o->dry_run)
+        return dry_run(p, &settings, e);
+    s = keeper_open(&keeper, e);
+    if (s == STATUS_OK)
+        s = run_in(&keeper, p, o, &settings, e);
+    keeper_close(&keeper);
+    return s;
+}
+
+static enum status parse(int argc, char **argv, struct options *o, const char **file,
+                         struct error *e)
+{
+    int n = 0;
+    const enum status s = opt_parse(&program, table, o, NULL, NULL, argc, argv, file, &n, e);
+    if (s)
+        return s;
+    if (o->verbose && o->quiet)
+        return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
+    if (o->dry_run && (o->stats || o->trace))
+        return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
+    return STATUS_OK;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {0};
+    struct error e = {0};
+    struct pipeline p = {0};
+    const char *file = NULL;
+    log_open(program.name);
+    enum status s = parse(argc, argv, &o, &file, &e);
+    if (s == STATUS_OK)
+        s = pipeline_load(&p, file, &e);
+    if (s == STATUS_OK)
+        s = change(&p, &o, &e);
+    if (s == STATUS_OK)
+        s = run(&p, &o, &e);
+    pipeline_close(&p);
+    if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        s = error_errno(&e, STATUS_FAILED, "standard output");
+    if (s && e.text[0])
+        (void)log_fail(&e);
+    return (int)s;
+}

@@ -1,0 +1,190 @@
+#!/bin/sh
+# bragg-run: pipelines from files, with small stages (tests/programs/teststage.c) and real ones.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+file=$tap_scratch/p.yaml
+
+# small FRAMES SOURCE-ARGS MAKE-ARGS SINK-ARGS: a pipeline of four stages with two makers
+small() {
+	rm -rf out
+	mkdir out
+	cat >"$file" <<-END
+		stages:
+		  - {name: first, program: teststage, args: [first]}
+		  - {name: source, program: teststage, args: [source, --frames=$1]}
+		  - {name: make, program: teststage, args: [make, $3], count: 2}
+		  - {name: sink, program: teststage, args: [sink, $tap_scratch/out, $4]}
+	END
+}
+
+files() {
+	find out -type f | wc -l
+}
+
+# what is left of a run: processes with the scratch folder in their command line, and sockets
+left() {
+	for one in /proc/[0-9]*; do
+		{ tr '\0' ' ' <"$one/cmdline"; } 2>/dev/null | grep -F "$tap_scratch/" || true
+	done
+	find run -mindepth 1
+}
+
+# soon COMMAND...: waits up to two seconds for it to succeed
+soon() {
+	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		"$@" && return 0
+		sleep 0.1
+	done
+	return 1
+}
+
+nothing_left() {
+	[ -z "$(left)" ]
+}
+
+# stage_pid NAME: of the process that bragg-run started as this stage
+stage_pid() {
+	for one in /proc/[0-9]*; do
+		{ tr '\0' ' ' <"$one/cmdline"; } 2>/dev/null | grep -q "^teststage $1 .*$tap_scratch/" && basename "$one" && return
+	done
+}
+
+started() {
+	[ "$(files)" -gt 2 ] && [ -n "$(stage_pid sink)" ]
+}
+
+# behind OPTION...: starts bragg-run in the background as a terminal would, until frames flow
+behind() {
+	setsid env --default-signal=INT bragg-run "$@" "$file" >said 2>&1 &
+	runner=$!
+	soon started
+}
+
+# --- good runs
+for frames in 0 1 50; do
+	small $frames '' '' ''
+	status=0
+	bragg-run "$file" >said 2>&1 || status=$?
+	is "$frames frames: all there, nothing said, nothing left" "$status $(files) $(cat said) $(left)" "0 $frames  "
+done
+small 50 '' '' ''
+check_status '--frames and --count' 0 bragg-run --frames=7 --count=make=3 "$file"
+is '--frames sets the number on the source' "$(files)" 7
+small 50 '' '' ''
+bragg-run --set=source.frames=4 --stats "$file" >table
+is '--set changes an option' "$(files)" 4
+is '--stats has a row for each process' "$(sed 1d table | cut -d' ' -f1 | tr '\n' ' ')" 'first source make.1 make.2 sink '
+check 'as text, the shares are percentages' grep -q '^sink  *4 .*%.*%.*%' table
+small 20 '' '' ''
+bragg-run --trace=trace.json "$file"
+is '--trace merges all stages into one array' \
+	"$(perl -MJSON::PP -0777 -ne 'print scalar grep { $_->{name} eq "compute" } @{decode_json($_)}' trace.json)" 60
+small 3 '' '' ''
+printf 'echo wrapped\nexec "$@"\n' >wrapper
+bragg-run --wrap='make=sh wrapper' "$file" 2>said
+is '--wrap puts a command before a stage, and shows what it says' "$? $(files) $(sort said | tr '\n' ' ')" \
+	'0 3 make.1| wrapped make.2| wrapped '
+
+# --- the same bytes as the shell pipe, and as the commands that --dry-run prints
+cat >lyso.yaml <<'END'
+stages:
+  - name: geometry
+    args: [--detpixels=64, --pixel=1, --distance=120, --ncells=10]
+  - name: orient
+    args: [--frames=4, --random]
+  - name: intensity
+    threads: 1
+    count: 2
+  - name: noise
+    args: ['--seed=5']
+  - name: write
+    args: ['a b_%d.img']
+END
+mkdir pipe
+bragg-geometry --detpixels=64 --pixel=1 --distance=120 --ncells=10 | bragg-orient --frames=4 --random |
+	bragg-intensity | bragg-noise --seed=5 | (cd pipe && exec bragg-write 'a b_%d.img')
+check_status 'real stages run' 0 bragg-run --workdir="it's/here" lyso.yaml
+sums() {
+	(cd "$1" && sha256sum ./*.img)
+}
+is 'the same bytes as the shell pipe' "$(sums "it's/here")" "$(sums pipe)"
+rm -rf "it's"
+bragg-run --dry-run --workdir="it's/here" lyso.yaml >commands
+check '--dry-run runs nothing' test ! -e "it's"
+check 'its commands work in a shell' sh -e ./commands
+is 'they give the same bytes' "$(sums "it's/here")" "$(sums pipe)"
+for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
+	name=$(basename "$shipped")
+	is "$name says what it shows" "$(head -n 2 "$shipped" | grep -c '^# ')" 2
+	check_status "$name runs" 0 bragg-run --frames=2 --set=geometry.detpixels=64 --set=geometry.pixel=1.6 --workdir="work-$name" "$shipped"
+	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
+done
+
+# --- failures
+small 1000 '' '--fail-at=5' ''
+status=0
+bragg-run "$file" 2>said || status=$?
+is 'a failing stage gives its status' "$status" 3
+is 'it is named, with what it said' "$(sed 's/make\.[12]/make.N/' said)" \
+	'make.N| test-make: frame 5: failing as asked
+bragg-run: stage make.N ended with status 3'
+is 'a failure leaves nothing' "$(left)" ''
+small 10 '' '' '--unknown'
+status=0
+bragg-run "$file" 2>said || status=$?
+is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown'"
+for victim in source make sink; do
+	small 5000 '' '--sleep=1' '--sleep=1'
+	behind
+	pid=$(stage_pid $victim)
+	kill -9 "$pid"
+	status=0
+	wait $runner || status=$?
+	is "kill -9 of $victim: status 1, and it is named" "$status $(grep -c "^bragg-run: stage $victim[.12]* was killed by signal 9" said)" '1 1'
+	is "kill -9 of $victim: nothing is left" "$(left)$([ $victim = sink ] || find out -name '*.part')" ''
+done
+
+# --- signals
+small 5000 '' '--sleep=1' '--sleep=1'
+behind
+kill -INT $runner
+status=0
+wait $runner || status=$?
+is 'Ctrl-C: status 130, nothing said, nothing left' "$status $(cat said)$(left)" '130 '
+is 'Ctrl-C: frames without a gap' "$(find out -type f | sort | tail -n 1 | sed 's|out/0*||')" "$(($(files) - 1))"
+small 5000 '' '' '--sleep=3000'
+setsid env --default-signal=INT bragg-run "$file" >said 2>&1 &
+runner=$!
+sleep 0.7
+kill -INT $runner
+sleep 0.2
+kill -INT $runner
+status=0
+wait $runner || status=$?
+is 'a second Ctrl-C aborts' "$status $(cat said)$(left)" '130 '
+for signal in TERM HUP; do
+	small 5000 '' '--sleep=1' '--sleep=1'
+	behind
+	kill -$signal $runner
+	status=0
+	wait $runner || status=$?
+	is "SIG$signal: status 1, said once, nothing left" "$status $(grep -c "ended by signal .*SIG$signal" said) $(wc -l <said)$(left)" '1 1 1'
+done
+small 5000 '' '--sleep=1' '--sleep=1'
+behind
+kill -9 $runner
+check 'kill -9 of bragg-run: within two seconds nothing is left' soon nothing_left
+is 'kill -9 of bragg-run: complete files only' "$(find out -name '*.part')" ''
+wait $runner 2>/dev/null || true
+
+# --- a terminal
+small 40 '' '' '--sleep=20'
+script -qec "bragg-run '$file'" /dev/null </dev/null >said 2>&1
+check 'on a terminal: a bar with the rate' grep -q '#] 40 of 40 frames, [0-9.]*/s' said
+small 40 '' '' '--sleep=20'
+script -qec "bragg-run --quiet '$file'" /dev/null </dev/null >said 2>&1
+is '--quiet: no bar' "$(cat said)" ''
+is 'nothing is left in the end' "$(left)" ''
+finish
