@@ -213,8 +213,10 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     const struct experiment *x = job->x;
     const bool first = !sub.slow && !sub.fast;
     flat_positions(w, x->sampling.oversample, sub, n, s);
-    if (w->panel->curved)
-        curve_positions(w->panel, x->beam.direction, n, s);
+    if (w->panel->curved && x->physics == PHYSICS_FAITHFUL)
+        curve_positions_faithful(w->panel, x->beam.direction, n, s);
+    else if (w->panel->curved)
+        curve_positions(w, x->beam.direction, x->sampling.oversample, sub, n, s);
     if (job->trace)
         cpu_trace_subpixel(job, s, sub.layer, sub.slow, sub.fast);
     directions(n, s);

@@ -9,6 +9,7 @@
 
 #include "engine/cpu.h"
 #include "physics/fastmath.h"
+#include "physics/pixel.h"
 
 #define INLINE static inline __attribute__((always_inline))
 
@@ -53,9 +54,9 @@ INLINE void turn(double v[3], const double u[3], double sine, double cosine)
     v[2] = z;
 }
 
-/* Moves flat positions onto the sphere, as pixel_curve. */
-static void curve_positions(const struct panel *p, const double beam[3], int n,
-                            struct cpu_scratch *s)
+/* Moves flat positions onto the sphere, as pixel_curve_faithful. */
+static void curve_positions_faithful(const struct panel *p, const double beam[3], int n,
+                                     struct cpu_scratch *s)
 {
     const double distance = p->distance_m;
     const double centre[3] = {beam[0] * distance, beam[1] * distance, beam[2] * distance};
@@ -71,6 +72,35 @@ static void curve_positions(const struct panel *p, const double beam[3], int n,
         s->x[i] = v[0];
         s->y[i] = v[1];
         s->z[i] = v[2];
+    }
+}
+
+/* Replaces flat positions by those on the sphere, as pixel_curve. */
+static void curve_positions(const struct cpu_where *w, const double beam[3], int oversample,
+                            struct subpixel sub, int n, struct cpu_scratch *s)
+{
+    const struct panel *p = w->panel;
+    const double distance = p->distance_m, edge = p->pixel_m / oversample;
+    const double b[3] = {distance * beam[0], distance * beam[1], distance * beam[2]};
+    double u[3], v[3], sin_b, cos_b;
+    pixel_curve_axes(p, beam, u, v);
+    sincos_fast((edge * ((double)w->slow * oversample + sub.slow) + edge / 2.0 - p->beam_slow_m) /
+                    distance,
+                &sin_b, &cos_b);
+    for (int i = 0; i < 3; i++) {
+        v[i] = cos_b * b[i] + sin_b * distance * v[i];
+        u[i] *= distance;
+    }
+    const double ux = u[0], uy = u[1], uz = u[2], vx = v[0], vy = v[1], vz = v[2];
+    const double offset = edge * sub.fast + edge / 2.0 - p->beam_fast_m;
+    const double pixel = p->pixel_m;
+    const int32_t first = (int32_t)w->fast;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        double sine, cosine;
+        sincos_fast(fused((double)(first + i), pixel, offset) / distance, &sine, &cosine);
+        s->x[i] = fused(sine, ux, cosine * vx);
+        s->y[i] = fused(sine, uy, cosine * vy);
+        s->z[i] = fused(sine, uz, cosine * vz);
     }
 }
 

@@ -43,6 +43,7 @@ static const struct engine_case cases[] = {
     {.name = "tilts", .cells = {10}, .tilt_deg = {5, 10, 15}, .twotheta_deg = 20},
     {.name = "curved", .cells = {10}, .curved = true},
     {.name = "curved and tilted", .cells = {5}, .curved = true, .tilt_deg = {3, 2, 1}, .layers = 2},
+    {.name = "curved, oversampled", .cells = {5}, .curved = true, .oversample = 2, .panels = 2},
     {.name = "point pixel", .cells = {5}, .point_pixel = true},
     {.name = "unpolarized beam", .cells = {5}, .unpolarized = true},
     {.name = "polarization factor off", .cells = {5}, .no_polarization = true},
