@@ -14,10 +14,11 @@ struct plan {
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;  // one per crystal
     int threads;
-    char description[48];
+    char description[64];
 };
 
-const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e)
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
+                                             struct error *e)
 {
     /* Best first; each needs what the Makefile compiles its kernel with. */
     __builtin_cpu_init();
@@ -26,20 +27,21 @@ const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e)
         has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     const struct {
-        const struct cpu_kernels *kernels;
+        const struct cpu_kernels *kernels[2];  // by precision
         bool supported;
     } choices[] = {
-        {&cpu_kernels_avx512, has_avx512},
-        {&cpu_kernels_avx2, has_avx2},
-        {&cpu_kernels_baseline, true},
+        {{&cpu_kernels_avx512, &cpu_kernels_double_avx512}, has_avx512},
+        {{&cpu_kernels_avx2, &cpu_kernels_double_avx2}, has_avx2},
+        {{&cpu_kernels_baseline, &cpu_kernels_double_baseline}, true},
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct cpu_kernels *kernels = choices[i].kernels[precision];
         if (!isa && choices[i].supported)
-            return choices[i].kernels;
-        if (!isa || strcmp(isa, choices[i].kernels->name))
+            return kernels;
+        if (!isa || strcmp(isa, kernels->name))
             continue;
         if (choices[i].supported)
-            return choices[i].kernels;
+            return kernels;
         (void)error_set(e, STATUS_USAGE, "this processor has no %s", isa);
         return NULL;
     }
@@ -63,7 +65,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                               const struct engine_options *options, struct error *e)
 {
     *plan = NULL;
-    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, e);
+    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
     if (!kernels)
         return STATUS_USAGE;
     struct plan *p = mem_array(1, sizeof *p);
@@ -72,12 +74,13 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     p->experiment = experiment;
     p->kernels = kernels;
     p->threads = options->threads < 1 ? 1 : options->threads;
-    (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s", kernels->name,
-                   p->threads, p->threads == 1 ? "" : "s");
+    (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s", kernels->name,
+                   options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
+                   p->threads == 1 ? "" : "s");
     p->tables = mem_array(experiment->ncrystals, sizeof *p->tables);
     enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
     for (size_t i = 0; i < experiment->ncrystals && !status; i++)
-        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], e);
+        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], options->precision, e);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -148,7 +151,7 @@ static void run_panel(const struct plan *plan, const struct cpu_job *job, const 
 {
 #pragma omp parallel num_threads(plan->threads)
     {
-        struct cpu_scratch scratch;  // on the thread's own stack, 30 KiB
+        struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
             run_row(plan->kernels, job, p, slow, &scratch, pixels);

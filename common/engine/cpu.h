@@ -26,9 +26,10 @@ enum {
 
 /* Structure factors of one crystal, for gathering. */
 struct cpu_table {
-    float *F_sqr;     // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
-    const double *F;  // tricubic: the experiment's table; NULL: nearest index
-    double F_max;     // electrons; largest |F|, 1 when all are 0
+    float *F_sqr;          // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
+    double *F_sqr_double;  // owned: the same, unrounded; NULL: single precision is enough
+    const double *F;       // tricubic: the experiment's table; NULL: nearest index
+    double F_max;          // electrons; largest |F|, 1 when all are 0
     int32_t min[3], count[3];
     int32_t default_slot;  // of F_sqr
     bool flat;             // F is default_F everywhere
@@ -92,9 +93,11 @@ struct cpu_scratch {
     float shape[CPU_BLOCK];    // squared lattice factor of one step / shape_unit
     float F_sqr[CPU_BLOCK];    // tricubic: squared structure factor
     int32_t slot[CPU_BLOCK];   // nearest: index into F_sqr of the table
+    double sum_double[CPU_BLOCK], shape_double[CPU_BLOCK];  // --precision=double: instead of
+    double F_sqr_double[CPU_BLOCK];                         // those in single precision
 };
 
-/* One instruction set.  `block` writes the photons of the pixels to out[count]. */
+/* One instruction set and precision.  `block` writes the photons of the pixels to out[count]. */
 struct cpu_kernels {
     const char *name;      // as --isa has it
     const char *identity;  // class of equal bytes
@@ -105,14 +108,19 @@ struct cpu_kernels {
 extern const struct cpu_kernels cpu_kernels_baseline;
 extern const struct cpu_kernels cpu_kernels_avx2;
 extern const struct cpu_kernels cpu_kernels_avx512;
+extern const struct cpu_kernels cpu_kernels_double_baseline;
+extern const struct cpu_kernels cpu_kernels_double_avx2;
+extern const struct cpu_kernels cpu_kernels_double_avx512;
 
 /* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
  * name is unknown or this processor lacks the instructions. */
-const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e);
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
+                                             struct error *e);
 
 /* Fills *t for a crystal; STATUS_INPUT when the table has more than 2^31 items.  The
  * crystal must outlive it; cpu_table_free frees it. */
-enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct error *e);
+enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
+                           enum engine_precision precision, struct error *e);
 void cpu_table_free(struct cpu_table *t);
 
 /* Prepares a frame; `tables` has one item per crystal.  Bad recipes are STATUS_INPUT.

@@ -72,6 +72,16 @@ HD double index_offset(double scaled, int32_t *nearest)
     return d == -0.5 ? 0.5 : d;
 }
 
+/* square_axis in double precision, for the offset d of an index from a whole one; relative
+ * error 1e-14 away from zeros. */
+HD void square_axis_double(double d, double N, double *numerator, double *denominator)
+{
+    const double offset = d + 1e-30;  // never 0: 0/0 becomes N
+    const double x = fused(N, offset, -round_even(N * offset));
+    *numerator *= sinpi_reduced(x);
+    *denominator *= sinpi_reduced(offset);
+}
+
 /* ROUND squared, for r = (dh Na)^2 + (dk Nb)^2 + (dl Nc)^2 times the fudge factor: the
  * form factor of a sphere at pi sqrt(r), by its series up to 1, where the difference
  * of the closed form cancels.  Relative error 1e-14 away from zeros. */

@@ -1,0 +1,123 @@
+/*
+ * A block of pixels, whatever the precision of its lattices: the sums over layers,
+ * subpixels and sources.  A part of the loops of the CPU engine, compiled once per
+ * instruction set (ISA = baseline, avx2, avx512); the file that includes this
+ * defines add_lattice.  Loops marked "vectorised" must be vectorised by the
+ * compiler; scripts/check-vectorised reads its report.  They run over
+ * CPU_LANES * n pixels, so that no remainder is left, and over arrays of one struct,
+ * so that nothing aliases.
+ */
+#ifndef BRAGG_ENGINE_CPU_BLOCK_H
+#define BRAGG_ENGINE_CPU_BLOCK_H
+
+#include "engine/cpu.h"
+#include "engine/cpu_pixels.h"
+
+#define PASTE(a, b) a##b
+#define NAME(stem, isa) PASTE(stem, isa)
+#define TEXT(isa) #isa
+#define TEXT_OF(isa) TEXT(isa)
+
+#ifdef __FMA__
+#define ARITHMETIC "fma"
+#else
+#define ARITHMETIC "baseline"
+#endif
+
+/* Slot of the table for whole indices; outside the box that of default_F. */
+INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32_t l)
+{
+    const uint32_t a = (uint32_t)h - (uint32_t)t->min[0], b = (uint32_t)k - (uint32_t)t->min[1];
+    const uint32_t c = (uint32_t)l - (uint32_t)t->min[2];
+    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
+    const int inside = (a < (uint32_t)t->count[0]) & (b < nb) & (c < nc);
+    return inside ? (int32_t)((a * nb + b) * nc + c) : t->default_slot;
+}
+
+/* Index along one cell vector, times INDEX_SCALE. */
+INLINE double index_along(const double cell[3], double qx, double qy, double qz)
+{
+    return fused(cell[0], qx, fused(cell[1], qy, cell[2] * qz));
+}
+
+/* Adds all steps of one lattice for the source and subpixel at hand to s->total. */
+static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
+
+/* One source seen from the subpixel at hand. */
+static void add_source(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s)
+{
+    const struct cpu_source *source = &job->sources[index];
+    const struct experiment *x = job->x;
+    scattering(source, n, s);
+    if (x->dmin_m > 0.0)
+        culls(source, n, s);
+    if (!x->beam.no_polarization && x->sampling.each_polarization)
+        polarizations(source, x->beam.kahn, true, n, s);
+    else if (!x->beam.no_polarization)
+        polarizations(source, x->beam.kahn, false, n, s);
+    factors(source, &x->sampling, n, s);
+    if (job->trace)
+        cpu_trace_source(job, s, index);
+    const double water = job->water;
+    if (water > 0.0)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] = fused(s->factor[i], water, s->total[i]);
+    for (size_t l = 0; l < job->nlattices; l++)
+        add_lattice(job, l, n, s);
+}
+
+/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
+ * not taken of each are those of the first subpixel, as in the reference engine. */
+static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
+                         int n, struct cpu_scratch *s)
+{
+    const struct experiment *x = job->x;
+    const bool first = !sub.slow && !sub.fast;
+    flat_positions(w, x->sampling.oversample, sub, n, s);
+    if (w->panel->curved && x->physics == PHYSICS_FAITHFUL)
+        curve_positions_faithful(w->panel, x->beam.direction, n, s);
+    else if (w->panel->curved)
+        curve_positions(w, x->beam.direction, x->sampling.oversample, sub, n, s);
+    if (job->trace)
+        cpu_trace_subpixel(job, s, sub.layer, sub.slow, sub.fast);
+    directions(n, s);
+    if (x->sampling.each_solid_angle || (first && !sub.layer))
+        solid_angles(w->panel, n, s);
+    if (x->sampling.each_thickness || first)
+        captures(w->panel, sub.layer, n, s);
+    if (job->trace)
+        cpu_trace_direction(job, s);
+    for (size_t i = 0; i < job->nsources; i++)
+        add_source(job, i, n, s);
+}
+
+/* See struct cpu_kernels.  Lanes beyond `count` compute pixels that nobody keeps. */
+static void block(const struct cpu_job *job, const struct cpu_where *w, struct cpu_scratch *s,
+                  float *out)
+{
+    const struct sampling *each = &job->x->sampling;
+    const int n = (w->count + CPU_LANES - 1) / CPU_LANES;
+    const double polarization = job->x->beam.no_polarization ? 1.0 : 0.0;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        s->total[i] = 0.0;
+        s->polarization[i] = polarization;
+        s->kept[i] = 1.0;
+    }
+    struct subpixel sub;
+    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
+        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
+            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
+                add_subpixel(job, w, sub, n, s);
+    if (!each->each_polarization)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] *= s->polarization[i];
+    if (!each->each_solid_angle)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] *= s->solid_angle[i];
+    for (int i = 0; i < w->count; i++)
+        out[i] = (float)s->total[i];
+    if (job->trace)
+        cpu_trace_pixel(job, s, out[0]);
+}
+
+#endif
