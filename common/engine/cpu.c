@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/cpu_spots.h"
 #include "engine/engine.h"
 
 struct plan {
@@ -146,33 +147,63 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
 
 /* Rows are handed out one by one, because ROI and mask make them unequal; which
  * thread computes a row does not matter to its bytes. */
-static void run_panel(const struct plan *plan, const struct cpu_job *job, const struct panel *p,
-                      float *pixels, atomic_uint_fast64_t *rows)
+static void run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                      const struct panel *p, float *pixels, atomic_uint_fast64_t *rows)
 {
-#pragma omp parallel num_threads(plan->threads)
+#pragma omp parallel num_threads(threads)
     {
         struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(plan->kernels, job, p, slow, &scratch, pixels);
+            run_row(kernels, job, p, slow, &scratch, pixels);
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
     }
 }
 
+/* Memory for the sums of scattered lattices; NULL in job->sums without any. */
+static enum status scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                           double **sums, struct error *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < job->nlattices; i++)
+        any = any || job->lattices[i].scattered;
+    if (!any)
+        return STATUS_OK;
+    *sums = mem_array((size_t)experiment_pixels(job->x), sizeof **sums);
+    job->sums = *sums;
+    return *sums ? cpu_spots_add(kernels, job, threads, *sums, e) : error_memory(e, "the sums");
+}
+
+enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows, struct error *e)
+{
+    double *sums = NULL;
+    const enum status status = scatter(kernels, job, threads, &sums, e);
+    for (size_t i = 0; i < job->x->npanels && !status; i++)
+        run_panel(kernels, job, threads, &job->x->panels[i], pixels, rows);
+    job->sums = NULL;
+    mem_free(sums);
+    return status;
+}
+
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
     struct cpu_job job;
-    const enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
-    for (size_t i = 0; i < plan->experiment->npanels && !status; i++)
-        run_panel(plan, &job, &plan->experiment->panels[i], pixels, rows);
+    enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    if (!status) {
+        cpu_spots_choose(&job, false);
+        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+    }
     cpu_job_close(&job);
     return status;
 }
 
-/* The traced pixel is a block of its own, computed by the kernel of the images. */
+/* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
+ * that an image has spot by spot is summed up densely here, which may differ in the
+ * last digit. */
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {

@@ -55,6 +55,8 @@ struct cpu_lattice {
     float N[3];             // SQUARE
     float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2
     uint32_t turns[3];      // SQUARE: N 2^16 modulo 2^32
+    bool scattered;         // spot by spot, see cpu_spots.h
+    double reach_1_m;       // of a spot in reciprocal space
     bool wide;              // SQUARE: some N is above WIDE_CELLS
 };
 
@@ -63,10 +65,12 @@ struct cpu_job {
     const struct experiment *x;
     const struct recipe *recipe;
     size_t nsources, nlattices;
-    struct cpu_source *sources;       // owned
-    struct cpu_lattice *lattices;     // owned
-    double steps;                     // for the trace: what the reference divides by
-    double water;                     // photons of one source and subpixel; 0: no water
+    struct cpu_source *sources;    // owned
+    struct cpu_lattice *lattices;  // owned
+    double steps;                  // for the trace: what the reference divides by
+    double water;                  // photons of one source and subpixel; 0: no water
+    bool lean;                     // all lattices are scattered, and nothing else is in the sum
+    const double *sums;            // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
 };
 
@@ -97,12 +101,18 @@ struct cpu_scratch {
     double F_sqr_double[CPU_BLOCK];                         // those in single precision
 };
 
-/* One instruction set and precision.  `block` writes the photons of the pixels to out[count]. */
+struct cpu_spots;
+
+/* One instruction set and precision.  `block` writes the photons of the pixels to
+ * out[count]; `scatter` adds what spots bring to rows row_begin .. row_end - 1 of one
+ * panel to sums[experiment_pixels()]. */
 struct cpu_kernels {
     const char *name;      // as --isa has it
     const char *identity;  // class of equal bytes
     void (*block)(const struct cpu_job *job, const struct cpu_where *where, struct cpu_scratch *s,
                   float *out);
+    void (*scatter)(const struct cpu_job *job, const struct cpu_spots *spots, int32_t panel,
+                    int64_t row_begin, int64_t row_end, double *sums);
 };
 
 extern const struct cpu_kernels cpu_kernels_baseline;
@@ -111,6 +121,13 @@ extern const struct cpu_kernels cpu_kernels_avx512;
 extern const struct cpu_kernels cpu_kernels_double_baseline;
 extern const struct cpu_kernels cpu_kernels_double_avx2;
 extern const struct cpu_kernels cpu_kernels_double_avx512;
+
+#define CPU_DECLARE_SCATTER(isa)                                                     \
+    void cpu_scatter_##isa(const struct cpu_job *job, const struct cpu_spots *spots, \
+                           int32_t panel, int64_t row_begin, int64_t row_end, double *sums)
+CPU_DECLARE_SCATTER(baseline);
+CPU_DECLARE_SCATTER(avx2);
+CPU_DECLARE_SCATTER(avx512);
 
 /* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
  * name is unknown or this processor lacks the instructions. */
@@ -128,6 +145,11 @@ void cpu_table_free(struct cpu_table *t);
 enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
                          const struct cpu_table *tables, const struct recipe *r, struct error *e);
 void cpu_job_close(struct cpu_job *job);
+
+/* Computes the frame of an open job into pixels[experiment_pixels()]; `rows` as in
+ * struct engine.  Sets job->sums for its own time. */
+enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
 /* What a trace reports, from the arrays of a block of one pixel; called by the block
  * function after each part when job->trace is set. */

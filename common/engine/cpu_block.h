@@ -13,33 +13,6 @@
 #include "engine/cpu.h"
 #include "engine/cpu_pixels.h"
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
-#define TEXT(isa) #isa
-#define TEXT_OF(isa) TEXT(isa)
-
-#ifdef __FMA__
-#define ARITHMETIC "fma"
-#else
-#define ARITHMETIC "baseline"
-#endif
-
-/* Slot of the table for whole indices; outside the box that of default_F. */
-INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32_t l)
-{
-    const uint32_t a = (uint32_t)h - (uint32_t)t->min[0], b = (uint32_t)k - (uint32_t)t->min[1];
-    const uint32_t c = (uint32_t)l - (uint32_t)t->min[2];
-    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
-    const int inside = (a < (uint32_t)t->count[0]) & (b < nb) & (c < nc);
-    return inside ? (int32_t)((a * nb + b) * nc + c) : t->default_slot;
-}
-
-/* Index along one cell vector, times INDEX_SCALE. */
-INLINE double index_along(const double cell[3], double qx, double qy, double qz)
-{
-    return fused(cell[0], qx, fused(cell[1], qy, cell[2] * qz));
-}
-
 /* Adds all steps of one lattice for the source and subpixel at hand to s->total. */
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
 
@@ -63,7 +36,8 @@ static void add_source(const struct cpu_job *job, size_t index, int n, struct cp
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->total[i] = fused(s->factor[i], water, s->total[i]);
     for (size_t l = 0; l < job->nlattices; l++)
-        add_lattice(job, l, n, s);
+        if (!job->lattices[l].scattered)
+            add_lattice(job, l, n, s);
 }
 
 /* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
@@ -87,7 +61,7 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
         captures(w->panel, sub.layer, n, s);
     if (job->trace)
         cpu_trace_direction(job, s);
-    for (size_t i = 0; i < job->nsources; i++)
+    for (size_t i = 0; i < (job->lean ? 1 : job->nsources); i++)
         add_source(job, i, n, s);
 }
 
@@ -103,11 +77,19 @@ static void block(const struct cpu_job *job, const struct cpu_where *w, struct c
         s->polarization[i] = polarization;
         s->kept[i] = 1.0;
     }
+    /* lean: only the first subpixel is asked, for solid angle and polarization */
+    const int layers = job->lean ? 1 : w->panel->layers, edge = job->lean ? 1 : each->oversample;
     struct subpixel sub;
-    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
-        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
-            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
+    for (sub.layer = 0; sub.layer < layers; sub.layer++)
+        for (sub.slow = 0; sub.slow < edge; sub.slow++)
+            for (sub.fast = 0; sub.fast < edge; sub.fast++)
                 add_subpixel(job, w, sub, n, s);
+    if (job->sums) {
+        const double *sums =
+            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
+        for (int i = 0; i < w->count; i++)
+            s->total[i] += sums[i];
+    }
     if (!each->each_polarization)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->total[i] *= s->polarization[i];

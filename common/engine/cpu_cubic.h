@@ -7,7 +7,7 @@
 #ifndef BRAGG_ENGINE_CPU_CUBIC_H
 #define BRAGG_ENGINE_CPU_CUBIC_H
 
-#include "engine/cpu_block.h"
+#include "engine/cpu_point.h"
 #include "physics/shape_fast.h"
 
 struct cubic_lanes {
@@ -24,13 +24,6 @@ HD void cubic_weights(double t, double w[4][CPU_LANES], int lane)
     w[1][lane] = below * above * far * 0.5;
     w[2][lane] = below * t * far * -0.5;
     w[3][lane] = below * t * above * (1.0 / 6.0);
-}
-
-/* floor for |x| < 2^31. */
-HD double floor_fast(double x)
-{
-    const double n = round_even(x);
-    return n > x ? n - 1.0 : n;
 }
 
 /* Whether axis i of the box has room for the nodes around h, as

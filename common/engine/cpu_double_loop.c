@@ -57,7 +57,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
         else if (shape == SHAPE_GAUSS)
             s->shape_double[i] = exp2_negative(distance_of_form(l.form, dh, dk, dl));
         else
-            s->shape_double[i] = distance_of_form(l.form, dh, dk, dl) < 0.3969 ? 1.0 : 0.0;
+            s->shape_double[i] = distance_of_form(l.form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0 : 0.0;
         s->slot[i] = table_slot(&t, h, k, m);
     }
 }
@@ -135,4 +135,5 @@ const struct cpu_kernels NAME(cpu_kernels_double_, ISA) = {
     .name = TEXT_OF(ISA),
     .identity = "cpu-" ARITHMETIC "-double",
     .block = block,
+    .scatter = NAME(cpu_scatter_, ISA),
 };

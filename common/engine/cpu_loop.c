@@ -56,7 +56,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
         else if (shape == SHAPE_GAUSS)
             s->shape[i] = exp2_negative_f(distance_of_form(l.form, dh, dk, dl));
         else
-            s->shape[i] = distance_of_form(l.form, dh, dk, dl) < 0.3969 ? 1.0f : 0.0f;
+            s->shape[i] = distance_of_form(l.form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0f : 0.0f;
         s->slot[i] = table_slot(&t, h, k, m);
     }
 }
@@ -148,4 +148,5 @@ const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
     .identity = "cpu-" ARITHMETIC,
     .block = block,
+    .scatter = NAME(cpu_scatter_, ISA),
 };

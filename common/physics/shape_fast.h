@@ -19,6 +19,9 @@
  * fixed-point form, N 2^-17, has to stay small against the half turn. */
 enum { WIDE_CELLS = 1000 };
 
+/* TOPHAT is lit where its form is below. */
+#define TOPHAT_LIMIT 0.3969
+
 /* Added to fractions so that they are never 0: 0/0 becomes N. */
 #define FRACTION_FLOOR 1e-24f
 

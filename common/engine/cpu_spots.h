@@ -1,0 +1,72 @@
+/*
+ * Inside the CPU engine: narrow reflections one by one.
+ *
+ * A GAUSS or TOPHAT lattice factor is 0 but for a small ball about every reciprocal
+ * lattice point.  Where these balls fill little of reciprocal space, the engine
+ * lists the points whose ball meets the Ewald sphere inside the view of the
+ * detector ("spots"), and evaluates the pixels that a spot can reach, by the
+ * formulas of the dense loop: the same pixels are lit, sums run in double precision.
+ * A pixel's terms are always added in the order of lattice, source, step and
+ * index, so that threads do not matter.
+ *
+ * It is not used for SQUARE and ROUND, which are dark nowhere; for tricubic structure
+ * factors; where a panel is curved or its axes are not at right angles; and where
+ * the dense loop is estimated to be faster.
+ */
+#ifndef BRAGG_ENGINE_CPU_SPOTS_H
+#define BRAGG_ENGINE_CPU_SPOTS_H
+
+#include "engine/cpu.h"
+
+/* A lattice point that lights some direction.  A direction whose components along fast,
+ * slow and normal of the panel are x, y, z has the tangents x/z and y/z. */
+struct cpu_spot {
+    double fast[2], slow[2];  // tangents that it reaches, least and largest
+    double F_sqr;             // relative to F_max squared
+    int32_t index[3];
+    int32_t panel;
+    int32_t row_min, row_max;  // that it reaches from any layer and subpixel
+    uint32_t lattice, source, step;
+};
+
+struct cpu_spots {
+    struct cpu_spot *items;  // owned
+    size_t count, capacity;
+};
+
+/* A cone of directions from the sample. */
+struct cpu_view {
+    double axis[3];
+    double cosine, sine;  // of half its opening angle; -1 and 0: all directions
+};
+
+/* One step of one lattice seen from one source. */
+struct cpu_view_step {
+    const struct cpu_source *source;
+    const struct cpu_lattice *lattice;
+    const double *cell;    // rows a, b, c in m
+    double reciprocal[9];  // rows a*, b*, c* in 1/m
+    int min[3], max[3];    // indices whose ball can be seen
+};
+
+/* A cone around all regions of interest. */
+void cpu_view_open(struct cpu_view *v, const struct experiment *x);
+
+/* Prepares *s; false for a cell without volume. */
+bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
+                   const struct cpu_source *source, const struct cpu_lattice *l, size_t step);
+
+/* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
+double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s);
+
+/* Decides which lattices of the job are scattered spot by spot: `scattered`, `reach_1_m`
+ * and `lean` of the job; all that can be (`always`), or those where it pays.  The choice
+ * depends on experiment and recipe alone.  A job that was not asked about is dense. */
+void cpu_spots_choose(struct cpu_job *job, bool always);
+
+/* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors
+ * that are applied once a pixel.  STATUS_FAILED when memory is out. */
+enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                          double *sums, struct error *e);
+
+#endif
