@@ -29,116 +29,139 @@ static bool append(struct cpu_spots *list, const struct cpu_spot *spot)
     return true;
 }
 
-/* Least and largest x/z over a ball of that radius about (x, z), z > 0; without bounds
- * where the ball comes near z = 0. */
-static void tangents(double x, double z, double radius, double out[2])
+static double larger(double a, double b)
 {
-    const double below = z * z - radius * radius;
-    out[0] = -HUGE_VAL;
-    out[1] = HUGE_VAL;
-    if (z < 1.01 * radius)
-        return;
-    const double root = radius * sqrt(x * x + below);
-    out[0] = (x * z - root) / below;
-    out[1] = (x * z + root) / below;
+    return a > b ? a : b;
 }
 
-/* Pixels, not rounded, at which the tangents `t` meet the panel along one of its axes,
- * over all layers. */
-static void span(const struct panel *p, const double axis[3], const double t[2], double out[2])
+static double smaller(double a, double b)
 {
-    const double near = vec_dot(p->origin_m, p->normal), far = near + p->layers * p->layer_m;
-    const double origin = vec_dot(p->origin_m, axis);
-    out[0] = ((t[0] < 0.0 ? far : near) * t[0] - origin) / p->pixel_m;
-    out[1] = ((t[1] < 0.0 ? near : far) * t[1] - origin) / p->pixel_m;
+    return a < b ? a : b;
 }
 
-/* Adds a spot for every panel that a ball about `direction` on the unit sphere meets. */
-static bool add_on_panels(const struct experiment *x, const double direction[3], double radius,
-                          struct cpu_spot *spot, struct cpu_spots *list)
+/* Least and largest x/z over a ball about (x, z) = (tangent z, z); radius = ratio z. */
+static void tangents(double tangent, double ratio, double out[2])
 {
-    for (size_t i = 0; i < x->npanels; i++) {
-        const struct panel *p = &x->panels[i];
-        const double z = vec_dot(direction, p->normal);
-        double columns[2], rows[2];
-        if (z < -radius)
-            continue;
-        tangents(vec_dot(direction, p->fast), z, radius, spot->fast);
-        tangents(vec_dot(direction, p->slow), z, radius, spot->slow);
-        span(p, p->fast, spot->fast, columns);
-        span(p, p->slow, spot->slow, rows);
-        const struct roi *roi = &p->roi;
-        if (columns[1] < (double)roi->fast_min || columns[0] > (double)roi->fast_max + 1.0 ||
-            rows[1] < (double)roi->slow_min || rows[0] > (double)roi->slow_max + 1.0)
+    const double scale = 1.0 / (1.0 - ratio * ratio);
+    const double root = ratio * sqrt(tangent * tangent + 1.0 - ratio * ratio);
+    out[0] = (tangent - root) * scale;
+    out[1] = (tangent + root) * scale;
+}
+
+/* Distances from the edge in m at which the tangents `t` meet a panel, over all layers. */
+static void span(const struct cpu_screen *p, double edge, const double t[2], double out[2])
+{
+    out[0] = (t[0] < 0.0 ? p->far : p->near) * t[0] - edge;
+    out[1] = (t[1] < 0.0 ? p->near : p->far) * t[1] - edge;
+}
+
+/* Sets what a ball about `direction` on the unit sphere reaches on a panel; false for
+ * nothing. */
+static bool reaches(const struct cpu_screen *p, const double direction[3], double radius,
+                    struct cpu_spot *spot)
+{
+    const double z = vec_dot(direction, p->panel->normal);
+    double columns[2], rows[2];
+    if (z < -radius)
+        return false;
+    if (z > 1.01 * radius) {
+        const double inverse = 1.0 / z;
+        tangents(vec_dot(direction, p->panel->fast) * inverse, radius * inverse, spot->fast);
+        tangents(vec_dot(direction, p->panel->slow) * inverse, radius * inverse, spot->slow);
+    } else {
+        spot->fast[0] = spot->slow[0] = -1e9;  // almost along the panel
+        spot->fast[1] = spot->slow[1] = 1e9;
+    }
+    span(p, p->fast_m, spot->fast, columns);
+    span(p, p->slow_m, spot->slow, rows);
+    if (columns[1] < p->min[0] || columns[0] > p->max[0] || rows[1] < p->min[1] ||
+        rows[0] > p->max[1])
+        return false;
+    spot->row_min = (int32_t)(larger(rows[0], p->min[1]) / p->panel->pixel_m - 1e-6);
+    spot->row_max = (int32_t)(smaller(rows[1], p->max[1]) / p->panel->pixel_m + 1e-6);
+    return true;
+}
+
+/* Squared structure factor of a lattice point, relative. */
+static double point_F_sqr(const struct cpu_lattice *l, const int32_t index[3])
+{
+    const struct hkl_table *t = &l->crystal->table;
+    int64_t item = 0;
+    bool inside = !l->table->flat;
+    for (int i = 0; i < 3; i++) {
+        const int64_t from_min = (int64_t)index[i] - t->min[i];
+        inside = inside && from_min >= 0 && from_min < t->count[i];
+        item = item * t->count[i] + from_min;
+    }
+    const double F = (inside ? t->F[item] : t->default_F) / l->table->F_max;
+    return F * F;
+}
+
+/* The lattice point of spot->index, if its ball meets the Ewald sphere: spots for every
+ * panel that it can light.  `exit`: of the diffracted beam, 1/m. */
+static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, const double exit[3],
+                      struct cpu_spot *spot, struct cpu_spots *list)
+{
+    const double reach = s->lattice->reach_1_m;
+    const double length = vec_length(exit), gap = length - s->per_m, inverse = 1.0 / length;
+    /* |d/lambda - exit|^2 = gap^2 + |d - direction|^2 |exit|/lambda on the sphere */
+    const double radius_sqr = (reach * reach - gap * gap) * inverse * s->wavelength_m;
+    if (!(radius_sqr > 0.0))
+        return true;
+    const double radius = sqrt(radius_sqr);
+    const double direction[3] = {exit[0] * inverse, exit[1] * inverse, exit[2] * inverse};
+    for (size_t i = 0; i < v->nscreens; i++) {
+        if (!reaches(&v->screens[i], direction, radius, spot))
             continue;
         spot->panel = (int32_t)i;
-        spot->row_min = (int32_t)fmax(rows[0] - 1.0, (double)roi->slow_min);
-        spot->row_max = (int32_t)fmin(rows[1], (double)roi->slow_max);
-        if (!append(list, spot))
+        spot->F_sqr = point_F_sqr(s->lattice, spot->index);
+        if (spot->F_sqr != 0.0 && !append(list, spot))
             return false;
     }
     return true;
 }
 
-/* The lattice point of spot->index, if its ball meets the Ewald sphere. */
-static bool add_point(const struct experiment *x, const struct cpu_view_step *s,
-                      struct cpu_spot *spot, struct cpu_spots *list)
+/* Points first .. last of the row through `start`. */
+static bool add_row(const struct cpu_view *v, const struct cpu_view_step *s, int inner,
+                    const double start[3], double first, double last, struct cpu_spot *spot,
+                    struct cpu_spots *list)
 {
-    const double per_m = s->source->index_per_m / INDEX_SCALE, reach = s->lattice->reach_1_m;
-    const double hkl[3] = {spot->index[0], spot->index[1], spot->index[2]};
-    const double F = hkl_nearest(&s->lattice->crystal->table, hkl) / s->lattice->table->F_max;
-    double exit[3];  // of the diffracted beam, 1/m
-    for (int i = 0; i < 3; i++)
-        exit[i] = s->source->incident[i] * per_m + hkl[0] * s->reciprocal[i] +
-                  hkl[1] * s->reciprocal[3 + i] + hkl[2] * s->reciprocal[6 + i];
-    const double length = vec_unit(exit, exit), gap = length - per_m;
-    /* |d/lambda - exit|^2 = gap^2 + |d - direction|^2 |exit|/lambda on the sphere */
-    const double radius_sqr = (reach * reach - gap * gap) / (length * per_m);
-    if (F == 0.0 || !(radius_sqr > 0.0))
-        return true;
-    spot->F_sqr = F * F;
-    return add_on_panels(x, exit, sqrt(radius_sqr), spot, list);
-}
-
-/* Points first .. last of a row. */
-static bool add_row(const struct experiment *x, const struct cpu_view_step *s, int inner,
-                    double first, double last, struct cpu_spot *spot, struct cpu_spots *list)
-{
-    const int begin = (int)ceil(fmax(first, s->min[inner]));
-    const int end = (int)floor(fmin(last, s->max[inner]));
+    const double *step = s->reciprocal + 3 * inner;
+    const int begin = (int)-floor_fast(-larger(first, s->min[inner]));
+    const int end = (int)floor_fast(smaller(last, s->max[inner]));
     for (int i = begin; i <= end; i++) {
+        const double exit[3] = {start[0] + i * step[0], start[1] + i * step[1],
+                                start[2] + i * step[2]};
         spot->index[inner] = i;
-        if (!add_point(x, s, spot, list))
+        if (!add_point(v, s, exit, spot, list))
             return false;
     }
     return true;
 }
 
 /* Points of a row inside the shell of twice the reach about the Ewald sphere: where the
- * line k + t v, k = `exit` at t = 0, is between two spheres about the origin. */
-static bool cross_shell(const struct experiment *x, const struct cpu_view_step *s, int inner,
-                        const double exit[3], struct cpu_spot *spot, struct cpu_spots *list)
+ * line start + t step is between two spheres about the origin. */
+static bool cross_shell(const struct cpu_view *v, const struct cpu_view_step *s, int inner,
+                        const double start[3], struct cpu_spot *spot, struct cpu_spots *list)
 {
-    const double *v = s->reciprocal + 3 * inner;
-    const double per_m = s->source->index_per_m / INDEX_SCALE;
-    const double reach = s->lattice->reach_1_m + 1e-9 * per_m;
-    const double outer = per_m + reach, hollow = per_m - reach > 0.0 ? per_m - reach : 0.0;
-    const double vv = vec_dot(v, v), kv = vec_dot(exit, v) / vv, kk = vec_dot(exit, exit);
-    const double out = kv * kv - (kk - outer * outer) / vv;
+    const double inverse = s->inverse_sqr[inner];
+    const double kv = vec_dot(start, s->reciprocal + 3 * inner) * inverse;
+    const double kk = vec_dot(start, start);
+    const double out = kv * kv - (kk - s->outer_sqr) * inverse;
     if (!(out >= 0.0))
         return true;
-    const double in = kv * kv - (kk - hollow * hollow) / vv, far = sqrt(out);
+    const double in = kv * kv - (kk - s->inner_sqr) * inverse, far = sqrt(out);
     if (!(in > 0.0))
-        return add_row(x, s, inner, -kv - far, -kv + far, spot, list);
+        return add_row(v, s, inner, start, -kv - far, -kv + far, spot, list);
     const double near = sqrt(in);
     /* a point on both edges would be added twice */
-    const double second = fmax(-kv + near, floor(-kv - near) + 1.0);
-    return add_row(x, s, inner, -kv - far, -kv - near, spot, list) &&
-           add_row(x, s, inner, second, -kv + far, spot, list);
+    const double second = larger(-kv + near, floor_fast(-kv - near) + 1.0);
+    return add_row(v, s, inner, start, -kv - far, -kv - near, spot, list) &&
+           add_row(v, s, inner, start, second, -kv + far, spot, list);
 }
 
 /* All spots of one step, in the order of the indices. */
-static bool list_step(const struct experiment *x, const struct cpu_view_step *s,
+static bool list_step(const struct cpu_view *v, const struct cpu_view_step *s,
                       struct cpu_spot *spot, struct cpu_spots *list)
 {
     int inner = 0;  // the axis with the longest rows
@@ -146,16 +169,15 @@ static bool list_step(const struct experiment *x, const struct cpu_view_step *s,
         if (s->max[i] - s->min[i] > s->max[inner] - s->min[inner])
             inner = i;
     const int a = (inner + 1) % 3, b = (inner + 2) % 3;
-    const double per_m = s->source->index_per_m / INDEX_SCALE;
     for (int h = s->min[a]; h <= s->max[a]; h++)
         for (int k = s->min[b]; k <= s->max[b]; k++) {
-            double exit[3];
+            double start[3];
             for (int i = 0; i < 3; i++)
-                exit[i] = s->source->incident[i] * per_m + h * s->reciprocal[3 * a + i] +
-                          k * s->reciprocal[3 * b + i];
+                start[i] = s->source->incident[i] * s->per_m + h * s->reciprocal[3 * a + i] +
+                           k * s->reciprocal[3 * b + i];
             spot->index[a] = h;
             spot->index[b] = k;
-            if (!cross_shell(x, s, inner, exit, spot, list))
+            if (!cross_shell(v, s, inner, start, spot, list))
                 return false;
         }
     return true;
@@ -225,7 +247,7 @@ static bool add_steps(const struct work *w, const struct cpu_view *view, uint32_
                 .lattice = lattice, .source = source, .step = (uint32_t)(first + k)};
             w->lists[k].count = 0;
             if (cpu_view_step(&s, view, from, l, first + k))
-                done = list_step(w->job->x, &s, &spot, &w->lists[k]) && done;
+                done = list_step(view, &s, &spot, &w->lists[k]) && done;
         }
         if (done)
             scatter_lists(w, count, sums);
@@ -267,11 +289,11 @@ enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_jo
 {
     struct cpu_view view;
     struct work w = {.kernels = kernels, .job = job, .threads = threads};
-    cpu_view_open(&view, job->x);
-    bool done = work_open(&w, &view);
+    bool done = cpu_view_open(&view, job->x) && work_open(&w, &view);
     for (uint32_t l = 0; l < job->nlattices && done; l++)
         for (uint32_t s = 0; s < job->nsources && done && job->lattices[l].scattered; s++)
             done = add_steps(&w, &view, l, s, sums);
     work_close(&w);
+    cpu_view_close(&view);
     return done ? STATUS_OK : error_memory(e, "the reflections");
 }

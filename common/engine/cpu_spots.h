@@ -34,23 +34,38 @@ struct cpu_spots {
     size_t count, capacity;
 };
 
-/* A cone of directions from the sample. */
+/* A panel, seen from the sample; in m. */
+struct cpu_screen {
+    const struct panel *panel;
+    double fast_m, slow_m;  // outer corner along fast and slow
+    double near, far;       // front of the first layer and back of the last one
+    double min[2], max[2];  // edges of the region of interest along fast and slow
+};
+
+/* What the detector sees: a cone of directions from the sample, and the panels. */
 struct cpu_view {
     double axis[3];
     double cosine, sine;  // of half its opening angle; -1 and 0: all directions
+    size_t nscreens;
+    struct cpu_screen *screens;  // owned
 };
 
 /* One step of one lattice seen from one source. */
 struct cpu_view_step {
     const struct cpu_source *source;
     const struct cpu_lattice *lattice;
-    const double *cell;    // rows a, b, c in m
-    double reciprocal[9];  // rows a*, b*, c* in 1/m
-    int min[3], max[3];    // indices whose ball can be seen
+    const double *cell;     // rows a, b, c in m
+    double reciprocal[9];   // rows a*, b*, c* in 1/m
+    double inverse_sqr[3];  // of their lengths
+    double per_m, wavelength_m;
+    double inner_sqr, outer_sqr;  // 1/m^2: radii of the shell that lights something
+    int min[3], max[3];           // indices whose ball can be seen
 };
 
-/* A cone around all regions of interest. */
-void cpu_view_open(struct cpu_view *v, const struct experiment *x);
+/* Sets the view of all regions of interest; false when memory is out.  Free it with
+ * cpu_view_close. */
+bool cpu_view_open(struct cpu_view *v, const struct experiment *x);
+void cpu_view_close(struct cpu_view *v);
 
 /* Prepares *s; false for a cell without volume. */
 bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,

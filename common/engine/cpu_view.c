@@ -27,9 +27,9 @@ static void corner(const struct panel *p, int which, double out[3])
     vec_unit(out, out);
 }
 
-void cpu_view_open(struct cpu_view *v, const struct experiment *x)
+/* The narrowest cone around the mean of all corners that holds them. */
+static void set_cone(struct cpu_view *v, const struct experiment *x)
 {
-    *v = (struct cpu_view){.cosine = 1.0};
     double d[3];
     for (size_t i = 0; i < x->npanels; i++)
         for (int which = 0; which < 8; which++) {
@@ -49,6 +49,33 @@ void cpu_view_open(struct cpu_view *v, const struct experiment *x)
     v->sine = sqrt(1.0 - v->cosine * v->cosine);
 }
 
+bool cpu_view_open(struct cpu_view *v, const struct experiment *x)
+{
+    *v = (struct cpu_view){.cosine = 1.0, .nscreens = x->npanels};
+    set_cone(v, x);
+    v->screens = mem_array(x->npanels, sizeof *v->screens);
+    for (size_t i = 0; i < x->npanels && v->screens; i++) {
+        const struct panel *p = &x->panels[i];
+        const double near = vec_dot(p->origin_m, p->normal), pixel = p->pixel_m;
+        v->screens[i] = (struct cpu_screen){
+            .panel = p,
+            .fast_m = vec_dot(p->origin_m, p->fast),
+            .slow_m = vec_dot(p->origin_m, p->slow),
+            .near = near,
+            .far = near + p->layers * p->layer_m,
+            .min = {pixel * (double)p->roi.fast_min, pixel * (double)p->roi.slow_min},
+            .max = {pixel * (double)(p->roi.fast_max + 1), pixel * (double)(p->roi.slow_max + 1)},
+        };
+    }
+    return v->screens;
+}
+
+void cpu_view_close(struct cpu_view *v)
+{
+    mem_free(v->screens);
+    v->screens = NULL;
+}
+
 /* Largest product of `a` and a unit vector in the cone. */
 static double largest_product(const struct cpu_view *v, const double a[3])
 {
@@ -62,11 +89,17 @@ static double largest_product(const struct cpu_view *v, const double a[3])
 bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
                    const struct cpu_source *source, const struct cpu_lattice *l, size_t step)
 {
-    *s = (struct cpu_view_step){source, l, l->cells + 9 * step, {0}, {0}, {0}};
+    *s = (struct cpu_view_step){.source = source, .lattice = l, .cell = l->cells + 9 * step};
     const double volume = mat_determinant(s->cell);
     if (!(fabs(volume) > 0.0))
         return false;
     const double per_m = source->index_per_m / INDEX_SCALE;
+    const double reach = l->reach_1_m + 1e-9 * per_m;  // room for rounding
+    const double hollow = per_m > reach ? per_m - reach : 0.0;
+    s->per_m = per_m;
+    s->wavelength_m = 1.0 / per_m;
+    s->inner_sqr = hollow * hollow;
+    s->outer_sqr = (per_m + reach) * (per_m + reach);
     for (int i = 0; i < 3; i++) {
         const double *a = s->cell + 3 * i;
         const double back[3] = {-a[0], -a[1], -a[2]};
@@ -76,14 +109,14 @@ bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
         s->max[i] = (int)floor((largest_product(v, a) - start) * per_m + margin);
         vec_cross(s->cell + 3 * ((i + 1) % 3), s->cell + 3 * ((i + 2) % 3), s->reciprocal + 3 * i);
         vec_scale(s->reciprocal + 3 * i, 1.0 / volume, s->reciprocal + 3 * i);
+        s->inverse_sqr[i] = 1.0 / vec_dot(s->reciprocal + 3 * i, s->reciprocal + 3 * i);
     }
     return true;
 }
 
 double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s)
 {
-    const double per_m = s->source->index_per_m / INDEX_SCALE;
-    const double area = 2.0 * M_PI * (1.0 - v->cosine) * per_m * per_m;
+    const double area = 2.0 * M_PI * (1.0 - v->cosine) * s->per_m * s->per_m;
     return area * 2.0 * s->lattice->reach_1_m * fabs(mat_determinant(s->cell));
 }
 
@@ -158,8 +191,8 @@ static bool pays(const struct cpu_job *job, const struct cpu_view *v, const stru
 
 void cpu_spots_choose(struct cpu_job *job, bool always)
 {
-    struct cpu_view view;
-    cpu_view_open(&view, job->x);
+    struct cpu_view view = {.cosine = 1.0};
+    set_cone(&view, job->x);
     const bool plain = panels_are_plain(job->x);
     bool all = true;
     for (size_t i = 0; i < job->nlattices; i++) {
