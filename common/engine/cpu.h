@@ -102,10 +102,13 @@ struct cpu_scratch {
 };
 
 struct cpu_spots;
+struct cpu_view_step;
+struct cpu_rows;
 
 /* One instruction set and precision.  `block` writes the photons of the pixels to
  * out[count]; `scatter` adds what spots bring to rows row_begin .. row_end - 1 of one
- * panel to sums[experiment_pixels()]. */
+ * panel to sums[experiment_pixels()];
+ * `rows` finds the lattice points near the Ewald sphere, see cpu_spots.h. */
 struct cpu_kernels {
     const char *name;      // as --isa has it
     const char *identity;  // class of equal bytes
@@ -113,6 +116,8 @@ struct cpu_kernels {
                   float *out);
     void (*scatter)(const struct cpu_job *job, const struct cpu_spots *spots, int32_t panel,
                     int64_t row_begin, int64_t row_end, double *sums);
+    void (*rows)(const struct cpu_view_step *s, const double start[3], int count,
+                 struct cpu_rows *rows);
 };
 
 extern const struct cpu_kernels cpu_kernels_baseline;
@@ -121,13 +126,6 @@ extern const struct cpu_kernels cpu_kernels_avx512;
 extern const struct cpu_kernels cpu_kernels_double_baseline;
 extern const struct cpu_kernels cpu_kernels_double_avx2;
 extern const struct cpu_kernels cpu_kernels_double_avx512;
-
-#define CPU_DECLARE_SCATTER(isa)                                                     \
-    void cpu_scatter_##isa(const struct cpu_job *job, const struct cpu_spots *spots, \
-                           int32_t panel, int64_t row_begin, int64_t row_end, double *sums)
-CPU_DECLARE_SCATTER(baseline);
-CPU_DECLARE_SCATTER(avx2);
-CPU_DECLARE_SCATTER(avx512);
 
 /* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
  * name is unknown or this processor lacks the instructions. */

@@ -8,6 +8,7 @@
 
 #include "engine/cpu_block.h"
 #include "engine/cpu_cubic.h"
+#include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
 
 /* SQUARE: squared lattice factors of one step, and slots. */
@@ -136,4 +137,5 @@ const struct cpu_kernels NAME(cpu_kernels_double_, ISA) = {
     .identity = "cpu-" ARITHMETIC "-double",
     .block = block,
     .scatter = NAME(cpu_scatter_, ISA),
+    .rows = NAME(cpu_rows_, ISA),
 };

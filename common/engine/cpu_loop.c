@@ -7,6 +7,7 @@
 
 #include "engine/cpu_block.h"
 #include "engine/cpu_cubic.h"
+#include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
 
 /* SQUARE: squared lattice factors of one step, and slots where `indexed`.  Six short
@@ -149,4 +150,5 @@ const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .identity = "cpu-" ARITHMETIC,
     .block = block,
     .scatter = NAME(cpu_scatter_, ISA),
+    .rows = NAME(cpu_rows_, ISA),
 };

@@ -12,6 +12,18 @@
 /* Spots listed before they are scattered, about: they stay in the caches. */
 static const double SPOTS_AT_ONCE = 1e5;
 
+/* What the threads share. */
+struct work {
+    const struct cpu_kernels *kernels;
+    const struct cpu_job *job;
+    struct cpu_view view;
+    int threads;
+    size_t nlists;
+    struct cpu_spots *lists;  // owned, one per step
+    uint32_t *weights;        // owned, of rows
+    int64_t *ends;            // owned, of bands
+};
+
 static bool append(struct cpu_spots *list, const struct cpu_spot *spot)
 {
     if (list->count == list->capacity) {
@@ -121,63 +133,43 @@ static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, c
     return true;
 }
 
-/* Points first .. last of the row through `start`. */
-static bool add_row(const struct cpu_view *v, const struct cpu_view_step *s, int inner,
-                    const double start[3], double first, double last, struct cpu_spot *spot,
-                    struct cpu_spots *list)
+/* Points of `count` <= CPU_BLOCK neighbouring rows, the first one through `start`. */
+static bool add_rows(const struct work *w, const struct cpu_view_step *s, const double start[3],
+                     int count, struct cpu_spot *spot, struct cpu_spots *list)
 {
-    const double *step = s->reciprocal + 3 * inner;
-    const int begin = (int)-floor_fast(-larger(first, s->min[inner]));
-    const int end = (int)floor_fast(smaller(last, s->max[inner]));
-    for (int i = begin; i <= end; i++) {
-        const double exit[3] = {start[0] + i * step[0], start[1] + i * step[1],
-                                start[2] + i * step[2]};
-        spot->index[inner] = i;
-        if (!add_point(v, s, exit, spot, list))
-            return false;
-    }
+    const double *side = s->reciprocal + 3 * s->outer[1], *step = s->reciprocal + 3 * s->inner;
+    const int32_t first = spot->index[s->outer[1]];
+    struct cpu_rows rows;
+    w->kernels->rows(s, start, count, &rows);
+    for (int i = 0; i < count; i++)
+        for (int part = 0; part < 2; part++)
+            for (int t = rows.begin[part][i]; t <= rows.end[part][i]; t++) {
+                double exit[3];
+                for (int j = 0; j < 3; j++)
+                    exit[j] = start[j] + i * side[j] + t * step[j];
+                spot->index[s->outer[1]] = first + i;
+                spot->index[s->inner] = t;
+                if (!add_point(&w->view, s, exit, spot, list))
+                    return false;
+            }
     return true;
 }
 
-/* Points of a row inside the shell of twice the reach about the Ewald sphere: where the
- * line start + t step is between two spheres about the origin. */
-static bool cross_shell(const struct cpu_view *v, const struct cpu_view_step *s, int inner,
-                        const double start[3], struct cpu_spot *spot, struct cpu_spots *list)
-{
-    const double inverse = s->inverse_sqr[inner];
-    const double kv = vec_dot(start, s->reciprocal + 3 * inner) * inverse;
-    const double kk = vec_dot(start, start);
-    const double out = kv * kv - (kk - s->outer_sqr) * inverse;
-    if (!(out >= 0.0))
-        return true;
-    const double in = kv * kv - (kk - s->inner_sqr) * inverse, far = sqrt(out);
-    if (!(in > 0.0))
-        return add_row(v, s, inner, start, -kv - far, -kv + far, spot, list);
-    const double near = sqrt(in);
-    /* a point on both edges would be added twice */
-    const double second = larger(-kv + near, floor_fast(-kv - near) + 1.0);
-    return add_row(v, s, inner, start, -kv - far, -kv - near, spot, list) &&
-           add_row(v, s, inner, start, second, -kv + far, spot, list);
-}
-
 /* All spots of one step, in the order of the indices. */
-static bool list_step(const struct cpu_view *v, const struct cpu_view_step *s,
-                      struct cpu_spot *spot, struct cpu_spots *list)
+static bool list_step(const struct work *w, const struct cpu_view_step *s, struct cpu_spot *spot,
+                      struct cpu_spots *list)
 {
-    int inner = 0;  // the axis with the longest rows
-    for (int i = 1; i < 3; i++)
-        if (s->max[i] - s->min[i] > s->max[inner] - s->min[inner])
-            inner = i;
-    const int a = (inner + 1) % 3, b = (inner + 2) % 3;
+    const int a = s->outer[0], b = s->outer[1];
     for (int h = s->min[a]; h <= s->max[a]; h++)
-        for (int k = s->min[b]; k <= s->max[b]; k++) {
+        for (int k = s->min[b]; k <= s->max[b]; k += CPU_BLOCK) {
             double start[3];
             for (int i = 0; i < 3; i++)
                 start[i] = s->source->incident[i] * s->per_m + h * s->reciprocal[3 * a + i] +
                            k * s->reciprocal[3 * b + i];
             spot->index[a] = h;
             spot->index[b] = k;
-            if (!cross_shell(v, s, inner, start, spot, list))
+            const int left = s->max[b] - k + 1;
+            if (!add_rows(w, s, start, left < CPU_BLOCK ? left : CPU_BLOCK, spot, list))
                 return false;
         }
     return true;
@@ -206,17 +198,6 @@ static void cut_bands(const struct cpu_spots *lists, size_t count, int32_t panel
         ends[band++] = rows;
 }
 
-/* What the threads share. */
-struct work {
-    const struct cpu_kernels *kernels;
-    const struct cpu_job *job;
-    int threads;
-    size_t nlists;
-    struct cpu_spots *lists;  // owned, one per step
-    uint32_t *weights;        // owned, of rows
-    int64_t *ends;            // owned, of bands
-};
-
 static void scatter_lists(const struct work *w, size_t count, double *sums)
 {
     for (size_t i = 0; i < w->job->x->npanels; i++) {
@@ -232,8 +213,7 @@ static void scatter_lists(const struct work *w, size_t count, double *sums)
 
 /* All steps of one lattice and source: lists of spots, then pixels, a few lists at a
  * time. */
-static bool add_steps(const struct work *w, const struct cpu_view *view, uint32_t lattice,
-                      uint32_t source, double *sums)
+static bool add_steps(const struct work *w, uint32_t lattice, uint32_t source, double *sums)
 {
     const struct cpu_lattice *l = &w->job->lattices[lattice];
     const struct cpu_source *from = &w->job->sources[source];
@@ -246,8 +226,8 @@ static bool add_steps(const struct work *w, const struct cpu_view *view, uint32_
             struct cpu_spot spot = {
                 .lattice = lattice, .source = source, .step = (uint32_t)(first + k)};
             w->lists[k].count = 0;
-            if (cpu_view_step(&s, view, from, l, first + k))
-                done = list_step(view, &s, &spot, &w->lists[k]) && done;
+            if (cpu_view_step(&s, &w->view, from, l, first + k))
+                done = list_step(w, &s, &spot, &w->lists[k]) && done;
         }
         if (done)
             scatter_lists(w, count, sums);
@@ -255,7 +235,7 @@ static bool add_steps(const struct work *w, const struct cpu_view *view, uint32_
     return done;
 }
 
-static bool work_open(struct work *w, const struct cpu_view *view)
+static bool work_open(struct work *w)
 {
     const struct cpu_job *job = w->job;
     double spots = 1.0;
@@ -263,8 +243,8 @@ static bool work_open(struct work *w, const struct cpu_view *view)
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_view_step s;
         if (job->lattices[i].scattered &&
-            cpu_view_step(&s, view, job->sources, &job->lattices[i], 0))
-            spots = fmax(spots, cpu_view_reflections(view, &s));
+            cpu_view_step(&s, &w->view, job->sources, &job->lattices[i], 0))
+            spots = fmax(spots, cpu_view_reflections(&w->view, &s));
     }
     for (size_t i = 0; i < job->x->npanels; i++)
         rows = job->x->panels[i].slow_pixels > rows ? job->x->panels[i].slow_pixels : rows;
@@ -287,13 +267,12 @@ static void work_close(struct work *w)
 enum status cpu_spots_add(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
                           double *sums, struct error *e)
 {
-    struct cpu_view view;
     struct work w = {.kernels = kernels, .job = job, .threads = threads};
-    bool done = cpu_view_open(&view, job->x) && work_open(&w, &view);
+    bool done = cpu_view_open(&w.view, job->x) && work_open(&w);
     for (uint32_t l = 0; l < job->nlattices && done; l++)
         for (uint32_t s = 0; s < job->nsources && done && job->lattices[l].scattered; s++)
-            done = add_steps(&w, &view, l, s, sums);
+            done = add_steps(&w, l, s, sums);
     work_close(&w);
-    cpu_view_close(&view);
+    cpu_view_close(&w.view);
     return done ? STATUS_OK : error_memory(e, "the reflections");
 }

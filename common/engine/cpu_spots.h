@@ -60,6 +60,14 @@ struct cpu_view_step {
     double per_m, wavelength_m;
     double inner_sqr, outer_sqr;  // 1/m^2: radii of the shell that lights something
     int min[3], max[3];           // indices whose ball can be seen
+    int inner, outer[2];          // axis with the longest rows of points, and the others
+};
+
+/* Points of neighbouring rows whose ball meets the Ewald sphere: where a row enters and
+ * where it leaves, indices begin .. end of the inner axis. */
+struct cpu_rows {
+    alignas(MEM_ALIGNMENT) int32_t begin[2][CPU_BLOCK];
+    int32_t end[2][CPU_BLOCK];
 };
 
 /* Sets the view of all regions of interest; false when memory is out.  Free it with
@@ -73,6 +81,23 @@ bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
 
 /* Reflections of such a step whose ball meets the Ewald sphere in view, roughly. */
 double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step *s);
+
+/* Fills *rows for `count` <= CPU_BLOCK rows; `start` is the diffracted beam at inner index 0
+ * of the first of them, in 1/m. */
+#define CPU_DECLARE_ROWS(isa)                                                            \
+    void cpu_rows_##isa(const struct cpu_view_step *s, const double start[3], int count, \
+                        struct cpu_rows *rows)
+CPU_DECLARE_ROWS(baseline);
+CPU_DECLARE_ROWS(avx2);
+CPU_DECLARE_ROWS(avx512);
+
+/* See struct cpu_kernels. */
+#define CPU_DECLARE_SCATTER(isa)                                                     \
+    void cpu_scatter_##isa(const struct cpu_job *job, const struct cpu_spots *spots, \
+                           int32_t panel, int64_t row_begin, int64_t row_end, double *sums)
+CPU_DECLARE_SCATTER(baseline);
+CPU_DECLARE_SCATTER(avx2);
+CPU_DECLARE_SCATTER(avx512);
 
 /* Decides which lattices of the job are scattered spot by spot: `scattered`, `reach_1_m`
  * and `lean` of the job; all that can be (`always`), or those where it pays.  The choice

@@ -109,8 +109,12 @@ bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
         s->max[i] = (int)floor((largest_product(v, a) - start) * per_m + margin);
         vec_cross(s->cell + 3 * ((i + 1) % 3), s->cell + 3 * ((i + 2) % 3), s->reciprocal + 3 * i);
         vec_scale(s->reciprocal + 3 * i, 1.0 / volume, s->reciprocal + 3 * i);
+        if (s->max[i] - s->min[i] > s->max[s->inner] - s->min[s->inner])
+            s->inner = i;
         s->inverse_sqr[i] = 1.0 / vec_dot(s->reciprocal + 3 * i, s->reciprocal + 3 * i);
     }
+    s->outer[0] = (s->inner + 1) % 3;
+    s->outer[1] = (s->inner + 2) % 3;
     return true;
 }
 
