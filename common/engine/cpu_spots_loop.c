@@ -4,6 +4,8 @@
  * precision.  What bounds it: the latency of some hundred operations a pixel, of
  * which few are lit.
  */
+#include <string.h>
+
 #include "engine/cpu_point.h"
 #include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
@@ -15,6 +17,7 @@ struct site {
     const struct panel *panel;
     const struct cpu_spot *spot;
     struct subpixel sub;
+    double cell[9], incident[3], index_per_m;  // copies, which stores to the sums cannot change
 };
 
 /* Unit vector towards a pixel; returns 1/airpath. */
@@ -33,12 +36,11 @@ INLINE double direction_to(const struct site *at, const struct flat_row *row, in
 /* Squared lattice factor / shape_unit along d; 0 where another point is nearer. */
 INLINE double shape_at(const struct site *at, const double d[3])
 {
-    const struct cpu_source *source = &at->job->sources[at->spot->source];
     const struct cpu_lattice *l = &at->job->lattices[at->spot->lattice];
-    const double *c = l->cells + 9 * (size_t)at->spot->step;
+    const double *c = at->cell;
     double q[3];
     for (int i = 0; i < 3; i++)
-        q[i] = (d[i] - source->incident[i]) * source->index_per_m;
+        q[i] = (d[i] - at->incident[i]) * at->index_per_m;
     int32_t h, k, m;
     const double dh = index_offset(index_along(c, q[0], q[1], q[2]), &h);
     const double dk = index_offset(index_along(c + 3, q[0], q[1], q[2]), &k);
@@ -85,7 +87,7 @@ INLINE bool is_culled(const struct site *at, const double d[3])
 
 /* Least and largest pixel, within `min` and `max`, whose subpixel `sub` of `n` is between
  * two distances from the edge. */
-static void pixel_range(const double range_m[2], double pixel_m, int sub, int n, int64_t min,
+INLINE void pixel_range(const double range_m[2], double pixel_m, int sub, int n, int64_t min,
                         int64_t max, int64_t out[2])
 {
     const double centre = (sub + 0.5) / n;
@@ -96,7 +98,7 @@ static void pixel_range(const double range_m[2], double pixel_m, int sub, int n,
 }
 
 /* All pixels of one grid. */
-static void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_end, double *sums)
+INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_end, double *sums)
 {
     const struct panel *p = at->panel;
     const struct cpu_spot *spot = at->spot;
@@ -135,7 +137,12 @@ void NAME(cpu_scatter_, ISA)(const struct cpu_job *job, const struct cpu_spots *
         const struct cpu_spot *spot = &spots->items[i];
         if (spot->panel != panel || spot->row_max < row_begin || spot->row_min >= row_end)
             continue;
-        struct site at = {job, &job->x->panels[panel], spot, {0}};
+        const struct cpu_source *source = &job->sources[spot->source];
+        const double *cell = job->lattices[spot->lattice].cells + 9 * (size_t)spot->step;
+        struct site at = {.job = job, .panel = &job->x->panels[panel], .spot = spot};
+        memcpy(at.cell, cell, sizeof at.cell);
+        memcpy(at.incident, source->incident, sizeof at.incident);
+        at.index_per_m = source->index_per_m;
         for (at.sub.layer = 0; at.sub.layer < at.panel->layers; at.sub.layer++)
             for (at.sub.slow = 0; at.sub.slow < n; at.sub.slow++)
                 for (at.sub.fast = 0; at.sub.fast < n; at.sub.fast++)

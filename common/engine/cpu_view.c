@@ -124,15 +124,37 @@ double cpu_view_reflections(const struct cpu_view *v, const struct cpu_view_step
     return area * 2.0 * s->lattice->reach_1_m * fabs(mat_determinant(s->cell));
 }
 
+/* Form of GAUSS beyond which all terms of a pixel together are below 2^-176 photons: too
+ * little for float32 by far. */
+static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l)
+{
+    const struct experiment *x = job->x;
+    double weight = 0.0, omega = 0.0, layers = 1.0;
+    for (size_t i = 0; i < job->nsources; i++)
+        weight = fmax(weight, fabs(job->sources[i].weight));
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        const double near = vec_dot(p->origin_m, p->normal), area = p->pixel_m * p->pixel_m;
+        omega =
+            fmax(omega, (p->point_pixel ? 1.0 : area * p->close_distance_m / near) / near / near);
+        layers = fmax(layers, p->layers);
+    }
+    const double n = x->sampling.oversample;
+    const double terms = (double)l->nsteps * (double)job->nsources * n * n * layers;
+    int exponent;
+    (void)frexp(ldexp(l->scale * weight * omega * terms, EXP2_BIAS), &exponent);
+    return fmin(fmax(exponent + 176.0, 1.0), EXP2_LIMIT);
+}
+
 /* Radius in 1/m of a ball that holds all q whose offset from a lattice point makes the
  * form of the shape small enough to be lit: from the least eigenvalue of that form in
  * q, by Gershgorin's circles.  HUGE_VAL when there is no bound. */
-static double reach_of(const struct cpu_lattice *l)
+static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     const double *m = l->form;
     const double M[9] = {m[0],       0.5 * m[3], 0.5 * m[4], 0.5 * m[3], m[1],
                          0.5 * m[5], 0.5 * m[4], 0.5 * m[5], m[2]};
-    const double limit = l->crystal->shape == SHAPE_GAUSS ? EXP2_LIMIT : TOPHAT_LIMIT;
+    const double limit = l->crystal->shape == SHAPE_GAUSS ? gauss_limit(job, l) : TOPHAT_LIMIT;
     double reach = 0.0;
     for (size_t step = 0; step < l->nsteps; step++) {
         const double *A = l->cells + 9 * step;
@@ -204,7 +226,7 @@ void cpu_spots_choose(struct cpu_job *job, bool always)
         const enum crystal_shape shape = l->crystal->shape;
         const bool narrow =
             plain && (shape == SHAPE_GAUSS || shape == SHAPE_TOPHAT) && !l->table->F;
-        l->reach_1_m = narrow ? reach_of(l) : HUGE_VAL;
+        l->reach_1_m = narrow ? reach_of(job, l) : HUGE_VAL;
         l->scattered = narrow && l->reach_1_m < HUGE_VAL && l->nsteps <= UINT32_MAX &&
                        (always || pays(job, &view, l));
         all = all && l->scattered;

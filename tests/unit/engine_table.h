@@ -28,6 +28,8 @@ static const struct engine_case cases[] = {
     {.name = "gauss", .cells = {5}, .shape = SHAPE_GAUSS},
     {.name = "gauss, narrow", .cells = {20}, .shape = SHAPE_GAUSS, .fudge = 0.01, .table = TABLE_BOX},
     {.name = "gauss, hundred cells", .cells = {100}, .shape = SHAPE_GAUSS, .fudge = 1e-6},
+    {.name = "gauss, reflections one by one", .cells = {20}, .shape = SHAPE_GAUSS, .table = TABLE_BOX, .pixel_mm = 0.4, .oversample = 3, .mosaic_deg = 0.5, .domains = 5},
+    {.name = "tophat, reflections one by one", .cells = {10}, .shape = SHAPE_TOPHAT, .pixel_mm = 0.4, .layers = 2, .mosaic_deg = 1, .domains = 50, .wavelengths = 2},
     {.name = "tophat", .cells = {5}, .shape = SHAPE_TOPHAT, .fudge = 0.05},
     {.name = "tophat, structure factors", .cells = {20}, .shape = SHAPE_TOPHAT, .fudge = 1e-4, .table = TABLE_BOX},
     {.name = "tophat, tricubic", .cells = {2}, .shape = SHAPE_TOPHAT, .table = TABLE_BOX, .interpolate = true},
