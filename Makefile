@@ -39,8 +39,8 @@ all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
 # One C file compiled once per instruction set: the CPU engine's loop.
 ISAS := baseline avx2 avx512
 ISA_baseline :=
-ISA_avx2     := -mavx2 -mfma
-ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512
+ISA_avx2     := -mavx2 -mfma -mtune=haswell
+ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512 -mtune=icelake-server
 ISA_SOURCES  := $(wildcard common/engine/*_loop.c)
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
 ISA_OBJECTS  := $(call isa_objects,$(ISA_SOURCES))

@@ -123,7 +123,7 @@ static double edge_resolution_A(const struct experiment *x, const struct panel *
     double best = INFINITY;
     for (int i = 0; i < 4; i++) {
         double position[3], diffracted[3], q[3];
-        pixel_position(p, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
+        pixel_position(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
                        i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
         vec_unit(position, diffracted);
         for (int k = 0; k < 3; k++)

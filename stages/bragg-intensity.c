@@ -12,7 +12,7 @@
 struct intensity {
     /* options */
     const char *engine_name;
-    int isa;
+    int isa, precision;
     int64_t threads;
     double trace_pixel[2];
     bool has_isa, has_trace_pixel;
@@ -26,6 +26,7 @@ struct intensity {
 #define AT(member) .offset = offsetof(struct intensity, member)
 #define GIVEN(member) .given = offsetof(struct intensity, has_##member)
 #define ISA_CHOICES "baseline|avx2|avx512"
+#define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
 static const char *const isa_names[] = {"baseline", "avx2", "avx512"};
 
 static const struct opt options[] = {
@@ -35,6 +36,9 @@ static const struct opt options[] = {
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
+    {"precision", PRECISION_CHOICES,
+     "Of the cpu engine: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
+     AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, GIVEN(trace_pixel)},
     {0},
@@ -95,7 +99,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     const struct engine_options how = {.threads = (int)o->threads,
-                                       .isa = o->has_isa ? isa_names[o->isa] : NULL};
+                                       .isa = o->has_isa ? isa_names[o->isa] : NULL,
+                                       .precision = (enum engine_precision)o->precision};
     s = o->engine->create(&o->plan, &o->experiment, &how, e);
     if (!s)
         log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));

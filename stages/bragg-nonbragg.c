@@ -198,8 +198,8 @@ static float pixel(const struct scene *scene, int64_t fast, int64_t slow)
     for (int sub_slow = 0; sub_slow < n; sub_slow++)
         for (int sub_fast = 0; sub_fast < n; sub_fast++) {
             double position[3];
-            pixel_position(&scene->panel, beam->direction, fast, slow, 0, sub_fast, sub_slow, n,
-                           position);
+            pixel_position(&scene->panel, PHYSICS_FAITHFUL, beam->direction, fast, slow, 0,
+                           sub_fast, sub_slow, n, position);
             scatter(scene, position, &total);
         }
     if (scene->F_map)

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "engine/cpu_spots.h"
 #include "engine/engine.h"
 
 struct plan {
@@ -14,10 +15,11 @@ struct plan {
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;  // one per crystal
     int threads;
-    char description[48];
+    char description[64];
 };
 
-const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e)
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
+                                             struct error *e)
 {
     /* Best first; each needs what the Makefile compiles its kernel with. */
     __builtin_cpu_init();
@@ -26,20 +28,21 @@ const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e)
         has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
         __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     const struct {
-        const struct cpu_kernels *kernels;
+        const struct cpu_kernels *kernels[2];  // by precision
         bool supported;
     } choices[] = {
-        {&cpu_kernels_avx512, has_avx512},
-        {&cpu_kernels_avx2, has_avx2},
-        {&cpu_kernels_baseline, true},
+        {{&cpu_kernels_avx512, &cpu_kernels_double_avx512}, has_avx512},
+        {{&cpu_kernels_avx2, &cpu_kernels_double_avx2}, has_avx2},
+        {{&cpu_kernels_baseline, &cpu_kernels_double_baseline}, true},
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
+        const struct cpu_kernels *kernels = choices[i].kernels[precision];
         if (!isa && choices[i].supported)
-            return choices[i].kernels;
-        if (!isa || strcmp(isa, choices[i].kernels->name))
+            return kernels;
+        if (!isa || strcmp(isa, kernels->name))
             continue;
         if (choices[i].supported)
-            return choices[i].kernels;
+            return kernels;
         (void)error_set(e, STATUS_USAGE, "this processor has no %s", isa);
         return NULL;
     }
@@ -63,7 +66,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                               const struct engine_options *options, struct error *e)
 {
     *plan = NULL;
-    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, e);
+    const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
     if (!kernels)
         return STATUS_USAGE;
     struct plan *p = mem_array(1, sizeof *p);
@@ -72,12 +75,13 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     p->experiment = experiment;
     p->kernels = kernels;
     p->threads = options->threads < 1 ? 1 : options->threads;
-    (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s", kernels->name,
-                   p->threads, p->threads == 1 ? "" : "s");
+    (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s", kernels->name,
+                   options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
+                   p->threads == 1 ? "" : "s");
     p->tables = mem_array(experiment->ncrystals, sizeof *p->tables);
     enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
     for (size_t i = 0; i < experiment->ncrystals && !status; i++)
-        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], e);
+        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], options->precision, e);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -143,33 +147,63 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
 
 /* Rows are handed out one by one, because ROI and mask make them unequal; which
  * thread computes a row does not matter to its bytes. */
-static void run_panel(const struct plan *plan, const struct cpu_job *job, const struct panel *p,
-                      float *pixels, atomic_uint_fast64_t *rows)
+static void run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+                      const struct panel *p, float *pixels, atomic_uint_fast64_t *rows)
 {
-#pragma omp parallel num_threads(plan->threads)
+#pragma omp parallel num_threads(threads)
     {
-        struct cpu_scratch scratch;  // on the thread's own stack, 30 KiB
+        struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(plan->kernels, job, p, slow, &scratch, pixels);
+            run_row(kernels, job, p, slow, &scratch, pixels);
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
     }
 }
 
+/* Memory for the sums of scattered lattices; NULL in job->sums without any. */
+static enum status scatter(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                           double **sums, struct error *e)
+{
+    bool any = false;
+    for (size_t i = 0; i < job->nlattices; i++)
+        any = any || job->lattices[i].scattered;
+    if (!any)
+        return STATUS_OK;
+    *sums = mem_array((size_t)experiment_pixels(job->x), sizeof **sums);
+    job->sums = *sums;
+    return *sums ? cpu_spots_add(kernels, job, threads, *sums, e) : error_memory(e, "the sums");
+}
+
+enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows, struct error *e)
+{
+    double *sums = NULL;
+    const enum status status = scatter(kernels, job, threads, &sums, e);
+    for (size_t i = 0; i < job->x->npanels && !status; i++)
+        run_panel(kernels, job, threads, &job->x->panels[i], pixels, rows);
+    job->sums = NULL;
+    mem_free(sums);
+    return status;
+}
+
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
     struct cpu_job job;
-    const enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
-    for (size_t i = 0; i < plan->experiment->npanels && !status; i++)
-        run_panel(plan, &job, &plan->experiment->panels[i], pixels, rows);
+    enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    if (!status) {
+        cpu_spots_choose(&job, false);
+        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+    }
     cpu_job_close(&job);
     return status;
 }
 
-/* The traced pixel is a block of its own, computed by the kernel of the images. */
+/* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
+ * that an image has spot by spot is summed up densely here, which may differ in the
+ * last digit. */
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {

@@ -26,9 +26,10 @@ enum {
 
 /* Structure factors of one crystal, for gathering. */
 struct cpu_table {
-    float *F_sqr;     // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
-    const double *F;  // tricubic: the experiment's table; NULL: nearest index
-    double F_max;     // electrons; largest |F|, 1 when all are 0
+    float *F_sqr;          // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
+    double *F_sqr_double;  // owned: the same, unrounded; NULL: single precision is enough
+    const double *F;       // tricubic: the experiment's table; NULL: nearest index
+    double F_max;          // electrons; largest |F|, 1 when all are 0
     int32_t min[3], count[3];
     int32_t default_slot;  // of F_sqr
     bool flat;             // F is default_F everywhere
@@ -54,6 +55,8 @@ struct cpu_lattice {
     float N[3];             // SQUARE
     float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2
     uint32_t turns[3];      // SQUARE: N 2^16 modulo 2^32
+    bool scattered;         // spot by spot, see cpu_spots.h
+    double reach_1_m;       // of a spot in reciprocal space
     bool wide;              // SQUARE: some N is above WIDE_CELLS
 };
 
@@ -62,10 +65,12 @@ struct cpu_job {
     const struct experiment *x;
     const struct recipe *recipe;
     size_t nsources, nlattices;
-    struct cpu_source *sources;       // owned
-    struct cpu_lattice *lattices;     // owned
-    double steps;                     // for the trace: what the reference divides by
-    double water;                     // photons of one source and subpixel; 0: no water
+    struct cpu_source *sources;    // owned
+    struct cpu_lattice *lattices;  // owned
+    double steps;                  // for the trace: what the reference divides by
+    double water;                  // photons of one source and subpixel; 0: no water
+    bool lean;                     // all lattices are scattered, and nothing else is in the sum
+    const double *sums;            // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
 };
 
@@ -92,27 +97,45 @@ struct cpu_scratch {
     float shape[CPU_BLOCK];    // squared lattice factor of one step / shape_unit
     float F_sqr[CPU_BLOCK];    // tricubic: squared structure factor
     int32_t slot[CPU_BLOCK];   // nearest: index into F_sqr of the table
+    double sum_double[CPU_BLOCK], shape_double[CPU_BLOCK];  // --precision=double: instead of
+    double F_sqr_double[CPU_BLOCK];                         // those in single precision
 };
 
-/* One instruction set.  `block` writes the photons of the pixels to out[count]. */
+struct cpu_spots;
+struct cpu_view_step;
+struct cpu_rows;
+
+/* One instruction set and precision.  `block` writes the photons of the pixels to
+ * out[count]; `scatter` adds what spots bring to rows row_begin .. row_end - 1 of one
+ * panel to sums[experiment_pixels()];
+ * `rows` finds the lattice points near the Ewald sphere, see cpu_spots.h. */
 struct cpu_kernels {
     const char *name;      // as --isa has it
     const char *identity;  // class of equal bytes
     void (*block)(const struct cpu_job *job, const struct cpu_where *where, struct cpu_scratch *s,
                   float *out);
+    void (*scatter)(const struct cpu_job *job, const struct cpu_spots *spots, int32_t panel,
+                    int64_t row_begin, int64_t row_end, double *sums);
+    void (*rows)(const struct cpu_view_step *s, const double start[3], int count,
+                 struct cpu_rows *rows);
 };
 
 extern const struct cpu_kernels cpu_kernels_baseline;
 extern const struct cpu_kernels cpu_kernels_avx2;
 extern const struct cpu_kernels cpu_kernels_avx512;
+extern const struct cpu_kernels cpu_kernels_double_baseline;
+extern const struct cpu_kernels cpu_kernels_double_avx2;
+extern const struct cpu_kernels cpu_kernels_double_avx512;
 
 /* The kernels called `isa`, or the best for NULL.  NULL with STATUS_USAGE in *e when the
  * name is unknown or this processor lacks the instructions. */
-const struct cpu_kernels *cpu_kernels_choose(const char *isa, struct error *e);
+const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
+                                             struct error *e);
 
 /* Fills *t for a crystal; STATUS_INPUT when the table has more than 2^31 items.  The
  * crystal must outlive it; cpu_table_free frees it. */
-enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct error *e);
+enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
+                           enum engine_precision precision, struct error *e);
 void cpu_table_free(struct cpu_table *t);
 
 /* Prepares a frame; `tables` has one item per crystal.  Bad recipes are STATUS_INPUT.
@@ -120,6 +143,11 @@ void cpu_table_free(struct cpu_table *t);
 enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
                          const struct cpu_table *tables, const struct recipe *r, struct error *e);
 void cpu_job_close(struct cpu_job *job);
+
+/* Computes the frame of an open job into pixels[experiment_pixels()]; `rows` as in
+ * struct engine.  Sets job->sums for its own time. */
+enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
+                      float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
 /* What a trace reports, from the arrays of a block of one pixel; called by the block
  * function after each part when job->trace is set. */

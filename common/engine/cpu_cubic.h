@@ -7,8 +7,8 @@
 #ifndef BRAGG_ENGINE_CPU_CUBIC_H
 #define BRAGG_ENGINE_CPU_CUBIC_H
 
-#include "engine/cpu.h"
-#include "physics/fastmath.h"
+#include "engine/cpu_point.h"
+#include "physics/shape_fast.h"
 
 struct cubic_lanes {
     alignas(MEM_ALIGNMENT) double h[4][CPU_LANES];  // weights of the nodes along h
@@ -24,13 +24,6 @@ HD void cubic_weights(double t, double w[4][CPU_LANES], int lane)
     w[1][lane] = below * above * far * 0.5;
     w[2][lane] = below * t * far * -0.5;
     w[3][lane] = below * t * above * (1.0 / 6.0);
-}
-
-/* floor for |x| < 2^31. */
-HD double floor_fast(double x)
-{
-    const double n = round_even(x);
-    return n > x ? n - 1.0 : n;
 }
 
 /* Whether axis i of the box has room for the nodes around h, as
@@ -74,6 +67,24 @@ HD double cubic_sum(const struct cpu_table *t, const struct cubic_lanes *w, int 
     }
     const double low = fused(w->l[0][lane], sum[0], w->l[1][lane] * sum[1]);
     return low + fused(w->l[2][lane], sum[2], w->l[3][lane] * sum[3]);
+}
+
+/* Tricubic structure factors in electrons of the pixels first .. first + CPU_LANES - 1
+ * for one step, where the box allows it: base[i] of the lanes says so.  What bounds
+ * it: 64 loads a pixel, of four neighbours at a time. */
+static void cubic_factors(const struct cpu_table *t, const double *step, int first,
+                          const struct cpu_scratch *s, struct cubic_lanes *lanes,
+                          double F[CPU_LANES])
+{
+    const double c[9] = {step[0], step[1], step[2], step[3], step[4],
+                         step[5], step[6], step[7], step[8]};
+    const double *qx = s->qx + first, *qy = s->qy + first, *qz = s->qz + first;
+    for (int i = 0; i < CPU_LANES; i++)  // vectorised
+        cubic_prepare(t, index_along(c, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
+                      index_along(c + 3, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
+                      index_along(c + 6, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE), i, lanes);
+    for (int i = 0; i < CPU_LANES; i++)
+        F[i] = cubic_sum(t, lanes, i);
 }
 
 #endif

@@ -23,12 +23,31 @@ static double largest_F(const struct hkl_table *t, size_t count)
     return largest > 0.0 ? largest : 1.0;
 }
 
-static float relative_sqr(double F, double F_max)
+static double relative_sqr(double F, double F_max)
 {
-    return (float)((F / F_max) * (F / F_max));
+    return (F / F_max) * (F / F_max);
 }
 
-enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct error *e)
+/* Squares of the table's F and, last, default_F. */
+static enum status square_table(struct cpu_table *t, const struct hkl_table *from, size_t count,
+                                enum engine_precision precision, struct error *e)
+{
+    t->F_sqr = mem_array(count + 1, sizeof *t->F_sqr);
+    if (precision == PRECISION_DOUBLE)
+        t->F_sqr_double = mem_array(count + 1, sizeof *t->F_sqr_double);
+    if (!t->F_sqr || (precision == PRECISION_DOUBLE && !t->F_sqr_double))
+        return error_memory(e, "the structure factors");
+    for (size_t i = 0; i <= count; i++) {
+        const double F_sqr = relative_sqr(i < count ? from->F[i] : from->default_F, t->F_max);
+        t->F_sqr[i] = (float)F_sqr;
+        if (t->F_sqr_double)
+            t->F_sqr_double[i] = F_sqr;
+    }
+    return STATUS_OK;
+}
+
+enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
+                           enum engine_precision precision, struct error *e)
 {
     const struct hkl_table *from = &c->table;
     *t = (struct cpu_table){0};
@@ -40,12 +59,9 @@ enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct 
         return error_set(e, STATUS_INPUT, "a box of %d x %d x %d structure factors is too large",
                          from->count[0], from->count[1], from->count[2]);
     t->F_max = largest_F(from, count);
-    t->F_sqr = mem_array(count + 1, sizeof *t->F_sqr);
-    if (!t->F_sqr)
-        return error_memory(e, "the structure factors");
-    for (size_t i = 0; i < count; i++)
-        t->F_sqr[i] = relative_sqr(from->F[i], t->F_max);
-    t->F_sqr[count] = relative_sqr(from->default_F, t->F_max);
+    const enum status status = square_table(t, from, count, precision, e);
+    if (status)
+        return status;
     t->default_slot = (int32_t)count;
     bool room = !t->flat;
     for (int i = 0; i < 3; i++) {
@@ -60,6 +76,7 @@ enum status cpu_table_open(struct cpu_table *t, const struct crystal *c, struct 
 void cpu_table_free(struct cpu_table *t)
 {
     mem_free(t->F_sqr);
+    mem_free(t->F_sqr_double);
     *t = (struct cpu_table){0};
 }
 

@@ -1,43 +1,14 @@
 /*
- * The loop of the CPU engine, compiled once per instruction set (ISA = baseline,
- * avx2, avx512).  Loops marked "vectorised" must be vectorised by the compiler;
- * scripts/check-vectorised reads its report.  They run over CPU_LANES * n pixels,
- * so that no remainder is left, and over arrays of one struct, so that nothing
- * aliases.  What bounds them: arithmetic, never memory.
+ * The loop of the CPU engine in its usual precision: indices in double, reduced to
+ * their fractions; lattice factors and short sums in float.  Compiled once per
+ * instruction set, see cpu_block.h.  What bounds it: arithmetic, never memory.
  */
 #include <string.h>
 
-#include "engine/cpu.h"
+#include "engine/cpu_block.h"
 #include "engine/cpu_cubic.h"
-#include "engine/cpu_pixels.h"
+#include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
-
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
-#define TEXT(isa) #isa
-#define TEXT_OF(isa) TEXT(isa)
-
-#ifdef __FMA__
-#define IDENTITY "cpu-fma"
-#else
-#define IDENTITY "cpu-baseline"
-#endif
-
-/* Slot of the table for whole indices; outside the box that of default_F. */
-INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32_t l)
-{
-    const uint32_t a = (uint32_t)h - (uint32_t)t->min[0], b = (uint32_t)k - (uint32_t)t->min[1];
-    const uint32_t c = (uint32_t)l - (uint32_t)t->min[2];
-    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
-    const int inside = (a < (uint32_t)t->count[0]) & (b < nb) & (c < nc);
-    return inside ? (int32_t)((a * nb + b) * nc + c) : t->default_slot;
-}
-
-/* Index along one cell vector, times INDEX_SCALE. */
-INLINE double index_along(const double cell[3], double qx, double qy, double qz)
-{
-    return fused(cell[0], qx, fused(cell[1], qy, cell[2] * qz));
-}
 
 /* SQUARE: squared lattice factors of one step, and slots where `indexed`.  Six short
  * polynomials and one division for three axes; bounded by their multiplications. */
@@ -86,7 +57,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
         else if (shape == SHAPE_GAUSS)
             s->shape[i] = exp2_negative_f(distance_of_form(l.form, dh, dk, dl));
         else
-            s->shape[i] = distance_of_form(l.form, dh, dk, dl) < 0.3969 ? 1.0f : 0.0f;
+            s->shape[i] = distance_of_form(l.form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0f : 0.0f;
         s->slot[i] = table_slot(&t, h, k, m);
     }
 }
@@ -116,25 +87,18 @@ static void shapes(const struct cpu_lattice *l, const double *step, int n, struc
     }
 }
 
-/* Tricubic structure factors where the box allows it, nearest elsewhere.  What
- * bounds it: 64 loads a pixel, of four neighbours at a time. */
-static void cubic_factors(const struct cpu_table *t, const double *step, int n,
-                          struct cpu_scratch *s)
+/* Squared tricubic structure factors of one step, nearest where there is no room. */
+static void square_cubic_factors(const struct cpu_table *t, const double *step, int n,
+                                 struct cpu_scratch *s)
 {
-    const double c[9] = {step[0], step[1], step[2], step[3], step[4],
-                         step[5], step[6], step[7], step[8]};
     const double unit = 1.0 / t->F_max;
     struct cubic_lanes lanes;
+    double F[CPU_LANES];
     for (int first = 0; first < CPU_LANES * n; first += CPU_LANES) {
-        const double *qx = s->qx + first, *qy = s->qy + first, *qz = s->qz + first;
-        for (int i = 0; i < CPU_LANES; i++)  // vectorised
-            cubic_prepare(t, index_along(c, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
-                          index_along(c + 3, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
-                          index_along(c + 6, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE), i, &lanes);
-        for (int i = 0; i < CPU_LANES; i++) {
-            const double F = unit * cubic_sum(t, &lanes, i);
-            s->F_sqr[first + i] = lanes.base[i] < 0 ? t->F_sqr[s->slot[first + i]] : (float)(F * F);
-        }
+        cubic_factors(t, step, first, s, &lanes, F);
+        for (int i = 0; i < CPU_LANES; i++)
+            s->F_sqr[first + i] = lanes.base[i] < 0 ? t->F_sqr[s->slot[first + i]]
+                                                    : (float)((unit * F[i]) * (unit * F[i]));
     }
 }
 
@@ -150,7 +114,7 @@ static void add_gathered(const float *restrict F_sqr, int n, struct cpu_scratch 
 static void add_step(const struct cpu_lattice *l, const double *step, int n, struct cpu_scratch *s)
 {
     if (l->table->F) {
-        cubic_factors(l->table, step, n, s);
+        square_cubic_factors(l->table, step, n, s);
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->sum[i] = fused_f(s->shape[i], s->F_sqr[i], s->sum[i]);
     } else if (l->table->flat) {
@@ -162,7 +126,6 @@ static void add_step(const struct cpu_lattice *l, const double *step, int n, str
     }
 }
 
-/* All steps of one lattice for the source and subpixel at hand. */
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s)
 {
     const struct cpu_lattice *l = &job->lattices[index];
@@ -182,83 +145,10 @@ static void add_lattice(const struct cpu_job *job, size_t index, int n, struct c
     }
 }
 
-/* One source seen from the subpixel at hand. */
-static void add_source(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s)
-{
-    const struct cpu_source *source = &job->sources[index];
-    const struct experiment *x = job->x;
-    scattering(source, n, s);
-    if (x->dmin_m > 0.0)
-        culls(source, n, s);
-    if (!x->beam.no_polarization && x->sampling.each_polarization)
-        polarizations(source, x->beam.kahn, true, n, s);
-    else if (!x->beam.no_polarization)
-        polarizations(source, x->beam.kahn, false, n, s);
-    factors(source, &x->sampling, n, s);
-    if (job->trace)
-        cpu_trace_source(job, s, index);
-    const double water = job->water;
-    if (water > 0.0)
-        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            s->total[i] = fused(s->factor[i], water, s->total[i]);
-    for (size_t l = 0; l < job->nlattices; l++)
-        add_lattice(job, l, n, s);
-}
-
-/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
- * not taken of each are those of the first subpixel, as in the reference engine. */
-static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
-                         int n, struct cpu_scratch *s)
-{
-    const struct experiment *x = job->x;
-    const bool first = !sub.slow && !sub.fast;
-    flat_positions(w, x->sampling.oversample, sub, n, s);
-    if (w->panel->curved)
-        curve_positions(w->panel, x->beam.direction, n, s);
-    if (job->trace)
-        cpu_trace_subpixel(job, s, sub.layer, sub.slow, sub.fast);
-    directions(n, s);
-    if (x->sampling.each_solid_angle || (first && !sub.layer))
-        solid_angles(w->panel, n, s);
-    if (x->sampling.each_thickness || first)
-        captures(w->panel, sub.layer, n, s);
-    if (job->trace)
-        cpu_trace_direction(job, s);
-    for (size_t i = 0; i < job->nsources; i++)
-        add_source(job, i, n, s);
-}
-
-/* See struct cpu_kernels.  Lanes beyond `count` compute pixels that nobody keeps. */
-static void block(const struct cpu_job *job, const struct cpu_where *w, struct cpu_scratch *s,
-                  float *out)
-{
-    const struct sampling *each = &job->x->sampling;
-    const int n = (w->count + CPU_LANES - 1) / CPU_LANES;
-    const double polarization = job->x->beam.no_polarization ? 1.0 : 0.0;
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        s->total[i] = 0.0;
-        s->polarization[i] = polarization;
-        s->kept[i] = 1.0;
-    }
-    struct subpixel sub;
-    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
-        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
-            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
-                add_subpixel(job, w, sub, n, s);
-    if (!each->each_polarization)
-        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            s->total[i] *= s->polarization[i];
-    if (!each->each_solid_angle)
-        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            s->total[i] *= s->solid_angle[i];
-    for (int i = 0; i < w->count; i++)
-        out[i] = (float)s->total[i];
-    if (job->trace)
-        cpu_trace_pixel(job, s, out[0]);
-}
-
 const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
-    .identity = IDENTITY,
+    .identity = "cpu-" ARITHMETIC,
     .block = block,
+    .scatter = NAME(cpu_scatter_, ISA),
+    .rows = NAME(cpu_rows_, ISA),
 };

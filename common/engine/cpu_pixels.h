@@ -7,31 +7,18 @@
 #ifndef BRAGG_ENGINE_CPU_PIXELS_H
 #define BRAGG_ENGINE_CPU_PIXELS_H
 
-#include "engine/cpu.h"
-#include "physics/fastmath.h"
+#include "engine/cpu_point.h"
+#include "physics/pixel.h"
 
-#define INLINE static inline __attribute__((always_inline))
-
-/* Which subpixel of which layer of the block at hand. */
-struct subpixel {
-    int layer, slow, fast;
-};
-
-/* Positions of the block's pixels on the flat panel [1.8]. */
+/* Positions of the block's pixels on the flat panel. */
 static void flat_positions(const struct cpu_where *w, int oversample, struct subpixel sub, int n,
                            struct cpu_scratch *s)
 {
     const struct panel *p = w->panel;
-    const double edge = p->pixel_m / oversample;
-    const double slow = edge * ((double)w->slow * oversample + sub.slow) + edge / 2.0;
-    const double depth = sub.layer * p->layer_m;
-    double base[3];
-    for (int i = 0; i < 3; i++)
-        base[i] = slow * p->slow[i] + depth * p->normal[i] + p->origin_m[i];
+    const struct flat_row row = flat_row(p, w->slow, oversample, sub);
     const double fx = p->fast[0], fy = p->fast[1], fz = p->fast[2];
-    const double bx = base[0], by = base[1], bz = base[2];
-    const double offset = edge * sub.fast + edge / 2.0;
-    const double pixel = p->pixel_m;
+    const double bx = row.base[0], by = row.base[1], bz = row.base[2];
+    const double offset = row.offset, pixel = p->pixel_m;
     const int32_t first = (int32_t)w->fast;
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         const double f = fused((double)(first + i), pixel, offset);
@@ -53,9 +40,9 @@ INLINE void turn(double v[3], const double u[3], double sine, double cosine)
     v[2] = z;
 }
 
-/* Moves flat positions onto the sphere, as pixel_curve. */
-static void curve_positions(const struct panel *p, const double beam[3], int n,
-                            struct cpu_scratch *s)
+/* Moves flat positions onto the sphere, as pixel_curve_faithful. */
+static void curve_positions_faithful(const struct panel *p, const double beam[3], int n,
+                                     struct cpu_scratch *s)
 {
     const double distance = p->distance_m;
     const double centre[3] = {beam[0] * distance, beam[1] * distance, beam[2] * distance};
@@ -71,6 +58,35 @@ static void curve_positions(const struct panel *p, const double beam[3], int n,
         s->x[i] = v[0];
         s->y[i] = v[1];
         s->z[i] = v[2];
+    }
+}
+
+/* Replaces flat positions by those on the sphere, as pixel_curve. */
+static void curve_positions(const struct cpu_where *w, const double beam[3], int oversample,
+                            struct subpixel sub, int n, struct cpu_scratch *s)
+{
+    const struct panel *p = w->panel;
+    const double distance = p->distance_m, edge = p->pixel_m / oversample;
+    const double b[3] = {distance * beam[0], distance * beam[1], distance * beam[2]};
+    double u[3], v[3], sin_b, cos_b;
+    pixel_curve_axes(p, beam, u, v);
+    sincos_fast((edge * ((double)w->slow * oversample + sub.slow) + edge / 2.0 - p->beam_slow_m) /
+                    distance,
+                &sin_b, &cos_b);
+    for (int i = 0; i < 3; i++) {
+        v[i] = cos_b * b[i] + sin_b * distance * v[i];
+        u[i] *= distance;
+    }
+    const double ux = u[0], uy = u[1], uz = u[2], vx = v[0], vy = v[1], vz = v[2];
+    const double offset = edge * sub.fast + edge / 2.0 - p->beam_fast_m;
+    const double pixel = p->pixel_m;
+    const int32_t first = (int32_t)w->fast;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        double sine, cosine;
+        sincos_fast(fused((double)(first + i), pixel, offset) / distance, &sine, &cosine);
+        s->x[i] = fused(sine, ux, cosine * vx);
+        s->y[i] = fused(sine, uy, cosine * vy);
+        s->z[i] = fused(sine, uz, cosine * vz);
     }
 }
 
@@ -138,18 +154,13 @@ static void culls(const struct cpu_source *source, int n, struct cpu_scratch *s)
     }
 }
 
-/* Kahn's factor, as polarization_factor: of this source (`each`), or of the first one
- * that is not culled. */
+/* Kahn's factor of this source (`each`), or of the first one that is not culled. */
 INLINE void polarizations(const struct cpu_source *source, double kahn, bool each, int n,
                           struct cpu_scratch *s)
 {
     const struct cpu_source w = *source;
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const double x = s->x[i], y = s->y[i], z = s->z[i];
-        const double c = fused(w.incident[0], x, fused(w.incident[1], y, w.incident[2] * z));
-        const double e = fused(w.e[0], x, fused(w.e[1], y, w.e[2] * z));
-        const double b = fused(w.b[0], x, fused(w.b[1], y, w.b[2] * z));
-        const double value = 0.5 * (fused(c, c, 1.0) - kahn * (e * e - b * b));
+        const double value = kahn_factor(&w, kahn, s->x[i], s->y[i], s->z[i]);
         const double first = value * s->kept[i], old = s->polarization[i];
         s->polarization[i] = each ? value : old == 0.0 ? first : old;
     }

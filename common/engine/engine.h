@@ -14,9 +14,16 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
+/* Of the lattice factors; indices are in double precision always. */
+enum engine_precision {
+    PRECISION_MIXED,   // single, within 1e-5 of the reference for up to 20 cells along an axis
+    PRECISION_DOUBLE,  // within 1e-9 of the reference (before it is rounded to float32)
+};
+
 struct engine_options {
     int threads;      // OpenMP threads, >= 1
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
+    enum engine_precision precision;  // of the cpu engine; the reference is always double
 };
 
 /* Where a pixel's intermediates go, one call per named quantity:
@@ -40,7 +47,8 @@ struct engine {
                           const struct engine_options *options, struct error *e);
 
     /* The identity class: frames of one class are equal byte for byte whatever
-     * the machine and thread count ("reference", "cpu-fma", "cpu-baseline"). */
+     * the machine and thread count ("reference", "cpu-fma", "cpu-baseline",
+     * "cpu-fma-double", "cpu-baseline-double"). */
     const char *(*identity)(const struct plan *plan);
 
     /* What was chosen at run time, for people ("avx512, 2 threads"). */

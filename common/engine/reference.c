@@ -216,8 +216,8 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     const struct scene *s = p->scene;
     const struct sampling *sampling = &s->x->sampling;
     double position[3], diffracted[3];
-    pixel_position(p->panel, s->x->beam.direction, fast, slow, layer, sub_fast, sub_slow,
-                   sampling->oversample, position);
+    pixel_position(p->panel, s->x->physics, s->x->beam.direction, fast, slow, layer, sub_fast,
+                   sub_slow, sampling->oversample, position);
     const double airpath = vec_unit(position, diffracted);
     if (p->solid_angle == 0.0 || sampling->each_solid_angle)
         p->solid_angle = pixel_solid_angle(p->panel, airpath);

@@ -48,7 +48,7 @@ static double pixel_photons(const struct scene *scene, const struct panel *p, in
 {
     const struct beam *beam = &scene->x->beam;
     double position[3], diffracted[3], sum = 0.0;
-    pixel_position(p, beam->direction, fast, slow, 0, 0, 0, 1, position);
+    pixel_position(p, scene->x->physics, beam->direction, fast, slow, 0, 0, 0, 1, position);
     const double airpath = vec_unit(position, diffracted);
     for (size_t i = 0; i < scene->nsources; i++)
         sum += from_source(scene, &scene->sources[i], diffracted);

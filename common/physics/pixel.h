@@ -33,10 +33,9 @@ HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, i
         position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + p->origin_m[i];
 }
 
-/* Moves a flat position onto the sphere of radius distance_m about the sample.
- * It uses lab y and z, so it is meant for a beam along x.  `beam` is the unit
- * vector of propagation. */
-HD void pixel_curve(const struct panel *p, const double beam[3], double position[3])
+/* nanoBragg's curved panel: turns the beam about slow and fast by lab y and z of the
+ * flat position, which is right for its own frame only (beam along x). */
+HD void pixel_curve_faithful(const struct panel *p, const double beam[3], double position[3])
 {
     const double about_slow = position[1] / p->distance_m;
     const double about_fast = position[2] / p->distance_m;
@@ -45,13 +44,52 @@ HD void pixel_curve(const struct panel *p, const double beam[3], double position
     vec_rotate_axis(position, p->fast, about_fast);
 }
 
-/* pixel_flat_position, then pixel_curve where the panel is curved. */
-HD void pixel_position(const struct panel *p, const double beam[3], int64_t fast, int64_t slow,
-                       int layer, int sub_fast, int sub_slow, int oversample, double position[3])
+/* Axes of a curved panel, unit vectors across the beam: `fast` as nearly as it can be,
+ * and across it on the side of `slow`.  A tilt of the panel turns them about the beam
+ * only. */
+HD void pixel_curve_axes(const struct panel *p, const double beam[3], double fast[3],
+                         double slow[3])
+{
+    const double along = vec_dot(p->fast, beam);
+    for (int i = 0; i < 3; i++)
+        fast[i] = p->fast[i] - along * beam[i];
+    vec_unit(fast, fast);
+    vec_cross(beam, fast, slow);
+    if (vec_dot(slow, p->slow) < 0.0)
+        vec_scale(slow, -1.0, slow);
+}
+
+/* A point of a curved panel in m from the sample: the flat panel's distances from the beam
+ * spot along fast and slow are laid on the sphere of radius distance_m as arcs, the
+ * one along slow on the equator, then the one along fast on a meridian. */
+HD void pixel_curve(const struct panel *p, const double beam[3], double along_fast,
+                    double along_slow, double position[3])
+{
+    double fast[3], slow[3];
+    pixel_curve_axes(p, beam, fast, slow);
+    const double a = along_fast / p->distance_m, b = along_slow / p->distance_m;
+    const double to_beam = p->distance_m * cos(a) * cos(b);
+    const double to_fast = p->distance_m * sin(a), to_slow = p->distance_m * cos(a) * sin(b);
+    for (int i = 0; i < 3; i++)
+        position[i] = to_beam * beam[i] + to_fast * fast[i] + to_slow * slow[i];
+}
+
+/* Position of a subpixel, flat or curved.  All layers of a curved panel lie on one
+ * sphere.  `beam` is the unit vector of propagation. */
+HD void pixel_position(const struct panel *p, enum physics physics, const double beam[3],
+                       int64_t fast, int64_t slow, int layer, int sub_fast, int sub_slow,
+                       int oversample, double position[3])
 {
     pixel_flat_position(p, fast, slow, layer, sub_fast, sub_slow, oversample, position);
-    if (p->curved)
-        pixel_curve(p, beam, position);
+    if (!p->curved)
+        return;
+    const double edge = p->pixel_m / oversample;
+    const double f = edge * (double)(fast * oversample + sub_fast) + edge / 2.0;
+    const double s = edge * (double)(slow * oversample + sub_slow) + edge / 2.0;
+    if (physics == PHYSICS_FAITHFUL)
+        pixel_curve_faithful(p, beam, position);
+    else
+        pixel_curve(p, beam, f - p->beam_fast_m, s - p->beam_slow_m, position);
 }
 
 /* Solid angle in sr of a whole pixel at `airpath` m from the sample; 1/airpath^2

@@ -43,12 +43,18 @@ is 'one worker and two give the same bytes' "$(sums one)" "$(sums three)"
 floats() {
 	file=$1 engine=$2
 	shift 2
-	$geometry "$@" | bragg-orient --random --seed=7 | bragg-intensity --engine="$engine" |
-		bragg-write "$file"_%d.raw
+	$geometry "$@" | bragg-orient --random --seed=7 |
+		bragg-intensity --engine="$engine" --precision="${precision:-mixed}" | bragg-write "$file"_%d.raw
 }
 check 'photons by the reference engine' floats reference reference --oversample=2
 check 'photons by the cpu engine' floats cpu cpu --oversample=2
 check 'the engines agree' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 cpu_0.raw reference_0.raw
+
+precision=double
+check 'photons in double precision' floats double cpu --oversample=2
+precision=mixed
+check 'double precision differs from the reference by a rounding at most' \
+	bragg-compare --max-error=1.2e-7 --sum-tolerance=1e-9 double_0.raw reference_0.raw
 
 # A faithful pipeline is nanoBragg.
 # faithful NAME NANOBRAGG-OPTIONS ORIENT-OPTIONS

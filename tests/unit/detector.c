@@ -9,6 +9,7 @@
 #include "model/experiment.h"
 #include "near.h"
 #include "physics/detector.h"
+#include "physics/pixel.h"
 #include "physics/vec.h"
 #include "physics_request.h"
 
@@ -286,6 +287,46 @@ static void test_refusals(void **state)
 #undef BAD
 }
 
+/* Curved, physical: constant distance; near the beam the flat position to second order; far
+ * from it the arcs keep their lengths on the axes. */
+static void test_curved_panel(void **state)
+{
+    (void)state;
+    for (enum convention c = CONVENTION_MOSFLM; c <= CONVENTION_CUSTOM; c++) {
+        struct request r;
+        struct crystal_request crystal;
+        struct frame_axes axes;
+        struct panel p;
+        struct error e = {0};
+        plain_request(&r, &crystal, PHYSICS_PHYSICAL);
+        r.detector.convention = c;
+        r.detector.curved = true;
+        assert_int_equal(detector_axes(&r, &axes, &e), STATUS_OK);
+        assert_int_equal(detector_panel(&r, &axes, &p, &e), STATUS_OK);
+        for (int64_t f = 0; f < 128; f += 3)
+            for (int64_t s = 0; s < 128; s += 5) {
+                double flat[3], at[3], off[3];
+                pixel_flat_position(&p, f, s, 0, 0, 0, 1, flat);
+                pixel_position(&p, PHYSICS_PHYSICAL, axes.beam, f, s, 0, 0, 0, 1, at);
+                assert_near(vec_length(at), p.distance_m, 1e-15);
+                for (int i = 0; i < 3; i++) {
+                    flat[i] -= p.distance_m * axes.beam[i];
+                    off[i] = at[i] - flat[i] - p.distance_m * axes.beam[i];
+                }
+                const double angle = vec_length(flat) / p.distance_m;
+                assert_true(vec_length(off) <= 0.51 * p.distance_m * angle * angle);
+                assert_true(fabs(vec_dot(off, p.fast)) + fabs(vec_dot(off, p.slow)) <=
+                            p.distance_m * angle * angle * angle);
+            }
+        double at[3];
+        const double arc = 0.5 * M_PI * p.distance_m;
+        pixel_curve(&p, axes.beam, arc, 0.0, at);
+        assert_near(vec_dot(at, p.fast), p.distance_m, 1e-15);
+        pixel_curve(&p, axes.beam, 0.0, -arc, at);
+        assert_near(vec_dot(at, p.slow), -p.distance_m, 1e-15);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -293,7 +334,7 @@ int main(void)
         cmocka_unit_test(test_xds_dials_adxv), cmocka_unit_test(test_custom),
         cmocka_unit_test(test_long_normal),    cmocka_unit_test(test_counts),
         cmocka_unit_test(test_stand_in),       cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_refusals),       cmocka_unit_test(test_curved_panel),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

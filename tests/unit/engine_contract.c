@@ -28,7 +28,8 @@ static void one_class_gives_one_image(void **state)
     (void)state;
     static const char *const isas[] = {"avx2", "avx512"};
     int compared = 0;
-    for (int i = 0; i < NCASES; i++) {
+    for (int n = 0; n < 2 * NCASES; n++) {
+        const int i = n / 2;
         struct experiment x;
         struct recipe r;
         struct error e = {0};
@@ -37,7 +38,9 @@ static void one_class_gives_one_image(void **state)
         for (int j = 0; j < 6; j++) {
             if (!isa_present(isas[j / 3]))
                 continue;
-            float *image = run_engine(&engine_cpu, &x, &r, isas[j / 3], 1 + j % 3);
+            const struct engine_options options = {1 + j % 3, isas[j / 3],
+                                                   n % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
+            float *image = run_engine_with(&engine_cpu, &x, &r, &options);
             const uint64_t hash = hash_bytes(image, (size_t)experiment_pixels(&x) * sizeof *image);
             first = first ? first : hash;
             if (hash != first)

@@ -86,7 +86,8 @@ static inline double moved_photons(const struct experiment *x, const struct reci
         double capture = 0.0;
         for (int sub = 0; sub < n * n; sub++) {
             double d[3];
-            pixel_position(p, x->beam.direction, fast, slow, layer, sub % n, sub / n, n, d);
+            pixel_position(p, x->physics, x->beam.direction, fast, slow, layer, sub % n, sub / n, n,
+                           d);
             const double airpath = vec_unit(d, d), omega = pixel_solid_angle(p, airpath);
             if (x->sampling.each_thickness || !sub)
                 capture = pixel_capture(p, d, layer);

@@ -7,23 +7,30 @@
 #include "base/alloc.h"
 #include "engine/engine.h"
 
+/* A frame computed with these options, freed by the caller with mem_free. */
+static inline float *run_engine_with(const struct engine *engine, const struct experiment *x,
+                                     const struct recipe *r, const struct engine_options *options)
+{
+    struct plan *plan;
+    struct error e = {0};
+    const size_t count = (size_t)experiment_pixels(x);
+    float *pixels = mem_array(count, sizeof *pixels);
+    assert_non_null(pixels);
+    memset(pixels, 0xff, count * sizeof *pixels);
+    if (engine->create(&plan, x, options, &e) || engine->run(plan, r, pixels, NULL, &e))
+        fail_msg("%s", e.text);
+    engine->destroy(&plan);
+    assert_null(plan);
+    return pixels;
+}
+
 /* A frame of experiment_pixels() pixels, freed by the caller with mem_free; isa as in
  * struct engine_options. */
 static inline float *run_engine(const struct engine *engine, const struct experiment *x,
                                 const struct recipe *r, const char *isa, int threads)
 {
-    struct plan *plan;
-    struct error e = {0};
     const struct engine_options options = {.threads = threads, .isa = isa};
-    const size_t count = (size_t)experiment_pixels(x);
-    float *pixels = mem_array(count, sizeof *pixels);
-    assert_non_null(pixels);
-    memset(pixels, 0xff, count * sizeof *pixels);
-    if (engine->create(&plan, x, &options, &e) || engine->run(plan, r, pixels, NULL, &e))
-        fail_msg("%s", e.text);
-    engine->destroy(&plan);
-    assert_null(plan);
-    return pixels;
+    return run_engine_with(engine, x, r, &options);
 }
 
 /* Whether this processor has the instructions. */

@@ -173,14 +173,14 @@ static void test_pixel(void **state)
                       .absorption_1_m = 1e4};
     const double beam[3] = {1, 0, 0};
     double at[3];
-    pixel_position(&p, beam, 3, 4, 1, 1, 0, 2, at);
+    pixel_position(&p, PHYSICS_FAITHFUL, beam, 3, 4, 1, 1, 0, 2, at);
     assert_vec(at, 0.10005, 0.001 - 4.25e-4, -0.002 + 3.75e-4, 1e-18);
     assert_near(pixel_solid_angle(&p, 0.2), 1e-8 / 0.04 * 0.5, 1e-20);
     const double slanted[3] = {0.8, 0.6, 0};
     assert_near(pixel_capture(&p, slanted, 0), 1 - exp(-0.5 / 0.8), 1e-15);
     assert_near(pixel_capture(&p, slanted, 1), exp(-0.5 / 0.8) - exp(-1 / 0.8), 1e-15);
     p.curved = true;
-    pixel_position(&p, beam, 3, 4, 0, 0, 0, 1, at);
+    pixel_position(&p, PHYSICS_FAITHFUL, beam, 3, 4, 0, 0, 0, 1, at);
     assert_near(vec_length(at), 0.1, 1e-16);
     p.point_pixel = true;
     assert_near(pixel_solid_angle(&p, 0.2), 25, 1e-12);

@@ -1,0 +1,105 @@
+/*
+ * A block of pixels, whatever the precision of its lattices: the sums over layers,
+ * subpixels and sources.  A part of the loops of the CPU engine, compiled once per
+ * instruction set (ISA = baseline, avx2, avx512); the file that includes this
+ * defines add_lattice.  Loops marked "vectorised" must be vectorised by the
+ * compiler; scripts/check-vectorised reads its report.  They run over
+ * CPU_LANES * n pixels, so that no remainder is left, and over arrays of one struct,
+ * so that nothing aliases.
+ */
+#ifndef BRAGG_ENGINE_CPU_BLOCK_H
+#define BRAGG_ENGINE_CPU_BLOCK_H
+
+#include "engine/cpu.h"
+#include "engine/cpu_pixels.h"
+
+/* Adds all steps of one lattice for the source and subpixel at hand to s->total. */
+static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
+
+/* One source seen from the subpixel at hand. */
+static void add_source(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s)
+{
+    const struct cpu_source *source = &job->sources[index];
+    const struct experiment *x = job->x;
+    scattering(source, n, s);
+    if (x->dmin_m > 0.0)
+        culls(source, n, s);
+    if (!x->beam.no_polarization && x->sampling.each_polarization)
+        polarizations(source, x->beam.kahn, true, n, s);
+    else if (!x->beam.no_polarization)
+        polarizations(source, x->beam.kahn, false, n, s);
+    factors(source, &x->sampling, n, s);
+    if (job->trace)
+        cpu_trace_source(job, s, index);
+    const double water = job->water;
+    if (water > 0.0)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] = fused(s->factor[i], water, s->total[i]);
+    for (size_t l = 0; l < job->nlattices; l++)
+        if (!job->lattices[l].scattered)
+            add_lattice(job, l, n, s);
+}
+
+/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
+ * not taken of each are those of the first subpixel, as in the reference engine. */
+static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
+                         int n, struct cpu_scratch *s)
+{
+    const struct experiment *x = job->x;
+    const bool first = !sub.slow && !sub.fast;
+    flat_positions(w, x->sampling.oversample, sub, n, s);
+    if (w->panel->curved && x->physics == PHYSICS_FAITHFUL)
+        curve_positions_faithful(w->panel, x->beam.direction, n, s);
+    else if (w->panel->curved)
+        curve_positions(w, x->beam.direction, x->sampling.oversample, sub, n, s);
+    if (job->trace)
+        cpu_trace_subpixel(job, s, sub.layer, sub.slow, sub.fast);
+    directions(n, s);
+    if (x->sampling.each_solid_angle || (first && !sub.layer))
+        solid_angles(w->panel, n, s);
+    if (x->sampling.each_thickness || first)
+        captures(w->panel, sub.layer, n, s);
+    if (job->trace)
+        cpu_trace_direction(job, s);
+    for (size_t i = 0; i < (job->lean ? 1 : job->nsources); i++)
+        add_source(job, i, n, s);
+}
+
+/* See struct cpu_kernels.  Lanes beyond `count` compute pixels that nobody keeps. */
+static void block(const struct cpu_job *job, const struct cpu_where *w, struct cpu_scratch *s,
+                  float *out)
+{
+    const struct sampling *each = &job->x->sampling;
+    const int n = (w->count + CPU_LANES - 1) / CPU_LANES;
+    const double polarization = job->x->beam.no_polarization ? 1.0 : 0.0;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        s->total[i] = 0.0;
+        s->polarization[i] = polarization;
+        s->kept[i] = 1.0;
+    }
+    /* lean: only the first subpixel is asked, for solid angle and polarization */
+    const int layers = job->lean ? 1 : w->panel->layers, edge = job->lean ? 1 : each->oversample;
+    struct subpixel sub;
+    for (sub.layer = 0; sub.layer < layers; sub.layer++)
+        for (sub.slow = 0; sub.slow < edge; sub.slow++)
+            for (sub.fast = 0; sub.fast < edge; sub.fast++)
+                add_subpixel(job, w, sub, n, s);
+    if (job->sums) {
+        const double *sums =
+            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
+        for (int i = 0; i < w->count; i++)
+            s->total[i] += sums[i];
+    }
+    if (!each->each_polarization)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] *= s->polarization[i];
+    if (!each->each_solid_angle)
+        for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+            s->total[i] *= s->solid_angle[i];
+    for (int i = 0; i < w->count; i++)
+        out[i] = (float)s->total[i];
+    if (job->trace)
+        cpu_trace_pixel(job, s, out[0]);
+}
+
+#endif
