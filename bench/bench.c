@@ -28,6 +28,8 @@ static const struct opt OPTIONS[] = {
      .choices = "all|reference|cpu"},
     {"isa", "all|baseline|avx2|avx512", "Instruction sets of the cpu engine (all)", OPT_CHOICE,
      AT(isa), .choices = "all|baseline|avx2|avx512"},
+    {"precision", "mixed|double", "Of the cpu engine (mixed)", OPT_CHOICE, AT(precision),
+     .choices = "mixed|double"},
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...", "kernel, noise, stream, output, cold, pipeline, diagnose (all but that)",

@@ -21,6 +21,7 @@ struct bench_options {
     struct opt_texts workloads;
     int64_t iterations, processes, threads, frames;
     int engine, isa;  // index into the choices; 0 = all
+    int precision;    // enum engine_precision
     bool keep_artifacts, profile, has_sizes;
 };
 

@@ -193,7 +193,9 @@ static enum status qualify(struct race *race, struct error *e)
         struct contestant *c = &race->contestants[i];
         double cpu_ns, wall_ns;
         const struct engine_options options = {.threads = (int)c->threads,
-                                               .isa = *c->isa ? c->isa : NULL};
+                                               .isa = *c->isa ? c->isa : NULL,
+                                               .precision =
+                                                   (enum engine_precision)race->b->o.precision};
         if ((c->engine && (s = c->engine->create(&c->plan, &race->x, &options, e))) ||
             (s = one_round(race, c, true, &cpu_ns, &wall_ns, e)))
             break;
@@ -226,6 +228,7 @@ static void report(struct race *race, struct contestant *c)
     record_real(b, "size", (double)race->size);
     record_text(b, "engine", c->name);
     record_text(b, "isa", c->isa);
+    record_text(b, "precision", b->o.precision || c->engine != &engine_cpu ? "double" : "mixed");
     record_real(b, "threads", (double)c->threads);
     record_timing(b, t);
     record_real(b, "ns_per_step", ns_step);

@@ -79,7 +79,7 @@ static double stream(void)
 
 enum status bench_machine(struct bench *b, struct error *e)
 {
-    const struct cpu_kernels *best = cpu_kernels_choose(NULL, e);
+    const struct cpu_kernels *best = cpu_kernels_choose(NULL, PRECISION_MIXED, e);
     char model[128], date[32];
     const time_t now = time(NULL);
     struct tm utc;

@@ -11,8 +11,8 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "bench.h"
+#include "engine/noise.h"
 #include "io/smv.h"
-#include "physics/noise.h"
 #include "workload.h"
 
 enum { EDGE = 1024, OFFSET_ADU = 40 };
@@ -38,6 +38,7 @@ struct studio {
     struct bench *b;
     const struct scene *scene;
     struct experiment x;
+    struct noise_plan *plan;
     int64_t edge;
     size_t count;
     float *photons, *work;
@@ -83,7 +84,8 @@ static enum status believe(const struct studio *s, const uint16_t *adu, const ch
                      who, mean, variance, s->mean, s->variance);
 }
 
-static enum status ours(struct studio *s, uint64_t id, struct error *e)
+/* What is kept for all frames of a scene. */
+static enum status prepare(struct studio *s, struct error *e)
 {
     struct noise n = {.poisson = true,
                       .gain = 1.0,
@@ -92,9 +94,14 @@ static enum status ours(struct studio *s, uint64_t id, struct error *e)
                       .threads = 1};
     if (s->scene->spread)
         n.psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 1.5};
+    return noise_create(&s->plan, &n, &s->x, e);
+}
+
+static enum status ours(struct studio *s, uint64_t id, struct error *e)
+{
     memcpy(s->work, s->photons, s->count * sizeof *s->work);
     const uint64_t cpu = clock_cpu_ns(), wall = clock_ns();
-    const enum status status = noise_apply(&n, &s->x, 1, id, s->work, &s->adu, e);
+    const enum status status = noise_apply(s->plan, 1, id, s->work, &s->adu, e);
     timing_add(&s->ours, (double)(clock_cpu_ns() - cpu), (double)(clock_ns() - wall));
     return status ? status : believe(s, s->adu.pixels, "ours", e);
 }
@@ -179,14 +186,17 @@ static void report(struct studio *s)
 
 static enum status run_scene(struct studio *s, struct error *e)
 {
-    enum status status = STATUS_OK;
     paint(s);
+    enum status status = prepare(s, e);
+    if (status)
+        return status;
     for (int64_t round = -1; round < s->b->o.iterations && !status; round++) {
         s->ours.count -= round == 0;  // the first round only warms up
         status = ours(s, (uint64_t)(round + 1), e);
         if (!status && s->b->o.noise_peer && round >= 0)
             status = peer(s, e);
     }
+    noise_destroy(&s->plan);
     if (!status)
         report(s);
     return status;

@@ -22,7 +22,7 @@ const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *
 {
     const struct noise_kernels *all[] = {&noise_kernels_avx512, &noise_kernels_avx2,
                                          &noise_kernels_baseline};
-    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, e);
+    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, PRECISION_MIXED, e);
     for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
         if (!strcmp(all[i]->name, cpu->name))
             return all[i];

@@ -31,7 +31,7 @@ static const struct spread_kernels *choose(const char *isa, struct error *e)
 {
     const struct spread_kernels *all[] = {&spread_kernels_avx512, &spread_kernels_avx2,
                                           &spread_kernels_baseline};
-    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, e);
+    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, PRECISION_MIXED, e);
     for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
         if (!strcmp(all[i]->name, cpu->name))
             return all[i];
