@@ -53,9 +53,13 @@ cd .. || exit 1
 tab=$(printf '\t')
 while IFS=$tab read -r want word command; do
 	case $want in '' | '#'*) continue ;; esac
-	rm -rf work && mkdir work
-	(cd work && limited ../report sh -c "$command" < /dev/null > ../out 2> ../err)
-	read -r status ms kib < report
+	# a second of wall time: asked for again when other work held the machine
+	for _ in 1 2 3; do
+		rm -rf work && mkdir work
+		(cd work && limited ../report sh -c "$command" < /dev/null > ../out 2> ../err)
+		read -r status ms kib < report
+		[ "$ms" -ge 1000 ] || break
+	done
 	lines=$(wc -l < err)
 	left=$(find work -type f | tr '\n' ' ')
 	faults=
