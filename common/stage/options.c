@@ -24,6 +24,9 @@ static const struct {
     {SOURCE,
      {"window", "N", "Frames under way at most (32)", OPT_INT, AT(window), .min = 1, .max = 65536}},
     {SOURCE,
+     {"groups", "N", "How many groups of last stages to wait for before the first frame (1)",
+      OPT_INT, AT(groups), .min = 1, .max = 64}},
+    {SOURCE,
      {"dead-after", "S", "Take a process for dead that is silent for so long (5)", OPT_REAL,
       AT(dead_after_s), .min = 0.5, .max = 1e6}},
     {SOURCE,
@@ -52,6 +55,7 @@ enum { ROWS = sizeof rows / sizeof *rows };
 void options_defaults(struct runtime_options *o)
 {
     *o = (struct runtime_options){.window = 32,
+                                  .groups = 1,
                                   .start_timeout_s = 30,
                                   .dead_after_s = 5,
                                   .hang_s = 60,

@@ -211,7 +211,11 @@ static void name_missing(struct runtime *rt)
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
             return;
         }
-    io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+    if (rt->source->window.required)
+        io_stop(rt, STATUS_FAILED, "%d of %" PRId64 " groups of last stages are connected",
+                __builtin_popcountll(rt->source->window.required), rt->options.groups);
+    else
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
 
 /* Frames flow once a complete path to a durable sink is there. */
@@ -219,7 +223,7 @@ static void try_barrier(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
     s->window.required = source_reach(rt);
-    if (s->window.required) {
+    if (__builtin_popcountll(s->window.required) >= rt->options.groups) {
         s->open = true;
         struct notice n = {.known = true, .total = s->total};
         source_send_all(rt, MESSAGE_TOTAL, &n);
