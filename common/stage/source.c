@@ -15,6 +15,8 @@ enum status source_open(struct runtime *rt, struct error *e)
     rt->source = mem_array(1, sizeof *rt->source);
     if (!rt->source)
         return error_memory(e, "the source");
+    (void)snprintf(rt->source->broken_by, sizeof rt->source->broken_by,
+                   "a link between stages is broken");
     return window_open(&rt->source->window, (uint64_t)rt->options.window, e);
 }
 
@@ -59,6 +61,17 @@ static struct peer *find_peer(struct stream *s, const struct address *address)
     while (p && !address_equal(&p->address, address))
         p = p->next;
     return p;
+}
+
+static enum status end_status(const struct runtime *rt)
+{
+    return rt->source->failed ? STATUS_FAILED : rt->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+}
+
+static void send_free(struct runtime *rt, struct peer *p)
+{
+    struct notice n = {.status = (int)end_status(rt)};
+    source_send(rt, p, MESSAGE_FREE, &n);
 }
 
 static uint64_t durable_bit(struct stream *s, const struct hello *h)
@@ -110,6 +123,8 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     struct notice n = {
         .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
     source_send(rt, p, MESSAGE_WELCOME, &n);
+    if (s->freed)
+        send_free(rt, p);
 }
 
 static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
@@ -257,17 +272,14 @@ static bool all_gone(const struct stream *s)
 static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
-    const enum status status = s->failed        ? STATUS_FAILED
-                               : rt->interrupts ? STATUS_INTERRUPTED
-                                                : STATUS_OK;
     if (!s->freed) {
-        struct notice n = {.status = (int)status};
-        source_send_all(rt, MESSAGE_FREE, &n);
+        for (struct peer *p = s->peers; p; p = p->next)
+            send_free(rt, p);
         s->freed = true;
         s->free_ns = now_ns;
     }
     if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
-        io_finish(rt, status);
+        io_finish(rt, end_status(rt));
 }
 
 void source_pump(struct runtime *rt, uint64_t now_ns)

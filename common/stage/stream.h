@@ -30,10 +30,10 @@ struct stream {
     struct window window;
     uint64_t total;
     uint64_t ready_ns, beat_ns, free_ns;
-    uint64_t broken_ns;  // since when no path leads to some durable group, 0: all are reached
-    char broken_by[64];  // who died last
-    bool warned;         // that it waits
-    bool failed;         // a frame was given up
+    uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
+    char broken_by[128];  // who died last
+    bool warned;          // that it waits
+    bool failed;          // a frame was given up
     bool ready, open, freed;
 };
 
