@@ -5,11 +5,12 @@ d="$PWD/run"
 mkdir -p run
 export XDG_RUNTIME_DIR="$d"
 
-# stage NAME ARGUMENT...: runs a test stage, leaving its process id and exit status.
+# stage NAME ARGUMENT...: runs a test stage, or the program bragg-*, leaving its process
+# id and exit status.
 stage() {
 	stage_name=$1
 	shift
-	sh -c 'echo $$ >"$0.pid"; exec teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
+	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac; exec teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
 	stage_status=$?
 	echo $stage_status >"$stage_name.status"
 	return $stage_status
@@ -26,6 +27,14 @@ keep() {
 fresh() {
 	rm -rf out out2 over errors* ./*.pid ./*.status run/?
 	mkdir out out2
+}
+
+# flowing: waits until frames arrive in out
+flowing() {
+	for flowing_try in $(seq 300); do
+		[ "$(find out -type f | wc -l)" -lt 5 ] || break
+		sleep 0.1
+	done
 }
 
 # settle: waits for the source, then for all; who was started too late is ended.

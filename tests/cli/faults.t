@@ -10,16 +10,18 @@ limits='--dead-after=3 --rejoin-timeout=20'
 expected=$(plain 600)
 is "undisturbed" "$(find out -type f | wc -l)" "600"
 
-# fan_out FRAMES: three makers between a source and a worker
+# fan_out FRAMES: three makers between a source and a worker; the first one is at work
 fan_out() {
 	fresh
 	stage first first --out="@ipc://$d/g" &
 	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames="$1" $limits &
-	for i in 1 2 3; do
-		keep make$i make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=15 &
-	done
+	keep make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=15 &
 	stage work work --in="@ipc://$d/w" --out="@ipc://$d/x" &
 	stage sink sink out --in="ipc://$d/x" &
+	flowing
+	for i in 2 3; do
+		keep make$i make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=15 &
+	done
 }
 
 fan_out 600
@@ -30,14 +32,13 @@ is 'workers killed: the same files' "$(digest out)" "$expected"
 check "workers killed: often ($hits)" test "$hits" -ge 5
 
 fan_out 600
-sleep 0.7
+sleep 0.3
 kill -9 $(cat make1.pid make2.pid make3.pid)
 settle
 is 'all workers killed at once: the others end well' "$(statuses source work sink)" '0 0 0'
 is 'all workers killed at once: the same files' "$(digest out)" "$expected"
 
 fan_out 600
-sleep 0.5
 frozen=$(cat make1.pid)
 kill -STOP "$frozen"
 sleep 1.2
@@ -47,7 +48,6 @@ is 'a short freeze is no death' "$(statuses source work sink make1) $(cat errors
 is 'a short freeze: the same files' "$(digest out)" "$expected"
 
 fan_out 1000
-sleep 0.5
 frozen=$(cat make1.pid)
 kill -STOP "$frozen"
 sleep 4.2
@@ -86,13 +86,40 @@ settle
 is 'the sink killed: the others end well' "$(statuses source make work sink)" '0 0 0 0'
 is 'the sink killed: the same files' "$(find out -name '*.part' -delete; digest out)" "$expected"
 
+# The real programs
+geometry='bragg-geometry --detpixels=64 --ncells=10 --oversample=5'
+orient='bragg-orient --frames=500 --random'
+listed() { # what the index says, in order; then only images are left
+	cut -f 1,2 out/f.img.index | sort -n | uniq
+	find out -type f ! -name '*.img' -delete
+}
+fresh
+$geometry | $orient | bragg-intensity --threads=1 | bragg-noise --threads=1 | bragg-write 'out/f_%03d.img'
+plain_index=$(listed)
+plain_images=$(digest out)
+fresh
+stage geometry $geometry --out="@ipc://$d/g" &
+stage source $orient --in="ipc://$d/g" --out="@ipc://$d/s" $limits &
+for i in 1 2; do
+	keep make$i bragg-intensity --threads=1 --in="ipc://$d/s" --out="@ipc://$d/$i" &
+done
+stage noise bragg-noise --threads=1 --in="ipc://$d/1" --in="ipc://$d/2" --out="@ipc://$d/x" &
+keep sink bragg-write 'out/f_%03d.img' --in="ipc://$d/x" &
+flowing
+hits=$(kill_all "$seed" 12 0.05 0.3 make1 make2 make1 make2 sink)
+settle
+is 'real programs killed: the others end well' "$(statuses geometry source noise sink)" '0 0 0 0'
+is 'real programs killed: the same index' "$(listed)" "$plain_index"
+is 'real programs killed: the same images' "$(digest out)" "$plain_images"
+check "real programs killed: often ($hits)" test "$hits" -ge 3
+
 # What cannot be survived
 fresh
 stage first first --out="@ipc://$d/g" &
 stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=600 --rejoin-timeout=1 &
 stage make make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
 stage sink sink out --in="@ipc://$d/w" &
-sleep 0.7
+flowing
 victim=$(cat make.pid)
 kill -9 "$victim"
 settle
@@ -117,9 +144,10 @@ fresh
 stage first first --out="@ipc://$d/g" &
 stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=600 $limits --hang=2 &
 stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 --stall-from=100 &
-stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 &
 stage work work --in="@ipc://$d/w" --out="@ipc://$d/x" &
 stage sink sink out --in="ipc://$d/x" &
+flowing
+stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=2 &
 settle
 is 'who stands still is left behind' "$(statuses source make1 make2 work sink)" '0 1 0 0 0'
 is 'who stands still: the same files' "$(digest out)" "$expected"
@@ -134,7 +162,7 @@ stage work work --in="ipc://$d/w" --out="@ipc://$d/x" &
 stage sink sink out --in="ipc://$d/x" &
 keep other sink out2 --in="ipc://$d/x" --group=other &
 stage tap tap . --in="ipc://$d/x" &
-sleep 0.3
+flowing
 kill -9 "$(cat tap.pid)"
 hits=$(kill_all "$seed" 2 0.2 0.5 other)
 settle
