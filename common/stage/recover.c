@@ -75,6 +75,7 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
     while (*at != p)
         at = &(*at)->next;
     *at = p->next;
+    s->changed = true;
     hello_free(&p->hello);
     mem_free(p);
     link_bury(rt, n.uuid);

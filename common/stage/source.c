@@ -120,6 +120,7 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     p->hello = h;
     p->heard_ns = clock_ns();
     p->durable = durable_bit(s, &h);
+    s->changed = true;
     struct notice n = {
         .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
     source_send(rt, p, MESSAGE_WELCOME, &n);
@@ -129,7 +130,7 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
 
 static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
 {
-    p->bye = true;
+    p->bye = rt->source->changed = true;
     if (n->status != STATUS_OK)
         io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     else if (!rt->source->freed && (p->durable || p->hello.gives))
@@ -193,6 +194,9 @@ static bool is_reached(const struct runtime *rt, const char *uuid)
 
 uint64_t source_reach(struct runtime *rt)
 {
+    struct stream *s = rt->source;
+    if (!s->changed)
+        return s->reach;
     bool changed = true;
     uint64_t durable = 0;
     for (struct peer *p = rt->source->peers; p; p = p->next)
@@ -206,7 +210,8 @@ uint64_t source_reach(struct runtime *rt)
                 durable |= p->durable;
         }
     }
-    return durable;
+    s->changed = false;
+    return s->reach = durable;
 }
 
 /* Somebody names this process as the one before it. */

@@ -29,6 +29,8 @@ struct stream {
     char durable[GROUPS_MAX][GROUP_SIZE];
     struct window window;
     uint64_t total;
+    bool changed;    // who takes part, since `reach` was found
+    uint64_t reach;  // bits of the durable groups that frames can reach
     uint64_t ready_ns, beat_ns, free_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last
