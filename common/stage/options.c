@@ -33,6 +33,9 @@ static const struct {
      {"hang", "S", "Likewise one that stands still at work on a frame (60)", OPT_REAL, AT(hang_s),
       .min = 0.5, .max = 1e9}},
     {SOURCE,
+     {"attempts", "N", "Give a frame up when so many processes died at work on it (3)", OPT_INT,
+      AT(attempts), .min = 1, .max = 1e6}},
+    {SOURCE,
      {"rejoin-timeout", "S", "How long to wait for one that takes the place of a dead one (10)",
       OPT_REAL, AT(rejoin_timeout_s), .min = 0, .max = 1e6}},
     {MIDDLE | LAST,
@@ -56,6 +59,7 @@ void options_defaults(struct runtime_options *o)
 {
     *o = (struct runtime_options){.window = 32,
                                   .groups = 1,
+                                  .attempts = 3,
                                   .start_timeout_s = 30,
                                   .dead_after_s = 5,
                                   .hang_s = 60,

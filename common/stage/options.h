@@ -10,6 +10,7 @@ struct runtime_options {
     const char *control;       // where the source listens; NULL: chosen
     bool insecure;             // bind beyond this host
     int64_t window;            // source: frames under way
+    int64_t attempts;          // source: deaths at work on a frame before it is given up
     int64_t groups;            // source: durable groups to wait for
     const char *group;         // who shares frames with this process; NULL: program and output
     double start_timeout_s;

@@ -22,8 +22,9 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
     }
     case WINDOW_GIVEN_UP:
         s->failed = true;
-        log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %d processes died at work on it", id,
-                 DEATHS_MAX);
+        log_line(LOG_ERROR,
+                 "frame %" PRIu64 " is given up: %" PRIu32 " processes died at work on it", id,
+                 s->window.attempts);
         break;
     case WINDOW_KEEP:
         break;

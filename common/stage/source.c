@@ -17,7 +17,8 @@ enum status source_open(struct runtime *rt, struct error *e)
         return error_memory(e, "the source");
     (void)snprintf(rt->source->broken_by, sizeof rt->source->broken_by,
                    "a link between stages is broken");
-    return window_open(&rt->source->window, (uint64_t)rt->options.window, e);
+    return window_open(&rt->source->window, (uint64_t)rt->options.window,
+                       (uint32_t)rt->options.attempts, e);
 }
 
 void source_close(struct runtime *rt)

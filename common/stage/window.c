@@ -2,9 +2,10 @@
 
 #include "base/alloc.h"
 
-enum status window_open(struct window *w, uint64_t size, struct error *e)
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e)
 {
-    *w = (struct window){.size = size, .frames = mem_array((size_t)size, sizeof *w->frames)};
+    *w = (struct window){
+        .size = size, .attempts = attempts, .frames = mem_array((size_t)size, sizeof *w->frames)};
     return w->frames ? STATUS_OK : error_memory(e, "the window");
 }
 
@@ -62,7 +63,7 @@ enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
     if (!f || !f->out || window_is_done(w, f))
         return WINDOW_KEEP;
     f->deaths += at_work;
-    if (f->deaths >= DEATHS_MAX) {
+    if (f->deaths >= w->attempts) {
         f->acked = UINT64_MAX;
         return WINDOW_GIVEN_UP;
     }

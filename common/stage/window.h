@@ -12,9 +12,6 @@
 #include "base/error.h"
 #include "wire/control.h"
 
-/* So many processes may die at work on a frame before it is given up. */
-enum { DEATHS_MAX = 3 };
-
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
     uint64_t listed_ns;  // when a live process last said that it holds it
@@ -26,11 +23,12 @@ struct frame_state {
 struct window {
     uint64_t size;               // frames under way at most
     uint64_t lowest;             // the first id that is not acknowledged by all
+    uint32_t attempts;           // so many may die at work on a frame before it is given up
     uint64_t required;           // bits of the groups that must acknowledge
     struct frame_state *frames;  // by id modulo size
 };
 
-enum status window_open(struct window *w, uint64_t size, struct error *e);
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
 void window_close(struct window *w);
 
 /* The state of a frame; NULL for one that is not in the window. */

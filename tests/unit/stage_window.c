@@ -9,12 +9,12 @@
 #include "stage/seen.h"
 #include "stage/window.h"
 
-enum { SIZE = 4, ONE = 1, TWO = 2 };
+enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 
 static struct window open_window(uint64_t required)
 {
     struct window w;
-    assert_int_equal(window_open(&w, SIZE, NULL), STATUS_OK);
+    assert_int_equal(window_open(&w, SIZE, ATTEMPTS, NULL), STATUS_OK);
     w.required = required;
     return w;
 }
@@ -78,7 +78,7 @@ static void what_kills_is_given_up(void **state)
 {
     (void)state;
     struct window w = open_window(ONE | TWO);
-    for (int i = 1; i < DEATHS_MAX; i++) {
+    for (int i = 1; i < ATTEMPTS; i++) {
         leave(&w, 0);
         assert_int_equal(window_lose(&w, 0, true), WINDOW_AGAIN);
         leave(&w, 0);
