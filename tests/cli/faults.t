@@ -88,7 +88,7 @@ is 'the sink killed: the others end well' "$(statuses source make work sink)" '0
 is 'the sink killed: the same files' "$(find out -name '*.part' -delete; digest out)" "$expected"
 
 # The real programs
-geometry='bragg-geometry --detpixels=64 --ncells=10 --oversample=16'
+geometry="bragg-geometry --detpixels=64 --ncells=10 --oversample=$([ "${BRAGG_SANITIZED-}" ] && echo 5 || echo 16)"
 orient='bragg-orient --frames=500 --random'
 listed() { # what the index says, in order; then only images are left
 	cut -f 1,2 out/f.img.index | sort -n | uniq
