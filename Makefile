@@ -110,6 +110,10 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
 	@scripts/check-full
 
+soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
+	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS)
+	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
+
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PATH="$(abspath $(BUILD))/bin:$$PATH" scripts/demo
@@ -146,6 +150,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units fuzz deps check check-full demo bench install clean list
+.PHONY: all units fuzz deps check check-full soak demo bench install clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

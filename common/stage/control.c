@@ -1,4 +1,6 @@
 /* A process other than the source on the control plane. */
+#include <string.h>
+
 #include "base/clock.h"
 #include "stage/runtime.h"
 
@@ -8,18 +10,27 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
 {
     switch (r->type) {
     case MESSAGE_WELCOME:
+        if (n->dead_after_s >= 0.1 && n->dead_after_s <= 1e6)
+            rt->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
+        // fall through
     case MESSAGE_TOTAL:
         rt->welcomed = true;
         if (n->known)
             exchange_set_total(&rt->exchange, n->total);
         break;
     case MESSAGE_FENCE:
-        io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+        if (n->uuid[0] && strcmp(n->uuid, rt->uuid) == 0)
+            io_leave(rt);
+        else if (n->uuid[0])
+            link_bury(rt, n->uuid);
+        else
+            io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
         break;
     case MESSAGE_FREE: {
         struct notice bye = {0};
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
         io_finish(rt, rt->interrupts || n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED
+                      : n->status                                       ? STATUS_FAILED
                                                                         : STATUS_OK);
         break;
     }
@@ -65,6 +76,10 @@ static void send_durable(struct runtime *rt)
     for (size_t i = 0; i < durable.count; i++)
         for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
             flow_passed(rt, id);
+    for (size_t i = 0; i < rt->reminded.count; i++)
+        for (uint64_t id = rt->reminded.ranges[i].first; id <= rt->reminded.ranges[i].last; id++)
+            (void)id_set_add(&durable, id);
+    id_set_clear(&rt->reminded);
     if (durable.count) {
         struct notice n = {.nids = durable.count, .ids = durable.ranges};
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
@@ -74,13 +89,13 @@ static void send_durable(struct runtime *rt)
 
 static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
 {
-    if (now_ns - rt->beat_ns < HEARTBEAT_NS)
+    if (now_ns - rt->beat_ns < io_beat_ns(rt))
         return;
     rt->beat_ns = now_ns;
+    const struct exchange_view view = exchange_look(&rt->exchange);
+    rt->ticks += view.waiting;  // who waits for others does not stand still
     struct id_set ids = flow_ids(rt);
-    struct notice n = {.progress = rt->ticks + exchange_look(&rt->exchange).rows,
-                       .nids = ids.count,
-                       .ids = ids.ranges};
+    struct notice n = {.progress = rt->ticks + view.rows, .nids = ids.count, .ids = ids.ranges};
     (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
 }
@@ -100,7 +115,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
     send_durable(rt);
     send_heartbeat(rt, now_ns);
     const uint64_t patience =
-        rt->welcomed ? DEATH_NS : (uint64_t)(rt->options.start_timeout_s * 1e9);
+        rt->welcomed ? rt->patience_ns : (uint64_t)(rt->options.start_timeout_s * 1e9);
     if (io_is_silent(rt, rt->control_heard_ns, patience, now_ns))
         io_stop(rt, STATUS_FAILED, "the source at %s does not answer any more", rt->control);
 }

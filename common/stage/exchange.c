@@ -59,6 +59,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
     (void)pthread_mutex_destroy(&x->mutex);
@@ -83,9 +84,12 @@ static void unlock(struct exchange *x)
     (void)pthread_mutex_unlock(&x->mutex);
 }
 
+/* The main thread only. */
 static void await(struct exchange *x)
 {
+    x->waiting = true;
     (void)pthread_cond_wait(&x->changed, &x->mutex);
+    x->waiting = false;
 }
 
 bool exchange_take(struct exchange *x, struct item **item)
@@ -114,14 +118,19 @@ bool exchange_give(struct exchange *x, struct item *item)
     return !ended;
 }
 
-bool exchange_next_id(struct exchange *x, uint64_t *id)
+bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
-    while (x->issued >= x->limit && !x->ended)
+    while (!x->nagain && x->issued >= x->limit && !x->ended)
         await(x);
     const bool ended = x->ended;
-    if (!ended)
-        *id = x->issued++;
+    if (!ended && x->nagain) {
+        *next = x->again[0];
+        x->nagain--;
+        memmove(&x->again[0], &x->again[1], x->nagain * sizeof *x->again);
+    } else if (!ended) {
+        *next = (struct ticket){.id = x->issued++};
+    }
     unlock(x);
     return !ended;
 }
@@ -200,6 +209,7 @@ struct exchange_view exchange_look(struct exchange *x)
     const struct exchange_view view = {.begun = x->begun,
                                        .total_known = x->total_known,
                                        .total = x->total,
+                                       .waiting = x->waiting,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
@@ -221,6 +231,37 @@ void exchange_set_limit(struct exchange *x, uint64_t limit)
     lock(x);
     x->limit = limit;
     unlock(x);
+}
+
+static bool reserve_again(struct exchange *x)
+{
+    if (x->nagain < x->again_capacity)
+        return true;
+    const size_t capacity = x->again_capacity ? 2 * x->again_capacity : 32;
+    struct ticket *again = mem_array(capacity, sizeof *again);
+    if (!again)
+        return false;
+    if (x->nagain)
+        memcpy(again, x->again, x->nagain * sizeof *again);
+    mem_free(x->again);
+    x->again = again;
+    x->again_capacity = capacity;
+    return true;
+}
+
+bool exchange_reissue(struct exchange *x, struct ticket again)
+{
+    lock(x);
+    const bool room = reserve_again(x);
+    size_t at = x->nagain;
+    for (; room && at > 0 && x->again[at - 1].id > again.id; at--)
+        x->again[at] = x->again[at - 1];
+    if (room) {
+        x->again[at] = again;
+        x->nagain++;
+    }
+    unlock(x);
+    return room;
 }
 
 uint64_t exchange_cut(struct exchange *x)

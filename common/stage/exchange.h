@@ -21,7 +21,13 @@ struct item {
     struct route route;
     struct message message;
     uint64_t pending;  // outwards, I/O thread: bit per group that still wants it
-    bool begun;        // outwards: `pending` is set
+    bool taken;        // outwards: some group has it
+};
+
+/* A frame that the source is to issue. */
+struct ticket {
+    uint64_t id;
+    uint32_t attempt;  // how often it was issued before
 };
 
 struct queue {
@@ -37,12 +43,15 @@ struct exchange {
     struct id_set durable;  // sink: made durable and not yet told
     uint64_t limit;         // source: ids below may be issued
     uint64_t issued;        // source: ids handed to the main thread
-    uint64_t total;         // frames of the stream
+    size_t nagain, again_capacity;
+    struct ticket *again;  // source: to be issued again, lowest first
+    uint64_t total;        // frames of the stream
     bool total_known;
     size_t image_bytes;                // of one frame; what credit is derived from
     bool begun;                        // the experiment is known, frames may come
     char identity[64];                 // identity class, from `begun` on
     const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
+    bool waiting;                      // the main thread waits, for whatever
     bool ended;                        // nothing more will pass: the main thread stops
     bool main_done;                    // the main thread has stopped
 };
@@ -51,9 +60,9 @@ enum status exchange_open(struct exchange *x, struct error *e);
 void exchange_close(struct exchange *x);
 
 /* Main thread.  Each waits and returns false at the end of the stream. */
-bool exchange_take(struct exchange *x, struct item **item);  // the caller frees it
-bool exchange_give(struct exchange *x, struct item *item);   // takes ownership
-bool exchange_next_id(struct exchange *x, uint64_t *id);     // source
+bool exchange_take(struct exchange *x, struct item **item);   // the caller frees it
+bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
+bool exchange_next(struct exchange *x, struct ticket *next);  // source
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
@@ -63,7 +72,7 @@ void exchange_main_done(struct exchange *x);
 
 /* What the I/O thread looks at in one go. */
 struct exchange_view {
-    bool begun, total_known;
+    bool begun, total_known, waiting;
     uint64_t total, issued;
     size_t image_bytes;
     uint64_t rows;  // finished rows of the frame at hand
@@ -74,8 +83,9 @@ void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
-struct id_set exchange_take_durable(struct exchange *x);      // the caller clears it
-void exchange_set_limit(struct exchange *x, uint64_t limit);  // source
+struct id_set exchange_take_durable(struct exchange *x);         // the caller clears it
+void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
+bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: no id beyond those issued; the new total
 void exchange_end(struct exchange *x);
 bool exchange_await_main(struct exchange *x, int seconds);

@@ -1,4 +1,7 @@
 /* The data plane: the sticky experiment and frames down, as credit allows; credit up. */
+#include <string.h>
+
+#include "base/alloc.h"
 #include "base/clock.h"
 #include "stage/runtime.h"
 
@@ -32,14 +35,13 @@ static bool send_down(struct runtime *rt, struct link *l, const struct message *
 static struct link *choose(struct runtime *rt, unsigned group)
 {
     struct link *best = NULL;
-    uint64_t least = UINT64_MAX;
+    size_t least = SIZE_MAX;
     for (struct link *l = rt->links; l; l = l->next) {
         if (!is_open(rt, l) || l->group != group || !l->credit)
             continue;
-        const uint64_t under_way = id_set_size(&l->sent);
-        if (under_way <= least) {
+        if (l->nsent <= least) {
             best = l;
-            least = under_way;
+            least = l->nsent;
         }
     }
     return best;
@@ -54,21 +56,52 @@ static uint64_t open_groups(const struct runtime *rt)
     return groups;
 }
 
-/* Sends one frame to every group; false while some group has no credit. */
+static bool note_sent(struct link *l, uint64_t id)
+{
+    if (l->nsent == l->sent_capacity) {
+        const size_t capacity = l->sent_capacity ? 2 * l->sent_capacity : 16;
+        uint64_t *sent = mem_array(capacity, sizeof *sent);
+        if (!sent)
+            return false;
+        if (l->nsent)
+            memcpy(sent, l->sent, l->nsent * sizeof *sent);
+        mem_free(l->sent);
+        l->sent = sent;
+        l->sent_capacity = capacity;
+    }
+    l->sent[l->nsent++] = id;
+    return true;
+}
+
+/* Sends to one process of a group; false while none has credit. */
+static bool send_to_group(struct runtime *rt, const struct item *item, unsigned group)
+{
+    struct link *l;
+    while ((l = choose(rt, group))) {
+        if (!send_down(rt, l, &item->message))
+            continue;  // that one is gone
+        l->credit--;
+        if (!note_sent(l, item->route.frame))
+            io_stop(rt, STATUS_FAILED, "out of memory for what was sent");
+        return true;
+    }
+    return false;
+}
+
+/* Sends one frame to every group; false while some group has no credit.  A group that
+ * vanished meanwhile is passed over: the source knows whether it must have the frame. */
 static bool send_frame(struct runtime *rt, struct item *item)
 {
-    if (!item->begun)
-        item->pending = open_groups(rt);
-    item->begun = item->pending != 0;
+    const uint64_t open = open_groups(rt);
+    item->pending = item->taken ? item->pending & open : open;
     for (unsigned g = 0; g < rt->ngroups && !rt->stopping; g++) {
-        struct link *l = item->pending >> g & 1 ? choose(rt, g) : NULL;
-        if (!l || !send_down(rt, l, &item->message))
-            continue;
-        l->credit--;
-        (void)id_set_add(&l->sent, item->route.frame);
-        item->pending &= ~(UINT64_C(1) << g);
+        const uint64_t bit = UINT64_C(1) << g;
+        if (item->pending & bit && send_to_group(rt, item, g)) {
+            item->pending &= ~bit;
+            item->taken = true;
+        }
     }
-    if (!item->begun || item->pending)
+    if (!item->taken || item->pending)
         return false;
     flow_passed(rt, item->route.frame);
     return true;
@@ -100,12 +133,16 @@ static void send_items(struct runtime *rt)
 void flow_passed(struct runtime *rt, uint64_t id)
 {
     rt->ticks++;
+    if (rt->source)
+        source_passed(rt, id);
     for (size_t i = 0; i < rt->nheld; i++) {
         if (rt->held[i].id != id)
             continue;
         struct link *l = rt->held[i].from;
-        l->grant++;
-        (void)id_set_add(&l->returned, id);
+        if (l) {
+            l->grant++;
+            (void)id_set_add(&l->returned, id);
+        }
         rt->held[i] = rt->held[--rt->nheld];
         return;
     }
@@ -143,8 +180,7 @@ struct id_set flow_ids(const struct runtime *rt)
     for (size_t i = 0; i < rt->nheld; i++)
         (void)id_set_add(&ids, rt->held[i].id);
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->sent.count; i++)
-            for (uint64_t id = l->sent.ranges[i].first; id <= l->sent.ranges[i].last; id++)
-                (void)id_set_add(&ids, id);
+        for (size_t i = 0; i < l->nsent; i++)
+            (void)id_set_add(&ids, l->sent[i]);
     return ids;
 }

@@ -16,8 +16,6 @@
 
 enum { TICK_MS = 100, MAIN_GRACE_S = 2, UPSTREAMS_MAX = 256 };
 
-static const uint64_t STALL_NS = 2 * SECOND;  // the loop turns ten times a second
-
 bool io_is_ours(struct runtime *rt, const struct route *r)
 {
     return rt->run_known && r->run == rt->run && r->incarnation == rt->incarnation;
@@ -41,6 +39,11 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 {
     const uint64_t since = heard_ns > rt->awake_ns ? heard_ns : rt->awake_ns;
     return now_ns > since + patience_ns;
+}
+
+uint64_t io_beat_ns(const struct runtime *rt)
+{
+    return rt->patience_ns / 5 < HEARTBEAT_NS ? rt->patience_ns / 5 : HEARTBEAT_NS;
 }
 
 /* Seals part 0, sends and frees. */
@@ -72,14 +75,17 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
     struct hello h = {.wants = (int)stage->wants,
                       .gives = (int)stage->gives,
                       .downstream = downstream,
-                      .durable = stage_is_sink(stage),
+                      .durable = stage_is_sink(stage) && !stage->transient,
                       .pid = getpid(),
                       .nupstreams = list_upstreams(rt, upstreams),
                       .upstreams = upstreams};
     memcpy(h.uuid, rt->uuid, sizeof h.uuid);
     memcpy(h.control, rt->control, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
-    (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
+    if (rt->options.group)
+        (void)snprintf(h.group, sizeof h.group, "%s", rt->options.group);
+    else
+        (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
     (void)pthread_mutex_lock(&rt->exchange.mutex);
     (void)snprintf(h.identity, sizeof h.identity, "%s",
                    rt->exchange.begun ? rt->exchange.identity : "any");
@@ -110,6 +116,15 @@ void io_finish(struct runtime *rt, enum status status)
     stop(rt, status);
     rt->complete = true;
     link_bye(rt, STATUS_OK, "");
+}
+
+void io_leave(struct runtime *rt)
+{
+    if (rt->stopping)
+        return;
+    stop(rt, STATUS_FAILED);
+    if (!atomic_exchange(&rt->spoken, true))
+        log_line(LOG_ERROR, "the source took this process for dead");
 }
 
 void io_stop(struct runtime *rt, enum status status, const char *text, ...)
@@ -222,21 +237,13 @@ static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char 
         io_stop(rt, STATUS_FAILED, NULL);
 }
 
-static bool has_link(const struct runtime *rt, bool up)
-{
-    for (const struct link *l = rt->links; l; l = l->next)
-        if (l->port->up == up)
-            return true;
-    return false;
-}
-
 static void check_start(struct runtime *rt, uint64_t now_ns)
 {
     if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
         return;
-    if (rt->stage->wants != KIND_NONE && !has_link(rt, true))
+    if (rt->stage->wants != KIND_NONE && !rt->met_up)
         io_stop(rt, STATUS_FAILED, "no stage is connected to my input");
-    else if (rt->stage->gives == KIND_EXPERIMENT && !has_link(rt, false))
+    else if (rt->stage->gives == KIND_EXPERIMENT && !rt->met_down)
         io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
 
@@ -296,7 +303,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->stopping)
         write_line(rt);
     if (!rt->stopping)
-        link_greet(rt);
+        link_greet(rt, now_ns);
     if (!rt->stopping)
         flow_pump(rt);
     if (rt->stopping)
@@ -317,7 +324,7 @@ void *io_run(void *runtime)
         io_stop(rt, STATUS_FAILED, "out of memory for the sockets");
     for (uint64_t last_ns = clock_ns(); !rt->stopping;) {
         const uint64_t now_ns = clock_ns();
-        if (now_ns - last_ns > STALL_NS)
+        if (now_ns - last_ns > 2 * io_beat_ns(rt))
             rt->awake_ns = now_ns;  // others were not silent: we did not listen
         last_ns = now_ns;
         pump(rt, now_ns);

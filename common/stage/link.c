@@ -1,8 +1,10 @@
 /* The data plane: who is at the other end of a link, and what it says. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "stage/runtime.h"
 
@@ -53,11 +55,21 @@ static void accept_upstream(struct runtime *rt, const struct link *l, const stru
     rt->hello_due = true;
 }
 
+/* A process that comes back through another connection loses the one before. */
+static void drop_former(struct runtime *rt, const struct link *l)
+{
+    for (struct link *other = rt->links, *next; other; other = next) {
+        next = other->next;
+        if (other != l && other->port == l->port && strcmp(other->peer.uuid, l->peer.uuid) == 0)
+            link_drop(rt, other);
+    }
+}
+
 static void on_hello(struct runtime *rt, struct port *port, const struct address *from,
                      const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK) {
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid)) {
         rt->dropped++;
         hello_free(&h);
         return;
@@ -75,6 +87,8 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
     }
     hello_free(&l->peer);
     l->peer = h;
+    drop_former(rt, l);
+    *(port->up ? &rt->met_up : &rt->met_down) = true;
     if (h.downstream == port->up) {
         io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
                 port->up ? "--in" : "--out");
@@ -127,30 +141,63 @@ static bool hold(struct runtime *rt, struct link *l, uint64_t id)
     return true;
 }
 
+static size_t copies_held(const struct runtime *rt, uint64_t id)
+{
+    size_t copies = 0;
+    for (size_t i = 0; i < rt->nheld; i++)
+        copies += rt->held[i].id == id;
+    return copies;
+}
+
+/* A sink drops a frame that it has, after a look whether it is the same. */
+static bool is_new(struct runtime *rt, const struct route *r, const struct message *m)
+{
+    const uint32_t sum = crc32c(r->payload_crc, m->parts[1].data, m->parts[1].size);
+    const enum seen_result result = seen_add(&rt->seen, r->frame, sum);
+    if (result == SEEN_NEW)
+        return true;
+    if (result == SEEN_DIFFERENT) {
+        io_stop(rt, STATUS_FAILED,
+                "frame %" PRIu64 " came twice, the second time (from %s) with other bytes: the "
+                "stages before this one are not deterministic",
+                r->frame, r->stage);
+        return false;
+    }
+    rt->duplicates++;
+    if (copies_held(rt, r->frame) == 1)  // the first one is durable, but who asks does not know
+        (void)id_set_add(&rt->reminded, r->frame);
+    flow_passed(rt, r->frame);
+    return false;
+}
+
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
     if (!hold(rt, l, r->frame)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
         return;
     }
-    if (stage_is_sink(rt->stage)) {
-        if (id_set_has(&rt->seen, r->frame)) {
-            rt->dropped++;
-            flow_passed(rt, r->frame);
-            return;
-        }
-        (void)id_set_add(&rt->seen, r->frame);
-    }
+    if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
+        return;
     rt->ticks++;
     deliver(rt, l, r, m);
 }
 
-static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
+static bool is_listed(const struct notice *n, uint64_t id)
+{
+    for (size_t i = 0; i < n->nids; i++)
+        if (id >= n->ids[i].first && id <= n->ids[i].last)
+            return true;
+    return false;
+}
+
+static void on_credit(struct link *l, const struct notice *n)
 {
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
-    for (size_t i = 0; i < n->nids; i++)
-        if (!id_set_remove_range(&l->sent, n->ids[i]))
-            io_stop(rt, STATUS_FAILED, "out of memory for credit");
+    size_t kept = 0;
+    for (size_t i = 0; i < l->nsent; i++)
+        if (!is_listed(n, l->sent[i]))
+            l->sent[kept++] = l->sent[i];
+    l->nsent = kept;
 }
 
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
@@ -160,7 +207,7 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
-        on_credit(rt, l, &n);
+        on_credit(l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
         l->gone = true;
     else if (r->type == MESSAGE_BYE)
@@ -212,13 +259,18 @@ void link_receive(struct runtime *rt, struct port *port)
     }
 }
 
-void link_greet(struct runtime *rt)
+/* Says hello on the sockets that connect, again when there is no answer: who was at the
+ * other end may have died before it came. */
+void link_greet(struct runtime *rt, uint64_t now_ns)
 {
     const struct address nobody = {0};
     for (size_t i = 0; i < rt->nports; i++) {
         struct port *p = &rt->ports[i];
-        if (!p->bound && !p->greeted && (p->up || rt->run_known))
-            p->greeted = io_send_hello(rt, p->socket, &nobody, p->up);
+        if (p->bound || !(p->up || rt->run_known) ||
+            (p->greeted_ns && (link_of_port(rt, p) || now_ns < p->greeted_ns + GREET_NS)))
+            continue;
+        if (io_send_hello(rt, p->socket, &nobody, p->up))
+            p->greeted_ns = now_ns;
     }
     for (struct link *l = rt->links; l; l = l->next)
         if (!l->answered && (l->port->up || rt->run_known))
@@ -235,15 +287,8 @@ void link_bye(struct runtime *rt, enum status status, const char *reason)
             (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &n);
     /* Who got our hello and has not answered yet must not take us for dead. */
     for (size_t i = 0; i < rt->nports; i++)
-        if (rt->ports[i].greeted && !link_of_port(rt, &rt->ports[i]))
+        if (rt->ports[i].greeted_ns && !link_of_port(rt, &rt->ports[i]))
             (void)io_send_notice(rt, rt->ports[i].socket, &nobody, MESSAGE_BYE, &n);
-}
-
-void link_check(struct runtime *rt, uint64_t now_ns)
-{
-    for (const struct link *l = rt->links; l; l = l->next)
-        if (l->lost_ns && !l->gone && now_ns > l->lost_ns + GRACE_NS)
-            io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
 }
 
 bool link_finished(struct runtime *rt)

@@ -45,13 +45,14 @@ static const char *identity(const struct worker *w)
 }
 
 /* Seals *m and hands it to the I/O thread; false at the end of the stream. */
-static enum status send(struct worker *w, enum message_type type, uint64_t id, struct message *m,
-                        bool *more, struct error *e)
+static enum status send(struct worker *w, enum message_type type, struct ticket t,
+                        struct message *m, bool *more, struct error *e)
 {
     struct route r = {.type = type,
                       .run = w->run,
                       .incarnation = w->incarnation,
-                      .frame = id,
+                      .frame = t.id,
+                      .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
     uint64_t since = clock_ns();
@@ -64,9 +65,9 @@ static enum status send(struct worker *w, enum message_type type, uint64_t id, s
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
-    charge(&since, &w->stats.codec_ns, "encode", id);
+    charge(&since, &w->stats.codec_ns, "encode", t.id);
     *more = exchange_give(&w->rt.exchange, item);
-    charge(&since, &w->stats.wait_out_ns, "send", id);
+    charge(&since, &w->stats.wait_out_ns, "send", t.id);
     return STATUS_OK;
 }
 
@@ -149,7 +150,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
         if (s == STATUS_OK)
-            s = send(w, MESSAGE_EXPERIMENT, 0, &m, more, e);
+            s = send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, more, e);
         else
             message_free(&m);
     }
@@ -165,25 +166,25 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
 }
 
 /* The callback, then on to the next stage or into the list of durable frames. */
-static enum status process(struct worker *w, struct frame *f, uint64_t id, bool *more,
+static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
     const struct stage *stage = w->stage;
     uint64_t since = clock_ns();
     enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    charge(&since, &w->stats.compute_ns, "compute", id);
+    charge(&since, &w->stats.compute_ns, "compute", t.id);
     if (s)
         return s;
     w->stats.frames++;
     if (stage_is_sink(stage)) {
-        exchange_durable(&w->rt.exchange, id);
+        exchange_durable(&w->rt.exchange, t.id);
         progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
     s = codec_frame_encode(f, w->experiment.lineage, &m, e);
     if (s == STATUS_OK)
-        s = send(w, MESSAGE_FRAME, id, &m, more, e);
+        s = send(w, MESSAGE_FRAME, t, &m, more, e);
     else
         message_free(&m);
     return s;
@@ -194,11 +195,12 @@ static enum status run_source(struct worker *w, struct error *e)
     enum status s = STATUS_OK;
     uint64_t since = clock_ns();
     for (bool more = true; more && s == STATUS_OK;) {
-        struct frame f = {0};
-        if (!exchange_next_id(&w->rt.exchange, &f.recipe.id))
+        struct ticket t;
+        if (!exchange_next(&w->rt.exchange, &t))
             break;
-        charge(&since, &w->stats.wait_in_ns, "wait", f.recipe.id);
-        s = process(w, &f, f.recipe.id, &more, e);
+        charge(&since, &w->stats.wait_in_ns, "wait", t.id);
+        struct frame f = {.recipe.id = t.id};
+        s = process(w, &f, t, &more, e);
         frame_free(&f);
         since = clock_ns();
     }
@@ -252,7 +254,7 @@ static enum status run_frames(struct worker *w, struct error *e)
             s = receive_frame(w, item, &f, e);
             charge(&since, &w->stats.codec_ns, "decode", id);
             if (s == STATUS_OK)
-                s = process(w, &f, id, &more, e);
+                s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
         }
         frame_free(&f);
         item_free(item);
@@ -305,6 +307,8 @@ static int run_open(struct worker *w)
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
                  w->rt.dropped);
+    if (w->rt.duplicates)
+        log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
     if (o->stats && stats_write(&w->stats, o->stats, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);

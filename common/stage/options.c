@@ -23,6 +23,24 @@ static const struct {
       AT(control)}},
     {SOURCE,
      {"window", "N", "Frames under way at most (32)", OPT_INT, AT(window), .min = 1, .max = 65536}},
+    {SOURCE,
+     {"groups", "N", "How many groups of last stages to wait for before the first frame (1)",
+      OPT_INT, AT(groups), .min = 1, .max = 64}},
+    {SOURCE,
+     {"dead-after", "S", "Take a process for dead that is silent for so long (5)", OPT_REAL,
+      AT(dead_after_s), .min = 0.5, .max = 1e6}},
+    {SOURCE,
+     {"hang", "S", "Likewise one that stands still at work on a frame (60)", OPT_REAL, AT(hang_s),
+      .min = 0.5, .max = 1e9}},
+    {SOURCE,
+     {"attempts", "N", "Give a frame up when so many processes died at work on it (3)", OPT_INT,
+      AT(attempts), .min = 1, .max = 1e6}},
+    {SOURCE,
+     {"rejoin-timeout", "S", "How long to wait for one that takes the place of a dead one (10)",
+      OPT_REAL, AT(rejoin_timeout_s), .min = 0, .max = 1e6}},
+    {MIDDLE | LAST,
+     {"group", "NAME", "Share frames with these processes; every group gets all (program, output)",
+      OPT_TEXT, AT(group)}},
     {ALL, {"insecure", NULL, "Allow endpoints that other hosts can reach", OPT_FLAG, AT(insecure)}},
     {ALL,
      {"start-timeout", "S", "How long to wait for the other stages (30)", OPT_REAL,
@@ -39,7 +57,13 @@ enum { ROWS = sizeof rows / sizeof *rows };
 
 void options_defaults(struct runtime_options *o)
 {
-    *o = (struct runtime_options){.window = 32, .start_timeout_s = 30};
+    *o = (struct runtime_options){.window = 32,
+                                  .groups = 1,
+                                  .attempts = 3,
+                                  .start_timeout_s = 30,
+                                  .dead_after_s = 5,
+                                  .hang_s = 60,
+                                  .rejoin_timeout_s = 10};
 }
 
 static unsigned role(const struct stage *stage)

@@ -10,8 +10,12 @@ struct runtime_options {
     const char *control;       // where the source listens; NULL: chosen
     bool insecure;             // bind beyond this host
     int64_t window;            // source: frames under way
+    int64_t attempts;          // source: deaths at work on a frame before it is given up
+    int64_t groups;            // source: durable groups to wait for
+    const char *group;         // who shares frames with this process; NULL: program and output
     double start_timeout_s;
-    const char *stats, *trace;  // files; NULL: none
+    double dead_after_s, hang_s, rejoin_timeout_s;  // source
+    const char *stats, *trace;                      // files; NULL: none
     bool verbose, quiet;
 };
 

@@ -40,6 +40,8 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
     if (s)
         return s;
+    if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
+        return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
@@ -184,6 +186,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
     rt->signals = -1;
+    rt->patience_ns = (uint64_t)(rt->options.dead_after_s * 1e9);
     enum status s = exchange_open(&rt->exchange, e);
     if (s)
         return s;
@@ -239,14 +242,13 @@ void runtime_close(struct runtime *rt)
         runtime_disconnect(rt);
     while (rt->links) {
         struct link *next = rt->links->next;
-        hello_free(&rt->links->peer);
-        id_set_clear(&rt->links->sent);
-        id_set_clear(&rt->links->returned);
-        mem_free(rt->links);
+        link_free(rt->links);
         rt->links = next;
     }
     source_close(rt);
-    id_set_clear(&rt->seen);
+    seen_clear(&rt->seen);
+    id_set_clear(&rt->reminded);
+    mem_free(rt->buried);
     mem_free(rt->held);
     exchange_close(&rt->exchange);
     (void)close(rt->signals);

@@ -19,22 +19,23 @@
 #include "stage/idset.h"
 #include "stage/options.h"
 #include "stage/port.h"
+#include "stage/seen.h"
 #include "stage/stage.h"
 #include "wire/control.h"
 
 enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
 
 #define SECOND UINT64_C(1000000000)
-#define HEARTBEAT_NS SECOND    // how often a process says that it lives
-#define DEATH_NS (5 * SECOND)  // how long it may be silent
+#define HEARTBEAT_NS SECOND    // how often a process says that it lives, at least
+#define GREET_NS (2 * SECOND)  // how long to wait for an answer before another hello
 #define GRACE_NS (SECOND / 2)  // how long a bye may lag behind a closed pipe
 
 /* A socket of the data plane. */
 struct port {
     void *socket;
-    bool bound;    // ROUTER with any number of links; else DEALER with one
-    bool up;       // towards the source
-    bool greeted;  // connecting: hello was sent
+    bool bound;           // ROUTER with any number of links; else DEALER with one
+    bool up;              // towards the source
+    uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
     char endpoint[ENDPOINT_SIZE];
 };
 
@@ -44,13 +45,14 @@ struct link {
     struct port *port;
     struct address address;
     struct hello peer;
-    unsigned group;          // down: index into groups
-    bool answered;           // it has our hello
-    bool gone;               // it said bye, all well
-    uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
-    bool experiment_sent;    // down
-    uint32_t credit;         // down: frames that may be sent now
-    struct id_set sent;      // down: sent, credit not yet returned
+    unsigned group;        // down: index into groups
+    bool answered;         // it has our hello
+    bool gone;             // it said bye, all well
+    uint64_t lost_ns;      // when nothing could be sent to it any more, 0 for never
+    bool experiment_sent;  // down
+    uint32_t credit;       // down: frames that may be sent now
+    size_t nsent, sent_capacity;
+    uint64_t *sent;          // down: sent, credit not yet returned; in that order
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -59,7 +61,7 @@ struct link {
 /* A frame in this process and where its credit goes. */
 struct held {
     uint64_t id;
-    struct link *from;
+    struct link *from;  // NULL when that neighbour has died
 };
 
 /* stdin or stdout as a pipe to a neighbour. */
@@ -99,7 +101,10 @@ struct runtime {
     struct route experiment_route;
     size_t nheld, held_capacity;
     struct held *held;
-    struct id_set seen;  // sink: ids that arrived
+    struct seen seen;        // sink: what arrived
+    struct id_set reminded;  // sink: durable, and arrived again
+    size_t nburied, buried_capacity;
+    struct upstream *buried;  // processes that are out
 
     struct pipe_end in, out;
     char line[PIPE_LINE_SIZE];  // what stdin gave so far
@@ -108,6 +113,8 @@ struct runtime {
     bool identified;  // the source knows our identity class
     bool hello_due;   // control: say hello (again)
     bool welcomed;
+    bool met_up, met_down;  // there was a link
+    uint64_t patience_ns;   // who is silent for longer is dead
     uint64_t control_heard_ns, beat_ns, start_ns;
     uint64_t awake_ns;      // since then the I/O loop was never stopped (Ctrl-Z)
     uint64_t ticks;         // progress: counts up while frames move
@@ -120,6 +127,7 @@ struct runtime {
     atomic_int failure;   // status with which the main thread failed, or 0
     atomic_bool spoken;   // the one line of error was written
     uint64_t dropped;     // messages that were not ours
+    uint64_t duplicates;  // frames that came twice
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
@@ -138,6 +146,9 @@ void *io_run(void *runtime);
 void io_stop(struct runtime *rt, enum status status, const char *text, ...)
     __attribute__((format(printf, 3, 4)));
 
+/* Ends this process because the others took it for dead: they are told nothing. */
+void io_leave(struct runtime *rt);
+
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
@@ -152,14 +163,22 @@ void io_know_run(struct runtime *rt, uint64_t run, const char *control, const st
 /* True when a peer, last heard then, has been silent for longer than `patience_ns`. */
 bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience_ns,
                   uint64_t now_ns);
+/* How often to send heartbeats. */
+uint64_t io_beat_ns(const struct runtime *rt);
 
 /* link.c: the data plane, who is there. */
 void link_receive(struct runtime *rt, struct port *port);
-void link_greet(struct runtime *rt);                   // hellos that became possible
-void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
+void link_greet(struct runtime *rt, uint64_t now_ns);  // hellos that became possible
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_of_port(struct runtime *rt, const struct port *port);
+
+/* bury.c: the data plane, who died. */
+void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
+void link_bury(struct runtime *rt, const char *uuid);  // ends all links to a process, for ever
+bool link_is_buried(const struct runtime *rt, const char *uuid);
+void link_drop(struct runtime *rt, struct link *l);  // what was sent there is lost
+void link_free(struct link *l);
 
 /* flow.c: the data plane, what flows. */
 void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
@@ -176,6 +195,9 @@ enum status source_open(struct runtime *rt, struct error *e);
 void source_close(struct runtime *rt);
 void source_receive(struct runtime *rt);
 void source_pump(struct runtime *rt, uint64_t now_ns);
+void source_passed(struct runtime *rt, uint64_t id);  // it left the source
+/* Frames that were sent to a process that died; it was at work on the first. */
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids);
 void source_interrupt(struct runtime *rt);
 void source_fence(struct runtime *rt, enum status status, const char *reason);
 

@@ -6,41 +6,19 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "stage/runtime.h"
+#include "stage/stream.h"
 
 static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
-
-/* A process after the source. */
-struct peer {
-    struct peer *next;
-    struct address address;
-    struct hello hello;
-    uint64_t heard_ns;
-    uint64_t durable;  // bit of its group among the durable ones, 0 for none
-    bool reached;      // the source's frames can get there
-    bool bye;
-};
-
-/* The stream as its source sees it. */
-struct stream {
-    struct peer *peers;
-    size_t ndurable;
-    char durable[GROUPS_MAX][GROUP_SIZE];
-    uint64_t required;  // groups that must acknowledge, fixed when the barrier opens
-    uint64_t *acked;    // by id modulo window: groups that have acknowledged
-    uint64_t window, lowest, total;
-    uint64_t ready_ns, beat_ns, free_ns;
-    bool ready, open, freed;
-};
 
 enum status source_open(struct runtime *rt, struct error *e)
 {
     rt->source = mem_array(1, sizeof *rt->source);
     if (!rt->source)
         return error_memory(e, "the source");
-    rt->source->window = (uint64_t)rt->options.window;
-    rt->source->acked = mem_array((size_t)rt->options.window, sizeof *rt->source->acked);
-    return rt->source->acked ? STATUS_OK : error_memory(e, "the window");
+    (void)snprintf(rt->source->broken_by, sizeof rt->source->broken_by,
+                   "a link between stages is broken");
+    return window_open(&rt->source->window, (uint64_t)rt->options.window,
+                       (uint32_t)rt->options.attempts, e);
 }
 
 void source_close(struct runtime *rt)
@@ -54,29 +32,28 @@ void source_close(struct runtime *rt)
         mem_free(s->peers);
         s->peers = next;
     }
-    mem_free(s->acked);
+    window_close(&s->window);
     mem_free(s);
     rt->source = NULL;
 }
 
-static void send_to(struct runtime *rt, const struct peer *p, enum message_type type,
-                    struct notice *n)
+void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n)
 {
-    if (!p->bye)
-        (void)io_send_notice(rt, rt->control_socket, &p->address, type, n);
+    if (!p->bye && !io_send_notice(rt, rt->control_socket, &p->address, type, n) && !p->lost_ns)
+        p->lost_ns = clock_ns();  // its bye may still be under way
 }
 
-static void send_all(struct runtime *rt, enum message_type type, struct notice *n)
+void source_send_all(struct runtime *rt, enum message_type type, struct notice *n)
 {
-    for (const struct peer *p = rt->source->peers; p; p = p->next)
-        send_to(rt, p, type, n);
+    for (struct peer *p = rt->source->peers; p; p = p->next)
+        source_send(rt, p, type, n);
 }
 
 void source_fence(struct runtime *rt, enum status status, const char *reason)
 {
     struct notice n = {.status = (int)status};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
-    send_all(rt, MESSAGE_FENCE, &n);
+    source_send_all(rt, MESSAGE_FENCE, &n);
 }
 
 static struct peer *find_peer(struct stream *s, const struct address *address)
@@ -85,6 +62,17 @@ static struct peer *find_peer(struct stream *s, const struct address *address)
     while (p && !address_equal(&p->address, address))
         p = p->next;
     return p;
+}
+
+static enum status end_status(const struct runtime *rt)
+{
+    return rt->source->failed ? STATUS_FAILED : rt->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+}
+
+static void send_free(struct runtime *rt, struct peer *p)
+{
+    struct notice n = {.status = (int)end_status(rt)};
+    source_send(rt, p, MESSAGE_FREE, &n);
 }
 
 static uint64_t durable_bit(struct stream *s, const struct hello *h)
@@ -99,15 +87,31 @@ static uint64_t durable_bit(struct stream *s, const struct hello *h)
     return i < GROUPS_MAX ? UINT64_C(1) << i : 0;
 }
 
+/* The process that says hello, new in the list if it is new. */
+static struct peer *get_peer(struct stream *s, const struct address *from)
+{
+    struct peer *p = find_peer(s, from);
+    if (p || !(p = mem_array(1, sizeof *p)))
+        return p;
+    p->address = *from;
+    p->next = s->peers;
+    s->peers = p;
+    p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
+    return p;
+}
+
 static void on_hello(struct runtime *rt, const struct address *from, const struct message *m)
 {
     struct stream *s = rt->source;
     struct hello h;
-    struct peer *p = find_peer(s, from);
-    if (control_hello_decode(&h, m, NULL) == STATUS_OK && !p && (p = mem_array(1, sizeof *p))) {
-        p->address = *from;
-        p->next = s->peers;
-        s->peers = p;
+    struct peer *p = NULL;
+    const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
+    if (good && link_is_buried(rt, h.uuid)) {
+        struct notice out = {.status = STATUS_FAILED};
+        memcpy(out.uuid, h.uuid, sizeof out.uuid);
+        (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
+    } else if (good) {
+        p = get_peer(s, from);
     }
     if (!p) {
         hello_free(&h);
@@ -117,29 +121,20 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     p->hello = h;
     p->heard_ns = clock_ns();
     p->durable = durable_bit(s, &h);
-    struct notice n = {.known = s->open, .total = s->total};
-    send_to(rt, p, MESSAGE_WELCOME, &n);
-}
-
-static void on_ack(struct stream *s, const struct peer *p, const struct notice *n)
-{
-    for (size_t i = 0; i < n->nids; i++) {
-        const struct id_range r = n->ids[i];
-        uint64_t id = r.first > s->lowest ? r.first : s->lowest;
-        for (; id <= r.last && id - s->lowest < s->window; id++)
-            s->acked[id % s->window] |= p->durable;
-    }
-    while (s->open && s->lowest < s->total &&
-           (s->acked[s->lowest % s->window] & s->required) == s->required)
-        s->acked[s->lowest++ % s->window] = 0;
+    s->changed = true;
+    struct notice n = {
+        .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
+    source_send(rt, p, MESSAGE_WELCOME, &n);
+    if (s->freed)
+        send_free(rt, p);
 }
 
 static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
 {
-    p->bye = true;
+    p->bye = rt->source->changed = true;
     if (n->status != STATUS_OK)
         io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
-    else if (!rt->source->freed)
+    else if (!rt->source->freed && (p->durable || p->hello.gives))
         io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
 }
 
@@ -160,7 +155,12 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
         p->heard_ns = clock_ns();
         if (r.type == MESSAGE_ACK)
-            on_ack(rt->source, p, &n);
+            for (size_t i = 0; i < n.nids; i++)
+                window_ack(&rt->source->window, n.ids[i], p->durable);
+        else if (r.type == MESSAGE_HEARTBEAT)
+            recover_beat(rt, p, &n, p->heard_ns);
+        else if (r.type == MESSAGE_LOST)
+            source_lost(rt, n.ids, n.nids);
         else if (r.type == MESSAGE_BYE)
             on_bye(rt, p, &n);
     }
@@ -188,24 +188,31 @@ static bool is_reached(const struct runtime *rt, const char *uuid)
     if (strcmp(uuid, rt->uuid) == 0)
         return true;
     for (const struct peer *p = rt->source->peers; p; p = p->next)
-        if (p->reached && strcmp(p->hello.uuid, uuid) == 0)
+        if (p->reached && !p->bye && strcmp(p->hello.uuid, uuid) == 0)
             return true;
     return false;
 }
 
-/* Marks who can be reached; true when a durable sink is among them. */
-static bool mark_reached(struct runtime *rt)
+uint64_t source_reach(struct runtime *rt)
 {
-    bool changed = true, durable = false;
+    struct stream *s = rt->source;
+    if (!s->changed)
+        return s->reach;
+    bool changed = true;
+    uint64_t durable = 0;
+    for (struct peer *p = rt->source->peers; p; p = p->next)
+        p->reached = false;
     while (changed) {
         changed = false;
         for (struct peer *p = rt->source->peers; p; p = p->next) {
             for (size_t i = 0; i < p->hello.nupstreams && !p->reached; i++)
                 changed |= p->reached = is_reached(rt, p->hello.upstreams[i].uuid);
-            durable |= p->reached && p->durable;
+            if (p->reached && !p->bye)
+                durable |= p->durable;
         }
     }
-    return durable;
+    s->changed = false;
+    return s->reach = durable;
 }
 
 /* Somebody names this process as the one before it. */
@@ -225,20 +232,22 @@ static void name_missing(struct runtime *rt)
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
             return;
         }
-    io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+    if (rt->source->window.required)
+        io_stop(rt, STATUS_FAILED, "%d of %" PRId64 " groups of last stages are connected",
+                __builtin_popcountll(rt->source->window.required), rt->options.groups);
+    else
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
 
 /* Frames flow once a complete path to a durable sink is there. */
 static void try_barrier(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
-    if (mark_reached(rt)) {
-        for (const struct peer *p = s->peers; p; p = p->next)
-            if (p->reached)
-                s->required |= p->durable;
+    s->window.required = source_reach(rt);
+    if (__builtin_popcountll(s->window.required) >= rt->options.groups) {
         s->open = true;
         struct notice n = {.known = true, .total = s->total};
-        send_all(rt, MESSAGE_TOTAL, &n);
+        source_send_all(rt, MESSAGE_TOTAL, &n);
     } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
         name_missing(rt);
     }
@@ -247,21 +256,20 @@ static void try_barrier(struct runtime *rt, uint64_t now_ns)
 static void beat(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
-    for (const struct peer *p = s->peers; p && !rt->stopping; p = p->next)
-        if (!p->bye && io_is_silent(rt, p->heard_ns, DEATH_NS, now_ns))
-            io_stop(rt, STATUS_FAILED, "%s (process %" PRId64 ") does not answer any more",
-                    p->hello.stage, p->hello.pid);
-    if (rt->stopping || now_ns - s->beat_ns < HEARTBEAT_NS)
+    recover_check(rt, now_ns);
+    if (rt->stopping || now_ns - s->beat_ns < io_beat_ns(rt))
         return;
     s->beat_ns = now_ns;
+    if (s->open && !s->freed && !s->broken_ns)
+        recover_unlisted(rt, now_ns);
     struct notice n = {.progress = rt->ticks};
-    send_all(rt, MESSAGE_HEARTBEAT, &n);
+    source_send_all(rt, MESSAGE_HEARTBEAT, &n);
 }
 
 static bool all_gone(const struct stream *s)
 {
     for (const struct peer *p = s->peers; p; p = p->next)
-        if (!p->bye)
+        if (!p->bye && !p->lost_ns)
             return false;
     return true;
 }
@@ -270,15 +278,14 @@ static bool all_gone(const struct stream *s)
 static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
-    const enum status status = rt->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
     if (!s->freed) {
-        struct notice n = {.status = (int)status};
-        send_all(rt, MESSAGE_FREE, &n);
+        for (struct peer *p = s->peers; p; p = p->next)
+            send_free(rt, p);
         s->freed = true;
         s->free_ns = now_ns;
     }
     if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
-        io_finish(rt, status);
+        io_finish(rt, end_status(rt));
 }
 
 void source_pump(struct runtime *rt, uint64_t now_ns)
@@ -297,12 +304,17 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         try_barrier(rt, now_ns);
     if (!s->open || rt->stopping)
         return;
-    if (s->lowest == s->total) {
+    struct window *w = &s->window;
+    window_advance(w, s->total);
+    if (w->lowest == s->total) {
         end(rt, now_ns);
         return;
     }
-    const uint64_t left = s->total - s->lowest;
-    exchange_set_limit(&rt->exchange, s->lowest + (left < s->window ? left : s->window));
+    const uint64_t left = s->total - w->lowest;
+    const bool whole = recover_is_whole(rt, now_ns);
+    if (!rt->stopping)
+        exchange_set_limit(&rt->exchange,
+                           whole ? w->lowest + (left < w->size ? left : w->size) : 0);
 }
 
 void source_interrupt(struct runtime *rt)
@@ -314,6 +326,6 @@ void source_interrupt(struct runtime *rt)
     }
     s->total = exchange_cut(&rt->exchange);
     struct notice n = {.known = true, .total = s->total};
-    send_all(rt, MESSAGE_TOTAL, &n);
+    source_send_all(rt, MESSAGE_TOTAL, &n);
     log_line(LOG_INFO, "interrupted: ending with %" PRIu64 " frames", s->total);
 }

@@ -11,6 +11,7 @@
 #define BRAGG_STAGE_STAGE_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -34,6 +35,7 @@ struct stage {
     const char *details;        // more for --help; NULL for none
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
+    bool transient;     // a last stage that only watches: nothing waits for its frames
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */

@@ -42,6 +42,10 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
 #undef OBJECT
 
 #define OBJECT notice
+#define DEAD_AFTER                                   \
+    {                                                \
+        "dead_after_s", FIELD_REAL, AT(dead_after_s) \
+    }
 #define GRANT                         \
     {                                 \
         "grant", FIELD_U32, AT(grant) \
@@ -71,7 +75,9 @@ static const struct field credit_fields[] = {GRANT, IDS};
 static const struct field ids_fields[] = {IDS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
+static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
 static const struct field total_fields[] = {KNOWN, TOTAL};
+static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #undef OBJECT
 
 #define NOTICE(fields)                                 \
@@ -82,7 +88,9 @@ static const struct table credit_table = NOTICE(credit_fields);
 static const struct table ids_table = NOTICE(ids_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
+static const struct table fence_table = NOTICE(fence_fields);
 static const struct table total_table = NOTICE(total_fields);
+static const struct table welcome_table = NOTICE(welcome_fields);
 
 static const struct table *notice_table(enum message_type type)
 {
@@ -90,14 +98,17 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
+    case MESSAGE_LOST:
         return &ids_table;
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:
-    case MESSAGE_FENCE:
     case MESSAGE_FREE:
         return &end_table;
+    case MESSAGE_FENCE:
+        return &fence_table;
     case MESSAGE_WELCOME:
+        return &welcome_table;
     case MESSAGE_TOTAL:
         return &total_table;
     default:

@@ -40,14 +40,18 @@ struct id_range {
 
 /* Which members travel depends on the type of the message. */
 struct notice {
-    bool known;         // WELCOME, TOTAL: the total is known
-    uint64_t total;     // WELCOME, TOTAL: frames of the stream
-    uint32_t grant;     // CREDIT: how many frames more may be sent
-    uint64_t progress;  // HEARTBEAT: counts up while work goes on
-    int status;         // BYE, FENCE, FREE: exit status, 0 when all is well
-    char reason[256];   // BYE, FENCE: why; "" when it was said already
+    double dead_after_s;   // WELCOME: who is silent for longer is dead
+    bool known;            // WELCOME, TOTAL: the total is known
+    uint64_t total;        // WELCOME, TOTAL: frames of the stream
+    uint32_t grant;        // CREDIT: how many frames more may be sent
+    uint64_t progress;     // HEARTBEAT: counts up while work goes on
+    int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
+    char reason[256];      // BYE, FENCE: why; "" when it was said already
+    char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
-    struct id_range *ids;  // owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable
+    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable; LOST: in the order in
+     * which they were sent. */
+    struct id_range *ids;
 };
 
 /* A whole message but for its route. */

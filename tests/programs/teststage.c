@@ -6,19 +6,23 @@
  *   make   -> images: pixel i of frame n is n + i
  *   work   -> images, each pixel + 1
  *   sink   -> one text file per frame in the folder given: id and sum
+ *   tap    -> likewise, but nothing waits for it
  *
- * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame.
+ * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
+ * it there, --stall-from=N stops it there or at the first frame after that.
  */
 #include <inttypes.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "stage/stage.h"
 
 struct test {
-    int64_t frames, pixels, sleep_ms, fail_at;
+    int64_t frames, pixels, sleep_ms, fail_at, die_at, stall_from;
     const char *folder;
 };
 
@@ -29,12 +33,16 @@ static const struct opt options[] = {
      .flags = OPT_BYTES},
     {"sleep", "MS", "Milliseconds per frame (0)", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6},
     {"fail-at", "N", "Fail at this frame (-1: never)", OPT_INT, AT(fail_at), .min = -1, .max = 1e9},
+    {"die-at", "N", "Die at this frame (-1: never)", OPT_INT, AT(die_at), .min = -1, .max = 1e9},
+    {"stall-from", "N", "Stop from this frame on (-1: never)", OPT_INT, AT(stall_from), .min = -1,
+     .max = 1e9},
     {0},
 };
 
 static void test_defaults(void *state)
 {
-    *(struct test *)state = (struct test){.frames = 10, .pixels = 8, .fail_at = -1};
+    *(struct test *)state =
+        (struct test){.frames = 10, .pixels = 8, .fail_at = -1, .die_at = -1, .stall_from = -1};
 }
 
 static enum status test_open(void *state, const char **operands, int noperands, struct error *e)
@@ -67,6 +75,10 @@ static enum status pause_or_fail(const struct test *t, const struct frame *f, st
 {
     const struct timespec pause = {t->sleep_ms / 1000, t->sleep_ms % 1000 * 1000000};
     (void)nanosleep(&pause, NULL);
+    if (t->die_at >= 0 && f->recipe.id == (uint64_t)t->die_at)
+        (void)raise(SIGKILL);
+    while (t->stall_from >= 0 && f->recipe.id >= (uint64_t)t->stall_from)
+        (void)sleep(1000);
     if (t->fail_at >= 0 && f->recipe.id == (uint64_t)t->fail_at)
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 ": failing as asked", f->recipe.id);
     return STATUS_OK;
@@ -154,6 +166,14 @@ static const struct stage stages[] = {
      .min_operands = 1,
      .max_operands = 1,
      .wants = KIND_IMAGE,
+     .frame = sink_frame},
+    {.name = "test-tap",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .transient = true,
      .frame = sink_frame},
 };
 

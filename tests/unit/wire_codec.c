@@ -371,7 +371,7 @@ static void notices_survive(void **state)
                         .reason = "why",
                         .nids = 3,
                         .ids = ids};
-    for (int type = MESSAGE_CREDIT; type <= MESSAGE_FREE; type++) {
+    for (int type = MESSAGE_CREDIT; type <= MESSAGE_LOST; type++) {
         struct notice out;
         struct message m = {0};
         assert_int_equal(control_notice_encode((enum message_type)type, &in, &m, NULL), 0);

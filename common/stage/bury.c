@@ -1,0 +1,125 @@
+/* The data plane: neighbours that die, and how a link to them ends. */
+#include <string.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "stage/runtime.h"
+
+bool link_is_buried(const struct runtime *rt, const char *uuid)
+{
+    for (size_t i = 0; i < rt->nburied; i++)
+        if (strcmp(rt->buried[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* Remembers for ever who is out; false when memory is. */
+static bool remember(struct runtime *rt, const char *uuid)
+{
+    if (link_is_buried(rt, uuid))
+        return true;
+    if (rt->nburied == rt->buried_capacity) {
+        const size_t capacity = rt->buried_capacity ? 2 * rt->buried_capacity : 16;
+        struct upstream *list = mem_array(capacity, sizeof *list);
+        if (!list)
+            return false;
+        if (rt->nburied)
+            memcpy(list, rt->buried, rt->nburied * sizeof *list);
+        mem_free(rt->buried);
+        rt->buried = list;
+        rt->buried_capacity = capacity;
+    }
+    memcpy(rt->buried[rt->nburied++].uuid, uuid, UUID_SIZE);
+    return true;
+}
+
+/* Tells the source which frames were at the other end, in the order of sending. */
+static void report_lost(struct runtime *rt, const struct link *l)
+{
+    const struct address source = {0};
+    struct id_range *ids = l->nsent ? mem_array(l->nsent, sizeof *ids) : NULL;
+    if (!ids)
+        return;
+    for (size_t i = 0; i < l->nsent; i++)
+        ids[i] = (struct id_range){l->sent[i], l->sent[i]};
+    struct notice n = {.nids = l->nsent, .ids = ids};
+    if (rt->source)
+        source_lost(rt, ids, l->nsent);
+    else if (rt->control_socket)
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_LOST, &n);
+    mem_free(ids);
+}
+
+/* A socket that connects starts anew, without what waits for the dead. */
+static void reconnect(struct runtime *rt, struct port *p)
+{
+    const int none = 0;
+    struct error e;
+    (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
+    (void)zmq_close(p->socket);
+    p->greeted_ns = 0;
+    if (port_open(rt->context, false, p->endpoint, &p->socket, &e) != STATUS_OK)
+        io_stop(rt, STATUS_FAILED, "%s", e.text);
+}
+
+void link_free(struct link *l)
+{
+    hello_free(&l->peer);
+    mem_free(l->sent);
+    id_set_clear(&l->returned);
+    mem_free(l);
+}
+
+void link_drop(struct runtime *rt, struct link *l)
+{
+    struct link **at = &rt->links;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    for (size_t i = 0; i < rt->nheld; i++)
+        if (rt->held[i].from == l)
+            rt->held[i].from = NULL;  // it stays a frame of ours
+    rt->hello_due |= l->port->up;
+    report_lost(rt, l);
+    link_free(l);
+}
+
+/* One neighbour is out.  Through a pipe nobody can take its place. */
+static void bury(struct runtime *rt, struct link *l)
+{
+    struct port *port = l->port;
+    if (port == rt->in.port || port == rt->out.port) {
+        io_stop(rt, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage,
+                port->up ? "before" : "after");
+        return;
+    }
+    link_drop(rt, l);
+    if (!port->bound)
+        reconnect(rt, port);
+}
+
+void link_bury(struct runtime *rt, const char *uuid)
+{
+    if (!remember(rt, uuid))
+        io_stop(rt, STATUS_FAILED, "out of memory for dead processes");
+    for (struct link *l = rt->links, *next; l && !rt->stopping; l = next) {
+        next = l->next;
+        if (!l->gone && strcmp(l->peer.uuid, uuid) == 0)
+            bury(rt, l);
+    }
+}
+
+void link_check(struct runtime *rt, uint64_t now_ns)
+{
+    /* The source says who died; before it, and for who never spoke to it, nobody does. */
+    const bool early = rt->stage->gives == KIND_EXPERIMENT;
+    for (struct link *l = rt->links, *next; l && !rt->stopping; l = next) {
+        next = l->next;
+        if (!l->lost_ns || l->gone)
+            continue;
+        if (early && now_ns > l->lost_ns + GRACE_NS)
+            io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
+        else if (!early && now_ns > l->lost_ns + rt->patience_ns)
+            bury(rt, l);
+    }
+}

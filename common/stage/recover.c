@@ -1,0 +1,139 @@
+/* The source: deaths of other processes, and the frames that are lost with them. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "stage/stream.h"
+
+static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
+
+static void lose(struct runtime *rt, uint64_t id, bool at_work)
+{
+    struct stream *s = rt->source;
+    switch (window_lose(&s->window, id, at_work)) {
+    case WINDOW_AGAIN: {
+        const struct ticket again = {id, window_find(&s->window, id)->attempt};
+        if (!exchange_reissue(&rt->exchange, again))
+            io_stop(rt, STATUS_FAILED, "out of memory for frames to issue again");
+        break;
+    }
+    case WINDOW_GIVEN_UP:
+        s->failed = true;
+        log_line(LOG_ERROR,
+                 "frame %" PRIu64 " is given up: %" PRIu32 " processes died at work on it", id,
+                 s->window.attempts);
+        break;
+    case WINDOW_KEEP:
+        break;
+    }
+}
+
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
+{
+    for (size_t i = 0; i < nids && !rt->stopping; i++) {
+        struct id_range r = ids[i];
+        const uint64_t first = r.first;
+        if (!window_clip(&rt->source->window, &r))
+            continue;
+        for (uint64_t id = r.first; id <= r.last && !rt->stopping; id++)
+            lose(rt, id, i == 0 && id == first);
+    }
+}
+
+void source_passed(struct runtime *rt, uint64_t id)
+{
+    struct frame_state *f = window_find(&rt->source->window, id);
+    if (f) {
+        f->out = true;
+        f->listed_ns = clock_ns();
+    }
+}
+
+void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns)
+{
+    p->beats_ns[1] = p->beats_ns[0];
+    p->beats_ns[0] = now_ns;
+    if (n->progress != p->progress || !n->nids)
+        p->progress_ns = now_ns;
+    p->progress = n->progress;
+    for (size_t i = 0; i < n->nids; i++)
+        window_listed(&rt->source->window, n->ids[i], now_ns);
+}
+
+/* Takes a process out of the run: tells it, should it still live, and everybody else. */
+static void bury(struct runtime *rt, struct peer *p, const char *how)
+{
+    struct stream *s = rt->source;
+    struct notice n = {.status = STATUS_FAILED};
+    memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
+    source_send_all(rt, MESSAGE_FENCE, &n);
+    (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s", p->hello.stage,
+                   p->hello.pid, how);
+    struct peer **at = &s->peers;
+    while (*at != p)
+        at = &(*at)->next;
+    *at = p->next;
+    s->changed = true;
+    hello_free(&p->hello);
+    mem_free(p);
+    link_bury(rt, n.uuid);
+    if (!rt->stopping && s->open && (source_reach(rt) & s->window.required) == s->window.required)
+        log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
+}
+
+void recover_check(struct runtime *rt, uint64_t now_ns)
+{
+    const struct stream *s = rt->source;
+    const uint64_t hang_ns = (uint64_t)(rt->options.hang_s * 1e9);
+    for (struct peer *p = s->peers, *next; p && !rt->stopping && !s->freed; p = next) {
+        next = p->next;
+        if (p->bye)
+            continue;
+        if (p->lost_ns && now_ns > p->lost_ns + GRACE_NS)
+            bury(rt, p, "died");
+        else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
+            bury(rt, p, "does not answer any more");
+        else if (io_is_silent(rt, p->progress_ns, hang_ns, now_ns))
+            bury(rt, p, "stands still");
+    }
+}
+
+void recover_unlisted(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    struct window *w = &s->window;
+    uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
+    for (const struct peer *p = s->peers; p; p = p->next)
+        if (!p->bye && p->beats_ns[1] < rounds_ns)
+            rounds_ns = p->beats_ns[1];
+    for (const struct link *l = rt->links; l; l = l->next)
+        for (size_t i = 0; i < l->nsent; i++)
+            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
+    for (uint64_t id = w->lowest; id < s->total && id - w->lowest < w->size; id++) {
+        const struct frame_state *f = window_find(w, id);
+        if (f->out && f->listed_ns < rounds_ns)
+            lose(rt, id, false);
+    }
+}
+
+bool recover_is_whole(struct runtime *rt, uint64_t now_ns)
+{
+    struct stream *s = rt->source;
+    if ((source_reach(rt) & s->window.required) == s->window.required) {
+        s->broken_ns = 0;
+        s->warned = false;
+        return true;
+    }
+    if (!s->broken_ns)
+        s->broken_ns = now_ns;
+    if (!s->warned && io_is_silent(rt, s->broken_ns, WARN_NS, now_ns)) {
+        s->warned = true;
+        log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);
+    }
+    if (io_is_silent(rt, s->broken_ns, (uint64_t)(rt->options.rejoin_timeout_s * 1e9), now_ns))
+        io_stop(rt, STATUS_FAILED, "%s, and nothing took its place", s->broken_by);
+    return false;
+}

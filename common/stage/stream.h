@@ -1,0 +1,55 @@
+/*
+ * The stream as its source sees it, for source.c (who takes part, the start and
+ * the end) and recover.c (who died, what is issued again).
+ */
+#ifndef BRAGG_STAGE_STREAM_H
+#define BRAGG_STAGE_STREAM_H
+
+#include "stage/runtime.h"
+#include "stage/window.h"
+
+/* A process after the source. */
+struct peer {
+    struct peer *next;
+    struct address address;
+    struct hello hello;
+    uint64_t heard_ns;
+    uint64_t lost_ns;      // when nothing could be sent to it any more, 0 for never
+    uint64_t beats_ns[2];  // its last two heartbeats, the later one first
+    uint64_t progress;     // what it said last ...
+    uint64_t progress_ns;  // ... and when that last changed, or it held nothing
+    uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    bool reached;          // the source's frames can get there
+    bool bye;
+};
+
+struct stream {
+    struct peer *peers;
+    size_t ndurable;
+    char durable[GROUPS_MAX][GROUP_SIZE];
+    struct window window;
+    uint64_t total;
+    bool changed;    // who takes part, since `reach` was found
+    uint64_t reach;  // bits of the durable groups that frames can reach
+    uint64_t ready_ns, beat_ns, free_ns;
+    uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
+    char broken_by[128];  // who died last
+    bool warned;          // that it waits
+    bool failed;          // a frame was given up
+    bool ready, open, freed;
+};
+
+/* source.c: to one process, which has not said bye; to all. */
+void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
+void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
+/* Bits of the durable groups that frames can reach now. */
+uint64_t source_reach(struct runtime *rt);
+
+/* recover.c: a heartbeat; who is silent or stands still; what nobody holds; whether
+ * frames may be issued, or the run waits for a process that replaces a dead one. */
+void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns);
+void recover_check(struct runtime *rt, uint64_t now_ns);
+void recover_unlisted(struct runtime *rt, uint64_t now_ns);
+bool recover_is_whole(struct runtime *rt, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,60 @@
+/*
+ * What the source knows about the frames that are under way: a window over the
+ * list of ids, from the lowest one that is not acknowledged.
+ */
+#ifndef BRAGG_STAGE_WINDOW_H
+#define BRAGG_STAGE_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/control.h"
+
+struct frame_state {
+    uint64_t acked;      // a bit per group that has acknowledged it
+    uint64_t listed_ns;  // when a live process last said that it holds it
+    uint32_t attempt;    // how often it was issued again
+    uint32_t deaths;     // processes that died at work on it
+    bool out;            // it has left the source
+};
+
+struct window {
+    uint64_t size;               // frames under way at most
+    uint64_t lowest;             // the first id that is not acknowledged by all
+    uint32_t attempts;           // so many may die at work on a frame before it is given up
+    uint64_t required;           // bits of the groups that must acknowledge
+    struct frame_state *frames;  // by id modulo size
+};
+
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
+void window_close(struct window *w);
+
+/* The state of a frame; NULL for one that is not in the window. */
+struct frame_state *window_find(const struct window *w, uint64_t id);
+
+/* True when all groups that must have acknowledged it. */
+bool window_is_done(const struct window *w, const struct frame_state *f);
+
+/* The part of a range that lies in the window; false when there is none. */
+bool window_clip(const struct window *w, struct id_range *range);
+
+/* Notes an acknowledgement by groups, and that somebody holds frames. */
+void window_ack(struct window *w, struct id_range range, uint64_t groups);
+void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
+
+/* Moves the window over all frames below `total` that are done. */
+void window_advance(struct window *w, uint64_t total);
+
+/* What is to be done with a frame of which a copy was lost. */
+enum window_verdict {
+    WINDOW_KEEP,      // nothing: it is acknowledged, or it has not left the source yet
+    WINDOW_AGAIN,     // issue it again, the attempt is counted up
+    WINDOW_GIVEN_UP,  // too many died at work on it: it now counts as acknowledged
+};
+
+/* Decides; `at_work` when the process that had it died at work on it. */
+enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work);
+
+#endif

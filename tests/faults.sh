@@ -1,0 +1,90 @@
+# Streams of small stages (tests/programs/teststage.c) that are killed and frozen,
+# for tests/cli/faults.t and scripts/soak.  Runs in an empty folder; sockets are in ./run.
+
+d="$PWD/run"
+mkdir -p run
+export XDG_RUNTIME_DIR="$d"
+
+# stage NAME ARGUMENT...: runs a test stage, or the program bragg-*, leaving its process
+# id and exit status.
+stage() {
+	stage_name=$1
+	shift
+	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac; exec teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
+	stage_status=$?
+	echo $stage_status >"$stage_name.status"
+	return $stage_status
+}
+
+# keep NAME ARGUMENT...: runs it, and starts it again when it dies before all is over.
+keep() {
+	until stage "$@" || [ -e over ]; do
+		:
+	done 2>/dev/null
+}
+
+# fresh: begins a new stream.
+fresh() {
+	rm -rf out out2 over errors* ./*.pid ./*.status run/?
+	mkdir out out2
+}
+
+# flowing: waits until frames arrive in out
+flowing() {
+	for flowing_try in $(seq 300); do
+		[ "$(find out -type f | wc -l)" -lt 5 ] || break
+		sleep 0.1
+	done
+}
+
+# settle: waits for the source, then for all; who was started too late is ended.
+settle() {
+	while [ ! -e source.status ]; do sleep 0.1; done
+	touch over
+	for settle_try in $(seq 30); do
+		settle_alive=$(for pid in $(cat ./*.pid); do kill -0 "$pid" && echo "$pid"; done 2>/dev/null)
+		[ -n "$settle_alive" ] || break
+		sleep 0.1
+	done
+	# a stage that has just been started waits for a source that is no more
+	[ -z "$settle_alive" ] || kill $settle_alive 2>/dev/null
+	wait
+}
+
+# statuses NAME...: their exit statuses
+statuses() {
+	for name; do cat "$name.status"; done | tr '\n' ' ' | sed 's/ $//'
+}
+
+# digest FOLDER: one sum over the names and bytes of its files
+digest() {
+	(cd "$1" && find . -type f | sort | xargs -r sha256sum) | sha256sum
+}
+
+# plain FRAMES [OPTION...]: the digest of a stream that nobody disturbs
+plain() {
+	fresh
+	plain_frames=$1
+	shift
+	teststage first | teststage source --frames="$plain_frames" | teststage make "$@" |
+		teststage work | teststage sink out
+	digest out
+}
+
+# schedule SEED COUNT MIN MAX NAME...: lines of "NAME PAUSE", pauses in seconds
+schedule() {
+	awk -v seed="$1" -v count="$2" -v min="$3" -v max="$4" -v names="$(shift 4; echo "$*")" 'BEGIN {
+		srand(seed); n = split(names, name, " ")
+		for (i = 0; i < count; i++)
+			printf "%s %.3f\n", name[1 + int(rand() * n)], min + (max - min) * rand()
+	}'
+}
+
+# kill_all SEED COUNT MIN MAX NAME...: kills as scheduled; prints how many were hit.
+kill_all() {
+	schedule "$@" | while read -r name pause; do
+		sleep "$pause"
+		[ -e source.status ] && break
+		kill -9 "$(cat "$name.pid")" 2>/dev/null && echo hit
+	done | wc -l
+}

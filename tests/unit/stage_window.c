@@ -1,0 +1,138 @@
+/* The source's window over its frames, and a sink's memory of those that it has. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "stage/seen.h"
+#include "stage/window.h"
+
+enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
+
+static struct window open_window(uint64_t required)
+{
+    struct window w;
+    assert_int_equal(window_open(&w, SIZE, ATTEMPTS, NULL), STATUS_OK);
+    w.required = required;
+    return w;
+}
+
+static void leave(const struct window *w, uint64_t id)
+{
+    window_find(w, id)->out = true;
+}
+
+static void moves_when_all_groups_have_it(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE | TWO);
+    window_ack(&w, (struct id_range){1, 2}, ONE | TWO);
+    window_ack(&w, (struct id_range){0, 0}, ONE);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 0);
+    window_ack(&w, (struct id_range){0, UINT64_MAX}, TWO);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 3);
+    assert_null(window_find(&w, 2));
+    assert_non_null(window_find(&w, 6));
+    assert_null(window_find(&w, 7));
+    assert_true(window_find(&w, 4)->acked == 0);  // its place was that of frame 0
+    window_ack(&w, (struct id_range){0, 6}, ONE | TWO);
+    window_advance(&w, 5);
+    assert_true(w.lowest == 5);
+    window_close(&w);
+}
+
+static void groups_that_are_not_required_do_not_count(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE);
+    window_ack(&w, (struct id_range){0, 3}, TWO);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 0);
+    window_ack(&w, (struct id_range){0, 3}, ONE);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 4);
+    window_close(&w);
+}
+
+static void lost_frames_are_issued_again(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE);
+    assert_int_equal(window_lose(&w, 1, true), WINDOW_KEEP);  // still in the source
+    leave(&w, 1);
+    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
+    assert_int_equal(window_find(&w, 1)->attempt, 1);
+    assert_int_equal(window_lose(&w, 1, false), WINDOW_KEEP);  // once is enough
+    leave(&w, 2);
+    window_ack(&w, (struct id_range){2, 2}, ONE);
+    assert_int_equal(window_lose(&w, 2, true), WINDOW_KEEP);  // it has arrived
+    assert_int_equal(window_lose(&w, SIZE, true), WINDOW_KEEP);
+    window_close(&w);
+}
+
+static void what_kills_is_given_up(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE | TWO);
+    for (int i = 1; i < ATTEMPTS; i++) {
+        leave(&w, 0);
+        assert_int_equal(window_lose(&w, 0, true), WINDOW_AGAIN);
+        leave(&w, 0);
+        assert_int_equal(window_lose(&w, 0, false), WINDOW_AGAIN);
+    }
+    leave(&w, 0);
+    assert_int_equal(window_lose(&w, 0, true), WINDOW_GIVEN_UP);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 1);
+    assert_int_equal(window_find(&w, 4)->deaths, 0);
+    window_close(&w);
+}
+
+static void ranges_are_clipped(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE);
+    window_listed(&w, (struct id_range){0, UINT64_MAX}, 7);
+    assert_true(window_find(&w, 3)->listed_ns == 7);
+    window_ack(&w, (struct id_range){0, 1}, ONE);
+    window_advance(&w, 100);
+    struct id_range r = {0, 1};
+    assert_false(window_clip(&w, &r));
+    r = (struct id_range){6, 9};
+    assert_false(window_clip(&w, &r));
+    r = (struct id_range){1, 9};
+    assert_true(window_clip(&w, &r));
+    assert_true(r.first == 2 && r.last == 5);
+    window_close(&w);
+}
+
+static void duplicates_are_compared(void **state)
+{
+    (void)state;
+    static struct seen s;
+    assert_int_equal(seen_add(&s, 5, 1), SEEN_NEW);
+    assert_int_equal(seen_add(&s, 5, 1), SEEN_SAME);
+    assert_int_equal(seen_add(&s, 5, 2), SEEN_DIFFERENT);
+    assert_int_equal(seen_add(&s, 5 + SEEN_SUMS, 2), SEEN_NEW);
+    assert_int_equal(seen_add(&s, 5, 3), SEEN_SAME);  // too old to tell
+    assert_int_equal(seen_add(&s, 0, 0), SEEN_NEW);
+    seen_clear(&s);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(moves_when_all_groups_have_it),
+        cmocka_unit_test(groups_that_are_not_required_do_not_count),
+        cmocka_unit_test(lost_frames_are_issued_again),
+        cmocka_unit_test(what_kills_is_given_up),
+        cmocka_unit_test(ranges_are_clipped),
+        cmocka_unit_test(duplicates_are_compared),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
