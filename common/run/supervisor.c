@@ -32,6 +32,7 @@ struct supervisor {
     int ended_by;          // SIGTERM or SIGHUP, 0 for none
     bool stopping;         // nothing is started again
     bool complete;         // all last stages ended well: the frames are there
+    uint64_t complete_ns;  // since when
     uint64_t term_ns;      // when to ask those that are left; 0 for never
     uint64_t kill_ns;      // when to kill them; 0 for never
 };
@@ -131,6 +132,7 @@ static void on_complete(struct supervisor *s)
 {
     bool wrapped = false;
     s->complete = true;
+    s->complete_ns = clock_ns();
     for (size_t i = 0; i < s->count; i++)
         wrapped |= s->processes[i].pid && s->processes[i].command->wrapped;
     if (!wrapped)
@@ -205,6 +207,13 @@ static void turn(struct supervisor *s)
 
 /* --- who it was ---------------------------------------------------------- */
 
+/* It came too late to be needed: asked to end, or tired of waiting for the others. */
+static bool came_late(const struct supervisor *s, const struct process *p)
+{
+    return s->complete && (p->asked || (p->ended_ns >= s->complete_ns && WIFEXITED(p->status) &&
+                                        WEXITSTATUS(p->status) == STATUS_FAILED));
+}
+
 /* One that was killed, else the last one that said something (the others follow
  * it without a word), else the first that failed; NULL when none did. */
 static const struct process *find_culprit(const struct supervisor *s)
@@ -212,7 +221,7 @@ static const struct process *find_culprit(const struct supervisor *s)
     const struct process *killed = NULL, *speaker = NULL, *first = NULL;
     for (size_t i = 0; i < s->count; i++) {
         const struct process *p = &s->processes[i];
-        if (!process_failed(p) || (s->complete && p->asked))
+        if (!process_failed(p) || came_late(s, p))
             continue;
         if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
             killed = p;

@@ -81,11 +81,11 @@ small 20 '' '' ''
 bragg-run --trace=trace.json "$file"
 is '--trace merges all stages into one array' \
 	"$(perl -MJSON::PP -0777 -ne 'print scalar grep { $_->{name} eq "compute" } @{decode_json($_)}' trace.json)" 60
-small 3 '' '' ''
+small 200 '' '--sleep=4' '' # enough for both workers
 printf 'echo wrapped\nexec "$@"\n' >wrapper
 bragg-run --wrap='make=sh wrapper' "$file" 2>said
 is '--wrap puts a command before a stage, and shows what it says' "$? $(files) $(sort said | tr '\n' ' ')" \
-	'0 3 make.1| wrapped make.2| wrapped '
+	'0 200 make.1| wrapped make.2| wrapped '
 
 # --- the same bytes as the shell pipe, and as the commands that --dry-run prints
 cat >lyso.yaml <<'END'
@@ -145,6 +145,27 @@ for victim in source make sink; do
 	is "kill -9 of $victim: status 1, and it is named" "$status $(grep -c "^bragg-run: stage $victim[.12]* was killed by signal 9" said)" '1 1'
 	is "kill -9 of $victim: nothing is left" "$(left)$([ $victim = sink ] || find out -name '*.part')" ''
 done
+
+# --- restarts
+sums() {
+	(cd out && find . -name '*[0-9]' -type f | sort | xargs sha256sum | sha256sum)
+}
+small 400 '' '--sleep=5' ''
+check 'undisturbed' bragg-run --quiet "$file"
+undisturbed=$(sums) number=$(files)
+small 400 '' '--sleep=5' ''
+sed -i 's/count: 2/count: 2, restart: 4/' "$file"
+behind
+for _ in 1 2 3; do
+	kill -9 "$(stage_pid make)"
+	sleep 0.4
+done
+status=0
+wait $runner || status=$?
+is 'killed workers are started again: status' "$status" 0
+is 'each is told' "$(grep -c 'make[.][12] was killed by signal 9: started again' said)" 3
+is 'the frames are those of an undisturbed run' "$(sums) $(files)" "$undisturbed $number"
+is 'restarts leave nothing' "$(left)" ''
 
 # --- signals
 small 5000 '' '--sleep=1' '--sleep=1'
