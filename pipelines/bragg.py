@@ -182,9 +182,9 @@ class _Stage:
                 self.from_below()
             if self.control in ready:
                 heard = time.monotonic()
-                kind = msgpack.unpackb(self.control.recv_multipart()[0])[1]
-                if kind in (FREE, FENCE):
-                    self.end(0 if kind == FREE else 1)
+                route, keys = (msgpack.unpackb(part) for part in self.control.recv_multipart()[:2])
+                if route[1] == FREE or (route[1] == FENCE and keys["uuid"] in ("", self.uuid)):
+                    self.end(0 if route[1] == FREE else 1)
             self.pump()
             if time.monotonic() - heard > 5:
                 self.end(1)  # the source died
