@@ -254,16 +254,7 @@ static enum status write_files(const struct run *r, struct error *e)
 {
     const struct nanobragg *n = &r->flags;
     const struct panel *p = &r->experiment.panels[0];
-    const struct legacy_files files = {
-        .float_path = n->float_file,
-        .int_path = n->int_file,
-        .pgm_path = n->no_pgm ? NULL : n->pgm_file,
-        .noise_path = n->no_noise ? NULL : n->noise_file,
-        .scale = n->scale,
-        .pgm_scale = n->pgm_scale,
-        .adc = n->adc,
-        .seed = (long)n->seed,
-    };
+    const struct legacy_files files = nanobragg_files(n);
     struct smv_header header;
     smv_header_nanobragg(&header, p, slow_size_m(&n->request.detector),
                          r->experiment.beam.wavelength_m, n->orientation.phi_rad,

@@ -221,16 +221,7 @@ static enum status write_files(const struct nonbragg *o, const struct scene *sce
                                const float *pixels, struct error *e)
 {
     const struct nanobragg *n = &o->shared;
-    const struct legacy_files files = {
-        .float_path = n->float_file,
-        .int_path = n->int_file,
-        .pgm_path = n->no_pgm ? NULL : n->pgm_file,
-        .noise_path = n->no_noise ? NULL : n->noise_file,
-        .scale = n->scale,
-        .pgm_scale = n->pgm_scale,
-        .adc = n->adc,
-        .seed = (long)n->seed,
-    };
+    const struct legacy_files files = nanobragg_files(n);
     struct smv_header header;
     struct ran1 random = {0};
     smv_header_nonbragg(&header, &scene->panel, n->request.detector.size_m[1],

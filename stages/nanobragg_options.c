@@ -219,3 +219,17 @@ enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct e
     warn_futile(n, &headers);
     return STATUS_OK;
 }
+
+struct legacy_files nanobragg_files(const struct nanobragg *n)
+{
+    return (struct legacy_files){
+        .float_path = n->float_file,
+        .int_path = n->int_file,
+        .pgm_path = n->no_pgm ? NULL : n->pgm_file,
+        .noise_path = n->no_noise ? NULL : n->noise_file,
+        .scale = n->scale,
+        .pgm_scale = n->pgm_scale,
+        .adc = n->adc,
+        .seed = (long)n->seed,
+    };
+}

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "legacy_files.h"
 #include "physics/request.h"
 
 /* All that the flags say. */
@@ -41,5 +42,8 @@ void nanobragg_defaults(struct nanobragg *n, enum physics physics);
  * with "--" are skipped.  Reads the files of -mask and -img.  Warns once about
  * flags without effect. */
 enum status nanobragg_parse(struct nanobragg *n, int argc, char **argv, struct error *e);
+
+/* The files that the flags ask for, and how they are scaled.  The names are borrowed. */
+struct legacy_files nanobragg_files(const struct nanobragg *n);
 
 #endif

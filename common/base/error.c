@@ -43,15 +43,3 @@ enum status error_memory(struct error *e, const char *what)
 {
     return error_set(e, STATUS_FAILED, "out of memory for %s", what);
 }
-
-const char *status_text(enum status status)
-{
-    switch (status) {
-#define X(symbol, code, text) \
-    case STATUS_##symbol:     \
-        return text;
-        STATUS_MAP(X)
-#undef X
-    }
-    return "unknown status";
-}

@@ -37,7 +37,4 @@ enum status error_errno(struct error *e, enum status status, const char *format,
 /* "out of memory for COUNT items of SIZE bytes (what)", STATUS_FAILED. */
 enum status error_memory(struct error *e, const char *what);
 
-/* What a status means, for --help and the manual ("usage"). */
-const char *status_text(enum status status);
-
 #endif

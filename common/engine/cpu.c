@@ -9,6 +9,7 @@
 
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
+#include "engine/recipe_check.h"
 
 struct plan {
     const struct experiment *experiment;
@@ -208,12 +209,11 @@ static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
     const struct panel *p = plan->experiment->panels;
-    if (!plan->experiment->npanels || trace->fast < 0 || trace->fast >= p->fast_pixels ||
-        trace->slow < 0 || trace->slow >= p->slow_pixels)
-        return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
-                         (long long)trace->fast, (long long)trace->slow);
+    enum status status = recipe_check_trace(plan->experiment, trace, e);
+    if (status)
+        return status;
     struct cpu_job job;
-    const enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
     if (!status) {
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
         struct cpu_scratch scratch;

@@ -2,6 +2,17 @@
 
 #include <math.h>
 
+enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
+                               struct error *e)
+{
+    const struct panel *p = x->panels;
+    if (x->npanels && trace->fast >= 0 && trace->fast < p->fast_pixels && trace->slow >= 0 &&
+        trace->slow < p->slow_pixels)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
+                     (long long)trace->fast, (long long)trace->slow);
+}
+
 double recipe_lattice_steps(const struct recipe *r, size_t index)
 {
     if (index >= r->nlattices)

@@ -3,6 +3,7 @@
 #define BRAGG_ENGINE_RECIPE_CHECK_H
 
 #include "base/error.h"
+#include "engine/engine.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
 
@@ -10,6 +11,10 @@
  * domains with finite numbers, and all sources that will be used have a finite
  * direction, a positive wavelength and a finite weight. */
 enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e);
+
+/* STATUS_INPUT unless the first panel of *x has the pixel of *trace. */
+enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
+                               struct error *e);
 
 /* Terms of one source and subpixel from lattice `index`: phi steps times domains;
  * 1 where there is no such lattice. */

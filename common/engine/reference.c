@@ -374,12 +374,11 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
                                    const struct pixel_trace *trace, struct error *e)
 {
     const struct panel *p = plan->experiment->panels;
-    if (!plan->experiment->npanels || trace->fast < 0 || trace->fast >= p->fast_pixels ||
-        trace->slow < 0 || trace->slow >= p->slow_pixels)
-        return error_set(e, STATUS_INPUT, "there is no pixel %lld,%lld to trace",
-                         (long long)trace->fast, (long long)trace->slow);
+    enum status status = recipe_check_trace(plan->experiment, trace, e);
+    if (status)
+        return status;
     struct scene s;
-    const enum status status = scene_open(&s, plan->experiment, recipe, e);
+    status = scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
     if (s.faithful)
