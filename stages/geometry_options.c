@@ -1,5 +1,6 @@
 #include "geometry_options.h"
 
+#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
@@ -39,6 +40,24 @@ struct pair {
     const char *first_name, *second_name;
 };
 
+static enum status check_exclusive(const struct pair *pairs, size_t count, struct error *e)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].first && pairs[i].second)
+            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other",
+                             pairs[i].first_name, pairs[i].second_name);
+    return STATUS_OK;
+}
+
+static enum status check_needs(const struct pair *pairs, size_t count, struct error *e)
+{
+    for (size_t i = 0; i < count; i++)
+        if (pairs[i].first && !pairs[i].second)
+            return error_set(e, STATUS_USAGE, "--%s needs --%s", pairs[i].first_name,
+                             pairs[i].second_name);
+    return STATUS_OK;
+}
+
 static enum status check_pairs(const struct geometry_options *o, struct error *e)
 {
     const struct pair exclusive[] = {
@@ -58,35 +77,19 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
          "divergence-h and -v"},
         {o->has_polarization, o->no_polarization, "polarization", "no-polarization"},
         {o->has_fluence, o->has_flux, "fluence", "flux"},
-        {o->has_cell, o->has_matrix, "cell", "matrix"},
-        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
     };
-    for (size_t i = 0; i < sizeof exclusive / sizeof *exclusive; i++)
-        if (exclusive[i].first && exclusive[i].second)
-            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other",
-                             exclusive[i].first_name, exclusive[i].second_name);
     const struct pair needs[] = {
         {o->has_weights, o->has_source_file, "weights", "source-file"},
         {o->has_exposure, o->has_flux, "exposure", "flux"},
-        {o->has_column, o->has_mtz, "column", "mtz"},
         {o->has_layers, o->has_thickness, "layers", "thickness"},
         {o->has_absorption, o->has_thickness, "absorption", "thickness"},
         {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
         {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},
         {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
         {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
-        {o->has_hkl, o->has_cell || o->has_matrix, "hkl", "cell or --matrix"},
     };
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (needs[i].first && !needs[i].second)
-            return error_set(e, STATUS_USAGE, "--%s needs --%s", needs[i].first_name,
-                             needs[i].second_name);
-    if ((o->has_cell || o->has_matrix) && !o->has_hkl && !o->has_mtz && !o->has_default_F)
-        return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --hkl, --mtz or --default-F",
-                         o->has_cell ? "cell" : "matrix");
-    return STATUS_OK;
+    const enum status s = check_exclusive(exclusive, sizeof exclusive / sizeof *exclusive, e);
+    return s ? s : check_needs(needs, sizeof needs / sizeof *needs, e);
 }
 
 /* Vectors belong to the custom convention and choose it. */
@@ -214,20 +217,87 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     b->size_m = mm_to_m(o->beam_size_mm);
 }
 
-static enum status set_crystal(const struct geometry_options *o, struct crystal_request *c,
-                               struct error *e)
+enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)
 {
-    enum status s = STATUS_OK;
-    if (o->has_crystal_size) {
-        s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
-        for (int i = 0; i < 3; i++) {
-            c->size_m[i] = mm_to_m(c->size_m[i]);
-            c->cells[i] = 1;
-        }
-    } else {
-        s = parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
+    memset(r, 0, sizeof *r);
+    enum status s;
+    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)))
+        return s;
+    set_beam(o, &r->beam);
+    r->physics = (enum physics)o->physics;
+    r->oversample = o->oversample;
+    r->each_thickness = o->each_thickness;
+    r->each_polarization = o->each_polarization;
+    r->each_solid_angle = o->each_solid_angle;
+    r->dmin_m = o->dmin_A * 1e-10;
+    return STATUS_OK;
+}
+
+/* --- crystals -------------------------------------------------------------- */
+
+static enum status check_crystal(const struct geometry_options *o, struct error *e)
+{
+    const bool placed = o->has_cell || o->has_matrix;
+    const struct pair exclusive[] = {
+        {o->has_cell, o->has_matrix, "cell", "matrix"},
+        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
+        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+    };
+    const struct pair needs[] = {
+        {o->has_column, o->has_mtz, "column", "mtz"},
+        {o->has_hkl, placed, "hkl", "cell or --matrix"},
+    };
+    enum status s;
+    if ((s = check_exclusive(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
+        (s = check_needs(needs, sizeof needs / sizeof *needs, e)))
+        return s;
+    if (placed && !o->has_hkl && !o->has_mtz && !o->has_default_F)
+        return error_set(e, STATUS_USAGE,
+                         "--%s needs structure factors: --hkl, --mtz or --default-F",
+                         o->has_cell ? "cell" : "matrix");
+    return STATUS_OK;
+}
+
+/* Names stand in headers and lists whose items are parted by blanks. */
+static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
+                            struct error *e)
+{
+    const char *name = o->name ? o->name : "";
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
+    if (length >= sizeof c->name)
+        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
+                         sizeof c->name - 1);
+    memcpy(c->name, name, length + 1);
+    return STATUS_OK;
+}
+
+static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
+                              struct error *e)
+{
+    if (!o->has_crystal_size)
+        return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
+    const enum status s =
+        parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
+    for (int i = 0; i < 3; i++) {
+        c->size_m[i] = mm_to_m(c->size_m[i]);
+        c->cells[i] = 1;
     }
+    return s;
+}
+
+enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e)
+{
+    memset(c, 0, sizeof *c);
+    enum status s;
+    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
+        return s;
     c->has_cell = o->has_cell;
+    c->has_matrix = o->has_matrix;
     for (int i = 0; i < 3; i++) {
         c->cell_A[i] = o->cell[i];
         c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
@@ -236,26 +306,5 @@ static enum status set_crystal(const struct geometry_options *o, struct crystal_
     c->fudge = o->fudge;
     c->interpolate = (enum interpolation)o->interpolate;
     c->table.default_F = o->default_F;
-    return s;
-}
-
-enum status geometry_request(const struct geometry_options *o, struct request *r,
-                             struct crystal_request *c, struct error *e)
-{
-    memset(r, 0, sizeof *r);
-    memset(c, 0, sizeof *c);
-    enum status s;
-    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)) ||
-        (s = set_crystal(o, c, e)))
-        return s;
-    set_beam(o, &r->beam);
-    r->physics = (enum physics)o->physics;
-    r->ncrystals = 1;
-    r->crystals = c;
-    r->oversample = o->oversample;
-    r->each_thickness = o->each_thickness;
-    r->each_polarization = o->each_polarization;
-    r->each_solid_angle = o->each_solid_angle;
-    r->dmin_m = o->dmin_A * 1e-10;
     return STATUS_OK;
 }
