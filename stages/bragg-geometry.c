@@ -247,7 +247,7 @@ static void defaults(void *state)
 
 static const struct stage stage = {
     .name = "bragg-geometry",
-    .summary = "Describe detector, beam and crystal.",
+    .summary = "Describe detector, beam and crystals.",
     .options = geometry_table,
     .wants = KIND_NONE,
     .gives = KIND_EXPERIMENT,

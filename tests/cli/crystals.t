@@ -104,10 +104,11 @@ photons() { # NAME OPTION...
 	name=$1
 	shift
 	bragg-geometry $small | bragg-orient --quiet --truth="$name.tsv" "$@" | bragg-intensity |
-		bragg-background --water=1 | bragg-write "${name}_%d.raw"
+		bragg-background --water=1 | bragg-write --scale=1 "${name}_%d.raw" "${name}_%d.img"
 }
 check '200 lattices fit a message' photons full --random --lattices=200
 is 'and all are in the truth' "$(column full.tsv lattice | tail -n 1)" 199
+check 'and in the header' test -n "$(header full_0.img BRAGG_RECIPROCAL_199)"
 check 'a mean of lattices' photons mean --random --mean-lattices=1.5 --frames=12
 check 'some frames are blank, some have several' sh -c 'cut -f2 mean.tsv | grep -qx 0 && cut -f2 mean.tsv | grep -qx "[2-9]"'
 { rotations full.tsv 0 && rotations full.tsv 1; } >two
