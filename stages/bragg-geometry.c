@@ -94,33 +94,34 @@ static enum status read_crystal(const struct geometry_options *o, enum physics p
     return s;
 }
 
-/* Every crystal with its files.  *requests has `count` items, whose tables are to be freed
- * after an error too. */
-static enum status read_crystals(const struct crystal_options *list, size_t count,
-                                 enum physics physics, struct crystal_request *requests,
-                                 struct error *e)
+/* What the options say of every crystal. */
+static enum status request_crystals(const struct crystal_options *list, struct request *r,
+                                    struct error *e)
 {
-    enum status s = STATUS_OK;
-    if (physics == PHYSICS_FAITHFUL && count > 1)
+    if (r->physics == PHYSICS_FAITHFUL && r->ncrystals > 1)
         return error_set(e, STATUS_USAGE,
-                         "--physics=faithful knows one crystal, there are %zu --crystal", count);
-    for (size_t i = 0; i < count && !s; i++) {
-        s = geometry_crystal(&list[i].options, &requests[i], e);
-        if (!s)
-            s = read_crystal(&list[i].options, physics, &requests[i], e);
-    }
+                         "--physics=faithful knows one crystal, there are %zu --crystal",
+                         r->ncrystals);
+    r->crystals = mem_array(r->ncrystals, sizeof *r->crystals);
+    if (!r->crystals)
+        return error_memory(e, "the crystals");
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = geometry_crystal(&list[i].options, &r->crystals[i], e);
     return s;
 }
 
 /* Everything that is read from files.  *mask keeps the sizes of the mask. */
-static enum status read_files(const struct geometry_options *o, struct request *r, struct smv *mask,
-                              struct error *e)
+static enum status read_files(const struct geometry_options *o, const struct crystal_options *list,
+                              struct request *r, struct smv *mask, struct error *e)
 {
     enum status s = STATUS_OK;
     if (o->mask)
         s = read_mask(o, r, mask, e);
     if (!s && o->source_file)
         s = read_sources(o, r, e);
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = read_crystal(&list[i].options, r->physics, &r->crystals[i], e);
     return s;
 }
 
@@ -186,9 +187,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
                                    struct request *r, struct smv *mask, struct error *e)
 {
     const struct geometry_options *o = &g->options;
-    enum status s = read_files(o, r, mask, e);
-    if (!s)
-        s = read_crystals(list, r->ncrystals, r->physics, r->crystals, e);
+    enum status s = read_files(o, list, r, mask, e);
     if (s) {
         mem_free(r->detector.mask);
         for (size_t i = 0; i < r->ncrystals; i++)
@@ -214,8 +213,8 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     enum status s = geometry_request(&g->options, &r, e);
     if (!s)
         s = geometry_crystals(&g->options, &list, &r.ncrystals, e);
-    if (!s && !(r.crystals = mem_array(r.ncrystals, sizeof *r.crystals)))
-        s = error_memory(e, "the crystals");
+    if (!s)
+        s = request_crystals(list, &r, e);
     if (!s)
         s = make_experiment(g, list, &r, &mask, e);
     mem_free(list);

@@ -167,35 +167,39 @@ static void warn(const struct sampling_report *r)
                  rad_to_deg(r->domain_rad), spot, r->domains);
 }
 
-/* The crystal with the finest spots stands for all, its first orientation for all frames. */
-static enum status check_sampling(const struct orient *o, struct error *e)
+/* How a crystal is sampled, into *finest if its spots are finer than those. */
+static enum status sample_crystal(const struct orient *o, uint32_t crystal,
+                                  struct sampling_report *finest, struct error *e)
 {
-    const struct experiment *x = o->experiment;
     const struct orient_options *p = &o->options;
     const struct orientation_request turned = orient_request(p, 0);
-    struct sampling_report finest = {.spot_rad = INFINITY};
-    size_t nphi = 1, ndomains = 1;
-    for (uint32_t i = 0; i < x->ncrystals; i++) {
-        struct recipe r = {.lattices = mem_array(1, sizeof(struct lattice)), .nlattices = 1};
-        if (!r.lattices)
-            return error_memory(e, "a lattice");
-        const enum status s = setup_lattice(x, i, &turned, r.lattices, e);
+    struct recipe r = {.lattices = mem_array(1, sizeof(struct lattice)), .nlattices = 1};
+    if (!r.lattices)
+        return error_memory(e, "a lattice");
+    const enum status s = setup_lattice(o->experiment, crystal, &turned, r.lattices, e);
+    if (!s) {
         const struct sampling_report report =
-            s ? finest
-              : sampling_check(x, r.lattices, deg_to_rad(p->osc_deg),
-                               p->has_mosaic ? deg_to_rad(p->mosaic_deg) : 0.0);
-        if (report.spot_rad < finest.spot_rad)
-            finest = report;
-        nphi = r.lattices[0].nphi;
-        ndomains = r.lattices[0].ndomains;
-        recipe_free(&r);
+            sampling_check(o->experiment, r.lattices, deg_to_rad(p->osc_deg),
+                           p->has_mosaic ? deg_to_rad(p->mosaic_deg) : 0.0);
+        if (report.spot_rad < finest->spot_rad)
+            *finest = report;
+    }
+    recipe_free(&r);
+    return s;
+}
+
+/* The crystal with the finest spots stands for all, as it lies for all orientations. */
+static enum status check_sampling(const struct orient *o, struct error *e)
+{
+    struct sampling_report finest = {.spot_rad = INFINITY};
+    for (uint32_t i = 0; i < o->experiment->ncrystals; i++) {
+        const enum status s = sample_crystal(o, i, &finest, e);
         if (s)
             return s;
     }
     warn(&finest);
-    log_line(LOG_INFO,
-             "%" PRId64 " frames, %zu crystals, %zu phi steps, %zu domains, spots %.3g deg wide",
-             p->frames, x->ncrystals, nphi, ndomains, rad_to_deg(finest.spot_rad));
+    log_line(LOG_INFO, "%" PRId64 " frames, %zu crystals, spots %.3g deg wide", o->options.frames,
+             o->experiment->ncrystals, rad_to_deg(finest.spot_rad));
     return STATUS_OK;
 }
 

@@ -42,10 +42,10 @@ void smv_free(struct smv *smv);
 /* --- headers ------------------------------------------------------------- */
 
 /* A finished header with its padding.  `length` counts all bytes to write.  It has room
- * for the truth about 200 lattices, of which each takes up to 500 bytes. */
+ * for the truth about as many lattices as a message holds, each of up to 560 bytes. */
 struct smv_header {
     size_t length;
-    char text[106496];
+    char text[131072];
 };
 
 /* nanoBragg's own.  Padded to 512 bytes; a longer text stays as long as it is
