@@ -3,10 +3,13 @@
  * a single crystal, parsed by the same table.  What it does not say is as those options
  * say for all.
  */
+#include <ctype.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 #include "geometry_options.h"
+#include "option_checks.h"
 
 enum { WORDS_MAX = 24 };
 
@@ -93,4 +96,80 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
     for (size_t i = 0; i < o->crystals.count && !s; i++)
         s = parse_crystal(o, o->crystals.text[i], &(*list)[i], e);
     return s;
+}
+
+/* --- one crystal ----------------------------------------------------------- */
+
+static enum status check_crystal(const struct geometry_options *o, struct error *e)
+{
+    const bool placed = o->has_cell || o->has_matrix;
+    const struct option_pair exclusive[] = {
+        {o->has_cell, o->has_matrix, "cell", "matrix"},
+        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
+        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+    };
+    const struct option_pair needs[] = {
+        {o->has_column, o->has_mtz, "column", "mtz"},
+        {o->has_hkl, placed, "hkl", "cell or --matrix"},
+    };
+    enum status s;
+    if ((s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
+        (s = options_need(needs, sizeof needs / sizeof *needs, e)))
+        return s;
+    if (placed && !o->has_hkl && !o->has_mtz && !o->has_default_F)
+        return error_set(e, STATUS_USAGE,
+                         "--%s needs structure factors: --hkl, --mtz or --default-F",
+                         o->has_cell ? "cell" : "matrix");
+    return STATUS_OK;
+}
+
+/* Names stand in headers and lists whose items are parted by blanks. */
+static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
+                            struct error *e)
+{
+    const char *name = o->name ? o->name : "";
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
+    if (length >= sizeof c->name)
+        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
+                         sizeof c->name - 1);
+    memcpy(c->name, name, length + 1);
+    return STATUS_OK;
+}
+
+static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
+                              struct error *e)
+{
+    if (!o->has_crystal_size)
+        return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
+    const enum status s =
+        parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
+    for (int i = 0; i < 3; i++) {
+        c->size_m[i] = mm_to_m(c->size_m[i]);
+        c->cells[i] = 1;
+    }
+    return s;
+}
+
+enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e)
+{
+    memset(c, 0, sizeof *c);
+    enum status s;
+    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
+        return s;
+    c->has_cell = o->has_cell;
+    c->has_matrix = o->has_matrix;
+    for (int i = 0; i < 3; i++) {
+        c->cell_A[i] = o->cell[i];
+        c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
+    }
+    c->shape = (enum crystal_shape)o->shape;
+    c->fudge = o->fudge;
+    c->interpolate = (enum interpolation)o->interpolate;
+    c->table.default_F = o->default_F;
+    return STATUS_OK;
 }

@@ -1,66 +1,14 @@
 #include "geometry_options.h"
 
-#include <ctype.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/units.h"
-
-/* "X" or exactly `count` numbers with commas; one number stands for all. */
-static enum status parse_one_or_all(const char *text, int count, double min, double max, bool whole,
-                                    const char *what, double *values, struct error *e)
-{
-    char copy[256];
-    if (strlen(text) >= sizeof copy)
-        return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
-    memcpy(copy, text, strlen(text) + 1);
-    char *rest = copy;
-    int n = 0;
-    for (; rest && n < count; n++) {
-        const char *item = strsep(&rest, ",");
-        int64_t integer = 0;
-        const enum status s = whole ? parse_int(item, (int64_t)min, (int64_t)max, what, &integer, e)
-                                    : parse_real(item, min, max, what, &values[n], e);
-        if (s)
-            return s;
-        if (whole)
-            values[n] = (double)integer;
-    }
-    if (rest || (n != 1 && n != count))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be one number, or %d with commas", what,
-                         text, count);
-    for (int i = n; i < count; i++)
-        values[i] = values[0];
-    return STATUS_OK;
-}
-
-/* Two names of the same thing, or one that needs another. */
-struct pair {
-    bool first, second;
-    const char *first_name, *second_name;
-};
-
-static enum status check_exclusive(const struct pair *pairs, size_t count, struct error *e)
-{
-    for (size_t i = 0; i < count; i++)
-        if (pairs[i].first && pairs[i].second)
-            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other",
-                             pairs[i].first_name, pairs[i].second_name);
-    return STATUS_OK;
-}
-
-static enum status check_needs(const struct pair *pairs, size_t count, struct error *e)
-{
-    for (size_t i = 0; i < count; i++)
-        if (pairs[i].first && !pairs[i].second)
-            return error_set(e, STATUS_USAGE, "--%s needs --%s", pairs[i].first_name,
-                             pairs[i].second_name);
-    return STATUS_OK;
-}
+#include "option_checks.h"
 
 static enum status check_pairs(const struct geometry_options *o, struct error *e)
 {
-    const struct pair exclusive[] = {
+    const struct option_pair exclusive[] = {
         {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
         {o->has_distance, o->has_close_distance, "distance", "close-distance"},
         {o->has_close_center, o->has_orgx || o->has_orgy, "close-center", "orgx and --orgy"},
@@ -78,7 +26,7 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
         {o->has_polarization, o->no_polarization, "polarization", "no-polarization"},
         {o->has_fluence, o->has_flux, "fluence", "flux"},
     };
-    const struct pair needs[] = {
+    const struct option_pair needs[] = {
         {o->has_weights, o->has_source_file, "weights", "source-file"},
         {o->has_exposure, o->has_flux, "exposure", "flux"},
         {o->has_layers, o->has_thickness, "layers", "thickness"},
@@ -88,8 +36,8 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
         {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
         {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
     };
-    const enum status s = check_exclusive(exclusive, sizeof exclusive / sizeof *exclusive, e);
-    return s ? s : check_needs(needs, sizeof needs / sizeof *needs, e);
+    const enum status s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
+    return s ? s : options_need(needs, sizeof needs / sizeof *needs, e);
 }
 
 /* Vectors belong to the custom convention and choose it. */
@@ -230,81 +178,5 @@ enum status geometry_request(const struct geometry_options *o, struct request *r
     r->each_polarization = o->each_polarization;
     r->each_solid_angle = o->each_solid_angle;
     r->dmin_m = o->dmin_A * 1e-10;
-    return STATUS_OK;
-}
-
-/* --- crystals -------------------------------------------------------------- */
-
-static enum status check_crystal(const struct geometry_options *o, struct error *e)
-{
-    const bool placed = o->has_cell || o->has_matrix;
-    const struct pair exclusive[] = {
-        {o->has_cell, o->has_matrix, "cell", "matrix"},
-        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
-    };
-    const struct pair needs[] = {
-        {o->has_column, o->has_mtz, "column", "mtz"},
-        {o->has_hkl, placed, "hkl", "cell or --matrix"},
-    };
-    enum status s;
-    if ((s = check_exclusive(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
-        (s = check_needs(needs, sizeof needs / sizeof *needs, e)))
-        return s;
-    if (placed && !o->has_hkl && !o->has_mtz && !o->has_default_F)
-        return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --hkl, --mtz or --default-F",
-                         o->has_cell ? "cell" : "matrix");
-    return STATUS_OK;
-}
-
-/* Names stand in headers and lists whose items are parted by blanks. */
-static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
-                            struct error *e)
-{
-    const char *name = o->name ? o->name : "";
-    const size_t length = strlen(name);
-    for (size_t i = 0; i < length; i++)
-        if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
-            return error_set(e, STATUS_USAGE,
-                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
-    if (length >= sizeof c->name)
-        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
-                         sizeof c->name - 1);
-    memcpy(c->name, name, length + 1);
-    return STATUS_OK;
-}
-
-static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
-                              struct error *e)
-{
-    if (!o->has_crystal_size)
-        return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
-    const enum status s =
-        parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
-    for (int i = 0; i < 3; i++) {
-        c->size_m[i] = mm_to_m(c->size_m[i]);
-        c->cells[i] = 1;
-    }
-    return s;
-}
-
-enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
-                             struct error *e)
-{
-    memset(c, 0, sizeof *c);
-    enum status s;
-    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
-        return s;
-    c->has_cell = o->has_cell;
-    c->has_matrix = o->has_matrix;
-    for (int i = 0; i < 3; i++) {
-        c->cell_A[i] = o->cell[i];
-        c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
-    }
-    c->shape = (enum crystal_shape)o->shape;
-    c->fudge = o->fudge;
-    c->interpolate = (enum interpolation)o->interpolate;
-    c->table.default_F = o->default_F;
     return STATUS_OK;
 }
