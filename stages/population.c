@@ -54,6 +54,11 @@ enum status population_begin(struct population *p, size_t ncrystals, bool turned
                          ncrystals);
     if (!p->has_lattices)
         p->lattices = p->mixture ? 1 : (int64_t)ncrystals;
+    if (!p->mixture && ncrystals > 1 && (p->has_mean_lattices || (uint64_t)p->lattices < ncrystals))
+        return error_set(e, STATUS_USAGE,
+                         "a frame does not hold each of the %zu crystals: --mixture must say how "
+                         "often it meets which",
+                         ncrystals);
     const bool again = p->has_mean_lattices || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
     if (turned_alike && again)
         return error_set(e, STATUS_USAGE,

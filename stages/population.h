@@ -35,8 +35,9 @@ void population_defaults(struct population *p);
 enum status population_open(struct population *p, struct error *e);
 
 /* Takes in how many crystals there are and, where nothing was said, makes a frame of one
- * lattice of each.  STATUS_USAGE when the mixture names another number, or when
- * lattices of one crystal would lie on each other, because all are `turned_alike`. */
+ * lattice of each.  STATUS_USAGE when the mixture names another number, or is missing
+ * where a frame cannot hold them all, or when lattices of one crystal would lie on
+ * each other, because all are `turned_alike`. */
 enum status population_begin(struct population *p, size_t ncrystals, bool turned_alike,
                              struct error *e);
 

@@ -142,6 +142,9 @@ static void contradictions_are_refused(void **state)
     assert_int_equal(population_begin(&p, 2, true, &error), STATUS_USAGE);
     assert_int_equal(population_begin(&p, 3, true, &error), STATUS_OK);
     assert_int_equal(population_begin(&p, 1, false, &error), STATUS_OK);
+    assert_int_equal(population_begin(&p, 4, false, &error), STATUS_USAGE);
+    p = (struct population){.mean_lattices = 9, .has_mean_lattices = true};
+    assert_int_equal(population_begin(&p, 2, false, &error), STATUS_USAGE);
 }
 
 static void pulses_keep_the_means_of_the_beam(void **state)
