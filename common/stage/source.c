@@ -281,7 +281,7 @@ static bool skip_durable(struct runtime *rt)
     forget_have(s);
     const uint64_t total = id_set_size(&lacking);
     if (good && !total && s->total)
-        log_line(LOG_WARNING, "all %" PRIu64 " frames are there: nothing to compute", s->total);
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute", s->total);
     else if (good && total < s->total)
         log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
                  s->total);
