@@ -48,7 +48,10 @@ void control_receive(struct runtime *rt)
            (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
         struct route r;
         struct notice n = {0};
-        if (got == PORT_MESSAGE && route_open(&r, &m, NULL) == STATUS_OK && io_is_ours(rt, &r) &&
+        const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
+        if (damaged || r.type == MESSAGE_HELLO)
+            rt->hello_due = true;  // whatever it was, the source repeats what matters
+        if (!damaged && io_is_ours(rt, &r) &&
             control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
             rt->control_heard_ns = clock_ns();
             on_notice(rt, &r, &n);
@@ -63,9 +66,15 @@ void control_receive(struct runtime *rt)
 static void connect_source(struct runtime *rt, uint64_t now_ns)
 {
     struct error e;
-    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK)
+    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK) {
         io_stop(rt, STATUS_FAILED, "%s", e.text);
-    rt->control_heard_ns = now_ns;
+        return;
+    }
+    if (endpoint_is_network(rt->control))
+        rt->control_watch = port_watch(rt->context, rt->control_socket);
+    if (!rt->control_heard_ns)
+        rt->control_heard_ns = now_ns;
+    rt->control_opened_ns = now_ns;
     rt->hello_due = true;
 }
 
@@ -104,7 +113,10 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (!rt->control_socket)
+    if (rt->control_watch && port_was_cut(rt->control_watch))
+        port_close(&rt->control_socket, &rt->control_watch);
+    if (!rt->control_socket &&
+        (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);
     if (rt->stopping)
         return;

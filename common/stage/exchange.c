@@ -59,6 +59,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->damaged);
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
@@ -151,6 +152,17 @@ void exchange_durable(struct exchange *x, uint64_t id)
     wake_io(x);
 }
 
+void exchange_damaged(struct exchange *x, const struct route *route)
+{
+    lock(x);
+    if (route->type == MESSAGE_FRAME)
+        (void)id_set_add(&x->damaged, route->frame);
+    else
+        x->damaged_other = true;
+    unlock(x);
+    wake_io(x);
+}
+
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows)
 {
@@ -224,6 +236,17 @@ struct id_set exchange_take_durable(struct exchange *x)
     x->durable = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
     return durable;
+}
+
+struct id_set exchange_take_damaged(struct exchange *x, bool *other)
+{
+    lock(x);
+    const struct id_set damaged = x->damaged;
+    *other = x->damaged_other;
+    x->damaged = (struct id_set){0};
+    x->damaged_other = false;
+    (void)pthread_mutex_unlock(&x->mutex);
+    return damaged;
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

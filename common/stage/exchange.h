@@ -22,6 +22,7 @@ struct item {
     struct message message;
     uint64_t pending;  // outwards, I/O thread: bit per group that still wants it
     bool taken;        // outwards: some group has it
+    bool network;      // inwards: it came through a network, which may damage it
 };
 
 /* A frame that the source is to issue. */
@@ -41,6 +42,8 @@ struct exchange {
     int event;  // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
+    struct id_set damaged;  // frames that were damaged on their way, not yet told
+    bool damaged_other;     // likewise an experiment
     uint64_t limit;         // source: ids below may be issued
     uint64_t issued;        // source: ids handed to the main thread
     size_t nagain, again_capacity;
@@ -65,6 +68,8 @@ bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
+/* A message that came through a network turned out to be damaged: it is dropped. */
+void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
@@ -83,9 +88,10 @@ void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
-struct id_set exchange_take_durable(struct exchange *x);         // the caller clears it
-void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
-bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
+struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
+void exchange_set_limit(struct exchange *x, uint64_t limit);           // source
+bool exchange_reissue(struct exchange *x, struct ticket again);        // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: no id beyond those issued; the new total
 void exchange_end(struct exchange *x);
 bool exchange_await_main(struct exchange *x, int seconds);

@@ -31,7 +31,7 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
     }
 }
 
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died)
 {
     for (size_t i = 0; i < nids && !rt->stopping; i++) {
         struct id_range r = ids[i];
@@ -39,7 +39,7 @@ void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
         if (!window_clip(&rt->source->window, &r))
             continue;
         for (uint64_t id = r.first; id <= r.last && !rt->stopping; id++)
-            lose(rt, id, i == 0 && id == first);
+            lose(rt, id, died && i == 0 && id == first);
     }
 }
 
@@ -87,12 +87,13 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
 void recover_check(struct runtime *rt, uint64_t now_ns)
 {
     const struct stream *s = rt->source;
+    const bool returns = endpoint_is_network(rt->control);  // who was cut off
     const uint64_t hang_ns = (uint64_t)(rt->options.hang_s * 1e9);
     for (struct peer *p = s->peers, *next; p && !rt->stopping && !s->freed; p = next) {
         next = p->next;
         if (p->bye)
             continue;
-        if (p->lost_ns && now_ns > p->lost_ns + GRACE_NS)
+        if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
             bury(rt, p, "died");
         else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
             bury(rt, p, "does not answer any more");

@@ -111,7 +111,7 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
 {
     const struct port *first = NULL;
     for (size_t i = 0; i < rt->nports && !first; i++)
-        if (!rt->ports[i].up && strncmp(rt->ports[i].endpoint, "tcp://", 6) == 0)
+        if (!rt->ports[i].up && endpoint_is_network(rt->ports[i].endpoint))
             first = &rt->ports[i];
     if (rt->options.control) {
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
@@ -210,7 +210,7 @@ static void forget_credit(struct runtime *rt, const struct port *p)
 {
     const int none = 0;
     const struct link *l = link_of_port(rt, p);
-    if (p->up && !p->bound && l && !l->gone)
+    if (p->up && !p->bound && l && (!l->gone || l->lost_ns))
         (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
 }
 
@@ -219,12 +219,11 @@ void runtime_disconnect(struct runtime *rt)
     for (size_t i = 0; i < rt->nports; i++) {
         if (rt->complete)
             forget_credit(rt, &rt->ports[i]);
-        (void)zmq_close(rt->ports[i].socket);
+        port_close(&rt->ports[i].socket, &rt->ports[i].watch);
         if (rt->ports[i].bound)
             endpoint_remove(rt->ports[i].endpoint);
     }
-    if (rt->control_socket)
-        (void)zmq_close(rt->control_socket);
+    port_close(&rt->control_socket, &rt->control_watch);
     if (rt->control_local)
         endpoint_remove(rt->control);
     message_free(&rt->experiment);
