@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/hash.h"
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/template.h"
 #include "output.h"
 #include "stage/stage.h"
@@ -82,6 +83,8 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     template_stem(&w->outputs[0].name, ".index", path);
     files_lineage(w, lineage);
     w->has_index = true;
+    for (int i = 0; i < w->noutputs; i++)
+        leftovers_remove(&w->outputs[i].name);
     return frame_index_open(&w->index, w->index_path ? w->index_path : path, lineage, w->overwrite,
                             w->settings.fsync, e);
 }
@@ -133,8 +136,11 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 static void writer_close(void *state)
 {
     struct writer *w = state;
-    if (w->has_index)
-        frame_index_close(&w->index);
+    if (!w->has_index)
+        return;
+    frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)  // of others that shared the frames and died
+        leftovers_remove(&w->outputs[i].name);
 }
 
 #define AT(member) offsetof(struct writer, member)

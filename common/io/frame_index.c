@@ -89,6 +89,9 @@ static enum status take_in(struct frame_index *x, FILE *in, const char *lineage,
     if (!fgets(first, sizeof first, in))
         return STATUS_OK;  // empty, as a killed process may leave it
     const size_t length = strlen(first), title = strlen(TITLE);
+    if (length < strlen(x->first) && strncmp(first, x->first, length) == 0)
+        return truncate(x->path, 0) ? error_errno(e, STATUS_FAILED, "%s: cannot write", x->path)
+                                    : STATUS_OK;  // likewise
     const bool ours = strncmp(first, TITLE, title) == 0 && first[length - 1] == '\n';
     first[length - 1] = 0;
     if (!ours)

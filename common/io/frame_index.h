@@ -29,7 +29,7 @@ struct frame_index {
 };
 
 /* Takes in the index at `path`, if there is one.  One of the same lineage is continued
- * (an unfinished last line is removed); another lineage or other text is
+ * (an unfinished line at the end is removed); another lineage or other text is
  * STATUS_FAILED unless `overwrite`.  Nothing else is written before the first frame
  * is added.  Always followed by frame_index_close. */
 enum status frame_index_open(struct frame_index *x, const char *path, const char *lineage,

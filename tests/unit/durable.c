@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/replace.h"
 #include "scratch.h"
 
@@ -68,6 +69,34 @@ static void full_disk_leaves_the_old_file(void **state)
     assert_string_equal(content(path), "old");
     assert_int_equal(scratch_count(), 1);
     unlink(path);
+}
+
+/* A leftover goes; what somebody writes to, and what is no temporary file of these, stays. */
+static void leftovers_of_the_dead_are_removed(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"b_1.img.part-abcdef",  "a_1.png.part-abcdef",
+                                         "a_x1.img.part-abcdef", "a_1.img.part-abcde",
+                                         "a_1.img.backup",       "a_1.img"};
+    struct template t;
+    struct replace r;
+    char text[256], path[256];
+    (void)snprintf(text, sizeof text, "%s", scratch_path("a_%03d.img"));
+    assert_int_equal(template_parse(&t, text, NULL), STATUS_OK);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        scratch_text(scratch_path(others[i]), "x");
+    scratch_text(scratch_path("a_007.img.part-abcdef"), "x");
+    scratch_text(scratch_path("a_1000000.img.part-ABC123"), "x");
+    template_name(&t, 5, path);
+    assert_int_equal(replace_open(&r, path, NULL), STATUS_OK);
+    leftovers_remove(&t);
+    assert_int_equal(scratch_count(), sizeof others / sizeof *others + 1);
+    assert_int_equal(replace_commit(&r, NULL), STATUS_OK);
+    assert_int_equal(access(path, R_OK), 0);
+    unlink(path);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(unlink(scratch_path(others[i])), 0);
+    assert_int_equal(scratch_count(), 0);
 }
 
 static void index_without_frames_is_no_file(void **state)
@@ -137,6 +166,19 @@ static void unfinished_line_is_removed(void **state)
     unlink(scratch_path("a.index"));
 }
 
+static void unfinished_first_line_is_removed(void **state)
+{
+    (void)state;
+    struct frame_index x;
+    struct error e = {0};
+    const char *path = scratch_text(scratch_path("a.index"), "bragg-index 1 l");
+    assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 4, 9, "y", &e), STATUS_OK);
+    frame_index_close(&x);
+    assert_string_equal(content(path), "bragg-index 1 l\n4\t00000009\ty\n");
+    unlink(path);
+}
+
 static void other_lineage_needs_overwrite(void **state)
 {
     (void)state;
@@ -145,7 +187,7 @@ static void other_lineage_needs_overwrite(void **state)
     } bad[] = {
         {"bragg-index 1 m\n3\t00000007\tx\n", "frames of another lineage (m, not l) are there"},
         {"something else\n", "exists and is no index"},
-        {"bragg-index 1 l", "exists and is no index"},
+        {"bragg-index 1 ll", "exists and is no index"},
         {"bragg-index 1 l\nx\n", "a.index:2: no line of an index"},
         {"bragg-index 1 l\n3 x\n", "a.index:2: no line of an index"},
     };
@@ -172,10 +214,12 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_appears_when_it_is_complete),
         cmocka_unit_test(full_disk_leaves_the_old_file),
+        cmocka_unit_test(leftovers_of_the_dead_are_removed),
         cmocka_unit_test(index_without_frames_is_no_file),
         cmocka_unit_test(index_is_continued),
         cmocka_unit_test(other_pixels_for_a_frame_are_a_fault),
         cmocka_unit_test(unfinished_line_is_removed),
+        cmocka_unit_test(unfinished_first_line_is_removed),
         cmocka_unit_test(other_lineage_needs_overwrite),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
