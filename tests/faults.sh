@@ -8,11 +8,12 @@ first_options= # of all first stages
 export XDG_RUNTIME_DIR="$d"
 
 # stage NAME ARGUMENT...: runs a test stage, or the program bragg-*, leaving its process
-# id and exit status.
+# id and exit status.  A test stage takes SIGINT also in the background.
 stage() {
 	stage_name=$1
 	shift
-	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac; exec teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
+	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac
+		exec env --default-signal=INT teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
 	stage_status=$?
 	echo $stage_status >"$stage_name.status"
 	return $stage_status

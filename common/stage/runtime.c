@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+
+enum { DESCRIPTORS_MIN = 64 };
 
 const char *kind_name(enum kind kind)
 {
@@ -182,6 +185,20 @@ static enum status take_signals(struct runtime *rt, struct error *e)
     return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
+/* libzmq aborts when it gets no more file descriptors: as many as the system allows. */
+static enum status take_descriptors(struct error *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return STATUS_OK;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= DESCRIPTORS_MIN)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "only %d open files are allowed (ulimit -n), must be %d",
+                     (int)files.rlim_cur, DESCRIPTORS_MIN);
+}
+
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
@@ -190,7 +207,9 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     enum status s = exchange_open(&rt->exchange, e);
     if (s)
         return s;
-    s = take_signals(rt, e);
+    s = take_descriptors(e);
+    if (s == STATUS_OK)
+        s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
     rt->context = zmq_ctx_new();
