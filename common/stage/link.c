@@ -199,14 +199,21 @@ static bool is_listed(const struct notice *n, uint64_t id)
     return false;
 }
 
+/* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
+ * receiver to list it. */
 static void on_credit(struct link *l, const struct notice *n)
 {
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
-    size_t kept = 0;
-    for (size_t i = 0; i < l->nsent; i++)
-        if (!is_listed(n, l->sent[i]))
+    size_t kept = 0, arrived = 0;
+    for (size_t i = 0; i < l->nsent; i++) {
+        const bool returned = is_listed(n, l->sent[i]);
+        if (!returned)
             l->sent[kept++] = l->sent[i];
+        if (returned || i < l->narrived)
+            arrived = kept;
+    }
     l->nsent = kept;
+    l->narrived = arrived;
 }
 
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,

@@ -111,7 +111,7 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
         if (!p->bye && p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->nsent; i++)
+        for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
     for (uint64_t id = w->lowest; id < s->total && id - w->lowest < w->size; id++) {
         const struct frame_state *f = window_find(w, id);

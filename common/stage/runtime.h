@@ -56,6 +56,7 @@ struct link {
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
+    size_t narrived;         // the first of them were sent before one whose credit came back
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -194,7 +195,7 @@ void cut_forget(struct runtime *rt);  // frames that the main thread found damag
 /* flow.c: the data plane, what flows. */
 void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
 void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
-/* Ids in this process or sent on without their credit back; freed by id_set_clear. */
+/* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 
 /* control.c: a process that is not the source. */

@@ -26,11 +26,13 @@ fresh
 teststage first | teststage source --frames=60 | teststage make | teststage sink out
 expected=$(digest out)
 
-meddled swallow
-is 'a frame that nobody has: it was lost' "$relay_status" 0
-is 'a frame that nobody has: all end well' "$(statuses first source make sink)" '0 0 0 0'
-is 'a frame that nobody has is issued again' "$(digest out)" "$expected"
-is 'a frame that nobody has: no death' "$(grep -h warning errors.*)" ''
+for how in swallow lose; do
+	meddled $how
+	is "a frame that nobody has ($how): it was lost" "$relay_status" 0
+	is "a frame that nobody has ($how): all end well" "$(statuses first source make sink)" '0 0 0 0'
+	is "a frame that nobody has ($how) is issued again" "$(digest out)" "$expected"
+	is "a frame that nobody has ($how): no death" "$(grep -h warning errors.*)" ''
+done
 
 meddled twice
 is 'a frame that comes twice: all end well' "$(statuses first source make sink)" '0 0 0 0'

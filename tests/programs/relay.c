@@ -3,6 +3,7 @@
  * DOWN, and passes all messages on as they are.  What it does to one frame:
  *
  *   swallow  keeps it, and returns its credit
+ *   lose     keeps it
  *   twice    passes it on twice
  *   other    passes on a copy with other pixels, too
  *   stale    passes on copies of an earlier and of another run, too
@@ -61,6 +62,8 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
 {
     struct route other = *r;
     x->done = true;
+    if (strcmp(x->how, "lose") == 0)
+        return false;
     if (strcmp(x->how, "swallow") == 0) {
         return_credit(x, r);
         return false;
