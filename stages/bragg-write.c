@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/history.h"
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/template.h"
 #include "output.h"
 #include "stage/stage.h"
@@ -109,6 +110,8 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     template_stem(&w->outputs[0].name, ".index", path);
     files_lineage(w, lineage, history);
     w->has_index = true;
+    for (int i = 0; i < w->noutputs; i++)
+        leftovers_remove(&w->outputs[i].name);
     const struct frame_index_settings settings = {.lineage = lineage,
                                                   .history = history,
                                                   .resume = w->resume,
@@ -204,8 +207,11 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 static void writer_close(void *state)
 {
     struct writer *w = state;
-    if (w->has_index)
-        frame_index_close(&w->index);
+    if (!w->has_index)
+        return;
+    frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)  // of others that shared the frames and died
+        leftovers_remove(&w->outputs[i].name);
 }
 
 static const struct stage writer = {
