@@ -20,7 +20,7 @@
 /* planes[b * count + i] = byte b of item i */
 INLINE void split_u16(const uint16_t *restrict items, size_t count, uint8_t *restrict planes)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {  // vectorised
         planes[i] = (uint8_t)items[i];
         planes[count + i] = (uint8_t)(items[i] >> 8);
     }
@@ -28,7 +28,7 @@ INLINE void split_u16(const uint16_t *restrict items, size_t count, uint8_t *res
 
 INLINE void split_u32(const uint32_t *restrict items, size_t count, uint8_t *restrict planes)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {  // vectorised
         planes[i] = (uint8_t)items[i];
         planes[count + i] = (uint8_t)(items[i] >> 8);
         planes[2 * count + i] = (uint8_t)(items[i] >> 16);
@@ -85,7 +85,7 @@ typedef uint8_t bits;
 INLINE bool is_zero(const uint8_t *plane, size_t count)
 {
     uint8_t any = 0;
-    for (size_t i = 0; i < count; i++)
+    for (size_t i = 0; i < count; i++)  // vectorised
         any |= plane[i];
     return any == 0;
 }

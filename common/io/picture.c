@@ -34,22 +34,29 @@ static double percentile(const float *sorted, size_t n, double percent)
     return (double)sorted[(size_t)(percent / 100.0 * (double)(n - 1) + 0.5)];
 }
 
+static double largest(const float *pixels, size_t n)
+{
+    float most = pixels[0];
+    for (size_t i = 1; i < n; i++)
+        most = pixels[i] > most ? pixels[i] : most;
+    return (double)most;
+}
+
 static struct scale find_scale(const float *pixels, size_t n, bool logarithmic)
 {
     const size_t stride = (n + SAMPLES - 1) / SAMPLES, count = (n + stride - 1) / stride;
-    float sorted[SAMPLES], largest = pixels[0];
-    struct scale scale;
-    for (size_t i = 0; i < n; i++)
-        largest = pixels[i] > largest ? pixels[i] : largest;
+    float sorted[SAMPLES];
     for (size_t i = 0; i < count; i++)
         sorted[i] = pixels[i * stride];
     qsort(sorted, count, sizeof *sorted, compare);
     const double spread = 0.5 * (percentile(sorted, count, 84.0) - percentile(sorted, count, 16.0));
-    scale.white = percentile(sorted, count, 1.0);
-    scale.black =
-        fmax(percentile(sorted, count, 99.5), percentile(sorted, count, 50.0) + 10.0 * spread);
+    struct scale scale = {
+        .white = percentile(sorted, count, 1.0),
+        .black =
+            fmax(percentile(sorted, count, 99.5), percentile(sorted, count, 50.0) + 10.0 * spread),
+    };
     if (logarithmic || !(scale.black > scale.white))
-        scale.black = (double)largest;
+        scale.black = largest(pixels, n);
     return scale;
 }
 

