@@ -1,9 +1,9 @@
 /*
  * The bit transpose, compiled once per instruction set (ISA = baseline, avx2, avx512): the
  * bytes of all items are sorted into planes, then each plane gives its bits, the top bit of
- * 16 to 64 bytes at a time.  What bounds it: the port that moves masks, 8 of them to a
- * vector; a block stays in the first-level cache, and LZ4 behind it takes several times as
- * long.
+ * 16 to 64 bytes at a time.  What bounds it: reading the items from memory, and without
+ * AVX-512 the port that moves masks, 8 of them to a vector.  With it, LZ4 takes two thirds of
+ * the time of both.
  */
 #include <stdbool.h>
 #include <string.h>

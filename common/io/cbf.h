@@ -4,7 +4,7 @@
  * The header is of the kind GENERIC_MINI, which DIALS reads for detectors of any
  * size: one flat panel across the beam, rows along +x and columns along -y of the
  * laboratory.  It holds neither the time of day, so that the same frame gives the same
- * bytes, nor a Content-MD5: MD5 takes twice as long as the encoding, readers do
+ * bytes, nor a Content-MD5: MD5 takes three times as long as the encoding, readers do
  * without it, and bragg-write's index has the CRC-32C of the pixels.
  */
 #ifndef BRAGG_IO_CBF_H
