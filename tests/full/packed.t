@@ -7,8 +7,8 @@ scratch
 reference() {
 	/usr/bin/python3 "$BRAGG_TESTS/full/packed_reference.py" "$@"
 }
-if ! /usr/bin/python3 -c 'import bitshuffle, fabio, numpy' 2>/dev/null; then
-	skip 'packed pixels' 'bitshuffle, fabio or numpy is not installed'
+if ! /usr/bin/python3 -c 'import bitshuffle.h5, fabio, h5py, numpy' 2>/dev/null; then
+	skip 'packed pixels' 'bitshuffle, fabio, h5py or numpy is not installed'
 	finish
 	exit
 fi
@@ -18,6 +18,7 @@ for size in 1 2 4; do
 		check "$name: made" reference make "$size" "$count"
 		check "$name: packed" sh -c "packed bslz4 $size <items >ours"
 		check "$name: the reference packs likewise and reads ours" reference bslz4 "$size" "$count"
+		check "$name: a chunk of an HDF5 file" reference hdf5 "$size" "$count"
 		check "$name: ours reads the reference's" sh -c "packed unbslz4 $size $count <theirs | cmp - items"
 	done
 done

@@ -1,4 +1,4 @@
-"""packed_reference.py make|bslz4|byte-offset SIZE COUNT: what other implementations make
+"""packed_reference.py make|bslz4|hdf5|byte-offset SIZE COUNT: what other implementations make
 of the items in `items`, compared with the file `ours`; theirs goes into `theirs`."""
 import struct
 import sys
@@ -20,6 +20,20 @@ if what == "make":
 
 with open("ours", "rb") as file:
     ours = file.read()
+if what == "hdf5":
+    import bitshuffle.h5
+    import h5py
+
+    created = h5py.h5p.create(h5py.h5p.DATASET_CREATE)
+    created.set_chunk((count,))
+    created.set_filter(bitshuffle.h5.H5FILTER, 0, (0, bitshuffle.h5.H5_COMPRESS_LZ4))
+    with h5py.File("file.h5", "w") as file:
+        space = h5py.h5s.create_simple((count,))
+        data = h5py.h5d.create(file.id, b"data", h5py.h5t.py_create(kind), space, created)
+        data.write_direct_chunk((0,), ours)
+    with h5py.File("file.h5") as file:
+        assert np.array_equal(file["data"][:], np.fromfile("items", kind)), "HDF5 reads others"
+    sys.exit(0)
 if what == "bslz4":
     items = np.fromfile("items", kind)
     header = struct.pack(">QI", count * size, 8192)
