@@ -9,9 +9,13 @@
 #include "base/version.h"
 #include "io/byte_offset.h"
 #include "io/header_text.h"
+#include "io/truth.h"
 
 /* Pixels that are encoded at once, and bytes that this may take. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
+
+/* That the header tells of: fabio looks no further than 8 KiB for the pixels. */
+enum { LATTICES = 10 };
 
 void cbf_scratch_free(struct cbf_scratch *scratch)
 {
@@ -30,7 +34,7 @@ static void append_contents(struct header_text *h, const struct experiment *x,
     header_append(h, "# Pixel_size %.9g m x %.9g m\r\n", p->pixel_m, p->pixel_m);
     header_append(h, "# Exposure_time 1 s\r\n# Exposure_period 1 s\r\n");
     header_append(h, "# Count_cutoff %.0f counts\r\n", limited ? x->saturation : (double)INT32_MAX);
-    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(x->beam.wavelength_m));
+    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(truth_wavelength_m(x, r)));
     header_append(h, "# Detector_distance %.9g m\r\n", p->distance_m);
     header_append(h, "# Beam_xy (%.9g, %.9g) pixels\r\n", p->beam_fast_m / p->pixel_m,
                   p->beam_slow_m / p->pixel_m);
@@ -39,7 +43,7 @@ static void append_contents(struct header_text *h, const struct experiment *x,
     header_append(h, "# Detector_2theta %.9g deg.\r\n# Phi %.9g deg.\r\n",
                   rad_to_deg(p->twotheta_rad), rad_to_deg(r->phi_rad));
     header_append(h, "# ADC_offset %.9g counts\r\n", x->adc_offset);
-    header_append_truth(h, x, r, &(struct header_style){"# ", " ", "\r\n"});
+    header_append_truth(h, x, r, LATTICES, &(struct header_style){"# ", " ", "\r\n"});
 }
 
 static void make_header(struct header_text *h, const struct experiment *x, const struct frame *f,

@@ -6,6 +6,7 @@
 #include <stdio.h>
 
 #include "base/units.h"
+#include "io/truth.h"
 
 void header_append(struct header_text *h, const char *format, ...)
 {
@@ -18,50 +19,48 @@ void header_append(struct header_text *h, const char *format, ...)
         h->length += (size_t)n < room ? (size_t)n : room - 1;
 }
 
-static void append_key(struct header_text *h, const struct header_style *style, const char *key)
+/* Header and style that go together. */
+struct writer {
+    struct header_text *h;
+    const struct header_style *style;
+    size_t lattice;  // keys of all but the first one end with its number
+};
+
+static void append_key(const struct writer *w, const char *key)
 {
-    header_append(h, "%s%s%s", style->before, key, style->between);
+    header_append(w->h, "%s%s", w->style->before, key);
+    if (w->lattice)
+        header_append(w->h, "_%zu", w->lattice);
+    header_append(w->h, "%s", w->style->between);
 }
 
-static void append_whole(struct header_text *h, const struct header_style *style, const char *key,
-                         uint64_t value)
+static void append_whole(const struct writer *w, const char *key, uint64_t value)
 {
-    append_key(h, style, key);
-    header_append(h, "%" PRIu64 "%s", value, style->behind);
+    append_key(w, key);
+    header_append(w->h, "%" PRIu64 "%s", value, w->style->behind);
 }
 
-static void append_list(struct header_text *h, const struct header_style *style, const char *key,
-                        const double *values, int count)
+static void append_list(const struct writer *w, const char *key, const double *values, int count)
 {
-    append_key(h, style, key);
+    append_key(w, key);
     for (int i = 0; i < count; i++)
-        header_append(h, i ? " %.9g" : "%.9g", values[i]);
-    header_append(h, "%s", style->behind);
+        header_append(w->h, i ? " %.9g" : "%.9g", values[i]);
+    header_append(w->h, "%s", w->style->behind);
 }
 
 /* A name without what would end a key or the header. */
-static void append_name(struct header_text *h, const struct header_style *style, const char *key,
-                        const char *name)
+static void append_name(const struct writer *w, const char *key, const char *name)
 {
     char clean[64] = {0};
     for (size_t i = 0; i < sizeof clean - 1 && name[i]; i++)
         clean[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
-    append_key(h, style, key);
-    header_append(h, "%s%s", clean, style->behind);
+    append_key(w, key);
+    header_append(w->h, "%s%s", clean, w->style->behind);
 }
 
-void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
-                         const struct header_style *style)
+static void append_lattice(const struct writer *w, const struct experiment *x,
+                           const struct lattice *l)
 {
-    append_whole(h, style, "BRAGG_FRAME", r->id);
-    append_whole(h, style, "BRAGG_SEED", r->seed);
-    append_key(h, style, "BRAGG_LINEAGE");
-    header_append(h, "%.16s%s", x->lineage, style->behind);
-    append_list(h, style, "BRAGG_GAIN", &x->gain, 1);
-    append_whole(h, style, "BRAGG_LATTICES", r->nlattices);
-    if (r->nlattices == 0)
-        return;
-    const struct lattice *l = r->lattices;
     if (l->crystal < x->ncrystals) {
         const struct crystal *c = &x->crystals[l->crystal];
         double cell[6];
@@ -69,9 +68,28 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
             cell[i] = c->cell_A[i];
             cell[3 + i] = rad_to_deg(c->cell_rad[i]);
         }
-        append_name(h, style, "BRAGG_CRYSTAL", c->name);
-        append_list(h, style, "BRAGG_CELL", cell, 6);
+        append_name(w, "BRAGG_CRYSTAL", c->name);
+        append_list(w, "BRAGG_CELL", cell, 6);
     }
-    append_list(h, style, "BRAGG_ROTATION", l->rotation, 9);
-    append_list(h, style, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
+    if (l->weight != 1.0)
+        append_list(w, "BRAGG_SHARE", &l->weight, 1);
+    append_list(w, "BRAGG_ROTATION", l->rotation, 9);
+    append_list(w, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
+}
+
+void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
+                         size_t most, const struct header_style *style)
+{
+    struct writer w = {h, style, 0};
+    append_whole(&w, "BRAGG_FRAME", r->id);
+    append_whole(&w, "BRAGG_SEED", r->seed);
+    append_key(&w, "BRAGG_LINEAGE");
+    header_append(h, "%.16s%s", x->lineage, style->behind);
+    append_list(&w, "BRAGG_GAIN", &x->gain, 1);
+    const double fluence_ph_m2 = x->beam.fluence_ph_m2 * truth_fluence(r);
+    if (r->nsources)
+        append_list(&w, "BRAGG_FLUENCE", &fluence_ph_m2, 1);
+    append_whole(&w, "BRAGG_LATTICES", r->nlattices);
+    for (; w.lattice < r->nlattices && w.lattice < most; w.lattice++)
+        append_lattice(&w, x, &r->lattices[w.lattice]);
 }

@@ -10,10 +10,11 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* A header; `length` counts all bytes to write.  Text that does not fit is cut off. */
+/* A header; `length` counts all bytes to write.  It has room for the truth about as many
+ * lattices as a message holds, each of up to 560 bytes; text beyond that is cut off. */
 struct header_text {
     size_t length;
-    char text[8192];
+    char text[131072];
 };
 
 __attribute__((format(printf, 2, 3))) void header_append(struct header_text *h, const char *format,
@@ -24,10 +25,12 @@ struct header_style {
     const char *before, *between, *behind;
 };
 
-/* Frame, seed, lineage and gain, then cell as asked for and orientation at phi 0 of the first
- * lattice (none without a crystal), under names that begin with BRAGG_: angstroms, degrees,
- * row-major matrices, numbers parted by spaces. */
+/* Frame, seed, lineage, gain, photons per m^2 where they differ from frame to frame, and number
+ * of lattices, then crystal, cell as asked for, share
+ * where it is not 1, and orientation at phi 0 of the first `most` lattices, under names that
+ * begin with BRAGG_: angstroms, degrees, row-major matrices, numbers parted by spaces.  Keys of
+ * the first lattice are bare, those of lattice 1 end with _1 and so on. */
 void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
-                         const struct header_style *style);
+                         size_t most, const struct header_style *style);
 
 #endif

@@ -67,8 +67,9 @@ void smv_header_noisify(struct header_text *h, const struct smv_noisify *n);
 /* Ours: keys and units that DIALS (format class of BEAMLINE=fake) reads, then
  * the truth about the frame under names that begin with BRAGG_.  BEAM_CENTER is
  * what dxtbx expects: it adds a pixel to X, and takes Y as counted from the far
- * edge, less a pixel.  HEADER_BYTES is the true length, 1024 or, if need be,
- * more in steps of 512.  Needs one panel: else STATUS_INPUT. */
+ * edge, less a pixel.  WAVELENGTH is that of the frame.  Keys of the first lattice are
+ * bare, those of lattice 1 end with _1 and so on.  HEADER_BYTES is the true length, 1024
+ * or, if need be, more in steps of 512.  Needs one panel: else STATUS_INPUT. */
 enum status smv_header_modern(struct header_text *h, const struct experiment *x,
                               const struct frame *f, struct error *e);
 
