@@ -16,22 +16,25 @@ mask() {
 		"SIZE1=300;\nSIZE2=200;\nPIXEL_SIZE=0.172;\n}\n";
 		print $h, " " x (512 - length $h), pack("v*", map {$_ % 37 != 5} 0 .. 59999)'
 }
-# frames OPTION... of bragg-geometry: three of them as NAME_*.img and NAME_*.cbf.
+# frames NAME ORIENTATION OPTION...: three as NAME_*.img and NAME_*.cbf; the last of bragg-geometry.
 frames() {
-	name=$1
-	shift
+	name=$1 orientation=$2
+	shift 2
+	# shellcheck disable=SC2086 # the list is meant to split
 	bragg-geometry --detpixels=300,200 --pixel=0.172 --distance=90 --wavelength=1.0332 --beam-center=20.1,30.7 \
 		--ncells=10 --fluence=1e27 "$@" 2>>geometry.log |
-		bragg-orient --frames=3 --phi0=30 --osc=0.5 --phi-steps=9 --misset=10,20,30 |
+		bragg-orient --frames=3 --phi0=30 --osc=0.5 --phi-steps=9 $orientation |
 		bragg-intensity |
 		bragg-background --water=0.0015 |
 		bragg-noise --seed=3 --adc-offset=0 |
 		bragg-write "${name}_%04d.img" "${name}_%04d.cbf" 2>>write.log
 }
-check 'frames are made' frames plain
+check 'frames are made' frames plain --misset=10,20,30
 mask >mask.img
-check 'frames with a mask are made' frames masked --mask=mask.img
-for name in plain masked; do
+check 'frames with a mask are made' frames masked --misset=10,20,30 --mask=mask.img
+check 'frames of twelve lattices are made' frames many '--lattices=12 --random'
+is 'the header tells of ten' "$(head -c 9000 many_0000.cbf | grep -ac '^# BRAGG_ROTATION')" 10
+for name in plain masked many; do
 	check "$name: all readers agree" /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" "$name"
 done
 check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
