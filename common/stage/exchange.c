@@ -59,6 +59,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->kept);
     id_set_clear(&x->have);
     id_set_clear(&x->list);
     id_set_clear(&x->damaged);
@@ -98,11 +99,14 @@ static void await(struct exchange *x)
 bool exchange_take(struct exchange *x, struct item **item)
 {
     lock(x);
-    while (!x->in.head && !x->ended)
+    while (!x->in.head && !x->flush && !x->ended)
         await(x);
-    *item = x->ended ? NULL : queue_shift(&x->in);
+    const bool ended = x->ended;
+    *item = !ended && x->in.head ? queue_shift(&x->in) : NULL;
+    if (!*item)
+        x->flush = false;
     unlock(x);
-    return *item != NULL;
+    return !ended;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)
@@ -174,6 +178,14 @@ void exchange_damaged(struct exchange *x, const struct route *route)
         (void)id_set_add(&x->damaged, route->frame);
     else
         x->damaged_other = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_kept(struct exchange *x, uint64_t id)
+{
+    lock(x);
+    (void)id_set_add(&x->kept, id);
     unlock(x);
     wake_io(x);
 }
@@ -261,13 +273,31 @@ struct exchange_view exchange_look(struct exchange *x)
     return view;
 }
 
-struct id_set exchange_take_durable(struct exchange *x)
+/* What is in a set, which becomes empty. */
+static struct id_set take_set(struct exchange *x, struct id_set *set)
 {
     lock(x);
-    const struct id_set durable = x->durable;
-    x->durable = (struct id_set){0};
+    const struct id_set taken = *set;
+    *set = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
-    return durable;
+    return taken;
+}
+
+struct id_set exchange_take_durable(struct exchange *x)
+{
+    return take_set(x, &x->durable);
+}
+
+struct id_set exchange_take_kept(struct exchange *x)
+{
+    return take_set(x, &x->kept);
+}
+
+void exchange_flush(struct exchange *x)
+{
+    lock(x);
+    x->flush = x->begun;
+    unlock(x);
 }
 
 struct id_set exchange_take_have(struct exchange *x)

@@ -237,6 +237,27 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
+/* A last stage that collects frames says which have become durable. */
+static void take_durable(struct worker *w)
+{
+    struct id_set ids = {0};
+    w->stage->durable(w->state, &ids);
+    for (size_t i = 0; i < ids.count; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last; id++)
+            exchange_durable(&w->rt.exchange, id);
+    id_set_clear(&ids);
+}
+
+static enum status flush(struct worker *w, struct error *e)
+{
+    uint64_t since = clock_ns();
+    const enum status s = w->stage->flush ? w->stage->flush(w->state, e) : STATUS_OK;
+    charge(&since, &w->stats.compute_ns, "flush", 0);
+    if (s == STATUS_OK && w->stage->durable)
+        take_durable(w);
+    return s;
+}
+
 /* The callback, then on to the next stage or into the list of durable frames. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
@@ -249,7 +270,12 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return s;
     w->stats.frames++;
     if (stage_is_sink(stage)) {
-        exchange_durable(&w->rt.exchange, t.id);
+        if (stage->durable) {
+            exchange_kept(&w->rt.exchange, t.id);
+            take_durable(w);
+        } else {
+            exchange_durable(&w->rt.exchange, t.id);
+        }
         progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
         return STATUS_OK;
     }
@@ -322,8 +348,13 @@ static enum status run_frames(struct worker *w, struct error *e)
     uint64_t since = clock_ns();
     struct item *item;
     for (bool more = true; more && s == STATUS_OK && exchange_take(&w->rt.exchange, &item);) {
-        const uint64_t id = item->route.frame;
+        const uint64_t id = item ? item->route.frame : 0;
         charge(&since, &w->stats.wait_in_ns, "wait", id);
+        if (!item) {
+            s = flush(w, e);
+            since = clock_ns();
+            continue;
+        }
         struct frame f = {0};
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);

@@ -67,8 +67,16 @@ struct stage {
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f. */
+     * acknowledged), or has `durable`.  Must depend on nothing but options, experiment and *f. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
+
+    /* A last stage that collects frames: asked after each `frame` and `flush`, puts those that
+     * have become durable since into the empty *ids, which the runtime frees. */
+    void (*durable)(void *state, struct id_set *ids);
+
+    /* Likewise: nothing more comes before what it has is durable, as at the end of the
+     * stream. */
+    enum status (*flush)(void *state, struct error *e);
 
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);

@@ -39,6 +39,7 @@ struct stream {
     char broken_by[128];  // who died last
     bool warned;          // that it waits
     bool failed;          // a frame was given up
+    bool flush_due;       // look whether all that can come has come to the last stages
     bool ready, open, freed;
 };
 

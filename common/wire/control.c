@@ -78,6 +78,7 @@ static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
+static const struct field flush_fields[] = {TOTAL};
 static const struct field total_fields[] = {KNOWN, TOTAL};
 static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #undef OBJECT
@@ -93,6 +94,7 @@ static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
+static const struct table flush_table = NOTICE(flush_fields);
 static const struct table total_table = NOTICE(total_fields);
 static const struct table welcome_table = NOTICE(welcome_fields);
 
@@ -102,6 +104,7 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
+    case MESSAGE_KEPT:
         return &ids_table;
     case MESSAGE_LOST:
         return &lost_table;
@@ -116,6 +119,8 @@ static const struct table *notice_table(enum message_type type)
         return &fence_table;
     case MESSAGE_WELCOME:
         return &welcome_table;
+    case MESSAGE_FLUSH:
+        return &flush_table;
     case MESSAGE_TOTAL:
         return &total_table;
     default:

@@ -39,7 +39,7 @@ struct hello {
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
     bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;        // WELCOME, TOTAL: frames of the stream
+    uint64_t total;        // WELCOME, TOTAL, FLUSH: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
     int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
