@@ -16,9 +16,11 @@ bool hdf5_good(struct hdf5_file *f, int64_t result)
 }
 
 /* No locks of the library: a lock of replace.c is on the file that it writes.  No plugins:
- * chunks come packed, and what is installed must not change a byte. */
+ * chunks come packed, and what is installed must not change a byte.  No clean-up at exit: it
+ * crashes over a file that could not be closed. */
 static hid_t access_list(void)
 {
+    (void)H5dont_atexit();
     (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     (void)H5PLset_loading_state(0);
     const hid_t list = H5Pcreate(H5P_FILE_ACCESS);
