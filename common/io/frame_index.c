@@ -130,7 +130,7 @@ static enum status take_lines(struct frame_index *x, struct lines *l,
                               const struct frame_index_settings *settings, struct error *e)
 {
     bool more = next_line(l);
-    if (!more && (!l->line || is_torn_title(l->line)))
+    if (!more && (!l->torn || is_torn_title(l->line)))
         return STATUS_OK;
     enum status s = take_head(x, l, settings, &more, e);
     for (; more && s == STATUS_OK; more = next_line(l)) {
