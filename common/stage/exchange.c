@@ -59,6 +59,9 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->have);
+    id_set_clear(&x->list);
+    id_set_clear(&x->damaged);
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
@@ -118,6 +121,19 @@ bool exchange_give(struct exchange *x, struct item *item)
     return !ended;
 }
 
+/* The next id of the list. */
+static uint64_t issue(struct exchange *x)
+{
+    const struct id_range *range = &x->list.ranges[x->range];
+    const uint64_t id = range->first + x->offset++;
+    if (id == range->last) {
+        x->range++;
+        x->offset = 0;
+    }
+    x->issued++;
+    return id;
+}
+
 bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
@@ -129,7 +145,7 @@ bool exchange_next(struct exchange *x, struct ticket *next)
         x->nagain--;
         memmove(&x->again[0], &x->again[1], x->nagain * sizeof *x->again);
     } else if (!ended) {
-        *next = (struct ticket){.id = x->issued++};
+        *next = (struct ticket){.id = issue(x)};
     }
     unlock(x);
     return !ended;
@@ -151,6 +167,17 @@ void exchange_durable(struct exchange *x, uint64_t id)
     wake_io(x);
 }
 
+void exchange_damaged(struct exchange *x, const struct route *route)
+{
+    lock(x);
+    if (route->type == MESSAGE_FRAME)
+        (void)id_set_add(&x->damaged, route->frame);
+    else
+        x->damaged_other = true;
+    unlock(x);
+    wake_io(x);
+}
+
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows)
 {
@@ -167,6 +194,23 @@ void exchange_set_total(struct exchange *x, uint64_t total)
 {
     lock(x);
     x->total = total;
+    x->total_known = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_set_have(struct exchange *x, const struct id_set *ids)
+{
+    lock(x);
+    x->have = *ids;
+    unlock(x);
+}
+
+void exchange_set_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    x->list = *list;
+    x->total = id_set_size(list);
     x->total_known = true;
     unlock(x);
     wake_io(x);
@@ -224,6 +268,40 @@ struct id_set exchange_take_durable(struct exchange *x)
     x->durable = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
     return durable;
+}
+
+struct id_set exchange_take_have(struct exchange *x)
+{
+    lock(x);
+    const struct id_set have = x->have;
+    x->have = (struct id_set){0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return have;
+}
+
+void exchange_change_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    id_set_clear(&x->list);
+    x->list = *list;
+    x->total = id_set_size(list);
+    unlock(x);
+}
+
+const struct id_set *exchange_list(struct exchange *x)
+{
+    return &x->list;
+}
+
+struct id_set exchange_take_damaged(struct exchange *x, bool *other)
+{
+    lock(x);
+    const struct id_set damaged = x->damaged;
+    *other = x->damaged_other;
+    x->damaged = (struct id_set){0};
+    x->damaged_other = false;
+    (void)pthread_mutex_unlock(&x->mutex);
+    return damaged;
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -46,14 +47,23 @@ struct stage {
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
+    /* A last stage that can continue former output: --resume was given. */
+    void (*resume)(void *state);
+
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
      * Called once; *x lives, unchanged, until close. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* The source (wants experiment, gives recipe): how many frames there are,
-     * ids 0 .. count-1; asked once, after begin. */
+    /* The source: the frames that there are, asked once, after begin.  `list` adds
+     * their ids to the empty *ids, and they are issued in ascending order;
+     * without it they are 0 .. count-1. */
+    enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
+
+    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
+     * are durable already.  What all last stages have is not computed again. */
+    enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
