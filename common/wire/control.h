@@ -44,6 +44,10 @@ struct notice {
     bool known;            // WELCOME, TOTAL: the total is known
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
+    bool shared;           // CREDIT: I can read your shared memory
+    uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more
+    int64_t pid;           // POOL: the process with the shared memory ...
+    uint32_t fd;           // POOL: ... and its descriptor there
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
     int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
     char reason[256];      // BYE, FENCE: why; "" when it was said already

@@ -51,10 +51,8 @@ static int pack(const struct route *r, msgpack_packer *p)
     return bad | msgpack_pack_uint32(p, r->payload_crc);
 }
 
-enum status route_seal(struct route *r, struct message *m, struct error *e)
+enum status route_encode(const struct route *r, struct part *part, struct error *e)
 {
-    r->payload_count = (uint32_t)(m->nparts - 2);
-    r->payload_crc = payload_sum(m);
     msgpack_sbuffer buffer;
     msgpack_sbuffer_init(&buffer);
     msgpack_packer packer;
@@ -64,9 +62,21 @@ enum status route_seal(struct route *r, struct message *m, struct error *e)
     msgpack_sbuffer_destroy(&buffer);
     if (!bytes)
         return error_memory(e, "a route");
+    *part = (struct part){bytes, size, mem_free, bytes};
+    return STATUS_OK;
+}
+
+enum status route_seal(struct route *r, struct message *m, struct error *e)
+{
+    struct part part;
+    r->payload_count = (uint32_t)(m->nparts - 2);
+    r->payload_crc = payload_sum(m);
+    const enum status s = route_encode(r, &part, e);
+    if (s)
+        return s;
     if (m->parts[0].release)
         m->parts[0].release(m->parts[0].owner);
-    m->parts[0] = (struct part){bytes, size, mem_free, bytes};
+    m->parts[0] = part;
     return STATUS_OK;
 }
 
@@ -94,7 +104,7 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
         return error_set(e, STATUS_INPUT, "a message of version %u, this program speaks version %d",
                          version, WIRE_VERSION);
     const bool good =
-        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_LOST, &type) && type >= MESSAGE_HELLO &&
+        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_POOL, &type) && type >= MESSAGE_HELLO &&
         reader_uint(&in, UINT64_MAX, &r->run) && read_u32(&in, UINT32_MAX, &r->incarnation) &&
         reader_uint(&in, UINT64_MAX, &r->frame) && read_u32(&in, UINT32_MAX, &r->attempt) &&
         reader_text(&in, r->stage, sizeof r->stage) && read_u32(&in, UINT32_MAX, &r->flags) &&
