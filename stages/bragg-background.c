@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "io/stol.h"
@@ -13,7 +14,10 @@
 #include "physics/water.h"
 #include "stage/stage.h"
 
-enum { MATERIALS_MAX = 3 };
+enum {
+    MATERIALS_MAX = 3,
+    SUM_BLOCK = 4096,  // pixels that are summed up while they are in the first cache
+};
 
 struct background {
     /* options */
@@ -161,8 +165,13 @@ static enum status add(struct image *image, const float *background, struct erro
         return error_memory(e, "the image");
     const float *photons = image->pixels;
     float *pixels = sum.pixels;
-    for (size_t i = 0; i < sum.count; i++)
-        pixels[i] = photons[i] + background[i];
+    for (size_t first = 0; first < sum.count; first += SUM_BLOCK) {
+        const size_t end = first + SUM_BLOCK < sum.count ? first + SUM_BLOCK : sum.count;
+        for (size_t i = first; i < end; i++)
+            pixels[i] = photons[i] + background[i];
+        sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
+    }
+    sum.has_sum = true;
     image_free(image);
     *image = sum;
     return STATUS_OK;

@@ -29,6 +29,8 @@ struct image {
     void *pixels;                  // count items; NULL: no image yet
     void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
+    bool has_sum;
+    uint32_t sum;                       // CRC-32C of the pixels, if their maker formed it
     bool (*intact)(const void *owner);  // see image_is_intact; NULL: always
     struct image_memory *memory;        // of buffers to come; NULL: the heap
 };

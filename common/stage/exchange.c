@@ -153,11 +153,6 @@ void exchange_wake(void *exchange)
     unlock(exchange);
 }
 
-void exchange_wake_io(void *exchange)
-{
-    wake_io(exchange);
-}
-
 void exchange_wait_end(struct exchange *x)
 {
     lock(x);

@@ -95,9 +95,8 @@ uint64_t exchange_cut(struct exchange *x);  // source: no id beyond those issued
 void exchange_end(struct exchange *x);
 bool exchange_await_main(struct exchange *x, int seconds);
 
-/* Any thread: what exchange_await waits for may have come; the I/O thread has work. */
+/* Any thread: what exchange_await waits for may have come. */
 void exchange_wake(void *exchange);
-void exchange_wake_io(void *exchange);
 
 /* Frees an item with its message. */
 void item_free(struct item *item);

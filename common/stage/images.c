@@ -38,7 +38,7 @@ void images_open(struct images *m, const struct pool_owner *owner, size_t image_
     *m = (struct images){.memory.take = take, .exchange = exchange};
     if (image_bytes >= POOL_WORTH_BYTES &&
         pool_open(&m->pool, owner, image_bytes, exchange_wake, exchange, &e) != STATUS_OK)
-        log_line(LOG_WARNING, "%s: images go into the messages", e.text);
+        log_line(LOG_WARNING, "%s; images go into the messages", e.text);
 }
 
 void images_close(struct images *m)

@@ -16,8 +16,6 @@ struct mapping {
     uint64_t slot_bytes;
     uint32_t slots, fd;
     int64_t pid;
-    void (*returned)(void *context);
-    void *context;
     atomic_uint references;
     atomic_uint_fast64_t released;  // bits of slots
 };
@@ -70,8 +68,7 @@ static void drop(struct mapping *m)
 }
 
 enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
-                         const struct pool_owner *owner, void (*returned)(void *context),
-                         void *context, struct error *e)
+                         const struct pool_owner *owner, struct error *e)
 {
     char path[64];
     *mapping = NULL;
@@ -80,8 +77,6 @@ enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
         return error_memory(e, "a mapping");
     m->pid = pid;
     m->fd = fd;
-    m->returned = returned;
-    m->context = context;
     atomic_init(&m->references, 1);
     (void)snprintf(path, sizeof path, "/proc/%" PRId64 "/fd/%" PRIu32, pid, fd);
     const int file = open(path, O_RDONLY | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
@@ -110,8 +105,6 @@ static void release_lease(void *owner)
     struct lease *lease = owner;
     struct mapping *m = lease->mapping;
     atomic_fetch_or(&m->released, UINT64_C(1) << lease->slot);
-    if (m->returned)
-        m->returned(m->context);
     drop(m);
     mem_free(lease);
 }

@@ -14,13 +14,11 @@
 
 struct mapping;
 
-/* Opens descriptor `fd` of process `pid` and maps the pool there.  It must belong to this
- * user, be sealed against growing and shrinking, have the size that it claims, and
- * `owner` as its owner; else STATUS_FAILED.  `returned`, which may be NULL, is called with
- * `context`, by any thread, when a slot is not read any more. */
+/* Opens descriptor `fd` of process `pid` and maps the pool there.  It must belong to
+ * this user, be sealed against growing and shrinking, have the size that it claims, and
+ * `owner` as its owner; else STATUS_FAILED. */
 enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
-                         const struct pool_owner *owner, void (*returned)(void *context),
-                         void *context, struct error *e);
+                         const struct pool_owner *owner, struct error *e);
 
 /* Sets the pointer to NULL; the mapping goes when the last lease is released. */
 void mapping_close(struct mapping **mapping);

@@ -141,7 +141,7 @@ static bool prepare(struct pool *p, unsigned slot)
     }
     p->limit = slot < POOL_USEFUL_SLOTS_MIN ? 0 : slot;
     log_line(LOG_WARNING, "shared memory for %u images only (%s)%s", slot, strerror(errno),
-             p->limit ? "" : ": pixels go into the messages");
+             p->limit ? "" : "; images go into the messages");
     return false;
 }
 

@@ -98,7 +98,8 @@ static bool share_part(struct part *part)
         mem_free(d);
         return false;
     }
-    *part = (struct part){part->data, part->size, release_shared, shared};
+    *part = (struct part){
+        .data = part->data, .size = part->size, .release = release_shared, .owner = shared};
     return true;
 }
 
@@ -163,8 +164,12 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
         *good = false;
         return true;
     }
-    *good = message_add(m, (struct part){zmq_msg_data(part), size, release_shared, part}, NULL) ==
-            STATUS_OK;
+    *good = message_add(m,
+                        (struct part){.data = zmq_msg_data(part),
+                                      .size = size,
+                                      .release = release_shared,
+                                      .owner = part},
+                        NULL) == STATUS_OK;
     return true;
 }
 

@@ -20,8 +20,7 @@ void shared_meet(struct runtime *rt, struct link *l, const struct notice *n)
     memcpy(owner.uuid, l->peer.uuid, sizeof owner.uuid);
     mapping_close(&l->pool);
     if (rt->options.transport == TRANSPORT_AUTO &&
-        mapping_open(&l->pool, n->pid, n->fd, &owner, exchange_wake_io, &rt->exchange, &e) !=
-            STATUS_OK)
+        mapping_open(&l->pool, n->pid, n->fd, &owner, &e) != STATUS_OK)
         log_line(LOG_INFO, "images of %s come in messages: %s", l->peer.stage, e.text);
 }
 

@@ -25,7 +25,7 @@ enum status descriptor_encode(const struct descriptor *d, struct part *part, str
     msgpack_sbuffer_destroy(&buffer);
     if (!bytes)
         return error_memory(e, "a descriptor");
-    *part = (struct part){bytes, size, mem_free, bytes};
+    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
     return STATUS_OK;
 }
 

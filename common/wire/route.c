@@ -25,7 +25,7 @@ static uint32_t payload_sum(const struct message *m)
 {
     uint32_t sum = 0;
     for (size_t i = 2; i < m->nparts; i++)
-        sum = crc32c(sum, m->parts[i].data, m->parts[i].size);
+        sum = i == 2 && m->has_sum ? m->sum : crc32c(sum, m->parts[i].data, m->parts[i].size);
     return sum;
 }
 
@@ -62,7 +62,7 @@ enum status route_encode(const struct route *r, struct part *part, struct error 
     msgpack_sbuffer_destroy(&buffer);
     if (!bytes)
         return error_memory(e, "a route");
-    *part = (struct part){bytes, size, mem_free, bytes};
+    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
     return STATUS_OK;
 }
 
