@@ -84,7 +84,7 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-units: $(UNITS) $(HELPERS) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))

@@ -7,7 +7,8 @@
  *   make -> images of zeros; with --touch written anew for every frame
  *   null -> the same images; with --touch copied
  *   sink -> nothing
- *   push, pull: --frames messages of --pixels^2 float32 through --endpoint
+ *   push, pull: --frames messages of --pixels^2 float32 through --endpoint; push stays
+ *               until its stdin, a pipe from pull, ends
  *
  * Each appends "ROLE CPU_S MAXRSS_KIB" to the file --report at its end.
  */
@@ -15,6 +16,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
@@ -187,6 +189,9 @@ static int push(struct hop *h, void *socket, size_t bytes)
         bad = zmq_msg_init_data(&m, h->zeros, bytes, NULL, NULL);
         bad = bad || zmq_msg_send(&m, socket, 0) < 0;
     }
+    char end;
+    while (!bad && read(STDIN_FILENO, &end, 1) > 0)  // what is under way would be lost
+        continue;
     return bad || !h->zeros;
 }
 

@@ -16,7 +16,7 @@ static const struct contestant {
     const char *name, *script, *role;
     int factor;  // frames of the long run, beyond SHORT_FRAMES, in units of --frames
 } CONTESTANTS[] = {
-    {"PUSH/PULL", "bench-hop push $P --endpoint=ipc://s & bench-hop pull $P --endpoint=ipc://s",
+    {"PUSH/PULL", "bench-hop pull $P --endpoint=ipc://s | bench-hop push $P --endpoint=ipc://s",
      "pull", MESSAGES_FACTOR},
     {"one hop in messages",
      "bench-hop first $P | bench-hop source $P | bench-hop make $P --transport=inline | "
@@ -70,7 +70,7 @@ static enum status run_once(struct bench *b, const struct contestant *who, int64
     if (s)
         return s;
     (void)snprintf(script, sizeof script,
-                   "P='--report=report --pixels=%" PRId64 " --frames=%" PRId64 "'; %s; wait", edge,
+                   "P='--report=report --pixels=%" PRId64 " --frames=%" PRId64 "'; %s", edge,
                    frames, who->script);
     const char *const argv[] = {"sh", "-c", script, NULL};
     s = process_run(argv, folder, 1, &cpu_ns, &wall_ns, e);

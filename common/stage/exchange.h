@@ -22,7 +22,6 @@ struct item {
     struct message message;
     struct message shared;  // outwards: parts 0 and 2 for who maps the pool; empty: none
     unsigned slot;          // of the pool, if so
-    bool distant;           // inwards: its payload came over a network
     uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
     bool taken;             // outwards: some group has it
 };

@@ -108,10 +108,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         return;
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
-    *item = (struct item){.route = *r,
-                          .message = *m,
-                          .distant = !(r->flags & ROUTE_SHARED) &&
-                                     strncmp(l->port->endpoint, "tcp:", 4) == 0};
+    *item = (struct item){.route = *r, .message = *m};
     *m = (struct message){0};
     exchange_put(&rt->exchange, item);
     if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
