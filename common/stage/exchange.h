@@ -39,8 +39,9 @@ struct queue {
 
 struct exchange {
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int event;  // eventfd: wakes the I/O thread
+    pthread_cond_t changed;  // for who waits, but:
+    pthread_cond_t room;     // for the main thread that waits with a frame or for memory
+    int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
     uint64_t limit;         // source: ids below may be issued
