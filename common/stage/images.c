@@ -25,7 +25,9 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member
     struct request r = {.pool = m->pool, .bytes = bytes, .image = image};
-    if (bytes < POOL_WORTH_BYTES || m->given_up || !exchange_await(m->exchange, try_to_take, &r))
+    if (bytes < POOL_WORTH_BYTES || m->given_up)
+        return false;
+    if (!try_to_take(&r) && !exchange_await(m->exchange, try_to_take, &r))
         return false;
     m->given_up = r.got == POOL_WITHOUT;
     return r.got == POOL_TAKEN;
@@ -81,7 +83,7 @@ void images_borrow(struct images *m, struct message *message)
 
 void images_mark(const struct images *m, struct image *image)
 {
-    if (!m->lease.release || !image->pixels)
+    if (!m->lease.release || !image->pixels || image->release)
         return;
     image->owner = m->lease.owner;
     image->intact = mapping_is_intact;

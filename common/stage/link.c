@@ -206,6 +206,13 @@ static void on_credit(struct runtime *rt, struct link *l, const struct notice *n
     l->nsent = kept;
 }
 
+/* The process at the other end is done with all it got. */
+static void leave(struct runtime *rt, struct link *l)
+{
+    l->gone = true;
+    shared_release(rt, l);
+}
+
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
                       const struct message *m)
 {
@@ -216,10 +223,9 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
         on_credit(rt, l, &n);
     else if (r->type == MESSAGE_POOL && l->port->up)
         shared_meet(rt, l, &n);
-    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK) {
-        l->gone = true;
-        shared_release(rt, l);
-    } else if (r->type == MESSAGE_BYE)
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+        leave(rt, l);
+    else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);
 }

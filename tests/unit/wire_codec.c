@@ -376,6 +376,8 @@ static void notices_survive(void **state)
     for (int type = MESSAGE_CREDIT; type <= MESSAGE_POOL; type++) {
         struct notice out;
         struct message m = {0};
+        if (strcmp(message_type_name((enum message_type)type), "?") == 0)
+            continue;
         assert_int_equal(control_notice_encode((enum message_type)type, &in, &m, NULL), 0);
         seal(&m, (enum message_type)type);
         assert_int_equal(control_notice_decode((enum message_type)type, &out, &m, NULL), 0);
