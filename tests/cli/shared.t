@@ -77,6 +77,22 @@ is 'no shared memory to be had: the same files' "$(digest out)" "$expected"
 is 'no shared memory to be had: one line' "$(cat errors.make)" \
 	'test-make: warning: no shared memory: File too large; images go into the messages'
 
+# The real programs; with a point spread the noise needs photons that it may write to.
+# real TRANSPORT OPTION...: the sum over their files; the options are those of the noise
+real() {
+	fresh
+	real_transport=--transport=$1
+	shift
+	bragg-geometry --detpixels=200 --ncells=5 | bragg-orient --frames=4 --random |
+		bragg-intensity $real_transport | bragg-background --water=0.1 $real_transport |
+		bragg-noise "$@" $real_transport | bragg-write 'out/x_%d.img' $real_transport
+	find out -name '*.img' | wc -l
+	digest out
+}
+is 'the real programs: the same files' "$(real auto)" "$(real inline)"
+is 'the real programs: all of them' "$(find out -name '*.img' | wc -l)" 4
+is 'the real programs, point spread: the same files' "$(real auto --psf=gauss)" "$(real inline --psf=gauss)"
+
 # Killed and frozen: all that make and read shared memory.
 expected=$(fresh; teststage first --pixels=$edge | teststage source --frames=300 | teststage make --transport=inline |
 	teststage relay --transport=inline | teststage file out; digest out)

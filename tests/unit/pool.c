@@ -167,7 +167,7 @@ static void limits_of_the_process_are_errors(void **state)
 {
     (void)state;
     static const struct {
-        int which;
+        unsigned which;
         rlim_t limit;
     } limits[] = {{RLIMIT_FSIZE, 4096}, {RLIMIT_AS, 1 << 20}, {RLIMIT_NOFILE, 0}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
