@@ -109,6 +109,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
     *item = (struct item){.route = *r, .message = *m};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
     exchange_put(&rt->exchange, item);
     if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
