@@ -51,6 +51,7 @@ static void report_lost(struct runtime *rt, const struct link *l, bool died)
 
 void link_free(struct link *l)
 {
+    mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
     id_set_clear(&l->returned);
@@ -68,6 +69,7 @@ void link_drop(struct runtime *rt, struct link *l, bool died)
             rt->held[i].from = NULL;  // it stays a frame of ours
     rt->hello_due |= l->port->up;
     report_lost(rt, l, died);
+    shared_release(rt, l);
     link_free(l);
 }
 

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
 #include "stage/stats.h"
@@ -27,6 +28,7 @@ struct worker {
     struct codec_expected expected;  // of frames that arrive
     uint64_t run;
     uint32_t incarnation;
+    struct images images;
     struct stats stats;
     struct progress progress;
     unsigned damaged;  // messages one after the other, by a network
@@ -67,6 +69,11 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
+    s = images_share(&w->images, item, e);
+    if (s) {
+        item_free(item);
+        return s;
+    }
     charge(&since, &w->stats.codec_ns, "encode", t.id);
     *more = exchange_give(&w->rt.exchange, item);
     charge(&since, &w->stats.wait_out_ns, "send", t.id);
@@ -201,6 +208,18 @@ static enum status find_durable(struct worker *w, struct error *e)
     return s;
 }
 
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->rt.pool = w->images.pool;
+}
+
 /* From nothing to the moment when frames may come. */
 static enum status begin(struct worker *w, bool *more, struct error *e)
 {
@@ -219,6 +238,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         s = stage->begin(w->state, &w->experiment, e);
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
+        open_images(w);
         s = extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
@@ -238,18 +258,45 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
-/* The callback, then on to the next stage or into the list of durable frames. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, whatever came of them is void: `s` becomes that error. */
+static enum status return_pixels(struct worker *w, enum status s, struct error *e)
+{
+    if (images_return(&w->images))
+        return s;
+    atomic_store(&w->rt.outcast, true);
+    return error_set(e, STATUS_FAILED, "the source took this process for dead");
+}
+
+/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+static enum status compute(struct worker *w, struct frame *f, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    const uint64_t id = f->recipe.id;
+    uint64_t since = clock_ns();
+    enum status s = STATUS_OK;
+    f->image.memory = images_memory(&w->images);
+    if (!stage->reads_only)
+        s = images_make_own(&w->images, &f->image, e);
+    charge(&since, &w->stats.codec_ns, "copy", id);
+    if (s == STATUS_OK && stage->frame)
+        s = stage->frame(w->state, f, e);
+    charge(&since, &w->stats.compute_ns, "compute", id);
+    if (s == STATUS_OK && !stage_is_sink(stage))
+        s = images_make_own(&w->images, &f->image, e);
+    charge(&since, &w->stats.codec_ns, "copy", id);
+    return return_pixels(w, s, e);
+}
+
+/* One frame, then on to the next stage or into the list of durable frames. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    const struct stage *stage = w->stage;
-    uint64_t since = clock_ns();
-    enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    charge(&since, &w->stats.compute_ns, "compute", t.id);
+    enum status s = compute(w, f, e);
     if (s)
         return s;
     w->stats.frames++;
-    if (stage_is_sink(stage)) {
+    if (stage_is_sink(w->stage)) {
         exchange_durable(&w->rt.exchange, t.id);
         progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
         return STATUS_OK;
@@ -304,12 +351,14 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
     *dropped = false;
+    images_borrow(&w->images, &item->message);
     if (item->network || w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
         s = check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
+    images_mark(&w->images, &f->image);
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->stage->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
@@ -334,6 +383,7 @@ static enum status run_frames(struct worker *w, struct error *e)
             charge(&since, &w->stats.codec_ns, "decode", id);
             if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
+            s = return_pixels(w, s, e);
         }
         frame_free(&f);
         item_free(item);
@@ -383,6 +433,7 @@ static int run_open(struct worker *w)
     w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
     w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
     runtime_close(&w->rt);
+    images_close(&w->images);
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
@@ -450,6 +501,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     int noperands = 0;
     log_open(stage->name);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

@@ -9,6 +9,8 @@
  *   sink   -> one text file per frame in the folder given: id and sum; --resume counts
  *             those that are there
  *   tap    -> likewise, but nothing waits for it
+ *   relay  -> like work, but new images; reads the old ones after the pause
+ *   file   -> like sink, from the pixels where they are; reads them after the pause
  *
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --stall-from=N stops it there or at the first frame after that.
@@ -136,6 +138,23 @@ static enum status pass_frame(void *state, struct frame *f, struct error *e)
     return pause_or_fail(state, f, e);
 }
 
+/* Its input may be in memory of the stage before. */
+static enum status relay_frame(void *state, struct frame *f, struct error *e)
+{
+    struct image next = {.memory = f->image.memory};
+    const enum status s = pause_or_fail(state, f, e);
+    if (s)
+        return s;
+    if (!image_reserve(&next, PIXEL_F32, UNIT_PHOTONS, f->image.count))
+        return error_memory(e, "an image");
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < next.count; i++)
+        ((float *)next.pixels)[i] = pixels[i] + 1;
+    image_free(&f->image);
+    f->image = next;
+    return STATUS_OK;
+}
+
 static enum status sink_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
@@ -150,7 +169,10 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     if (!out)
         return error_errno(e, STATUS_FAILED, "%s", name);
     fprintf(out, "%" PRIu64 " %" PRIu64 " %.17g\n", f->recipe.id, f->recipe.seed, sum);
-    if (fclose(out) != 0 || rename(name, final) != 0)
+    const bool closed = fclose(out) == 0;
+    if (!image_is_intact(&f->image))
+        return error_set(e, STATUS_FAILED, "%s: the image was replaced", final);
+    if (!closed || rename(name, final) != 0)
         return error_errno(e, STATUS_FAILED, "%s", final);
     return pause_or_fail(t, f, e);
 }
@@ -167,6 +189,14 @@ static enum status sink_have(void *state, struct id_set *ids, struct error *e)
             s = error_memory(e, "the frames");
     (void)closedir(folder);
     return s;
+}
+
+static enum status file_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test quick = {
+        .folder = ((struct test *)state)->folder, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    const enum status s = pause_or_fail(state, f, e);
+    return s ? s : sink_frame(&quick, f, e);
 }
 
 #define COMMON                                                                              \
@@ -197,6 +227,20 @@ static const struct stage stages[] = {
      .wants = KIND_IMAGE,
      .have = sink_have,
      .frame = sink_frame},
+    {.name = "test-relay",
+     COMMON,
+     .wants = KIND_IMAGE,
+     .gives = KIND_IMAGE,
+     .reads_only = true,
+     .frame = relay_frame},
+    {.name = "test-file",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .reads_only = true,
+     .frame = file_frame},
     {.name = "test-tap",
      COMMON,
      .operands = "FOLDER",
