@@ -1,0 +1,276 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "wire/recording_layout.h"
+
+static enum status cannot_write(const struct recorder *r, struct error *e)
+{
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", r->temporary ? r->temporary : r->path);
+}
+
+/* --- records ------------------------------------------------------------- */
+
+static bool put(struct recorder *r, const void *data, size_t size)
+{
+    return size == 0 || fwrite(data, size, 1, r->stream) == 1;
+}
+
+/* Zeros after `size` bytes, up to the next unit. */
+static bool pad(struct recorder *r, uint64_t size)
+{
+    static const char zeros[LAYOUT_UNIT];
+    return put(r, zeros, (size_t)(layout_round(size) - size));
+}
+
+/* What was put is out of this process, `size` bytes of records more. */
+static bool commit(struct recorder *r, uint64_t size)
+{
+    if (fflush(r->stream) || (r->sync && fdatasync(fileno(r->stream)) && errno != EINVAL))
+        return false;
+    r->size += size;
+    return true;
+}
+
+/* Fills in what the head says of the parts, and writes the record. */
+static bool put_message(struct recorder *r, struct layout_head *head, const struct message *m)
+{
+    uint64_t sizes[MESSAGE_PARTS_MAX];
+    const size_t bytes = m->nparts * sizeof *sizes;
+    head->length = layout_round(sizeof *head + bytes);
+    head->nparts = (uint32_t)m->nparts;
+    for (size_t i = 0; i < m->nparts; i++) {
+        sizes[i] = m->parts[i].size;
+        head->length += layout_round(sizes[i]);
+    }
+    head->crc_meta = crc32c(0, sizes, bytes);
+    for (int i = 0; i < 2; i++)
+        head->crc_meta = crc32c(head->crc_meta, m->parts[i].data, m->parts[i].size);
+    head->crc = layout_sum(head);
+    bool good = put(r, head, sizeof *head) && put(r, sizes, bytes) && pad(r, sizeof *head + bytes);
+    for (size_t i = 0; good && i < m->nparts; i++)
+        good = put(r, m->parts[i].data, m->parts[i].size) && pad(r, m->parts[i].size);
+    return good;
+}
+
+static struct layout_head make_head(const struct recorder *r, uint32_t type, uint64_t id)
+{
+    return (struct layout_head){.magic = LAYOUT_RECORD_MAGIC,
+                                .time_ns = r->base_ns + (clock_ns() - r->start_ns),
+                                .id = id,
+                                .type = type};
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+enum status recorder_check(const char *path, bool overwrite, struct error *e)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return STATUS_OK;
+    if (S_ISDIR(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+    if (S_ISREG(st.st_mode) && !overwrite)
+        return error_set(e, STATUS_FAILED, "%s: exists; --overwrite replaces it", path);
+    return STATUS_OK;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Header and experiment of a new file. */
+static enum status begin(struct recorder *r, const struct route *route,
+                         const struct message *experiment, struct error *e)
+{
+    r->begun = wall_ns();
+    struct layout_header header = {.magic = LAYOUT_HEADER_MAGIC,
+                                   .version = RECORDING_VERSION,
+                                   .kind = route->flags & ROUTE_KIND_MASK,
+                                   .begun = r->begun};
+    header.crc = layout_sum(&header);
+    struct layout_head head = make_head(r, MESSAGE_EXPERIMENT, 0);
+    if (!put(r, &header, sizeof header) || !put_message(r, &head, experiment) ||
+        !commit(r, sizeof header + head.length))
+        return cannot_write(r, e);
+    return STATUS_OK;
+}
+
+/* True when the file that is there began with this experiment. */
+static bool continues(const struct recording *before, const struct route *route,
+                      const struct message *experiment)
+{
+    struct route r;
+    struct message m;
+    const bool same = recording_experiment(before, &r, &m, NULL) == STATUS_OK &&
+                      r.flags == route->flags && r.payload_crc == route->payload_crc &&
+                      m.parts[1].size == experiment->parts[1].size &&
+                      memcmp(m.parts[1].data, experiment->parts[1].data, m.parts[1].size) == 0;
+    message_free(&m);
+    return same;
+}
+
+/* Goes on behind the last whole record of the file that is there. */
+static enum status resume(struct recorder *r, const struct route *route,
+                          const struct message *experiment, struct error *e)
+{
+    struct error cause;
+    enum status s = recording_open(&r->before, r->temporary, &cause);
+    if (s)
+        return error_set(e, STATUS_FAILED, "%s; --overwrite begins anew", cause.text);
+    if (!continues(&r->before, route, experiment))
+        return error_set(e, STATUS_FAILED,
+                         "%s: frames of another experiment are there; --overwrite replaces them",
+                         r->temporary);
+    const uint64_t whole = r->before.whole;
+    if (ftruncate(fileno(r->stream), (off_t)whole) || fseeko(r->stream, (off_t)whole, SEEK_SET))
+        return cannot_write(r, e);
+    r->size = whole;
+    r->begun = r->before.begun;
+    const int64_t since = wall_ns() - r->begun;
+    r->base_ns = since > 0 ? (uint64_t)since : 0;
+    for (size_t i = 0; i < r->before.frames.count; i++) {
+        const struct recording_entry entry = r->before.frames.entries[i];
+        if (r->base_ns < entry.time_ns)
+            r->base_ns = entry.time_ns;
+        if (!recording_list_add(&r->frames, entry))
+            return error_memory(e, "the frames of a recording");
+    }
+    return STATUS_OK;
+}
+
+/* PATH.part, locked, so that no two processes write into it. */
+static enum status open_temporary(struct recorder *r, struct error *e)
+{
+    if (asprintf(&r->temporary, "%s.part", r->path) < 0) {
+        r->temporary = NULL;
+        return error_memory(e, "a file name");
+    }
+    const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    struct stat st = {0};
+    enum status s = STATUS_OK;
+    if (file < 0 || fstat(file, &st))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot create", r->temporary);
+    else if (!S_ISREG(st.st_mode))
+        s = error_set(e, STATUS_FAILED, "%s: is no regular file", r->temporary);
+    else if (flock(file, LOCK_EX | LOCK_NB))
+        s = error_set(e, STATUS_FAILED, "%s: another process writes into it", r->temporary);
+    else if (!(r->stream = fdopen(file, "r+b")))
+        s = error_memory(e, "a file");
+    if (s && file >= 0)
+        (void)close(file);
+    return s;
+}
+
+enum status recorder_open(struct recorder *r, const char *path, bool overwrite,
+                          const struct route *route, const struct message *experiment,
+                          struct error *e)
+{
+    struct stat st;
+    *r = (struct recorder){.path = strdup(path), .start_ns = clock_ns(), .before.file = -1};
+    if (!r->path)
+        return error_memory(e, "a file name");
+    enum status s = recorder_check(path, overwrite, e);
+    if (s)
+        return s;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        r->stream = fopen(path, "wbe");
+        return r->stream ? begin(r, route, experiment, e) : cannot_write(r, e);
+    }
+    s = open_temporary(r, e);
+    if (s)
+        return s;
+    if (!overwrite && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
+        return resume(r, route, experiment, e);
+    if (ftruncate(fileno(r->stream), 0) || fseeko(r->stream, 0, SEEK_SET))
+        return cannot_write(r, e);
+    return begin(r, route, experiment, e);
+}
+
+/* --- frames -------------------------------------------------------------- */
+
+/* A frame that an earlier process has recorded. */
+static enum status compare(const struct recorder *r, const struct recording_entry *entry,
+                           const struct route *route, struct error *e)
+{
+    struct route recorded;
+    struct message m;
+    enum status s = recording_frame(&r->before, entry, &recorded, &m, e);
+    message_free(&m);
+    if (s == STATUS_OK && recorded.payload_crc != route->payload_crc)
+        s = error_set(e, STATUS_FAILED,
+                      "%s: frame %" PRIu64 " came with other bytes before: the same recipe must "
+                      "give the same bytes",
+                      r->temporary, route->frame);
+    return s;
+}
+
+enum status recorder_add(struct recorder *r, const struct route *route, const struct message *frame,
+                         struct error *e)
+{
+    const struct recording_entry *known = recording_list_find(&r->before.frames, route->frame);
+    if (known)
+        return compare(r, known, route, e);
+    struct layout_head head = make_head(r, MESSAGE_FRAME, route->frame);
+    const struct recording_entry entry = {route->frame, r->size, head.time_ns};
+    if (!recording_list_add(&r->frames, entry))
+        return error_memory(e, "the frames of a recording");
+    if (put_message(r, &head, frame) && commit(r, head.length))
+        return STATUS_OK;
+    r->frames.count--;
+    return cannot_write(r, e);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static bool put_index(struct recorder *r)
+{
+    const size_t bytes = r->frames.count * sizeof *r->frames.entries;
+    struct layout_head head = make_head(r, INDEX_TYPE, r->frames.count);
+    recording_list_sort(&r->frames);
+    head.length = sizeof head + layout_round(bytes);
+    head.crc_meta = crc32c(0, r->frames.entries, bytes);
+    head.crc = layout_sum(&head);
+    struct layout_end end = {.magic = LAYOUT_END_MAGIC, .index = r->size};
+    end.crc = layout_sum(&end);
+    return put(r, &head, sizeof head) && put(r, r->frames.entries, bytes) && pad(r, bytes) &&
+           put(r, &end, sizeof end) && fflush(r->stream) == 0 &&
+           (!r->sync || fsync(fileno(r->stream)) == 0 || errno == EINVAL);
+}
+
+enum status recorder_finish(struct recorder *r, struct error *e)
+{
+    if (!put_index(r))
+        return cannot_write(r, e);
+    FILE *stream = r->stream;
+    r->stream = NULL;
+    if (fclose(stream) || (r->temporary && rename(r->temporary, r->path)))
+        return cannot_write(r, e);
+    return STATUS_OK;
+}
+
+bool recorder_close(struct recorder *r)
+{
+    const bool kept = r->stream && r->temporary && r->frames.count;
+    if (r->stream)
+        (void)fclose(r->stream);  // may flush a part of a record that did not fit
+    if (r->stream && r->temporary &&
+        (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
+        errno = 0;  // the reader drops what is too much
+    recording_close(&r->before);
+    recording_list_clear(&r->frames);
+    free(r->temporary);
+    free(r->path);
+    *r = (struct recorder){.before.file = -1};
+    return kept;
+}
