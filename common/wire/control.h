@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -32,10 +33,6 @@ struct hello {
     int64_t pid;
     size_t nupstreams;           // the processes before it
     struct upstream *upstreams;  // owned
-};
-
-struct id_range {
-    uint64_t first, last;  // inclusive
 };
 
 /* Which members travel depends on the type of the message. */
