@@ -149,6 +149,19 @@ bool exchange_next(struct exchange *x, struct ticket *next)
     return !ended;
 }
 
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
+{
+    const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
+    lock(x);
+    x->waiting = true;
+    while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+        continue;
+    x->waiting = false;
+    const bool ended = x->ended;
+    unlock(x);
+    return !ended;
+}
+
 void exchange_wait_end(struct exchange *x)
 {
     lock(x);
@@ -234,6 +247,7 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .total_known = x->total_known,
                                        .total = x->total,
                                        .waiting = x->waiting,
+                                       .main_done = x->main_done,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
@@ -297,6 +311,7 @@ uint64_t exchange_cut(struct exchange *x)
 {
     lock(x);
     const uint64_t total = x->total = x->limit = x->issued;
+    x->cut = true;
     unlock(x);
     return total;
 }

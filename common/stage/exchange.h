@@ -50,6 +50,7 @@ struct exchange {
     struct ticket *again;  // source: to be issued again, lowest first
     uint64_t total;        // frames of the stream
     bool total_known;
+    bool cut;                          // source: nothing more is issued
     size_t image_bytes;                // of one frame; what credit is derived from
     bool begun;                        // the experiment is known, frames may come
     char identity[64];                 // identity class, from `begun` on
@@ -66,6 +67,8 @@ void exchange_close(struct exchange *x);
 bool exchange_take(struct exchange *x, struct item **item);   // the caller frees it
 bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
+/* Source: waits until then by clock_ns, or until the stream is cut short. */
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
@@ -76,7 +79,7 @@ void exchange_main_done(struct exchange *x);
 
 /* What the I/O thread looks at in one go. */
 struct exchange_view {
-    bool begun, total_known, waiting;
+    bool begun, total_known, waiting, main_done;
     uint64_t total, issued;
     size_t image_bytes;
     uint64_t rows;  // finished rows of the frame at hand

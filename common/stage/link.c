@@ -41,10 +41,12 @@ static unsigned group_index(struct runtime *rt, const char *name)
 /* A hello from the stage before this one: its kind must be what this one wants. */
 static void accept_upstream(struct runtime *rt, const struct link *l, const struct route *r)
 {
-    const enum kind wants = rt->stage->wants;
-    if ((enum kind)l->peer.gives != wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
-                kind_name((enum kind)l->peer.gives), l->peer.stage);
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (rt->wants == KIND_ANY && gives != KIND_NONE)
+        rt->wants = gives;
+    if (gives != rt->wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
+                kind_name(gives), l->peer.stage);
         return;
     }
     if (rt->run_known && r->run != rt->run) {
@@ -94,14 +96,20 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                 port->up ? "--in" : "--out");
         return;
     }
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)rt->stage->gives;
     if (port->up)
         accept_upstream(rt, l, r);
-    else if (h.wants == (int)rt->stage->gives)
+    else if (l->peer.wants == (int)rt->stage->gives)
         l->group = group_index(rt, h.group);
 }
 
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    if (rt->stage->wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)rt->wants) {
+        io_stop(rt, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        return;
+    }
     struct item *item = mem_array(1, sizeof *item);
     if (!item) {
         io_stop(rt, STATUS_FAILED, "out of memory for a message");
@@ -111,7 +119,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     *item = (struct item){.route = *r, .message = *m};
     *m = (struct message){0};
     exchange_put(&rt->exchange, item);
-    if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
+    if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &bye);
@@ -208,9 +216,10 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
         on_credit(l, &n);
-    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK) {
         l->gone = true;
-    else if (r->type == MESSAGE_BYE)
+        l->nsent = 0;
+    } else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);
 }

@@ -77,6 +77,7 @@ struct stream;
 struct runtime {
     const struct stage *stage;
     struct runtime_options options;
+    enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
     pthread_t thread;
     bool started;          // the I/O thread runs
@@ -122,6 +123,7 @@ struct runtime {
 
     bool stopping;        // the I/O loop ends
     bool complete;        // because the stream is complete
+    bool left;            // because a watcher was told to end
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0

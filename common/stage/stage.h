@@ -19,6 +19,8 @@
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "wire/message.h"
+#include "wire/route.h"
 
 /* What travels on an edge. */
 enum kind {
@@ -26,6 +28,7 @@ enum kind {
     KIND_EXPERIMENT,  // one experiment and no frames
     KIND_RECIPE,      // experiment, then frames without images
     KIND_IMAGE,       // experiment, then frames with images
+    KIND_ANY,         // one of the last three: a last stage takes what it gets
 };
 
 struct stage {
@@ -37,6 +40,9 @@ struct stage {
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
     bool transient;     // a last stage that only watches: nothing waits for its frames
+    bool verbatim;      // gives what others computed: adds nothing to the lineage
+    bool speaks;        // a last stage that writes to stdout: shows no progress
+    const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */
@@ -46,6 +52,15 @@ struct stage {
 
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
+
+    /* After open: settles what the options or a file decide, in the runtime's copy of this
+     * table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
+    void (*settle)(void *state, bool piped, struct stage *self);
+
+    /* What came, as it travelled and with good sums: the experiment before begin, each
+     * frame before the frame callback.  All is borrowed for this call only. */
+    enum status (*message)(void *state, const struct route *r, const struct message *m,
+                           struct error *e);
 
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
@@ -58,10 +73,18 @@ struct stage {
     enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
 
+    /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
+     * at once, others that much later.  Asked once for each, as they are issued; never
+     * runs backwards.  NULL: as soon as the window allows. */
+    uint64_t (*due_ns)(void *state, uint64_t id);
+
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
      * acknowledged).  Must depend on nothing but options, experiment and *f. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
+
+    /* A last stage: the stream ended well, also early on request. */
+    enum status (*end)(void *state, struct error *e);
 
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);
