@@ -16,6 +16,8 @@
 struct replay {
     /* options */
     const char *frames, *speed;
+    int64_t first;
+    bool has_first;
     double rate_Hz;
     /* state */
     struct recording recording;
@@ -31,6 +33,8 @@ struct replay {
 
 static const struct opt options[] = {
     {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames)},
+    {"first", "N", "Play the first N of them", OPT_INT, AT(first), .min = 0, .max = 1e15,
+     .given = offsetof(struct replay, has_first)},
     {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
      AT(speed)},
     {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
@@ -114,6 +118,23 @@ static enum status add_all(struct replay *r, struct error *e)
     return STATUS_OK;
 }
 
+/* Drops all ids behind the first --first. */
+static void cut_list(struct replay *r)
+{
+    uint64_t left = (uint64_t)r->first;
+    for (size_t i = 0; i < r->ids.count; i++) {
+        struct id_range *range = &r->ids.ranges[i];
+        if (!left) {
+            r->ids.count = i;
+        } else if (range->last - range->first < left) {
+            left -= range->last - range->first + 1;
+        } else {
+            range->last = range->first + left - 1;
+            left = 0;
+        }
+    }
+}
+
 static enum status replay_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct replay *r = state;
@@ -125,6 +146,8 @@ static enum status replay_open(void *state, const char **operands, int noperands
         return error_set(e, STATUS_USAGE, "--frames: %s holds an experiment and no frames",
                          operands[0]);
     s = r->frames ? parse_frames(r, e) : add_all(r, e);
+    if (r->has_first)
+        cut_list(r);
     if (s == STATUS_OK && !r->recording.finished)
         log_line(LOG_WARNING, "%s: its end is missing; %zu whole frames are there", operands[0],
                  r->recording.frames.count);

@@ -110,13 +110,16 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* The stage that numbers the frames, as far as one can tell from here. */
-static struct pipeline_stage *find_source(const struct pipeline *p)
+/* The stage that numbers the frames, as far as one can tell from here, and its option. */
+static struct pipeline_stage *find_source(const struct pipeline *p, const char **option)
 {
+    *option = "frames";
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
         const char *slash = strrchr(s->program, '/');
         const char *program = slash ? slash + 1 : s->program;
+        if (strcmp(program, "bragg-replay") == 0)
+            *option = "first";
         if (strcmp(program, "bragg-orient") == 0 || strcmp(program, "bragg-replay") == 0)
             return s;
         for (size_t k = 0; k < s->nargs; k++)
@@ -129,11 +132,12 @@ static struct pipeline_stage *find_source(const struct pipeline *p)
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
 {
     char value[32];
-    struct pipeline_stage *source = find_source(p);
+    const char *option;
+    struct pipeline_stage *source = find_source(p, &option);
     if (!source)
         return error_set(e, STATUS_USAGE,
                          "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
                          p->path);
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
-    return pipeline_set(source, "frames", value, e);
+    return pipeline_set(source, option, value, e);
 }

@@ -70,8 +70,8 @@ struct recorder {
     char *path;                    // owned: the file in the end
     char *temporary;               // owned: its name until then, PATH.part; NULL: written in place
     FILE *stream;                  // NULL: not open
+    bool ours;                     // what the file holds is of this recording
     bool sync;                     // may be set at any time: wait for the disk after each frame
-    int64_t begun;                 // when, ns since 1970
     uint64_t size;                 // bytes of whole records
     uint64_t base_ns, start_ns;    // time of a frame: base + clock - start
     struct recording before;       // what the file held already, read through its own descriptor
@@ -86,7 +86,7 @@ enum status recorder_open(struct recorder *r, const char *path, bool overwrite,
                           const struct route *route, const struct message *experiment,
                           struct error *e);
 
-/* STATUS_FAILED when `path` exists and must not be replaced, or its folder takes no files. */
+/* STATUS_FAILED when `path` is a folder, or a file that must not be replaced. */
 enum status recorder_check(const char *path, bool overwrite, struct error *e);
 
 /* Appends a frame; when it returns it survives a death of this process.  One that is

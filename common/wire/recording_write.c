@@ -93,11 +93,11 @@ static int64_t wall_ns(void)
 static enum status begin(struct recorder *r, const struct route *route,
                          const struct message *experiment, struct error *e)
 {
-    r->begun = wall_ns();
+    r->ours = true;
     struct layout_header header = {.magic = LAYOUT_HEADER_MAGIC,
                                    .version = RECORDING_VERSION,
                                    .kind = route->flags & ROUTE_KIND_MASK,
-                                   .begun = r->begun};
+                                   .begun = wall_ns()};
     header.crc = layout_sum(&header);
     struct layout_head head = make_head(r, MESSAGE_EXPERIMENT, 0);
     if (!put(r, &header, sizeof header) || !put_message(r, &head, experiment) ||
@@ -132,12 +132,7 @@ static enum status resume(struct recorder *r, const struct route *route,
         return error_set(e, STATUS_FAILED,
                          "%s: frames of another experiment are there; --overwrite replaces them",
                          r->temporary);
-    const uint64_t whole = r->before.whole;
-    if (ftruncate(fileno(r->stream), (off_t)whole) || fseeko(r->stream, (off_t)whole, SEEK_SET))
-        return cannot_write(r, e);
-    r->size = whole;
-    r->begun = r->before.begun;
-    const int64_t since = wall_ns() - r->begun;
+    const int64_t since = wall_ns() - r->before.begun;
     r->base_ns = since > 0 ? (uint64_t)since : 0;
     for (size_t i = 0; i < r->before.frames.count; i++) {
         const struct recording_entry entry = r->before.frames.entries[i];
@@ -146,6 +141,10 @@ static enum status resume(struct recorder *r, const struct route *route,
         if (!recording_list_add(&r->frames, entry))
             return error_memory(e, "the frames of a recording");
     }
+    r->ours = true;
+    r->size = r->before.whole;
+    if (ftruncate(fileno(r->stream), (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
+        return cannot_write(r, e);
     return STATUS_OK;
 }
 
@@ -261,11 +260,11 @@ enum status recorder_finish(struct recorder *r, struct error *e)
 
 bool recorder_close(struct recorder *r)
 {
-    const bool kept = r->stream && r->temporary && r->frames.count;
+    const bool unfinished = r->stream && r->temporary && r->ours;
+    const bool kept = unfinished && r->frames.count;
     if (r->stream)
         (void)fclose(r->stream);  // may flush a part of a record that did not fit
-    if (r->stream && r->temporary &&
-        (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
+    if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
         errno = 0;  // the reader drops what is too much
     recording_close(&r->before);
     recording_list_clear(&r->frames);

@@ -21,9 +21,9 @@ for file in "$top"/tests/golden/inputs/*; do
 		{ printf "\\00$which"; head -c 1000 "$file"; } >"parsers/$n"
 	done
 done
-mkdir wire
-check 'seeds of the decoder are made' fuzz-seeds wire
-for name in parsers wire; do
+mkdir wire recording
+check 'seeds of the decoders are made' fuzz-seeds wire recording
+for name in parsers wire recording; do
 	check "$name: 100,000 inputs" run $name 100000
 	grep -h 'SUMMARY\|Done' "$name.log" | sed 's/^/# /'
 done
