@@ -29,9 +29,10 @@ struct tap {
     /* state */
     char group[GROUP_TEXT];
     struct recorder recorder;
-    bool recording;             // the recorder is open
-    const struct route *route;  // of the message at hand
-    uint64_t bytes;             // of the message at hand
+    bool recording;      // the recorder is open
+    struct route route;  // of the message at hand
+    size_t bytes;
+    const struct message *message;  // a frame
     bool begun;
     uint64_t start_ns, frames, frame_bytes;
 };
@@ -88,19 +89,15 @@ static enum status tap_message(void *state, const struct route *r, const struct 
                                struct error *e)
 {
     struct tap *t = state;
-    t->route = r;
+    t->route = *r;
     t->bytes = message_size(m);
-    if (r->type == MESSAGE_FRAME) {
-        t->frames++;
-        t->frame_bytes += t->bytes;
-    }
-    if (!t->record)
+    t->message = m;
+    if (!t->record || r->type != MESSAGE_EXPERIMENT)
         return STATUS_OK;
-    if (r->type == MESSAGE_FRAME)
-        return recorder_add(&t->recorder, r, m, e);
     t->recording = true;
+    const enum status s = recorder_open(&t->recorder, t->record, t->overwrite, r, m, e);
     t->recorder.sync = t->fsync;
-    return recorder_open(&t->recorder, t->record, t->overwrite, r, m, e);
+    return s;
 }
 
 /* --- lines --------------------------------------------------------------- */
@@ -115,18 +112,14 @@ static enum status flush(struct error *e)
 
 static void print_route(const struct tap *t)
 {
-    printf(" from=%s kind=%s bytes=%" PRIu64 " crc=%08" PRIx32, t->route->stage,
-           kind_name((enum kind)(t->route->flags & ROUTE_KIND_MASK)), t->bytes,
-           t->route->payload_crc);
+    printf(" from=%s kind=%s bytes=%zu crc=%08" PRIx32, t->route.stage,
+           kind_name((enum kind)(t->route.flags & ROUTE_KIND_MASK)), t->bytes,
+           t->route.payload_crc);
 }
 
-static enum status tap_begin(void *state, struct experiment *x, struct error *e)
+static enum status print_experiment(const struct tap *t, const struct experiment *x,
+                                    struct error *e)
 {
-    struct tap *t = state;
-    t->begun = true;
-    t->start_ns = clock_ns();
-    if (!t->print)
-        return STATUS_OK;
     printf("experiment");
     print_route(t);
     printf(" lineage=%s panels=%zu pixels=%" PRId64, x->lineage, x->npanels, experiment_pixels(x));
@@ -151,21 +144,37 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", least, most, sum);
 }
 
-static enum status tap_frame(void *state, struct frame *f, struct error *e)
+static enum status print_frame(const struct tap *t, const struct frame *f, struct error *e)
 {
-    const struct tap *t = state;
     const struct recipe *r = &f->recipe;
-    if (!t->print)
-        return STATUS_OK;
     printf("frame id=%" PRIu64, r->id);
     print_route(t);
     printf(" attempt=%" PRIu32 " seed=%" PRIu64 " lattices=%zu phi_deg=%.9g osc_deg=%.9g",
-           t->route->attempt, r->seed, r->nlattices, rad_to_deg(r->phi_rad),
-           rad_to_deg(r->osc_rad));
+           t->route.attempt, r->seed, r->nlattices, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
     if (f->image.count)
         print_image(&f->image);
     putchar('\n');
     return flush(e);
+}
+
+/* --- the stream ---------------------------------------------------------- */
+
+static enum status tap_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct tap *t = state;
+    t->begun = true;
+    t->start_ns = clock_ns();
+    return t->print ? print_experiment(t, x, e) : STATUS_OK;
+}
+
+static enum status tap_frame(void *state, struct frame *f, struct error *e)
+{
+    struct tap *t = state;
+    t->frames++;
+    t->frame_bytes += t->bytes;
+    const enum status s =
+        t->record ? recorder_add(&t->recorder, &t->route, t->message, e) : STATUS_OK;
+    return s || !t->print ? s : print_frame(t, f, e);
 }
 
 /* --- the end ------------------------------------------------------------- */

@@ -98,7 +98,7 @@ bool exchange_take(struct exchange *x, struct item **item)
     lock(x);
     while (!x->in.head && !x->ended)
         await(x);
-    *item = x->ended ? NULL : queue_shift(&x->in);
+    *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
     unlock(x);
     return *item != NULL;
 }
@@ -316,10 +316,11 @@ uint64_t exchange_cut(struct exchange *x)
     return total;
 }
 
-void exchange_end(struct exchange *x)
+void exchange_end(struct exchange *x, bool complete)
 {
     lock(x);
     x->ended = true;
+    x->complete = complete;
     unlock(x);
 }
 

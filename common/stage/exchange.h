@@ -57,6 +57,7 @@ struct exchange {
     const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
     bool waiting;                      // the main thread waits, for whatever
     bool ended;                        // nothing more will pass: the main thread stops
+    bool complete;                     // because all went well: what has come is still taken
     bool main_done;                    // the main thread has stopped
 };
 
@@ -95,7 +96,7 @@ const struct id_set *exchange_list(struct exchange *x);          // source
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
 bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
-void exchange_end(struct exchange *x);
+void exchange_end(struct exchange *x, bool complete);
 bool exchange_await_main(struct exchange *x, int seconds);
 
 /* Frees an item with its message. */

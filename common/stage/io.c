@@ -357,7 +357,7 @@ void *io_run(void *runtime)
             receive(rt, items, count, clock_ns());
     }
     mem_free(items);
-    exchange_end(&rt->exchange);
+    exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
     /* A callback may take minutes; after a failure nobody waits for it. */
     if (atomic_load(&rt->status) != STATUS_OK && !exchange_await_main(&rt->exchange, MAIN_GRACE_S))

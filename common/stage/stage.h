@@ -57,8 +57,8 @@ struct stage {
      * table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
     void (*settle)(void *state, bool piped, struct stage *self);
 
-    /* What came, as it travelled and with good sums: the experiment before begin, each
-     * frame before the frame callback.  All is borrowed for this call only. */
+    /* What came, as it travelled and with good sums: the experiment before begin, borrowed
+     * for this call; each frame before the frame callback, borrowed until that returns. */
     enum status (*message)(void *state, const struct route *r, const struct message *m,
                            struct error *e);
 
