@@ -115,6 +115,14 @@ void link_bury(struct runtime *rt, const char *uuid)
     }
 }
 
+/* Who took the experiment died before it said so; it may be started again. */
+static void wait_for_another(struct runtime *rt, struct link *l, uint64_t now_ns)
+{
+    link_drop(rt, l);
+    rt->met_down = false;
+    rt->start_ns = now_ns;
+}
+
 void link_check(struct runtime *rt, uint64_t now_ns)
 {
     /* The source says who died; before it, and for who never spoke to it, nobody does. */
@@ -123,7 +131,9 @@ void link_check(struct runtime *rt, uint64_t now_ns)
         next = l->next;
         if (!l->lost_ns || l->gone)
             continue;
-        if (early && now_ns > l->lost_ns + GRACE_NS)
+        if (early && l->port != rt->out.port)
+            wait_for_another(rt, l, now_ns);
+        else if (early && now_ns > l->lost_ns + GRACE_NS)
             io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
         else if (!early && now_ns > l->lost_ns + rt->patience_ns)
             bury(rt, l);

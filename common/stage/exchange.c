@@ -59,6 +59,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->have);
     id_set_clear(&x->list);
     mem_free(x->again);
     (void)close(x->event);
@@ -199,6 +200,13 @@ void exchange_set_total(struct exchange *x, uint64_t total)
     wake_io(x);
 }
 
+void exchange_set_have(struct exchange *x, const struct id_set *ids)
+{
+    lock(x);
+    x->have = *ids;
+    unlock(x);
+}
+
 void exchange_set_list(struct exchange *x, const struct id_set *list)
 {
     lock(x);
@@ -262,6 +270,24 @@ struct id_set exchange_take_durable(struct exchange *x)
     x->durable = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
     return durable;
+}
+
+struct id_set exchange_take_have(struct exchange *x)
+{
+    lock(x);
+    const struct id_set have = x->have;
+    x->have = (struct id_set){0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return have;
+}
+
+void exchange_change_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    id_set_clear(&x->list);
+    x->list = *list;
+    x->total = id_set_size(list);
+    unlock(x);
 }
 
 const struct id_set *exchange_list(struct exchange *x)

@@ -38,8 +38,18 @@ static unsigned group_index(struct runtime *rt, const char *name)
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
+/* A process of another run that reports to where we do. */
+static bool has_our_source(const struct runtime *rt, const struct link *l)
+{
+    char control[ENDPOINT_SIZE];
+    memcpy(control, l->peer.control, sizeof control);
+    if (!l->port->bound)
+        endpoint_resolve(control, l->port->endpoint);
+    return control[0] && strcmp(control, rt->control) == 0;
+}
+
 /* A hello from the stage before this one: its kind must be what this one wants. */
-static void accept_upstream(struct runtime *rt, const struct link *l, const struct route *r)
+static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
 {
     const enum kind gives = (enum kind)l->peer.gives;
     if (rt->wants == KIND_ANY && gives != KIND_NONE)
@@ -47,6 +57,11 @@ static void accept_upstream(struct runtime *rt, const struct link *l, const stru
     if (gives != rt->wants) {
         io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
                 kind_name(gives), l->peer.stage);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
+        rt->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(rt, l);
         return;
     }
     if (rt->run_known && r->run != rt->run) {
@@ -71,7 +86,8 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                      const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid)) {
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/history.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
@@ -16,7 +17,7 @@
 #include "stage/stats.h"
 #include "wire/codec.h"
 
-enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384 };
+enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
 
 struct worker {
     const struct stage *stage;  // &settled, once the stage is open
@@ -73,31 +74,43 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
     return STATUS_OK;
 }
 
+/* Hash of all that a first stage has made. */
+static enum status hash_contents(struct worker *w, uint64_t *hash, struct error *e)
+{
+    struct message m = {0};
+    const enum status s = codec_experiment_encode(&w->experiment, &m, e);
+    for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
+        *hash = hash_bytes(*hash, m.parts[i].data, m.parts[i].size);
+    message_free(&m);
+    return s;
+}
+
 /* Chains what affects the bytes of the output: the stages before, this one, its
  * version, options and identity class; for a first stage what it made. */
 static enum status extend_lineage(struct worker *w, struct error *e)
 {
+    struct experiment *x = &w->experiment;
+    uint64_t contents = HASH_START;
+    if (w->stage->wants == KIND_NONE && hash_contents(w, &contents, e) != STATUS_OK)
+        return STATUS_FAILED;
     char *text = mem_array(LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");
-    (void)opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT);
-    uint64_t hash = hash_text(HASH_START, w->experiment.lineage);
+    size_t used = opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT - LINEAGE_MORE);
+    if (used > LINEAGE_TEXT - LINEAGE_MORE - 1)
+        used = LINEAGE_TEXT - LINEAGE_MORE - 1;
+    (void)snprintf(text + used, LINEAGE_MORE, "identity class=%s\nphysics version=%d\n",
+                   identity(w), PHYSICS_VERSION);
+    if (w->stage->wants == KIND_NONE)
+        (void)snprintf(text + strlen(text), LINEAGE_MORE / 2, "content of files=%016" PRIx64 "\n",
+                       hash_finish(contents));
+    uint64_t hash = hash_text(HASH_START, x->lineage);
     hash = hash_text(hash, w->stage->name);
-    hash = hash_bytes(hash, &(uint32_t){PHYSICS_VERSION}, sizeof(uint32_t));
     hash = hash_text(hash, text);
-    hash = hash_text(hash, identity(w));
+    (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
+    history_append(x->history, sizeof x->history, w->stage->name, text);
     mem_free(text);
-    enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_NONE) {
-        struct message m = {0};
-        s = codec_experiment_encode(&w->experiment, &m, e);
-        for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
-            hash = hash_bytes(hash, m.parts[i].data, m.parts[i].size);
-        message_free(&m);
-    }
-    (void)snprintf(w->experiment.lineage, sizeof w->experiment.lineage, "%016" PRIx64,
-                   hash_finish(hash));
-    return s;
+    return STATUS_OK;
 }
 
 static enum status check_sum(const struct item *item, struct error *e)
@@ -152,6 +165,20 @@ static enum status list_frames(struct worker *w, struct error *e)
     return s;
 }
 
+/* A last stage: asks it which frames it has. */
+static enum status find_durable(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    if (!w->rt.options.resume || !w->stage->have)
+        return STATUS_OK;
+    const enum status s = w->stage->have(w->state, &ids, e);
+    if (s == STATUS_OK)
+        exchange_set_have(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
 /* From nothing to the moment when frames may come. */
 static enum status begin(struct worker *w, bool *more, struct error *e)
 {
@@ -178,6 +205,8 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         else
             message_free(&m);
     }
+    if (s == STATUS_OK && stage_is_sink(stage))
+        s = find_durable(w, e);
     if (s)
         return s;
     w->stats.identity = identity(w);
@@ -375,6 +404,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
+    w->rt.nwords = (size_t)argc - 1;
     if (stage->defaults)
         stage->defaults(w->state);
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
@@ -392,6 +422,8 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
     const struct stage *stage = w->stage;
     struct error e = {0};
     enum status s = stage->open ? stage->open(w->state, operands, noperands, &e) : STATUS_OK;
+    if (s == STATUS_OK && w->rt.options.resume && stage->resume)
+        stage->resume(w->state);
     w->settled = *stage;
     if (s == STATUS_OK && stage->settle)
         stage->settle(w->state, !w->rt.options.in.count, &w->settled);

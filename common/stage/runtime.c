@@ -64,6 +64,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
         return error_errno(e, STATUS_FAILED, "no random numbers");
     (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
     rt->incarnation = 1;
+    rt->former_run = rejoin_former_run();
     if (rt->stage->wants == KIND_NONE) {
         rt->run = bits[2];
         rt->run_known = true;

@@ -27,7 +27,7 @@ enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
 
 #define SECOND UINT64_C(1000000000)
 #define HEARTBEAT_NS SECOND    // how often a process says that it lives, at least
-#define GREET_NS (2 * SECOND)  // how long to wait for an answer before another hello
+#define GREET_NS (SECOND / 2)  // how long to wait for an answer before another hello
 #define GRACE_NS (SECOND / 2)  // how long a bye may lag behind a closed pipe
 
 /* A socket of the data plane. */
@@ -77,6 +77,7 @@ struct stream;
 struct runtime {
     const struct stage *stage;
     struct runtime_options options;
+    size_t nwords;    // options and operands in the command line
     enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
     pthread_t thread;
@@ -87,6 +88,7 @@ struct runtime {
 
     char uuid[UUID_SIZE];
     uint64_t run;
+    uint64_t former_run;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
     bool run_known;               // run and control are known
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
@@ -191,6 +193,10 @@ struct id_set flow_ids(const struct runtime *rt);
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);
 void control_pump(struct runtime *rt, uint64_t now_ns);
+
+/* rejoin.c: the source was started again, and this process begins anew. */
+void rejoin(struct runtime *rt);
+uint64_t rejoin_former_run(void);
 
 /* source.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);

@@ -53,6 +53,9 @@ struct stage {
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
+    /* A last stage that can continue former output: --resume was given. */
+    void (*resume)(void *state);
+
     /* After open: settles what the options or a file decide, in the runtime's copy of this
      * table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
     void (*settle)(void *state, bool piped, struct stage *self);
@@ -72,6 +75,10 @@ struct stage {
      * without it they are 0 .. count-1. */
     enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
+
+    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
+     * are durable already.  What all last stages have is not computed again. */
+    enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
     /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
      * at once, others that much later.  Asked once for each, as they are issued; never

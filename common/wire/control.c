@@ -72,6 +72,7 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
         "total", FIELD_U64, AT(total) \
     }
 static const struct field credit_fields[] = {GRANT, IDS};
+static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
@@ -85,6 +86,7 @@ static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #fields, sizeof(struct notice), FIELDS(fields) \
     }
 static const struct table credit_table = NOTICE(credit_fields);
+static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
@@ -100,6 +102,8 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_ACK:
     case MESSAGE_LOST:
         return &ids_table;
+    case MESSAGE_HAVE:
+        return &have_table;
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:

@@ -38,7 +38,7 @@ struct hello {
 /* Which members travel depends on the type of the message. */
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
-    bool known;            // WELCOME, TOTAL: the total is known
+    bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
@@ -46,8 +46,8 @@ struct notice {
     char reason[256];      // BYE, FENCE: why; "" when it was said already
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
-    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable; LOST: in the order in
-     * which they were sent. */
+    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
+     * in which they were sent. */
     struct id_range *ids;
 };
 
