@@ -154,13 +154,15 @@ static enum status replay_open(void *state, const char **operands, int noperands
     return s;
 }
 
-static void replay_settle(void *state, bool piped, struct stage *self)
+static enum status replay_settle(void *state, bool piped, struct stage *self, struct error *e)
 {
     const struct replay *r = state;
     (void)piped;
+    (void)e;
     self->gives = (enum kind)r->recording.kind;
     if (!r->timed && !(r->rate_Hz > 0))
         self->due_ns = NULL;
+    return STATUS_OK;
 }
 
 /* --- the stream ---------------------------------------------------------- */

@@ -29,6 +29,7 @@ struct tap {
     /* state */
     char group[GROUP_TEXT];
     struct recorder recorder;
+    bool resume;         // a finished recording is continued
     bool recording;      // the recorder is open
     struct route route;  // of the message at hand
     size_t bytes;
@@ -65,11 +66,20 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
         t->print = true;
     if (!t->record)
         return STATUS_OK;
-    const enum status s = recorder_check(t->record, t->overwrite, e);
-    return s ? s : output_check_folder(t->record, e);
+    return output_check_folder(t->record, e);
 }
 
-static void tap_settle(void *state, bool piped, struct stage *self)
+static void tap_resume(void *state)
+{
+    ((struct tap *)state)->resume = true;
+}
+
+static enum recorder_mode mode(const struct tap *t)
+{
+    return t->overwrite ? RECORDER_REPLACE : t->resume ? RECORDER_RESUME : RECORDER_NEW;
+}
+
+static enum status tap_settle(void *state, bool piped, struct stage *self, struct error *e)
 {
     struct tap *t = state;
     const bool holds = t->hold == HOLD_AUTO ? t->record || piped : t->hold == HOLD_YES;
@@ -83,6 +93,7 @@ static void tap_settle(void *state, bool piped, struct stage *self)
         (void)snprintf(t->group, sizeof t->group, "%s/%s%ld", self->name, holds ? "" : "watcher ",
                        holds ? 0L : (long)getpid());
     self->group = t->group;
+    return t->record ? recorder_check(t->record, mode(t), e) : STATUS_OK;
 }
 
 static enum status tap_message(void *state, const struct route *r, const struct message *m,
@@ -95,7 +106,7 @@ static enum status tap_message(void *state, const struct route *r, const struct 
     if (!t->record || r->type != MESSAGE_EXPERIMENT)
         return STATUS_OK;
     t->recording = true;
-    const enum status s = recorder_open(&t->recorder, t->record, t->overwrite, r, m, e);
+    const enum status s = recorder_open(&t->recorder, t->record, mode(t), r, m, e);
     t->recorder.sync = t->fsync;
     return s;
 }
@@ -167,6 +178,15 @@ static enum status tap_begin(void *state, struct experiment *x, struct error *e)
     return t->print ? print_experiment(t, x, e) : STATUS_OK;
 }
 
+static enum status tap_have(void *state, struct id_set *ids, struct error *e)
+{
+    const struct recording_list *frames = &((struct tap *)state)->recorder.frames;
+    for (size_t i = 0; i < frames->count; i++)
+        if (!id_set_add(ids, frames->entries[i].id))
+            return error_memory(e, "the list of frames");
+    return STATUS_OK;
+}
+
 static enum status tap_frame(void *state, struct frame *f, struct error *e)
 {
     struct tap *t = state;
@@ -217,9 +237,11 @@ static const struct stage stage = {
     .gives = KIND_NONE,
     .state_size = sizeof(struct tap),
     .open = tap_open,
+    .resume = tap_resume,
     .settle = tap_settle,
     .message = tap_message,
     .begin = tap_begin,
+    .have = tap_have,
     .frame = tap_frame,
     .end = tap_end,
     .close = tap_close,

@@ -426,7 +426,7 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
         stage->resume(w->state);
     w->settled = *stage;
     if (s == STATUS_OK && stage->settle)
-        stage->settle(w->state, !w->rt.options.in.count, &w->settled);
+        s = stage->settle(w->state, !w->rt.options.in.count, &w->settled, &e);
     w->stage = w->rt.stage = &w->settled;
     w->wants = stage->wants;
     if (s == STATUS_OK)

@@ -56,9 +56,9 @@ struct stage {
     /* A last stage that can continue former output: --resume was given. */
     void (*resume)(void *state);
 
-    /* After open: settles what the options or a file decide, in the runtime's copy of this
-     * table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
-    void (*settle)(void *state, bool piped, struct stage *self);
+    /* After open and resume: settles what the options or a file decide, in the runtime's copy of
+     * this table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
+    enum status (*settle)(void *state, bool piped, struct stage *self, struct error *e);
 
     /* What came, as it travelled and with good sums: the experiment before begin, borrowed
      * for this call; each frame before the frame callback, borrowed until that returns. */

@@ -71,6 +71,7 @@ struct recorder {
     char *temporary;               // owned: its name until then, PATH.part; NULL: written in place
     FILE *stream;                  // NULL: not open
     bool ours;                     // what the file holds is of this recording
+    bool renamed;                  // PATH was finished before, and became PATH.part again
     bool sync;                     // may be set at any time: wait for the disk after each frame
     uint64_t size;                 // bytes of whole records
     uint64_t base_ns, start_ns;    // time of a frame: base + clock - start
@@ -78,16 +79,20 @@ struct recorder {
     struct recording_list frames;  // in the order of the file, at the end by id
 };
 
+/* What becomes of a recording that exists; a PATH.part of the same experiment is continued,
+ * unless it is replaced. */
+enum recorder_mode { RECORDER_NEW, RECORDER_REPLACE, RECORDER_RESUME };
+
 /* Begins a recording of frames behind an experiment, as PATH.part; a device or a pipe is
- * written in place.  A PATH.part of the same experiment is continued behind its last
- * whole record, unless `overwrite`; another one, or an existing PATH, is STATUS_FAILED
- * unless `overwrite`.  Always followed by recorder_close. */
-enum status recorder_open(struct recorder *r, const char *path, bool overwrite,
+ * written in place.  A PATH.part is continued behind its last whole record, with
+ * RECORDER_RESUME also an existing PATH.  An existing PATH with RECORDER_NEW, or another
+ * experiment, is STATUS_FAILED and stays as it is.  Always followed by recorder_close. */
+enum status recorder_open(struct recorder *r, const char *path, enum recorder_mode mode,
                           const struct route *route, const struct message *experiment,
                           struct error *e);
 
 /* STATUS_FAILED when `path` is a folder, or a file that must not be replaced. */
-enum status recorder_check(const char *path, bool overwrite, struct error *e);
+enum status recorder_check(const char *path, enum recorder_mode mode, struct error *e);
 
 /* Appends a frame; when it returns it survives a death of this process.  One that is
  * there already must have the same payload, else STATUS_FAILED. */

@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/history.h"
+#include "wire/codec.h"
 #include "wire/recording_layout.h"
 
 static enum status cannot_write(const struct recorder *r, struct error *e)
@@ -70,15 +72,16 @@ static struct layout_head make_head(const struct recorder *r, uint32_t type, uin
 
 /* --- opening ------------------------------------------------------------- */
 
-enum status recorder_check(const char *path, bool overwrite, struct error *e)
+enum status recorder_check(const char *path, enum recorder_mode mode, struct error *e)
 {
     struct stat st;
     if (stat(path, &st))
         return STATUS_OK;
     if (S_ISDIR(st.st_mode))
         return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
-    if (S_ISREG(st.st_mode) && !overwrite)
-        return error_set(e, STATUS_FAILED, "%s: exists; --overwrite replaces it", path);
+    if (S_ISREG(st.st_mode) && mode == RECORDER_NEW)
+        return error_set(e, STATUS_FAILED, "%s: exists; --overwrite replaces it, --resume goes on",
+                         path);
     return STATUS_OK;
 }
 
@@ -106,18 +109,39 @@ static enum status begin(struct recorder *r, const struct route *route,
     return STATUS_OK;
 }
 
-/* True when the file that is there began with this experiment. */
-static bool continues(const struct recording *before, const struct route *route,
-                      const struct message *experiment)
+/* Says what made the two experiments differ, as far as they tell. */
+static void name_difference(const struct message *was, const struct message *is,
+                            char text[HISTORY_DIFFERENCE_SIZE])
 {
-    struct route r;
+    struct experiment x = {0}, y = {0};
+    if (codec_experiment_decode(&x, was, NULL) != STATUS_OK ||
+        codec_experiment_decode(&y, is, NULL) != STATUS_OK ||
+        !history_difference(x.history, y.history, text))
+        (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "another experiment");
+    experiment_free(&x);
+    experiment_free(&y);
+}
+
+/* STATUS_FAILED when the file that is there began with another experiment. */
+static enum status compare_experiment(const struct recorder *r, const struct route *route,
+                                      const struct message *experiment, struct error *e)
+{
+    struct route first;
     struct message m;
-    const bool same = recording_experiment(before, &r, &m, NULL) == STATUS_OK &&
-                      r.flags == route->flags && r.payload_crc == route->payload_crc &&
+    char what[HISTORY_DIFFERENCE_SIZE];
+    enum status s = recording_experiment(&r->before, &first, &m, e);
+    const bool same = !s && (first.flags & ROUTE_KIND_MASK) == (route->flags & ROUTE_KIND_MASK) &&
+                      first.payload_crc == route->payload_crc &&
                       m.parts[1].size == experiment->parts[1].size &&
                       memcmp(m.parts[1].data, experiment->parts[1].data, m.parts[1].size) == 0;
+    if (!s && !same) {
+        name_difference(&m, experiment, what);
+        s = error_set(e, STATUS_FAILED,
+                      "%s: other frames are there (%s); --overwrite replaces them", r->temporary,
+                      what);
+    }
     message_free(&m);
-    return same;
+    return s;
 }
 
 /* Goes on behind the last whole record of the file that is there. */
@@ -128,10 +152,9 @@ static enum status resume(struct recorder *r, const struct route *route,
     enum status s = recording_open(&r->before, r->temporary, &cause);
     if (s)
         return error_set(e, STATUS_FAILED, "%s; --overwrite begins anew", cause.text);
-    if (!continues(&r->before, route, experiment))
-        return error_set(e, STATUS_FAILED,
-                         "%s: frames of another experiment are there; --overwrite replaces them",
-                         r->temporary);
+    s = compare_experiment(r, route, experiment, e);
+    if (s)
+        return s;
     const int64_t since = wall_ns() - r->before.begun;
     r->base_ns = since > 0 ? (uint64_t)since : 0;
     for (size_t i = 0; i < r->before.frames.count; i++) {
@@ -149,12 +172,14 @@ static enum status resume(struct recorder *r, const struct route *route,
 }
 
 /* PATH.part, locked, so that no two processes write into it. */
-static enum status open_temporary(struct recorder *r, struct error *e)
+static enum status open_temporary(struct recorder *r, enum recorder_mode mode, struct error *e)
 {
     if (asprintf(&r->temporary, "%s.part", r->path) < 0) {
         r->temporary = NULL;
         return error_memory(e, "a file name");
     }
+    r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
+                 rename(r->path, r->temporary) == 0;
     const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
     struct stat st = {0};
     enum status s = STATUS_OK;
@@ -171,7 +196,7 @@ static enum status open_temporary(struct recorder *r, struct error *e)
     return s;
 }
 
-enum status recorder_open(struct recorder *r, const char *path, bool overwrite,
+enum status recorder_open(struct recorder *r, const char *path, enum recorder_mode mode,
                           const struct route *route, const struct message *experiment,
                           struct error *e)
 {
@@ -179,17 +204,17 @@ enum status recorder_open(struct recorder *r, const char *path, bool overwrite,
     *r = (struct recorder){.path = strdup(path), .start_ns = clock_ns(), .before.file = -1};
     if (!r->path)
         return error_memory(e, "a file name");
-    enum status s = recorder_check(path, overwrite, e);
+    enum status s = recorder_check(path, mode, e);
     if (s)
         return s;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         r->stream = fopen(path, "wbe");
         return r->stream ? begin(r, route, experiment, e) : cannot_write(r, e);
     }
-    s = open_temporary(r, e);
+    s = open_temporary(r, mode, e);
     if (s)
         return s;
-    if (!overwrite && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
+    if (mode != RECORDER_REPLACE && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
         return resume(r, route, experiment, e);
     if (ftruncate(fileno(r->stream), 0) || fseeko(r->stream, 0, SEEK_SET))
         return cannot_write(r, e);
@@ -264,6 +289,8 @@ bool recorder_close(struct recorder *r)
     const bool kept = unfinished && r->frames.count;
     if (r->stream)
         (void)fclose(r->stream);  // may flush a part of a record that did not fit
+    if (r->renamed && !r->ours && rename(r->temporary, r->path))
+        errno = 0;  // it can be read by either name
     if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
         errno = 0;  // the reader drops what is too much
     recording_close(&r->before);

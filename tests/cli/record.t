@@ -175,6 +175,15 @@ bragg-replay flipped.rec 2>flip.err | bragg-tap >/dev/null 2>&1
 is 'a flipped bit is found' "$(grep -c 'bragg-replay: flipped.rec: the record at byte [0-9]* is damaged' flip.err)" 1
 check_status 'an existing recording is not replaced' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec'
 check 'unless that is said' sh -c 'bragg-replay photons.rec | bragg-tap --record=again.rec --overwrite --fsync'
+check 'a recording is resumed for more frames' \
+	sh -c "bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=2 --random | bragg-tap --record=more.rec &&
+		bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random | bragg-tap --record=more.rec --resume --count >lacked"
+is 'a resumed recording is whole, and only what it lacked was computed' "$(count more.rec) $(cut -d' ' -f1 lacked)" '5 frames=3'
+cp more.rec same.rec
+bragg-geometry --detpixels=64 --pixel=1 --ncells=5 | bragg-orient --frames=5 --random --seed=2 | bragg-tap --record=more.rec --resume 2>changed.err
+is 'a changed option is named' "$(grep bragg-tap changed.err)" \
+	'bragg-tap: more.rec.part: other frames are there (bragg-orient: --seed was 1, is 2); --overwrite replaces them'
+check 'and the recording stays as it was' cmp more.rec same.rec
 cp early.rec.part other.rec.part
 check_status 'frames of another experiment are not continued' 1 sh -c 'bragg-replay photons.rec | bragg-tap --record=other.rec'
 check 'and stay as they were' cmp early.rec.part other.rec.part

@@ -89,7 +89,7 @@ static int save_recording(const char *folder)
     struct route r = {.type = MESSAGE_EXPERIMENT, .stage = "seed", .flags = 3};
     (void)snprintf(path, sizeof path, "%s/recording", folder);
     int bad = encode_experiment(&x) || route_seal(&r, &x, NULL) ||
-              recorder_open(&recorder, path, true, &r, &x, NULL);
+              recorder_open(&recorder, path, RECORDER_REPLACE, &r, &x, NULL);
     r = (struct route){.type = MESSAGE_FRAME, .frame = 3, .stage = "seed", .flags = 3};
     bad = bad || encode_frame(true, &f) || route_seal(&r, &f, NULL) ||
           recorder_add(&recorder, &r, &f, NULL) || recorder_finish(&recorder, NULL);

@@ -44,13 +44,14 @@ static struct route make(enum message_type type, uint64_t id, struct message *m)
     return r;
 }
 
-static enum status begin(struct recorder *r, const char *path, bool overwrite, uint64_t which)
+static enum status begin(struct recorder *r, const char *path, enum recorder_mode mode,
+                         uint64_t which)
 {
     struct message m;
     struct route route = make(MESSAGE_EXPERIMENT, 0, &m);
     memset(m.parts[2].data, (int)which, m.parts[2].size);
     assert_int_equal(route_seal(&route, &m, NULL), STATUS_OK);
-    const enum status s = recorder_open(r, path, overwrite, &route, &m, NULL);
+    const enum status s = recorder_open(r, path, mode, &route, &m, NULL);
     message_free(&m);
     return s;
 }
@@ -68,7 +69,7 @@ static enum status add(struct recorder *r, uint64_t id)
 static void record(const char *path)
 {
     struct recorder r;
-    assert_int_equal(begin(&r, path, true, 0), STATUS_OK);
+    assert_int_equal(begin(&r, path, RECORDER_REPLACE, 0), STATUS_OK);
     for (uint64_t i = FRAMES; i-- > 0;)
         assert_int_equal(add(&r, 10 * i), STATUS_OK);
     assert_int_equal(recorder_finish(&r, NULL), STATUS_OK);
@@ -171,19 +172,19 @@ static void killed_recorder_is_continued(void **state)
     (void)snprintf(path, sizeof path, "%s", scratch_path("a.rec"));
     (void)snprintf(part, sizeof part, "%s.part", path);
     struct recorder r;
-    assert_int_equal(begin(&r, path, false, 0), STATUS_OK);
+    assert_int_equal(begin(&r, path, RECORDER_NEW, 0), STATUS_OK);
     assert_int_equal(add(&r, 0), STATUS_OK);
     assert_int_equal(add(&r, 1), STATUS_OK);
     struct recorder other;
-    assert_int_equal(begin(&other, path, false, 0), STATUS_FAILED);  // in use
+    assert_int_equal(begin(&other, path, RECORDER_NEW, 0), STATUS_FAILED);  // in use
     assert_false(recorder_close(&other));
     assert_true(recorder_close(&r));
     struct stat st;
     assert_int_equal(stat(part, &st), 0);
     assert_int_equal(truncate(part, st.st_size - 1), 0);
-    assert_int_equal(begin(&r, path, false, 1), STATUS_FAILED);  // another experiment
+    assert_int_equal(begin(&r, path, RECORDER_NEW, 1), STATUS_FAILED);  // another experiment
     assert_false(recorder_close(&r));
-    assert_int_equal(begin(&r, path, false, 0), STATUS_OK);
+    assert_int_equal(begin(&r, path, RECORDER_NEW, 0), STATUS_OK);
     assert_int_equal(r.frames.count, 1);
     assert_int_equal(add(&r, 0), STATUS_OK);  // it is there
     assert_int_equal(r.frames.count, 1);
@@ -196,7 +197,7 @@ static void killed_recorder_is_continued(void **state)
     assert_int_equal(recorder_finish(&r, NULL), STATUS_OK);
     assert_false(recorder_close(&r));
     assert_int_equal(read_all(path), 2);
-    assert_int_equal(begin(&r, path, false, 0), STATUS_FAILED);  // exists
+    assert_int_equal(begin(&r, path, RECORDER_NEW, 0), STATUS_FAILED);  // exists
     assert_false(recorder_close(&r));
     assert_int_equal(scratch_count(), 1);
     unlink(path);
@@ -217,7 +218,7 @@ static void full_disk_leaves_whole_frames(void **state)
         assert_int_equal(setrlimit(RLIMIT_FSIZE, &limit), 0);
         struct recorder r;
         uint64_t frames = 0;
-        enum status s = begin(&r, path, false, 0);
+        enum status s = begin(&r, path, RECORDER_NEW, 0);
         while (s == STATUS_OK && (s = add(&r, frames)) == STATUS_OK)
             frames++;
         const bool kept = recorder_close(&r);
