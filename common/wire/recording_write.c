@@ -239,9 +239,34 @@ static enum status compare(const struct recorder *r, const struct recording_entr
     return s;
 }
 
+/* Writes a frame with flags that tell more than the kind, of how it travelled here, which is
+ * nothing to keep: with a route that says the kind only. */
+static enum status add_plain(struct recorder *r, const struct route *route,
+                             const struct message *frame, struct error *e)
+{
+    struct route plain = *route;
+    struct message m = {.nparts = frame->nparts,
+                        .parts = mem_copy(frame->parts, frame->nparts, sizeof *frame->parts)};
+    if (!m.parts)
+        return error_memory(e, "a route");
+    m.parts[0] = (struct part){0};
+    plain.flags &= ROUTE_KIND_MASK;
+    enum status s = route_seal(&plain, &m, e);
+    if (s == STATUS_OK && plain.payload_crc != route->payload_crc)
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was recorded",
+                      route->frame);
+    if (s == STATUS_OK)
+        s = recorder_add(r, &plain, &m, e);
+    mem_free(m.parts[0].data);
+    mem_free(m.parts);
+    return s;
+}
+
 enum status recorder_add(struct recorder *r, const struct route *route, const struct message *frame,
                          struct error *e)
 {
+    if (route->flags & ~(uint32_t)ROUTE_KIND_MASK)
+        return add_plain(r, route, frame, e);
     const struct recording_entry *known = recording_list_find(&r->before.frames, route->frame);
     if (known)
         return compare(r, known, route, e);

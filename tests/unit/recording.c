@@ -165,6 +165,29 @@ static void any_flipped_bit_is_seen(void **state)
     unlink(path);
 }
 
+/* Flags beyond the kind are of the transport. */
+static void how_a_frame_travelled_is_not_kept(void **state)
+{
+    (void)state;
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.rec"));
+    struct recorder r;
+    struct message m;
+    assert_int_equal(begin(&r, path, RECORDER_NEW, 0), STATUS_OK);
+    struct route route = make(MESSAGE_FRAME, 0, &m);
+    route.flags |= 4;
+    assert_int_equal(route_seal(&route, &m, NULL), STATUS_OK);
+    assert_int_equal(recorder_add(&r, &route, &m, NULL), STATUS_OK);
+    ((char *)m.parts[2].data)[0] ^= 1;
+    route.frame = 1;
+    assert_int_equal(recorder_add(&r, &route, &m, NULL), STATUS_FAILED);
+    message_free(&m);
+    assert_int_equal(recorder_finish(&r, NULL), STATUS_OK);
+    assert_false(recorder_close(&r));
+    assert_int_equal(read_all(path), 1);
+    unlink(path);
+}
+
 static void killed_recorder_is_continued(void **state)
 {
     (void)state;
@@ -239,6 +262,7 @@ int main(void)
         cmocka_unit_test(frames_come_back),
         cmocka_unit_test(any_cut_leaves_whole_frames),
         cmocka_unit_test(any_flipped_bit_is_seen),
+        cmocka_unit_test(how_a_frame_travelled_is_not_kept),
         cmocka_unit_test(killed_recorder_is_continued),
         cmocka_unit_test(full_disk_leaves_whole_frames),
     };
