@@ -13,63 +13,6 @@
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
 
-static enum status cannot_write(const struct recorder *r, struct error *e)
-{
-    return error_errno(e, STATUS_FAILED, "%s: cannot write", r->temporary ? r->temporary : r->path);
-}
-
-/* --- records ------------------------------------------------------------- */
-
-static bool put(struct recorder *r, const void *data, size_t size)
-{
-    return size == 0 || fwrite(data, size, 1, r->stream) == 1;
-}
-
-/* Zeros after `size` bytes, up to the next unit. */
-static bool pad(struct recorder *r, uint64_t size)
-{
-    static const char zeros[LAYOUT_UNIT];
-    return put(r, zeros, (size_t)(layout_round(size) - size));
-}
-
-/* What was put is out of this process, `size` bytes of records more. */
-static bool commit(struct recorder *r, uint64_t size)
-{
-    if (fflush(r->stream) || (r->sync && fdatasync(fileno(r->stream)) && errno != EINVAL))
-        return false;
-    r->size += size;
-    return true;
-}
-
-/* Fills in what the head says of the parts, and writes the record. */
-static bool put_message(struct recorder *r, struct layout_head *head, const struct message *m)
-{
-    uint64_t sizes[MESSAGE_PARTS_MAX];
-    const size_t bytes = m->nparts * sizeof *sizes;
-    head->length = layout_round(sizeof *head + bytes);
-    head->nparts = (uint32_t)m->nparts;
-    for (size_t i = 0; i < m->nparts; i++) {
-        sizes[i] = m->parts[i].size;
-        head->length += layout_round(sizes[i]);
-    }
-    head->crc_meta = crc32c(0, sizes, bytes);
-    for (int i = 0; i < 2; i++)
-        head->crc_meta = crc32c(head->crc_meta, m->parts[i].data, m->parts[i].size);
-    head->crc = layout_sum(head);
-    bool good = put(r, head, sizeof *head) && put(r, sizes, bytes) && pad(r, sizeof *head + bytes);
-    for (size_t i = 0; good && i < m->nparts; i++)
-        good = put(r, m->parts[i].data, m->parts[i].size) && pad(r, m->parts[i].size);
-    return good;
-}
-
-static struct layout_head make_head(const struct recorder *r, uint32_t type, uint64_t id)
-{
-    return (struct layout_head){.magic = LAYOUT_RECORD_MAGIC,
-                                .time_ns = r->base_ns + (clock_ns() - r->start_ns),
-                                .id = id,
-                                .type = type};
-}
-
 /* --- opening ------------------------------------------------------------- */
 
 enum status recorder_check(const char *path, enum recorder_mode mode, struct error *e)
@@ -102,10 +45,10 @@ static enum status begin(struct recorder *r, const struct route *route,
                                    .kind = route->flags & ROUTE_KIND_MASK,
                                    .begun = wall_ns()};
     header.crc = layout_sum(&header);
-    struct layout_head head = make_head(r, MESSAGE_EXPERIMENT, 0);
-    if (!put(r, &header, sizeof header) || !put_message(r, &head, experiment) ||
-        !commit(r, sizeof header + head.length))
-        return cannot_write(r, e);
+    struct layout_head head = recorder_head(r, MESSAGE_EXPERIMENT, 0);
+    if (!recorder_put(r, &header, sizeof header) || !recorder_put_message(r, &head, experiment) ||
+        !recorder_commit(r, sizeof header + head.length))
+        return recorder_failed(r, e);
     return STATUS_OK;
 }
 
@@ -167,7 +110,7 @@ static enum status resume(struct recorder *r, const struct route *route,
     r->ours = true;
     r->size = r->before.whole;
     if (ftruncate(fileno(r->stream), (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
-        return cannot_write(r, e);
+        return recorder_failed(r, e);
     return STATUS_OK;
 }
 
@@ -209,7 +152,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
         return s;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
         r->stream = fopen(path, "wbe");
-        return r->stream ? begin(r, route, experiment, e) : cannot_write(r, e);
+        return r->stream ? begin(r, route, experiment, e) : recorder_failed(r, e);
     }
     s = open_temporary(r, mode, e);
     if (s)
@@ -217,7 +160,7 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
     if (mode != RECORDER_REPLACE && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
         return resume(r, route, experiment, e);
     if (ftruncate(fileno(r->stream), 0) || fseeko(r->stream, 0, SEEK_SET))
-        return cannot_write(r, e);
+        return recorder_failed(r, e);
     return begin(r, route, experiment, e);
 }
 
@@ -270,41 +213,26 @@ enum status recorder_add(struct recorder *r, const struct route *route, const st
     const struct recording_entry *known = recording_list_find(&r->before.frames, route->frame);
     if (known)
         return compare(r, known, route, e);
-    struct layout_head head = make_head(r, MESSAGE_FRAME, route->frame);
+    struct layout_head head = recorder_head(r, MESSAGE_FRAME, route->frame);
     const struct recording_entry entry = {route->frame, r->size, head.time_ns};
     if (!recording_list_add(&r->frames, entry))
         return error_memory(e, "the frames of a recording");
-    if (put_message(r, &head, frame) && commit(r, head.length))
+    if (recorder_put_message(r, &head, frame) && recorder_commit(r, head.length))
         return STATUS_OK;
     r->frames.count--;
-    return cannot_write(r, e);
+    return recorder_failed(r, e);
 }
 
 /* --- the end ------------------------------------------------------------- */
 
-static bool put_index(struct recorder *r)
-{
-    const size_t bytes = r->frames.count * sizeof *r->frames.entries;
-    struct layout_head head = make_head(r, INDEX_TYPE, r->frames.count);
-    recording_list_sort(&r->frames);
-    head.length = sizeof head + layout_round(bytes);
-    head.crc_meta = crc32c(0, r->frames.entries, bytes);
-    head.crc = layout_sum(&head);
-    struct layout_end end = {.magic = LAYOUT_END_MAGIC, .index = r->size};
-    end.crc = layout_sum(&end);
-    return put(r, &head, sizeof head) && put(r, r->frames.entries, bytes) && pad(r, bytes) &&
-           put(r, &end, sizeof end) && fflush(r->stream) == 0 &&
-           (!r->sync || fsync(fileno(r->stream)) == 0 || errno == EINVAL);
-}
-
 enum status recorder_finish(struct recorder *r, struct error *e)
 {
-    if (!put_index(r))
-        return cannot_write(r, e);
+    if (!recorder_put_index(r))
+        return recorder_failed(r, e);
     FILE *stream = r->stream;
     r->stream = NULL;
     if (fclose(stream) || (r->temporary && rename(r->temporary, r->path)))
-        return cannot_write(r, e);
+        return recorder_failed(r, e);
     return STATUS_OK;
 }
 
