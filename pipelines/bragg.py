@@ -84,7 +84,7 @@ class _Stage:
         return socket
 
     def say(self, socket, kind, to=(), **keys):
-        route = [1, kind, self.run, 1, 0, 0, self.name, 0, 0, 0]
+        route = [1, kind, self.run, 1, 0, 0, self.name, 0, 0, 0, 0]
         socket.send_multipart([*to, msgpack.packb(route), msgpack.packb(dict(sorted(keys.items())))])
 
     def hello(self, socket, downstream, to=()):
@@ -96,7 +96,7 @@ class _Stage:
     def forward(self, kind, frame, keys, payload, crc):
         """The parts of a message with this stage's lineage."""
         keys["lineage"] = self.lineage
-        route = [1, kind, self.run, 1, frame, 0, self.name, IMAGES, len(payload), crc]
+        route = [1, kind, self.run, 1, frame, 0, self.name, IMAGES, len(payload), crc, 0]
         return [msgpack.packb(route), msgpack.packb(keys), *payload]
 
     def take_experiment(self, route, keys, payload):

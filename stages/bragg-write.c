@@ -12,6 +12,7 @@
 #include "base/hash.h"
 #include "base/history.h"
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/template.h"
 #include "output.h"
 #include "stage/stage.h"
@@ -109,6 +110,8 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     template_stem(&w->outputs[0].name, ".index", path);
     files_lineage(w, lineage, history);
     w->has_index = true;
+    for (int i = 0; i < w->noutputs; i++)
+        leftovers_remove(&w->outputs[i].name);
     const struct frame_index_settings settings = {.lineage = lineage,
                                                   .history = history,
                                                   .resume = w->resume,
@@ -204,10 +207,13 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 static void writer_close(void *state)
 {
     struct writer *w = state;
-    if (w->has_index)
-        frame_index_close(&w->index);
     for (int i = 0; i < w->noutputs; i++)
         output_close(&w->outputs[i]);
+    if (!w->has_index)
+        return;
+    frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)  // of others that shared the frames and died
+        leftovers_remove(&w->outputs[i].name);
 }
 
 static const struct stage writer = {
@@ -216,9 +222,9 @@ static const struct stage writer = {
     .operands = "TEMPLATE...",
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
-    .details =
-        "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
-        "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a picture.",
+    .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
+               "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
+               "picture.",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,

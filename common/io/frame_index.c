@@ -189,13 +189,37 @@ static enum status append_locked(struct frame_index *x, const char *line, size_t
 static enum status append(struct frame_index *x, const char *line, size_t length, struct error *e)
 {
     if (x->file < 0)
-        x->file =
-            open(x->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC | (x->anew ? O_TRUNC : 0), 0666);
+        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (x->file < 0)
-        return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+        return error_errno(e, STATUS_FAILED, "%s: cannot create", x->path);
     (void)flock(x->file, LOCK_EX);  // others may share it; where it cannot be locked nobody does
-    const enum status s = append_locked(x, line, length, e);
+    struct stat st;
+    enum status s = STATUS_OK;
+    if (x->anew && fstat(x->file, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(x->file, 0))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    x->anew = false;
+    if (s == STATUS_OK)
+        s = append_locked(x, line, length, e);
     (void)flock(x->file, LOCK_UN);
+    return s;
+}
+
+/* Reads it, and removes an unfinished end, or all of it when there is only an unfinished head. */
+static enum status take_locked(struct frame_index *x, const struct frame_index_settings *settings,
+                               struct error *e)
+{
+    const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
+    struct lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r")};
+    if (!l.in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
+    enum status s = take_lines(x, &l, settings, e);
+    struct stat st;
+    if (s == STATUS_OK && l.torn &&
+        (x->entries ? fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)
+                    : ftruncate(x->file, 0) != 0))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    free(l.line);
+    (void)fclose(l.in);
     return s;
 }
 
@@ -203,15 +227,13 @@ static enum status append(struct frame_index *x, const char *line, size_t length
 static enum status take_in(struct frame_index *x, const struct frame_index_settings *settings,
                            struct error *e)
 {
-    struct lines l = {.in = fopen(x->path, "re")};
-    if (!l.in)
+    x->file = open(x->path, O_RDWR | O_APPEND | O_CLOEXEC);
+    if (x->file < 0)
         return errno == ENOENT ? STATUS_OK
-                               : error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
-    enum status s = take_lines(x, &l, settings, e);
-    if (s == STATUS_OK && l.torn)
-        s = append(x, "", 0, e);
-    free(l.line);
-    (void)fclose(l.in);
+                               : error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
+    (void)flock(x->file, LOCK_EX);
+    const enum status s = take_locked(x, settings, e);
+    (void)flock(x->file, LOCK_UN);
     return s;
 }
 

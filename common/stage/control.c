@@ -57,12 +57,14 @@ void control_receive(struct runtime *rt)
            (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
         struct route r;
         struct notice n = {0};
-        const bool good = got == PORT_MESSAGE && route_open(&r, &m, NULL) == STATUS_OK;
-        if (good && io_is_ours(rt, &r) &&
+        const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
+        if (damaged || r.type == MESSAGE_HELLO)
+            rt->hello_due = true;  // whatever it was, the source repeats what matters
+        if (!damaged && io_is_ours(rt, &r) &&
             control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
             rt->control_heard_ns = clock_ns();
             on_notice(rt, &r, &n);
-        } else if (good && is_new_source(rt, &r)) {
+        } else if (!damaged && is_new_source(rt, &r)) {
             rejoin(rt);
         } else {
             rt->dropped++;
@@ -75,28 +77,55 @@ void control_receive(struct runtime *rt)
 static void connect_source(struct runtime *rt, uint64_t now_ns)
 {
     struct error e;
-    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK)
+    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK) {
         io_stop(rt, STATUS_FAILED, "%s", e.text);
-    rt->control_heard_ns = now_ns;
+        return;
+    }
+    if (endpoint_is_network(rt->control))
+        rt->control_watch = port_watch(rt->context, rt->control_socket);
+    if (!rt->control_heard_ns)
+        rt->control_heard_ns = now_ns;
+    rt->control_opened_ns = now_ns;
     rt->hello_due = true;
+}
+
+/* A last stage learns what it has from the start. */
+static void take_have(struct runtime *rt)
+{
+    rt->have = exchange_take_have(&rt->exchange);
+    if (!id_set_add_set(&rt->seen.ids, &rt->have))
+        io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
 }
 
 /* Tells the source what is durable from the start, so that it may count on this sink. */
 static void announce(struct runtime *rt)
 {
-    struct id_set have = exchange_take_have(&rt->exchange);
+    const struct id_set *have = &rt->have;
     size_t told = 0;
     do {
-        struct notice n = {.nids =
-                               have.count - told < HAVE_AT_ONCE ? have.count - told : HAVE_AT_ONCE,
-                           .ids = have.ranges ? have.ranges + told : NULL};
+        const size_t left = have->count - told;
+        struct notice n = {.nids = left < HAVE_AT_ONCE ? left : HAVE_AT_ONCE,
+                           .ids = left ? have->ranges + told : NULL};
         told += n.nids;
-        n.known = told == have.count;
+        n.known = told == have->count;
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HAVE, &n);
-    } while (told < have.count);
-    if (!id_set_add_set(&rt->seen.ids, &have))
-        io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
-    id_set_clear(&have);
+    } while (told < have->count);
+}
+
+/* Says hello when that is due. */
+static void greet_source(struct runtime *rt)
+{
+    const bool sink = stage_is_sink(rt->stage);
+    if (!rt->identified && exchange_look(&rt->exchange).begun) {
+        rt->identified = rt->hello_due = true;
+        if (sink)
+            take_have(rt);
+    }
+    if (!rt->hello_due || !io_send_hello(rt, rt->control_socket, &source, false))
+        return;
+    rt->hello_due = false;
+    if (sink && rt->identified)
+        announce(rt);
 }
 
 /* Tells the source what has become durable, and the stage before that it may go on. */
@@ -143,17 +172,14 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (!rt->control_socket)
+    if (rt->control_watch && port_was_cut(rt->control_watch))
+        port_close(&rt->control_socket, &rt->control_watch);
+    if (!rt->control_socket &&
+        (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);
     if (rt->stopping)
         return;
-    const bool begins = !rt->identified && exchange_look(&rt->exchange).begun;
-    if (begins)
-        rt->identified = rt->hello_due = true;
-    if (rt->hello_due)
-        rt->hello_due = !io_send_hello(rt, rt->control_socket, &source, false);
-    if (begins && stage_is_sink(rt->stage))
-        announce(rt);
+    greet_source(rt);
     send_durable(rt);
     send_heartbeat(rt, now_ns);
     if (io_is_silent(rt, rt->control_heard_ns, source_patience(rt), now_ns))

@@ -61,6 +61,7 @@ void exchange_close(struct exchange *x)
     id_set_clear(&x->durable);
     id_set_clear(&x->have);
     id_set_clear(&x->list);
+    id_set_clear(&x->damaged);
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
@@ -179,6 +180,17 @@ void exchange_durable(struct exchange *x, uint64_t id)
     wake_io(x);
 }
 
+void exchange_damaged(struct exchange *x, const struct route *route)
+{
+    lock(x);
+    if (route->type == MESSAGE_FRAME)
+        (void)id_set_add(&x->damaged, route->frame);
+    else
+        x->damaged_other = true;
+    unlock(x);
+    wake_io(x);
+}
+
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows)
 {
@@ -293,6 +305,17 @@ void exchange_change_list(struct exchange *x, const struct id_set *list)
 const struct id_set *exchange_list(struct exchange *x)
 {
     return &x->list;
+}
+
+struct id_set exchange_take_damaged(struct exchange *x, bool *other)
+{
+    lock(x);
+    const struct id_set damaged = x->damaged;
+    *other = x->damaged_other;
+    x->damaged = (struct id_set){0};
+    x->damaged_other = false;
+    (void)pthread_mutex_unlock(&x->mutex);
+    return damaged;
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

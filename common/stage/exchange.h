@@ -22,6 +22,7 @@ struct item {
     struct message message;
     uint64_t pending;  // outwards, I/O thread: bit per group that still wants it
     bool taken;        // outwards: some group has it
+    bool network;      // inwards: it came through a network, which may damage it
 };
 
 /* A frame that the source is to issue. */
@@ -42,6 +43,8 @@ struct exchange {
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
     struct id_set have;     // sink: durable from the start
+    struct id_set damaged;  // frames that were damaged on their way, not yet told
+    bool damaged_other;     // likewise an experiment
     struct id_set list;     // source: the ids to issue; constant from the first limit on
     uint64_t limit;         // source: so many of the list may be issued
     uint64_t issued;        // source: so many were handed to the main thread,
@@ -73,6 +76,8 @@ bool exchange_next(struct exchange *x, struct ticket *next);  // source
 bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
+/* A message that came through a network turned out to be damaged: it is dropped. */
+void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
@@ -93,9 +98,10 @@ void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
-struct id_set exchange_take_durable(struct exchange *x);  // the caller clears it
-struct id_set exchange_take_have(struct exchange *x);     // sink; the caller clears it
-const struct id_set *exchange_list(struct exchange *x);   // source
+struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
+struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
+const struct id_set *exchange_list(struct exchange *x);                // source
 void exchange_change_list(struct exchange *x,
                           const struct id_set *list);            // source; before any limit
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source

@@ -17,7 +17,7 @@
 #include "stage/stats.h"
 #include "wire/codec.h"
 
-enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
+enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256, DAMAGED_MAX = 100 };
 
 struct worker {
     const struct stage *stage;  // &settled, once the stage is open
@@ -31,6 +31,7 @@ struct worker {
     uint32_t incarnation;
     struct stats stats;
     struct progress progress;
+    unsigned damaged;  // messages one after the other, by a network
 };
 
 /* Adds the time since *since to *sum, and moves *since to now. */
@@ -113,27 +114,53 @@ static enum status extend_lineage(struct worker *w, struct error *e)
     return STATUS_OK;
 }
 
-static enum status check_sum(const struct item *item, struct error *e)
+/* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
+ * other ways, and when none gets through, the sender is at fault. */
+static enum status check_sum(struct worker *w, const struct item *item, bool *dropped,
+                             struct error *e)
 {
-    if (route_sum_matches(&item->route, &item->message))
+    *dropped = false;
+    if (route_sum_matches(&item->route, &item->message)) {
+        w->damaged = 0;
         return STATUS_OK;
+    }
+    *dropped = item->network && ++w->damaged < DAMAGED_MAX;
+    if (*dropped) {
+        exchange_damaged(&w->rt.exchange, &item->route);
+        return STATUS_OK;
+    }
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
                      message_type_name(item->route.type), item->route.frame, item->route.stage);
+}
+
+/* Waits for the first message that is not damaged; false in *more when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
+{
+    uint64_t since = clock_ns();
+    enum status s = STATUS_OK;
+    bool dropped = true;
+    while (dropped && s == STATUS_OK) {
+        *more = exchange_take(&w->rt.exchange, item);
+        charge(&since, &w->stats.wait_in_ns, "wait", 0);
+        if (!*more)
+            return STATUS_OK;
+        s = check_sum(w, *item, &dropped, e);
+        if (dropped || s)
+            item_free(*item);
+    }
+    return s;
 }
 
 /* Waits for the experiment of the stage before; false in *more when none comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item;
-    uint64_t since = clock_ns();
-    *more = exchange_take(&w->rt.exchange, &item);
-    charge(&since, &w->stats.wait_in_ns, "wait", 0);
-    if (!*more)
-        return STATUS_OK;
+    enum status s = receive_first(w, &item, more, e);
+    if (s || !*more)
+        return s;
     w->run = item->route.run;
     w->incarnation = item->route.incarnation;
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK && item->route.type != MESSAGE_EXPERIMENT)
+    if (item->route.type != MESSAGE_EXPERIMENT)
         s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
     if (s == STATUS_OK && w->wants == KIND_ANY)
         w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
@@ -277,9 +304,11 @@ static enum status run_source(struct worker *w, struct error *e)
 static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
 {
     struct experiment other = {0};
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK)
-        s = codec_experiment_decode(&other, &item->message, e);
+    bool dropped;
+    enum status s = check_sum(w, item, &dropped, e);
+    if (s || dropped)
+        return s;
+    s = codec_experiment_decode(&other, &item->message, e);
     if (s == STATUS_OK && strcmp(other.lineage, w->expected.lineage) != 0)
         s = error_set(
             e, STATUS_FAILED,
@@ -290,12 +319,15 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 }
 
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
-                                 struct error *e)
+                                 bool *dropped, struct error *e)
 {
-    /* Images are summed up once, where they leave the stream; recipes end here. */
+    /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
-    if (w->wants == KIND_RECIPE || stage_is_sink(w->stage))
-        s = check_sum(item, e);
+    *dropped = false;
+    if (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage))
+        s = check_sum(w, item, dropped, e);
+    if (*dropped)
+        return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     if (s == STATUS_OK &&
@@ -317,11 +349,12 @@ static enum status run_frames(struct worker *w, struct error *e)
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
         } else {
-            s = receive_frame(w, item, &f, e);
+            bool dropped;
+            s = receive_frame(w, item, &f, &dropped, e);
             charge(&since, &w->stats.codec_ns, "decode", id);
-            if (s == STATUS_OK && w->stage->message)
+            if (s == STATUS_OK && !dropped && w->stage->message)
                 s = w->stage->message(w->state, &item->route, &item->message, e);
-            if (s == STATUS_OK)
+            if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
         }
         frame_free(&f);
@@ -376,7 +409,7 @@ static int run_open(struct worker *w)
     w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
     runtime_close(&w->rt);
     if (w->rt.dropped)
-        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
+        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);

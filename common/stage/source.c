@@ -94,10 +94,17 @@ static uint64_t durable_bit(struct stream *s, const struct hello *h)
     return i < GROUPS_MAX ? UINT64_C(1) << i : 0;
 }
 
-/* The process that says hello, new in the list if it is new. */
-static struct peer *get_peer(struct stream *s, const struct address *from)
+/* The process that says hello, through a new connection when the former was cut; new in
+ * the list if it is new. */
+static struct peer *get_peer(struct stream *s, const struct address *from, const char *uuid)
 {
-    struct peer *p = find_peer(s, from);
+    struct peer *p = s->peers;
+    while (p && strcmp(p->hello.uuid, uuid) != 0)
+        p = p->next;
+    if (p) {
+        p->address = *from;
+        p->lost_ns = 0;
+    }
     if (p || !(p = mem_array(1, sizeof *p)))
         return p;
     p->address = *from;
@@ -118,7 +125,7 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
         memcpy(out.uuid, h.uuid, sizeof out.uuid);
         (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
     } else if (good) {
-        p = get_peer(s, from);
+        p = get_peer(s, from, h.uuid);
     }
     if (!p) {
         hello_free(&h);
@@ -132,6 +139,11 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     struct notice n = {
         .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
     source_send(rt, p, MESSAGE_WELCOME, &n);
+    for (size_t i = 0; i < rt->nburied; i++) {  // it may have missed some of it
+        struct notice out = {.status = STATUS_FAILED};
+        memcpy(out.uuid, rt->buried[i].uuid, sizeof out.uuid);
+        source_send(rt, p, MESSAGE_FENCE, &out);
+    }
     if (s->freed)
         send_free(rt, p);
 }
@@ -161,10 +173,12 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     struct route r;
     struct notice n = {0};
     struct peer *p = find_peer(rt->source, from);
-    const bool good = route_open(&r, m, NULL) == STATUS_OK;
-    if (!good || !io_is_ours(rt, &r) || (!p && r.type != MESSAGE_HELLO)) {
+    const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    if (damaged && p)
+        (void)io_send_hello(rt, rt->control_socket, from, true);  // it may have been one
+    if (damaged || !io_is_ours(rt, &r) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
-        if (good && rt->run_known && r.run && r.run != rt->run)
+        if (!damaged && rt->run_known && r.run && r.run != rt->run)
             (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &n);
         return;
     }
@@ -181,7 +195,7 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
         else if (r.type == MESSAGE_HEARTBEAT)
             recover_beat(rt, p, &n, p->heard_ns);
         else if (r.type == MESSAGE_LOST)
-            source_lost(rt, n.ids, n.nids);
+            source_lost(rt, n.ids, n.nids, n.status != STATUS_OK);
         else if (r.type == MESSAGE_BYE)
             on_bye(rt, p, &n);
     }
@@ -281,7 +295,7 @@ static bool skip_durable(struct runtime *rt)
     forget_have(s);
     const uint64_t total = id_set_size(&lacking);
     if (good && !total && s->total)
-        log_line(LOG_WARNING, "all %" PRIu64 " frames are there: nothing to compute", s->total);
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute", s->total);
     else if (good && total < s->total)
         log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
                  s->total);
@@ -324,10 +338,11 @@ static void beat(struct runtime *rt, uint64_t now_ns)
     source_send_all(rt, MESSAGE_HEARTBEAT, &n);
 }
 
-static bool all_gone(const struct stream *s)
+/* Who was cut off from a network comes back for its free. */
+static bool all_gone(const struct runtime *rt)
 {
-    for (const struct peer *p = s->peers; p; p = p->next)
-        if (!p->bye && !p->lost_ns)
+    for (const struct peer *p = rt->source->peers; p; p = p->next)
+        if (!p->bye && (!p->lost_ns || endpoint_is_network(rt->control)))
             return false;
     return true;
 }
@@ -342,7 +357,7 @@ static void end(struct runtime *rt, uint64_t now_ns)
         s->freed = true;
         s->free_ns = now_ns;
     }
-    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
+    if (all_gone(rt) || now_ns - s->free_ns > FREE_NS)
         io_finish(rt, end_status(rt));
 }
 

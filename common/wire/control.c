@@ -74,6 +74,7 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
 static const struct field credit_fields[] = {GRANT, IDS};
 static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
+static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
@@ -88,6 +89,7 @@ static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 static const struct table credit_table = NOTICE(credit_fields);
 static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
+static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
@@ -100,8 +102,9 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
-    case MESSAGE_LOST:
         return &ids_table;
+    case MESSAGE_LOST:
+        return &lost_table;
     case MESSAGE_HAVE:
         return &have_table;
     case MESSAGE_HEARTBEAT:

@@ -42,7 +42,8 @@ struct notice {
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
-    int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
+    int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+                           // connection; 0 when all is well
     char reason[256];      // BYE, FENCE: why; "" when it was said already
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;

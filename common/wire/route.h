@@ -61,11 +61,11 @@ struct route {
 const char *message_type_name(enum message_type type);
 
 /* Writes part 0 of a message whose other parts are complete: counts and sums
- * the payload into *r first. */
+ * the payload into *r first.  Its last item is a sum over the rest of part 0 and part 1. */
 enum status route_seal(struct route *r, struct message *m, struct error *e);
 
-/* Checks part count, sizes and version, and reads part 0 into *r.
- * STATUS_INPUT for what is no message of ours. */
+/* Checks part count, sizes, version and the sum over parts 0 and 1 (0: none was formed),
+ * and reads part 0 into *r.  STATUS_INPUT for what is no message of ours. */
 enum status route_open(struct route *r, const struct message *m, struct error *e);
 
 /* True when the payload has the sum that its producer formed. */
