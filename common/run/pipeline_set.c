@@ -118,13 +118,17 @@ bool pipeline_has(const struct pipeline_stage *s, const char *name)
     return false;
 }
 
+static bool is_program(const struct pipeline_stage *s, const char *name)
+{
+    const char *slash = strrchr(s->program, '/');
+    return strcmp(slash ? slash + 1 : s->program, name) == 0;
+}
+
 struct pipeline_stage *pipeline_source(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
-        const char *slash = strrchr(s->program, '/');
-        const char *program = slash ? slash + 1 : s->program;
-        if (strcmp(program, "bragg-orient") == 0 || strcmp(program, "bragg-replay") == 0)
+        if (is_program(s, "bragg-orient") || is_program(s, "bragg-replay"))
             return s;
         if (pipeline_has(s, "frames"))
             return s;
@@ -141,5 +145,5 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
                          "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
                          p->path);
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
-    return pipeline_set(source, "frames", value, e);
+    return pipeline_set(source, is_program(source, "bragg-replay") ? "first" : "frames", value, e);
 }

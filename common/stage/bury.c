@@ -32,11 +32,17 @@ static bool remember(struct runtime *rt, const char *uuid)
     return true;
 }
 
+/* A last stage that nothing waits for. */
+static bool is_watcher(const struct link *l)
+{
+    return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+}
+
 /* Tells the source which frames were at the other end, in the order of sending. */
 static void report_lost(struct runtime *rt, const struct link *l, bool died)
 {
     const struct address source = {0};
-    struct id_range *ids = l->nsent ? mem_array(l->nsent, sizeof *ids) : NULL;
+    struct id_range *ids = l->nsent && !is_watcher(l) ? mem_array(l->nsent, sizeof *ids) : NULL;
     if (!ids)
         return;
     for (size_t i = 0; i < l->nsent; i++)

@@ -111,7 +111,7 @@ bool exchange_take(struct exchange *x, struct item **item)
     lock(x);
     while (!x->in.head && !x->ended)
         await(x, &x->changed);
-    *item = x->ended ? NULL : queue_shift(&x->in);
+    *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
     unlock(x);
     return *item != NULL;
 }
@@ -167,6 +167,19 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
     lock(x);
     while (!x->ended && !ready(context))
         await(x, &x->room);
+    const bool ended = x->ended;
+    unlock(x);
+    return !ended;
+}
+
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
+{
+    const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
+    lock(x);
+    x->waiting = true;
+    while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+        continue;
+    x->waiting = false;
     const bool ended = x->ended;
     unlock(x);
     return !ended;
@@ -281,6 +294,7 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .total_known = x->total_known,
                                        .total = x->total,
                                        .waiting = x->waiting,
+                                       .main_done = x->main_done,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
@@ -373,14 +387,16 @@ uint64_t exchange_cut(struct exchange *x)
 {
     lock(x);
     const uint64_t total = x->total = x->limit = x->issued;
+    x->cut = true;
     unlock(x);
     return total;
 }
 
-void exchange_end(struct exchange *x)
+void exchange_end(struct exchange *x, bool complete)
 {
     lock(x);
     x->ended = true;
+    x->complete = complete;
     unlock(x);
     (void)pthread_cond_broadcast(&x->room);
 }

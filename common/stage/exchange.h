@@ -57,12 +57,14 @@ struct exchange {
     struct ticket *again;  // source: to be issued again, lowest first
     uint64_t total;        // frames of the stream
     bool total_known;
+    bool cut;                          // source: nothing more is issued
     size_t image_bytes;                // of one frame; what credit is derived from
     bool begun;                        // the experiment is known, frames may come
     char identity[64];                 // identity class, from `begun` on
     const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
     bool waiting;                      // the main thread waits, for whatever
     bool ended;                        // nothing more will pass: the main thread stops
+    bool complete;                     // because all went well: what has come is still taken
     bool main_done;                    // the main thread has stopped
 };
 
@@ -75,6 +77,8 @@ bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
 /* Until ready(context), which is called again after each exchange_wake. */
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
+/* Source: waits until then by clock_ns, or until the stream is cut short. */
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 /* A message that came through a network turned out to be damaged: it is dropped. */
@@ -88,7 +92,7 @@ void exchange_main_done(struct exchange *x);
 
 /* What the I/O thread looks at in one go. */
 struct exchange_view {
-    bool begun, total_known, waiting;
+    bool begun, total_known, waiting, main_done;
     uint64_t total, issued;
     size_t image_bytes;
     uint64_t rows;  // finished rows of the frame at hand
@@ -108,7 +112,7 @@ void exchange_change_list(struct exchange *x,
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
 bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
-void exchange_end(struct exchange *x);
+void exchange_end(struct exchange *x, bool complete);
 bool exchange_await_main(struct exchange *x, int seconds);
 
 /* Any thread: what exchange_await waits for may have come. */

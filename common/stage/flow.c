@@ -156,8 +156,8 @@ static void return_credit(struct runtime *rt)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
     for (struct link *l = rt->links; l; l = l->next) {
-        if (!l->port->up || !l->answered || l->gone || l->lost_ns ||
-            rt->stage->wants == KIND_EXPERIMENT || !view.begun)
+        if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
+            !view.begun)
             continue;
         if (!l->granted)
             l->grant = credit_of(view.image_bytes);

@@ -72,7 +72,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
 {
     struct upstream upstreams[UPSTREAMS_MAX];
     const struct stage *stage = rt->stage;
-    struct hello h = {.wants = (int)stage->wants,
+    struct hello h = {.wants = (int)rt->wants,
                       .gives = (int)stage->gives,
                       .downstream = downstream,
                       .durable = stage_is_sink(stage) && !stage->transient,
@@ -82,8 +82,9 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
     memcpy(h.uuid, rt->uuid, sizeof h.uuid);
     memcpy(h.control, rt->control, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
-    if (rt->options.group)
-        (void)snprintf(h.group, sizeof h.group, "%s", rt->options.group);
+    if (rt->options.group || stage->group)
+        (void)snprintf(h.group, sizeof h.group, "%s",
+                       rt->options.group ? rt->options.group : stage->group);
     else
         (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
     (void)pthread_mutex_lock(&rt->exchange.mutex);
@@ -118,6 +119,16 @@ void io_finish(struct runtime *rt, enum status status)
     link_bye(rt, STATUS_OK, "");
 }
 
+/* To all neighbours and to the source. */
+static void say_bye(struct runtime *rt, enum status status)
+{
+    const struct address source = {0};
+    struct notice bye = {.status = (int)status};
+    link_bye(rt, status, "");
+    if (!rt->source && rt->control_socket)
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
+}
+
 void io_leave(struct runtime *rt)
 {
     if (rt->stopping)
@@ -140,13 +151,17 @@ void io_stop(struct runtime *rt, enum status status, const char *text, ...)
         va_end(args);
         log_line(LOG_ERROR, "%s", line);
     }
-    const struct address source = {0};
-    struct notice bye = {.status = (int)status};
-    link_bye(rt, status, "");
+    say_bye(rt, stage_is_watcher(rt->stage) ? STATUS_OK : status);  // nobody minds a watcher
     if (rt->source)
         source_fence(rt, status, "");
-    else if (rt->control_socket)
-        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
+}
+
+/* A watcher ends before the stream does. */
+static void leave_early(struct runtime *rt)
+{
+    stop(rt, STATUS_INTERRUPTED);
+    rt->left = true;
+    say_bye(rt, STATUS_OK);
 }
 
 /* The first Ctrl-C ends the stream, the second the process; others abort. */
@@ -157,6 +172,8 @@ static void on_signal(struct runtime *rt)
         if (info.ssi_signo != SIGINT)
             io_stop(rt, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
                     info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
+        else if (stage_is_watcher(rt->stage))
+            leave_early(rt);
         else if (rt->interrupts++ || (!rt->source && !rt->welcomed))
             io_stop(rt, STATUS_INTERRUPTED, NULL);
         else if (rt->source)
@@ -316,7 +333,10 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         source_pump(rt, now_ns);
     else
         control_pump(rt, now_ns);
-    if (rt->stage->gives == KIND_EXPERIMENT && link_finished(rt))
+    const bool handed_over = rt->stage->gives == KIND_EXPERIMENT && link_finished(rt);
+    const bool taken = rt->wants == KIND_EXPERIMENT && stage_is_sink(rt->stage) &&
+                       exchange_look(&rt->exchange).main_done;
+    if (handed_over || taken)
         io_finish(rt, STATUS_OK);
 }
 
@@ -341,7 +361,7 @@ void *io_run(void *runtime)
             receive(rt, items, count, clock_ns());
     }
     mem_free(items);
-    exchange_end(&rt->exchange);
+    exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
     /* A callback may take minutes; after a failure nobody waits for it. */
     if (atomic_load(&rt->status) != STATUS_OK && !exchange_await_main(&rt->exchange, MAIN_GRACE_S))

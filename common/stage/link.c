@@ -50,10 +50,12 @@ static bool has_our_source(const struct runtime *rt, const struct link *l)
 /* A hello from the stage before this one: its kind must be what this one wants. */
 static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
 {
-    const enum kind wants = rt->stage->wants;
-    if ((enum kind)l->peer.gives != wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
-                kind_name((enum kind)l->peer.gives), l->peer.stage);
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (rt->wants == KIND_ANY && gives != KIND_NONE)
+        rt->wants = gives;
+    if (gives != rt->wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
+                kind_name(gives), l->peer.stage);
         return;
     }
     if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
@@ -118,14 +120,20 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                 port->up ? "--in" : "--out");
         return;
     }
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)rt->stage->gives;
     if (port->up)
         accept_upstream(rt, l, r);
-    else if (h.wants == (int)rt->stage->gives)
+    else if (l->peer.wants == (int)rt->stage->gives)
         l->group = group_index(rt, h.group);
 }
 
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    if (rt->stage->wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)rt->wants) {
+        io_stop(rt, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        return;
+    }
     struct item *item = mem_array(1, sizeof *item);
     if (!item) {
         io_stop(rt, STATUS_FAILED, "out of memory for a message");
@@ -137,7 +145,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
     exchange_put(&rt->exchange, item);
-    if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
+    if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &bye);
@@ -243,6 +251,7 @@ static void on_credit(struct runtime *rt, struct link *l, const struct notice *n
 static void leave(struct runtime *rt, struct link *l)
 {
     l->gone = true;
+    l->nsent = l->narrived = 0;
     shared_release(rt, l);
 }
 

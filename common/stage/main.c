@@ -21,7 +21,9 @@
 enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256, DAMAGED_MAX = 100 };
 
 struct worker {
-    const struct stage *stage;
+    const struct stage *stage;  // &settled, once the stage is open
+    struct stage settled;
+    enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
     void *state;
     struct runtime rt;
     struct experiment experiment;
@@ -168,10 +170,14 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     w->incarnation = item->route.incarnation;
     if (item->route.type != MESSAGE_EXPERIMENT)
         s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
+    if (s == STATUS_OK && w->wants == KIND_ANY)
+        w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
     if (s == STATUS_OK)
         s = codec_experiment_decode(&w->experiment, &item->message, e);
     if (s == STATUS_OK)
         w->expected = codec_expect(&w->experiment);
+    if (s == STATUS_OK && w->stage->message)
+        s = w->stage->message(w->state, &item->route, &item->message, e);
     item_free(item);
     return s;
 }
@@ -239,7 +245,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
         open_images(w);
-        s = extend_lineage(w, e);
+        s = stage->verbatim ? s : extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
         if (s == STATUS_OK)
@@ -310,13 +316,28 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
     return s;
 }
 
+/* Holds a frame back until it is due; *base_ns, 0 before the first one, is when the
+ * stage's own clock began.  False at the end of the stream. */
+static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
+{
+    if (!w->stage->due_ns || t.attempt)
+        return true;
+    const uint64_t due_ns = w->stage->due_ns(w->state, t.id);
+    if (!*base_ns)
+        *base_ns = clock_ns() - due_ns;
+    return exchange_wait_until(&w->rt.exchange, *base_ns + due_ns);
+}
+
 static enum status run_source(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
+    uint64_t base_ns = 0;
     uint64_t since = clock_ns();
     for (bool more = true; more && s == STATUS_OK;) {
         struct ticket t;
         if (!exchange_next(&w->rt.exchange, &t))
+            break;
+        if (!wait_due(w, t, &base_ns))
             break;
         charge(&since, &w->stats.wait_in_ns, "wait", t.id);
         struct frame f = {.recipe.id = t.id};
@@ -352,7 +373,7 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     enum status s = STATUS_OK;
     *dropped = false;
     images_borrow(&w->images, &item->message);
-    if (item->network || w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
+    if (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage))
         s = check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
@@ -360,7 +381,7 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     images_mark(&w->images, &f->image);
     if (s == STATUS_OK &&
-        (f->recipe.id != item->route.frame || (w->stage->wants == KIND_IMAGE && !f->image.count)))
+        (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
                       item->route.frame, item->route.stage);
     return s;
@@ -381,6 +402,8 @@ static enum status run_frames(struct worker *w, struct error *e)
             bool dropped;
             s = receive_frame(w, item, &f, &dropped, e);
             charge(&since, &w->stats.codec_ns, "decode", id);
+            if (s == STATUS_OK && !dropped && w->stage->message)
+                s = w->stage->message(w->state, &item->route, &item->message, e);
             if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
             s = return_pixels(w, s, e);
@@ -398,12 +421,15 @@ static enum status run_connected(struct worker *w, struct error *e)
     enum status s = begin(w, &more, e);
     if (s || !more)
         return s;
+    const bool takes_all = w->wants == KIND_EXPERIMENT && stage_is_sink(w->stage);
     if (stage_is_source(w->stage))
         s = run_source(w, e);
-    else if (w->stage->wants >= KIND_RECIPE)
+    else if (w->wants >= KIND_RECIPE)
         s = run_frames(w, e);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK && !takes_all)
         exchange_wait_end(&w->rt.exchange);
+    if (s == STATUS_OK && w->stage->end && (takes_all || w->rt.complete || w->rt.left))
+        s = w->stage->end(w->state, e);
     return s;
 }
 
@@ -472,7 +498,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
-    return s ? s : runtime_check(stage, o, e);
+    return s;
 }
 
 /* Options are good: opens the stage, runs it, closes it. */
@@ -480,14 +506,18 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
 {
     const struct stage *stage = w->stage;
     struct error e = {0};
-    int status = stage->open ? (int)stage->open(w->state, operands, noperands, &e) : STATUS_OK;
-    if (status)
-        (void)log_fail(&e);
-    if (status == STATUS_OK && w->rt.options.resume && stage->resume)
+    enum status s = stage->open ? stage->open(w->state, operands, noperands, &e) : STATUS_OK;
+    if (s == STATUS_OK && w->rt.options.resume && stage->resume)
         stage->resume(w->state);
-    progress_open(&w->progress, stage_is_sink(stage) && !w->rt.options.quiet);
-    if (status == STATUS_OK)
-        status = run_open(w);
+    w->settled = *stage;
+    if (s == STATUS_OK && stage->settle)
+        s = stage->settle(w->state, !w->rt.options.in.count, &w->settled, &e);
+    w->stage = w->rt.stage = &w->settled;
+    w->wants = stage->wants;
+    if (s == STATUS_OK)
+        s = runtime_check(w->stage, &w->rt.options, &e);
+    progress_open(&w->progress, stage_is_sink(stage) && !w->settled.speaks && !w->rt.options.quiet);
+    const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);
     experiment_free(&w->experiment);

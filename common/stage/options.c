@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* Who has an option: a first stage, the source, a middle one, a last one. */
-enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15 };
+/* Who has an option: a first stage, the source, a middle one, a last one; who consumes. */
+enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16 };
 
 #define AT(member) .offset = offsetof(struct runtime_options, member)
 
@@ -12,7 +12,7 @@ static const struct {
     struct opt option;
 } rows[] = {
     {ALL, {.doc = "Common options:", .type = OPT_GROUP}},
-    {ALL & ~FIRST,
+    {CONSUMER,
      {"in", "ENDPOINT", "Receive from here instead of the pipe; @ENDPOINT binds; may be repeated",
       OPT_TEXTS, AT(in)}},
     {ALL & ~LAST,
@@ -78,11 +78,12 @@ void options_defaults(struct runtime_options *o)
 
 static unsigned role(const struct stage *stage)
 {
+    const unsigned consumer = stage->wants == KIND_NONE ? 0 : CONSUMER;
     if (stage_is_source(stage))
-        return SOURCE;
+        return SOURCE | consumer;
     if (stage_is_sink(stage))
-        return LAST;
-    return stage->wants == KIND_NONE ? FIRST : MIDDLE;
+        return LAST | consumer;
+    return consumer ? MIDDLE | consumer : FIRST;
 }
 
 const struct opt *options_table(const struct stage *stage)

@@ -30,7 +30,7 @@ void options_defaults(struct runtime_options *o);
 /* The table for opt_parse: a source has more than others. */
 const struct opt *options_table(const struct stage *stage);
 
-/* True for the stage that numbers the frames. */
+/* True for the stage that numbers the frames: of an experiment that came, or of its own. */
 static inline bool stage_is_source(const struct stage *stage)
 {
     return stage->gives >= KIND_RECIPE && stage->wants <= KIND_EXPERIMENT;
@@ -40,6 +40,12 @@ static inline bool stage_is_source(const struct stage *stage)
 static inline bool stage_is_sink(const struct stage *stage)
 {
     return stage->gives == KIND_NONE;
+}
+
+/* True for a last stage that nothing waits for: it may leave at any time. */
+static inline bool stage_is_watcher(const struct stage *stage)
+{
+    return stage_is_sink(stage) && stage->transient;
 }
 
 #endif

@@ -21,7 +21,7 @@ enum { DESCRIPTORS_MIN = 64 };
 
 const char *kind_name(enum kind kind)
 {
-    static const char *const names[] = {"nothing", "experiment", "recipe", "image"};
+    static const char *const names[] = {"nothing", "experiment", "recipe", "image", "anything"};
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
@@ -203,6 +203,7 @@ static enum status take_descriptors(struct error *e)
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
+    rt->wants = rt->stage->wants;
     rt->signals = -1;
     rt->patience_ns = (uint64_t)(rt->options.dead_after_s * 1e9);
     enum status s = exchange_open(&rt->exchange, e);

@@ -87,7 +87,8 @@ struct stream;
 struct runtime {
     const struct stage *stage;
     struct runtime_options options;
-    size_t nwords;  // options and operands in the command line
+    size_t nwords;    // options and operands in the command line
+    enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
     struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
@@ -136,6 +137,7 @@ struct runtime {
 
     bool stopping;        // the I/O loop ends
     bool complete;        // because the stream is complete
+    bool left;            // because a watcher was told to end
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0

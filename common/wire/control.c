@@ -30,7 +30,7 @@ static const struct field hello_fields[] = {
     {"upstreams", FIELD_LIST, AT(upstreams), .table = &upstream_table,
      .count_offset = offsetof(struct hello, nupstreams)},
     TEXT(uuid),
-    {"wants", FIELD_ENUM, AT(wants), .limit = 3},
+    {"wants", FIELD_ENUM, AT(wants), .limit = 4},
 };
 static const struct table hello_table = {"hello", sizeof(struct hello), FIELDS(hello_fields)};
 #undef OBJECT

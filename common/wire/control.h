@@ -24,7 +24,7 @@ struct upstream {
 struct hello {
     char uuid[UUID_SIZE];         // of the process: 32 hex digits
     char stage[STAGE_NAME_SIZE];  // program
-    int wants, gives;             // 0 nothing, 1 experiment, 2 recipes, 3 images
+    int wants, gives;             // 0 nothing, 1 experiment, 2 recipes, 3 images; wants: 4 any
     char group[GROUP_SIZE];       // frames are shared out within, every group gets all
     char identity[GROUP_SIZE];    // identity class, "any" for none
     char control[ENDPOINT_SIZE];  // where the source listens, "" before it is known

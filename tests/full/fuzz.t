@@ -21,8 +21,8 @@ for file in "$top"/tests/golden/inputs/*; do
 		{ printf "\\00$which"; head -c 1000 "$file"; } >"parsers/$n"
 	done
 done
-mkdir wire
-check 'seeds of the decoder are made' fuzz-seeds wire
+mkdir wire recording
+check 'seeds of the decoders are made' fuzz-seeds wire recording
 mkdir packed
 head -c 301 "$BRAGG_TESTS/full/fuzz.t" >text
 { printf '\003K'; head -c 300 text | packed byte-offset; } >packed/byte-offset
@@ -34,7 +34,7 @@ done
 	printf 'X-Binary-Size: 16\nX-Binary-Size-Fastest-Dimension: 4\nX-Binary-Size-Second-Dimension: 3\n'
 	printf '\n\014\032\004\325\001\002\003\004\200\001\020\005\006\007\200\001\001\010\011\012'
 } >parsers/cbf
-for name in parsers packed wire; do
+for name in parsers packed wire recording; do
 	check "$name: 100,000 inputs" run $name 100000
 	grep -h 'SUMMARY\|Done' "$name.log" | sed 's/^/# /'
 done

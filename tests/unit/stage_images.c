@@ -101,7 +101,7 @@ static void at_the_end_the_heap_will_do(void **state)
     open_side(&s, true);
     for (int i = 0; i < POOL_SLOTS_MAX; i++)
         images[i] = make(&s, 0);
-    exchange_end(&s.exchange);
+    exchange_end(&s.exchange, false);
     struct image more = make(&s, 0);
     assert_false(in_pool(&s, &more));
     image_free(&more);
