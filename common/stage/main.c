@@ -6,7 +6,6 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/trace.h"
@@ -26,18 +25,8 @@ struct worker {
     struct codec_expected expected;  // of frames that arrive
     uint64_t run;
     uint32_t incarnation;
-    struct stats stats;
     struct progress progress;
 };
-
-/* Adds the time since *since to *sum, and moves *since to now. */
-static void charge(uint64_t *since, uint64_t *sum, const char *what, uint64_t id)
-{
-    const uint64_t now = clock_ns();
-    trace_span(what, id, *since, now);
-    *sum += now - *since;
-    *since = now;
-}
 
 static const char *identity(const struct worker *w)
 {
@@ -55,7 +44,7 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
                       .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
-    uint64_t since = clock_ns();
+    meter_switch(&w->rt.meter, ACTIVITY_ENCODE, t.id);
     enum status s = route_seal(&r, m, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
@@ -65,9 +54,9 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
-    charge(&since, &w->stats.codec_ns, "encode", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
     *more = exchange_give(&w->rt.exchange, item);
-    charge(&since, &w->stats.wait_out_ns, "send", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
     return STATUS_OK;
 }
 
@@ -110,9 +99,9 @@ static enum status check_sum(const struct item *item, struct error *e)
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item;
-    uint64_t since = clock_ns();
+    meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
     *more = exchange_take(&w->rt.exchange, &item);
-    charge(&since, &w->stats.wait_in_ns, "wait", 0);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
     if (!*more)
         return STATUS_OK;
     w->run = item->route.run;
@@ -156,9 +145,8 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     }
     if (s)
         return s;
-    w->stats.identity = identity(w);
     const int64_t pixels = experiment_pixels(&w->experiment);
-    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), w->stats.identity,
+    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), identity(w),
                    stage->progress ? stage->progress(w->state) : NULL);
     if (stage_is_source(stage))
         exchange_set_total(&w->rt.exchange, stage->count ? stage->count(w->state) : 0);
@@ -170,15 +158,15 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
                            struct error *e)
 {
     const struct stage *stage = w->stage;
-    uint64_t since = clock_ns();
+    meter_switch(&w->rt.meter, ACTIVITY_COMPUTE, t.id);
     enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    charge(&since, &w->stats.compute_ns, "compute", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
     if (s)
         return s;
-    w->stats.frames++;
+    meter_count_frame(&w->rt.meter);
     if (stage_is_sink(stage)) {
         exchange_durable(&w->rt.exchange, t.id);
-        progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
+        progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -193,16 +181,14 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
 static enum status run_source(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    uint64_t since = clock_ns();
     for (bool more = true; more && s == STATUS_OK;) {
         struct ticket t;
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
         if (!exchange_next(&w->rt.exchange, &t))
             break;
-        charge(&since, &w->stats.wait_in_ns, "wait", t.id);
         struct frame f = {.recipe.id = t.id};
         s = process(w, &f, t, &more, e);
         frame_free(&f);
-        since = clock_ns();
     }
     return s;
 }
@@ -242,23 +228,25 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
 static enum status run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    uint64_t since = clock_ns();
-    struct item *item;
-    for (bool more = true; more && s == STATUS_OK && exchange_take(&w->rt.exchange, &item);) {
+    struct meter *meter = &w->rt.meter;
+    for (bool more = true; more && s == STATUS_OK;) {
+        struct item *item;
+        meter_switch(meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_take(&w->rt.exchange, &item))
+            break;
         const uint64_t id = item->route.frame;
-        charge(&since, &w->stats.wait_in_ns, "wait", id);
         struct frame f = {0};
+        meter_switch(meter, ACTIVITY_DECODE, id);
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
         } else {
             s = receive_frame(w, item, &f, e);
-            charge(&since, &w->stats.codec_ns, "decode", id);
             if (s == STATUS_OK)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
         }
+        meter_switch(meter, ACTIVITY_OTHER, id);
         frame_free(&f);
         item_free(item);
-        since = clock_ns();
     }
     return s;
 }
@@ -292,17 +280,16 @@ static int run_open(struct worker *w)
     struct error e = {0};
     const struct runtime_options *o = &w->rt.options;
     enum status s = o->trace ? trace_open(TRACE_SPANS, &e) : STATUS_OK;
-    w->stats = (struct stats){.start_ns = clock_ns(), .identity = "any"};
     if (s)
         return log_fail(&e);
+    meter_open(&w->rt.meter);
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
     progress_end(&w->progress);
     if (s)
         report(w, s, &e);
-    w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
-    w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
+    const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
@@ -310,10 +297,12 @@ static int run_open(struct worker *w)
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
-    if (o->stats && stats_write(&w->stats, o->stats, w->stage->name, &e) != STATUS_OK)
+    if (o->stats &&
+        stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
+    meter_close(&w->rt.meter);
     return status;
 }
 

@@ -59,8 +59,12 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     if (n->progress != p->progress || !n->nids)
         p->progress_ns = now_ns;
     p->progress = n->progress;
-    for (size_t i = 0; i < n->nids; i++)
+    p->work = n->work;
+    p->held = 0;
+    for (size_t i = 0; i < n->nids; i++) {
+        p->held += n->ids[i].last - n->ids[i].first + 1;
         window_listed(&rt->source->window, n->ids[i], now_ns);
+    }
 }
 
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */

@@ -15,6 +15,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 const char *kind_name(enum kind kind)
 {
@@ -148,6 +149,8 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
     rt->control_local = s == STATUS_OK;
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
     return s ? s : source_open(rt, e);
 }
 
@@ -203,6 +206,14 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     errno = pthread_create(&rt->thread, NULL, io_run, rt);
     rt->started = errno == 0;
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
+}
+
+struct work runtime_work(struct runtime *rt)
+{
+    struct work work = meter_read(&rt->meter);
+    work.bytes_in = atomic_load(&rt->bytes_in);
+    work.bytes_out = atomic_load(&rt->bytes_out);
+    return work;
 }
 
 /* At a good end nobody upstream waits for what is still on its way there. */

@@ -17,6 +17,7 @@
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
 #include "stage/idset.h"
+#include "stage/meter.h"
 #include "stage/options.h"
 #include "stage/port.h"
 #include "stage/seen.h"
@@ -78,6 +79,7 @@ struct runtime {
     const struct stage *stage;
     struct runtime_options options;
     struct exchange exchange;
+    struct meter meter;
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
@@ -138,6 +140,9 @@ enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);
 
+/* What this process has done so far. */
+struct work runtime_work(struct runtime *rt);
+
 /* io.c */
 void *io_run(void *runtime);
 
@@ -152,7 +157,10 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* Seals and sends a message of one of the types without payload. */
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s);
+/* Likewise for what has no payload. */
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);

@@ -54,6 +54,7 @@ void source_fence(struct runtime *rt, enum status status, const char *reason)
     struct notice n = {.status = (int)status};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     source_send_all(rt, MESSAGE_FENCE, &n);
+    status_end(rt, status);
 }
 
 static struct peer *find_peer(struct stream *s, const struct address *address)
@@ -100,13 +101,19 @@ static struct peer *get_peer(struct stream *s, const struct address *from)
     return p;
 }
 
-static void on_hello(struct runtime *rt, const struct address *from, const struct message *m)
+/* Who neither takes nor gives only watches, and need not know the run. */
+static void on_hello(struct runtime *rt, const struct address *from, const struct route *r,
+                     const struct message *m)
 {
     struct stream *s = rt->source;
     struct hello h;
     struct peer *p = NULL;
     const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
-    if (good && link_is_buried(rt, h.uuid)) {
+    if (good && !h.wants && !h.gives)
+        status_answer(rt, from);
+    else if (!io_is_ours(rt, r))
+        rt->dropped++;
+    else if (good && link_is_buried(rt, h.uuid)) {
         struct notice out = {.status = STATUS_FAILED};
         memcpy(out.uuid, h.uuid, sizeof out.uuid);
         (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
@@ -143,13 +150,13 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     struct route r;
     struct notice n = {0};
     struct peer *p = find_peer(rt->source, from);
-    if (route_open(&r, m, NULL) != STATUS_OK || !io_is_ours(rt, &r) ||
-        (!p && r.type != MESSAGE_HELLO)) {
+    if (route_open(&r, m, NULL) != STATUS_OK ||
+        (r.type != MESSAGE_HELLO && !(p && io_is_ours(rt, &r)))) {
         rt->dropped++;
         return;
     }
     if (r.type == MESSAGE_HELLO) {
-        on_hello(rt, from, m);
+        on_hello(rt, from, &r, m);
         return;
     }
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
@@ -246,6 +253,7 @@ static void try_barrier(struct runtime *rt, uint64_t now_ns)
     s->window.required = source_reach(rt);
     if (__builtin_popcountll(s->window.required) >= rt->options.groups) {
         s->open = true;
+        s->open_ns = now_ns;
         struct notice n = {.known = true, .total = s->total};
         source_send_all(rt, MESSAGE_TOTAL, &n);
     } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
@@ -279,6 +287,7 @@ static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
     if (!s->freed) {
+        status_end(rt, end_status(rt));
         for (struct peer *p = s->peers; p; p = p->next)
             send_free(rt, p);
         s->freed = true;

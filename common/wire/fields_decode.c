@@ -30,6 +30,8 @@ static size_t least_bytes(const struct table *t)
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
         const size_t item = f->type == FIELD_REAL ? 9 : 1;
+        if (f->flags & FIELD_OPTIONAL)
+            continue;
         bytes +=
             1 + strlen(f->name) + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
     }
@@ -167,27 +169,41 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     return STATUS_OK;
 }
 
-/* Reads keys until the one of *f; false when it does not come. */
-static bool find_key(struct decoder *d, const char *wanted, uint32_t *left, char last[NAME_SIZE])
+/* Where a walk over the keys of a map stands. */
+struct keys {
+    uint32_t left;
+    bool pending;  // `last` is read and its value is not
+    char last[NAME_SIZE];
+};
+
+/* Reads keys until the wanted one or a later one; false when they are no ascending names. */
+static bool find_key(struct decoder *d, const char *wanted, struct keys *k, bool *found)
 {
-    while (*left) {
+    for (*found = false; k->pending || k->left;) {
         char name[NAME_SIZE];
-        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, last) <= 0)
-            return false;
-        memcpy(last, name, sizeof name);
-        --*left;
-        if (strcmp(name, wanted) == 0)
+        if (!k->pending) {
+            if (!reader_text(&d->in, name, sizeof name) || strcmp(name, k->last) <= 0)
+                return false;
+            memcpy(k->last, name, sizeof name);
+            k->left--;
+        }
+        const int order = strcmp(k->last, wanted);
+        k->pending = order > 0;
+        *found = order == 0;
+        if (order >= 0)
             return true;
-        if (strcmp(name, wanted) > 0 || !reader_skip(&d->in))
+        if (!reader_skip(&d->in))
             return false;
     }
-    return false;
+    return true;
 }
 
 /* Passes over what a newer writer added at the end of a map. */
-static bool skip_rest(struct decoder *d, uint32_t left)
+static bool skip_rest(struct decoder *d, struct keys *k)
 {
-    for (; left; left--)
+    if (k->pending && !reader_skip(&d->in))
+        return false;
+    for (; k->left; k->left--)
         if (!reader_skip(&d->in) || !reader_skip(&d->in))
             return false;
     return true;
@@ -195,22 +211,23 @@ static bool skip_rest(struct decoder *d, uint32_t left)
 
 static enum status decode_map(struct decoder *d, const struct table *t, char *object)
 {
-    uint32_t left;
-    char last[NAME_SIZE] = "";
+    struct keys keys = {0};
     int64_t parts[DATA_MAX];
     size_t nparts = 0;
-    if (!reader_map(&d->in, ITEMS_MAX, &left))
+    if (!reader_map(&d->in, ITEMS_MAX, &keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
-        if (!find_key(d, f->name, &left, last))
+        bool found;
+        if (!find_key(d, f->name, &keys, &found) || !(found || f->flags & FIELD_OPTIONAL))
             return refuse(d, t, f->name, "is missing or out of order");
-        const enum status s = decode_field(d, t, f, object, &parts[nparts]);
+        parts[nparts] = -1;
+        const enum status s = found ? decode_field(d, t, f, object, &parts[nparts]) : STATUS_OK;
         if (s)
             return s;
         nparts += f->type == FIELD_DATA;
     }
-    if (!skip_rest(d, left))
+    if (!skip_rest(d, &keys))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
     nparts = 0;
     for (size_t i = 0; i < t->nfields; i++) {

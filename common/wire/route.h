@@ -14,19 +14,21 @@
 enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
 
 /* Types of messages and their names. */
-#define MESSAGE_MAP(X)                                                                 \
-    X(HELLO, 1, "hello")           /* both planes: who I am */                         \
-    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */             \
-    X(FRAME, 3, "frame")           /* data, down */                                    \
-    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                \
-    X(BYE, 5, "bye")               /* both planes: I leave, and how */                 \
-    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */     \
-    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */    \
-    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                            \
-    X(ACK, 9, "ack")               /* control, to the source: ids made durable */      \
-    X(FENCE, 10, "fence")          /* control, from the source: one or all must end */ \
-    X(FREE, 11, "free")            /* control, from the source: all done */            \
-    X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */
+#define MESSAGE_MAP(X)                                                                  \
+    X(HELLO, 1, "hello")           /* both planes: who I am */                          \
+    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */              \
+    X(FRAME, 3, "frame")           /* data, down */                                     \
+    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                 \
+    X(BYE, 5, "bye")               /* both planes: I leave, and how */                  \
+    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */      \
+    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */     \
+    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                             \
+    X(ACK, 9, "ack")               /* control, to the source: ids made durable */       \
+    X(FENCE, 10, "fence")          /* control, from the source: one or all must end */  \
+    X(FREE, 11, "free")            /* control, from the source: all done */             \
+    X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */ \
+    X(STATUS, 13, "status")        /* control, from the source: answers a watcher */    \
+    X(ORDER, 14, "order")          /* control, from the source: ids still to come */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,

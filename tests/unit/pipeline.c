@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "run/bar.h"
 #include "run/pipeline.h"
 #include "scratch.h"
 
@@ -156,23 +155,6 @@ static void bad_changes_are_refused(void **state)
     pipeline_close(&p);
 }
 
-static void progress_of_a_sink_is_recognized(void **state)
-{
-    (void)state;
-    assert_non_null(freopen("/dev/null", "w", stderr));
-    struct bar b = {.on = true};
-    assert_false(bar_take(&b, "bragg-write: cannot write"));
-    assert_false(bar_take(&b, "bragg-write: frame 3: it is bad"));
-    assert_true(bar_take(&b, "bragg-write: frame 3 of 8, 1.5/s "));
-    assert_int_equal(b.frames, 3);
-    assert_int_equal(b.total, 8);
-    assert_true(b.shown);
-    bar_clear(&b);
-    assert_false(b.shown);
-    b.on = false;
-    assert_false(bar_take(&b, "bragg-write: frame 3 of 8, 1.5/s "));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -181,7 +163,6 @@ int main(void)
         cmocka_unit_test(bad_files_are_refused_with_their_line),
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
-        cmocka_unit_test(progress_of_a_sink_is_recognized),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
