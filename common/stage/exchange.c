@@ -59,6 +59,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->list);
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
@@ -118,6 +119,19 @@ bool exchange_give(struct exchange *x, struct item *item)
     return !ended;
 }
 
+/* The next id of the list. */
+static uint64_t issue(struct exchange *x)
+{
+    const struct id_range *range = &x->list.ranges[x->range];
+    const uint64_t id = range->first + x->offset++;
+    if (id == range->last) {
+        x->range++;
+        x->offset = 0;
+    }
+    x->issued++;
+    return id;
+}
+
 bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
@@ -129,7 +143,7 @@ bool exchange_next(struct exchange *x, struct ticket *next)
         x->nagain--;
         memmove(&x->again[0], &x->again[1], x->nagain * sizeof *x->again);
     } else if (!ended) {
-        *next = (struct ticket){.id = x->issued++};
+        *next = (struct ticket){.id = issue(x)};
     }
     unlock(x);
     return !ended;
@@ -167,6 +181,16 @@ void exchange_set_total(struct exchange *x, uint64_t total)
 {
     lock(x);
     x->total = total;
+    x->total_known = true;
+    unlock(x);
+    wake_io(x);
+}
+
+void exchange_set_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    x->list = *list;
+    x->total = id_set_size(list);
     x->total_known = true;
     unlock(x);
     wake_io(x);
@@ -225,6 +249,11 @@ struct id_set exchange_take_durable(struct exchange *x)
     x->durable = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
     return durable;
+}
+
+const struct id_set *exchange_list(struct exchange *x)
+{
+    return &x->list;
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

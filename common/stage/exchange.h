@@ -12,7 +12,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "stage/idset.h"
+#include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -41,8 +41,11 @@ struct exchange {
     int event;  // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
-    uint64_t limit;         // source: ids below may be issued
-    uint64_t issued;        // source: ids handed to the main thread
+    struct id_set list;     // source: the ids to issue; constant from the first limit on
+    uint64_t limit;         // source: so many of the list may be issued
+    uint64_t issued;        // source: so many were handed to the main thread,
+    size_t range;           // the next one is in this range of the list ...
+    uint64_t offset;        // ... so far behind its first
     size_t nagain, again_capacity;
     struct ticket *again;  // source: to be issued again, lowest first
     uint64_t total;        // frames of the stream
@@ -68,6 +71,7 @@ void exchange_durable(struct exchange *x, uint64_t id);  // sink
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
+void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership
 void exchange_main_done(struct exchange *x);
 
 /* What the I/O thread looks at in one go. */
@@ -85,9 +89,10 @@ struct item *exchange_peek(struct exchange *x);            // outwards, stays qu
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);         // the caller clears it
+const struct id_set *exchange_list(struct exchange *x);          // source
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
 bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
-uint64_t exchange_cut(struct exchange *x);  // source: no id beyond those issued; the new total
+uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
 void exchange_end(struct exchange *x);
 bool exchange_await_main(struct exchange *x, int seconds);
 

@@ -117,6 +117,24 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
     return s;
 }
 
+/* The source: asks the stage which frames there are. */
+static enum status list_frames(struct worker *w, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    struct id_set ids = {0};
+    enum status s = STATUS_OK;
+    const uint64_t count = stage->count && !stage->list ? stage->count(w->state) : 0;
+    if (stage->list)
+        s = stage->list(w->state, &ids, e);
+    else if (count && !id_set_add_range(&ids, (struct id_range){0, count - 1}))
+        s = error_memory(e, "the list of frames");
+    if (s == STATUS_OK)
+        exchange_set_list(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
 /* From nothing to the moment when frames may come. */
 static enum status begin(struct worker *w, bool *more, struct error *e)
 {
@@ -148,9 +166,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     const int64_t pixels = experiment_pixels(&w->experiment);
     exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), identity(w),
                    stage->progress ? stage->progress(w->state) : NULL);
-    if (stage_is_source(stage))
-        exchange_set_total(&w->rt.exchange, stage->count ? stage->count(w->state) : 0);
-    return s;
+    return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
 /* The callback, then on to the next stage or into the list of durable frames. */

@@ -14,9 +14,9 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
-#include "stage/idset.h"
 #include "stage/meter.h"
 #include "stage/options.h"
 #include "stage/port.h"

@@ -305,9 +305,12 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
     if (rt->stopping || !view.total_known)
         return;
     if (!s->ready) {
+        struct error e;
         s->ready = true;
         s->ready_ns = now_ns;
         s->total = view.total;
+        if (window_take_list(&s->window, exchange_list(&rt->exchange), &e) != STATUS_OK)
+            io_stop(rt, STATUS_FAILED, "%s", e.text);
     }
     if (!s->open)
         try_barrier(rt, now_ns);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -51,8 +52,10 @@ struct stage {
      * Called once; *x lives, unchanged, until close. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* The source (wants experiment, gives recipe): how many frames there are,
-     * ids 0 .. count-1; asked once, after begin. */
+    /* The source: the frames that there are, asked once, after begin.  `list` adds
+     * their ids to the empty *ids, and they are issued in ascending order;
+     * without it they are 0 .. count-1. */
+    enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in

@@ -81,15 +81,6 @@ static void insert(struct run_status *r, const struct process_status *p)
     r->nprocesses++;
 }
 
-static uint64_t acknowledged(const struct stream *s)
-{
-    const struct window *w = &s->window;
-    uint64_t count = w->lowest;
-    for (uint64_t i = w->lowest; i < s->total && i - w->lowest < w->size; i++)
-        count += window_is_done(w, window_find(w, i));
-    return count;
-}
-
 static enum status make_status(struct runtime *rt, struct run_status *r, struct error *e)
 {
     const struct stream *s = rt->source;
@@ -97,7 +88,7 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
     *r = (struct run_status){.known = s->ready,
                              .total = s->total,
                              .issued = view.issued,
-                             .acknowledged = s->open ? acknowledged(s) : 0,
+                             .acknowledged = s->open ? window_count_done(&s->window, s->total) : 0,
                              .window = s->window.size,
                              .elapsed_ns = s->open ? clock_ns() - s->open_ns : 0,
                              .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes)};

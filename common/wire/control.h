@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -33,10 +34,6 @@ struct hello {
     int64_t pid;
     size_t nupstreams;           // the processes before it
     struct upstream *upstreams;  // owned
-};
-
-struct id_range {
-    uint64_t first, last;  // inclusive
 };
 
 /* What a process has done so far.  All zero: it does not tell. */

@@ -63,6 +63,11 @@ is 'statistics tell work from waiting' \
 is 'traces are arrays of events' \
 	"$(cat t1 t2 t3 | json 'print scalar grep({ $_->{name} eq "compute" and $_->{dur} >= 0 } @$_), " "')" '5 5 5 '
 
+fresh
+(stage first first | stage source source --frames=20 --step=3 --window=2 | stage make make | stage sink sink out) 2>errors
+is 'numbers may have gaps' "$(statuses first source make sink) $(files)" '0 0 0 0 20'
+is 'numbers are those of the list' "$(find out -type f | sort | tail -n 1)" 'out/000057'
+
 # Two makers share the frames of one source and feed one worker
 fresh
 d="$tap_scratch/run"

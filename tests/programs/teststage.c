@@ -2,7 +2,7 @@
  * Small stages for the tests of the runtime, chosen by the first argument:
  *
  *   first  -> one panel of --pixels^2 pixels
- *   source -> --frames recipes
+ *   source -> --frames recipes, numbered in steps of --step
  *   make   -> images: pixel i of frame n is n + i
  *   work   -> images, each pixel + 1
  *   sink   -> one text file per frame in the folder given: id and sum
@@ -22,13 +22,14 @@
 #include "stage/stage.h"
 
 struct test {
-    int64_t frames, pixels, sleep_ms, fail_at, die_at, stall_from;
+    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from;
     const char *folder;
 };
 
 #define AT(member) offsetof(struct test, member)
 static const struct opt options[] = {
     {"frames", "N", "How many (10)", OPT_INT, AT(frames), .min = 0, .max = 1e9, .flags = OPT_BYTES},
+    {"step", "N", "Number every Nth (1)", OPT_INT, AT(step), .min = 1, .max = 1e9},
     {"pixels", "N", "Edge of the panel (8)", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
      .flags = OPT_BYTES},
     {"sleep", "MS", "Milliseconds per frame (0)", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6},
@@ -41,8 +42,8 @@ static const struct opt options[] = {
 
 static void test_defaults(void *state)
 {
-    *(struct test *)state =
-        (struct test){.frames = 10, .pixels = 8, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    *(struct test *)state = (struct test){
+        .frames = 10, .step = 1, .pixels = 8, .fail_at = -1, .die_at = -1, .stall_from = -1};
 }
 
 static enum status test_open(void *state, const char **operands, int noperands, struct error *e)
@@ -66,9 +67,13 @@ static enum status first_begin(void *state, struct experiment *x, struct error *
     return STATUS_OK;
 }
 
-static uint64_t source_count(void *state)
+static enum status source_list(void *state, struct id_set *ids, struct error *e)
 {
-    return (uint64_t)((struct test *)state)->frames;
+    const struct test *t = state;
+    for (uint64_t i = 0; i < (uint64_t)t->frames; i++)
+        if (!id_set_add(ids, i * (uint64_t)t->step))
+            return error_memory(e, "the list");
+    return STATUS_OK;
 }
 
 static enum status pause_or_fail(const struct test *t, const struct frame *f, struct error *e)
@@ -151,7 +156,7 @@ static const struct stage stages[] = {
      COMMON,
      .wants = KIND_EXPERIMENT,
      .gives = KIND_RECIPE,
-     .count = source_count,
+     .list = source_list,
      .frame = source_frame},
     {.name = "test-make",
      COMMON,
