@@ -33,11 +33,13 @@ static bool remember(struct runtime *rt, const char *uuid)
     return true;
 }
 
-/* Tells the source which frames were at the other end, in the order of sending. */
+/* Tells the source which frames were at the other end, in the order of sending.  Who takes
+ * frames in the order of the list may have been at work on any of them, or on one whose
+ * credit is back: none is to blame, and the source finds that nobody lists them. */
 static void report_lost(struct runtime *rt, const struct link *l)
 {
     const struct address source = {0};
-    struct id_range *ids = l->nsent ? mem_array(l->nsent, sizeof *ids) : NULL;
+    struct id_range *ids = l->nsent && !l->peer.order ? mem_array(l->nsent, sizeof *ids) : NULL;
     if (!ids)
         return;
     for (size_t i = 0; i < l->nsent; i++)

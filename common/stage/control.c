@@ -18,6 +18,10 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
         if (n->known)
             exchange_set_total(&rt->exchange, n->total);
         break;
+    case MESSAGE_ORDER:
+        if (rt->options.order)
+            order_listen(rt, n);
+        break;
     case MESSAGE_FENCE:
         if (n->uuid[0] && strcmp(n->uuid, rt->uuid) == 0)
             io_leave(rt);

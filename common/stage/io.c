@@ -75,6 +75,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
                       .gives = (int)stage->gives,
                       .downstream = downstream,
                       .durable = stage_is_sink(stage) && !stage->transient,
+                      .order = rt->options.order,
                       .pid = getpid(),
                       .nupstreams = list_upstreams(rt, upstreams),
                       .upstreams = upstreams};

@@ -110,7 +110,10 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     atomic_fetch_add(&rt->bytes_in, message_size(m));
     *item = (struct item){.route = *r, .message = *m};
     *m = (struct message){0};
-    exchange_put(&rt->exchange, item);
+    if (rt->options.order && r->type == MESSAGE_FRAME)
+        order_receive(rt, item);
+    else
+        exchange_put(&rt->exchange, item);
     if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
@@ -176,9 +179,17 @@ static void on_frame(struct runtime *rt, struct link *l, const struct route *r, 
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
         return;
     }
-    if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
+    if (stage_is_sink(rt->stage) && !is_new(rt, r, m)) {
+        if (rt->options.order && !rt->stopping)
+            order_skip(rt, r->frame);
         return;
+    }
     rt->ticks++;
+    if (rt->options.order && order_has(&rt->order, r->frame)) {
+        rt->duplicates++;
+        flow_passed(rt, r->frame);
+        return;
+    }
     deliver(rt, l, r, m);
 }
 

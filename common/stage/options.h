@@ -16,6 +16,7 @@ struct runtime_options {
     double start_timeout_s;
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
+    bool order;                                     // take frames as the source lists them
     bool verbose, quiet;
 };
 

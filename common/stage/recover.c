@@ -82,8 +82,7 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
         at = &(*at)->next;
     *at = p->next;
     s->changed = true;
-    hello_free(&p->hello);
-    mem_free(p);
+    source_free_peer(p);
     link_bury(rt, n.uuid);
     if (!rt->stopping && s->open && (source_reach(rt) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);

@@ -43,6 +43,10 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         return s;
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+    if (o->order && stage->transient)
+        return error_set(e, STATUS_USAGE,
+                         "--order is not for a stage that only watches: nobody waits until it has "
+                         "a frame, or brings it again");
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
@@ -258,6 +262,7 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    order_close(&rt->order);
     id_set_clear(&rt->reminded);
     mem_free(rt->buried);
     mem_free(rt->held);

@@ -19,6 +19,7 @@
 #include "stage/exchange.h"
 #include "stage/meter.h"
 #include "stage/options.h"
+#include "stage/order.h"
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
@@ -104,6 +105,7 @@ struct runtime {
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived
+    struct order order;      // with --order: what waits for its turn
     struct id_set reminded;  // sink: durable, and arrived again
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
@@ -189,10 +191,17 @@ void link_drop(struct runtime *rt, struct link *l);  // what was sent there is l
 void link_free(struct link *l);
 
 /* flow.c: the data plane, what flows. */
-void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
-void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
+void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
+void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
+void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 /* Ids in this process or sent on without their credit back; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
+
+/* order_flow.c, with --order: what the source says; an id that is not to be waited for;
+ * a frame, which is held: takes ownership. */
+void order_listen(struct runtime *rt, const struct notice *n);
+void order_skip(struct runtime *rt, uint64_t id);
+void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);

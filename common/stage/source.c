@@ -21,6 +21,13 @@ enum status source_open(struct runtime *rt, struct error *e)
                        (uint32_t)rt->options.attempts, e);
 }
 
+void source_free_peer(struct peer *p)
+{
+    hello_free(&p->hello);
+    id_set_clear(&p->told);
+    mem_free(p);
+}
+
 void source_close(struct runtime *rt)
 {
     struct stream *s = rt->source;
@@ -28,8 +35,7 @@ void source_close(struct runtime *rt)
         return;
     while (s->peers) {
         struct peer *next = s->peers->next;
-        hello_free(&s->peers->hello);
-        mem_free(s->peers);
+        source_free_peer(s->peers);
         s->peers = next;
     }
     window_close(&s->window);
@@ -124,6 +130,9 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
         hello_free(&h);
         return;
     }
+    /* A stage in the middle does not wait for frames that may have passed before it came. */
+    if (!p->hello.uuid[0] && h.gives)
+        p->order_from = exchange_look(&rt->exchange).issued;
     hello_free(&p->hello);
     p->hello = h;
     p->heard_ns = clock_ns();
@@ -322,6 +331,7 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         end(rt, now_ns);
         return;
     }
+    order_tell(rt);
     const uint64_t left = s->total - w->lowest;
     const bool whole = recover_is_whole(rt, now_ns);
     if (!rt->stopping)

@@ -22,6 +22,9 @@ struct peer {
     uint32_t hops;         // from the source, for the status
     struct work work;      // what it said last
     uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    uint64_t order_from;   // it is told what is to come from this place of the list on
+    struct id_set told;    // what it was told last ...
+    uint64_t told_until;   // ... and up to where; 0 for never
     bool reached;          // the source's frames can get there
     bool bye;
 };
@@ -49,6 +52,7 @@ struct stream {
 /* source.c: to one process, which has not said bye; to all. */
 void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
+void source_free_peer(struct peer *p);
 /* Bits of the durable groups that frames can reach now. */
 uint64_t source_reach(struct runtime *rt);
 
@@ -58,6 +62,9 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
 void recover_check(struct runtime *rt, uint64_t now_ns);
 void recover_unlisted(struct runtime *rt, uint64_t now_ns);
 bool recover_is_whole(struct runtime *rt, uint64_t now_ns);
+
+/* order_flow.c: tells who asked for order what is still to come. */
+void order_tell(struct runtime *rt);
 
 /* status.c: the answer to a watcher; the last words to all of them. */
 void status_answer(struct runtime *rt, const struct address *from);
