@@ -58,7 +58,7 @@ static enum status change(struct pipeline *p, const struct options *o, struct er
         s = pipeline_override(p, o->sets.text[i], e);
     if (s == STATUS_OK && o->has_frames)
         s = pipeline_set_frames(p, o->frames, e);
-    return s;
+    return s ? s : pipeline_check(p, e);
 }
 
 static enum status find_wraps(const struct pipeline *p, const struct options *o,

@@ -104,7 +104,8 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct err
         return STATUS_OK;
     if (base && base[0] == '/' && strcmp(base, "/tmp") != 0)
         search_base(&s, base);
-    search_base(&s, "/tmp");
+    if (!s.found)
+        search_base(&s, "/tmp");
     memcpy(endpoint, s.endpoint, sizeof s.endpoint);
     if (s.found > 1)
         return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s.found,

@@ -54,6 +54,12 @@ static void decode_control(uint8_t which, struct message *m)
         hello_free(&h);
         return;
     }
+    if (which & 0x08) {
+        struct run_status r = {0};
+        (void)control_status_decode(&r, m, NULL);
+        run_status_free(&r);
+        return;
+    }
     const enum message_type types[] = {MESSAGE_CREDIT, MESSAGE_BYE,   MESSAGE_WELCOME,
                                        MESSAGE_TOTAL,  MESSAGE_FENCE, MESSAGE_HEARTBEAT,
                                        MESSAGE_ACK,    MESSAGE_FREE};

@@ -68,6 +68,22 @@ static void the_order_may_differ_from_the_list(void **state)
     pipeline_close(&p);
 }
 
+static void one_process_takes_frames_in_order(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    struct error e = {0};
+    static const char text[] = "stages:\n- {name: a, order: false}\n- {name: b, order: true}\n";
+    assert_int_equal(load(&p, text, &e), STATUS_OK);
+    assert_int_equal(p.stages[0].nargs, 0);
+    assert_string_equal(p.stages[1].args[0], "--order");
+    assert_int_equal(pipeline_check(&p, &e), STATUS_OK);
+    assert_int_equal(pipeline_set_count(&p, "b=2", &e), STATUS_OK);
+    assert_int_equal(pipeline_check(&p, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "p.yaml:3: stage 'b' takes frames in order"));
+    pipeline_close(&p);
+}
+
 static void bad_files_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -91,6 +107,7 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- name: a\n- name: b\n  threads: -1\n", ":4: threads: '-1' is out of range"},
         {"stages:\n- name: a\n- name: b\n  restart: 1e3\n",
          ":4: restart: '1e3' is no whole number"},
+        {"stages:\n- name: a\n- name: b\n  order: yes\n", ":4: order: 'yes' is not allowed: true"},
         {"stages:\n- name: a\n- name: b\n  args: --x\n", ":4: Expecting SEQUENCE"},
         {"stages:\n- name: a\n- name: b\n  args: [--x, [1]]\n", ":4: Expecting STRING"},
         {"stages:\n- name: a\n- name: b\n  args: [--in=ipc:///x]\n", ":4: --in is not allowed"},
@@ -160,6 +177,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read),
         cmocka_unit_test(the_order_may_differ_from_the_list),
+        cmocka_unit_test(one_process_takes_frames_in_order),
         cmocka_unit_test(bad_files_are_refused_with_their_line),
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
