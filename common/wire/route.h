@@ -27,8 +27,8 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(FENCE, 10, "fence")          /* control, from the source: one or all must end */  \
     X(FREE, 11, "free")            /* control, from the source: all done */             \
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */ \
-    X(STATUS, 13, "status")        /* control, from the source: answers a watcher */    \
-    X(ORDER, 14, "order")          /* control, from the source: ids still to come */
+    X(STATUS, 14, "status")        /* control, from the source: answers a watcher */    \
+    X(ORDER, 15, "order")          /* control, from the source: ids still to come */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,
