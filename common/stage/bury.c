@@ -66,6 +66,7 @@ static void reconnect(struct runtime *rt, struct port *p)
 
 void link_free(struct link *l)
 {
+    mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
     id_set_clear(&l->returned);
@@ -83,6 +84,7 @@ void link_drop(struct runtime *rt, struct link *l)
             rt->held[i].from = NULL;  // it stays a frame of ours
     rt->hello_due |= l->port->up;
     report_lost(rt, l);
+    shared_release(rt, l);
     link_free(l);
 }
 

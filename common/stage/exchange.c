@@ -33,8 +33,10 @@ static struct item *queue_shift(struct queue *q)
 
 void item_free(struct item *item)
 {
-    if (item)
+    if (item) {
         message_free(&item->message);
+        message_free(&item->shared);
+    }
     mem_free(item);
 }
 
@@ -147,6 +149,22 @@ bool exchange_next(struct exchange *x, struct ticket *next)
     }
     unlock(x);
     return !ended;
+}
+
+bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context)
+{
+    lock(x);
+    while (!x->ended && !ready(context))
+        await(x);
+    const bool ended = x->ended;
+    unlock(x);
+    return !ended;
+}
+
+void exchange_wake(void *exchange)
+{
+    lock(exchange);
+    unlock(exchange);
 }
 
 void exchange_wait_end(struct exchange *x)

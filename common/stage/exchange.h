@@ -20,8 +20,11 @@ struct item {
     struct item *next;
     struct route route;
     struct message message;
-    uint64_t pending;  // outwards, I/O thread: bit per group that still wants it
-    bool taken;        // outwards: some group has it
+    struct message shared;  // outwards: parts 0 and 2 for who maps the pool; empty: none
+    unsigned slot;          // of the pool, if so
+    bool distant;           // inwards: its payload came over a network
+    uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
+    bool taken;             // outwards: some group has it
 };
 
 /* A frame that the source is to issue. */
@@ -66,6 +69,8 @@ void exchange_close(struct exchange *x);
 bool exchange_take(struct exchange *x, struct item **item);   // the caller frees it
 bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
+/* Until ready(context), which is called again after each exchange_wake. */
+bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
@@ -95,6 +100,9 @@ bool exchange_reissue(struct exchange *x, struct ticket again);  // source; fals
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
 void exchange_end(struct exchange *x);
 bool exchange_await_main(struct exchange *x, int seconds);
+
+/* Any thread: what exchange_await waits for may have come. */
+void exchange_wake(void *exchange);
 
 /* Frees an item with its message. */
 void item_free(struct item *item);

@@ -108,7 +108,10 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         return;
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
-    *item = (struct item){.route = *r, .message = *m};
+    *item = (struct item){.route = *r,
+                          .message = *m,
+                          .distant = !(r->flags & ROUTE_SHARED) &&
+                                     strncmp(l->port->endpoint, "tcp:", 4) == 0};
     *m = (struct message){0};
     if (rt->options.order && r->type == MESSAGE_FRAME)
         order_receive(rt, item);
@@ -175,8 +178,13 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
 
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    struct error e;
     if (!hold(rt, l, r->frame)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
+        return;
+    }
+    if (r->flags & ROUTE_SHARED && shared_fetch(l, m, &e) != STATUS_OK) {
+        io_stop(rt, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
     }
     if (stage_is_sink(rt->stage) && !is_new(rt, r, m)) {
@@ -185,7 +193,7 @@ static void on_frame(struct runtime *rt, struct link *l, const struct route *r, 
         return;
     }
     rt->ticks++;
-    if (rt->options.order && order_has(&rt->order, r->frame)) {
+    if (rt->options.order && order_find(&rt->order, r->frame)) {
         rt->duplicates++;
         flow_passed(rt, r->frame);
         return;
@@ -201,8 +209,9 @@ static bool is_listed(const struct notice *n, uint64_t id)
     return false;
 }
 
-static void on_credit(struct link *l, const struct notice *n)
+static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
 {
+    shared_credit(rt, l, n);
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
     size_t kept = 0;
     for (size_t i = 0; i < l->nsent; i++)
@@ -218,10 +227,13 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
-        on_credit(l, &n);
-    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+        on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_POOL && l->port->up)
+        shared_meet(rt, l, &n);
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK) {
         l->gone = true;
-    else if (r->type == MESSAGE_BYE)
+        shared_release(rt, l);
+    } else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);
 }

@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
 #include "stage/stats.h"
@@ -25,6 +26,7 @@ struct worker {
     struct codec_expected expected;  // of frames that arrive
     uint64_t run;
     uint32_t incarnation;
+    struct images images;
     struct progress progress;
 };
 
@@ -54,6 +56,11 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
+    s = images_share(&w->images, item, e);
+    if (s) {
+        item_free(item);
+        return s;
+    }
     meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
     *more = exchange_give(&w->rt.exchange, item);
     meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
@@ -135,6 +142,18 @@ static enum status list_frames(struct worker *w, struct error *e)
     return s;
 }
 
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->rt.pool = w->images.pool;
+}
+
 /* From nothing to the moment when frames may come. */
 static enum status begin(struct worker *w, bool *more, struct error *e)
 {
@@ -153,6 +172,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         s = stage->begin(w->state, &w->experiment, e);
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
+        open_images(w);
         s = extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
@@ -169,18 +189,46 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
-/* The callback, then on to the next stage or into the list of durable frames. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, whatever came of them is void: `s` becomes that error. */
+static enum status return_pixels(struct worker *w, enum status s, struct error *e)
+{
+    if (images_return(&w->images))
+        return s;
+    atomic_store(&w->rt.outcast, true);
+    return error_set(e, STATUS_FAILED, "the source took this process for dead");
+}
+
+/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+static enum status compute(struct worker *w, struct frame *f, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    struct meter *meter = &w->rt.meter;
+    const uint64_t id = f->recipe.id;
+    enum status s = STATUS_OK;
+    meter_switch(meter, ACTIVITY_COPY, id);
+    f->image.memory = images_memory(&w->images);
+    if (!stage->reads_only)
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_COMPUTE, id);
+    if (s == STATUS_OK && stage->frame)
+        s = stage->frame(w->state, f, e);
+    meter_switch(meter, ACTIVITY_COPY, id);
+    if (s == STATUS_OK && !stage_is_sink(stage))
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_OTHER, id);
+    return return_pixels(w, s, e);
+}
+
+/* One frame, then on to the next stage or into the list of durable frames. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    const struct stage *stage = w->stage;
-    meter_switch(&w->rt.meter, ACTIVITY_COMPUTE, t.id);
-    enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
+    enum status s = compute(w, f, e);
     if (s)
         return s;
     meter_count_frame(&w->rt.meter);
-    if (stage_is_sink(stage)) {
+    if (stage_is_sink(w->stage)) {
         exchange_durable(&w->rt.exchange, t.id);
         progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
         return STATUS_OK;
@@ -228,12 +276,14 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
                                  struct error *e)
 {
-    /* Images are summed up once, where they leave the stream; recipes end here. */
+    /* Images are summed up where they leave the stream or this host; recipes end here. */
     enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
+    images_borrow(&w->images, &item->message);
+    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage) || item->distant)
         s = check_sum(item, e);
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
+    images_mark(&w->images, &f->image);
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->stage->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
@@ -259,6 +309,7 @@ static enum status run_frames(struct worker *w, struct error *e)
             s = receive_frame(w, item, &f, e);
             if (s == STATUS_OK)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
+            s = return_pixels(w, s, e);
         }
         meter_switch(meter, ACTIVITY_OTHER, id);
         frame_free(&f);
@@ -307,6 +358,7 @@ static int run_open(struct worker *w)
         report(w, s, &e);
     const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
+    images_close(&w->images);
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
                  w->rt.dropped);
@@ -373,6 +425,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     int noperands = 0;
     log_open(stage->name);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

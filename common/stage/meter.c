@@ -21,7 +21,8 @@ void meter_close(struct meter *m)
 
 void meter_switch(struct meter *m, enum activity next, uint64_t id)
 {
-    static const char *const names[] = {NULL, "wait", "decode", "compute", "encode", "send"};
+    static const char *const names[] = {NULL,      "wait",   "decode", "copy",
+                                        "compute", "encode", "send"};
     const uint64_t now_ns = clock_ns();
     (void)pthread_mutex_lock(&m->mutex);
     const enum activity before = m->now;
@@ -53,7 +54,7 @@ struct work meter_read(struct meter *m)
     return (struct work){.frames = frames,
                          .time_ns = now_ns - m->begin_ns,
                          .compute_ns = ns[ACTIVITY_COMPUTE],
-                         .codec_ns = ns[ACTIVITY_DECODE] + ns[ACTIVITY_ENCODE],
+                         .codec_ns = ns[ACTIVITY_DECODE] + ns[ACTIVITY_COPY] + ns[ACTIVITY_ENCODE],
                          .wait_in_ns = ns[ACTIVITY_WAIT_IN],
                          .wait_out_ns = ns[ACTIVITY_WAIT_OUT],
                          .cpu_ns = clock_cpu_ns()};

@@ -15,6 +15,7 @@ enum activity {
     ACTIVITY_OTHER,
     ACTIVITY_WAIT_IN,   // for input
     ACTIVITY_DECODE,    // checksums included
+    ACTIVITY_COPY,      // pixels, into memory that may be changed or sent
     ACTIVITY_COMPUTE,   // in the stage's callback
     ACTIVITY_ENCODE,    // likewise
     ACTIVITY_WAIT_OUT,  // for the stages after this one

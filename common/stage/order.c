@@ -27,12 +27,12 @@ bool order_arrived(struct order *o, uint64_t id)
     return id_set_add(&o->arrived, id) && id_set_remove(&o->awaited, id);
 }
 
-bool order_has(const struct order *o, uint64_t id)
+struct item *order_find(const struct order *o, uint64_t id)
 {
-    const struct item *item = o->head;
+    struct item *item = o->head;
     while (item && item->route.frame < id)
         item = item->next;
-    return item && item->route.frame == id;
+    return item && item->route.frame == id ? item : NULL;
 }
 
 void order_put(struct order *o, struct item *item)

@@ -31,8 +31,8 @@ bool order_told(struct order *o, const struct id_set *to_come, uint64_t until);
 /* An id has arrived; its frame need not follow. */
 bool order_arrived(struct order *o, uint64_t id);
 
-/* True when a frame of this id waits. */
-bool order_has(const struct order *o, uint64_t id);
+/* The frame of this id if it waits, else NULL; it stays here. */
+struct item *order_find(const struct order *o, uint64_t id);
 
 /* Takes a frame over, whose id has arrived. */
 void order_put(struct order *o, struct item *item);

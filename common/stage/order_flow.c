@@ -1,4 +1,5 @@
 /* Order on request: what the source tells, and what a process does with it. */
+#include "base/alloc.h"
 #include "stage/stream.h"
 
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
@@ -82,11 +83,35 @@ void order_skip(struct runtime *rt, uint64_t id)
         hand_on(rt);
 }
 
+/* A frame that waits gives its shared memory back at once: like credit, what it waits for may
+ * need that to get through. */
+static void make_private(struct runtime *rt, struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++) {
+        struct part *part = &m->parts[i];
+        if (!mapping_is_lease(part->release))
+            continue;
+        void *copy = mem_copy(part->data, part->size, 1);
+        if (!copy) {
+            no_memory(rt);
+            return;
+        }
+        const bool intact = mapping_is_intact(part->owner);
+        part->release(part->owner);
+        *part = (struct part){copy, part->size, mem_free, copy};
+        if (!intact)
+            io_leave(rt);
+    }
+}
+
 void order_receive(struct runtime *rt, struct item *item)
 {
     const uint64_t id = item->route.frame;
     order_put(&rt->order, item);
     order_skip(rt, id);
-    if (order_has(&rt->order, id))
-        flow_release(rt, id);
+    item = order_find(&rt->order, id);
+    if (!item || rt->stopping)
+        return;
+    make_private(rt, &item->message);
+    flow_release(rt, id);
 }

@@ -17,9 +17,11 @@
 #include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
+#include "stage/mapping.h"
 #include "stage/meter.h"
 #include "stage/options.h"
 #include "stage/order.h"
+#include "stage/pool.h"
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
@@ -52,6 +54,10 @@ struct link {
     bool gone;             // it said bye, all well
     uint64_t lost_ns;      // when nothing could be sent to it any more, 0 for never
     bool experiment_sent;  // down
+    bool shared;           // down: it reads our pool
+    bool inline_told;      // down: that it does not
+    uint64_t slots;        // down: bits of the slots that it reads
+    struct mapping *pool;  // up: the other end's, NULL for none
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
@@ -81,6 +87,7 @@ struct runtime {
     struct runtime_options options;
     struct exchange exchange;
     struct meter meter;
+    struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
@@ -129,6 +136,7 @@ struct runtime {
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0
+    atomic_bool outcast;  // the main thread found that others took this process for dead
     atomic_bool spoken;   // the one line of error was written
     uint64_t dropped;     // messages that were not ours
     uint64_t duplicates;  // frames that came twice
@@ -194,6 +202,15 @@ void link_free(struct link *l);
 void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
+
+/* shared.c: the data plane, frames whose pixels stay in shared memory. */
+bool shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
+void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
+/* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
+enum status shared_fetch(struct link *l, struct message *m, struct error *e);
+bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
+void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
+void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
 /* Ids in this process or sent on without their credit back; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 

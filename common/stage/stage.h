@@ -37,6 +37,7 @@ struct stage {
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
     bool transient;     // a last stage that only watches: nothing waits for its frames
+    bool reads_only;    // `frame` never writes to the pixels that came, see there
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */
@@ -60,7 +61,12 @@ struct stage {
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f. */
+     * acknowledged).  Must depend on nothing but options, experiment and *f.
+     * New pixels come from image_reserve(&f->image, ...), or, while the old ones
+     * are read, from a second image with the same `memory`: then they need no copy.
+     * With reads_only the pixels that come may lie in memory of the process
+     * before; a sink then asks image_is_intact before it gives a file its
+     * name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
     /* Always called once if open was called; frees what the state holds. */

@@ -49,7 +49,7 @@ void watch_ask(struct watch *w)
     (void)snprintf(h.stage, sizeof h.stage, "%.31s", log_program());
     (void)snprintf(r.stage, sizeof r.stage, "%.31s", log_program());
     if (control_hello_encode(&h, &m, NULL) == STATUS_OK && route_seal(&r, &m, NULL) == STATUS_OK)
-        (void)port_send(w->socket, &source, &m);
+        (void)port_send(w->socket, &source, &m, NULL);
     message_free(&m);
 }
 

@@ -25,7 +25,7 @@ static const struct field hello_fields[] = {
     {"gives", FIELD_ENUM, AT(gives), .limit = 3},
     TEXT(group),
     TEXT(identity),
-    {"order", FIELD_BOOL, AT(order), .flags = FIELD_OPTIONAL},
+    {"order", FIELD_BOOL, AT(order), .flags = FIELD_ABSENT},
     {"pid", FIELD_I64, AT(pid)},
     TEXT(stage),
     {"upstreams", FIELD_LIST, AT(upstreams), .table = &upstream_table,
@@ -89,6 +89,10 @@ static const struct table status_table = {"status", sizeof(struct run_status),
     {                                                \
         "dead_after_s", FIELD_REAL, AT(dead_after_s) \
     }
+#define FD                      \
+    {                           \
+        "fd", FIELD_U32, AT(fd) \
+    }
 #define GRANT                         \
     {                                 \
         "grant", FIELD_U32, AT(grant) \
@@ -102,9 +106,21 @@ static const struct table status_table = {"status", sizeof(struct run_status),
     {                                  \
         "known", FIELD_BOOL, AT(known) \
     }
+#define PID                       \
+    {                             \
+        "pid", FIELD_I64, AT(pid) \
+    }
 #define PROGRESS                            \
     {                                       \
         "progress", FIELD_U64, AT(progress) \
+    }
+#define SHARED                                                  \
+    {                                                           \
+        "shared", FIELD_BOOL, AT(shared), .flags = FIELD_ABSENT \
+    }
+#define SLOTS                                                \
+    {                                                        \
+        "slots", FIELD_U64, AT(slots), .flags = FIELD_ABSENT \
     }
 #define STATUS                                         \
     {                                                  \
@@ -114,16 +130,17 @@ static const struct table status_table = {"status", sizeof(struct run_status),
     {                                 \
         "total", FIELD_U64, AT(total) \
     }
-#define WORK                                                                       \
-    {                                                                              \
-        "work", FIELD_MAP, AT(work), .table = &work_table, .flags = FIELD_OPTIONAL \
+#define WORK                                                                     \
+    {                                                                            \
+        "work", FIELD_MAP, AT(work), .table = &work_table, .flags = FIELD_ABSENT \
     }
-static const struct field credit_fields[] = {GRANT, IDS};
+static const struct field credit_fields[] = {GRANT, IDS, SHARED, SLOTS};
 static const struct field ids_fields[] = {IDS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
 static const struct field order_fields[] = {IDS, {"until", FIELD_U64, AT(until)}};
+static const struct field pool_fields[] = {FD, PID};
 static const struct field total_fields[] = {KNOWN, TOTAL};
 static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #undef OBJECT
@@ -138,6 +155,7 @@ static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
 static const struct table order_table = NOTICE(order_fields);
+static const struct table pool_table = NOTICE(pool_fields);
 static const struct table total_table = NOTICE(total_fields);
 static const struct table welcome_table = NOTICE(welcome_fields);
 
@@ -156,6 +174,8 @@ static const struct table *notice_table(enum message_type type)
         return &end_table;
     case MESSAGE_FENCE:
         return &fence_table;
+    case MESSAGE_POOL:
+        return &pool_table;
     case MESSAGE_WELCOME:
         return &welcome_table;
     case MESSAGE_TOTAL:

@@ -51,6 +51,10 @@ struct notice {
     bool known;            // WELCOME, TOTAL: the total is known
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
+    bool shared;           // CREDIT: I can read your shared memory
+    uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more
+    int64_t pid;           // POOL: the process with the shared memory ...
+    uint32_t fd;           // POOL: ... and its descriptor there
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
     struct work work;      // HEARTBEAT
     uint64_t until;        // ORDER: of the ids below this, no others than these will come

@@ -5,7 +5,7 @@
  * and the map holds the number of the part (nil when there is none).
  *
  * Maps are canonical: keys ascend.  A reader passes over keys it doesn't know
- * and refuses maps that lack one that is not optional.
+ * and refuses maps that lack one it needs.
  */
 #ifndef BRAGG_WIRE_FIELDS_H
 #define BRAGG_WIRE_FIELDS_H
@@ -32,9 +32,10 @@ enum field_type {
 };
 
 enum {
-    FIELD_OPTIONAL = 1,  // the key may be missing, then all is zero; DATA: may be NULL
+    FIELD_OPTIONAL = 1,  // DATA: the pointer may be NULL
     FIELD_BORROW = 2,    // DATA: the part and the pointer share memory, both ways
     FIELD_REALS = 4,     // DATA: an array of doubles, checked to be finite
+    FIELD_ABSENT = 8,    // small members: the key may be absent, then it stays zero
 };
 
 struct table;

@@ -30,8 +30,6 @@ static size_t least_bytes(const struct table *t)
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
         const size_t item = f->type == FIELD_REAL ? 9 : 1;
-        if (f->flags & FIELD_OPTIONAL)
-            continue;
         bytes +=
             1 + strlen(f->name) + (f->count && f->type != FIELD_TEXT ? 1 + f->count * item : item);
     }
@@ -169,41 +167,45 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     return STATUS_OK;
 }
 
-/* Where a walk over the keys of a map stands. */
+/* Where a reader is within the keys of a map. */
 struct keys {
     uint32_t left;
-    bool pending;  // `last` is read and its value is not
     char last[NAME_SIZE];
 };
 
-/* Reads keys until the wanted one or a later one; false when they are no ascending names. */
-static bool find_key(struct decoder *d, const char *wanted, struct keys *k, bool *found)
+/* Reads keys until the one wanted; false when it does not come. */
+static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
 {
-    for (*found = false; k->pending || k->left;) {
+    while (keys->left) {
         char name[NAME_SIZE];
-        if (!k->pending) {
-            if (!reader_text(&d->in, name, sizeof name) || strcmp(name, k->last) <= 0)
-                return false;
-            memcpy(k->last, name, sizeof name);
-            k->left--;
-        }
-        const int order = strcmp(k->last, wanted);
-        k->pending = order > 0;
-        *found = order == 0;
-        if (order >= 0)
+        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, keys->last) <= 0)
+            return false;
+        memcpy(keys->last, name, sizeof name);
+        keys->left--;
+        if (strcmp(name, wanted) == 0)
             return true;
-        if (!reader_skip(&d->in))
+        if (strcmp(name, wanted) > 0 || !reader_skip(&d->in))
             return false;
     }
-    return true;
+    return false;
+}
+
+/* Likewise for a key that may be absent, which reads nothing when it is. */
+static bool find_key_or_stay(struct decoder *d, const char *wanted, struct keys *keys)
+{
+    const struct reader in = d->in;
+    const struct keys before = *keys;
+    if (find_key(d, wanted, keys))
+        return true;
+    d->in = in;
+    *keys = before;
+    return false;
 }
 
 /* Passes over what a newer writer added at the end of a map. */
-static bool skip_rest(struct decoder *d, struct keys *k)
+static bool skip_rest(struct decoder *d, uint32_t left)
 {
-    if (k->pending && !reader_skip(&d->in))
-        return false;
-    for (; k->left; k->left--)
+    for (; left; left--)
         if (!reader_skip(&d->in) || !reader_skip(&d->in))
             return false;
     return true;
@@ -218,16 +220,16 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
-        bool found;
-        if (!find_key(d, f->name, &keys, &found) || !(found || f->flags & FIELD_OPTIONAL))
+        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys))
+            continue;
+        if (!(f->flags & FIELD_ABSENT) && !find_key(d, f->name, &keys))
             return refuse(d, t, f->name, "is missing or out of order");
-        parts[nparts] = -1;
-        const enum status s = found ? decode_field(d, t, f, object, &parts[nparts]) : STATUS_OK;
+        const enum status s = decode_field(d, t, f, object, &parts[nparts]);
         if (s)
             return s;
         nparts += f->type == FIELD_DATA;
     }
-    if (!skip_rest(d, &keys))
+    if (!skip_rest(d, keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
     nparts = 0;
     for (size_t i = 0; i < t->nfields; i++) {

@@ -25,7 +25,7 @@ static uint32_t payload_sum(const struct message *m)
 {
     uint32_t sum = 0;
     for (size_t i = 2; i < m->nparts; i++)
-        sum = crc32c(sum, m->parts[i].data, m->parts[i].size);
+        sum = i == 2 && m->has_sum ? m->sum : crc32c(sum, m->parts[i].data, m->parts[i].size);
     return sum;
 }
 
@@ -51,10 +51,8 @@ static int pack(const struct route *r, msgpack_packer *p)
     return bad | msgpack_pack_uint32(p, r->payload_crc);
 }
 
-enum status route_seal(struct route *r, struct message *m, struct error *e)
+enum status route_encode(const struct route *r, struct part *part, struct error *e)
 {
-    r->payload_count = (uint32_t)(m->nparts - 2);
-    r->payload_crc = payload_sum(m);
     msgpack_sbuffer buffer;
     msgpack_sbuffer_init(&buffer);
     msgpack_packer packer;
@@ -64,9 +62,21 @@ enum status route_seal(struct route *r, struct message *m, struct error *e)
     msgpack_sbuffer_destroy(&buffer);
     if (!bytes)
         return error_memory(e, "a route");
+    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
+    return STATUS_OK;
+}
+
+enum status route_seal(struct route *r, struct message *m, struct error *e)
+{
+    struct part part;
+    r->payload_count = (uint32_t)(m->nparts - 2);
+    r->payload_crc = payload_sum(m);
+    const enum status s = route_encode(r, &part, e);
+    if (s)
+        return s;
     if (m->parts[0].release)
         m->parts[0].release(m->parts[0].owner);
-    m->parts[0] = (struct part){bytes, size, mem_free, bytes};
+    m->parts[0] = part;
     return STATUS_OK;
 }
 

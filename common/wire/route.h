@@ -27,6 +27,7 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(FENCE, 10, "fence")          /* control, from the source: one or all must end */  \
     X(FREE, 11, "free")            /* control, from the source: all done */             \
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */ \
+    X(POOL, 13, "pool")            /* data, down: where my shared memory is */          \
     X(STATUS, 14, "status")        /* control, from the source: answers a watcher */    \
     X(ORDER, 15, "order")          /* control, from the source: ids still to come */
 
@@ -36,8 +37,9 @@ enum message_type {
 #undef X
 };
 
-/* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images). */
-enum { ROUTE_KIND_MASK = 3 };
+/* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
+ * part 2 is the descriptor of shared memory instead of the pixels. */
+enum { ROUTE_KIND_MASK = 3, ROUTE_SHARED = 4 };
 
 struct route {
     enum message_type type;
@@ -57,6 +59,9 @@ const char *message_type_name(enum message_type type);
 /* Writes part 0 of a message whose other parts are complete: counts and sums
  * the payload into *r first. */
 enum status route_seal(struct route *r, struct message *m, struct error *e);
+
+/* Makes *part the encoded *r, which the caller owns. */
+enum status route_encode(const struct route *r, struct part *part, struct error *e);
 
 /* Checks part count, sizes and version, and reads part 0 into *r.
  * STATUS_INPUT for what is no message of ours. */

@@ -7,6 +7,8 @@
  *   work   -> images, each pixel + 1
  *   sink   -> one text file per frame in the folder given: id and sum
  *   tap    -> likewise, but nothing waits for it
+ *   relay  -> like work, but new images; reads the old ones after the pause
+ *   file   -> like sink, from the pixels where they are; reads them after the pause
  *
  * --slow-every=N lets only every Nth frame sleep, --log=FILE appends the number of each
  * frame, --spin makes it use the CPU in place of sleeping.
@@ -91,7 +93,8 @@ static enum status source_list(void *state, struct id_set *ids, struct error *e)
 
 static enum status pause_or_fail(const struct test *t, const struct frame *f, struct error *e)
 {
-    const int64_t ms = f->recipe.id % (uint64_t)t->slow_every ? 0 : t->sleep_ms;
+    const bool fast = t->slow_every > 1 && f->recipe.id % (uint64_t)t->slow_every;
+    const int64_t ms = fast ? 0 : t->sleep_ms;
     const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
     const uint64_t end_ns = clock_ns() + (uint64_t)ms * 1000000;
     while (t->spin && clock_ns() < end_ns)
@@ -150,6 +153,23 @@ static enum status work_frame(void *state, struct frame *f, struct error *e)
     return pause_or_fail(state, f, e);
 }
 
+/* Its input may be in memory of the stage before. */
+static enum status relay_frame(void *state, struct frame *f, struct error *e)
+{
+    struct image next = {.memory = f->image.memory};
+    const enum status s = pause_or_fail(state, f, e);
+    if (s)
+        return s;
+    if (!image_reserve(&next, PIXEL_F32, UNIT_PHOTONS, f->image.count))
+        return error_memory(e, "an image");
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < next.count; i++)
+        ((float *)next.pixels)[i] = pixels[i] + 1;
+    image_free(&f->image);
+    f->image = next;
+    return STATUS_OK;
+}
+
 static enum status sink_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
@@ -164,9 +184,20 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     if (!out)
         return error_errno(e, STATUS_FAILED, "%s", name);
     fprintf(out, "%" PRIu64 " %" PRIu64 " %.17g\n", f->recipe.id, f->recipe.seed, sum);
-    if (fclose(out) != 0 || rename(name, final) != 0)
+    const bool closed = fclose(out) == 0;
+    if (!image_is_intact(&f->image))
+        return error_set(e, STATUS_FAILED, "%s: the image was replaced", final);
+    if (!closed || rename(name, final) != 0)
         return error_errno(e, STATUS_FAILED, "%s", final);
     return pause_or_fail(t, f, e);
+}
+
+static enum status file_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test quick = {
+        .folder = ((struct test *)state)->folder, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    const enum status s = pause_or_fail(state, f, e);
+    return s ? s : sink_frame(&quick, f, e);
 }
 
 #define COMMON                                                                              \
@@ -195,6 +226,20 @@ static const struct stage stages[] = {
      .max_operands = 1,
      .wants = KIND_IMAGE,
      .frame = sink_frame},
+    {.name = "test-relay",
+     COMMON,
+     .wants = KIND_IMAGE,
+     .gives = KIND_IMAGE,
+     .reads_only = true,
+     .frame = relay_frame},
+    {.name = "test-file",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .reads_only = true,
+     .frame = file_frame},
     {.name = "test-tap",
      COMMON,
      .operands = "FOLDER",
