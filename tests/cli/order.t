@@ -62,6 +62,19 @@ is 'ordered stages killed: all frames' "$(statuses source work sink)" '0 0 0'
 is 'ordered stages killed: the same files' "$(find out -name '*.part' -delete; digest out)" "$expected"
 check "ordered stages killed: often ($hits)" test "$hits" -ge 1
 
+# The first frame comes last, through a stage with shared memory for fewer images than wait.
+fresh
+rm -f log
+stage first first --pixels=128 --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=250 --window=250 &
+for i in 1 2; do
+	stage make$i make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=4000 --slow-every=1000 &
+done
+stage work work --in="@ipc://$d/w" --out="@ipc://$d/x" &
+stage sink sink out --in="ipc://$d/x" --order --log=log &
+settle
+is 'frames that wait need no shared memory' "$(statuses source work sink) $(files) $(ascending log)" '0 0 0 250 yes'
+
 # A hole: a frame that kills whoever takes it never comes.
 fresh
 rm -f log
