@@ -91,6 +91,8 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct err
         const enum status bad = endpoint_parse(where, true, &bind, endpoint, e);
         if (bad)
             return bad;
+        if (bind)
+            return error_set(e, STATUS_USAGE, "'%.120s' must not begin with @", where);
         if (endpoint_answers(endpoint))
             return STATUS_OK;
         return error_set(e, STATUS_FAILED, "nobody listens at %.200s", where);

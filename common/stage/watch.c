@@ -6,7 +6,6 @@
 #include <zmq.h>
 
 #include "base/log.h"
-#include "stage/endpoint.h"
 #include "stage/port.h"
 
 static const struct address source = {0};
@@ -14,13 +13,8 @@ static const struct address source = {0};
 enum status watch_open(struct watch *w, const char *endpoint, struct error *e)
 {
     char copy[ENDPOINT_SIZE];
-    bool bind;
     *w = (struct watch){0};
-    const enum status s = endpoint_parse(endpoint, true, &bind, copy, e);
-    if (s)
-        return s;
-    if (bind)
-        return error_set(e, STATUS_USAGE, "'%.120s' must not begin with @", endpoint);
+    (void)snprintf(copy, sizeof copy, "%s", endpoint);
     w->context = zmq_ctx_new();
     if (!w->context)
         return error_memory(e, "sockets");

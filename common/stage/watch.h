@@ -11,7 +11,8 @@ struct watch {
     void *context, *socket;  // of ZeroMQ
 };
 
-/* Connects to the control endpoint of a source, whether or not somebody is there.
+/* Connects to the control endpoint of a source, good by endpoint_parse, whether or not
+ * somebody is there.
  * Always followed by watch_close. */
 enum status watch_open(struct watch *w, const char *endpoint, struct error *e);
 void watch_close(struct watch *w);
