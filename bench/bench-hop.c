@@ -7,20 +7,26 @@
  *   make -> images of zeros; with --touch written anew for every frame
  *   null -> the same images; with --touch copied
  *   sink -> nothing
- *   push, pull: --frames messages of --pixels^2 float32 through --endpoint
+ *   push, pull: --frames messages of --pixels^2 float32 through --endpoint; push stays
+ *               until its stdin, a pipe from pull, ends
  *
- * Each appends "ROLE CPU_S MAXRSS_KIB" to the file --report at its end.
+ * At its end each appends a line to the file --report: its role; ns of CPU and of wall time a
+ * frame, without the first ten; KiB of its largest resident memory.
  */
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/resource.h>
+#include <unistd.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "stage/stage.h"
+
+enum { WARM = 10 };
 
 struct hop {
     int64_t frames, pixels;
@@ -29,6 +35,8 @@ struct hop {
     size_t count;  // pixels
     float *zeros;  // that many
     uint32_t sum;  // of them
+    int64_t ticks;
+    double cpu_start_ns, wall_start_ns, cpu_ns, wall_ns;
 };
 
 #define AT(member) .offset = offsetof(struct hop, member)
@@ -46,15 +54,29 @@ static void defaults(void *state)
     *(struct hop *)state = (struct hop){.frames = 100, .pixels = 4096};
 }
 
+/* Called at each frame: time counts from the WARM-th to the last one. */
+static void tick(struct hop *h)
+{
+    struct rusage r;
+    (void)getrusage(RUSAGE_SELF, &r);
+    h->cpu_ns = 1e9 * (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
+                1e3 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
+    h->wall_ns = (double)clock_ns();
+    if (h->ticks++ == WARM) {
+        h->cpu_start_ns = h->cpu_ns;
+        h->wall_start_ns = h->wall_ns;
+    }
+}
+
 static void write_report(const struct hop *h, const char *role)
 {
     struct rusage r;
     FILE *out = h->report && getrusage(RUSAGE_SELF, &r) == 0 ? fopen(h->report, "a") : NULL;
     if (!out)
         return;
-    const double cpu_s = (double)(r.ru_utime.tv_sec + r.ru_stime.tv_sec) +
-                         1e-6 * (double)(r.ru_utime.tv_usec + r.ru_stime.tv_usec);
-    (void)fprintf(out, "%s %.6f %ld\n", role, cpu_s, r.ru_maxrss);
+    const double frames = (double)(h->ticks > WARM + 1 ? h->ticks - WARM - 1 : 1);
+    (void)fprintf(out, "%s %.0f %.0f %ld\n", role, (h->cpu_ns - h->cpu_start_ns) / frames,
+                  (h->wall_ns - h->wall_start_ns) / frames, r.ru_maxrss);
     (void)fclose(out);
 }
 
@@ -124,7 +146,8 @@ static enum status zeros(const struct hop *h, struct image *image, struct error 
 
 static enum status make_frame(void *state, struct frame *f, struct error *e)
 {
-    const struct hop *h = state;
+    struct hop *h = state;
+    tick(h);
     if (!h->touch)
         return zeros(h, &f->image, e);
     if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, h->count))
@@ -137,7 +160,8 @@ static enum status make_frame(void *state, struct frame *f, struct error *e)
 
 static enum status null_frame(void *state, struct frame *f, struct error *e)
 {
-    const struct hop *h = state;
+    struct hop *h = state;
+    tick(h);
     if (!h->touch)
         return f->image.memory ? zeros(h, &f->image, e) : STATUS_OK;
     struct image copy = {.memory = f->image.memory};
@@ -146,6 +170,14 @@ static enum status null_frame(void *state, struct frame *f, struct error *e)
     memcpy(copy.pixels, f->image.pixels, h->count * sizeof(float));
     image_free(&f->image);
     f->image = copy;
+    return STATUS_OK;
+}
+
+static enum status sink_frame(void *state, struct frame *f, struct error *e)
+{
+    (void)f;
+    (void)e;
+    tick(state);
     return STATUS_OK;
 }
 
@@ -173,7 +205,7 @@ static const struct stage stages[] = {
      .gives = KIND_IMAGE,
      .begin = begin,
      .frame = null_frame},
-    {.name = "hop-sink", COMMON, .wants = KIND_IMAGE},
+    {.name = "hop-sink", COMMON, .wants = KIND_IMAGE, .frame = sink_frame},
 };
 
 /* --- bare sockets -------------------------------------------------------- */
@@ -187,16 +219,20 @@ static int push(struct hop *h, void *socket, size_t bytes)
         bad = zmq_msg_init_data(&m, h->zeros, bytes, NULL, NULL);
         bad = bad || zmq_msg_send(&m, socket, 0) < 0;
     }
+    char end;
+    while (!bad && read(STDIN_FILENO, &end, 1) > 0)  // what is under way would be lost
+        continue;
     return bad || !h->zeros;
 }
 
-static int pull(const struct hop *h, void *socket, size_t bytes)
+static int pull(struct hop *h, void *socket, size_t bytes)
 {
     int bad = zmq_connect(socket, h->endpoint);
     for (int64_t i = 0; i < h->frames && !bad; i++) {
         zmq_msg_t m;
         bad = zmq_msg_init(&m) || zmq_msg_recv(&m, socket, 0) < 0 || zmq_msg_size(&m) != bytes;
         (void)zmq_msg_close(&m);
+        tick(h);
     }
     return bad;
 }

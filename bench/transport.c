@@ -1,7 +1,7 @@
 /*
  * The transport: images between processes that compute nothing (bench-hop.c), in
- * messages and in shared memory, beside a bare pair of sockets.  Each figure is the
- * difference of a long and a short run over that of their frames: starting costs nothing.
+ * messages and in shared memory, beside a bare pair of sockets.  Times are of one
+ * process, without its first frames: starting costs nothing.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -9,14 +9,14 @@
 
 #include "bench.h"
 
-enum { SHORT_FRAMES = 10, LONG_FACTOR = 20, MESSAGES_FACTOR = 4 };
+enum { WARM_FRAMES = 10, LONG_FACTOR = 20, MESSAGES_FACTOR = 4 };
 
 /* A pipeline: who takes part, and the process whose CPU time and memory count. */
 static const struct contestant {
     const char *name, *script, *role;
-    int factor;  // frames of the long run, beyond SHORT_FRAMES, in units of --frames
+    int factor;  // frames beyond WARM_FRAMES, in units of --frames
 } CONTESTANTS[] = {
-    {"PUSH/PULL", "bench-hop push $P --endpoint=ipc://s & bench-hop pull $P --endpoint=ipc://s",
+    {"PUSH/PULL", "bench-hop pull $P --endpoint=ipc://s | bench-hop push $P --endpoint=ipc://s",
      "pull", MESSAGES_FACTOR},
     {"one hop in messages",
      "bench-hop first $P | bench-hop source $P | bench-hop make $P --transport=inline | "
@@ -41,28 +41,31 @@ static const struct contestant {
 enum { NCONTESTANTS = sizeof CONTESTANTS / sizeof *CONTESTANTS };
 
 struct cost {
-    double cpu_s, wall_s, resident;  // the last in bytes
+    double cpu_ns, wall_ns;  // of a frame
+    double resident;         // bytes
 };
 
 static bool read_report(const char *folder, const char *role, struct cost *c)
 {
     char path[256], name[32];
-    double cpu_s, kib;
+    struct cost got;
     bool found = false;
     (void)snprintf(path, sizeof path, "%s/report", folder);
     FILE *in = fopen(path, "r");
-    while (in && fscanf(in, "%31s %lf %lf", name, &cpu_s, &kib) == 3)
+    while (in &&
+           fscanf(in, "%31s %lf %lf %lf", name, &got.cpu_ns, &got.wall_ns, &got.resident) == 4)
         if (strcmp(name, role) == 0) {
-            *c = (struct cost){.cpu_s = cpu_s, .wall_s = c->wall_s, .resident = kib * 1024};
             found = true;
+            *c = got;
         }
     if (in)
         (void)fclose(in);
+    c->resident *= 1024;
     return found;
 }
 
 static enum status run_once(struct bench *b, const struct contestant *who, int64_t edge,
-                            int64_t frames, struct cost *c, struct error *e)
+                            struct cost *c, struct error *e)
 {
     char folder[192], script[640];
     double cpu_ns, wall_ns;
@@ -70,32 +73,14 @@ static enum status run_once(struct bench *b, const struct contestant *who, int64
     if (s)
         return s;
     (void)snprintf(script, sizeof script,
-                   "P='--report=report --pixels=%" PRId64 " --frames=%" PRId64 "'; %s; wait", edge,
-                   frames, who->script);
+                   "P='--report=report --pixels=%" PRId64 " --frames=%" PRId64 "'; %s", edge,
+                   WARM_FRAMES + b->o.frames * who->factor, who->script);
     const char *const argv[] = {"sh", "-c", script, NULL};
     s = process_run(argv, folder, 1, &cpu_ns, &wall_ns, e);
-    c->wall_s = wall_ns * 1e-9;
     if (!s && !read_report(folder, who->role, c))
         s = error_set(e, STATUS_FAILED, "%s: a process reported nothing", who->name);
     folder_remove(folder);
     return s;
-}
-
-/* One long and one short run; the costs of a frame. */
-static enum status run_both(struct bench *b, const struct contestant *who, int64_t edge,
-                            struct timing *t, double *resident, struct error *e)
-{
-    struct cost less, more;
-    const int64_t extra = b->o.frames * who->factor;
-    enum status s = run_once(b, who, edge, SHORT_FRAMES, &less, e);
-    if (!s)
-        s = run_once(b, who, edge, SHORT_FRAMES + extra, &more, e);
-    if (s)
-        return s;
-    timing_add(t, 1e9 * (more.cpu_s - less.cpu_s) / (double)extra,
-               1e9 * (more.wall_s - less.wall_s) / (double)extra);
-    *resident = fmax(*resident, more.resident);
-    return STATUS_OK;
 }
 
 static void report(struct bench *b, const struct contestant *who, int64_t edge,
@@ -122,9 +107,12 @@ static enum status run_size(struct bench *b, int64_t edge, struct error *e)
     double resident[NCONTESTANTS] = {0};
     for (int64_t round = 0; round < b->o.iterations; round++)
         for (int i = 0; i < NCONTESTANTS; i++) {
-            const enum status s = run_both(b, &CONTESTANTS[i], edge, &times[i], &resident[i], e);
+            struct cost c = {0};
+            const enum status s = run_once(b, &CONTESTANTS[i], edge, &c, e);
             if (s)
                 return s;
+            timing_add(&times[i], c.cpu_ns, c.wall_ns);
+            resident[i] = fmax(resident[i], c.resident);
         }
     const double bare_ns = timing_median(times[0].wall_ns, times[0].count);
     for (int i = 0; i < NCONTESTANTS; i++)

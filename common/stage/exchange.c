@@ -50,6 +50,7 @@ enum status exchange_open(struct exchange *x, struct error *e)
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&x->mutex, NULL);
     (void)pthread_cond_init(&x->changed, &monotonic);
+    (void)pthread_cond_init(&x->room, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     return STATUS_OK;
 }
@@ -65,6 +66,7 @@ void exchange_close(struct exchange *x)
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
+    (void)pthread_cond_destroy(&x->room);
     (void)pthread_mutex_destroy(&x->mutex);
 }
 
@@ -80,18 +82,25 @@ static void lock(struct exchange *x)
     (void)pthread_mutex_lock(&x->mutex);
 }
 
-/* Lets the other thread see what changed. */
+/* Lets the other thread see what changed, which finds the mutex free. */
 static void unlock(struct exchange *x)
 {
-    (void)pthread_cond_broadcast(&x->changed);
     (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->changed);
+}
+
+/* Likewise when all that changed is room for what leaves. */
+static void unlock_room(struct exchange *x)
+{
+    (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->room);
 }
 
 /* The main thread only. */
-static void await(struct exchange *x)
+static void await(struct exchange *x, pthread_cond_t *what)
 {
     x->waiting = true;
-    (void)pthread_cond_wait(&x->changed, &x->mutex);
+    (void)pthread_cond_wait(what, &x->mutex);
     x->waiting = false;
 }
 
@@ -99,7 +108,7 @@ bool exchange_take(struct exchange *x, struct item **item)
 {
     lock(x);
     while (!x->in.head && !x->ended)
-        await(x);
+        await(x, &x->changed);
     *item = x->ended ? NULL : queue_shift(&x->in);
     unlock(x);
     return *item != NULL;
@@ -109,7 +118,7 @@ bool exchange_give(struct exchange *x, struct item *item)
 {
     lock(x);
     while (x->out.head && !x->ended)
-        await(x);
+        await(x, &x->room);
     const bool ended = x->ended;
     if (!ended)
         queue_push(&x->out, item);
@@ -138,7 +147,7 @@ bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
     while (!x->nagain && x->issued >= x->limit && !x->ended)
-        await(x);
+        await(x, &x->changed);
     const bool ended = x->ended;
     if (!ended && x->nagain) {
         *next = x->again[0];
@@ -155,7 +164,7 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 {
     lock(x);
     while (!x->ended && !ready(context))
-        await(x);
+        await(x, &x->room);
     const bool ended = x->ended;
     unlock(x);
     return !ended;
@@ -164,14 +173,14 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 void exchange_wake(void *exchange)
 {
     lock(exchange);
-    unlock(exchange);
+    unlock_room(exchange);
 }
 
 void exchange_wait_end(struct exchange *x)
 {
     lock(x);
     while (!x->ended)
-        await(x);
+        await(x, &x->changed);
     unlock(x);
 }
 
@@ -241,7 +250,7 @@ void exchange_pop(struct exchange *x)
 {
     lock(x);
     struct item *item = queue_shift(&x->out);
-    unlock(x);
+    unlock_room(x);
     item_free(item);
 }
 
@@ -325,6 +334,7 @@ void exchange_end(struct exchange *x)
     lock(x);
     x->ended = true;
     unlock(x);
+    (void)pthread_cond_broadcast(&x->room);
 }
 
 bool exchange_await_main(struct exchange *x, int seconds)

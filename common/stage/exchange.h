@@ -22,7 +22,6 @@ struct item {
     struct message message;
     struct message shared;  // outwards: parts 0 and 2 for who maps the pool; empty: none
     unsigned slot;          // of the pool, if so
-    bool distant;           // inwards: its payload came over a network
     uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
     bool taken;             // outwards: some group has it
 };
@@ -40,8 +39,9 @@ struct queue {
 
 struct exchange {
     pthread_mutex_t mutex;
-    pthread_cond_t changed;
-    int event;  // eventfd: wakes the I/O thread
+    pthread_cond_t changed;  // for who waits, but:
+    pthread_cond_t room;     // for the main thread that waits with a frame or for memory
+    int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
     struct id_set list;     // source: the ids to issue; constant from the first limit on

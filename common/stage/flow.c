@@ -112,9 +112,12 @@ static void send_experiment(struct runtime *rt)
     const struct item experiment = {.message = rt->experiment};
     if (!rt->experiment.nparts)
         return;
-    for (struct link *l = rt->links; l && !rt->stopping; l = l->next)
-        if (is_open(rt, l) && !l->experiment_sent)
-            l->experiment_sent = shared_announce(rt, l) && send_down(rt, l, &experiment);
+    for (struct link *l = rt->links; l && !rt->stopping; l = l->next) {
+        if (!is_open(rt, l) || l->experiment_sent)
+            continue;
+        shared_announce(rt, l);
+        l->experiment_sent = send_down(rt, l, &experiment);
+    }
 }
 
 static void send_items(struct runtime *rt)

@@ -20,12 +20,26 @@ static bool try_to_take(void *context)
     return r->got != POOL_BUSY;
 }
 
+/* A slot becomes free when the stages after this one are done with it: that is no computing. */
+static bool await_slot(struct images *m, struct request *r)
+{
+    if (!m->meter)
+        return exchange_await(m->exchange, try_to_take, r);
+    const enum activity before = m->meter->now;
+    meter_switch(m->meter, ACTIVITY_WAIT_OUT, m->meter->id);
+    const bool more = exchange_await(m->exchange, try_to_take, r);
+    meter_switch(m->meter, before, m->meter->id);
+    return more;
+}
+
 /* Waits for a free slot; at the end of the stream none will come, and the heap does. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member
     struct request r = {.pool = m->pool, .bytes = bytes, .image = image};
-    if (bytes < POOL_WORTH_BYTES || m->given_up || !exchange_await(m->exchange, try_to_take, &r))
+    if (bytes < POOL_WORTH_BYTES || m->given_up)
+        return false;
+    if (!try_to_take(&r) && !await_slot(m, &r))
         return false;
     m->given_up = r.got == POOL_WITHOUT;
     return r.got == POOL_TAKEN;
@@ -81,7 +95,7 @@ void images_borrow(struct images *m, struct message *message)
 
 void images_mark(const struct images *m, struct image *image)
 {
-    if (!m->lease.release || !image->pixels)
+    if (!m->lease.release || !image->pixels || image->release)
         return;
     image->owner = m->lease.owner;
     image->intact = mapping_is_intact;

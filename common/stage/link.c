@@ -108,10 +108,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         return;
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
-    *item = (struct item){.route = *r,
-                          .message = *m,
-                          .distant = !(r->flags & ROUTE_SHARED) &&
-                                     strncmp(l->port->endpoint, "tcp:", 4) == 0};
+    *item = (struct item){.route = *r, .message = *m};
     *m = (struct message){0};
     if (rt->options.order && r->type == MESSAGE_FRAME)
         order_receive(rt, item);
@@ -220,6 +217,13 @@ static void on_credit(struct runtime *rt, struct link *l, const struct notice *n
     l->nsent = kept;
 }
 
+/* The process at the other end is done with all it got. */
+static void leave(struct runtime *rt, struct link *l)
+{
+    l->gone = true;
+    shared_release(rt, l);
+}
+
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
                       const struct message *m)
 {
@@ -230,10 +234,9 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
         on_credit(rt, l, &n);
     else if (r->type == MESSAGE_POOL && l->port->up)
         shared_meet(rt, l, &n);
-    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK) {
-        l->gone = true;
-        shared_release(rt, l);
-    } else if (r->type == MESSAGE_BYE)
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+        leave(rt, l);
+    else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);
 }

@@ -151,6 +151,7 @@ static void open_images(struct worker *w)
     images_open(&w->images, &owner,
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
                 &w->rt.exchange);
+    w->images.meter = &w->rt.meter;
     w->rt.pool = w->images.pool;
 }
 
@@ -276,10 +277,10 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
                                  struct error *e)
 {
-    /* Images are summed up where they leave the stream or this host; recipes end here. */
+    /* Images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
     images_borrow(&w->images, &item->message);
-    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage) || item->distant)
+    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
         s = check_sum(item, e);
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);

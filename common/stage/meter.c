@@ -30,6 +30,7 @@ void meter_switch(struct meter *m, enum activity next, uint64_t id)
     m->ns[before] += now_ns - since_ns;
     m->since_ns = now_ns;
     m->now = next;
+    m->id = id;
     (void)pthread_mutex_unlock(&m->mutex);
     if (names[before])
         trace_span(names[before], id, since_ns, now_ns);

@@ -26,6 +26,7 @@ struct meter {
     pthread_mutex_t mutex;
     clockid_t thread_clock;  // CPU time of the main thread
     enum activity now;
+    uint64_t id;  // of the frame at the last switch
     uint64_t begin_ns, since_ns;
     uint64_t ns[ACTIVITIES];
     uint64_t frames;

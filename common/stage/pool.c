@@ -128,39 +128,47 @@ static char *slot_memory(const struct pool *p, unsigned slot)
     return (char *)p->header + POOL_HEADER_SIZE + slot * p->slot_bytes;
 }
 
-/* Gives a slot its memory now: later, when there is none, writing to it would kill.
- * False when there is none; the slots that are there must do then. */
+/* Reserves the lowest free slot, or returns p->limit. */
+static unsigned reserve(struct pool *p)
+{
+    unsigned i = 0;
+    (void)pthread_mutex_lock(&p->mutex);
+    while (i < p->limit && p->slots[i].references)
+        i++;
+    if (i < p->limit)
+        p->slots[i].references = 1;
+    (void)pthread_mutex_unlock(&p->mutex);
+    return i;
+}
+
+/* Gives a reserved slot its memory now: later, when there is none, writing to it would
+ * kill.  False when there is none; the slots that are there must do then. */
 static bool prepare(struct pool *p, unsigned slot)
 {
     const off_t offset = slot_memory(p, slot) - (char *)p->header;
-    if (p->slots[slot].ready)
-        return true;
-    if (fallocate(p->fd, 0, offset, (off_t)p->slot_bytes) == 0) {
+    if (p->slots[slot].ready || fallocate(p->fd, 0, offset, (off_t)p->slot_bytes) == 0) {
         p->slots[slot].ready = true;
         return true;
     }
+    const int cause = errno;
+    (void)pthread_mutex_lock(&p->mutex);
+    p->slots[slot].references = 0;
     p->limit = slot < POOL_USEFUL_SLOTS_MIN ? 0 : slot;
-    log_line(LOG_WARNING, "shared memory for %u images only (%s)%s", slot, strerror(errno),
+    (void)pthread_mutex_unlock(&p->mutex);
+    log_line(LOG_WARNING, "shared memory for %u images only (%s)%s", slot, strerror(cause),
              p->limit ? "" : "; images go into the messages");
     return false;
 }
 
 enum pool_got pool_take(struct pool *p, size_t bytes, struct image *image)
 {
-    unsigned i = 0;
-    (void)pthread_mutex_lock(&p->mutex);
-    while (i < p->limit && p->slots[i].references)
-        i++;
-    const bool taken = bytes <= p->slot_bytes && i < p->limit && prepare(p, i);
-    if (taken) {
-        p->slots[i].references = 1;
-        atomic_fetch_add(&p->header->generation[i], 1);
-        atomic_thread_fence(memory_order_release);  // before anything is written to it
-    }
-    const bool without = bytes > p->slot_bytes || !p->limit;
-    (void)pthread_mutex_unlock(&p->mutex);
-    if (!taken)
-        return without ? POOL_WITHOUT : POOL_BUSY;
+    if (bytes > p->slot_bytes)
+        return POOL_WITHOUT;
+    const unsigned i = reserve(p);
+    if (i == p->limit || !prepare(p, i))
+        return p->limit ? POOL_BUSY : POOL_WITHOUT;
+    atomic_fetch_add(&p->header->generation[i], 1);
+    atomic_thread_fence(memory_order_seq_cst);  // before anything is written to it
     image->pixels = slot_memory(p, i);
     image->release = release_slot;
     image->owner = &p->slots[i];

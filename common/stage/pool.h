@@ -3,10 +3,10 @@
  *
  * The pool is an unnamed file in memory (memfd), sealed against growing and shrinking:
  * a page that says whose it is, then slots of one image each.  Nothing of it is left
- * when the last process that has it mapped is gone.  Slots take memory when they are first used
- * and keep it; the lowest free one is used next.
+ * when the last process that has it mapped is gone.  Slots take memory when they are
+ * first used and keep it; the lowest free one is used next.
  *
- * Any thread may call these functions.
+ * One thread takes; any may call the other functions.
  */
 #ifndef BRAGG_STAGE_POOL_H
 #define BRAGG_STAGE_POOL_H

@@ -204,7 +204,7 @@ void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 
 /* shared.c: the data plane, frames whose pixels stay in shared memory. */
-bool shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
+void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
 void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
 /* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
 enum status shared_fetch(struct link *l, struct message *m, struct error *e);

@@ -5,12 +5,13 @@
 #include "base/log.h"
 #include "stage/runtime.h"
 
-bool shared_announce(struct runtime *rt, struct link *l)
+void shared_announce(struct runtime *rt, struct link *l)
 {
-    if (!rt->pool)
-        return true;
+    /* A network may be cut under a process that lives on and still reads its slots. */
+    if (!rt->pool || strncmp(l->port->endpoint, "ipc:", 4) != 0)
+        return;
     struct notice n = {.pid = getpid(), .fd = (uint32_t)pool_fd(rt->pool)};
-    return io_send_notice(rt, l->port->socket, &l->address, MESSAGE_POOL, &n);
+    (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_POOL, &n);
 }
 
 void shared_meet(struct runtime *rt, struct link *l, const struct notice *n)

@@ -27,9 +27,9 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(FENCE, 10, "fence")          /* control, from the source: one or all must end */  \
     X(FREE, 11, "free")            /* control, from the source: all done */             \
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */ \
-    X(POOL, 13, "pool")            /* data, down: where my shared memory is */          \
     X(STATUS, 14, "status")        /* control, from the source: answers a watcher */    \
-    X(ORDER, 15, "order")          /* control, from the source: ids still to come */
+    X(ORDER, 15, "order")          /* control, from the source: ids still to come */    \
+    X(POOL, 16, "pool")            /* data, down: where my shared memory is */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,

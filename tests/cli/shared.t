@@ -35,7 +35,7 @@ tcp() {
 	stage first first --pixels=$edge --out=@tcp://127.0.0.1:$port &
 	stage source source --frames=40 --in=tcp://127.0.0.1:$port --out=@tcp://127.0.0.1:$((port + 1)) &
 	stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --transport="$1" --verbose --sleep=20 &
-	stage relay relay --in=tcp://127.0.0.1:$((port + 2)) --out=@tcp://127.0.0.1:$((port + 3)) --verbose &
+	stage relay relay --in=tcp://127.0.0.1:$((port + 2)) --out=@tcp://127.0.0.1:$((port + 3)) --transport="$1" --verbose &
 	stage work work --in=tcp://127.0.0.1:$((port + 3)) --out=@tcp://127.0.0.1:$((port + 4)) --verbose &
 	stage sink file out --in=tcp://127.0.0.1:$((port + 4)) --verbose &
 	flowing
@@ -43,21 +43,22 @@ tcp() {
 	wait
 }
 tcp auto
-is 'tcp on this host takes shared memory: the same files' "$(digest out)" "$expected"
-is 'tcp on this host takes shared memory: both sides are mapped' "$maps" 2
+is 'tcp: the same files' "$(digest out)" "$expected"
+is 'tcp: only the own side is mapped' "$maps" 1
 tcp inline
-is 'tcp, in messages: the same files' "$(digest out)" "$expected"
-is 'tcp, in messages: only the own side is mapped' "$maps" 1
+is 'tcp, no shared memory: the same files' "$(digest out)" "$expected"
+is 'tcp, no shared memory: none is mapped' "$maps" 0
 
 # A process of another user gets the pixels in messages, and says so once.
 if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
 	fresh
-	chmod 755 .
+	chmod 755 . run
 	chmod 777 out
-	stage first first --pixels=$edge --out=@tcp://127.0.0.1:$port &
-	stage source source --frames=10 --in=tcp://127.0.0.1:$port --out=@tcp://127.0.0.1:$((port + 1)) &
-	stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --verbose &
-	setpriv --reuid=65534 --clear-groups "$(command -v teststage)" file out --in=tcp://127.0.0.1:$((port + 2)) --verbose 2>errors.other
+	stage first first --pixels=$edge --out="@ipc://$d/g" &
+	stage source source --frames=10 --in="ipc://$d/g" --out="@ipc://$d/s" --control="@ipc://$d/c" &
+	stage make make --in="ipc://$d/s" --out="@ipc://$d/x" --verbose &
+	until chmod 777 run/c run/x 2>/dev/null; do sleep 0.1; done
+	setpriv --reuid=65534 --clear-groups "$(command -v teststage)" file out --in="ipc://$d/x" --verbose 2>errors.other
 	other=$?
 	wait
 	is 'another user gets all frames' "$other $(find out -type f | wc -l)" '0 10'
@@ -75,6 +76,22 @@ teststage first --pixels=$edge | teststage source --frames=40 | (ulimit -f 16; e
 is 'no shared memory to be had: the same files' "$(digest out)" "$expected"
 is 'no shared memory to be had: one line' "$(cat errors.make)" \
 	'test-make: warning: no shared memory: File too large; images go into the messages'
+
+# The real programs; with a point spread the noise needs photons that it may write to.
+# real TRANSPORT OPTION...: the sum over their files; the options are those of the noise
+real() {
+	fresh
+	real_transport=--transport=$1
+	shift
+	bragg-geometry --detpixels=200 --ncells=5 | bragg-orient --frames=4 --random |
+		bragg-intensity $real_transport | bragg-background --water=0.1 $real_transport |
+		bragg-noise "$@" $real_transport | bragg-write 'out/x_%d.img' $real_transport
+	find out -name '*.img' | wc -l
+	digest out
+}
+is 'the real programs: the same files' "$(real auto)" "$(real inline)"
+is 'the real programs: all of them' "$(find out -name '*.img' | wc -l)" 4
+is 'the real programs, point spread: the same files' "$(real auto --psf=gauss)" "$(real inline --psf=gauss)"
 
 # Killed and frozen: all that make and read shared memory.
 expected=$(fresh; teststage first --pixels=$edge | teststage source --frames=300 | teststage make --transport=inline |
@@ -94,6 +111,7 @@ net() {
 }
 
 net 300
+is 'both sides are mapped' "$(grep -c memfd:bragg "/proc/$(cat sink.pid)/maps") $(grep -c memfd:bragg "/proc/$(cat relay1.pid)/maps")" '2 3'
 hits=$(kill_all "$seed" 8 0.1 0.5 make1 make2 relay1 relay2)
 settle
 is 'killed anywhere: source and sink end well' "$(statuses source sink)" '0 0'

@@ -65,6 +65,18 @@ is 'a watcher ends with the run' "$status $(tail -n 1 ended | json 'print "$_->{
 	'0 300 of 300, 0'
 is 'nobody waits for watchers' "$(statuses source make work sink) $(find out -type f | wc -l)" '0 0 0 0 300'
 
+# a slow last stage: who waits for a place in shared memory waits for output
+fresh
+{
+	teststage first --pixels=256 | stage source source --frames=120 | stage make make | stage work work |
+		stage sink sink out --sleep=50
+} &
+flowing
+busy
+is 'a slow last stage is the bottleneck' "$(json 'print join " ", grep { $_ } map { $_->{bottleneck} && $_->{stage} } @{$_->{processes}}' <now)" 'test-sink'
+is 'the stages before it wait for output' "$(json 'print join " ", map { $_->{wait_out} > 0.5 ? 1 : 0 } @{$_->{processes}}[0 .. 2]' <now)" '1 1 1'
+settle
+
 # more than one run, none, and one that fails
 fresh
 for i in 1 2; do

@@ -17,6 +17,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "base/log.h"
 #include "stage/mapping.h"
 #include "stage/pool.h"
 
@@ -123,6 +124,7 @@ static void memory_may_run_out(void **state)
 {
     (void)state;
     struct image images[4] = {{0}}, more = {0};
+    log_set_level(LOG_ERROR);
     memory_for = 4;
     struct pool *p = open_pool(NULL);
     for (int i = 0; i < 4; i++)
@@ -144,6 +146,7 @@ static void memory_may_run_out(void **state)
     image_free(&images[1]);
     pool_close(&p);
     memory_for = 1 << 20;
+    log_set_level(LOG_WARNING);
 }
 
 static void foreign_memory_is_not_found(void **state)
@@ -164,7 +167,7 @@ static void limits_of_the_process_are_errors(void **state)
 {
     (void)state;
     static const struct {
-        int which;
+        unsigned which;
         rlim_t limit;
     } limits[] = {{RLIMIT_FSIZE, 4096}, {RLIMIT_AS, 1 << 20}, {RLIMIT_NOFILE, 0}};
     for (size_t i = 0; i < sizeof limits / sizeof *limits; i++) {
