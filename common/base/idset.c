@@ -102,6 +102,22 @@ bool id_set_remove(struct id_set *set, uint64_t id)
     return id_set_remove_range(set, (struct id_range){id, id});
 }
 
+bool id_set_add_set(struct id_set *set, const struct id_set *other)
+{
+    bool done = true;
+    for (size_t i = 0; i < other->count && done; i++)
+        done = id_set_add_range(set, other->ranges[i]);
+    return done;
+}
+
+bool id_set_remove_set(struct id_set *set, const struct id_set *other)
+{
+    bool done = true;
+    for (size_t i = 0; i < other->count && done; i++)
+        done = id_set_remove_range(set, other->ranges[i]);
+    return done;
+}
+
 uint64_t id_set_size(const struct id_set *set)
 {
     uint64_t size = 0;

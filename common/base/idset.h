@@ -25,6 +25,10 @@ bool id_set_remove(struct id_set *set, uint64_t id);
 bool id_set_add_range(struct id_set *set, struct id_range range);
 bool id_set_remove_range(struct id_set *set, struct id_range range);
 
+/* Adds or removes what is in another set; false likewise. */
+bool id_set_add_set(struct id_set *set, const struct id_set *other);
+bool id_set_remove_set(struct id_set *set, const struct id_set *other);
+
 /* How many ids it holds; ids 0 .. UINT64_MAX together are too many to count. */
 uint64_t id_set_size(const struct id_set *set);
 

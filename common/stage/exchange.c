@@ -62,7 +62,9 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->have);
     id_set_clear(&x->list);
+    id_set_clear(&x->damaged);
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
@@ -192,6 +194,17 @@ void exchange_durable(struct exchange *x, uint64_t id)
     wake_io(x);
 }
 
+void exchange_damaged(struct exchange *x, const struct route *route)
+{
+    lock(x);
+    if (route->type == MESSAGE_FRAME)
+        (void)id_set_add(&x->damaged, route->frame);
+    else
+        x->damaged_other = true;
+    unlock(x);
+    wake_io(x);
+}
+
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows)
 {
@@ -211,6 +224,13 @@ void exchange_set_total(struct exchange *x, uint64_t total)
     x->total_known = true;
     unlock(x);
     wake_io(x);
+}
+
+void exchange_set_have(struct exchange *x, const struct id_set *ids)
+{
+    lock(x);
+    x->have = *ids;
+    unlock(x);
 }
 
 void exchange_set_list(struct exchange *x, const struct id_set *list)
@@ -278,9 +298,38 @@ struct id_set exchange_take_durable(struct exchange *x)
     return durable;
 }
 
+struct id_set exchange_take_have(struct exchange *x)
+{
+    lock(x);
+    const struct id_set have = x->have;
+    x->have = (struct id_set){0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return have;
+}
+
+void exchange_change_list(struct exchange *x, const struct id_set *list)
+{
+    lock(x);
+    id_set_clear(&x->list);
+    x->list = *list;
+    x->total = id_set_size(list);
+    unlock(x);
+}
+
 const struct id_set *exchange_list(struct exchange *x)
 {
     return &x->list;
+}
+
+struct id_set exchange_take_damaged(struct exchange *x, bool *other)
+{
+    lock(x);
+    const struct id_set damaged = x->damaged;
+    *other = x->damaged_other;
+    x->damaged = (struct id_set){0};
+    x->damaged_other = false;
+    (void)pthread_mutex_unlock(&x->mutex);
+    return damaged;
 }
 
 void exchange_set_limit(struct exchange *x, uint64_t limit)

@@ -24,6 +24,7 @@ struct item {
     unsigned slot;          // of the pool, if so
     uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
     bool taken;             // outwards: some group has it
+    bool network;           // inwards: it came through a network, which may damage it
 };
 
 /* A frame that the source is to issue. */
@@ -44,6 +45,9 @@ struct exchange {
     int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
+    struct id_set have;     // sink: durable from the start
+    struct id_set damaged;  // frames that were damaged on their way, not yet told
+    bool damaged_other;     // likewise an experiment
     struct id_set list;     // source: the ids to issue; constant from the first limit on
     uint64_t limit;         // source: so many of the list may be issued
     uint64_t issued;        // source: so many were handed to the main thread,
@@ -73,9 +77,12 @@ bool exchange_next(struct exchange *x, struct ticket *next);  // source
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
+/* A message that came through a network turned out to be damaged: it is dropped. */
+void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
+void exchange_set_have(struct exchange *x, const struct id_set *ids);   // sink; takes ownership
 void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership
 void exchange_main_done(struct exchange *x);
 
@@ -93,8 +100,12 @@ void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
-struct id_set exchange_take_durable(struct exchange *x);         // the caller clears it
-const struct id_set *exchange_list(struct exchange *x);          // source
+struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
+struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
+const struct id_set *exchange_list(struct exchange *x);                // source
+void exchange_change_list(struct exchange *x,
+                          const struct id_set *list);            // source; before any limit
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
 bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total

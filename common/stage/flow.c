@@ -171,8 +171,8 @@ static void return_credit(struct runtime *rt)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
     for (struct link *l = rt->links; l; l = l->next) {
-        if (!l->port->up || !l->answered || l->gone || rt->stage->wants == KIND_EXPERIMENT ||
-            !view.begun)
+        if (!l->port->up || !l->answered || l->gone || l->lost_ns ||
+            rt->stage->wants == KIND_EXPERIMENT || !view.begun)
             continue;
         if (!l->granted)
             l->grant = credit_of(view.image_bytes);
@@ -204,7 +204,7 @@ struct id_set flow_ids(const struct runtime *rt)
     for (size_t i = 0; i < rt->nheld; i++)
         (void)id_set_add(&ids, rt->held[i].id);
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->nsent; i++)
+        for (size_t i = l->narrived; i < l->nsent; i++)
             (void)id_set_add(&ids, l->sent[i]);
     return ids;
 }

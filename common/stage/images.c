@@ -121,7 +121,7 @@ enum status images_share(const struct images *m, struct item *item, struct error
     struct route r = item->route;
     r.flags |= ROUTE_SHARED;
     item->slot = d.slot;
-    enum status s = route_encode(&r, &parts[0], e);
+    enum status s = route_encode(&r, &item->message.parts[1], &parts[0], e);
     if (s == STATUS_OK)
         s = message_add(&item->shared, parts[0], e);
     if (s == STATUS_OK)

@@ -299,6 +299,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         io_stop(rt, (enum status)failure, NULL);
     check_pipe(rt, &rt->in, "before", now_ns);
     check_pipe(rt, &rt->out, "after", now_ns);
+    cut_forget(rt);
+    cut_check(rt, now_ns);
     link_check(rt, now_ns);
     if (!rt->stopping)
         check_start(rt, now_ns);

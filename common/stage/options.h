@@ -16,7 +16,9 @@ struct runtime_options {
     int64_t groups;            // source: durable groups to wait for
     int transport;             // enum transport
     const char *group;         // who shares frames with this process; NULL: program and output
+    bool resume;               // last stages: continue what is there
     double start_timeout_s;
+    double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
     bool order;                                     // take frames as the source lists them

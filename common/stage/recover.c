@@ -31,7 +31,7 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
     }
 }
 
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died)
 {
     for (size_t i = 0; i < nids && !rt->stopping; i++) {
         struct id_range places = ids[i];
@@ -39,7 +39,7 @@ void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
             continue;
         for (uint64_t at = places.first; at <= places.last && !rt->stopping; at++) {
             const uint64_t id = window_id(&rt->source->window, at);
-            lose(rt, id, i == 0 && id == ids[0].first);
+            lose(rt, id, died && i == 0 && id == ids[0].first);
         }
     }
 }
@@ -91,12 +91,13 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
 void recover_check(struct runtime *rt, uint64_t now_ns)
 {
     const struct stream *s = rt->source;
+    const bool returns = endpoint_is_network(rt->control);  // who was cut off
     const uint64_t hang_ns = (uint64_t)(rt->options.hang_s * 1e9);
     for (struct peer *p = s->peers, *next; p && !rt->stopping && !s->freed; p = next) {
         next = p->next;
         if (p->bye)
             continue;
-        if (p->lost_ns && now_ns > p->lost_ns + GRACE_NS)
+        if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
             bury(rt, p, "died");
         else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
             bury(rt, p, "does not answer any more");
@@ -114,7 +115,7 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
         if (!p->bye && p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->nsent; i++)
+        for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
     for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
         const uint64_t id = window_id(w, at);

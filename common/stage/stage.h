@@ -48,6 +48,9 @@ struct stage {
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
+    /* A last stage that can continue former output: --resume was given. */
+    void (*resume)(void *state);
+
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
      * Called once; *x lives, unchanged, until close. */
@@ -58,6 +61,10 @@ struct stage {
      * without it they are 0 .. count-1. */
     enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
+
+    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
+     * are durable already.  What all last stages have is not computed again. */
+    enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is

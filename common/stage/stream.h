@@ -22,6 +22,7 @@ struct peer {
     uint32_t hops;         // from the source, for the status
     struct work work;      // what it said last
     uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    bool announced;        // durable: it has said which frames it has
     uint64_t order_from;   // it is told what is to come from this place of the list on
     struct id_set told;    // what it was told last ...
     uint64_t told_until;   // ... and up to where; 0 for never
@@ -35,10 +36,12 @@ struct stream {
     struct peer *peers;
     size_t ndurable;
     char durable[GROUPS_MAX][GROUP_SIZE];
+    struct id_set have[GROUPS_MAX];  // of durable groups: what they have, until frames flow
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
     uint64_t reach;  // bits of the durable groups that frames can reach
+    bool awaited;    // a durable process that frames can reach has not said what it has
     uint64_t ready_ns, open_ns, beat_ns, free_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last

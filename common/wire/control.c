@@ -135,7 +135,9 @@ static const struct table status_table = {"status", sizeof(struct run_status),
         "work", FIELD_MAP, AT(work), .table = &work_table, .flags = FIELD_ABSENT \
     }
 static const struct field credit_fields[] = {GRANT, IDS, SHARED, SLOTS};
+static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
+static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
@@ -150,7 +152,9 @@ static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #fields, sizeof(struct notice), FIELDS(fields) \
     }
 static const struct table credit_table = NOTICE(credit_fields);
+static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
+static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
@@ -165,8 +169,11 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
-    case MESSAGE_LOST:
         return &ids_table;
+    case MESSAGE_LOST:
+        return &lost_table;
+    case MESSAGE_HAVE:
+        return &have_table;
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:

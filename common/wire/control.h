@@ -48,7 +48,7 @@ struct work {
 /* Which members travel depends on the type of the message. */
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
-    bool known;            // WELCOME, TOTAL: the total is known
+    bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     bool shared;           // CREDIT: I can read your shared memory
@@ -58,12 +58,13 @@ struct notice {
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
     struct work work;      // HEARTBEAT
     uint64_t until;        // ORDER: of the ids below this, no others than these will come
-    int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
+    int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+                           // connection; 0 when all is well
     char reason[256];      // BYE, FENCE: why; "" when it was said already
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
-    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable; LOST: in the order in
-     * which they were sent; ORDER: still to come, ascending. */
+    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
+     * in which they were sent; ORDER: still to come, ascending. */
     struct id_range *ids;
 };
 

@@ -144,9 +144,9 @@ fresh
 start=$(date +%s)
 stage first first --out="@ipc://$d/g" &
 stage source source --frames=10000 --in="ipc://$d/g" --out="@ipc://$d/s" &
-stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
-stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
-stage sink sink out --in="@ipc://$d/w" &
+stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
+stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
+stage sink sink out --in="@ipc://$d/w" --source-timeout=3 &
 sleep 0.5
 kill -9 "$(cat source.pid)"
 wait

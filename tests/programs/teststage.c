@@ -5,7 +5,9 @@
  *   source -> --frames recipes, numbered in steps of --step
  *   make   -> images: pixel i of frame n is n + i
  *   work   -> images, each pixel + 1
- *   sink   -> one text file per frame in the folder given: id and sum
+ *   pass   -> images as they come
+ *   sink   -> one text file per frame in the folder given: id and sum; --resume counts
+ *             those that are there
  *   tap    -> likewise, but nothing waits for it
  *   relay  -> like work, but new images; reads the old ones after the pause
  *   file   -> like sink, from the pixels where they are; reads them after the pause
@@ -15,9 +17,11 @@
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --stall-from=N stops it there or at the first frame after that.
  */
+#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -170,6 +174,11 @@ static enum status relay_frame(void *state, struct frame *f, struct error *e)
     return STATUS_OK;
 }
 
+static enum status pass_frame(void *state, struct frame *f, struct error *e)
+{
+    return pause_or_fail(state, f, e);
+}
+
 static enum status sink_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
@@ -200,6 +209,20 @@ static enum status file_frame(void *state, struct frame *f, struct error *e)
     return s ? s : sink_frame(&quick, f, e);
 }
 
+static enum status sink_have(void *state, struct id_set *ids, struct error *e)
+{
+    enum status s = STATUS_OK;
+    DIR *folder = opendir(((struct test *)state)->folder);
+    if (!folder)
+        return error_errno(e, STATUS_FAILED, "the folder");
+    for (struct dirent *one; s == STATUS_OK && (one = readdir(folder));)
+        if (one->d_name[0] != '.' && one->d_name[strspn(one->d_name, "0123456789")] == 0 &&
+            !id_set_add(ids, strtoull(one->d_name, NULL, 10)))
+            s = error_memory(e, "the frames");
+    (void)closedir(folder);
+    return s;
+}
+
 #define COMMON                                                                              \
     .summary = "A stage for tests.", .options = options, .state_size = sizeof(struct test), \
     .defaults = test_defaults, .open = test_open
@@ -219,12 +242,14 @@ static const struct stage stages[] = {
      .begin = make_begin,
      .frame = make_frame},
     {.name = "test-work", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = work_frame},
+    {.name = "test-pass", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = pass_frame},
     {.name = "test-sink",
      COMMON,
      .operands = "FOLDER",
      .min_operands = 1,
      .max_operands = 1,
      .wants = KIND_IMAGE,
+     .have = sink_have,
      .frame = sink_frame},
     {.name = "test-relay",
      COMMON,

@@ -602,6 +602,27 @@ static void routes_survive_and_are_short(void **state)
     message_free(&m);
 }
 
+/* No bit of parts 0 and 1 can change unseen, except where 0 says that there is no sum. */
+static void damaged_heads_are_seen(void **state)
+{
+    (void)state;
+    struct route r = {.type = MESSAGE_CREDIT, .run = 1, .incarnation = 1, .stage = "x"}, got;
+    struct message m = {0};
+    uint8_t keys[] = {0x82, 1, 2, 3, 4, 5, 6, 7};
+    assert_int_equal(message_add(&m, (struct part){NULL, 0, NULL, NULL}, NULL), 0);
+    assert_int_equal(message_add(&m, (struct part){keys, sizeof keys, NULL, NULL}, NULL), 0);
+    assert_int_equal(route_seal(&r, &m, NULL), 0);
+    assert_int_equal(route_open(&got, &m, NULL), 0);
+    for (size_t part = 0; part < 2; part++)
+        for (size_t bit = 0; bit < 8 * m.parts[part].size; bit++) {
+            uint8_t *byte = (uint8_t *)m.parts[part].data + bit / 8;
+            *byte ^= (uint8_t)(1u << bit % 8);
+            assert_int_equal(route_open(&got, &m, NULL), STATUS_INPUT);
+            *byte ^= (uint8_t)(1u << bit % 8);
+        }
+    message_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -618,6 +639,7 @@ int main(void)
         cmocka_unit_test(routes_survive_and_are_short),
         cmocka_unit_test(keys_may_be_absent),
         cmocka_unit_test(known_sums_are_used),
+        cmocka_unit_test(damaged_heads_are_seen),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
