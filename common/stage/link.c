@@ -134,6 +134,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     atomic_fetch_add(&rt->bytes_in, message_size(m));
     *item = (struct item){
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
     if (rt->options.order && r->type == MESSAGE_FRAME)
         order_receive(rt, item);

@@ -116,7 +116,7 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
         return error_set(e, STATUS_INPUT, "a message of version %u, this program speaks version %d",
                          version, WIRE_VERSION);
     bool good =
-        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_TYPES, &type) && type >= MESSAGE_HELLO &&
+        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_LAST, &type) && type >= MESSAGE_HELLO &&
         reader_uint(&in, UINT64_MAX, &r->run) && read_u32(&in, UINT32_MAX, &r->incarnation) &&
         reader_uint(&in, UINT64_MAX, &r->frame) && read_u32(&in, UINT32_MAX, &r->attempt) &&
         reader_text(&in, r->stage, sizeof r->stage) && read_u32(&in, UINT32_MAX, &r->flags) &&

@@ -38,12 +38,8 @@ enum message_type {
 #undef X
 };
 
-/* How many there are; the codes are 1 .. MESSAGE_TYPES. */
-enum {
-#define X(symbol, code, text) +1
-    MESSAGE_TYPES = 0 MESSAGE_MAP(X)
-#undef X
-};
+/* The codes are 1 .. MESSAGE_LAST. */
+enum { MESSAGE_LAST = MESSAGE_POOL };
 
 /* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
  * part 2 is the descriptor of shared memory instead of the pixels. */
@@ -68,7 +64,7 @@ const char *message_type_name(enum message_type type);
  * the payload into *r first.  Its last item is a sum over the rest of part 0 and part 1. */
 enum status route_seal(struct route *r, struct message *m, struct error *e);
 
-/* Makes *part the encoded *r, for part 1 being `metadata`; the caller owns it. */
+/* Makes *part the encoded *r, which the caller owns; `metadata` is part 1 of the message. */
 enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
                          struct error *e);
 

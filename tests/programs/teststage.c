@@ -157,6 +157,11 @@ static enum status work_frame(void *state, struct frame *f, struct error *e)
     return pause_or_fail(state, f, e);
 }
 
+static enum status pass_frame(void *state, struct frame *f, struct error *e)
+{
+    return pause_or_fail(state, f, e);
+}
+
 /* Its input may be in memory of the stage before. */
 static enum status relay_frame(void *state, struct frame *f, struct error *e)
 {
@@ -172,11 +177,6 @@ static enum status relay_frame(void *state, struct frame *f, struct error *e)
     image_free(&f->image);
     f->image = next;
     return STATUS_OK;
-}
-
-static enum status pass_frame(void *state, struct frame *f, struct error *e)
-{
-    return pause_or_fail(state, f, e);
 }
 
 static enum status sink_frame(void *state, struct frame *f, struct error *e)
