@@ -54,6 +54,20 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
+enum status pipeline_check(const struct pipeline *p, struct error *e)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        const struct pipeline_stage *s = &p->stages[i];
+        for (size_t k = 0; k < s->nargs && s->count > 1; k++)
+            if (is_option(s->args[k], "order"))
+                return error_set(e, STATUS_INPUT,
+                                 "%s:%ld: stage '%s' takes frames in order: that is for one "
+                                 "process, not for %lld",
+                                 p->path, s->line, s->name, (long long)s->count);
+    }
+    return STATUS_OK;
+}
+
 /* The stage named by the first `length` bytes of `text`. */
 static enum status find(const struct pipeline *p, const char *option, const char *text,
                         size_t length, struct pipeline_stage **stage, struct error *e)

@@ -38,11 +38,14 @@ static bool is_watcher(const struct link *l)
     return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
 }
 
-/* Tells the source which frames were at the other end, in the order of sending. */
+/* Tells the source which frames were at the other end, in the order of sending.  Who takes
+ * frames in the order of the list may have been at work on any of them, or on one whose
+ * credit is back: none is to blame, and the source finds that nobody lists them. */
 static void report_lost(struct runtime *rt, const struct link *l, bool died)
 {
     const struct address source = {0};
-    struct id_range *ids = l->nsent && !is_watcher(l) ? mem_array(l->nsent, sizeof *ids) : NULL;
+    const bool matters = l->nsent && !is_watcher(l) && !l->peer.order;
+    struct id_range *ids = matters ? mem_array(l->nsent, sizeof *ids) : NULL;
     if (!ids)
         return;
     for (size_t i = 0; i < l->nsent; i++)

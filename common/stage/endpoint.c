@@ -91,6 +91,12 @@ static bool socket_answers(const char *path)
     return answers;
 }
 
+bool endpoint_answers(const char *endpoint)
+{
+    const char *path = ipc_path(endpoint);
+    return !path || socket_answers(path);
+}
+
 enum status endpoint_clear(const char *endpoint, struct error *e)
 {
     const char *path = ipc_path(endpoint);

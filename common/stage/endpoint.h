@@ -18,6 +18,9 @@ enum status endpoint_parse(const char *text, bool insecure, bool *bind,
  * answers, removes a dead socket.  Other transports pass. */
 enum status endpoint_clear(const char *endpoint, struct error *e);
 
+/* False for an ipc endpoint at which nobody accepts connections. */
+bool endpoint_answers(const char *endpoint);
+
 /* A control endpoint on all interfaces (host 0.0.0.0 or [::]) gets the host of `via`,
  * the data endpoint through which it was learned. */
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);

@@ -297,6 +297,7 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .main_done = x->main_done,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
+                                       .counts_rows = x->rows != NULL,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
     (void)pthread_mutex_unlock(&x->mutex);
     return view;

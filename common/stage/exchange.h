@@ -95,7 +95,8 @@ struct exchange_view {
     bool begun, total_known, waiting, main_done;
     uint64_t total, issued;
     size_t image_bytes;
-    uint64_t rows;  // finished rows of the frame at hand
+    bool counts_rows;
+    uint64_t rows;  // finished rows of the frame at hand, if it counts them
 };
 
 /* I/O thread; none waits but the last, for at most `seconds`. */

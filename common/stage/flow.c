@@ -134,21 +134,36 @@ static void send_items(struct runtime *rt)
     }
 }
 
+static void return_to(struct link *l, uint64_t id)
+{
+    if (!l)
+        return;
+    l->grant++;
+    (void)id_set_add(&l->returned, id);
+}
+
+/* Of several copies the latest to arrive: that is the one which is dropped. */
 void flow_passed(struct runtime *rt, uint64_t id)
 {
     rt->ticks++;
     if (rt->source)
         source_passed(rt, id);
+    for (size_t i = rt->nheld; i-- > 0;) {
+        if (rt->held[i].id != id)
+            continue;
+        return_to(rt->held[i].from, id);
+        rt->held[i] = rt->held[--rt->nheld];
+        return;
+    }
+}
+
+void flow_release(struct runtime *rt, uint64_t id)
+{
     for (size_t i = 0; i < rt->nheld; i++) {
         if (rt->held[i].id != id)
             continue;
-        struct link *l = rt->held[i].from;
-        if (l) {
-            l->grant++;
-            (void)id_set_add(&l->returned, id);
-        }
-        rt->held[i] = rt->held[--rt->nheld];
-        return;
+        return_to(rt->held[i].from, id);
+        rt->held[i].from = NULL;
     }
 }
 

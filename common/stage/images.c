@@ -20,6 +20,18 @@ static bool try_to_take(void *context)
     return r->got != POOL_BUSY;
 }
 
+/* A slot becomes free when the stages after this one are done with it: that is no computing. */
+static bool await_slot(struct images *m, struct request *r)
+{
+    if (!m->meter)
+        return exchange_await(m->exchange, try_to_take, r);
+    const enum activity before = m->meter->now;
+    meter_switch(m->meter, ACTIVITY_WAIT_OUT, m->meter->id);
+    const bool more = exchange_await(m->exchange, try_to_take, r);
+    meter_switch(m->meter, before, m->meter->id);
+    return more;
+}
+
 /* Waits for a free slot; at the end of the stream none will come, and the heap does. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
@@ -27,7 +39,7 @@ static bool take(struct image_memory *memory, size_t bytes, struct image *image)
     struct request r = {.pool = m->pool, .bytes = bytes, .image = image};
     if (bytes < POOL_WORTH_BYTES || m->given_up)
         return false;
-    if (!try_to_take(&r) && !exchange_await(m->exchange, try_to_take, &r))
+    if (!try_to_take(&r) && !await_slot(m, &r))
         return false;
     m->given_up = r.got == POOL_WITHOUT;
     return r.got == POOL_TAKEN;

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "stage/exchange.h"
+#include "stage/meter.h"
 #include "stage/pool.h"
 
 struct images {
@@ -15,6 +16,7 @@ struct images {
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
     struct exchange *exchange;
+    struct meter *meter;  // told of waits for a slot; NULL: nobody is
 };
 
 /* From here on images of up to image_bytes come from a pool if that is worth it and the

@@ -46,9 +46,8 @@ uint64_t io_beat_ns(const struct runtime *rt)
     return rt->patience_ns / 5 < HEARTBEAT_NS ? rt->patience_ns / 5 : HEARTBEAT_NS;
 }
 
-/* Seals part 0, sends and frees. */
-static bool send_and_free(struct runtime *rt, void *socket, const struct address *to,
-                          enum message_type type, struct message *m, enum status s)
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s)
 {
     struct route r = {.type = type, .run = rt->run, .incarnation = rt->incarnation};
     (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
@@ -76,6 +75,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
                       .gives = (int)stage->gives,
                       .downstream = downstream,
                       .durable = stage_is_sink(stage) && !stage->transient,
+                      .order = rt->options.order,
                       .pid = getpid(),
                       .nupstreams = list_upstreams(rt, upstreams),
                       .upstreams = upstreams};
@@ -93,7 +93,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
     (void)pthread_mutex_unlock(&rt->exchange.mutex);
     struct message m = {0};
     const enum status s = control_hello_encode(&h, &m, NULL);
-    return send_and_free(rt, socket, to, MESSAGE_HELLO, &m, s);
+    return io_send_message(rt, socket, to, MESSAGE_HELLO, &m, s);
 }
 
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
@@ -101,7 +101,7 @@ bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
 {
     struct message m = {0};
     const enum status s = control_notice_encode(type, n, &m, NULL);
-    return send_and_free(rt, socket, to, type, &m, s);
+    return io_send_message(rt, socket, to, type, &m, s);
 }
 
 static void stop(struct runtime *rt, enum status status)

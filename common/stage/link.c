@@ -144,7 +144,10 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
     item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
-    exchange_put(&rt->exchange, item);
+    if (rt->options.order && r->type == MESSAGE_FRAME)
+        order_receive(rt, item);
+    else
+        exchange_put(&rt->exchange, item);
     if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
@@ -215,9 +218,17 @@ static void on_frame(struct runtime *rt, struct link *l, const struct route *r, 
         io_stop(rt, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
     }
-    if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
+    if (stage_is_sink(rt->stage) && !is_new(rt, r, m)) {
+        if (rt->options.order && !rt->stopping)
+            order_skip(rt, r->frame);
         return;
+    }
     rt->ticks++;
+    if (rt->options.order && order_find(&rt->order, r->frame)) {
+        rt->duplicates++;
+        flow_passed(rt, r->frame);
+        return;
+    }
     deliver(rt, l, r, m);
 }
 

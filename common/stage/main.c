@@ -31,19 +31,9 @@ struct worker {
     uint64_t run;
     uint32_t incarnation;
     struct images images;
-    struct stats stats;
     struct progress progress;
     unsigned damaged;  // messages one after the other, by a network
 };
-
-/* Adds the time since *since to *sum, and moves *since to now. */
-static void charge(uint64_t *since, uint64_t *sum, const char *what, uint64_t id)
-{
-    const uint64_t now = clock_ns();
-    trace_span(what, id, *since, now);
-    *sum += now - *since;
-    *since = now;
-}
 
 static const char *identity(const struct worker *w)
 {
@@ -61,7 +51,7 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
                       .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
-    uint64_t since = clock_ns();
+    meter_switch(&w->rt.meter, ACTIVITY_ENCODE, t.id);
     enum status s = route_seal(&r, m, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
@@ -76,9 +66,9 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         item_free(item);
         return s;
     }
-    charge(&since, &w->stats.codec_ns, "encode", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
     *more = exchange_give(&w->rt.exchange, item);
-    charge(&since, &w->stats.wait_out_ns, "send", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
     return STATUS_OK;
 }
 
@@ -144,12 +134,12 @@ static enum status check_sum(struct worker *w, const struct item *item, bool *dr
 /* Waits for the first message that is not damaged; false in *more when none comes. */
 static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
 {
-    uint64_t since = clock_ns();
     enum status s = STATUS_OK;
     bool dropped = true;
     while (dropped && s == STATUS_OK) {
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
         *more = exchange_take(&w->rt.exchange, item);
-        charge(&since, &w->stats.wait_in_ns, "wait", 0);
+        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
         if (!*more)
             return STATUS_OK;
         s = check_sum(w, *item, &dropped, e);
@@ -200,6 +190,19 @@ static enum status list_frames(struct worker *w, struct error *e)
     return s;
 }
 
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->images.meter = &w->rt.meter;
+    w->rt.pool = w->images.pool;
+}
+
 /* A last stage: asks it which frames it has. */
 static enum status find_durable(struct worker *w, struct error *e)
 {
@@ -212,18 +215,6 @@ static enum status find_durable(struct worker *w, struct error *e)
     else
         id_set_clear(&ids);
     return s;
-}
-
-/* Where the images come from that this stage makes. */
-static void open_images(struct worker *w)
-{
-    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
-    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
-    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
-    images_open(&w->images, &owner,
-                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
-                &w->rt.exchange);
-    w->rt.pool = w->images.pool;
 }
 
 /* From nothing to the moment when frames may come. */
@@ -257,9 +248,8 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         s = find_durable(w, e);
     if (s)
         return s;
-    w->stats.identity = identity(w);
     const int64_t pixels = experiment_pixels(&w->experiment);
-    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), w->stats.identity,
+    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), identity(w),
                    stage->progress ? stage->progress(w->state) : NULL);
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
@@ -278,19 +268,20 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
 static enum status compute(struct worker *w, struct frame *f, struct error *e)
 {
     const struct stage *stage = w->stage;
+    struct meter *meter = &w->rt.meter;
     const uint64_t id = f->recipe.id;
-    uint64_t since = clock_ns();
     enum status s = STATUS_OK;
+    meter_switch(meter, ACTIVITY_COPY, id);
     f->image.memory = images_memory(&w->images);
     if (!stage->reads_only)
         s = images_make_own(&w->images, &f->image, e);
-    charge(&since, &w->stats.codec_ns, "copy", id);
+    meter_switch(meter, ACTIVITY_COMPUTE, id);
     if (s == STATUS_OK && stage->frame)
         s = stage->frame(w->state, f, e);
-    charge(&since, &w->stats.compute_ns, "compute", id);
+    meter_switch(meter, ACTIVITY_COPY, id);
     if (s == STATUS_OK && !stage_is_sink(stage))
         s = images_make_own(&w->images, &f->image, e);
-    charge(&since, &w->stats.codec_ns, "copy", id);
+    meter_switch(meter, ACTIVITY_OTHER, id);
     return return_pixels(w, s, e);
 }
 
@@ -301,10 +292,10 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
     enum status s = compute(w, f, e);
     if (s)
         return s;
-    w->stats.frames++;
+    meter_count_frame(&w->rt.meter);
     if (stage_is_sink(w->stage)) {
         exchange_durable(&w->rt.exchange, t.id);
-        progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
+        progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -332,18 +323,14 @@ static enum status run_source(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
     uint64_t base_ns = 0;
-    uint64_t since = clock_ns();
     for (bool more = true; more && s == STATUS_OK;) {
         struct ticket t;
-        if (!exchange_next(&w->rt.exchange, &t))
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_next(&w->rt.exchange, &t) || !wait_due(w, t, &base_ns))
             break;
-        if (!wait_due(w, t, &base_ns))
-            break;
-        charge(&since, &w->stats.wait_in_ns, "wait", t.id);
         struct frame f = {.recipe.id = t.id};
         s = process(w, &f, t, &more, e);
         frame_free(&f);
-        since = clock_ns();
     }
     return s;
 }
@@ -371,8 +358,8 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
 {
     /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
-    *dropped = false;
     images_borrow(&w->images, &item->message);
+    *dropped = false;
     if (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage))
         s = check_sum(w, item, dropped, e);
     if (*dropped)
@@ -390,27 +377,29 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
 static enum status run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    uint64_t since = clock_ns();
-    struct item *item;
-    for (bool more = true; more && s == STATUS_OK && exchange_take(&w->rt.exchange, &item);) {
+    struct meter *meter = &w->rt.meter;
+    for (bool more = true; more && s == STATUS_OK;) {
+        struct item *item;
+        meter_switch(meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_take(&w->rt.exchange, &item))
+            break;
         const uint64_t id = item->route.frame;
-        charge(&since, &w->stats.wait_in_ns, "wait", id);
         struct frame f = {0};
+        meter_switch(meter, ACTIVITY_DECODE, id);
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
         } else {
             bool dropped;
             s = receive_frame(w, item, &f, &dropped, e);
-            charge(&since, &w->stats.codec_ns, "decode", id);
             if (s == STATUS_OK && !dropped && w->stage->message)
                 s = w->stage->message(w->state, &item->route, &item->message, e);
             if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
             s = return_pixels(w, s, e);
         }
+        meter_switch(meter, ACTIVITY_OTHER, id);
         frame_free(&f);
         item_free(item);
-        since = clock_ns();
     }
     return s;
 }
@@ -447,17 +436,16 @@ static int run_open(struct worker *w)
     struct error e = {0};
     const struct runtime_options *o = &w->rt.options;
     enum status s = o->trace ? trace_open(TRACE_SPANS, &e) : STATUS_OK;
-    w->stats = (struct stats){.start_ns = clock_ns(), .identity = "any"};
     if (s)
         return log_fail(&e);
+    meter_open(&w->rt.meter);
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
     progress_end(&w->progress);
     if (s)
         report(w, s, &e);
-    w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
-    w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
+    const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
     images_close(&w->images);
     if (w->rt.dropped)
@@ -466,10 +454,12 @@ static int run_open(struct worker *w)
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
-    if (o->stats && stats_write(&w->stats, o->stats, w->stage->name, &e) != STATUS_OK)
+    if (o->stats &&
+        stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
+    meter_close(&w->rt.meter);
     return status;
 }
 

@@ -21,6 +21,7 @@ struct runtime_options {
     double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
+    bool order;                                     // take frames as the source lists them
     bool verbose, quiet;
 };
 

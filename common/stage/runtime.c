@@ -16,6 +16,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 
@@ -45,6 +46,10 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         return s;
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+    if (o->order && stage->transient)
+        return error_set(e, STATUS_USAGE,
+                         "--order is not for a stage that only watches: nobody waits until it has "
+                         "a frame, or brings it again");
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
@@ -152,6 +157,8 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
     rt->control_local = s == STATUS_OK;
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
     return s ? s : source_open(rt, e);
 }
 
@@ -226,6 +233,14 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }
 
+struct work runtime_work(struct runtime *rt)
+{
+    struct work work = meter_read(&rt->meter);
+    work.bytes_in = atomic_load(&rt->bytes_in);
+    work.bytes_out = atomic_load(&rt->bytes_out);
+    return work;
+}
+
 /* At a good end nobody upstream waits for what is still on its way there. */
 static void forget_credit(struct runtime *rt, const struct port *p)
 {
@@ -267,6 +282,7 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    order_close(&rt->order);
     id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
     mem_free(rt->buried);

@@ -18,7 +18,9 @@
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
 #include "stage/mapping.h"
+#include "stage/meter.h"
 #include "stage/options.h"
+#include "stage/order.h"
 #include "stage/pool.h"
 #include "stage/port.h"
 #include "stage/seen.h"
@@ -90,6 +92,7 @@ struct runtime {
     size_t nwords;    // options and operands in the command line
     enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
+    struct meter meter;
     struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
@@ -116,6 +119,7 @@ struct runtime {
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived
+    struct order order;      // with --order: what waits for its turn
     struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
     size_t nburied, buried_capacity;
@@ -155,6 +159,9 @@ enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);
 
+/* What this process has done so far. */
+struct work runtime_work(struct runtime *rt);
+
 /* io.c */
 void *io_run(void *runtime);
 
@@ -169,7 +176,10 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* Seals and sends a message of one of the types without payload. */
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s);
+/* Likewise for what has no payload. */
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);
@@ -206,8 +216,9 @@ void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // beg
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
 
 /* flow.c: the data plane, what flows. */
-void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
-void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
+void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
+void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
+void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 
 /* shared.c: the data plane, frames whose pixels stay in shared memory. */
 void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
@@ -219,6 +230,12 @@ void shared_credit(struct runtime *rt, struct link *l, const struct notice *n); 
 void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
+
+/* order_flow.c, with --order: what the source says; an id that is not to be waited for;
+ * a frame, which is held: takes ownership. */
+void order_listen(struct runtime *rt, const struct notice *n);
+void order_skip(struct runtime *rt, uint64_t id);
+void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);

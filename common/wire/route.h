@@ -28,6 +28,8 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(FREE, 11, "free")            /* control, from the source: all done */                   \
     X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */       \
     X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
+    X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
+    X(ORDER, 15, "order")          /* control, from the source: ids still to come */          \
     X(POOL, 16, "pool")            /* data, down: where my shared memory is */
 
 enum message_type {

@@ -55,6 +55,12 @@ static void decode_control(uint8_t which, struct message *m)
         hello_free(&h);
         return;
     }
+    if (which & 0x08) {
+        struct run_status r = {0};
+        (void)control_status_decode(&r, m, NULL);
+        run_status_free(&r);
+        return;
+    }
     struct descriptor d;
     if (m->nparts > 2)
         (void)descriptor_decode(&d, &m->parts[2], NULL);

@@ -81,6 +81,14 @@ static int save_control(const char *folder)
            save(folder, "ack", 0xc5, MESSAGE_ACK, &ack);
 }
 
+static int save_status(const char *folder)
+{
+    struct process_status p = {.stage = "seed", .group = "seeds", .pid = 7, .work = {.frames = 3}};
+    struct run_status r = {.known = true, .total = 9, .nprocesses = 1, .processes = &p};
+    struct message m = {0};
+    return control_status_encode(&r, &m, NULL) || save(folder, "status", 0x08, MESSAGE_STATUS, &m);
+}
+
 static int save_recording(const char *folder)
 {
     char path[512];
@@ -102,5 +110,5 @@ int main(int argc, char **argv)
 {
     return argc != 3 || save_recording(argv[2]) || save_experiment(argv[1]) ||
            save_frame(argv[1], "recipe", false) || save_frame(argv[1], "image", true) ||
-           save_control(argv[1]);
+           save_control(argv[1]) || save_status(argv[1]);
 }

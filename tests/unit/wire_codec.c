@@ -287,6 +287,10 @@ static bool receive(struct message *m, const struct codec_expected *expected)
         struct hello h;
         good = control_hello_decode(&h, m, NULL) == STATUS_OK;
         hello_free(&h);
+    } else if (good && r.type == MESSAGE_STATUS) {
+        struct run_status status;
+        good = control_status_decode(&status, m, NULL) == STATUS_OK;
+        run_status_free(&status);
     } else if (good) {
         struct notice n;
         good = control_notice_decode(r.type, &n, m, NULL) == STATUS_OK;
@@ -373,7 +377,10 @@ static void notices_survive(void **state)
                         .reason = "why",
                         .nids = 3,
                         .ids = ids};
+    in.work.wait_out_ns = in.until = UINT64_MAX;
     for (int type = MESSAGE_CREDIT; type <= MESSAGE_POOL; type++) {
+        if (type == MESSAGE_STATUS)
+            continue;
         struct notice out;
         struct message m = {0};
         if (strcmp(message_type_name((enum message_type)type), "?") == 0)
@@ -384,10 +391,86 @@ static void notices_survive(void **state)
         if (out.nids)
             assert_memory_equal(out.ids, ids, sizeof ids);
         assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5);
+        assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
+        assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
         attack(&m, NULL);
         notice_free(&out);
         message_free(&m);
     }
+}
+
+static void statuses_survive(void **state)
+{
+    (void)state;
+    struct process_status p[] = {
+        {.stage = "bragg-orient", .pid = 5, .held = 3},
+        {.stage = "bragg-write", .group = "g", .hops = 1, .durable = true}};
+    struct run_status in = {.known = true,
+                            .total = 9,
+                            .issued = 8,
+                            .acknowledged = 7,
+                            .window = 32,
+                            .elapsed_ns = UINT64_MAX,
+                            .unlisted = 1,
+                            .nprocesses = 2,
+                            .processes = p},
+                      out;
+    struct message m = {0};
+    p[1].work.frames = 7;
+    assert_int_equal(control_status_encode(&in, &m, NULL), 0);
+    seal(&m, MESSAGE_STATUS);
+    assert_int_equal(control_status_decode(&out, &m, NULL), 0);
+    assert_memory_equal(out.processes, p, sizeof p);
+    assert_int_equal(out.issued, 8);
+    assert_true(out.elapsed_ns == UINT64_MAX);
+    run_status_free(&out);
+    attack(&m, NULL);
+    message_free(&m);
+}
+
+static void the_largest_status_fits(void **state)
+{
+    (void)state;
+    static struct process_status p[STATUS_PROCESSES_MAX];
+    struct run_status r = {.nprocesses = STATUS_PROCESSES_MAX, .processes = p};
+    struct message m = {0};
+    for (size_t i = 0; i < STATUS_PROCESSES_MAX; i++) {
+        memset(&p[i], 0xff, sizeof p[i]);
+        memset(p[i].stage, 'x', sizeof p[i].stage - 1);
+        memset(p[i].group, 'x', sizeof p[i].group - 1);
+        p[i].stage[sizeof p[i].stage - 1] = p[i].group[sizeof p[i].group - 1] = 0;
+        p[i].pid = INT64_MIN;
+        p[i].durable = true;
+    }
+    assert_int_equal(control_status_encode(&r, &m, NULL), 0);
+    message_free(&m);
+}
+
+static enum status decode_heartbeat(const char *map, size_t size, struct notice *n)
+{
+    struct message m = {0};
+    assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    assert_int_equal(message_add(&m, (struct part){(void *)(uintptr_t)map, size, NULL, NULL}, NULL),
+                     0);
+    const enum status s = control_notice_decode(MESSAGE_HEARTBEAT, n, &m, NULL);
+    message_free(&m);
+    return s;
+}
+
+/* Heartbeats of stages that tell nothing about their work, as in other languages. */
+static void what_is_optional_may_be_missing(void **state)
+{
+    (void)state;
+    static const char plain[] = "\x82\xa3ids\x90\xa8progress\x05",
+                      newer[] = "\x84\xa3ids\x90\xa8progress\x05\xa1w\xc0\xa1z\x01",
+                      lacks[] = "\x81\xa3ids\x90";
+    struct notice n;
+    assert_int_equal(decode_heartbeat(plain, sizeof plain - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_true(n.work.time_ns == 0);
+    assert_int_equal(decode_heartbeat(newer, sizeof newer - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_int_equal(decode_heartbeat(lacks, sizeof lacks - 1, &n), STATUS_INPUT);
 }
 
 static void hellos_survive(void **state)
@@ -543,12 +626,20 @@ static void damaged_heads_are_seen(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(experiments_survive),    cmocka_unit_test(frames_survive),
-        cmocka_unit_test(nothing_is_forgotten),   cmocka_unit_test(mutations_do_not_crash),
-        cmocka_unit_test(notices_survive),        cmocka_unit_test(hellos_survive),
-        cmocka_unit_test(bad_numbers_are_named),  cmocka_unit_test(routes_survive_and_are_short),
-        cmocka_unit_test(damaged_heads_are_seen), cmocka_unit_test(keys_may_be_absent),
+        cmocka_unit_test(experiments_survive),
+        cmocka_unit_test(frames_survive),
+        cmocka_unit_test(nothing_is_forgotten),
+        cmocka_unit_test(mutations_do_not_crash),
+        cmocka_unit_test(notices_survive),
+        cmocka_unit_test(statuses_survive),
+        cmocka_unit_test(the_largest_status_fits),
+        cmocka_unit_test(what_is_optional_may_be_missing),
+        cmocka_unit_test(hellos_survive),
+        cmocka_unit_test(bad_numbers_are_named),
+        cmocka_unit_test(routes_survive_and_are_short),
+        cmocka_unit_test(keys_may_be_absent),
         cmocka_unit_test(known_sums_are_used),
+        cmocka_unit_test(damaged_heads_are_seen),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
