@@ -94,10 +94,12 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench  ## build the unit t
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+FUZZ_MORE = $(wildcard common/io/*.c)
+$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
 	$(Q)clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $< \
-		$(wildcard common/base/*.c common/model/*.c common/io/*.c common/wire/*.c) $(LIBS_io) $(LIBS_wire) -lm
+		$(wildcard common/base/*.c common/model/*.c common/wire/*.c) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 
