@@ -118,9 +118,9 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
 	@scripts/check-full
 
-soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
-	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS) $(PRELOADS)
-	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
+soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -7,6 +7,7 @@
  *   work   -> images, each pixel + 1
  *   sink   -> one text file per frame in the folder given: id and sum
  *   tap    -> likewise, but nothing waits for it
+ *   count  -> one file "total" in the folder given: how many frames, and the sum over all pixels
  *
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --stall-from=N stops it there or at the first frame after that.
@@ -24,6 +25,8 @@
 struct test {
     int64_t frames, pixels, sleep_ms, fail_at, die_at, stall_from;
     const char *folder;
+    uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
+    uint64_t sum;
 };
 
 #define AT(member) offsetof(struct test, member)
@@ -141,6 +144,28 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     return pause_or_fail(t, f, e);
 }
 
+static enum status count_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test *t = state;
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        t->sum += (uint64_t)pixels[i];
+    t->count++;
+    return pause_or_fail(t, f, e);
+}
+
+static void count_close(void *state)
+{
+    const struct test *t = state;
+    char name[520];
+    (void)snprintf(name, sizeof name, "%s/total", t->folder);
+    FILE *out = fopen(name, "w");
+    if (!out)
+        return;
+    fprintf(out, "%" PRIu64 " %" PRIu64 "\n", t->count, t->sum);
+    (void)fclose(out);
+}
+
 #define COMMON                                                                              \
     .summary = "A stage for tests.", .options = options, .state_size = sizeof(struct test), \
     .defaults = test_defaults, .open = test_open
@@ -167,6 +192,14 @@ static const struct stage stages[] = {
      .max_operands = 1,
      .wants = KIND_IMAGE,
      .frame = sink_frame},
+    {.name = "test-count",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .frame = count_frame,
+     .close = count_close},
     {.name = "test-tap",
      COMMON,
      .operands = "FOLDER",
