@@ -96,7 +96,7 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))

@@ -51,6 +51,7 @@ static void report_lost(struct runtime *rt, const struct link *l, bool died)
 
 void link_free(struct link *l)
 {
+    mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
     id_set_clear(&l->returned);
@@ -68,6 +69,7 @@ void link_drop(struct runtime *rt, struct link *l, bool died)
             rt->held[i].from = NULL;  // it stays a frame of ours
     rt->hello_due |= l->port->up;
     report_lost(rt, l, died);
+    shared_release(rt, l);
     link_free(l);
 }
 
@@ -96,6 +98,14 @@ void link_bury(struct runtime *rt, const char *uuid)
     }
 }
 
+/* Who took the experiment died before it said so; it may be started again. */
+static void wait_for_another(struct runtime *rt, struct link *l, uint64_t now_ns)
+{
+    bury(rt, l);
+    rt->met_down = false;
+    rt->start_ns = now_ns;
+}
+
 void link_check(struct runtime *rt, uint64_t now_ns)
 {
     /* The source says who died; before it, and for who never spoke to it, nobody does. */
@@ -108,7 +118,9 @@ void link_check(struct runtime *rt, uint64_t now_ns)
             early && !endpoint_is_network(l->port->endpoint) ? GRACE_NS : rt->patience_ns;
         if (now_ns <= l->lost_ns + patience_ns)
             continue;
-        if (early)
+        if (early && l->port != rt->out.port)
+            wait_for_another(rt, l, now_ns);
+        else if (early)
             io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
         else
             bury(rt, l);

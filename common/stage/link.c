@@ -37,13 +37,28 @@ static unsigned group_index(struct runtime *rt, const char *name)
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
+/* A process of another run that reports to where we do. */
+static bool has_our_source(const struct runtime *rt, const struct link *l)
+{
+    char control[ENDPOINT_SIZE];
+    memcpy(control, l->peer.control, sizeof control);
+    if (!l->port->bound)
+        endpoint_resolve(control, l->port->endpoint);
+    return control[0] && strcmp(control, rt->control) == 0;
+}
+
 /* A hello from the stage before this one: its kind must be what this one wants. */
-static void accept_upstream(struct runtime *rt, const struct link *l, const struct route *r)
+static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
 {
     const enum kind wants = rt->stage->wants;
     if ((enum kind)l->peer.gives != wants) {
         io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
                 kind_name((enum kind)l->peer.gives), l->peer.stage);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
+        rt->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(rt, l, false);
         return;
     }
     if (rt->run_known && r->run != rt->run) {
@@ -68,7 +83,8 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                      const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid)) {
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;
@@ -118,6 +134,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     atomic_fetch_add(&rt->bytes_in, message_size(m));
     *item = (struct item){
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
     exchange_put(&rt->exchange, item);
     if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
@@ -181,8 +198,13 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
 
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    struct error e;
     if (!hold(rt, l, r->frame)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
+        return;
+    }
+    if (r->flags & ROUTE_SHARED && shared_fetch(l, m, &e) != STATUS_OK) {
+        io_stop(rt, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
     }
     if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
@@ -201,8 +223,9 @@ static bool is_listed(const struct notice *n, uint64_t id)
 
 /* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
  * receiver to list it. */
-static void on_credit(struct link *l, const struct notice *n)
+static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
 {
+    shared_credit(rt, l, n);
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
     size_t kept = 0, arrived = 0;
     for (size_t i = 0; i < l->nsent; i++) {
@@ -216,6 +239,13 @@ static void on_credit(struct link *l, const struct notice *n)
     l->narrived = arrived;
 }
 
+/* The process at the other end is done with all it got. */
+static void leave(struct runtime *rt, struct link *l)
+{
+    l->gone = true;
+    shared_release(rt, l);
+}
+
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
                       const struct message *m)
 {
@@ -223,9 +253,11 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
-        on_credit(l, &n);
+        on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_POOL && l->port->up)
+        shared_meet(rt, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
-        l->gone = true;
+        leave(rt, l);
     else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);

@@ -37,8 +37,10 @@ void port_drop(void **socket, void **watch);
  * without a copy, and the memory is released after the last. */
 enum status port_share(struct message *m, struct error *e);
 
-/* Sends all parts; the message stays the caller's.  False when the peer is gone. */
-bool port_send(void *socket, const struct address *to, const struct message *m);
+/* Sends all parts; the message stays the caller's.  `instead`, when not NULL, are two
+ * parts that go in place of parts 0 and 2.  False when the peer is gone. */
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead);
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 

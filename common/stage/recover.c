@@ -34,12 +34,13 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
 void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died)
 {
     for (size_t i = 0; i < nids && !rt->stopping; i++) {
-        struct id_range r = ids[i];
-        const uint64_t first = r.first;
-        if (!window_clip(&rt->source->window, &r))
+        struct id_range places = ids[i];
+        if (!window_clip(&rt->source->window, &places))
             continue;
-        for (uint64_t id = r.first; id <= r.last && !rt->stopping; id++)
-            lose(rt, id, died && i == 0 && id == first);
+        for (uint64_t at = places.first; at <= places.last && !rt->stopping; at++) {
+            const uint64_t id = window_id(&rt->source->window, at);
+            lose(rt, id, died && i == 0 && id == ids[0].first);
+        }
     }
 }
 
@@ -113,7 +114,8 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
     for (const struct link *l = rt->links; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
-    for (uint64_t id = w->lowest; id < s->total && id - w->lowest < w->size; id++) {
+    for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
+        const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
         if (f->out && f->listed_ns < rounds_ns)
             lose(rt, id, false);

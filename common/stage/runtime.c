@@ -67,6 +67,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
         return error_errno(e, STATUS_FAILED, "no random numbers");
     (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
     rt->incarnation = 1;
+    rt->former_run = rejoin_former_run();
     if (rt->stage->wants == KIND_NONE) {
         rt->run = bits[2];
         rt->run_known = true;
@@ -265,6 +266,7 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
     mem_free(rt->buried);
     mem_free(rt->held);

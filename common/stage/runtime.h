@@ -14,10 +14,12 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
-#include "stage/idset.h"
+#include "stage/mapping.h"
 #include "stage/options.h"
+#include "stage/pool.h"
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
@@ -27,7 +29,7 @@ enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
 
 #define SECOND UINT64_C(1000000000)
 #define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
-#define GREET_NS (2 * SECOND)    // how long to wait for an answer before another hello
+#define GREET_NS (SECOND / 2)    // how long to wait for an answer before another hello
 #define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
 #define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
 
@@ -53,6 +55,10 @@ struct link {
     bool gone;             // it said bye, all well
     uint64_t lost_ns;      // since when it cannot be reached, 0: it can
     bool experiment_sent;  // down
+    bool shared;           // down: it reads our pool
+    bool inline_told;      // down: that it does not
+    uint64_t slots;        // down: bits of the slots that it reads
+    struct mapping *pool;  // up: the other end's, NULL for none
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
@@ -81,7 +87,9 @@ struct stream;
 struct runtime {
     const struct stage *stage;
     struct runtime_options options;
+    size_t nwords;  // options and operands in the command line
     struct exchange exchange;
+    struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
@@ -90,6 +98,7 @@ struct runtime {
 
     char uuid[UUID_SIZE];
     uint64_t run;
+    uint64_t former_run;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
     bool run_known;               // run and control are known
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
@@ -106,6 +115,7 @@ struct runtime {
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived
+    struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
@@ -129,6 +139,7 @@ struct runtime {
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0
+    atomic_bool outcast;  // the main thread found that others took this process for dead
     atomic_bool spoken;   // the one line of error was written
     uint64_t dropped;     // messages that were not ours
     uint64_t duplicates;  // frames that came twice
@@ -195,12 +206,25 @@ void cut_forget(struct runtime *rt);  // frames that the main thread found damag
 /* flow.c: the data plane, what flows. */
 void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
 void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
+
+/* shared.c: the data plane, frames whose pixels stay in shared memory. */
+void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
+void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
+/* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
+enum status shared_fetch(struct link *l, struct message *m, struct error *e);
+bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
+void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
+void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);
 void control_pump(struct runtime *rt, uint64_t now_ns);
+
+/* rejoin.c: the source was started again, and this process begins anew. */
+void rejoin(struct runtime *rt);
+uint64_t rejoin_former_run(void);
 
 /* source.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);

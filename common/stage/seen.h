@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stage/idset.h"
+#include "base/idset.h"
 
 enum { SEEN_SUMS = 4096 };
 
