@@ -102,9 +102,10 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench $(BUILD)/bench/bench
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
 FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(LIBS_io) $(LIBS_wire) -lm
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 
@@ -123,9 +124,9 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
 	@scripts/check-full
 
-soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
-	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS) $(PRELOADS)
-	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
+soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -182,7 +182,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->run_known || !rt->control[0])
         return;
     if (rt->control_watch && port_was_cut(rt->control_watch))
-        port_close(&rt->control_socket, &rt->control_watch);
+        port_drop(&rt->control_socket, &rt->control_watch);
     if (!rt->control_socket &&
         (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);

@@ -92,6 +92,13 @@ void port_close(void **socket, void **watch)
     *socket = *watch = NULL;
 }
 
+void port_drop(void **socket, void **watch)
+{
+    if (*socket)
+        set_int(*socket, ZMQ_LINGER, 0);
+    port_close(socket, watch);
+}
+
 /* ThreadSanitizer does not see that libzmq hands memory from thread to thread. */
 #if defined(__SANITIZE_THREAD__)
 #define SANITIZE_THREAD 1

@@ -30,6 +30,8 @@ bool port_was_cut(void *watch);
 
 /* Closes and clears both, of which either may be NULL. */
 void port_close(void **socket, void **watch);
+/* Likewise, without what is still to be sent. */
+void port_drop(void **socket, void **watch);
 
 /* Makes the parts shareable: port_send can then send them any number of times
  * without a copy, and the memory is released after the last. */

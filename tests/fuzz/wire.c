@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "limit.h"
 #include "wire/codec.h"
 #include "wire/control.h"
 #include "wire/descriptor.h"
@@ -79,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     struct message m = {0};
+    limit_begin(size);
     cut(data + 1, size - 1, &m);
     struct route r = {0};
     if (m.nparts > 0)
@@ -90,5 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (m.nparts > 1)
         decode_control(data[0], &m);
     message_free(&m);
+    limit_end();
     return 0;
 }

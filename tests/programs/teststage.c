@@ -9,6 +9,7 @@
  *   sink   -> one text file per frame in the folder given: id and sum; --resume counts
  *             those that are there
  *   tap    -> likewise, but nothing waits for it
+ *   count  -> one file "total" in the folder given: how many frames, and the sum over all pixels
  *   relay  -> like work, but new images; reads the old ones after the pause
  *   file   -> like sink, from the pixels where they are; reads them after the pause
  *
@@ -34,6 +35,8 @@ struct test {
     int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from, slow_every;
     bool spin;
     const char *folder, *log;
+    uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
+    uint64_t sum;
 };
 
 #define AT(member) offsetof(struct test, member)
@@ -209,6 +212,28 @@ static enum status file_frame(void *state, struct frame *f, struct error *e)
     return s ? s : sink_frame(&quick, f, e);
 }
 
+static enum status count_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test *t = state;
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        t->sum += (uint64_t)pixels[i];
+    t->count++;
+    return pause_or_fail(t, f, e);
+}
+
+static void count_close(void *state)
+{
+    const struct test *t = state;
+    char name[520];
+    (void)snprintf(name, sizeof name, "%s/total", t->folder);
+    FILE *out = fopen(name, "w");
+    if (!out)
+        return;
+    fprintf(out, "%" PRIu64 " %" PRIu64 "\n", t->count, t->sum);
+    (void)fclose(out);
+}
+
 static enum status sink_have(void *state, struct id_set *ids, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -251,6 +276,14 @@ static const struct stage stages[] = {
      .wants = KIND_IMAGE,
      .have = sink_have,
      .frame = sink_frame},
+    {.name = "test-count",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .frame = count_frame,
+     .close = count_close},
     {.name = "test-relay",
      COMMON,
      .wants = KIND_IMAGE,
