@@ -304,6 +304,7 @@ static int run_open(struct worker *w)
     w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
     w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
     runtime_close(&w->rt);
+    w->stats.more = w->stage->end ? w->stage->end(w->state) : NULL;
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
                  w->rt.dropped);
@@ -329,7 +330,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                                         .max_operands = stage->max_operands,
                                         .details = stage->details};
     *operands = mem_array((size_t)stage->max_operands + 1, sizeof **operands);
-    w->state = mem_array(1, stage->state_size);
+    w->state = w->rt.state = mem_array(1, stage->state_size);
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
@@ -341,7 +342,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
-    return s ? s : runtime_check(stage, o, e);
+    return s ? s : runtime_check(stage, w->state, o, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */

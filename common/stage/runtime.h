@@ -76,6 +76,7 @@ struct stream;
 
 struct runtime {
     const struct stage *stage;
+    void *state;  // of the stage, for what the I/O thread may call
     struct runtime_options options;
     struct exchange exchange;
     pthread_t thread;
@@ -132,7 +133,7 @@ struct runtime {
 };
 
 /* main.c, before and after everything else. */
-enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+enum status runtime_check(const struct stage *stage, void *state, const struct runtime_options *o,
                           struct error *e);
 enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder

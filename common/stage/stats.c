@@ -15,16 +15,17 @@ static double seconds(uint64_t ns)
 
 enum status stats_write(const struct stats *s, const char *path, const char *stage, struct error *e)
 {
-    char line[512];
-    const int length = snprintf(
-        line, sizeof line,
-        "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
-        ",\"bytes_out\":%" PRIu64
-        ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
-        "\"cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"}\n",
-        stage, (long)getpid(), s->frames, s->bytes_in, s->bytes_out, seconds(s->wait_in_ns),
-        seconds(s->compute_ns), seconds(s->wait_out_ns), seconds(s->codec_ns),
-        seconds(clock_cpu_ns()), seconds(clock_ns() - s->start_ns), s->identity);
+    char line[1024];
+    const int length =
+        snprintf(line, sizeof line,
+                 "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+                 ",\"bytes_out\":%" PRIu64
+                 ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
+                 "\"cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
+                 stage, (long)getpid(), s->frames, s->bytes_in, s->bytes_out,
+                 seconds(s->wait_in_ns), seconds(s->compute_ns), seconds(s->wait_out_ns),
+                 seconds(s->codec_ns), seconds(clock_cpu_ns()), seconds(clock_ns() - s->start_ns),
+                 s->identity, s->more ? "," : "", s->more ? s->more : "");
     const int fd = strcmp(path, "-") == 0
                        ? dup(STDERR_FILENO)
                        : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

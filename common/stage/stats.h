@@ -12,6 +12,7 @@ struct stats {
     uint64_t wait_in_ns, compute_ns, wait_out_ns;
     uint64_t codec_ns;  // messages: checksums, encoding and decoding
     const char *identity;
+    const char *more;  // members of the stage's own, `"dropped":3`, or NULL
 };
 
 /* Appends the line to a file ("-": stderr); several stages may share one. */
