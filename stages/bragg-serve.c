@@ -52,15 +52,13 @@ static const char *serve_binds(void *state)
 
 static enum status bind_endpoint(struct serve *v, struct error *e)
 {
-    bool bind;
     const struct gateway_settings settings = {.socket = (enum gateway_socket)v->socket,
                                               .policy = (enum gateway_policy)v->policy,
                                               .request = v->speaks->request,
                                               .queue = (size_t)v->queue,
                                               .linger_s = v->linger_s};
-    enum status s = endpoint_parse(v->bind, true, &bind, v->endpoint, e);
-    if (s == STATUS_OK)
-        s = endpoint_clear(v->endpoint, e);
+    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->bind);
+    enum status s = endpoint_clear(v->endpoint, e);
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, &settings, v->endpoint, sizeof v->endpoint, e);
     if (s == STATUS_OK && (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0))

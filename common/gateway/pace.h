@@ -1,7 +1,8 @@
 /*
- * A steady rate: slots at fixed distances on the monotonic clock.  A frame goes
- * out at its slot.  One that comes later goes out at once, and slots that passed
- * meanwhile stay empty: the rate neither drifts nor is made up for.
+ * A steady rate: frame k is due at k periods after the first, on the monotonic
+ * clock, so that nothing drifts.  A frame that comes later goes out at once, and
+ * those after it catch up, but for a second of delay at most (or one period): what
+ * goes beyond is left out, as there is no use in a burst after a long pause.
  */
 #ifndef BRAGG_GATEWAY_PACE_H
 #define BRAGG_GATEWAY_PACE_H
@@ -11,9 +12,9 @@
 
 struct pace {
     double period_ns;   // 0: every frame is due at once
-    uint64_t start_ns;  // of slot 0
-    uint64_t slot;      // of the next frame; 0 before the first, which starts the clock
-    uint64_t late;      // frames that went out more than half a period after their slot
+    uint64_t start_ns;  // when frame 0 went out, later by all delays that were left out
+    uint64_t frames;    // that went out
+    uint64_t late;      // of these, more than half a period after they were due
 };
 
 /* When the next frame may go out (monotonic). */

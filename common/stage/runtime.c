@@ -28,15 +28,6 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-/* An endpoint of the stage's own, which it binds. */
-static enum status check_own(const char *text, bool insecure, struct error *e)
-{
-    bool bind;
-    char bound[ENDPOINT_SIZE + 1], endpoint[ENDPOINT_SIZE];
-    (void)snprintf(bound, sizeof bound, "@%s", text);
-    return endpoint_parse(bound, insecure, &bind, endpoint, e);
-}
-
 enum status runtime_check(const struct stage *stage, void *state, const struct runtime_options *o,
                           struct error *e)
 {
@@ -49,7 +40,7 @@ enum status runtime_check(const struct stage *stage, void *state, const struct r
         s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
     const char *own = stage->binds ? stage->binds(state) : NULL;
     if (s == STATUS_OK && own)
-        s = check_own(own, o->insecure, e);
+        s = endpoint_check(own, true, o->insecure, e);
     if (s)
         return s;
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))

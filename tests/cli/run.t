@@ -118,6 +118,7 @@ is 'they give the same bytes' "$(sums "it's/here")" "$(sums pipe)"
 for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	name=$(basename "$shipped")
 	is "$name says what it shows" "$(head -n 2 "$shipped" | grep -c '^# ')" 2
+	grep -q 'name: serve' "$shipped" && continue  # live: serve.t has a client for it
 	check_status "$name runs" 0 bragg-run --frames=2 --set=geometry.detpixels=64 --set=geometry.pixel=1.6 --workdir="work-$name" "$shipped"
 	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
 done
