@@ -1,5 +1,5 @@
 /*
- * bragg-geometry: makes the experiment (detector, beam, crystal, structure
+ * bragg-geometry: makes the experiment (detector, beam, crystals, structure
  * factors), hands it on and ends.
  */
 #include <inttypes.h>
@@ -72,7 +72,6 @@ static enum status read_crystal(const struct geometry_options *o, enum physics p
 {
     double cell_A[3], cell_rad[3];
     enum status s = STATUS_OK;
-    c->has_matrix = o->has_matrix;
     if (o->has_matrix)
         s = matrix_read(o->matrix, c->matrix, e);
     if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
@@ -84,7 +83,8 @@ static enum status read_crystal(const struct geometry_options *o, enum physics p
     } else {
         s = lysozyme_table(cell_A, cell_rad, &c->table, e);
         c->table.default_F = o->default_F;
-        (void)snprintf(c->name, sizeof c->name, "lysozyme");
+        if (!o->name)
+            (void)snprintf(c->name, sizeof c->name, "lysozyme");
     }
     if (!s && !o->has_cell && !o->has_matrix) {
         c->has_cell = true;
@@ -94,16 +94,35 @@ static enum status read_crystal(const struct geometry_options *o, enum physics p
     return s;
 }
 
+/* What the options say of every crystal. */
+static enum status request_crystals(const struct crystal_options *list, struct request *r,
+                                    struct error *e)
+{
+    if (r->physics == PHYSICS_FAITHFUL && r->ncrystals > 1)
+        return error_set(e, STATUS_USAGE,
+                         "--physics=faithful knows one crystal, there are %zu --crystal",
+                         r->ncrystals);
+    r->crystals = mem_array(r->ncrystals, sizeof *r->crystals);
+    if (!r->crystals)
+        return error_memory(e, "the crystals");
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = geometry_crystal(&list[i].options, &r->crystals[i], e);
+    return s;
+}
+
 /* Everything that is read from files.  *mask keeps the sizes of the mask. */
-static enum status read_files(const struct geometry_options *o, struct request *r,
-                              struct crystal_request *c, struct smv *mask, struct error *e)
+static enum status read_files(const struct geometry_options *o, const struct crystal_options *list,
+                              struct request *r, struct smv *mask, struct error *e)
 {
     enum status s = STATUS_OK;
     if (o->mask)
         s = read_mask(o, r, mask, e);
     if (!s && o->source_file)
         s = read_sources(o, r, e);
-    return s ? s : read_crystal(o, r->physics, c, e);
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = read_crystal(&list[i].options, r->physics, &r->crystals[i], e);
+    return s;
 }
 
 static enum status check_mask(const struct geometry_options *o, const struct smv *mask,
@@ -136,7 +155,6 @@ static double edge_resolution_A(const struct experiment *x, const struct panel *
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
-    const struct crystal *c = &x->crystals[0];
     log_line(LOG_INFO,
              "detector %" PRId64 " x %" PRId64
              " pixels of %g mm at %g mm, %.3g A at the farthest corner",
@@ -144,46 +162,63 @@ static void summarize(const struct experiment *x)
              edge_resolution_A(x, p));
     log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
              m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
-    log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d", *c->name ? " " : "",
-             c->name, c->cells[0], c->cells[1], c->cells[2], c->table.count[0], c->table.count[1],
-             c->table.count[2]);
+    for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
+        log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d",
+                 *c->name ? " " : "", c->name, c->cells[0], c->cells[1], c->cells[2],
+                 c->table.count[0], c->table.count[1], c->table.count[2]);
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
 /* The default beam is small; who gives a crystal size may not expect that. */
-static void warn_of_clipping(const struct geometry_options *o, const struct crystal_request *c,
+static void warn_of_clipping(const struct geometry_options *o, const struct request *r,
                              const struct beam *beam)
 {
-    const double widest_m = fmax(c->size_m[1], c->size_m[2]);
+    double widest_m = 0.0;
+    for (size_t i = 0; i < r->ncrystals; i++)
+        widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
     if (!o->has_beam_size && beam->size_m < widest_m)
         log_line(LOG_WARNING,
                  "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
+/* *r with all files read, and the experiment made of it. */
+static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
+                                   struct request *r, struct smv *mask, struct error *e)
+{
+    const struct geometry_options *o = &g->options;
+    enum status s = read_files(o, list, r, mask, e);
+    if (s) {
+        mem_free(r->detector.mask);
+        for (size_t i = 0; i < r->ncrystals; i++)
+            hkl_free(&r->crystals[i].table);
+        return s;
+    }
+    s = setup_experiment(r, &g->experiment, e);
+    if (!s)
+        s = check_mask(o, mask, &g->experiment.panels[0], e);
+    if (!s)
+        warn_of_clipping(o, r, &g->experiment.beam);
+    return s;
+}
+
 static enum status open_geometry(void *state, const char **operands, int noperands, struct error *e)
 {
     struct geometry *g = state;
-    const struct geometry_options *o = &g->options;
+    struct request r;
+    struct crystal_options *list = NULL;
+    struct smv mask = {0};
     (void)operands;
     (void)noperands;
-    struct request r;
-    struct crystal_request c;
-    enum status s = geometry_request(o, &r, &c, e);
-    if (s)
-        return s;
-    struct smv mask = {0};
-    s = read_files(o, &r, &c, &mask, e);
-    if (s) {
-        mem_free(r.detector.mask);
-        hkl_free(&c.table);
-    } else {
-        s = setup_experiment(&r, &g->experiment, e);
-    }
+    enum status s = geometry_request(&g->options, &r, e);
     if (!s)
-        s = check_mask(o, &mask, &g->experiment.panels[0], e);
+        s = geometry_crystals(&g->options, &list, &r.ncrystals, e);
     if (!s)
-        warn_of_clipping(o, &c, &g->experiment.beam);
+        s = request_crystals(list, &r, e);
+    if (!s)
+        s = make_experiment(g, list, &r, &mask, e);
+    mem_free(list);
+    mem_free(r.crystals);
     mem_free(r.beam.listed);
     smv_free(&mask);
     return s;
@@ -211,7 +246,7 @@ static void defaults(void *state)
 
 static const struct stage stage = {
     .name = "bragg-geometry",
-    .summary = "Describe detector, beam and crystal.",
+    .summary = "Describe detector, beam and crystals.",
     .options = geometry_table,
     .wants = KIND_NONE,
     .gives = KIND_EXPERIMENT,

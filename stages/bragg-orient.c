@@ -1,7 +1,7 @@
 /*
- * bragg-orient: the source that numbers the frames.  Turns the crystal for every
- * frame and puts all rotated vectors and mosaic domains into the recipe, so that
- * no later stage evaluates a sine for it.
+ * bragg-orient: the source that numbers the frames.  Chooses what the beam meets in
+ * every frame, turns it, and puts all rotated vectors and mosaic domains into the
+ * recipe, so that no later stage evaluates a sine for it.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -14,119 +14,78 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "io/orientations.h"
+#include "io/replace.h"
+#include "io/truth.h"
+#include "orient_options.h"
+#include "output.h"
 #include "physics/random_rotation.h"
 #include "physics/sampling.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
 
 struct orient {
-    /* options */
-    int64_t frames, seed, phi_steps, mosaic_domains, mosaic_seed;
-    double misset_deg[3], phi0_deg, osc_deg, mosaic_deg;
-    const char *orientations;
-    bool random;
-    bool has_frames, has_misset, has_phi_steps, has_osc, has_mosaic, has_mosaic_domains;
-    /* state */
+    struct orient_options options;
     const struct experiment *experiment;
     double (*listed)[9];  // rotations from the file, owned
     size_t nlisted;
     char digest[17];  // of the list
 };
 
-#define AT(member) .offset = offsetof(struct orient, member)
-#define GIVEN(member) .given = offsetof(struct orient, has_##member)
-
-static const struct opt options[] = {
-    {"frames", "N", "Number of frames (1, or the length of --orientations)", OPT_INT, AT(frames),
-     .min = 1, .max = 1e9, GIVEN(frames)},
-    {"seed", "N", "Of random orientations, and of all noise that sets none (1)", OPT_INT, AT(seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES},
-    {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
-    {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
-     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, GIVEN(misset)},
-    {"orientations", "FILE", "One rotation a frame: 9 numbers (matrix) or 4 (quaternion) a line",
-     OPT_TEXT, AT(orientations), .flags = OPT_BYTES},
-    {"random", NULL, "A random orientation for every frame, uniform on SO(3)", OPT_FLAG, AT(random),
-     .flags = OPT_BYTES},
-    {.doc = "Rotation:", .type = OPT_GROUP},
-    {"phi0", "DEG", "Where the first frame starts (0)", OPT_REAL, AT(phi0_deg), .min = -360000,
-     .max = 360000, .flags = OPT_BYTES},
-    {"osc", "DEG", "Rotation of a frame, and between frames (0)", OPT_REAL, AT(osc_deg),
-     .min = -360, .max = 360, .flags = OPT_BYTES, GIVEN(osc)},
-    {"phi-steps", "N", "Steps of a frame's rotation (2)", OPT_INT, AT(phi_steps), .min = 1,
-     .max = 1e6, .flags = OPT_BYTES, GIVEN(phi_steps)},
-    {.doc = "Mosaic:", .type = OPT_GROUP},
-    {"mosaic", "DEG", "Half-width of the mosaic spread (0)", OPT_REAL, AT(mosaic_deg), .min = 0,
-     .max = 360, .flags = OPT_BYTES, GIVEN(mosaic)},
-    {"mosaic-domains", "N", "Mosaic domains, with --mosaic (10)", OPT_INT, AT(mosaic_domains),
-     .min = 1, .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains)},
-    {"mosaic-seed", "N", "Of the domains, which are the same in every frame (12345678)", OPT_INT,
-     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES},
-    {0},
-};
-
 static void defaults(void *state)
 {
-    struct orient *o = state;
-    o->seed = 1;
-    o->mosaic_seed = 12345678;
+    orient_defaults(state);
+}
+
+/* --- orientations from a file ----------------------------------------------- */
+
+/* Sets the number of frames that was not given: the list holds `lattices` for each. */
+static enum status count_listed(struct orient *o, uint64_t lattices, struct error *e)
+{
+    struct orient_options *p = &o->options;
+    if (!p->has_frames && o->nlisted % lattices)
+        return error_set(e, STATUS_INPUT,
+                         "%s: has %zu orientations, must be a multiple of the %" PRIu64
+                         " lattices of a frame",
+                         p->orientations, o->nlisted, lattices);
+    if (!p->has_frames)
+        p->frames = (int64_t)(o->nlisted / lattices);
+    if ((uint64_t)p->frames * lattices > o->nlisted)
+        return error_set(e, STATUS_INPUT, "%s: has %zu orientations, --frames=%" PRId64 " needs %s",
+                         p->orientations, o->nlisted, p->frames,
+                         lattices == 1 ? "as many" : "one for each lattice");
+    return STATUS_OK;
 }
 
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
+    struct orient_options *p = &o->options;
     (void)operands;
     (void)noperands;
-    if (o->has_misset + o->random + (o->orientations != NULL) > 1)
-        return error_set(e, STATUS_USAGE,
-                         "--misset, --orientations and --random exclude each other");
-    if (o->has_mosaic_domains && !(o->mosaic_deg > 0))
-        return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
-    if (o->has_phi_steps && o->osc_deg == 0)
-        return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
-    if (!o->orientations) {
-        o->frames = o->has_frames ? o->frames : 1;
-        return STATUS_OK;
-    }
-    const enum status s = orientations_read(o->orientations, &o->listed, &o->nlisted, e);
+    enum status s = orient_check(p, e);
+    if (!s && p->truth)
+        s = output_check_folder(p->truth, e);
     if (s)
         return s;
-    if (!o->has_frames)
-        o->frames = (int64_t)o->nlisted;
-    if ((uint64_t)o->frames > o->nlisted)
-        return error_set(e, STATUS_INPUT,
-                         "%s: has %zu orientations, --frames=%" PRId64 " needs as many",
-                         o->orientations, o->nlisted, o->frames);
-    /* the lineage follows what the file holds, not its name */
+    p->frames = p->has_frames ? p->frames : 1;
+    if (!p->orientations)
+        return STATUS_OK;
+    /* how many lattices there are is known for sure when the crystals are: see begin */
+    const uint64_t lattices = p->population.has_lattices ? (uint64_t)p->population.lattices : 1;
+    s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
+    return s ? s : count_listed(o, lattices, e);
+}
+
+/* The lineage follows what the file holds, not its name. */
+static void hash_listed(struct orient *o)
+{
     const uint64_t hash =
         hash_finish(hash_bytes(HASH_START, o->listed, o->nlisted * sizeof *o->listed));
     (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
-    o->orientations = o->digest;
-    return STATUS_OK;
+    o->options.orientations = o->digest;
 }
 
-/* What setup needs to know for frame `id`. */
-static struct orientation_request request(const struct orient *o, uint64_t id)
-{
-    const double osc_rad = deg_to_rad(o->osc_deg);
-    const bool turns = o->osc_deg != 0;
-    struct orientation_request r = {
-        .has_misset = o->has_misset,
-        .phi_rad = deg_to_rad(o->phi0_deg + o->osc_deg * (double)id),
-        .phi = {.has_range = turns,
-                .range = osc_rad,
-                .has_count = o->has_phi_steps,
-                .count = o->phi_steps},
-        .has_mosaic_spread = o->has_mosaic,
-        .mosaic_rad = deg_to_rad(o->mosaic_deg),
-        .has_mosaic_domains = o->has_mosaic_domains,
-        .mosaic_domains = o->mosaic_domains,
-        .mosaic_seed = -o->mosaic_seed,
-    };
-    for (int i = 0; i < 3; i++)
-        r.misset_rad[i] = deg_to_rad(o->misset_deg[i]);
-    return r;
-}
+/* --- one frame -------------------------------------------------------------- */
 
 /* nanoBragg's random misset is not uniform; frame k has the seed plus k. */
 static enum status make_faithful_random(const struct orient *o, uint64_t id,
@@ -134,45 +93,60 @@ static enum status make_faithful_random(const struct orient *o, uint64_t id,
                                         struct error *e)
 {
     r->random_misset = true;
-    r->misset_seed = -(int64_t)(((uint64_t)o->seed + id) & 0x7fffffff);
+    r->misset_seed = -(int64_t)(((uint64_t)o->options.seed + id) & 0x7fffffff);
     return setup_lattice(o->experiment, 0, r, l, e);
 }
 
-static enum status make_lattice(const struct orient *o, uint64_t id, struct lattice *l,
-                                struct error *e)
+/* Lattice number `index` of frame `id`, its orientation by *r unless it has one of its own. */
+static enum status make_lattice(const struct orient *o, uint64_t id, uint32_t index,
+                                struct orientation_request r, struct lattice *l, struct error *e)
 {
-    struct orientation_request r = request(o, id);
-    if (o->listed)
-        return setup_lattice_rotated(o->experiment, 0, o->listed[id], &r, l, e);
-    if (!o->random)
-        return setup_lattice(o->experiment, 0, &r, l, e);
+    const struct orient_options *p = &o->options;
+    const uint64_t seed = (uint64_t)p->seed;
+    const uint32_t crystal = population_crystal(&p->population, seed, id, index);
+    if (o->listed) {
+        const uint64_t line = id * (uint64_t)p->population.lattices + index;
+        return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);
+    }
+    if (!p->random)
+        return setup_lattice(o->experiment, crystal, &r, l, e);
     if (o->experiment->physics == PHYSICS_FAITHFUL)
         return make_faithful_random(o, id, &r, l, e);
     double rotation[9];
-    struct rng rng = rng_stream((uint64_t)o->seed, RNG_ORIENTATION, id, 0);
+    struct rng rng = rng_stream(seed, RNG_ORIENTATION, id, index);
     random_rotation(&rng, rotation);
-    return setup_lattice_rotated(o->experiment, 0, rotation, &r, l, e);
+    return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
 }
 
-static uint64_t count(void *state)
+/* *r, whose id is set, for lattices that turn and spread as *turned says. */
+static enum status make_recipe(const struct orient *o, const struct orientation_request *turned,
+                               struct recipe *r, struct error *e)
 {
-    return (uint64_t)((struct orient *)state)->frames;
+    const struct orient_options *p = &o->options;
+    r->seed = (uint64_t)p->seed;
+    const size_t count = population_count(&p->population, r->seed, r->id);
+    r->lattices = mem_array(count, sizeof *r->lattices);
+    if (!r->lattices)
+        return error_memory(e, "the lattices");
+    r->nlattices = count;
+    enum status s = pulse_make(&p->pulse, &o->experiment->beam, r, e);
+    for (uint32_t i = 0; i < count && !s; i++) {
+        s = make_lattice(o, r->id, i, *turned, &r->lattices[i], e);
+        r->lattices[i].weight = population_share(&p->population, r->seed, r->id, i);
+    }
+    return s;
 }
 
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     const struct orient *o = state;
-    struct recipe *r = &f->recipe;
-    const struct orientation_request request_k = request(o, r->id);
-    r->seed = (uint64_t)o->seed;
-    r->phi_rad = request_k.phi_rad;
-    r->osc_rad = deg_to_rad(o->osc_deg);
-    r->lattices = mem_array(1, sizeof *r->lattices);
-    if (!r->lattices)
-        return error_memory(e, "the lattice");
-    r->nlattices = 1;
-    return make_lattice(o, r->id, &r->lattices[0], e);
+    const struct orientation_request turned = orient_request(&o->options, f->recipe.id);
+    f->recipe.phi_rad = turned.phi_rad;
+    f->recipe.osc_rad = deg_to_rad(o->options.osc_deg);
+    return make_recipe(o, &turned, &f->recipe, e);
 }
+
+/* --- before the first frame ------------------------------------------------- */
 
 static void warn(const struct sampling_report *r)
 {
@@ -193,23 +167,92 @@ static void warn(const struct sampling_report *r)
                  rad_to_deg(r->domain_rad), spot, r->domains);
 }
 
-/* The first frame stands for all: they differ in orientation only. */
+/* How a crystal is sampled, into *finest if its spots are finer than those. */
+static enum status sample_crystal(const struct orient *o, uint32_t crystal,
+                                  struct sampling_report *finest, struct error *e)
+{
+    const struct orient_options *p = &o->options;
+    const struct orientation_request turned = orient_request(p, 0);
+    struct recipe r = {.lattices = mem_array(1, sizeof(struct lattice)), .nlattices = 1};
+    if (!r.lattices)
+        return error_memory(e, "a lattice");
+    const enum status s = setup_lattice(o->experiment, crystal, &turned, r.lattices, e);
+    if (!s) {
+        const struct sampling_report report =
+            sampling_check(o->experiment, r.lattices, deg_to_rad(p->osc_deg),
+                           p->has_mosaic ? deg_to_rad(p->mosaic_deg) : 0.0);
+        if (report.spot_rad < finest->spot_rad)
+            *finest = report;
+    }
+    recipe_free(&r);
+    return s;
+}
+
+/* The crystal with the finest spots stands for all, as it lies for all orientations. */
+static enum status check_sampling(const struct orient *o, struct error *e)
+{
+    struct sampling_report finest = {.spot_rad = INFINITY};
+    for (uint32_t i = 0; i < o->experiment->ncrystals; i++) {
+        const enum status s = sample_crystal(o, i, &finest, e);
+        if (s)
+            return s;
+    }
+    warn(&finest);
+    log_line(LOG_INFO, "%" PRId64 " frames, %zu crystals, spots %.3g deg wide", o->options.frames,
+             o->experiment->ncrystals, rad_to_deg(finest.spot_rad));
+    return STATUS_OK;
+}
+
+/* The truth about all frames: no more than a rotation is computed for a lattice. */
+static enum status write_truth(const struct orient *o, struct error *e)
+{
+    struct orientation_request turned = orient_request(&o->options, 0);
+    turned.phi_rad = 0.0;
+    turned.phi = (struct steps_request){0};
+    turned.has_mosaic_spread = turned.has_mosaic_domains = false;
+    struct replace file;
+    enum status s = replace_open(&file, o->options.truth, e);
+    if (s)
+        return s;
+    truth_write_title(file.stream);
+    for (int64_t k = 0; k < o->options.frames && !s; k++) {
+        struct recipe r = {.id = (uint64_t)k};
+        s = make_recipe(o, &turned, &r, e);
+        if (!s)
+            truth_write(file.stream, o->experiment, &r);
+        recipe_free(&r);
+    }
+    if (!s)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return s;
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct orient *o = state;
+    struct orient_options *p = &o->options;
     o->experiment = x;
-    struct frame first = {0};
-    const enum status s = frame(state, &first, e);
-    if (!s) {
-        const struct lattice *l = &first.recipe.lattices[0];
-        const struct sampling_report r = sampling_check(
-            x, l, deg_to_rad(o->osc_deg), o->has_mosaic ? deg_to_rad(o->mosaic_deg) : 0.0);
-        warn(&r);
-        log_line(LOG_INFO, "%" PRId64 " frames, %zu phi steps, %zu domains, spots %.3g deg wide",
-                 o->frames, l->nphi, l->ndomains, rad_to_deg(r.spot_rad));
-    }
-    frame_free(&first);
-    return s;
+    enum status s =
+        population_begin(&p->population, x->ncrystals, !p->random && !p->orientations, e);
+    if (!s && o->listed)
+        s = count_listed(o, (uint64_t)p->population.lattices, e);
+    if (s)
+        return s;
+    if (o->listed)
+        hash_listed(o);
+    if (x->physics == PHYSICS_FAITHFUL &&
+        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&p->pulse)))
+        return error_set(e, STATUS_USAGE,
+                         "several lattices and jitter need bragg-geometry --physics=physical");
+    if ((s = check_sampling(o, e)))
+        return s;
+    return p->truth ? write_truth(o, e) : STATUS_OK;
+}
+
+static uint64_t count(void *state)
+{
+    return (uint64_t)((struct orient *)state)->options.frames;
 }
 
 static void close_orient(void *state)
@@ -219,8 +262,8 @@ static void close_orient(void *state)
 
 static const struct stage stage = {
     .name = "bragg-orient",
-    .summary = "Number the frames and orient the crystal for each of them.",
-    .options = options,
+    .summary = "Number the frames, choose what the beam meets in each of them, and turn it.",
+    .options = orient_table,
     .wants = KIND_EXPERIMENT,
     .gives = KIND_RECIPE,
     .state_size = sizeof(struct orient),

@@ -4,44 +4,11 @@
 #include <string.h>
 
 #include "base/units.h"
-
-/* "X" or exactly `count` numbers with commas; one number stands for all. */
-static enum status parse_one_or_all(const char *text, int count, double min, double max, bool whole,
-                                    const char *what, double *values, struct error *e)
-{
-    char copy[256];
-    if (strlen(text) >= sizeof copy)
-        return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
-    memcpy(copy, text, strlen(text) + 1);
-    char *rest = copy;
-    int n = 0;
-    for (; rest && n < count; n++) {
-        const char *item = strsep(&rest, ",");
-        int64_t integer = 0;
-        const enum status s = whole ? parse_int(item, (int64_t)min, (int64_t)max, what, &integer, e)
-                                    : parse_real(item, min, max, what, &values[n], e);
-        if (s)
-            return s;
-        if (whole)
-            values[n] = (double)integer;
-    }
-    if (rest || (n != 1 && n != count))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be one number, or %d with commas", what,
-                         text, count);
-    for (int i = n; i < count; i++)
-        values[i] = values[0];
-    return STATUS_OK;
-}
-
-/* Two names of the same thing, or one that needs another. */
-struct pair {
-    bool first, second;
-    const char *first_name, *second_name;
-};
+#include "option_checks.h"
 
 static enum status check_pairs(const struct geometry_options *o, struct error *e)
 {
-    const struct pair exclusive[] = {
+    const struct option_pair exclusive[] = {
         {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
         {o->has_distance, o->has_close_distance, "distance", "close-distance"},
         {o->has_close_center, o->has_orgx || o->has_orgy, "close-center", "orgx and --orgy"},
@@ -58,35 +25,19 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
          "divergence-h and -v"},
         {o->has_polarization, o->no_polarization, "polarization", "no-polarization"},
         {o->has_fluence, o->has_flux, "fluence", "flux"},
-        {o->has_cell, o->has_matrix, "cell", "matrix"},
-        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
     };
-    for (size_t i = 0; i < sizeof exclusive / sizeof *exclusive; i++)
-        if (exclusive[i].first && exclusive[i].second)
-            return error_set(e, STATUS_USAGE, "--%s and --%s exclude each other",
-                             exclusive[i].first_name, exclusive[i].second_name);
-    const struct pair needs[] = {
+    const struct option_pair needs[] = {
         {o->has_weights, o->has_source_file, "weights", "source-file"},
         {o->has_exposure, o->has_flux, "exposure", "flux"},
-        {o->has_column, o->has_mtz, "column", "mtz"},
         {o->has_layers, o->has_thickness, "layers", "thickness"},
         {o->has_absorption, o->has_thickness, "absorption", "thickness"},
         {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
         {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},
         {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
         {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
-        {o->has_hkl, o->has_cell || o->has_matrix, "hkl", "cell or --matrix"},
     };
-    for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
-        if (needs[i].first && !needs[i].second)
-            return error_set(e, STATUS_USAGE, "--%s needs --%s", needs[i].first_name,
-                             needs[i].second_name);
-    if ((o->has_cell || o->has_matrix) && !o->has_hkl && !o->has_mtz && !o->has_default_F)
-        return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --hkl, --mtz or --default-F",
-                         o->has_cell ? "cell" : "matrix");
-    return STATUS_OK;
+    const enum status s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
+    return s ? s : options_need(needs, sizeof needs / sizeof *needs, e);
 }
 
 /* Vectors belong to the custom convention and choose it. */
@@ -214,44 +165,14 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     b->size_m = mm_to_m(o->beam_size_mm);
 }
 
-static enum status set_crystal(const struct geometry_options *o, struct crystal_request *c,
-                               struct error *e)
-{
-    enum status s = STATUS_OK;
-    if (o->has_crystal_size) {
-        s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
-        for (int i = 0; i < 3; i++) {
-            c->size_m[i] = mm_to_m(c->size_m[i]);
-            c->cells[i] = 1;
-        }
-    } else {
-        s = parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
-    }
-    c->has_cell = o->has_cell;
-    for (int i = 0; i < 3; i++) {
-        c->cell_A[i] = o->cell[i];
-        c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
-    }
-    c->shape = (enum crystal_shape)o->shape;
-    c->fudge = o->fudge;
-    c->interpolate = (enum interpolation)o->interpolate;
-    c->table.default_F = o->default_F;
-    return s;
-}
-
-enum status geometry_request(const struct geometry_options *o, struct request *r,
-                             struct crystal_request *c, struct error *e)
+enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)
 {
     memset(r, 0, sizeof *r);
-    memset(c, 0, sizeof *c);
     enum status s;
-    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)) ||
-        (s = set_crystal(o, c, e)))
+    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)))
         return s;
     set_beam(o, &r->beam);
     r->physics = (enum physics)o->physics;
-    r->ncrystals = 1;
-    r->crystals = c;
     r->oversample = o->oversample;
     r->each_thickness = o->each_thickness;
     r->each_polarization = o->each_polarization;

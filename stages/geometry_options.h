@@ -1,4 +1,4 @@
-/* The options of bragg-geometry, and the request that they make. */
+/* The options of bragg-geometry, and the requests that they make. */
 #ifndef BRAGG_STAGES_GEOMETRY_OPTIONS_H
 #define BRAGG_STAGES_GEOMETRY_OPTIONS_H
 
@@ -50,7 +50,9 @@ struct geometry_options {
     bool has_polarization, no_polarization;
     double fluence, flux, exposure_s, beam_size_mm;
     bool has_fluence, has_flux, has_exposure, has_beam_size;
-    /* crystal */
+    /* crystal, or what several of them have in common */
+    struct opt_texts crystals;
+    const char *name;
     double cell[6];
     bool has_cell;
     const char *matrix, *hkl, *mtz, *column;
@@ -71,9 +73,25 @@ extern const struct opt geometry_table[];
 void geometry_defaults(struct geometry_options *o);
 
 /* Refuses options that contradict each other or need one another (STATUS_USAGE)
- * and fills *r and *c in SI units.  Files (mask, sources, matrix, F) are the
- * caller's to read; r->crystals is set to c. */
-enum status geometry_request(const struct geometry_options *o, struct request *r,
-                             struct crystal_request *c, struct error *e);
+ * and fills *r in SI units, all but r->crystals.  Files (mask, sources) are the
+ * caller's to read. */
+enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
+
+/* One crystal: the options for all of them under its own, which point into `words`
+ * (so it must not be moved). */
+struct crystal_options {
+    struct geometry_options options;
+    char words[8192];
+};
+
+/* *list gets one item for each --crystal, or a single one for none; *count is their
+ * number.  The caller frees it with mem_free.  STATUS_USAGE for bad keys and values. */
+enum status geometry_crystals(const struct geometry_options *o, struct crystal_options **list,
+                              size_t *count, struct error *e);
+
+/* *c in SI units from the options of one crystal, which must not contradict each other
+ * (STATUS_USAGE).  Files (matrix, F) are the caller's to read. */
+enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e);
 
 #endif

@@ -93,6 +93,8 @@ const struct opt geometry_table[] = {
     FLAG("oversample-each-thickness", "Absorption for every subpixel", each_thickness),
     FLAG("oversample-each-polarization", "Polarization for every subpixel", each_polarization),
     FLAG("oversample-each-solid-angle", "Solid angle for every subpixel", each_solid_angle),
+    REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
+         NOTHING),
     GROUP("Beam:"),
     POSITIVE("wavelength", "A", "Wavelength (1)", wavelength_A, 1e4, GIVEN(wavelength)),
     POSITIVE("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1e9,
@@ -132,6 +134,14 @@ const struct opt geometry_table[] = {
     POSITIVE("beam-size", "MM", "Edge of the square beam (0.0003)", beam_size_mm, 1e6,
              GIVEN(beam_size)),
     GROUP("Crystal (lysozyme where nothing else is given):"),
+    {.name = "crystal",
+     .metavar = "KEY=VALUE...",
+     .type = OPT_TEXTS,
+     AT(crystals),
+     .doc = "One of several crystals; keys are the options below, which hold for all crystals that "
+            "say nothing else; may be repeated"},
+    /* all that follows is a key of --crystal too */
+    TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, 0, NOTHING),
     REALS("cell", "A,B,C,AL,BE,GA", "Unit cell, A and deg", cell, 6, 0, 1e6, GIVEN(cell)),
     TEXT("matrix", "FILE", "MOSFLM orientation matrix", matrix, 0, GIVEN(matrix)),
     TEXT("hkl", "FILE", "Structure factors, text: h k l F", hkl, 0, GIVEN(hkl)),
@@ -149,8 +159,6 @@ const struct opt geometry_table[] = {
     CHOICE("interpolate", "auto|on|off",
            "Structure factors between the indices (auto: for 2 cells or fewer)", interpolate,
            NOTHING),
-    REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
-         NOTHING),
     {0},
 };
 

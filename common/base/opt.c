@@ -82,27 +82,45 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
     return STATUS_OK;
 }
 
-static enum status parse_reals(const struct opt *o, const char *what, const char *text,
-                               double *values, struct error *e)
+/* Numbers parted by commas: all are counted, the first `most` are kept. */
+static enum status parse_items(const char *text, int most, double min, double max, bool open_min,
+                               const char *what, double *values, int *count, struct error *e)
 {
-    char copy[512];
+    char copy[4096];
     if (strlen(text) >= sizeof copy)
         return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
     memcpy(copy, text, strlen(text) + 1);
     char *rest = copy;
-    int n = 0;
-    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), n++) {
-        if (n >= o->count)
+    *count = 0;
+    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), ++*count) {
+        if (*count >= most)
             continue;
-        const enum status s =
-            parse_real_open(item, o->min, o->max, o->flags & OPT_OPEN_MIN, what, &values[n], e);
+        const enum status s = parse_real_open(item, min, max, open_min, what, &values[*count], e);
         if (s)
             return s;
     }
-    if (n != o->count)
+    return STATUS_OK;
+}
+
+static enum status parse_reals(const struct opt *o, const char *what, const char *text,
+                               double *values, struct error *e)
+{
+    int n;
+    const enum status s =
+        parse_items(text, o->count, o->min, o->max, o->flags & OPT_OPEN_MIN, what, values, &n, e);
+    if (s == STATUS_OK && n != o->count)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
                          what, text, o->count);
-    return STATUS_OK;
+    return s;
+}
+
+enum status parse_list(const char *text, int most, double min, double max, const char *what,
+                       double *values, int *count, struct error *e)
+{
+    const enum status s = parse_items(text, most, min, max, false, what, values, count, e);
+    if (s == STATUS_OK && *count > most)
+        return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);
+    return s;
 }
 
 static enum status parse_choice(const struct opt *o, const char *what, const char *text, int *index,

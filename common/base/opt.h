@@ -78,4 +78,8 @@ enum status parse_real(const char *text, double min, double max, const char *wha
 enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
                       struct error *e);
 
+/* One to `most` numbers within [min, max], parted by commas; *count says how many. */
+enum status parse_list(const char *text, int most, double min, double max, const char *what,
+                       double *values, int *count, struct error *e);
+
 #endif

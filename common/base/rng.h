@@ -27,6 +27,12 @@ enum rng_purpose {
     RNG_CALIBRATION = 4,
     RNG_POISSON = 5,
     RNG_READOUT = 6,
+    RNG_HIT = 7,       // does the beam meet a crystal
+    RNG_LATTICES = 8,  // how many
+    RNG_CRYSTAL = 9,   // which one, by lattice
+    RNG_SHARE = 10,    // how much of it, by lattice
+    RNG_FLUENCE = 11,
+    RNG_WAVELENGTH = 12,
 };
 
 /* One stream of draws. */
@@ -112,6 +118,13 @@ HD double rng_normal(struct rng *r)
         s = u * u + v * v;
     } while (s >= 1.0 || s == 0.0);
     return u * __builtin_sqrt(-2.0 * portable_log(s) / s);
+}
+
+/* Log-normal with mean 1 and standard deviation `rms`, below 1e100. */
+HD double rng_lognormal(struct rng *r, double rms)
+{
+    const double variance = portable_log(1.0 + rms * rms);
+    return portable_exp(__builtin_sqrt(variance) * rng_normal(r) - 0.5 * variance);
 }
 
 #endif

@@ -194,7 +194,9 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
 {
     struct cpu_job job;
     enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
-    if (!status) {
+    if (!status && recipe_is_dark(plan->experiment, recipe)) {
+        recipe_run_dark(plan->experiment, pixels, rows);
+    } else if (!status) {
         cpu_spots_choose(&job, false);
         status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
     }

@@ -30,6 +30,7 @@ struct pending {
     int64_t pixel[NOISE_CHUNK];  // within the chunk
     double mean[NOISE_CHUNK], u[NOISE_CHUNK], v[NOISE_CHUNK];
     double count[NOISE_CHUNK];  // -1: refused
+    int refused[NOISE_CHUNK];   // their places
 };
 
 /* Lists the large means, whose bits are set, among SEARCH_PIXELS from `first`. */
@@ -86,11 +87,15 @@ static void pending_settle(struct pending *p, double *value)
     int left = 0;
     for (int i = 0; i < p->n; i++) {
         value[p->pixel[i]] = p->count[i];
-        p->pixel[left] = p->pixel[i];
-        p->mean[left] = p->mean[i];
-        p->u[left] = p->u[i];
-        p->v[left] = p->v[i];
+        p->refused[left] = i;
         left += p->count[i] < 0.0;
+    }
+    for (int i = 0; i < left; i++) {
+        const int from = p->refused[i];
+        p->pixel[i] = p->pixel[from];
+        p->mean[i] = p->mean[from];
+        p->u[i] = p->u[from];
+        p->v[i] = p->v[from];
     }
     p->n = left;
 }
@@ -123,8 +128,10 @@ static void poisson_large(const struct noise_key *key, struct noise_chunk *c, st
             pending_normal(p);
             pending_settle(p, c->value);
         }
-        pending_squeeze(p);
-        pending_settle(p, c->value);
+        if (p->n > VECTOR) {  // else the whole test costs no more
+            pending_squeeze(p);
+            pending_settle(p, c->value);
+        }
         pending_test(p);
         pending_settle(p, c->value);
     }

@@ -1,6 +1,7 @@
 #include "engine/recipe_check.h"
 
 #include <math.h>
+#include <string.h>
 
 enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
                                struct error *e)
@@ -68,4 +69,17 @@ enum status recipe_check(const struct experiment *x, const struct recipe *r, str
             s = error_set(e, STATUS_INPUT,
                           "source %zu has a number that is not finite or no wavelength", i);
     return s;
+}
+
+bool recipe_is_dark(const struct experiment *x, const struct recipe *r)
+{
+    return r->nlattices == 0 && !(x->water_m > 0.0);
+}
+
+void recipe_run_dark(const struct experiment *x, float *pixels, atomic_uint_fast64_t *rows)
+{
+    memset(pixels, 0, (size_t)experiment_pixels(x) * sizeof *pixels);
+    for (size_t i = 0; i < x->npanels && rows; i++)
+        atomic_fetch_add_explicit(rows, (uint_fast64_t)x->panels[i].slow_pixels,
+                                  memory_order_relaxed);
 }

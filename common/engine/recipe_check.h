@@ -12,6 +12,12 @@
  * direction, a positive wavelength and a finite weight. */
 enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e);
 
+/* True when no pixel can get a photon: no lattice, no water. */
+bool recipe_is_dark(const struct experiment *x, const struct recipe *r);
+
+/* The frame of a dark recipe: zeros; `rows` as in struct engine. */
+void recipe_run_dark(const struct experiment *x, float *pixels, atomic_uint_fast64_t *rows);
+
 /* STATUS_INPUT unless the first panel of *x has the pixel of *trace. */
 enum status recipe_check_trace(const struct experiment *x, const struct pixel_trace *trace,
                                struct error *e);

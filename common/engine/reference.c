@@ -349,7 +349,10 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
     const enum status status = scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
-    for (size_t i = 0; i < plan->experiment->npanels; i++) {
+    const bool dark = recipe_is_dark(plan->experiment, recipe);
+    if (dark)
+        recipe_run_dark(plan->experiment, pixels, rows);
+    for (size_t i = 0; i < plan->experiment->npanels && !dark; i++) {
         const struct panel *p = &plan->experiment->panels[i];
 #pragma omp parallel for schedule(dynamic) num_threads(plan->threads)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {

@@ -57,6 +57,16 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
     return STATUS_OK;
 }
 
+double delivery_wavelength_m(const struct experiment *x, const struct recipe *r)
+{
+    double sum = 0, weights = 0;
+    for (size_t i = 0; i < r->nsources; i++) {
+        sum += r->sources[i].weight * r->sources[i].wavelength_m;
+        weights += r->sources[i].weight;
+    }
+    return weights > 0 ? sum / weights : x->beam.wavelength_m;
+}
+
 const char *delivery_dtype(enum pixel_type type)
 {
     static const char *const names[] = {"float32", "uint16", "uint32", "int32"};

@@ -51,6 +51,9 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e);
 
+/* Wavelength of one frame, m: its own sources' mean by weight, or the beam's. */
+double delivery_wavelength_m(const struct experiment *x, const struct recipe *r);
+
 /* numpy's name of a type, "uint16". */
 const char *delivery_dtype(enum pixel_type type);
 

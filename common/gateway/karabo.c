@@ -34,20 +34,25 @@ static void describe_panel(const struct experiment *x, struct delivery *d)
     delivery_reals(d, "origin", p->origin_m, 3);
 }
 
-static void describe_crystal(const struct experiment *x, const struct recipe *r, struct delivery *d)
+/* The first crystal that was hit, and how many lattices the frame shows. */
+static void describe_lattices(const struct experiment *x, const struct recipe *r,
+                              struct delivery *d)
 {
-    if (x->ncrystals && x->crystals[0].has_cell) {
-        const struct crystal *c = x->crystals;
-        const double cell[6] = {c->cell_A[0],
-                                c->cell_A[1],
-                                c->cell_A[2],
-                                rad_to_deg(c->cell_rad[0]),
-                                rad_to_deg(c->cell_rad[1]),
-                                rad_to_deg(c->cell_rad[2])};
-        delivery_reals(d, "unit_cell", cell, 6);
-    }
-    if (r->nlattices)
-        delivery_reals(d, "reciprocal_cell", r->lattices[0].reciprocal_A, 9);
+    delivery_int(d, "lattice_count", (int64_t)r->nlattices);
+    if (!r->nlattices)
+        return;
+    const struct lattice *l = r->lattices;
+    delivery_reals(d, "reciprocal_cell", l->reciprocal_A, 9);
+    if (l->crystal >= x->ncrystals || !x->crystals[l->crystal].has_cell)
+        return;
+    const struct crystal *c = &x->crystals[l->crystal];
+    const double cell[6] = {c->cell_A[0],
+                            c->cell_A[1],
+                            c->cell_A[2],
+                            rad_to_deg(c->cell_rad[0]),
+                            rad_to_deg(c->cell_rad[1]),
+                            rad_to_deg(c->cell_rad[2])};
+    delivery_reals(d, "unit_cell", cell, 6);
 }
 
 static void karabo_describe(const struct content_options *o, const struct experiment *x,
@@ -58,8 +63,9 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_text(d, "image_dtype", delivery_dtype(f->image.type));
     delivery_text(d, "image_unit", f->image.unit == UNIT_ADU ? "adu" : "photons");
     describe_panel(x, d);
-    delivery_real(d, "incident_wavelength", m_to_angstrom(x->beam.wavelength_m));
-    delivery_real(d, "incident_energy", m_to_ev(x->beam.wavelength_m));
+    const double wavelength_m = delivery_wavelength_m(x, &f->recipe);
+    delivery_real(d, "incident_wavelength", m_to_angstrom(wavelength_m));
+    delivery_real(d, "incident_energy", m_to_ev(wavelength_m));
     delivery_real(d, "saturation_value", x->saturation);
     delivery_real(d, "adc_offset", x->adc_offset);
     delivery_real(d, "gain", x->gain);
@@ -67,7 +73,7 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_real(d, "phi_increment", rad_to_deg(f->recipe.osc_rad));
     delivery_int(d, "seed", (int64_t)f->recipe.seed);
     delivery_text(d, "lineage", x->lineage);
-    describe_crystal(x, &f->recipe, d);
+    describe_lattices(x, &f->recipe, d);
 }
 
 /* The train: its number and its time. */

@@ -41,10 +41,11 @@ void smv_free(struct smv *smv);
 
 /* --- headers ------------------------------------------------------------- */
 
-/* A finished header with its padding.  `length` counts all bytes to write. */
+/* A finished header with its padding.  `length` counts all bytes to write.  It has room
+ * for the truth about as many lattices as a message holds, each of up to 560 bytes. */
 struct smv_header {
     size_t length;
-    char text[8192];
+    char text[131072];
 };
 
 /* nanoBragg's own.  Padded to 512 bytes; a longer text stays as long as it is
@@ -72,8 +73,9 @@ void smv_header_noisify(struct smv_header *h, const struct smv_noisify *n);
 /* Ours: keys and units that DIALS (format class of BEAMLINE=fake) reads, then
  * the truth about the frame under names that begin with BRAGG_.  BEAM_CENTER is
  * what dxtbx expects: it adds a pixel to X, and takes Y as counted from the far
- * edge, less a pixel.  HEADER_BYTES is the true length, 1024 or, if need be,
- * more in steps of 512.  Needs one panel: else STATUS_INPUT. */
+ * edge, less a pixel.  WAVELENGTH is that of the frame.  Keys of the first lattice are
+ * bare, those of lattice 1 end with _1 and so on.  HEADER_BYTES is the true length, 1024
+ * or, if need be, more in steps of 512.  Needs one panel: else STATUS_INPUT. */
 enum status smv_header_modern(struct smv_header *h, const struct experiment *x,
                               const struct frame *f, struct error *e);
 

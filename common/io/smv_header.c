@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "io/truth.h"
 
 enum { LEGACY_BYTES = 512, MODERN_BYTES = 1024 };
 
@@ -132,7 +133,7 @@ static void append_geometry(struct smv_header *h, const struct experiment *x,
     double height_m = (double)p->slow_pixels * p->pixel_m;
     append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\n", p->fast_pixels, p->slow_pixels);
     append(h, "PIXEL_SIZE=%.9g;\nDISTANCE=%.9g;\n", m_to_mm(p->pixel_m), m_to_mm(p->distance_m));
-    append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(x->beam.wavelength_m));
+    append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(truth_wavelength_m(x, r)));
     append(h, "BEAM_CENTER_X=%.9g;\nBEAM_CENTER_Y=%.9g;\n", m_to_mm(p->beam_fast_m - p->pixel_m),
            m_to_mm(height_m + p->pixel_m - p->beam_slow_m));
     append(h, "PHI=%.9g;\nOSC_START=%.9g;\nOSC_RANGE=%.9g;\nTWOTHETA=%.9g;\n",
@@ -141,45 +142,63 @@ static void append_geometry(struct smv_header *h, const struct experiment *x,
     append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
 }
 
-static void append_list(struct smv_header *h, const char *key, const double *values, int count)
+/* "KEY" of the first lattice, "KEY_1" of the second and so on, and "=". */
+static void append_key(struct smv_header *h, const char *key, size_t lattice)
 {
-    append(h, "%s=", key);
+    append(h, lattice ? "%s_%zu=" : "%s=", key, lattice);
+}
+
+static void append_list(struct smv_header *h, const char *key, size_t lattice, const double *values,
+                        int count)
+{
+    append_key(h, key, lattice);
     for (int i = 0; i < count; i++)
         append(h, i ? " %.9g" : "%.9g", values[i]);
     append(h, ";\n");
 }
 
 /* A name without what would end a key or the header. */
-static void append_name(struct smv_header *h, const char *key, const char *name)
+static void append_name(struct smv_header *h, const char *key, size_t lattice, const char *name)
 {
     char clean[64] = {0};
     for (size_t i = 0; i < sizeof clean - 1 && name[i]; i++)
         clean[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
-    append(h, "%s=%s;\n", key, clean);
+    append_key(h, key, lattice);
+    append(h, "%s;\n", clean);
 }
 
-/* Cell as asked for, and orientation at phi 0 of the first lattice; none without
- * a crystal. */
+/* Cell as asked for, and orientation at phi 0 of a lattice. */
+static void append_lattice(struct smv_header *h, const struct experiment *x, const struct recipe *r,
+                           size_t i)
+{
+    const struct lattice *l = &r->lattices[i];
+    if (l->crystal < x->ncrystals) {
+        const struct crystal *c = &x->crystals[l->crystal];
+        double cell[6];
+        for (int k = 0; k < 3; k++) {
+            cell[k] = c->cell_A[k];
+            cell[3 + k] = rad_to_deg(c->cell_rad[k]);
+        }
+        append_name(h, "BRAGG_CRYSTAL", i, c->name);
+        append_list(h, "BRAGG_CELL", i, cell, 6);
+    }
+    if (l->weight != 1.0)
+        append_list(h, "BRAGG_SHARE", i, &l->weight, 1);
+    append_list(h, "BRAGG_ROTATION", i, l->rotation, 9);
+    append_list(h, "BRAGG_RECIPROCAL", i, l->reciprocal_A, 9);
+}
+
+/* What the frame is made of; a blank has no lattice. */
 static void append_truth(struct smv_header *h, const struct experiment *x, const struct recipe *r)
 {
     append(h, "BRAGG_FRAME=%" PRIu64 ";\nBRAGG_SEED=%" PRIu64 ";\nBRAGG_LINEAGE=%.16s;\n", r->id,
            r->seed, x->lineage);
-    append(h, "BRAGG_GAIN=%.9g;\nBRAGG_LATTICES=%zu;\n", x->gain, r->nlattices);
-    if (r->nlattices == 0)
-        return;
-    const struct lattice *l = r->lattices;
-    if (l->crystal < x->ncrystals) {
-        const struct crystal *c = &x->crystals[l->crystal];
-        double cell[6];
-        for (int i = 0; i < 3; i++) {
-            cell[i] = c->cell_A[i];
-            cell[3 + i] = rad_to_deg(c->cell_rad[i]);
-        }
-        append_name(h, "BRAGG_CRYSTAL", c->name);
-        append_list(h, "BRAGG_CELL", cell, 6);
-    }
-    append_list(h, "BRAGG_ROTATION", l->rotation, 9);
-    append_list(h, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
+    append(h, "BRAGG_GAIN=%.9g;\n", x->gain);
+    if (r->nsources)
+        append(h, "BRAGG_FLUENCE=%.9g;\n", x->beam.fluence_ph_m2 * truth_fluence(r));
+    append(h, "BRAGG_LATTICES=%zu;\n", r->nlattices);
+    for (size_t i = 0; i < r->nlattices; i++)
+        append_lattice(h, x, r, i);
 }
 
 enum status smv_header_modern(struct smv_header *h, const struct experiment *x,

@@ -15,7 +15,7 @@
  * `ndomains` mosaic domains.  Everything transcendental is computed already. */
 struct lattice {
     uint32_t crystal;        // index into experiment.crystals
-    double weight;           // factor on this lattice's intensity
+    double weight;           // its share: factor on the intensity; lattices add incoherently
     double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
@@ -27,14 +27,15 @@ struct lattice {
 };
 
 struct recipe {
-    uint64_t id;     // frame number
-    uint64_t seed;   // of all randomness of this frame, with id and purpose
-    double phi_rad;  // start of the rotation (for headers)
-    double osc_rad;  // its width, 0 for a still
-    size_t nlattices;
+    uint64_t id;               // frame number
+    uint64_t seed;             // of all randomness of this frame, with id and purpose
+    double phi_rad;            // start of the rotation (for headers)
+    double osc_rad;            // its width, 0 for a still
+    size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the beam's own list is used
-    struct source *sources;    // owned; replaces beam.sources for this frame
+    struct source *sources;    // owned; replaces beam.sources for this frame, the mean of their
+                               // weights being the fluence relative to the beam's
 };
 
 /* Frees the arrays and clears *r. */

@@ -24,10 +24,10 @@
 #include "base/portable_math.h"
 #include "physics/fastmath.h"
 
-#define POISSON_SMALL_MEAN 12.0  // below: inversion; PTRS needs at least 10
+#define POISSON_SMALL_MEAN 64.0  // below: inversion; PTRS needs at least 10
 #define POISSON_LARGE_MEAN 1e6   // above: normal
 
-enum { POISSON_SMALL_END = 80, POISSON_SCALE = 100 };
+enum { POISSON_SMALL_END = 160, POISSON_SCALE = 100 };
 
 /* Largest integer <= x for |x| < 2^51. */
 HD double poisson_floor(double x)
@@ -61,7 +61,7 @@ HD double poisson_log_factorial(double k)
 }
 
 /* The count of a small mean for a uniform: how many sums of probabilities it exceeds.
- * The reference of the vectorised search; no probability is left beyond 80 in 53 bits. */
+ * The reference of the vectorised search; no probability is left beyond 160 in 53 bits. */
 HD double poisson_invert(double mean, double u)
 {
     double k = 0.0, p = exp_fast(-mean), sum = p;

@@ -169,6 +169,41 @@ static void rows_are_counted(void **state)
     experiment_free(&x);
 }
 
+/* Without lattices a frame is dark, or nothing but water. */
+static void blank_frames_hold_water_alone(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.pixels = 16, .panels = 2};
+    const struct engine *both[] = {&engine_reference, &engine_cpu};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    for (int i = 0; i < 4; i++) {
+        x.water_m = i & 1 ? 1e-4 : 0.0;
+        const struct recipe blank = {.id = r.id, .seed = r.seed};
+        r.lattices[0].weight = 0.0;
+        float *without = run_engine(both[i / 2], &x, &blank, NULL, 1);
+        float *nothing = run_engine(both[i / 2], &x, &r, NULL, 1);
+        for (int k = 0; k < 2 * 16 * 16; k++) {
+            assert_true((without[k] > 0.0f) == (x.water_m > 0.0));
+            assert_true(fabsf(without[k] - nothing[k]) <= 1e-6f * nothing[k]);
+        }
+        mem_free(nothing);
+        mem_free(without);
+    }
+    struct plan *plan;
+    float pixels[2 * 16 * 16];
+    atomic_uint_fast64_t rows = 0;
+    x.water_m = 0.0;
+    assert_int_equal(engine_cpu.create(&plan, &x, &(struct engine_options){.threads = 2}, &e), 0);
+    assert_int_equal(engine_cpu.run(plan, &(struct recipe){0}, pixels, &rows, &e), STATUS_OK);
+    assert_int_equal(rows, 32);
+    engine_cpu.destroy(&plan);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* ---- trace ------------------------------------------------------------------- */
 
 struct traced {
@@ -235,6 +270,7 @@ int main(void)
         cmocka_unit_test(unknown_isa_is_a_usage_error),
         cmocka_unit_test(bad_recipes_are_refused),
         cmocka_unit_test(rows_are_counted),
+        cmocka_unit_test(blank_frames_hold_water_alone),
         cmocka_unit_test(traces_agree),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

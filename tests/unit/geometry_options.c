@@ -8,12 +8,15 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
+
 #include "../../stages/geometry_options.h"
 
-enum { WORDS_MAX = 8 };
+enum { WORDS_MAX = 8, CRYSTALS_MAX = 4 };
 
 static struct request request;
-static struct crystal_request crystal;
+static struct crystal_request crystals[CRYSTALS_MAX];
+static size_t ncrystals;
 static struct error error;
 
 /* Parses up to seven options and makes the request. */
@@ -32,7 +35,14 @@ static enum status make(const char *const *options)
     memset(&error, 0, sizeof error);
     const enum status s = opt_parse(&program, geometry_table, &o, NULL, NULL, argc, argv, operands,
                                     &noperands, &error);
-    return s ? s : geometry_request(&o, &request, &crystal, &error);
+    if (s || geometry_request(&o, &request, &error))
+        return error.status;
+    struct crystal_options *list;
+    if (geometry_crystals(&o, &list, &ncrystals, &error) == STATUS_OK)
+        for (size_t i = 0; i < ncrystals && i < CRYSTALS_MAX && !error.status; i++)
+            (void)geometry_crystal(&list[i].options, &crystals[i], &error);
+    mem_free(list);
+    return error.status;
 }
 #define MAKE(...) make((const char *const[]){__VA_ARGS__, NULL})
 
@@ -50,7 +60,7 @@ static void defaults_are_the_documented_ones(void **state)
     assert_true(near(request.detector.pixel_m, 1e-4) && near(request.detector.distance_m, 0.1));
     assert_true(near(request.beam.wavelength_m, 1e-10) && request.beam.kahn == 0);
     assert_true(near(request.beam.fluence_ph_m2, 1e25) && near(request.beam.size_m, 3e-7));
-    assert_true(crystal.cells[0] == 20 && crystal.cells[2] == 20 && !crystal.has_cell);
+    assert_true(crystals[0].cells[0] == 20 && crystals[0].cells[2] == 20 && !crystals[0].has_cell);
 }
 
 static void values_become_si_units(void **state)
@@ -75,9 +85,10 @@ static void one_number_stands_for_all_axes(void **state)
     (void)state;
     assert_int_equal(MAKE("--detpixels=30,40", "--ncells=3"), STATUS_OK);
     assert_true(request.detector.pixels[0] == 30 && request.detector.pixels[1] == 40);
-    assert_true(crystal.cells[0] == 3 && crystal.cells[1] == 3 && crystal.cells[2] == 3);
+    assert_true(crystals[0].cells[0] == 3 && crystals[0].cells[1] == 3 &&
+                crystals[0].cells[2] == 3);
     assert_int_equal(MAKE("--crystal-size=0.01,0.02,0.03"), STATUS_OK);
-    assert_true(near(crystal.size_m[1], 2e-5));
+    assert_true(near(crystals[0].size_m[1], 2e-5));
     assert_int_equal(MAKE("--ncells=3,4"), STATUS_USAGE);
     assert_int_equal(MAKE("--ncells=3,4,5,6"), STATUS_USAGE);
     assert_int_equal(MAKE("--ncells=3,4,"), STATUS_USAGE);
@@ -113,6 +124,44 @@ static void contradictions_are_named(void **state)
     assert_string_equal(error.text, "--layers needs --thickness");
 }
 
+/* What a crystal says of itself comes before what is said of all. */
+static void crystals_share_what_they_do_not_say(void **state)
+{
+    (void)state;
+    assert_int_equal(MAKE("--ncells=7", "--default-F=5",
+                          "--crystal=name=one cell=50,60,70,90,90,90",
+                          "--crystal=  cell=30,30,30,90,90,90  crystal-size=0.01 ",
+                          "--crystal=name=three mtz=x ncells=3 shape=gauss", "--shape=round"),
+                     STATUS_OK);
+    assert_int_equal(ncrystals, 3);
+    assert_string_equal(crystals[0].name, "one");
+    assert_true(crystals[0].cells[0] == 7 && crystals[0].cell_A[2] == 70);
+    assert_true(crystals[0].table.default_F == 5 && crystals[0].shape == SHAPE_ROUND);
+    assert_string_equal(crystals[1].name, "");
+    assert_true(near(crystals[1].size_m[0], 1e-5) && crystals[1].cell_A[2] == 30);
+    assert_true(!crystals[2].has_cell && crystals[2].cells[1] == 3);
+    assert_int_equal(crystals[2].shape, SHAPE_GAUSS);
+    assert_int_equal(
+        MAKE("--cell=9,9,9,90,90,90", "--hkl=a", "--crystal=mtz=b", "--crystal=matrix=c"),
+        STATUS_OK);
+    assert_true(crystals[0].has_cell && crystals[1].has_matrix && !crystals[1].has_cell);
+}
+
+static void bad_crystals_are_named(void **state)
+{
+    (void)state;
+    assert_int_equal(MAKE("--crystal=ncells=3", "--crystal=pixel=1"), STATUS_USAGE);
+    assert_string_equal(error.text, "--crystal='pixel=1': unknown option '--pixel=1'");
+    assert_int_equal(MAKE("--crystal=ncells"), STATUS_USAGE);
+    assert_string_equal(error.text, "--crystal='ncells': 'ncells' must be KEY=VALUE");
+    assert_int_equal(MAKE("--crystal=ncells=3 ncells=4"), STATUS_USAGE);
+    assert_string_equal(error.text, "--crystal='ncells=3 ncells=4': --ncells is given twice");
+    assert_int_equal(MAKE("--crystal=crystal=x"), STATUS_USAGE);
+    assert_int_equal(MAKE("--crystal=cell=9,9,9,90,90,90"), STATUS_USAGE);
+    assert_string_equal(error.text, "--cell needs structure factors: --hkl, --mtz or --default-F");
+    assert_int_equal(MAKE("--name=two words"), STATUS_USAGE);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -123,6 +172,8 @@ int main(void)
         cmocka_unit_test(vectors_choose_the_custom_convention),
         cmocka_unit_test(file_weights_count_when_asked_for),
         cmocka_unit_test(contradictions_are_named),
+        cmocka_unit_test(crystals_share_what_they_do_not_say),
+        cmocka_unit_test(bad_crystals_are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

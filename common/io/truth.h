@@ -1,0 +1,36 @@
+/*
+ * The truth about frames as a text file, for those who test indexing: items parted
+ * by tabs, the first line names them.  One line for each lattice of a frame, and one
+ * for a frame without any:
+ *
+ *     frame lattices      its number, and how many lattices it holds (0: a blank)
+ *     fluence             relative to the beam's
+ *     wavelength_A        mean of its sources
+ *     lattice crystal     their numbers, from 0
+ *     name                of the crystal
+ *     share               factor on the intensity of the lattice
+ *     u11 ... u33         rotation, row by row, from crystal to lab at phi 0
+ *     as_x ... cs_z       a*, b*, c* in 1/A in the lab at phi 0
+ *
+ * A blank has `-` from `lattice` on, an unnamed crystal has it as its name.
+ */
+#ifndef BRAGG_IO_TRUTH_H
+#define BRAGG_IO_TRUTH_H
+
+#include <stdio.h>
+
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+/* The first line. */
+void truth_write_title(FILE *out);
+
+/* The lines of one frame; write errors stay in the stream. */
+void truth_write(FILE *out, const struct experiment *x, const struct recipe *r);
+
+/* Mean weight of a recipe's sources, and their mean wavelength in m with these weights;
+ * 1 and the beam's when it has none of its own. */
+double truth_fluence(const struct recipe *r);
+double truth_wavelength_m(const struct experiment *x, const struct recipe *r);
+
+#endif

@@ -1,0 +1,175 @@
+/*
+ * Several crystals: each --crystal holds KEY=VALUE words, whose keys are the options of
+ * a single crystal, parsed by the same table.  What it does not say is as those options
+ * say for all.
+ */
+#include <ctype.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "geometry_options.h"
+#include "option_checks.h"
+
+enum { WORDS_MAX = 24 };
+
+/* The rows behind --crystal: what can be said of a crystal. */
+static const struct opt *crystal_keys(void)
+{
+    const struct opt *row = geometry_table;
+    while (!row->name || strcmp(row->name, "crystal") != 0)
+        row++;
+    return row + 1;
+}
+
+/* Splits `text` at blanks into options "--KEY=VALUE" in `words`. */
+static enum status split(const char *text, char *words, size_t size, char **argv, int *argc,
+                         struct error *e)
+{
+    static const char blanks[] = " \t\n";
+    while (*(text += strspn(text, blanks))) {
+        const size_t length = strcspn(text, blanks);
+        if (!memchr(text, '=', length))
+            return error_set(e, STATUS_USAGE, "'%.*s' must be KEY=VALUE",
+                             (int)(length < 60 ? length : 60), text);
+        if (*argc == WORDS_MAX || length + 3 > size)
+            return error_set(e, STATUS_USAGE, "the value is too long");
+        memcpy(words, "--", 2);
+        memcpy(words + 2, text, length);
+        words[length + 2] = 0;
+        argv[(*argc)++] = words;
+        words += length + 3;
+        size -= length + 3;
+        text += length;
+    }
+    return STATUS_OK;
+}
+
+/* Where of two options only one can be, its own stands and the common one yields. */
+static void inherit(struct geometry_options *own, const struct geometry_options *common)
+{
+    if (!own->has_cell && !own->has_matrix) {
+        own->has_cell = common->has_cell;
+        own->has_matrix = common->has_matrix;
+    }
+    if (!own->has_hkl && !own->has_mtz) {
+        own->has_hkl = common->has_hkl;
+        own->has_mtz = common->has_mtz;
+    }
+    own->has_column = own->has_column || (common->has_column && own->has_mtz);
+    if (!own->has_ncells && !own->has_crystal_size) {
+        own->has_ncells = common->has_ncells;
+        own->has_crystal_size = common->has_crystal_size;
+    }
+    own->has_default_F = own->has_default_F || common->has_default_F;
+}
+
+static enum status parse_crystal(const struct geometry_options *common, const char *text,
+                                 struct crystal_options *c, struct error *e)
+{
+    static const struct opt_program program = {.name = "bragg-geometry", .summary = ""};
+    char first[] = "--crystal", *argv[WORDS_MAX + 1] = {first};
+    const char *operands[1];
+    int argc = 1, noperands;
+    struct error cause = {0};
+    struct geometry_options *own = &c->options;
+    *own = *common;
+    own->has_cell = own->has_matrix = own->has_hkl = own->has_mtz = own->has_column = false;
+    own->has_ncells = own->has_crystal_size = own->has_default_F = false;
+    enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
+    if (!s)
+        s = opt_parse(&program, crystal_keys(), own, NULL, NULL, argc, argv, operands, &noperands,
+                      &cause);
+    inherit(own, common);
+    return s ? error_set(e, s, "--crystal='%.60s': %s", text, cause.text) : STATUS_OK;
+}
+
+enum status geometry_crystals(const struct geometry_options *o, struct crystal_options **list,
+                              size_t *count, struct error *e)
+{
+    *count = o->crystals.count ? o->crystals.count : 1;
+    *list = mem_array(*count, sizeof **list);
+    if (!*list)
+        return error_memory(e, "the crystals");
+    (*list)[0].options = *o;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->crystals.count && !s; i++)
+        s = parse_crystal(o, o->crystals.text[i], &(*list)[i], e);
+    return s;
+}
+
+/* --- one crystal ----------------------------------------------------------- */
+
+static enum status check_crystal(const struct geometry_options *o, struct error *e)
+{
+    const bool placed = o->has_cell || o->has_matrix;
+    const struct option_pair exclusive[] = {
+        {o->has_cell, o->has_matrix, "cell", "matrix"},
+        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
+        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+    };
+    const struct option_pair needs[] = {
+        {o->has_column, o->has_mtz, "column", "mtz"},
+        {o->has_hkl, placed, "hkl", "cell or --matrix"},
+    };
+    enum status s;
+    if ((s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
+        (s = options_need(needs, sizeof needs / sizeof *needs, e)))
+        return s;
+    if (placed && !o->has_hkl && !o->has_mtz && !o->has_default_F)
+        return error_set(e, STATUS_USAGE,
+                         "--%s needs structure factors: --hkl, --mtz or --default-F",
+                         o->has_cell ? "cell" : "matrix");
+    return STATUS_OK;
+}
+
+/* Names stand in headers and lists whose items are parted by blanks. */
+static enum status set_name(const struct geometry_options *o, struct crystal_request *c,
+                            struct error *e)
+{
+    const char *name = o->name ? o->name : "";
+    const size_t length = strlen(name);
+    for (size_t i = 0; i < length; i++)
+        if (!isalnum((unsigned char)name[i]) && !strchr("._+-", name[i]))
+            return error_set(e, STATUS_USAGE,
+                             "--name: '%.60s' must consist of letters, digits and . _ + -", name);
+    if (length >= sizeof c->name)
+        return error_set(e, STATUS_USAGE, "--name: '%.60s' is longer than %zu characters", name,
+                         sizeof c->name - 1);
+    memcpy(c->name, name, length + 1);
+    return STATUS_OK;
+}
+
+static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
+                              struct error *e)
+{
+    if (!o->has_crystal_size)
+        return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
+    const enum status s =
+        parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
+    for (int i = 0; i < 3; i++) {
+        c->size_m[i] = mm_to_m(c->size_m[i]);
+        c->cells[i] = 1;
+    }
+    return s;
+}
+
+enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
+                             struct error *e)
+{
+    memset(c, 0, sizeof *c);
+    enum status s;
+    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
+        return s;
+    c->has_cell = o->has_cell;
+    c->has_matrix = o->has_matrix;
+    for (int i = 0; i < 3; i++) {
+        c->cell_A[i] = o->cell[i];
+        c->cell_rad[i] = deg_to_rad(o->cell[3 + i]);
+    }
+    c->shape = (enum crystal_shape)o->shape;
+    c->fudge = o->fudge;
+    c->interpolate = (enum interpolation)o->interpolate;
+    c->table.default_F = o->default_F;
+    return STATUS_OK;
+}

@@ -1,0 +1,103 @@
+#include "orient_options.h"
+
+#include <stddef.h>
+
+#include "base/units.h"
+
+#define AT(member) .offset = offsetof(struct orient_options, member)
+#define GIVEN(member) .given = offsetof(struct orient_options, has_##member)
+
+const struct opt orient_table[] = {
+    {"frames", "N", "Number of frames (1, or what --orientations is enough for)", OPT_INT,
+     AT(frames), .min = 1, .max = 1e9, GIVEN(frames)},
+    {"seed", "N", "Of all that is random here, and of all noise that sets none (1)", OPT_INT,
+     AT(seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES},
+    {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
+    {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
+     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, GIVEN(misset)},
+    {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES},
+    {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
+     AT(random), .flags = OPT_BYTES},
+    {.doc = "Rotation:", .type = OPT_GROUP},
+    {"phi0", "DEG", "Where the first frame starts (0)", OPT_REAL, AT(phi0_deg), .min = -360000,
+     .max = 360000, .flags = OPT_BYTES},
+    {"osc", "DEG", "Rotation of a frame, and between frames (0)", OPT_REAL, AT(osc_deg),
+     .min = -360, .max = 360, .flags = OPT_BYTES, GIVEN(osc)},
+    {"phi-steps", "N", "Steps of a frame's rotation (2)", OPT_INT, AT(phi_steps), .min = 1,
+     .max = 1e6, .flags = OPT_BYTES, GIVEN(phi_steps)},
+    {.doc = "Mosaic:", .type = OPT_GROUP},
+    {"mosaic", "DEG", "Half-width of the mosaic spread (0)", OPT_REAL, AT(mosaic_deg), .min = 0,
+     .max = 360, .flags = OPT_BYTES, GIVEN(mosaic)},
+    {"mosaic-domains", "N", "Mosaic domains, with --mosaic (10)", OPT_INT, AT(mosaic_domains),
+     .min = 1, .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains)},
+    {"mosaic-seed", "N", "Of the domains, which are the same in every frame (12345678)", OPT_INT,
+     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES},
+    {.doc = "What the beam meets (one lattice of each crystal):", .type = OPT_GROUP},
+    {"lattices", "N", "Lattices of a frame; crystals take turns (one of each crystal)", OPT_INT,
+     AT(population.lattices), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
+     .given = offsetof(struct orient_options, population.has_lattices)},
+    {"mean-lattices", "X", "Their mean, in place of --lattices: Poisson, a frame of 0 is blank",
+     OPT_REAL, AT(population.mean_lattices), .min = 0, .max = 100, .flags = OPT_BYTES,
+     .given = offsetof(struct orient_options, population.has_mean_lattices)},
+    {"mixture", "W,...", "Weight of each crystal: every lattice is drawn by them", OPT_TEXT,
+     AT(population.mixture), .flags = OPT_BYTES},
+    {"shares", "X,...", "Factor on the intensity of lattice 0, 1, ..., the last for the rest (1)",
+     OPT_TEXT, AT(population.shares), .flags = OPT_BYTES},
+    {"share-spread", "PERCENT", "Let shares vary at random: rms, log-normal (0)", OPT_REAL,
+     AT(population.share_spread_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
+    {"hit-rate", "F", "Frames that meet a crystal, at random; the others are blank (1)", OPT_REAL,
+     AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
+     .given = offsetof(struct orient_options, population.has_hit_rate)},
+    {"truth", "FILE", "Write what every frame holds as a table", OPT_TEXT, AT(truth)},
+    {.doc = "Pulses:", .type = OPT_GROUP},
+    {"fluence-jitter", "PERCENT", "From frame to frame: rms, log-normal (0)", OPT_REAL,
+     AT(pulse.fluence_jitter_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
+    {"wavelength-jitter", "PERCENT", "From frame to frame: rms, normal (0)", OPT_REAL,
+     AT(pulse.wavelength_jitter_percent), .min = 0, .max = 10, .flags = OPT_BYTES},
+    {0},
+};
+
+void orient_defaults(struct orient_options *o)
+{
+    o->seed = 1;
+    o->mosaic_seed = 12345678;
+    population_defaults(&o->population);
+}
+
+enum status orient_check(struct orient_options *o, struct error *e)
+{
+    if (o->has_misset + o->random + (o->orientations != NULL) > 1)
+        return error_set(e, STATUS_USAGE,
+                         "--misset, --orientations and --random exclude each other");
+    if (o->has_mosaic_domains && !(o->mosaic_deg > 0))
+        return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
+    if (o->has_phi_steps && o->osc_deg == 0)
+        return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
+    if (o->orientations && o->population.has_mean_lattices)
+        return error_set(e, STATUS_USAGE,
+                         "--orientations needs a number of --lattices, not a mean");
+    return population_open(&o->population, e);
+}
+
+struct orientation_request orient_request(const struct orient_options *o, uint64_t id)
+{
+    const double osc_rad = deg_to_rad(o->osc_deg);
+    const bool turns = o->osc_deg != 0;
+    struct orientation_request r = {
+        .has_misset = o->has_misset,
+        .phi_rad = deg_to_rad(o->phi0_deg + o->osc_deg * (double)id),
+        .phi = {.has_range = turns,
+                .range = osc_rad,
+                .has_count = o->has_phi_steps,
+                .count = o->phi_steps},
+        .has_mosaic_spread = o->has_mosaic,
+        .mosaic_rad = deg_to_rad(o->mosaic_deg),
+        .has_mosaic_domains = o->has_mosaic_domains,
+        .mosaic_domains = o->mosaic_domains,
+        .mosaic_seed = -o->mosaic_seed,
+    };
+    for (int i = 0; i < 3; i++)
+        r.misset_rad[i] = deg_to_rad(o->misset_deg[i]);
+    return r;
+}

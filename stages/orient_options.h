@@ -1,0 +1,36 @@
+/* The options of bragg-orient. */
+#ifndef BRAGG_STAGES_ORIENT_OPTIONS_H
+#define BRAGG_STAGES_ORIENT_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "physics/request.h"
+#include "population.h"
+#include "pulse.h"
+
+/* Values in the units of the command line; `has_` says that one was given. */
+struct orient_options {
+    int64_t frames, seed, phi_steps, mosaic_domains, mosaic_seed;
+    double misset_deg[3], phi0_deg, osc_deg, mosaic_deg;
+    const char *orientations, *truth;
+    bool random;
+    bool has_frames, has_misset, has_phi_steps, has_osc, has_mosaic, has_mosaic_domains;
+    struct population population;
+    struct pulse pulse;
+};
+
+extern const struct opt orient_table[];
+
+/* What holds where nothing is said. */
+void orient_defaults(struct orient_options *o);
+
+/* Refuses options that contradict each other or need one another (STATUS_USAGE). */
+enum status orient_check(struct orient_options *o, struct error *e);
+
+/* How frame `id` is turned, in SI units. */
+struct orientation_request orient_request(const struct orient_options *o, uint64_t id);
+
+#endif

@@ -1,0 +1,112 @@
+#include "population.h"
+
+#include "base/opt.h"
+#include "base/rng.h"
+#include "base/units.h"
+
+void population_defaults(struct population *p)
+{
+    p->hit_rate = 1.0;
+}
+
+/* From weights to their sums, of which the last is 1. */
+static enum status normalize_mixture(struct population *p, struct error *e)
+{
+    double total = 0.0;
+    for (int i = 0; i < p->nmixture; i++)
+        total += p->up_to[i];
+    if (!(total > 0.0))
+        return error_set(e, STATUS_USAGE, "--mixture: one weight must be greater than 0");
+    double sum = 0.0;
+    for (int i = 0; i < p->nmixture; i++) {
+        sum += p->up_to[i];
+        p->up_to[i] = sum / total;
+    }
+    return STATUS_OK;
+}
+
+enum status population_open(struct population *p, struct error *e)
+{
+    if (p->has_lattices && p->has_mean_lattices)
+        return error_set(e, STATUS_USAGE, "--lattices and --mean-lattices exclude each other");
+    if (p->has_hit_rate && p->has_mean_lattices)
+        return error_set(e, STATUS_USAGE,
+                         "--hit-rate and --mean-lattices exclude each other: a mean of -ln(1-F) "
+                         "gives a hit rate of F");
+    enum status s = STATUS_OK;
+    if (p->shares)
+        s = parse_list(p->shares, LATTICES_MAX, 0, 1e9, "--shares", p->share, &p->nshares, e);
+    if (!s && p->mixture) {
+        s = parse_list(p->mixture, MIXTURE_MAX, 0, 1e9, "--mixture", p->up_to, &p->nmixture, e);
+        if (!s)
+            s = normalize_mixture(p, e);
+    }
+    return s;
+}
+
+enum status population_begin(struct population *p, size_t ncrystals, bool turned_alike,
+                             struct error *e)
+{
+    p->ncrystals = ncrystals;
+    if (p->mixture && (size_t)p->nmixture != ncrystals)
+        return error_set(e, STATUS_USAGE,
+                         "--mixture: %d weights, must be %zu, one for each crystal", p->nmixture,
+                         ncrystals);
+    if (!p->has_lattices)
+        p->lattices = p->mixture ? 1 : (int64_t)ncrystals;
+    if (!p->mixture && ncrystals > 1 && (p->has_mean_lattices || (uint64_t)p->lattices < ncrystals))
+        return error_set(e, STATUS_USAGE,
+                         "a frame does not hold each of the %zu crystals: --mixture must say how "
+                         "often it meets which",
+                         ncrystals);
+    const bool again = p->has_mean_lattices || p->lattices > (p->mixture ? 1 : (int64_t)ncrystals);
+    if (turned_alike && again)
+        return error_set(e, STATUS_USAGE,
+                         "lattices of one crystal would lie on each other: several need --random "
+                         "or --orientations");
+    return STATUS_OK;
+}
+
+/* Arrivals at rate 1 before `mean`: their number is Poisson.  More than fit a frame
+ * are cut off. */
+static size_t arrivals(double mean, struct rng random)
+{
+    size_t n = 0;
+    double time = -portable_log(rng_uniform(&random));
+    while (time <= mean && n < LATTICES_MAX) {
+        time -= portable_log(rng_uniform(&random));
+        n++;
+    }
+    return n;
+}
+
+size_t population_count(const struct population *p, uint64_t seed, uint64_t frame)
+{
+    if (p->has_mean_lattices)
+        return arrivals(p->mean_lattices, rng_stream(seed, RNG_LATTICES, frame, 0));
+    struct rng random = rng_stream(seed, RNG_HIT, frame, 0);
+    return rng_uniform(&random) < p->hit_rate ? (size_t)p->lattices : 0;
+}
+
+uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
+                            uint32_t lattice)
+{
+    if (!p->mixture)
+        return (uint32_t)(lattice % p->ncrystals);
+    struct rng random = rng_stream(seed, RNG_CRYSTAL, frame, lattice);
+    const double u = rng_uniform(&random);
+    uint32_t crystal = 0;
+    while (crystal + 1 < p->ncrystals && u >= p->up_to[crystal])
+        crystal++;
+    return crystal;
+}
+
+double population_share(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice)
+{
+    const int last = p->nshares - 1;
+    const double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    if (!(p->share_spread_percent > 0.0))
+        return share;
+    struct rng random = rng_stream(seed, RNG_SHARE, frame, lattice);
+    return share * rng_lognormal(&random, percent_to_fraction(p->share_spread_percent));
+}

@@ -1,0 +1,53 @@
+/*
+ * What the beam meets, frame by frame: how many lattices, of which crystals, and how
+ * much of each.  Everything is a pure function of (seed, frame, lattice), so no frame
+ * depends on another one.
+ */
+#ifndef BRAGG_STAGES_POPULATION_H
+#define BRAGG_STAGES_POPULATION_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+/* Of a frame: their matrices fit the metadata of a message. */
+enum { LATTICES_MAX = 200, MIXTURE_MAX = 64 };
+
+struct population {
+    /* options */
+    int64_t lattices;
+    double mean_lattices, hit_rate, share_spread_percent;
+    const char *mixture, *shares;
+    bool has_lattices, has_mean_lattices, has_hit_rate;
+    /* from them */
+    double share[LATTICES_MAX];
+    double up_to[MIXTURE_MAX];  // sums of the mixture: 1 at its last crystal
+    int nshares, nmixture;
+    size_t ncrystals;
+};
+
+/* Before parsing: every frame is a hit. */
+void population_defaults(struct population *p);
+
+/* Reads the lists and refuses contradictions (STATUS_USAGE). */
+enum status population_open(struct population *p, struct error *e);
+
+/* Takes in how many crystals there are and, where nothing was said, makes a frame of one
+ * lattice of each.  STATUS_USAGE when the mixture names another number, or is missing
+ * where a frame cannot hold them all, or when lattices of one crystal would lie on
+ * each other, because all are `turned_alike`. */
+enum status population_begin(struct population *p, size_t ncrystals, bool turned_alike,
+                             struct error *e);
+
+/* Lattices of a frame, 0 for a blank; at most LATTICES_MAX. */
+size_t population_count(const struct population *p, uint64_t seed, uint64_t frame);
+
+/* The crystal of a lattice and its share. */
+uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t frame,
+                            uint32_t lattice);
+double population_share(const struct population *p, uint64_t seed, uint64_t frame,
+                        uint32_t lattice);
+
+#endif
