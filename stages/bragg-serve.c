@@ -16,17 +16,20 @@
 #include "gateway/pace.h"
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
+#include "io/crystfel.h"
+#include "io/replace.h"
 #include "stage/endpoint.h"
 #include "stage/stage.h"
 
-#define PROTOCOLS "karabo-bridge"
-static const char *const protocols[] = {"karabo-bridge"};
+#define PROTOCOLS "karabo-bridge|crystfel"
+static const char *const protocols[] = {"karabo-bridge", "crystfel"};
 
 struct serve {
     int protocol, socket, policy, dtype;  // options
     const char *bind;
     int64_t queue;
-    bool has_queue;
+    bool has_queue, has_version, has_train;
+    const char *geom, *cell;
     double rate_hz, linger_s;
     struct content_options content;
     const struct protocol *speaks;
@@ -66,6 +69,20 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     return s;
 }
 
+static enum status check_protocol(const struct serve *v, struct error *e)
+{
+    const bool crystfel = v->speaks == &protocol_crystfel;
+    if (crystfel && (v->has_version || v->has_train))
+        return error_set(e, STATUS_USAGE, "--%s is for --protocol=karabo-bridge",
+                         v->has_version ? "protocol-version" : "first-train");
+    if (!crystfel && (v->geom || v->cell || v->content.peaks))
+        return error_set(e, STATUS_USAGE, "--%s is for --protocol=crystfel",
+                         v->geom   ? "geom"
+                         : v->cell ? "cell"
+                                   : "peaks");
+    return STATUS_OK;
+}
+
 static enum status serve_open(void *state, const char **operands, int noperands, struct error *e)
 {
     (void)operands, (void)noperands;
@@ -75,15 +92,39 @@ static enum status serve_open(void *state, const char **operands, int noperands,
     if (v->has_queue && v->policy == GATEWAY_WAIT)
         return error_set(e, STATUS_USAGE,
                          "--queue: with --policy=wait frames wait in the stages before, not here");
-    const enum status s = protocol_settle(v->speaks, &v->content, e);
+    enum status s = check_protocol(v, e);
+    if (s == STATUS_OK)
+        s = protocol_settle(v->speaks, &v->content, e);
     return s ? s : bind_endpoint(v, e);
+}
+
+/* What CrystFEL wants to know beforehand, as a file. */
+static enum status write_file(const struct serve *v, const char *path, bool cell, struct error *e)
+{
+    struct replace file;
+    struct error cause = {0};
+    const struct experiment *x = v->experiment;
+    enum status s = replace_open(&file, path, e);
+    if (s)
+        return s;
+    s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
+             : crystfel_write_geometry(file.stream, x, v->content.image_key, v->content.peaks > 0,
+                                       &cause);
+    if (s == STATUS_OK)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return error_set(e, s, "%s: %s", path, cause.text);
 }
 
 static enum status serve_begin(void *state, struct experiment *x, struct error *e)
 {
-    (void)e;
-    ((struct serve *)state)->experiment = x;
-    return STATUS_OK;
+    struct serve *v = state;
+    v->experiment = x;
+    enum status s = v->geom ? write_file(v, v->geom, false, e) : STATUS_OK;
+    if (s == STATUS_OK && v->cell && x->ncrystals != 1)
+        s = error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
+                      x->ncrystals);
+    return s || !v->cell ? s : write_file(v, v->cell, true, e);
 }
 
 /* Unix time of an instant on the monotonic clock, now or to come. */
@@ -96,16 +137,24 @@ static uint64_t unix_time_ns(uint64_t then_ns)
            (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
+/* As --dtype says; else as they come, or int32 where the protocol has no such type. */
+static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
+{
+    if (v->dtype)
+        return (enum pixel_type)(v->dtype - 1);
+    return v->speaks->allowed >> type & 1 ? type : PIXEL_I32;
+}
+
 /* The frame as a message, its pixels as --dtype wants them. */
 static enum status make_message(const struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct message *m, struct error *e)
 {
     struct frame copy = *f;
     struct image converted = {0};
-    const int type = v->dtype - 1;  // after "auto"
+    const enum pixel_type type = type_for(v, f->image.type);
     enum status s = STATUS_OK;
-    if (type >= 0 && type != (int)f->image.type) {
-        s = pixels_convert(&f->image, (enum pixel_type)type, &converted, e);
+    if (type != f->image.type) {
+        s = pixels_convert(&f->image, type, &converted, e);
         copy.image = converted;
     }
     if (s == STATUS_OK)
@@ -176,7 +225,7 @@ static const struct opt options[] = {
     {"protocol", PROTOCOLS, "What the clients speak (karabo-bridge)", OPT_CHOICE, AT(protocol),
      .choices = PROTOCOLS},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
-     .offset = AT(content.version)},
+     .offset = AT(content.version), .given = AT(has_version)},
     {"bind", "ENDPOINT", "Where clients connect: ipc:///PATH or tcp://127.0.0.1:PORT, * chooses",
      OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED},
     {"socket", "rep|push|pub", "Answer requests, share frames out, or publish (rep)", OPT_CHOICE,
@@ -186,19 +235,24 @@ static const struct opt options[] = {
      OPT_CHOICE, AT(policy), .choices = "wait|drop-new|drop-old"},
     {"queue", "N", "Frames that wait for a client before one is dropped (8)", OPT_INT, AT(queue),
      .min = 1, .max = 65536, .given = AT(has_queue)},
+    {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
+    {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
+    {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
+     AT(content.peaks), .min = 1, .max = 100000},
     {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),
      .min = 0, .max = 86400},
     {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 0,
      .max = 1e6, .flags = OPT_OPEN_MIN},
-    {"source", "NAME", "Name of the detector (SIM_DET_BRAGG/DET/detector:daqOutput)", OPT_TEXT,
+    {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
      .offset = AT(content.source)},
-    {"key", "NAME", "Name of the image among its data (image.data)", OPT_TEXT,
+    {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
      .offset = AT(content.image_key)},
-    {"first-train", "N", "Train number of frame 0 (10000000000)", OPT_INT, AT(content.first_train),
-     .min = 0, .max = 4e18},
+    {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
+     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train)},
     {"dtype", "auto|float32|uint16|uint32|int32",
-     "Type of the pixels (auto: as they come); a value that it cannot hold is an error", OPT_CHOICE,
-     AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
+     "Type of the pixels (auto: as the protocol knows them); a value that it cannot hold is an "
+     "error",
+     OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
     {0},
 };
 

@@ -10,10 +10,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "gateway/peaks.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
 enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
+
+/* The key of the list of peaks, where there is one. */
+#define DELIVERY_PEAKS_KEY "peak_list"
 
 enum value_type { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
 
@@ -29,8 +33,11 @@ struct value {
 struct delivery {
     uint64_t id;       // frame number
     uint64_t time_ns;  // when it was handed over, Unix time
+    char id_text[24];  // the number as text, for protocols that want it so
     size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
     struct value values[DELIVERY_VALUES_MAX];
+    const struct peak *peaks;  // NULL: no list was asked for
+    size_t npeaks;
     const char *image_key;
     enum pixel_type type;
     size_t ndims;

@@ -35,19 +35,22 @@ static enum status check_value(const struct delivery *d, const struct value *v, 
     return STATUS_OK;
 }
 
-/* Key i, the image's is the last. */
+/* Key i: of the values, of the image, of the peaks. */
 static const char *key_of(const struct delivery *d, size_t i)
 {
+    if (i > d->nvalues)
+        return DELIVERY_PEAKS_KEY;
     return i < d->nvalues ? d->values[i].key : d->image_key;
 }
 
 static enum status check_keys(const struct delivery *d, struct error *e)
 {
-    for (size_t i = 0; i <= d->nvalues; i++) {
+    const size_t count = d->nvalues + (d->peaks ? 2 : 1);
+    for (size_t i = 0; i < count; i++) {
         const char *key = key_of(d, i);
         if (!key || !*key)
             return error_set(e, STATUS_INPUT, "a key is empty");
-        for (size_t j = 0; j <= d->nvalues; j++)
+        for (size_t j = 0; j < count; j++)
             if (i != j && key_of(d, j) && strncmp(key, key_of(d, j), strlen(key)) == 0)
                 return error_set(e, STATUS_INPUT, "key '%.60s' is the beginning of key '%.60s'",
                                  key, key_of(d, j));
@@ -62,5 +65,9 @@ enum status guard_check(const struct delivery *d, unsigned allowed, struct error
     enum status s = check_image(d, allowed, e);
     for (size_t i = 0; i < d->nvalues && s == STATUS_OK; i++)
         s = check_value(d, &d->values[i], e);
+    for (size_t i = 0; i < d->npeaks && s == STATUS_OK; i++)
+        if (!isfinite(d->peaks[i].fast + d->peaks[i].slow + d->peaks[i].intensity))
+            s = error_set(e, STATUS_INPUT, "frame %" PRIu64 ": peak %zu is no finite number", d->id,
+                          i);
     return s ? s : check_keys(d, e);
 }

@@ -4,7 +4,7 @@
 
 #include "gateway/delivery.h"
 
-static double value_at(const struct image *image, size_t i)
+double pixels_value(const struct image *image, size_t i)
 {
     switch (image->type) {
     case PIXEL_F32:
@@ -45,10 +45,10 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
     if (!image_reserve(to, type, from->unit, from->count))
         return error_memory(e, "an image for the clients");
     for (size_t i = 0; i < from->count; i++)
-        if (!store(to, i, value_at(from, i))) {
+        if (!store(to, i, pixels_value(from, i))) {
             image_free(to);
             return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", i,
-                             value_at(from, i), delivery_dtype(type));
+                             pixels_value(from, i), delivery_dtype(type));
         }
     return STATUS_OK;
 }

@@ -2,9 +2,11 @@
 
 #include <string.h>
 
+#include "base/alloc.h"
 #include "gateway/guard.h"
+#include "gateway/peaks.h"
 
-static const struct protocol *const protocols[] = {&protocol_karabo};
+static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel};
 
 const struct protocol *protocol_find(const char *name)
 {
@@ -38,7 +40,15 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     enum status s = delivery_start(&d, o->image_key, x, f, time_ns, e);
     if (s)
         return s;
+    struct peak *peaks = o->peaks ? mem_array((size_t)o->peaks, sizeof *peaks) : NULL;
+    if (o->peaks && !peaks)
+        return error_memory(e, "the peaks");
+    d.peaks = peaks;
+    d.npeaks = peaks ? peaks_find(x, &f->image, peaks, (size_t)o->peaks) : 0;
     p->describe(o, x, f, &d);
     s = guard_check(&d, p->allowed, e);
-    return s ? s : p->encode(o, &d, m, e);
+    if (s == STATUS_OK)
+        s = p->encode(o, &d, m, e);
+    mem_free(peaks);
+    return s;
 }

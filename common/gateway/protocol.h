@@ -11,6 +11,7 @@ struct content_options {
     const char *source;     // name of the detector; NULL: the protocol's default
     const char *image_key;  // name of the array; NULL: the protocol's default
     int64_t first_train;    // number that stands for frame 0
+    int64_t peaks;          // bright spots to list at most; 0: no list
 };
 
 struct protocol {
@@ -31,7 +32,7 @@ struct protocol {
                           struct message *m, struct error *e);
 };
 
-extern const struct protocol protocol_karabo;
+extern const struct protocol protocol_karabo, protocol_crystfel;
 
 /* By name; NULL for one that is not known. */
 const struct protocol *protocol_find(const char *name);

@@ -4,14 +4,17 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
 
 #include "gateway/guard.h"
 #include "gateway/pace.h"
+#include "gateway/peaks.h"
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
+#include "io/crystfel.h"
 #include "wire/reader.h"
 
 enum { FAST = 3, SLOW = 2, ALL_TYPES = 15 };
@@ -120,6 +123,16 @@ static void guard_wants_distinct_keys(void **state)
     d = good();
     delivery_int(&d, "", 1);
     refuses(d, ALL_TYPES, "empty");
+    d = good();
+    d.peaks = &(struct peak){1, 2, 3};
+    d.npeaks = 1;
+    assert_int_equal(guard_check(&d, ALL_TYPES, NULL), STATUS_OK);
+    d.image_key = "peak";
+    refuses(d, ALL_TYPES, "'peak' is the beginning of key 'peak_list'");
+    d = good();
+    d.peaks = &(struct peak){1, NAN, 3};
+    d.npeaks = 1;
+    refuses(d, ALL_TYPES, "peak 0");
     d = good();
     d.image_key = NULL;
     refuses(d, ALL_TYPES, "empty");
@@ -303,6 +316,91 @@ static void karabo_1_is_one_map(void **state)
     assert_int_equal(encode("3.0", &m, &e), STATUS_USAGE);
 }
 
+/* --- CrystFEL ------------------------------------------------------------------------ */
+
+static void peaks_are_local_maxima_by_brightness(void **state)
+{
+    (void)state;
+    enum { SIZE = 20 };
+    static float field[2 * SIZE * SIZE];
+    struct panel panels[2] = {
+        {.fast_pixels = SIZE, .slow_pixels = SIZE},
+        {.fast_pixels = SIZE, .slow_pixels = SIZE, .first_pixel = SIZE * SIZE}};
+    const struct experiment x = {.npanels = 2, .panels = panels};
+    const struct image image = {.type = PIXEL_F32, .count = 2 * SIZE * SIZE, .pixels = field};
+    for (size_t i = 0; i < image.count; i++)
+        field[i] = 10 + (float)(i % 3 == 0);
+    field[8 * SIZE + 5] = 110;
+    field[8 * SIZE + 6] = 60;  // draws the centroid to it
+    field[(SIZE + 10) * SIZE + 12] = 1000;
+    field[2 * SIZE + 12] = 5000;  // too near the edge
+    struct peak p[3];
+    assert_int_equal(peaks_find(&x, &image, p, 3), 2);
+    assert_true(fabs(p[0].fast - 12) < 0.05 && fabs(p[0].slow - (SIZE + 10)) < 0.05);
+    assert_true(fabs(p[0].intensity - 990) < 5);
+    assert_true(fabs(p[1].fast - (5 + 50.0 / 150)) < 0.05 && fabs(p[1].slow - 8) < 0.05);
+    assert_int_equal(peaks_find(&x, &image, p, 1), 1);
+    assert_true(p[0].intensity > 900);
+}
+
+static void crystfel_has_one_part(void **state)
+{
+    (void)state;
+    struct content_options o = {.peaks = 0};
+    struct message m = {0};
+    struct error e;
+    const int32_t counts[FAST * SLOW] = {-1, 2, 3, 4, 5, 6};
+    const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
+    struct frame f = {.recipe.id = 7,
+                      .image = {PIXEL_I32, UNIT_ADU, FAST * SLOW, (void *)(uintptr_t)counts}};
+    assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_int_equal(m.nparts, 1);
+    const char *end = (const char *)m.parts[0].data + m.parts[0].size - sizeof counts;
+    assert_memory_equal(end, counts, sizeof counts);
+    message_free(&m);
+    f.image = (struct image){PIXEL_U16, UNIT_ADU, FAST * SLOW, pixels, NULL, NULL};
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "no uint16 pixels"));
+    message_free(&m);
+}
+
+static void cell_is(const double a[3], const double deg[3], const char *lines)
+{
+    struct crystal c = {.has_cell = true};
+    for (int i = 0; i < 3; i++) {
+        c.cell_A[i] = a[i];
+        c.cell_rad[i] = deg[i] * M_PI / 180;
+    }
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(crystfel_write_cell(out, &c, NULL), STATUS_OK);
+    (void)fclose(out);
+    if (!strstr(text, lines))
+        fail_msg("'%s' is not in: %s", lines, text);
+    free(text);
+}
+
+static void cell_files_name_the_lattice(void **state)
+{
+    (void)state;
+    const double right[3] = {90, 90, 90};
+    cell_is((const double[]){79, 79, 79}, right, "lattice_type = cubic\ncentering = P\n\n");
+    cell_is((const double[]){79, 79, 38}, right, "= tetragonal\ncentering = P\nunique_axis = c\n");
+    cell_is((const double[]){38, 79, 79}, right, "= tetragonal\ncentering = P\nunique_axis = a\n");
+    cell_is((const double[]){59, 68, 30}, right, "= orthorhombic\ncentering = P\n\n");
+    cell_is((const double[]){9, 9, 30}, (const double[]){90, 90, 120},
+            "= hexagonal\ncentering = P\nunique_axis = c\n");
+    cell_is((const double[]){9, 8, 30}, (const double[]){90, 97, 90},
+            "= monoclinic\ncentering = P\nunique_axis = b\n");
+    cell_is((const double[]){9, 9, 9}, (const double[]){80, 80, 80},
+            "= rhombohedral\ncentering = R\n");
+    cell_is((const double[]){7, 8, 9}, (const double[]){80, 85, 95},
+            "= triclinic\ncentering = P\n\n");
+    assert_int_equal(crystfel_write_cell(stdout, &(struct crystal){0}, NULL), STATUS_INPUT);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -317,6 +415,9 @@ int main(void)
         cmocka_unit_test(conversion_is_exact_or_refused),
         cmocka_unit_test(karabo_2_has_a_header_before_each_part),
         cmocka_unit_test(karabo_1_is_one_map),
+        cmocka_unit_test(peaks_are_local_maxima_by_brightness),
+        cmocka_unit_test(crystfel_has_one_part),
+        cmocka_unit_test(cell_files_name_the_lattice),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
