@@ -19,7 +19,7 @@ CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANIT
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng 2>/dev/null || echo -lccp4c -lpng)
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 2>/dev/null || echo -lccp4c -lpng -llz4)
 LIBS_wire  := -lmsgpackc
 LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
@@ -36,17 +36,19 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
 all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
 
-# One C file compiled once per instruction set: the CPU engine's loop.
+# For the fuzzers, see below.
+FUZZ_CC := clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+# Hot loops, *_loop.c, are compiled once per instruction set.
 ISAS := baseline avx2 avx512
 ISA_baseline :=
 ISA_avx2     := -mavx2 -mfma -mtune=haswell
 ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512 -mtune=icelake-server
-ISA_SOURCES  := $(wildcard common/engine/*_loop.c)
+ISA_SOURCES  := $(wildcard common/*/*_loop.c)
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
-ISA_OBJECTS  := $(call isa_objects,$(ISA_SOURCES))
 
 define layer_rule
-$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(if $(filter engine,$(1)),$(ISA_OBJECTS))
+$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(wildcard common/$(1)/*_loop.c))
 	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -56,6 +58,10 @@ define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(CPPFLAGS) $$(CFLAGS_ALL) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
+
+$(BUILD)/fuzz/obj/%.$(1).o: %.c
+	@mkdir -p $$(@D)
+	$(Q)$(FUZZ_CC) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -88,10 +94,11 @@ units: $(UNITS) $(HELPERS) $(BUILD)/bench/bench  ## build the unit tests and the
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
+FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
 	@mkdir -p $(@D)
-	$(Q)clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $< \
-		$(wildcard common/base/*.c common/model/*.c common/io/*.c common/wire/*.c) $(LIBS_io) $(LIBS_wire) -lm
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(LIBS_io) $(LIBS_wire) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 

@@ -135,15 +135,17 @@ static void writer_close(void *state)
     struct writer *w = state;
     if (w->has_index)
         frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)
+        output_close(&w->outputs[i]);
 }
 
 #define AT(member) offsetof(struct writer, member)
 
 static const struct opt options[] = {
-    {"format", "auto|smv|raw|pgm|png", "Format of all templates (auto: by the suffix)", OPT_CHOICE,
-     AT(format), .choices = "auto|smv|raw|pgm|png"},
-    {"scale", "X", "Write float32 pixels to SMV as whole numbers, X times the photons", OPT_REAL,
-     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
+    {"format", "auto|smv|cbf|raw|pgm|png", "Format of all templates (auto: by the suffix)",
+     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png"},
+    {"scale", "X", "Write float32 pixels to SMV or CBF as whole numbers, X times the photons",
+     OPT_REAL, AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
@@ -163,8 +165,9 @@ static const struct stage writer = {
     .operands = "TEMPLATE...",
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
-    .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
-               "suffix tells the format: .img SMV, .raw float32, .pgm or .png a picture.",
+    .details =
+        "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
+        "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a picture.",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,

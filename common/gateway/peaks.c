@@ -4,8 +4,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "gateway/pixels.h"
-
 enum { RING = 3, EDGE = 4 };
 static const double SIGMAS = 6;
 
@@ -17,7 +15,7 @@ struct view {
 
 static double value(const struct view *v, int64_t f, int64_t s)
 {
-    return pixels_value(v->image, (size_t)(v->panel->first_pixel + s * v->panel->fast_pixels + f));
+    return image_value(v->image, (size_t)(v->panel->first_pixel + s * v->panel->fast_pixels + f));
 }
 
 /* Larger than those before it, and not smaller than those after it. */

@@ -4,20 +4,6 @@
 
 #include "gateway/delivery.h"
 
-double pixels_value(const struct image *image, size_t i)
-{
-    switch (image->type) {
-    case PIXEL_F32:
-        return (double)((const float *)image->pixels)[i];
-    case PIXEL_U16:
-        return ((const uint16_t *)image->pixels)[i];
-    case PIXEL_U32:
-        return ((const uint32_t *)image->pixels)[i];
-    default:
-        return ((const int32_t *)image->pixels)[i];
-    }
-}
-
 /* False when the value has no exact form in this type. */
 static bool store(struct image *image, size_t i, double v)
 {
@@ -45,10 +31,10 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
     if (!image_reserve(to, type, from->unit, from->count))
         return error_memory(e, "an image for the clients");
     for (size_t i = 0; i < from->count; i++)
-        if (!store(to, i, pixels_value(from, i))) {
+        if (!store(to, i, image_value(from, i))) {
             image_free(to);
             return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", i,
-                             pixels_value(from, i), delivery_dtype(type));
+                             image_value(from, i), delivery_dtype(type));
         }
     return STATUS_OK;
 }

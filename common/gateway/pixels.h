@@ -5,9 +5,6 @@
 #include "base/error.h"
 #include "model/frame.h"
 
-/* Pixel i. */
-double pixels_value(const struct image *image, size_t i);
-
 /* *to, released by image_free, with the values of *from as `type`.  STATUS_INPUT when one
  * of them has no exact form there: nothing is rounded or clipped. */
 enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,

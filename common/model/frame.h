@@ -35,6 +35,9 @@ size_t pixel_size(enum pixel_type type);
  * false, with *image untouched, when memory is out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
 
+/* Pixel number i as a number. */
+double image_value(const struct image *image, size_t i);
+
 /* Releases the pixels and clears *image. */
 void image_free(struct image *image);
 

@@ -69,7 +69,23 @@ check "--scale multiplies and rounds" perl -e '
 	for (0 .. 4095) { $v = 3 * $f[$_]; $v = 65535 if $v > 65535; $sum += $g[$_];
 		die "$_: $f[$_] $g[$_]" if abs($v - $g[$_]) > 0.5001 }
 	die "empty" unless $sum > 0'
+check "photons into CBF with --scale" write photons 1 7 'float/c_%d.cbf' --scale=3
+check_status "CBF holds the numbers of SMV" 0 bragg-compare float/c_0.cbf float/a_0.img
+refused "photons into CBF" 3 "CBF holds whole numbers.*give --scale" photons 1 7 'float/d_%d.cbf'
 refused "--scale for counts" 3 "whole numbers" counts 1 7 'float/b_%d.img' --scale=3
+
+mkdir cbf
+check "CBF beside SMV" write counts 2 7 'cbf/a_%04d.cbf' 'cbf/a_%04d.img' --fsync
+for i in 0 1; do
+	check_status "the same numbers in both, frame $i" 0 bragg-compare "cbf/a_000$i.cbf" "cbf/a_000$i.img"
+done
+is "CBF: kind" "$(sed -n 's/\r$//; /header_convention/p; /binary/q' cbf/a_0000.cbf)" \
+	'_array_data.header_convention "GENERIC_MINI_1.0"'
+mkdir cbf2
+check "CBF again" write counts 2 7 'cbf2/a_%04d.dat' --format=cbf
+check_status "gives the same bytes" 0 cmp cbf/a_0001.cbf cbf2/a_0001.dat
+head -c 4000 cbf/a_0000.cbf >cbf/cut.cbf
+check_status "a CBF that is cut off" 3 bragg-compare cbf/cut.cbf cbf/a_0000.img
 
 mkdir other
 check "PGM" write counts 1 7 'other/a_%03d.pgm'

@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "io/hkl.h"
+#include "io/image_file.h"
 #include "io/matrix.h"
 #include "io/orientations.h"
 #include "io/smv.h"
@@ -61,10 +62,17 @@ static void read_smv(const char *path)
     smv_free(&smv);
 }
 
+static void read_image(const char *path)
+{
+    struct image_file file = {0};
+    if (image_file_read(path, &file, NULL) == STATUS_OK)
+        image_free(&file.image);
+}
+
 static void read_file(uint8_t which, const char *path)
 {
     double matrix[9];
-    switch (which % 9) {
+    switch (which % 10) {
     case 0:
         read_hkl(path, PHYSICS_PHYSICAL);
         break;
@@ -88,6 +96,9 @@ static void read_file(uint8_t which, const char *path)
         break;
     case 7:
         read_stol(path, which & 0x80);
+        break;
+    case 8:
+        read_image(path);
         break;
     default:
         read_smv(path);
