@@ -351,8 +351,9 @@ static void crystfel_has_one_part(void **state)
     struct error e;
     const int32_t counts[FAST * SLOW] = {-1, 2, 3, 4, 5, 6};
     const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
-    struct frame f = {.recipe.id = 7,
-                      .image = {PIXEL_I32, UNIT_ADU, FAST * SLOW, (void *)(uintptr_t)counts}};
+    struct frame f = {
+        .recipe.id = 7,
+        .image = {PIXEL_I32, UNIT_ADU, FAST * SLOW, (void *)(uintptr_t)counts, NULL, NULL}};
     assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
     assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
     assert_int_equal(m.nparts, 1);
