@@ -90,7 +90,13 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-units: $(UNITS) $(HELPERS) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
+# Libraries that scripts preload into programs.
+PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/tests/bin/%.so,$(wildcard tests/preload/*.c))
+$(BUILD)/tests/bin/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
+
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -118,7 +124,7 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/check-full
 
 soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
-	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS)
+	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS) $(PRELOADS)
 	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/

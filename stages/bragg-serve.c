@@ -170,6 +170,9 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
     struct message m = {0};
     const uint64_t due_ns = pace_due(&v->pace);
     enum status s = make_message(v, f, due_ns, &m, e);
+    if (!image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
+                      f->recipe.id);
     if (s) {
         message_free(&m);
         return s;

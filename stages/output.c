@@ -170,6 +170,8 @@ enum status output_write(struct output *o, const struct output_settings *setting
         return s;
     file.sync = settings->fsync;
     s = write_content(o, settings, x, f, file.stream, path, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
     if (s == STATUS_OK)
         return replace_commit(&file, e);
     replace_abort(&file);

@@ -110,8 +110,15 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* The stage that numbers the frames, as far as one can tell from here. */
-static struct pipeline_stage *find_source(const struct pipeline *p)
+bool pipeline_has(const struct pipeline_stage *s, const char *name)
+{
+    for (size_t i = 0; i < s->nargs; i++)
+        if (is_option(s->args[i], name))
+            return true;
+    return false;
+}
+
+struct pipeline_stage *pipeline_source(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
@@ -119,9 +126,8 @@ static struct pipeline_stage *find_source(const struct pipeline *p)
         const char *program = slash ? slash + 1 : s->program;
         if (strcmp(program, "bragg-orient") == 0 || strcmp(program, "bragg-replay") == 0)
             return s;
-        for (size_t k = 0; k < s->nargs; k++)
-            if (is_option(s->args[k], "frames"))
-                return s;
+        if (pipeline_has(s, "frames"))
+            return s;
     }
     return NULL;
 }
@@ -129,7 +135,7 @@ static struct pipeline_stage *find_source(const struct pipeline *p)
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
 {
     char value[32];
-    struct pipeline_stage *source = find_source(p);
+    struct pipeline_stage *source = pipeline_source(p);
     if (!source)
         return error_set(e, STATUS_USAGE,
                          "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",

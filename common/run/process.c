@@ -33,10 +33,19 @@ static bool open_output(int fd[2], bool terminal)
     return true;
 }
 
+/* In the child, whose copy of the list nobody frees. */
+static void add_word(char **argv, const char *word)
+{
+    while (*argv)
+        argv++;
+    argv[0] = (char *)(uintptr_t)word;
+    argv[1] = NULL;
+}
+
 /* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
  * signal when this process dies. */
 static _Noreturn void become(const struct command *c, const struct environment *env, int output,
-                             pid_t parent)
+                             pid_t parent, bool again)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)setpgid(0, 0);
@@ -48,6 +57,8 @@ static _Noreturn void become(const struct command *c, const struct environment *
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    if (again && c->again)
+        add_word(c->argv, c->again);
     if (getppid() != parent)
         _exit(STATUS_FAILED);
     if (c->workdir && chdir(c->workdir) != 0)
@@ -68,7 +79,7 @@ enum status process_start(struct process *p, const struct environment *env, bool
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
     p->pid = fork();
     if (p->pid == 0)
-        become(p->command, env, fd[1], parent);
+        become(p->command, env, fd[1], parent, p->restarts > 0);
     (void)close(fd[1]);
     p->output = fd[0];
     (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);

@@ -101,6 +101,18 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
+/* What gave a source its experiment has ended long ago: it does so again. */
+static void start_before(struct supervisor *s, const struct process *after)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct process *p = &s->processes[i];
+        if (p->command->stage == after->command->before && !p->pid && !p->start_ns) {
+            p->start_ns = after->start_ns;
+            start_before(s, p);
+        }
+    }
+}
+
 /* It was killed: will it be started again? */
 static bool try_restart(struct supervisor *s, struct process *p)
 {
@@ -109,6 +121,8 @@ static bool try_restart(struct supervisor *s, struct process *p)
         return false;
     const int64_t doublings = p->restarts < BACKOFF_DOUBLINGS ? p->restarts : BACKOFF_DOUBLINGS;
     p->start_ns = p->ended_ns + (BACKOFF_NS << doublings);
+    if (p->command->source)
+        start_before(s, p);
     p->restarts++;
     bar_clear(&s->env.bar);
     log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)", p->command->name,

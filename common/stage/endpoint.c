@@ -34,12 +34,17 @@ bool endpoint_is_local(const char *endpoint)
     return ipc_path(endpoint) || is_loopback(endpoint + strlen("tcp://"));
 }
 
+bool endpoint_is_network(const char *endpoint)
+{
+    return strncmp(endpoint, "tcp://", 6) == 0;
+}
+
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via)
 {
     const char *port = strrchr(endpoint, ':'), *end = strrchr(via, ':');
     if ((strncmp(endpoint, "tcp://0.0.0.0:", 14) != 0 &&
          strncmp(endpoint, "tcp://[::]:", 11) != 0) ||
-        strncmp(via, "tcp://", 6) != 0)
+        !endpoint_is_network(via))
         return;
     char resolved[ENDPOINT_SIZE];
     if (snprintf(resolved, sizeof resolved, "%.*s%s", (int)(end - via), via, port) < ENDPOINT_SIZE)
@@ -51,7 +56,7 @@ enum status endpoint_check(const char *name, bool bind, bool insecure, struct er
     const char *path = ipc_path(name);
     if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' is too long or has blanks", name);
-    if (!path && strncmp(name, "tcp://", 6) != 0)
+    if (!path && !endpoint_is_network(name))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
                          name);
     if (path && (path[0] != '/' || strlen(path) > SOCKET_PATH_MAX))

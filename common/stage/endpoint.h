@@ -28,6 +28,9 @@ void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);
 /* True for an endpoint that only this host can reach. */
 bool endpoint_is_local(const char *endpoint);
 
+/* True when connections through it can be cut or damaged, and come back. */
+bool endpoint_is_network(const char *endpoint);
+
 /* Removes the socket file of a bound ipc endpoint. */
 void endpoint_remove(const char *endpoint);
 

@@ -54,7 +54,7 @@ static bool send_and_free(struct runtime *rt, void *socket, const struct address
     (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
     bool sent = false;
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        sent = port_send(socket, to, m);
+        sent = port_send(socket, to, m, NULL);
     message_free(m);
     return sent;
 }
@@ -293,10 +293,14 @@ static void receive(struct runtime *rt, const zmq_pollitem_t *items, int count, 
 static void pump(struct runtime *rt, uint64_t now_ns)
 {
     const int failure = atomic_load(&rt->failure);
-    if (failure)
+    if (failure && atomic_load(&rt->outcast))
+        io_leave(rt);
+    else if (failure)
         io_stop(rt, (enum status)failure, NULL);
     check_pipe(rt, &rt->in, "before", now_ns);
     check_pipe(rt, &rt->out, "after", now_ns);
+    cut_forget(rt);
+    cut_check(rt, now_ns);
     link_check(rt, now_ns);
     if (!rt->stopping)
         check_start(rt, now_ns);

@@ -8,15 +8,17 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/history.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
 #include "stage/stats.h"
 #include "wire/codec.h"
 
-enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384 };
+enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256, DAMAGED_MAX = 100 };
 
 struct worker {
     const struct stage *stage;
@@ -26,8 +28,10 @@ struct worker {
     struct codec_expected expected;  // of frames that arrive
     uint64_t run;
     uint32_t incarnation;
+    struct images images;
     struct stats stats;
     struct progress progress;
+    unsigned damaged;  // messages one after the other, by a network
 };
 
 /* Adds the time since *since to *sum, and moves *since to now. */
@@ -65,60 +69,103 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
+    s = images_share(&w->images, item, e);
+    if (s) {
+        item_free(item);
+        return s;
+    }
     charge(&since, &w->stats.codec_ns, "encode", t.id);
     *more = exchange_give(&w->rt.exchange, item);
     charge(&since, &w->stats.wait_out_ns, "send", t.id);
     return STATUS_OK;
 }
 
+/* Hash of all that a first stage has made. */
+static enum status hash_contents(struct worker *w, uint64_t *hash, struct error *e)
+{
+    struct message m = {0};
+    const enum status s = codec_experiment_encode(&w->experiment, &m, e);
+    for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
+        *hash = hash_bytes(*hash, m.parts[i].data, m.parts[i].size);
+    message_free(&m);
+    return s;
+}
+
 /* Chains what affects the bytes of the output: the stages before, this one, its
  * version, options and identity class; for a first stage what it made. */
 static enum status extend_lineage(struct worker *w, struct error *e)
 {
+    struct experiment *x = &w->experiment;
+    uint64_t contents = HASH_START;
+    if (w->stage->wants == KIND_NONE && hash_contents(w, &contents, e) != STATUS_OK)
+        return STATUS_FAILED;
     char *text = mem_array(LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");
-    (void)opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT);
-    uint64_t hash = hash_text(HASH_START, w->experiment.lineage);
+    size_t used = opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT - LINEAGE_MORE);
+    if (used > LINEAGE_TEXT - LINEAGE_MORE - 1)
+        used = LINEAGE_TEXT - LINEAGE_MORE - 1;
+    (void)snprintf(text + used, LINEAGE_MORE, "identity class=%s\nphysics version=%d\n",
+                   identity(w), PHYSICS_VERSION);
+    if (w->stage->wants == KIND_NONE)
+        (void)snprintf(text + strlen(text), LINEAGE_MORE / 2, "content of files=%016" PRIx64 "\n",
+                       hash_finish(contents));
+    uint64_t hash = hash_text(HASH_START, x->lineage);
     hash = hash_text(hash, w->stage->name);
-    hash = hash_bytes(hash, &(uint32_t){PHYSICS_VERSION}, sizeof(uint32_t));
     hash = hash_text(hash, text);
-    hash = hash_text(hash, identity(w));
+    (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
+    history_append(x->history, sizeof x->history, w->stage->name, text);
     mem_free(text);
-    enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_NONE) {
-        struct message m = {0};
-        s = codec_experiment_encode(&w->experiment, &m, e);
-        for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
-            hash = hash_bytes(hash, m.parts[i].data, m.parts[i].size);
-        message_free(&m);
-    }
-    (void)snprintf(w->experiment.lineage, sizeof w->experiment.lineage, "%016" PRIx64,
-                   hash_finish(hash));
-    return s;
+    return STATUS_OK;
 }
 
-static enum status check_sum(const struct item *item, struct error *e)
+/* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
+ * other ways, and when none gets through, the sender is at fault. */
+static enum status check_sum(struct worker *w, const struct item *item, bool *dropped,
+                             struct error *e)
 {
-    if (route_sum_matches(&item->route, &item->message))
+    *dropped = false;
+    if (route_sum_matches(&item->route, &item->message)) {
+        w->damaged = 0;
         return STATUS_OK;
+    }
+    *dropped = item->network && ++w->damaged < DAMAGED_MAX;
+    if (*dropped) {
+        exchange_damaged(&w->rt.exchange, &item->route);
+        return STATUS_OK;
+    }
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
                      message_type_name(item->route.type), item->route.frame, item->route.stage);
+}
+
+/* Waits for the first message that is not damaged; false in *more when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
+{
+    uint64_t since = clock_ns();
+    enum status s = STATUS_OK;
+    bool dropped = true;
+    while (dropped && s == STATUS_OK) {
+        *more = exchange_take(&w->rt.exchange, item);
+        charge(&since, &w->stats.wait_in_ns, "wait", 0);
+        if (!*more)
+            return STATUS_OK;
+        s = check_sum(w, *item, &dropped, e);
+        if (dropped || s)
+            item_free(*item);
+    }
+    return s;
 }
 
 /* Waits for the experiment of the stage before; false in *more when none comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item;
-    uint64_t since = clock_ns();
-    *more = exchange_take(&w->rt.exchange, &item);
-    charge(&since, &w->stats.wait_in_ns, "wait", 0);
-    if (!*more)
-        return STATUS_OK;
+    enum status s = receive_first(w, &item, more, e);
+    if (s || !*more)
+        return s;
     w->run = item->route.run;
     w->incarnation = item->route.incarnation;
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK && item->route.type != MESSAGE_EXPERIMENT)
+    if (item->route.type != MESSAGE_EXPERIMENT)
         s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
     if (s == STATUS_OK)
         s = codec_experiment_decode(&w->experiment, &item->message, e);
@@ -126,6 +173,50 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
         w->expected = codec_expect(&w->experiment);
     item_free(item);
     return s;
+}
+
+/* The source: asks the stage which frames there are. */
+static enum status list_frames(struct worker *w, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    struct id_set ids = {0};
+    enum status s = STATUS_OK;
+    const uint64_t count = stage->count && !stage->list ? stage->count(w->state) : 0;
+    if (stage->list)
+        s = stage->list(w->state, &ids, e);
+    else if (count && !id_set_add_range(&ids, (struct id_range){0, count - 1}))
+        s = error_memory(e, "the list of frames");
+    if (s == STATUS_OK)
+        exchange_set_list(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+/* A last stage: asks it which frames it has. */
+static enum status find_durable(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    if (!w->rt.options.resume || !w->stage->have)
+        return STATUS_OK;
+    const enum status s = w->stage->have(w->state, &ids, e);
+    if (s == STATUS_OK)
+        exchange_set_have(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->rt.pool = w->images.pool;
 }
 
 /* From nothing to the moment when frames may come. */
@@ -146,6 +237,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         s = stage->begin(w->state, &w->experiment, e);
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
+        open_images(w);
         s = extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
@@ -154,29 +246,56 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         else
             message_free(&m);
     }
+    if (s == STATUS_OK && stage_is_sink(stage))
+        s = find_durable(w, e);
     if (s)
         return s;
     w->stats.identity = identity(w);
     const int64_t pixels = experiment_pixels(&w->experiment);
     exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), w->stats.identity,
                    stage->progress ? stage->progress(w->state) : NULL);
-    if (stage_is_source(stage))
-        exchange_set_total(&w->rt.exchange, stage->count ? stage->count(w->state) : 0);
-    return s;
+    return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
-/* The callback, then on to the next stage or into the list of durable frames. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, whatever came of them is void: `s` becomes that error. */
+static enum status return_pixels(struct worker *w, enum status s, struct error *e)
+{
+    if (images_return(&w->images))
+        return s;
+    atomic_store(&w->rt.outcast, true);
+    return error_set(e, STATUS_FAILED, "the source took this process for dead");
+}
+
+/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+static enum status compute(struct worker *w, struct frame *f, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    const uint64_t id = f->recipe.id;
+    uint64_t since = clock_ns();
+    enum status s = STATUS_OK;
+    f->image.memory = images_memory(&w->images);
+    if (!stage->reads_only)
+        s = images_make_own(&w->images, &f->image, e);
+    charge(&since, &w->stats.codec_ns, "copy", id);
+    if (s == STATUS_OK && stage->frame)
+        s = stage->frame(w->state, f, e);
+    charge(&since, &w->stats.compute_ns, "compute", id);
+    if (s == STATUS_OK && !stage_is_sink(stage))
+        s = images_make_own(&w->images, &f->image, e);
+    charge(&since, &w->stats.codec_ns, "copy", id);
+    return return_pixels(w, s, e);
+}
+
+/* One frame, then on to the next stage or into the list of durable frames. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    const struct stage *stage = w->stage;
-    uint64_t since = clock_ns();
-    enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    charge(&since, &w->stats.compute_ns, "compute", t.id);
+    enum status s = compute(w, f, e);
     if (s)
         return s;
     w->stats.frames++;
-    if (stage_is_sink(stage)) {
+    if (stage_is_sink(w->stage)) {
         exchange_durable(&w->rt.exchange, t.id);
         progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
         return STATUS_OK;
@@ -211,9 +330,11 @@ static enum status run_source(struct worker *w, struct error *e)
 static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
 {
     struct experiment other = {0};
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK)
-        s = codec_experiment_decode(&other, &item->message, e);
+    bool dropped;
+    enum status s = check_sum(w, item, &dropped, e);
+    if (s || dropped)
+        return s;
+    s = codec_experiment_decode(&other, &item->message, e);
     if (s == STATUS_OK && strcmp(other.lineage, w->expected.lineage) != 0)
         s = error_set(
             e, STATUS_FAILED,
@@ -224,14 +345,19 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 }
 
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
-                                 struct error *e)
+                                 bool *dropped, struct error *e)
 {
-    /* Images are summed up once, where they leave the stream; recipes end here. */
+    /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
-        s = check_sum(item, e);
+    *dropped = false;
+    images_borrow(&w->images, &item->message);
+    if (item->network || w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
+        s = check_sum(w, item, dropped, e);
+    if (*dropped)
+        return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
+    images_mark(&w->images, &f->image);
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->stage->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
@@ -251,10 +377,12 @@ static enum status run_frames(struct worker *w, struct error *e)
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
         } else {
-            s = receive_frame(w, item, &f, e);
+            bool dropped;
+            s = receive_frame(w, item, &f, &dropped, e);
             charge(&since, &w->stats.codec_ns, "decode", id);
-            if (s == STATUS_OK)
+            if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
+            s = return_pixels(w, s, e);
         }
         frame_free(&f);
         item_free(item);
@@ -304,9 +432,10 @@ static int run_open(struct worker *w)
     w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
     w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
     runtime_close(&w->rt);
+    images_close(&w->images);
     w->stats.more = w->stage->end ? w->stage->end(w->state) : NULL;
     if (w->rt.dropped)
-        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
+        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
@@ -334,6 +463,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
+    w->rt.nwords = (size_t)argc - 1;
     if (stage->defaults)
         stage->defaults(w->state);
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
@@ -353,6 +483,8 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
     int status = stage->open ? (int)stage->open(w->state, operands, noperands, &e) : STATUS_OK;
     if (status)
         (void)log_fail(&e);
+    if (status == STATUS_OK && w->rt.options.resume && stage->resume)
+        stage->resume(w->state);
     progress_open(&w->progress, stage_is_sink(stage) && !w->rt.options.quiet);
     if (status == STATUS_OK)
         status = run_open(w);
@@ -369,6 +501,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     int noperands = 0;
     log_open(stage->name);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

@@ -5,6 +5,8 @@
 #include "base/opt.h"
 #include "stage/stage.h"
 
+enum transport { TRANSPORT_AUTO, TRANSPORT_INLINE };  // order of --transport
+
 struct runtime_options {
     struct opt_texts in, out;  // endpoints; @ENDPOINT binds, a plain one connects
     const char *control;       // where the source listens; NULL: chosen
@@ -12,8 +14,11 @@ struct runtime_options {
     int64_t window;            // source: frames under way
     int64_t attempts;          // source: deaths at work on a frame before it is given up
     int64_t groups;            // source: durable groups to wait for
+    int transport;             // enum transport
     const char *group;         // who shares frames with this process; NULL: program and output
+    bool resume;               // last stages: continue what is there
     double start_timeout_s;
+    double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
     bool verbose, quiet;

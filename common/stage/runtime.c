@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,6 +16,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+
+enum { DESCRIPTORS_MIN = 64 };
 
 const char *kind_name(enum kind kind)
 {
@@ -67,6 +70,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
         return error_errno(e, STATUS_FAILED, "no random numbers");
     (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
     rt->incarnation = 1;
+    rt->former_run = rejoin_former_run();
     if (rt->stage->wants == KIND_NONE) {
         rt->run = bits[2];
         rt->run_known = true;
@@ -114,7 +118,7 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
 {
     const struct port *first = NULL;
     for (size_t i = 0; i < rt->nports && !first; i++)
-        if (!rt->ports[i].up && strncmp(rt->ports[i].endpoint, "tcp://", 6) == 0)
+        if (!rt->ports[i].up && endpoint_is_network(rt->ports[i].endpoint))
             first = &rt->ports[i];
     if (rt->options.control) {
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
@@ -185,6 +189,20 @@ static enum status take_signals(struct runtime *rt, struct error *e)
     return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
+/* libzmq aborts when it gets no more file descriptors: as many as the system allows. */
+static enum status take_descriptors(struct error *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return STATUS_OK;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= DESCRIPTORS_MIN)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "only %d open files are allowed (ulimit -n), must be %d",
+                     (int)files.rlim_cur, DESCRIPTORS_MIN);
+}
+
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
@@ -193,7 +211,9 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     enum status s = exchange_open(&rt->exchange, e);
     if (s)
         return s;
-    s = take_signals(rt, e);
+    s = take_descriptors(e);
+    if (s == STATUS_OK)
+        s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
     rt->context = zmq_ctx_new();
@@ -213,7 +233,7 @@ static void forget_credit(struct runtime *rt, const struct port *p)
 {
     const int none = 0;
     const struct link *l = link_of_port(rt, p);
-    if (p->up && !p->bound && l && !l->gone)
+    if (p->up && !p->bound && l && (!l->gone || l->lost_ns))
         (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
 }
 
@@ -222,12 +242,11 @@ void runtime_disconnect(struct runtime *rt)
     for (size_t i = 0; i < rt->nports; i++) {
         if (rt->complete)
             forget_credit(rt, &rt->ports[i]);
-        (void)zmq_close(rt->ports[i].socket);
+        port_close(&rt->ports[i].socket, &rt->ports[i].watch);
         if (rt->ports[i].bound)
             endpoint_remove(rt->ports[i].endpoint);
     }
-    if (rt->control_socket)
-        (void)zmq_close(rt->control_socket);
+    port_close(&rt->control_socket, &rt->control_watch);
     if (rt->control_local)
         endpoint_remove(rt->control);
     message_free(&rt->experiment);
@@ -250,6 +269,7 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
     mem_free(rt->buried);
     mem_free(rt->held);

@@ -15,6 +15,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -36,6 +37,7 @@ struct stage {
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
     bool transient;     // a last stage that only watches: nothing waits for its frames
+    bool reads_only;    // `frame` never writes to the pixels that came, see there
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */
@@ -46,18 +48,32 @@ struct stage {
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
+    /* A last stage that can continue former output: --resume was given. */
+    void (*resume)(void *state);
+
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
      * Called once; *x lives, unchanged, until close. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* The source (wants experiment, gives recipe): how many frames there are,
-     * ids 0 .. count-1; asked once, after begin. */
+    /* The source: the frames that there are, asked once, after begin.  `list` adds
+     * their ids to the empty *ids, and they are issued in ascending order;
+     * without it they are 0 .. count-1. */
+    enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
+
+    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
+     * are durable already.  What all last stages have is not computed again. */
+    enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f. */
+     * acknowledged).  Must depend on nothing but options, experiment and *f.
+     * New pixels come from image_reserve(&f->image, ...), or, while the old ones
+     * are read, from a second image with the same `memory`: then they need no copy.
+     * With reads_only the pixels that come may lie in memory of the process
+     * before; a sink then asks image_is_intact before it gives a file its
+     * name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
     /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones

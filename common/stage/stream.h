@@ -19,6 +19,7 @@ struct peer {
     uint64_t progress;     // what it said last ...
     uint64_t progress_ns;  // ... and when that last changed, or it held nothing
     uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    bool announced;        // durable: it has said which frames it has
     bool reached;          // the source's frames can get there
     bool bye;
 };
@@ -27,10 +28,12 @@ struct stream {
     struct peer *peers;
     size_t ndurable;
     char durable[GROUPS_MAX][GROUP_SIZE];
+    struct id_set have[GROUPS_MAX];  // of durable groups: what they have, until frames flow
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
     uint64_t reach;  // bits of the durable groups that frames can reach
+    bool awaited;    // a durable process that frames can reach has not said what it has
     uint64_t ready_ns, beat_ns, free_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last

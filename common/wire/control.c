@@ -46,6 +46,10 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
     {                                                \
         "dead_after_s", FIELD_REAL, AT(dead_after_s) \
     }
+#define FD                      \
+    {                           \
+        "fd", FIELD_U32, AT(fd) \
+    }
 #define GRANT                         \
     {                                 \
         "grant", FIELD_U32, AT(grant) \
@@ -59,9 +63,21 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
     {                                  \
         "known", FIELD_BOOL, AT(known) \
     }
+#define PID                       \
+    {                             \
+        "pid", FIELD_I64, AT(pid) \
+    }
 #define PROGRESS                            \
     {                                       \
         "progress", FIELD_U64, AT(progress) \
+    }
+#define SHARED                                                  \
+    {                                                           \
+        "shared", FIELD_BOOL, AT(shared), .flags = FIELD_ABSENT \
+    }
+#define SLOTS                                                \
+    {                                                        \
+        "slots", FIELD_U64, AT(slots), .flags = FIELD_ABSENT \
     }
 #define STATUS                                         \
     {                                                  \
@@ -71,11 +87,14 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
     {                                 \
         "total", FIELD_U64, AT(total) \
     }
-static const struct field credit_fields[] = {GRANT, IDS};
+static const struct field credit_fields[] = {GRANT, IDS, SHARED, SLOTS};
+static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
+static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
+static const struct field pool_fields[] = {FD, PID};
 static const struct field total_fields[] = {KNOWN, TOTAL};
 static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #undef OBJECT
@@ -85,10 +104,13 @@ static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #fields, sizeof(struct notice), FIELDS(fields) \
     }
 static const struct table credit_table = NOTICE(credit_fields);
+static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
+static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
+static const struct table pool_table = NOTICE(pool_fields);
 static const struct table total_table = NOTICE(total_fields);
 static const struct table welcome_table = NOTICE(welcome_fields);
 
@@ -98,8 +120,11 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
-    case MESSAGE_LOST:
         return &ids_table;
+    case MESSAGE_LOST:
+        return &lost_table;
+    case MESSAGE_HAVE:
+        return &have_table;
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:
@@ -107,6 +132,8 @@ static const struct table *notice_table(enum message_type type)
         return &end_table;
     case MESSAGE_FENCE:
         return &fence_table;
+    case MESSAGE_POOL:
+        return &pool_table;
     case MESSAGE_WELCOME:
         return &welcome_table;
     case MESSAGE_TOTAL:

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -34,23 +35,24 @@ struct hello {
     struct upstream *upstreams;  // owned
 };
 
-struct id_range {
-    uint64_t first, last;  // inclusive
-};
-
 /* Which members travel depends on the type of the message. */
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
-    bool known;            // WELCOME, TOTAL: the total is known
+    bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
+    bool shared;           // CREDIT: I can read your shared memory
+    uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more
+    int64_t pid;           // POOL: the process with the shared memory ...
+    uint32_t fd;           // POOL: ... and its descriptor there
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
-    int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
+    int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+                           // connection; 0 when all is well
     char reason[256];      // BYE, FENCE: why; "" when it was said already
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
-    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable; LOST: in the order in
-     * which they were sent. */
+    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
+     * in which they were sent. */
     struct id_range *ids;
 };
 

@@ -63,6 +63,11 @@ is 'statistics tell work from waiting' \
 is 'traces are arrays of events' \
 	"$(cat t1 t2 t3 | json 'print scalar grep({ $_->{name} eq "compute" and $_->{dur} >= 0 } @$_), " "')" '5 5 5 '
 
+fresh
+(stage first first | stage source source --frames=20 --step=3 --window=2 | stage make make | stage sink sink out) 2>errors
+is 'numbers may have gaps' "$(statuses first source make sink) $(files)" '0 0 0 0 20'
+is 'numbers are those of the list' "$(find out -type f | sort | tail -n 1)" 'out/000057'
+
 # Two makers share the frames of one source and feed one worker
 fresh
 d="$tap_scratch/run"
@@ -139,9 +144,9 @@ fresh
 start=$(date +%s)
 stage first first --out="@ipc://$d/g" &
 stage source source --frames=10000 --in="ipc://$d/g" --out="@ipc://$d/s" &
-stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
-stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 &
-stage sink sink out --in="@ipc://$d/w" &
+stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
+stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
+stage sink sink out --in="@ipc://$d/w" --source-timeout=3 &
 sleep 0.5
 kill -9 "$(cat source.pid)"
 wait

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "wire/codec.h"
 #include "wire/control.h"
+#include "wire/descriptor.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -54,6 +55,9 @@ static void decode_control(uint8_t which, struct message *m)
         hello_free(&h);
         return;
     }
+    struct descriptor d;
+    if (m->nparts > 2)
+        (void)descriptor_decode(&d, &m->parts[2], NULL);
     const enum message_type types[] = {MESSAGE_CREDIT, MESSAGE_BYE,   MESSAGE_WELCOME,
                                        MESSAGE_TOTAL,  MESSAGE_FENCE, MESSAGE_HEARTBEAT,
                                        MESSAGE_ACK,    MESSAGE_FREE};

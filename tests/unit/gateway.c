@@ -353,14 +353,14 @@ static void crystfel_has_one_part(void **state)
     const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
     struct frame f = {
         .recipe.id = 7,
-        .image = {PIXEL_I32, UNIT_ADU, FAST * SLOW, (void *)(uintptr_t)counts, NULL, NULL}};
+        .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
     assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
     assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
     assert_int_equal(m.nparts, 1);
     const char *end = (const char *)m.parts[0].data + m.parts[0].size - sizeof counts;
     assert_memory_equal(end, counts, sizeof counts);
     message_free(&m);
-    f.image = (struct image){PIXEL_U16, UNIT_ADU, FAST * SLOW, pixels, NULL, NULL};
+    f.image = (struct image){.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels};
     assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, "no uint16 pixels"));
     message_free(&m);

@@ -1,0 +1,36 @@
+#!/bin/sh
+# Connections through a network that cuts, delays, truncates and damages what passes
+# (tests/programs/proxy.c): the run goes on, and its output is the same.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+if [ "${BRAGG_SANITIZED-}" ]; then
+	skip 'a bad network' 'nothing can be preloaded before a sanitizer'
+	finish
+	exit
+fi
+scratch
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
+
+seed=${BRAGG_SEED:-1}
+limits='--dead-after=5 --rejoin-timeout=20' # three deaths at a frame would be an error
+first_options=--pixels=100
+
+expected=$(plain 600)
+for kind in c t d f ctdf; do
+	case $kind in
+	c) what='a network that cuts' ;;
+	t) what='a network that truncates' ;;
+	d) what='a network that delays' ;;
+	f) what='a network that flips bits' ;;
+	*) what='a network that does all of it' ;;
+	esac
+	fresh
+	network 600 "$seed" $kind 100
+	settle
+	is "$what: all end well" "$(statuses first source make1 make2 work sink)" '0 0 0 0 0 0'
+	is "$what: the same files" "$(digest out)" "$expected"
+	note "$(tr '\n' ' ' <harm)"
+	check "$what: often" awk '{sum += $2} END {exit !(sum >= 3)}' harm
+	is "$what: no death" "$(grep -h -e 'going on' -e 'waiting' -e 'died' errors.*)" ''
+	[ $kind != f ] || check "$what: counted" grep -q 'dropped [1-9][0-9]* messages that were damaged' errors.*
+done
+finish
