@@ -143,9 +143,11 @@ static enum status read_name(const struct reader *r, size_t i, struct error *e)
     const char *name = r->raw->stages[i].value[YAML_NAME];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     const size_t length = strlen(name);
-    if (length >= sizeof s->name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
-        return wrong(r, i, YAML_NAME, e,
-                     "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -", name);
+    if (length >= sizeof s->name || strcmp(name, "control") == 0 ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
+        return wrong(
+            r, i, YAML_NAME, e,
+            "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -, but not 'control'", name);
     for (size_t k = 0; k < i; k++)
         if (strcmp(r->pipeline->stages[k].name, name) == 0)
             return wrong(r, i, YAML_NAME, e, "the name '%s' is taken by the stage in line %ld",

@@ -97,8 +97,9 @@ static enum status extend_lineage(struct worker *w, struct error *e)
 {
     struct experiment *x = &w->experiment;
     uint64_t contents = HASH_START;
-    if (w->stage->wants == KIND_NONE && hash_contents(w, &contents, e) != STATUS_OK)
-        return STATUS_FAILED;
+    const enum status s = w->stage->wants == KIND_NONE ? hash_contents(w, &contents, e) : STATUS_OK;
+    if (s)
+        return s;
     char *text = mem_array(LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");

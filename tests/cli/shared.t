@@ -7,7 +7,7 @@ scratch
 edge=200  # 160 000 bytes an image
 seed=${BRAGG_SEED:-1}
 limits='--dead-after=3 --rejoin-timeout=20 --attempts=100'
-port=$((20000 + $$ % 10000))
+port=$((20000 + $$ % 1000 * 10))
 left_before=$(find /dev/shm -mindepth 1 2>/dev/null | wc -l)
 
 # images FOLDER OPTION...: a stream whose image stages get the options

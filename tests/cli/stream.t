@@ -85,7 +85,7 @@ is 'each frame went one way' "$(cat m1 m2 | json 'our $n += $_->{frames}; END { 
 is 'named sockets are removed' "$(find run -mindepth 1)" ''
 
 fresh
-port=$((20000 + $$ % 10000))
+port=$((20000 + $$ % 1000 * 10))
 stage first first --out=@tcp://127.0.0.1:$((port + 0)) &
 stage source source --in=tcp://127.0.0.1:$((port + 0)) --out=@tcp://127.0.0.1:$((port + 1)) &
 stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) &

@@ -84,6 +84,7 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- name: a\n- nam: b\n", ":3: Unexpected key: nam; allowed are stages:"},
         {"stages:\n- name: a\n- count: 2\n", ":3: Missing required mapping field: name"},
         {"stages:\n- name: a\n- name: a\n", ":3: the name 'a' is taken by the stage in line 2"},
+        {"stages:\n- name: a\n- name: control\n", ":3: the name 'control' is not allowed"},
         {"stages:\n- name: a\n- name: B!\n", ":3: the name 'B!' is not allowed"},
         {"stages:\n- name: a\n- name: b\n  name: c\n", ":4: the key is given twice in this stage"},
         {"stages:\n- name: a\n- name: b\n  count: x\n", ":4: count: 'x' is no whole number"},
