@@ -7,6 +7,21 @@ size_t pixel_size(enum pixel_type type)
     return type == PIXEL_U16 ? 2 : 4;
 }
 
+double image_value(const struct image *image, size_t i)
+{
+    switch (image->type) {
+    case PIXEL_F32:
+        return (double)((const float *)image->pixels)[i];
+    case PIXEL_U16:
+        return ((const uint16_t *)image->pixels)[i];
+    case PIXEL_U32:
+        return ((const uint32_t *)image->pixels)[i];
+    case PIXEL_I32:
+        return ((const int32_t *)image->pixels)[i];
+    }
+    return 0.0;
+}
+
 void image_free(struct image *image)
 {
     if (image->release)

@@ -47,6 +47,9 @@ size_t pixel_size(enum pixel_type type);
  * anything, and releases the old one; false, with *image untouched, when memory is out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
 
+/* Pixel number i as a number. */
+double image_value(const struct image *image, size_t i);
+
 /* True when the pixels read so far are those of the frame.  Pixels in the memory of
  * another process, which took this one for dead, may have become those of another frame. */
 bool image_is_intact(const struct image *image);

@@ -9,8 +9,11 @@
 #include "base/error.h"
 #include "wire/control.h"
 
-/* One endpoint as typed: true in *bind for @ENDPOINT.  Only ipc:// and tcp:// are
- * known; binding to anything but ipc and loopback needs `insecure`. */
+/* An endpoint without a leading @: only ipc:// and tcp:// are known; to `bind` it to
+ * anything but ipc and loopback needs `insecure`.  STATUS_USAGE. */
+enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e);
+
+/* One endpoint as typed: true in *bind for @ENDPOINT.  Checked as by endpoint_check. */
 enum status endpoint_parse(const char *text, bool insecure, bool *bind,
                            char endpoint[ENDPOINT_SIZE], struct error *e);
 

@@ -363,6 +363,8 @@ void *io_run(void *runtime)
     mem_free(items);
     exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
+    if (atomic_load(&rt->status) != STATUS_OK && rt->stage->cancel)
+        rt->stage->cancel(rt->state);
     /* A callback may take minutes; after a failure nobody waits for it. */
     if (atomic_load(&rt->status) != STATUS_OK && !exchange_await_main(&rt->exchange, MAIN_GRACE_S))
         _exit(atomic_load(&rt->status));

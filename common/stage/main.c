@@ -448,14 +448,15 @@ static int run_open(struct worker *w)
     const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
     images_close(&w->images);
+    const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
-    if (o->stats &&
-        stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, &e) != STATUS_OK)
+    if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, more,
+                                &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
@@ -475,7 +476,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                                         .max_operands = stage->max_operands,
                                         .details = stage->details};
     *operands = mem_array((size_t)stage->max_operands + 1, sizeof **operands);
-    w->state = mem_array(1, stage->state_size);
+    w->state = w->rt.state = mem_array(1, stage->state_size);
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
@@ -488,7 +489,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
-    return s;
+    return s ? s : runtime_check_endpoints(stage, w->state, o, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */

@@ -32,8 +32,8 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
-                          struct error *e)
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e)
 {
     bool bind;
     char endpoint[ENDPOINT_SIZE];
@@ -42,8 +42,13 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         s = endpoint_parse(o->in.text[i], o->insecure, &bind, endpoint, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
-    if (s)
-        return s;
+    const char *own = stage->binds ? stage->binds(state) : NULL;
+    return s || !own ? s : endpoint_check(own, true, o->insecure, e);
+}
+
+enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+                          struct error *e)
+{
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
     if (o->order && stage->transient)

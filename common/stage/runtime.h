@@ -88,6 +88,7 @@ struct stream;
 
 struct runtime {
     const struct stage *stage;
+    void *state;  // of the stage, for what the I/O thread may call
     struct runtime_options options;
     size_t nwords;    // options and operands in the command line
     enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
@@ -152,7 +153,10 @@ struct runtime {
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else. */
+/* main.c, before and after everything else: the endpoints before the stage is open, the
+ * rest when it is settled what it wants and gives. */
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
 enum status runtime_open(struct runtime *rt, struct error *e);

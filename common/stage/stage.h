@@ -99,6 +99,19 @@ struct stage {
     /* A last stage: the stream ended well, also early on request. */
     enum status (*end)(void *state, struct error *e);
 
+    /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones
+     * are allowed is checked before, as for --out=@ENDPOINT. */
+    const char *(*binds)(void *state);
+
+    /* The run was ended from outside while `frame` may be at work, perhaps waiting for
+     * somebody: that should return soon.  Comes from another thread, between begin and
+     * end of the stream. */
+    void (*cancel)(void *state);
+
+    /* The stream is over, well or not: ends what goes on in the background.  Returns
+     * more members for the line of --stats, `"dropped":3`, or NULL. */
+    const char *(*report)(void *state);
+
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);
 
