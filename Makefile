@@ -26,7 +26,7 @@ LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage wire io engine physics model base
+LAYERS   := run stage gateway wire io engine physics model base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -97,15 +97,16 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
 FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(LIBS_io) $(LIBS_wire) -lm
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 
@@ -124,9 +125,9 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
 	@scripts/check-full
 
-soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
-	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS) $(PRELOADS)
-	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
+soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "run/commands.h"
+#include "run/find.h"
 #include "run/keeper.h"
 #include "run/pipeline.h"
 #include "run/report.h"
@@ -58,7 +59,7 @@ static enum status change(struct pipeline *p, const struct options *o, struct er
         s = pipeline_override(p, o->sets.text[i], e);
     if (s == STATUS_OK && o->has_frames)
         s = pipeline_set_frames(p, o->frames, e);
-    return s;
+    return s ? s : pipeline_check(p, e);
 }
 
 static enum status find_wraps(const struct pipeline *p, const struct options *o,
@@ -112,6 +113,10 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
     if (s == STATUS_OK && o->workdir)
         s = make_folder(o->workdir, e);
     if (s == STATUS_OK) {
+        if (o->workdir)
+            find_note_workdir(keeper->folder, o->workdir);
+        if (o->verbose)
+            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", program.name, keeper->folder);
         const struct supervisor_settings how = {
             .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet};
         s = supervise(&commands, &how, e);

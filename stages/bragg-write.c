@@ -318,6 +318,7 @@ static const struct stage writer = {
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
+    .reads_only = true,
     .state_size = sizeof(struct writer),
     .defaults = writer_defaults,
     .open = writer_open,

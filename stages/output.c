@@ -185,6 +185,9 @@ static enum status add_to_series(struct output *o, const struct output_settings 
     if (f->image.type != PIXEL_F32)
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
     enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
+                      o->series.master);
     if (s == STATUS_OK)
         s = nxmx_series_add(&o->series, &scaled, settings->lineage, &copy, e);
     image_free(&copy.image);
@@ -203,6 +206,8 @@ enum status output_write(struct output *o, const struct output_settings *setting
         return s;
     file.sync = settings->fsync;
     s = write_content(o, settings, x, f, file.stream, path, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
     if (s == STATUS_OK)
         return replace_commit(&file, e);
     replace_abort(&file);

@@ -12,17 +12,9 @@
 #include <unistd.h>
 
 #include "base/hash.h"
-#include "base/history.h"
-
-#define TITLE "bragg-index 2 "
+#include "io/frame_index_read.h"
 
 enum { TAIL_MAX = 1 << 16 };  // bytes; longer than any line
-
-struct listed {
-    uint64_t id, bytes;
-    uint32_t crc;
-    uint64_t names;  // hash
-};
 
 static int compare(const void *a, const void *b)
 {
@@ -47,102 +39,6 @@ static enum status remember(struct frame_index *x, struct listed listed, struct 
         free(entry);
     }
     return STATUS_OK;
-}
-
-/* Reads a line of the index; false when it is none. */
-static bool parse_line(const char *line, struct listed *listed)
-{
-    int used = 0;
-    if (line[0] < '0' || line[0] > '9' ||
-        sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%" SCNu64 "\t%n", &listed->id, &listed->crc,
-               &listed->bytes, &used) != 3 ||
-        used == 0)
-        return false;
-    listed->names = hash_text(HASH_START, line + used);
-    return true;
-}
-
-/* Whole lines, one after the other. */
-struct lines {
-    FILE *in;
-    char *line;  // without its end
-    size_t room;
-    long number;
-    bool torn;  // the last one has no end
-};
-
-static bool next_line(struct lines *l)
-{
-    const ssize_t n = getline(&l->line, &l->room, l->in);
-    l->torn = n > 0 && l->line[n - 1] != '\n';
-    if (n <= 0 || l->torn)
-        return false;
-    l->line[n - 1] = 0;
-    l->number++;
-    return true;
-}
-
-/* Another lineage: says what differs, where that is known. */
-static enum status refuse_lineage(const struct frame_index *x, const char *lineage,
-                                  const char *history, const struct frame_index_settings *settings,
-                                  struct error *e)
-{
-    char what[HISTORY_DIFFERENCE_SIZE];
-    if (!history_difference(history, settings->history, what))
-        (void)snprintf(what, sizeof what, "%.20s, not %.20s", lineage, settings->lineage);
-    return error_set(e, settings->resume ? STATUS_INPUT : STATUS_FAILED,
-                     "%s: frames of another lineage are there (%s); --overwrite replaces them",
-                     x->path, what);
-}
-
-/* What a killed process may leave of the first line. */
-static bool is_torn_title(const char *line)
-{
-    const size_t length = strlen(line), title = strlen(TITLE);
-    return strncmp(line, TITLE, length < title ? length : title) == 0;
-}
-
-/* Reads the first lines; the one behind them is then at hand, if *more. */
-static enum status take_head(struct frame_index *x, struct lines *l,
-                             const struct frame_index_settings *settings, bool *more,
-                             struct error *e)
-{
-    char lineage[64], *history = NULL;
-    size_t length = 0;
-    if (strncmp(l->line, TITLE, strlen(TITLE)) != 0)
-        return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
-                         x->path);
-    (void)snprintf(lineage, sizeof lineage, "%.40s", l->line + strlen(TITLE));
-    FILE *out = open_memstream(&history, &length);
-    if (!out)
-        return error_memory(e, "the index");
-    while ((*more = next_line(l)) && l->line[0] == '#')
-        fprintf(out, "%s\n", l->line + 1 + (l->line[1] == ' '));
-    (void)fclose(out);
-    const enum status s = strcmp(lineage, settings->lineage) == 0
-                              ? STATUS_OK
-                              : refuse_lineage(x, lineage, history, settings, e);
-    free(history);
-    return s;
-}
-
-static enum status take_lines(struct frame_index *x, struct lines *l,
-                              const struct frame_index_settings *settings, struct error *e)
-{
-    bool more = next_line(l);
-    if (!more && (!l->line || is_torn_title(l->line)))
-        return STATUS_OK;
-    enum status s = take_head(x, l, settings, &more, e);
-    for (; more && s == STATUS_OK; more = next_line(l)) {
-        struct listed listed;
-        if (parse_line(l->line, &listed))
-            s = remember(x, listed, e);
-        else
-            s = error_set(e, STATUS_FAILED,
-                          "%s:%ld: no line of an index; --overwrite begins a new one", x->path,
-                          l->number);
-    }
-    return s;
 }
 
 /* Removes an unfinished last line of `size` bytes; the file is locked. */
@@ -209,10 +105,17 @@ static enum status take_locked(struct frame_index *x, const struct frame_index_s
                                struct error *e)
 {
     const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
-    struct lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r")};
+    struct index_lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r"), .path = x->path};
     if (!l.in)
         return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
-    enum status s = take_lines(x, &l, settings, e);
+    bool more = false;
+    enum status s = index_begin(&l, settings, &more, e);
+    while (more && s == STATUS_OK) {
+        struct listed listed;
+        s = index_next(&l, &listed, &more, e);
+        if (s == STATUS_OK)
+            s = remember(x, listed, e);
+    }
     struct stat st;
     if (s == STATUS_OK && l.torn &&
         (x->entries ? fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)
@@ -237,27 +140,11 @@ static enum status take_in(struct frame_index *x, const struct frame_index_setti
     return s;
 }
 
-/* The first line, and the history behind "# ". */
-static char *make_head(const struct frame_index_settings *settings)
-{
-    char *head = NULL;
-    size_t length = 0;
-    FILE *out = open_memstream(&head, &length);
-    if (!out)
-        return NULL;
-    fprintf(out, TITLE "%.32s\n", settings->lineage);
-    for (const char *line = settings->history; *line;
-         line += strcspn(line, "\n"), line += *line != 0)
-        fprintf(out, "# %.*s\n", (int)strcspn(line, "\n"), line);
-    (void)fclose(out);
-    return head;
-}
-
 enum status frame_index_open(struct frame_index *x, const char *path,
                              const struct frame_index_settings *settings, struct error *e)
 {
     *x = (struct frame_index){.path = strdup(path),
-                              .head = make_head(settings),
+                              .head = index_head(settings),
                               .file = -1,
                               .anew = settings->overwrite && !settings->resume,
                               .sync = settings->sync};

@@ -258,6 +258,9 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
     enum status status = take_kind(s, x, lineage, f, e);
     if (status == STATUS_OK)
         status = nxmx_pack(s->compression, &f->image, &s->chunk, e);
+    if (status == STATUS_OK && !image_is_intact(&f->image))
+        status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
+                           f->recipe.id);
     if (status == STATUS_OK)
         status = find_filling(s, file, &g, e);
     if (status == STATUS_OK)

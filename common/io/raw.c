@@ -3,21 +3,6 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-double image_value(const struct image *image, size_t i)
-{
-    switch (image->type) {
-    case PIXEL_F32:
-        return (double)((const float *)image->pixels)[i];
-    case PIXEL_U16:
-        return ((const uint16_t *)image->pixels)[i];
-    case PIXEL_U32:
-        return ((const uint32_t *)image->pixels)[i];
-    case PIXEL_I32:
-        return ((const int32_t *)image->pixels)[i];
-    }
-    return 0.0;
-}
-
 /* Pixels first .. first + n - 1 as float32; one loop for each type, so that they are vectors. */
 static void to_floats(const struct image *image, size_t first, size_t n, float *restrict out)
 {

@@ -9,6 +9,7 @@
  *     window   --window of the stage that numbers the frames
  *     input    name of the stage before; the one above in the list by default
  *     restart  how often a process that was killed is started again (0)
+ *     order    true: --order of its one process
  */
 #ifndef BRAGG_RUN_PIPELINE_H
 #define BRAGG_RUN_PIPELINE_H
@@ -48,6 +49,9 @@ struct pipeline {
  * Always followed by pipeline_close. */
 enum status pipeline_load(struct pipeline *p, const char *path, struct error *e);
 void pipeline_close(struct pipeline *p);
+
+/* After all changes: one process of a stage takes frames in order.  STATUS_INPUT. */
+enum status pipeline_check(const struct pipeline *p, struct error *e);
 
 /* The stage of that name, or NULL. */
 struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length);

@@ -177,17 +177,13 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
-/* Starts what is due; only the first last stage draws progress. */
 static enum status start_due(struct supervisor *s, uint64_t now, struct error *e)
 {
-    bool drawn = !s->env.bar.on;
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
-        const bool draws = p->command->last && !drawn;
-        drawn |= draws;
         if (!p->start_ns || now < p->start_ns)
             continue;
-        const enum status status = process_start(p, &s->env, draws, e);
+        const enum status status = process_start(p, &s->env, e);
         if (status)
             return status;
     }
@@ -217,6 +213,7 @@ static void turn(struct supervisor *s)
         if (process_reap(&s->processes[i], &s->env))
             on_end(s, &s->processes[i]);
     check_times(s, clock_ns());
+    bar_turn(&s->env.bar, clock_ns());
 }
 
 /* --- who it was ---------------------------------------------------------- */
@@ -303,7 +300,7 @@ static enum status run(struct supervisor *s, struct error *e)
             stop(s, 0);
         turn(s);
     }
-    bar_end(&s->env.bar);
+    bar_close(&s->env.bar);
     return status ? status : judge(s, e);
 }
 
@@ -316,7 +313,7 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
         return status;
     s.env.keeper = settings->keeper;
     s.env.verbose = settings->verbose;
-    bar_open(&s.env.bar, !settings->quiet);
+    bar_open(&s.env.bar, !settings->quiet, settings->keeper->folder);
     s.processes = mem_array(s.count, sizeof *s.processes);
     s.polls = mem_array(s.count + 1, sizeof *s.polls);
     if (s.processes && s.polls) {

@@ -32,11 +32,20 @@ static bool remember(struct runtime *rt, const char *uuid)
     return true;
 }
 
-/* Tells the source which frames were at the other end, in the order of sending. */
+/* A last stage that nothing waits for. */
+static bool is_watcher(const struct link *l)
+{
+    return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+}
+
+/* Tells the source which frames were at the other end, in the order of sending.  Who takes
+ * frames in the order of the list may have been at work on any of them, or on one whose
+ * credit is back: none is to blame, and the source finds that nobody lists them. */
 static void report_lost(struct runtime *rt, const struct link *l, bool died)
 {
     const struct address source = {0};
-    struct id_range *ids = l->nsent ? mem_array(l->nsent, sizeof *ids) : NULL;
+    const bool matters = l->nsent && !is_watcher(l) && !l->peer.order;
+    struct id_range *ids = matters ? mem_array(l->nsent, sizeof *ids) : NULL;
     if (!ids)
         return;
     for (size_t i = 0; i < l->nsent; i++)
@@ -51,6 +60,7 @@ static void report_lost(struct runtime *rt, const struct link *l, bool died)
 
 void link_free(struct link *l)
 {
+    mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
     id_set_clear(&l->returned);
@@ -68,6 +78,7 @@ void link_drop(struct runtime *rt, struct link *l, bool died)
             rt->held[i].from = NULL;  // it stays a frame of ours
     rt->hello_due |= l->port->up;
     report_lost(rt, l, died);
+    shared_release(rt, l);
     link_free(l);
 }
 

@@ -23,6 +23,10 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
     case MESSAGE_FLUSH:
         exchange_flush(&rt->exchange);
         break;
+    case MESSAGE_ORDER:
+        if (rt->options.order)
+            order_listen(rt, n);
+        break;
     case MESSAGE_FENCE:
         if (n->uuid[0] && strcmp(n->uuid, rt->uuid) == 0)
             io_leave(rt);
@@ -176,7 +180,12 @@ static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
     const struct exchange_view view = exchange_look(&rt->exchange);
     rt->ticks += view.waiting;  // who waits for others does not stand still
     struct id_set ids = flow_ids(rt);
-    struct notice n = {.progress = rt->ticks + view.rows, .nids = ids.count, .ids = ids.ranges};
+    /* Rows tell most; without them who uses the CPU is at work. */
+    const uint64_t within = view.counts_rows ? view.rows : meter_cpu_steps(&rt->meter);
+    struct notice n = {.progress = rt->ticks + within,
+                       .work = runtime_work(rt),
+                       .nids = ids.count,
+                       .ids = ids.ranges};
     (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
 }
@@ -195,7 +204,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->run_known || !rt->control[0])
         return;
     if (rt->control_watch && port_was_cut(rt->control_watch))
-        port_close(&rt->control_socket, &rt->control_watch);
+        port_drop(&rt->control_socket, &rt->control_watch);
     if (!rt->control_socket &&
         (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);

@@ -3,16 +3,12 @@
  * damaged message was nobody knows.  In both cases the link begins anew: who connects
  * does so again and says hello; what was sent and not confirmed is issued again.
  */
-#include <zmq.h>
-
 #include "base/clock.h"
 #include "stage/runtime.h"
 
 void cut_port(struct runtime *rt, struct port *p)
 {
-    const int none = 0;
-    (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
-    port_close(&p->socket, &p->watch);
+    port_drop(&p->socket, &p->watch);
     p->greeted_ns = 0;
     /* Should it be a death, the source tells. */
     for (struct link *l = rt->links; l; l = l->next)

@@ -33,8 +33,10 @@ static struct item *queue_shift(struct queue *q)
 
 void item_free(struct item *item)
 {
-    if (item)
+    if (item) {
         message_free(&item->message);
+        message_free(&item->shared);
+    }
     mem_free(item);
 }
 
@@ -48,6 +50,7 @@ enum status exchange_open(struct exchange *x, struct error *e)
     (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
     (void)pthread_mutex_init(&x->mutex, NULL);
     (void)pthread_cond_init(&x->changed, &monotonic);
+    (void)pthread_cond_init(&x->room, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     return STATUS_OK;
 }
@@ -66,6 +69,7 @@ void exchange_close(struct exchange *x)
     mem_free(x->again);
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
+    (void)pthread_cond_destroy(&x->room);
     (void)pthread_mutex_destroy(&x->mutex);
 }
 
@@ -81,18 +85,25 @@ static void lock(struct exchange *x)
     (void)pthread_mutex_lock(&x->mutex);
 }
 
-/* Lets the other thread see what changed. */
+/* Lets the other thread see what changed, which finds the mutex free. */
 static void unlock(struct exchange *x)
 {
-    (void)pthread_cond_broadcast(&x->changed);
     (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->changed);
+}
+
+/* Likewise when all that changed is room for what leaves. */
+static void unlock_room(struct exchange *x)
+{
+    (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->room);
 }
 
 /* The main thread only. */
-static void await(struct exchange *x)
+static void await(struct exchange *x, pthread_cond_t *what)
 {
     x->waiting = true;
-    (void)pthread_cond_wait(&x->changed, &x->mutex);
+    (void)pthread_cond_wait(what, &x->mutex);
     x->waiting = false;
 }
 
@@ -100,20 +111,20 @@ bool exchange_take(struct exchange *x, struct item **item)
 {
     lock(x);
     while (!x->in.head && !x->flush && !x->ended)
-        await(x);
-    const bool ended = x->ended;
-    *item = !ended && x->in.head ? queue_shift(&x->in) : NULL;
-    if (!*item)
+        await(x, &x->changed);
+    *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
+    const bool flush = !*item && x->flush && !x->ended;
+    if (flush)
         x->flush = false;
     unlock(x);
-    return !ended;
+    return *item || flush;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)
 {
     lock(x);
     while (x->out.head && !x->ended)
-        await(x);
+        await(x, &x->room);
     const bool ended = x->ended;
     if (!ended)
         queue_push(&x->out, item);
@@ -142,7 +153,7 @@ bool exchange_next(struct exchange *x, struct ticket *next)
 {
     lock(x);
     while (!x->nagain && x->issued >= x->limit && !x->ended)
-        await(x);
+        await(x, &x->changed);
     const bool ended = x->ended;
     if (!ended && x->nagain) {
         *next = x->again[0];
@@ -155,11 +166,40 @@ bool exchange_next(struct exchange *x, struct ticket *next)
     return !ended;
 }
 
+bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context)
+{
+    lock(x);
+    while (!x->ended && !ready(context))
+        await(x, &x->room);
+    const bool ended = x->ended;
+    unlock(x);
+    return !ended;
+}
+
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
+{
+    const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
+    lock(x);
+    x->waiting = true;
+    while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
+        continue;
+    x->waiting = false;
+    const bool ended = x->ended;
+    unlock(x);
+    return !ended;
+}
+
+void exchange_wake(void *exchange)
+{
+    lock(exchange);
+    unlock_room(exchange);
+}
+
 void exchange_wait_end(struct exchange *x)
 {
     lock(x);
     while (!x->ended)
-        await(x);
+        await(x, &x->changed);
     unlock(x);
 }
 
@@ -167,6 +207,7 @@ void exchange_durable(struct exchange *x, uint64_t id)
 {
     lock(x);
     (void)id_set_add(&x->durable, id);
+    (void)id_set_remove(&x->kept, id);
     unlock(x);
     wake_io(x);
 }
@@ -255,7 +296,7 @@ void exchange_pop(struct exchange *x)
 {
     lock(x);
     struct item *item = queue_shift(&x->out);
-    unlock(x);
+    unlock_room(x);
     item_free(item);
 }
 
@@ -266,8 +307,10 @@ struct exchange_view exchange_look(struct exchange *x)
                                        .total_known = x->total_known,
                                        .total = x->total,
                                        .waiting = x->waiting,
+                                       .main_done = x->main_done,
                                        .issued = x->issued,
                                        .image_bytes = x->image_bytes,
+                                       .counts_rows = x->rows != NULL,
                                        .rows = x->rows ? atomic_load(x->rows) : 0};
     (void)pthread_mutex_unlock(&x->mutex);
     return view;
@@ -376,15 +419,18 @@ uint64_t exchange_cut(struct exchange *x)
 {
     lock(x);
     const uint64_t total = x->total = x->limit = x->issued;
+    x->cut = true;
     unlock(x);
     return total;
 }
 
-void exchange_end(struct exchange *x)
+void exchange_end(struct exchange *x, bool complete)
 {
     lock(x);
     x->ended = true;
+    x->complete = complete;
     unlock(x);
+    (void)pthread_cond_broadcast(&x->room);
 }
 
 bool exchange_await_main(struct exchange *x, int seconds)

@@ -50,10 +50,12 @@ static bool has_our_source(const struct runtime *rt, const struct link *l)
 /* A hello from the stage before this one: its kind must be what this one wants. */
 static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
 {
-    const enum kind wants = rt->stage->wants;
-    if ((enum kind)l->peer.gives != wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
-                kind_name((enum kind)l->peer.gives), l->peer.stage);
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (rt->wants == KIND_ANY && gives != KIND_NONE)
+        rt->wants = gives;
+    if (gives != rt->wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
+                kind_name(gives), l->peer.stage);
         return;
     }
     if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
@@ -118,14 +120,20 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                 port->up ? "--in" : "--out");
         return;
     }
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)rt->stage->gives;
     if (port->up)
         accept_upstream(rt, l, r);
-    else if (h.wants == (int)rt->stage->gives)
+    else if (l->peer.wants == (int)rt->stage->gives)
         l->group = group_index(rt, h.group);
 }
 
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    if (rt->stage->wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)rt->wants) {
+        io_stop(rt, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        return;
+    }
     struct item *item = mem_array(1, sizeof *item);
     if (!item) {
         io_stop(rt, STATUS_FAILED, "out of memory for a message");
@@ -134,9 +142,13 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
     atomic_fetch_add(&rt->bytes_in, message_size(m));
     *item = (struct item){
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
-    exchange_put(&rt->exchange, item);
-    if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
+    if (rt->options.order && r->type == MESSAGE_FRAME)
+        order_receive(rt, item);
+    else
+        exchange_put(&rt->exchange, item);
+    if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &bye);
@@ -199,13 +211,26 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
 
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    struct error e;
     if (!hold(rt, l, r->frame)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
         return;
     }
-    if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
+    if (r->flags & ROUTE_SHARED && shared_fetch(l, m, &e) != STATUS_OK) {
+        io_stop(rt, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
+    }
+    if (stage_is_sink(rt->stage) && !is_new(rt, r, m)) {
+        if (rt->options.order && !rt->stopping)
+            order_skip(rt, r->frame);
+        return;
+    }
     rt->ticks++;
+    if (rt->options.order && order_find(&rt->order, r->frame)) {
+        rt->duplicates++;
+        flow_passed(rt, r->frame);
+        return;
+    }
     deliver(rt, l, r, m);
 }
 
@@ -219,8 +244,9 @@ static bool is_listed(const struct notice *n, uint64_t id)
 
 /* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
  * receiver to list it. */
-static void on_credit(struct link *l, const struct notice *n)
+static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
 {
+    shared_credit(rt, l, n);
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
     size_t kept = 0, arrived = 0;
     for (size_t i = 0; i < l->nsent; i++) {
@@ -234,6 +260,14 @@ static void on_credit(struct link *l, const struct notice *n)
     l->narrived = arrived;
 }
 
+/* The process at the other end is done with all it got. */
+static void leave(struct runtime *rt, struct link *l)
+{
+    l->gone = true;
+    l->nsent = l->narrived = 0;
+    shared_release(rt, l);
+}
+
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
                       const struct message *m)
 {
@@ -241,9 +275,11 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
-        on_credit(l, &n);
+        on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_POOL && l->port->up)
+        shared_meet(rt, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
-        l->gone = true;
+        leave(rt, l);
     else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);

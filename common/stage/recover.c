@@ -60,8 +60,12 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     if (n->progress != p->progress || !n->nids)
         p->progress_ns = now_ns;
     p->progress = n->progress;
-    for (size_t i = 0; i < n->nids; i++)
+    p->work = n->work;
+    p->held = 0;
+    for (size_t i = 0; i < n->nids; i++) {
+        p->held += n->ids[i].last - n->ids[i].first + 1;
         window_listed(&rt->source->window, n->ids[i], now_ns);
+    }
 }
 
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
@@ -78,8 +82,7 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
         at = &(*at)->next;
     *at = p->next;
     s->changed = true;
-    hello_free(&p->hello);
-    mem_free(p);
+    source_free_peer(p);
     link_bury(rt, n.uuid);
     if (!rt->stopping && s->open && (source_reach(rt) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);

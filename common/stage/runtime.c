@@ -16,12 +16,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 
 const char *kind_name(enum kind kind)
 {
-    static const char *const names[] = {"nothing", "experiment", "recipe", "image"};
+    static const char *const names[] = {"nothing", "experiment", "recipe", "image", "anything"};
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
@@ -31,8 +32,8 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
-                          struct error *e)
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e)
 {
     bool bind;
     char endpoint[ENDPOINT_SIZE];
@@ -41,10 +42,19 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         s = endpoint_parse(o->in.text[i], o->insecure, &bind, endpoint, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
-    if (s)
-        return s;
+    const char *own = stage->binds ? stage->binds(state) : NULL;
+    return s || !own ? s : endpoint_check(own, true, o->insecure, e);
+}
+
+enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+                          struct error *e)
+{
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+    if (o->order && stage->transient)
+        return error_set(e, STATUS_USAGE,
+                         "--order is not for a stage that only watches: nobody waits until it has "
+                         "a frame, or brings it again");
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
@@ -152,6 +162,8 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
     rt->control_local = s == STATUS_OK;
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
     return s ? s : source_open(rt, e);
 }
 
@@ -203,6 +215,7 @@ static enum status take_descriptors(struct error *e)
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
+    rt->wants = rt->stage->wants;
     rt->signals = -1;
     rt->patience_ns = (uint64_t)(rt->options.dead_after_s * 1e9);
     enum status s = exchange_open(&rt->exchange, e);
@@ -223,6 +236,14 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     errno = pthread_create(&rt->thread, NULL, io_run, rt);
     rt->started = errno == 0;
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
+}
+
+struct work runtime_work(struct runtime *rt)
+{
+    struct work work = meter_read(&rt->meter);
+    work.bytes_in = atomic_load(&rt->bytes_in);
+    work.bytes_out = atomic_load(&rt->bytes_out);
+    return work;
 }
 
 /* At a good end nobody upstream waits for what is still on its way there. */
@@ -266,6 +287,7 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    order_close(&rt->order);
     id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
     id_set_clear(&rt->kept);

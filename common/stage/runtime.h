@@ -17,7 +17,11 @@
 #include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
+#include "stage/mapping.h"
+#include "stage/meter.h"
 #include "stage/options.h"
+#include "stage/order.h"
+#include "stage/pool.h"
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
@@ -53,6 +57,10 @@ struct link {
     bool gone;             // it said bye, all well
     uint64_t lost_ns;      // since when it cannot be reached, 0: it can
     bool experiment_sent;  // down
+    bool shared;           // down: it reads our pool
+    bool inline_told;      // down: that it does not
+    uint64_t slots;        // down: bits of the slots that it reads
+    struct mapping *pool;  // up: the other end's, NULL for none
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
@@ -80,9 +88,13 @@ struct stream;
 
 struct runtime {
     const struct stage *stage;
+    void *state;  // of the stage, for what the I/O thread may call
     struct runtime_options options;
-    size_t nwords;  // options and operands in the command line
+    size_t nwords;    // options and operands in the command line
+    enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
+    struct meter meter;
+    struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
@@ -108,6 +120,7 @@ struct runtime {
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived
+    struct order order;      // with --order: what waits for its turn
     struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
     struct id_set kept;      // sink: taken and not yet durable; the source knows ...
@@ -131,21 +144,29 @@ struct runtime {
 
     bool stopping;        // the I/O loop ends
     bool complete;        // because the stream is complete
+    bool left;            // because a watcher was told to end
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0
+    atomic_bool outcast;  // the main thread found that others took this process for dead
     atomic_bool spoken;   // the one line of error was written
     uint64_t dropped;     // messages that were not ours
     uint64_t duplicates;  // frames that came twice
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else. */
+/* main.c, before and after everything else: the endpoints before the stage is open, the
+ * rest when it is settled what it wants and gives. */
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
 enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);
+
+/* What this process has done so far. */
+struct work runtime_work(struct runtime *rt);
 
 /* io.c */
 void *io_run(void *runtime);
@@ -161,7 +182,10 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* Seals and sends a message of one of the types without payload. */
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s);
+/* Likewise for what has no payload. */
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);
@@ -198,10 +222,26 @@ void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // beg
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
 
 /* flow.c: the data plane, what flows. */
-void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
-void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
+void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
+void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
+void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
+
+/* shared.c: the data plane, frames whose pixels stay in shared memory. */
+void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
+void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
+/* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
+enum status shared_fetch(struct link *l, struct message *m, struct error *e);
+bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
+void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
+void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
+
+/* order_flow.c, with --order: what the source says; an id that is not to be waited for;
+ * a frame, which is held: takes ownership. */
+void order_listen(struct runtime *rt, const struct notice *n);
+void order_skip(struct runtime *rt, uint64_t id);
+void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);

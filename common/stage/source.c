@@ -21,6 +21,13 @@ enum status source_open(struct runtime *rt, struct error *e)
                        (uint32_t)rt->options.attempts, e);
 }
 
+void source_free_peer(struct peer *p)
+{
+    hello_free(&p->hello);
+    id_set_clear(&p->told);
+    mem_free(p);
+}
+
 static void forget_have(struct stream *s)
 {
     for (size_t i = 0; i < GROUPS_MAX; i++)
@@ -34,8 +41,7 @@ void source_close(struct runtime *rt)
         return;
     while (s->peers) {
         struct peer *next = s->peers->next;
-        hello_free(&s->peers->hello);
-        mem_free(s->peers);
+        source_free_peer(s->peers);
         s->peers = next;
     }
     forget_have(s);
@@ -61,6 +67,7 @@ void source_fence(struct runtime *rt, enum status status, const char *reason)
     struct notice n = {.status = (int)status};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     source_send_all(rt, MESSAGE_FENCE, &n);
+    status_end(rt, status);
 }
 
 static struct peer *find_peer(struct stream *s, const struct address *address)
@@ -114,13 +121,19 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     return p;
 }
 
-static void on_hello(struct runtime *rt, const struct address *from, const struct message *m)
+/* Who neither takes nor gives only watches, and need not know the run. */
+static void on_hello(struct runtime *rt, const struct address *from, const struct route *r,
+                     const struct message *m)
 {
     struct stream *s = rt->source;
     struct hello h;
     struct peer *p = NULL;
     const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
-    if (good && link_is_buried(rt, h.uuid)) {
+    if (good && !h.wants && !h.gives)
+        status_answer(rt, from);
+    else if (!io_is_ours(rt, r))
+        rt->dropped++;
+    else if (good && link_is_buried(rt, h.uuid)) {
         struct notice out = {.status = STATUS_FAILED};
         memcpy(out.uuid, h.uuid, sizeof out.uuid);
         (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
@@ -131,6 +144,9 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
         hello_free(&h);
         return;
     }
+    /* A stage in the middle does not wait for frames that may have passed before it came. */
+    if (!p->hello.uuid[0] && h.gives)
+        p->order_from = exchange_look(&rt->exchange).issued;
     hello_free(&p->hello);
     p->hello = h;
     p->heard_ns = clock_ns();
@@ -183,15 +199,16 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     struct peer *p = find_peer(rt->source, from);
     const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
     if (damaged && p)
-        (void)io_send_hello(rt, rt->control_socket, from, true);  // it may have been one
-    if (damaged || !io_is_ours(rt, &r) || (!p && r.type != MESSAGE_HELLO)) {
+        (void)io_send_hello(rt, rt->control_socket, from, true);      // it may have been one
+    const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
+    if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
         if (!damaged && rt->run_known && r.run && r.run != rt->run)
             (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &n);
         return;
     }
     if (r.type == MESSAGE_HELLO) {
-        on_hello(rt, from, m);
+        on_hello(rt, from, &r, m);
         return;
     }
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
@@ -328,6 +345,7 @@ static void try_barrier(struct runtime *rt, uint64_t now_ns)
             return;
         }
         s->open = true;
+        s->open_ns = now_ns;
         struct notice n = {.known = true, .total = s->total};
         source_send_all(rt, MESSAGE_TOTAL, &n);
     } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
@@ -363,6 +381,7 @@ static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
     if (!s->freed) {
+        status_end(rt, end_status(rt));
         for (struct peer *p = s->peers; p; p = p->next)
             send_free(rt, p);
         s->freed = true;
@@ -406,6 +425,7 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         return;
     }
     flush(rt);
+    order_tell(rt);
     const uint64_t left = s->total - w->lowest;
     const bool whole = recover_is_whole(rt, now_ns);
     if (!rt->stopping)

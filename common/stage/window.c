@@ -134,6 +134,30 @@ void window_advance(struct window *w, uint64_t total)
         *at(w, w->lowest++) = (struct frame_state){0};
 }
 
+uint64_t window_count_done(const struct window *w, uint64_t total)
+{
+    uint64_t done = w->lowest;
+    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++)
+        done += window_is_done(w, at(w, place));
+    return done;
+}
+
+bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until)
+{
+    uint64_t place = from > w->lowest ? from : w->lowest;
+    for (; place < total && place - w->lowest < w->size; place++) {
+        if (window_is_done(w, at(w, place)))
+            continue;
+        if (ids->count == ranges_max)
+            break;
+        if (!id_set_add(ids, window_id(w, place)))
+            return false;
+    }
+    *until = place < total ? window_id(w, place) : UINT64_MAX;
+    return true;
+}
+
 enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
 {
     struct frame_state *f = window_find(w, id);

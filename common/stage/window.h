@@ -62,6 +62,15 @@ bool window_is_stuck(const struct window *w, uint64_t total);
 /* Moves the window over all frames at places below `total` that are done. */
 void window_advance(struct window *w, uint64_t total);
 
+/* How many frames at places below `total` are done. */
+uint64_t window_count_done(const struct window *w, uint64_t total);
+
+/* Adds to the set the ids in the window, at places from `from` on and below `total`, that are
+ * not done, in at most `ranges_max` ranges; false when memory is out.  Of the ids below
+ * *until, no others at such places are. */
+bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until);
+
 /* What is to be done with a frame of which a copy was lost. */
 enum window_verdict {
     WINDOW_KEEP,      // nothing: it is acknowledged, or it has not left the source yet

@@ -16,10 +16,12 @@
 #include "io/smv.h"
 #include "io/sources.h"
 #include "io/stol.h"
+#include "limit.h"
 
 static void read_hkl(const char *path, enum physics physics)
 {
     struct hkl_table table = {0};
+    limit_end();  // a table has room for all indices between the extreme ones
     (void)hkl_read(path, physics, 1.0, &table, NULL);
     hkl_free(&table);
 }
@@ -27,6 +29,7 @@ static void read_hkl(const char *path, enum physics physics)
 static void read_dump(const char *path)
 {
     struct hkl_table table = {0};
+    limit_end();  // likewise
     (void)hkl_read_dump(path, 1.0, &table, NULL);
     hkl_free(&table);
 }
@@ -117,7 +120,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    limit_begin(size);
     read_file(data[0], path);
+    limit_end();
     (void)close(fd);
     return 0;
 }

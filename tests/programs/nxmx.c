@@ -30,9 +30,9 @@ static bool print_image(hid_t data, uint64_t place, uint64_t number, size_t coun
         return false;
     uint8_t *chunk = mem_array((size_t)length, 1);
     void *pixels = mem_array(count, size);
-    const bool good = chunk && pixels && H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk) >= 0 &&
-                      bslz4_decompress(chunk, (size_t)length, pixels, count, size, NULL) ==
-                          STATUS_OK;
+    const bool good =
+        chunk && pixels && H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk) >= 0 &&
+        bslz4_decompress(chunk, (size_t)length, pixels, count, size, NULL) == STATUS_OK;
     if (good)
         printf("%" PRIu64 "\t%08" PRIx32 "\n", number, crc32c(0, pixels, count * size));
     mem_free(chunk);

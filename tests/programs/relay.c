@@ -46,7 +46,7 @@ static void return_credit(struct relay *x, const struct route *r)
     (void)snprintf(credit.stage, sizeof credit.stage, "relay");
     if (control_notice_encode(MESSAGE_CREDIT, &n, &m, NULL) == STATUS_OK &&
         route_seal(&credit, &m, NULL) == STATUS_OK)
-        (void)port_send(x->up, &nobody, &m);
+        (void)port_send(x->up, &nobody, &m, NULL);
     message_free(&m);
 }
 
@@ -54,7 +54,7 @@ static void return_credit(struct relay *x, const struct route *r)
 static void send_copy(struct relay *x, struct route r, struct message *m)
 {
     if (route_seal(&r, m, NULL) == STATUS_OK)
-        (void)port_send(x->down, &x->below, m);
+        (void)port_send(x->down, &x->below, m, NULL);
 }
 
 /* False when the message is not to be passed on. */
@@ -69,7 +69,7 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
         return false;
     }
     if (strcmp(x->how, "twice") == 0) {
-        (void)port_send(x->down, &x->below, m);
+        (void)port_send(x->down, &x->below, m, NULL);
     } else if (strcmp(x->how, "stale") == 0) {
         other.incarnation = r->incarnation - 1;
         send_copy(x, other, m);
@@ -79,7 +79,7 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
         send_copy(x, *r, m);
         return false;
     } else {
-        (void)port_send(x->down, &x->below, m);
+        (void)port_send(x->down, &x->below, m, NULL);
         ((char *)m->parts[m->nparts - 1].data)[0] ^= 1;
         send_copy(x, other, m);
         return false;
@@ -100,7 +100,7 @@ static void pass(struct relay *x, void *from, void *to)
         const bool chosen = downwards && !x->done && route_open(&r, &m, NULL) == STATUS_OK &&
                             r.type == MESSAGE_FRAME && r.frame == x->frame;
         if (!chosen || meddle(x, &r, &m))
-            (void)port_send(to, downwards ? &x->below : &nobody, &m);
+            (void)port_send(to, downwards ? &x->below : &nobody, &m, NULL);
         message_free(&m);
     }
 }
