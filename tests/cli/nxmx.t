@@ -64,13 +64,31 @@ wait
 complete 'two writers of one series: the same bytes' shared
 is 'nobody complains' "$(cat message)" ''
 
+# One of two writers dies and takes with it what it kept.
+mkdir bereft
+geometry | bragg-orient --random --frames=22 --dead-after=1 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+	bragg-noise --seed=9 --out="@ipc://$d/b" 2>>upstream &
+for i in 1 2; do
+	sh -c 'echo $$ >"write$0.pid"; exec bragg-write bereft/s.nxs --frames-per-file=4 --in="ipc://$1/b"' $i "$d" 2>>bereaved &
+done
+for try in $(seq 500); do
+	ls bereft/s_data_*.part* >/dev/null 2>&1 && break
+	sleep 0.01
+done
+kill -9 "$(cat write1.pid)"
+wait
+complete 'one of two writers died: the same bytes' bereft
+
 # Killed while it writes, and interrupted: what is there is complete, and the rest is added.
 mkdir killed stopped
 # disturb FOLDER SIGNAL PROGRAM: sends it once two files are there
 disturb() {
 	counts --frames=22 --window=5 |
 		sh -c 'echo $$ >write.pid; exec bragg-write "$0/s.nxs" --frames-per-file=4 2>>message' "$1" &
-	until [ -e "$1/s_data_000002.h5" ]; do sleep 0.01; done
+	for try in $(seq 1000); do
+		[ ! -e "$1/s_data_000002.h5" ] || break
+		sleep 0.01
+	done
 	kill "-$2" "$(cat write.pid)"
 	wait
 }
