@@ -29,12 +29,12 @@ struct options {
 };
 
 #define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
-#define ENGINE_CHOICES "reference|cpu"
+#define ENGINE_CHOICES "reference|cpu|cuda"
 
-static const char *const ENGINE_NAMES[] = {"reference", "cpu"};
+static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
-    {"engine", "NAME", "What computes pixels: reference or cpu (default reference)",
+    {"engine", "NAME", "What computes pixels: reference, cpu or cuda (default reference)",
      OPT_CHOICE, offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
     {"threads", "N", "Threads of the engine (default 1; faithful reference: always 1)", OPT_INT,
      offsetof(struct options, threads), 1, 1024, 0, NULL, 0, 0},
