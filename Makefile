@@ -19,13 +19,13 @@ CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANIT
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng 2>/dev/null || echo -lccp4c -lpng)
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 2>/dev/null || echo -lccp4c -lpng -llz4)
 LIBS_wire  := -lmsgpackc
 LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage wire io gpu engine physics model base
+LAYERS   := run stage gateway wire io gpu engine physics model base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -37,17 +37,19 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
 all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
 
-# One C file compiled once per instruction set: the CPU engine's loop.
+# For the fuzzers, see below.
+FUZZ_CC := clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+
+# Hot loops, *_loop.c, are compiled once per instruction set.
 ISAS := baseline avx2 avx512
 ISA_baseline :=
 ISA_avx2     := -mavx2 -mfma -mtune=haswell
 ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512 -mtune=icelake-server
-ISA_SOURCES  := $(wildcard common/engine/*_loop.c)
+ISA_SOURCES  := $(wildcard common/*/*_loop.c)
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
-ISA_OBJECTS  := $(call isa_objects,$(ISA_SOURCES))
 
 define layer_rule
-$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(if $(filter engine,$(1)),$(ISA_OBJECTS))
+$(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA_SOURCES)),$(call objects,$(1))) $(call isa_objects,$(wildcard common/$(1)/*_loop.c))
 	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
@@ -87,6 +89,10 @@ define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c
 	@mkdir -p $$(@D)
 	$(Q)$(CC) $(CPPFLAGS) $$(CFLAGS_ALL) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
+
+$(BUILD)/fuzz/obj/%.$(1).o: %.c
+	@mkdir -p $$(@D)
+	$(Q)$(FUZZ_CC) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -126,14 +132,22 @@ $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
 
-units: $(UNITS) $(HELPERS) $(ENGINECHECK) $(BUILD)/bench/bench  ## build the unit tests and the benchmark
+# Libraries that scripts preload into programs.
+PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/tests/bin/%.so,$(wildcard tests/preload/*.c))
+$(BUILD)/tests/bin/%.so: tests/preload/%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
+
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(wildcard common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch])
+FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
+FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
+$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
-	$(Q)clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all -o $@ $< \
-		$(wildcard common/base/*.c common/model/*.c common/io/*.c common/wire/*.c) $(LIBS_io) $(LIBS_wire) -lm
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 
@@ -155,9 +169,9 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 gpu-check:  ## compare the CUDA engine on this machine's GPU with the reference, and time it
 	@scripts/gpu-check
 
-soak: deps  ## kill and freeze processes of small pipelines (SEED=N); prints a table
-	@$(MAKE) --no-print-directory -j$(JOBS) $(HELPERS)
-	@PATH="$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SEED)
+soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all

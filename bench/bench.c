@@ -32,8 +32,9 @@ static const struct opt OPTIONS[] = {
      .choices = "mixed|double"},
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
-    {"parts", "NAME,...", "kernel, noise, stream, output, cold, pipeline, diagnose (all but that)",
-     OPT_TEXT, AT(parts)},
+    {"parts", "NAME,...",
+     "kernel, noise, stream, transport, output, cold, pipeline, diagnose (all but that)", OPT_TEXT,
+     AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
     {"noise-peer", "PATH", "A noisify-compatible program, likewise", OPT_TEXT, AT(noise_peer)},
@@ -60,9 +61,9 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},     {"noise", bench_noise}, {"stream", bench_stream},
-    {"output", bench_output},     {"cold", bench_cold},   {"pipeline", bench_pipeline},
-    {"diagnose", bench_diagnose},
+    {"kernel", bench_kernel},       {"noise", bench_noise},       {"stream", bench_stream},
+    {"transport", bench_transport}, {"output", bench_output},     {"cold", bench_cold},
+    {"pipeline", bench_pipeline},   {"diagnose", bench_diagnose},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -169,7 +170,7 @@ int main(int argc, char **argv)
                             .threads = 1,
                             .frames = 12,
                             .sizes = "256,512,1024,2048,4096",
-                            .parts = "kernel,noise,stream,output,cold,pipeline"}};
+                            .parts = "kernel,noise,stream,transport,output,cold,pipeline"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

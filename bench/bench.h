@@ -112,6 +112,7 @@ enum status bench_machine(struct bench *b, struct error *e);  // who is measured
 enum status bench_kernel(struct bench *b, struct error *e);
 enum status bench_noise(struct bench *b, struct error *e);
 enum status bench_stream(struct bench *b, struct error *e);
+enum status bench_transport(struct bench *b, struct error *e);
 enum status bench_output(struct bench *b, struct error *e);
 enum status bench_cold(struct bench *b, struct error *e);
 enum status bench_pipeline(struct bench *b, struct error *e);

@@ -26,8 +26,7 @@ import numpy
 import zmq
 
 HELLO, EXPERIMENT, FRAME, CREDIT, BYE, HEARTBEAT, FENCE, FREE = 1, 2, 3, 4, 5, 8, 10, 11
-IMAGES = 3  # the kind that flows
-TYPES = ["<f4", "<u2", "<u4", "<i4"]
+IMAGES, TYPES = 3, ["<f4", "<u2", "<u4", "<i4"]  # the kind that flows, and of pixels
 
 
 _TABLE = numpy.arange(256, dtype=numpy.uint32)
@@ -85,7 +84,7 @@ class _Stage:
         return socket
 
     def say(self, socket, kind, to=(), **keys):
-        route = [1, kind, self.run, 1, 0, 0, self.name, 0, 0, 0]
+        route = [1, kind, self.run, 1, 0, 0, self.name, 0, 0, 0, 0]
         socket.send_multipart([*to, msgpack.packb(route), msgpack.packb(dict(sorted(keys.items())))])
 
     def hello(self, socket, downstream, to=()):
@@ -97,13 +96,14 @@ class _Stage:
     def forward(self, kind, frame, keys, payload, crc):
         """The parts of a message with this stage's lineage."""
         keys["lineage"] = self.lineage
-        route = [1, kind, self.run, 1, frame, 0, self.name, IMAGES, len(payload), crc]
+        route = [1, kind, self.run, 1, frame, 0, self.name, IMAGES, len(payload), crc, 0]
         return [msgpack.packb(route), msgpack.packb(keys), *payload]
 
     def take_experiment(self, route, keys, payload):
         text = "\n".join([keys["lineage"], self.name, repr(self.options)])
         self.experiment, self.lineage = keys, hashlib.sha256(text.encode()).hexdigest()[:16]
-        self.experiment_parts = self.forward(EXPERIMENT, 0, dict(keys), payload, route[9])
+        keys = dict(keys, history=f"{keys['history']}{self.name}\toptions={self.options!r}\n")
+        self.experiment_parts = self.forward(EXPERIMENT, 0, keys, payload, route[9])
         self.say(self.up, CREDIT, grant=2, ids=[])
 
     def compute(self, number, keys, payload):

@@ -6,6 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/units.h"
 #include "io/stol.h"
@@ -13,7 +14,10 @@
 #include "physics/water.h"
 #include "stage/stage.h"
 
-enum { MATERIALS_MAX = 3 };
+enum {
+    MATERIALS_MAX = 3,
+    SUM_BLOCK = 4096,  // pixels that are summed up while they are in the first cache
+};
 
 struct background {
     /* options */
@@ -153,10 +157,24 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
-static void add(float *pixels, const float *photons, size_t count)
+/* Pixels plus background into a new image in place of the old one. */
+static enum status add(struct image *image, const float *background, struct error *e)
 {
-    for (size_t i = 0; i < count; i++)
-        pixels[i] += photons[i];
+    struct image sum = {.memory = image->memory};
+    if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
+        return error_memory(e, "the image");
+    const float *photons = image->pixels;
+    float *pixels = sum.pixels;
+    for (size_t first = 0; first < sum.count; first += SUM_BLOCK) {
+        const size_t end = first + SUM_BLOCK < sum.count ? first + SUM_BLOCK : sum.count;
+        for (size_t i = first; i < end; i++)
+            pixels[i] = photons[i] + background[i];
+        sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
+    }
+    sum.has_sum = true;
+    image_free(image);
+    *image = sum;
+    return STATUS_OK;
 }
 
 static enum status frame(void *state, struct frame *f, struct error *e)
@@ -168,18 +186,16 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "frame %" PRIu64
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          f->recipe.id);
-    if (!f->recipe.nsources) {
-        add(f->image.pixels, o->photons, count);
-        return STATUS_OK;
-    }
+    if (!f->recipe.nsources)
+        return add(&f->image, o->photons, e);
     /* a frame with a spectrum of its own */
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
     compute(o, f->recipe.sources, f->recipe.nsources, photons);
-    add(f->image.pixels, photons, count);
+    const enum status s = add(&f->image, photons, e);
     mem_free(photons);
-    return STATUS_OK;
+    return s;
 }
 
 static void close_background(void *state)
@@ -196,6 +212,7 @@ static const struct stage stage = {
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
+    .reads_only = true,
     .state_size = sizeof(struct background),
     .defaults = defaults,
     .open = open_background,

@@ -144,7 +144,7 @@ static const struct opt table[] = {
 
 static const struct opt_program program = {
     .name = "bragg-compare",
-    .summary = "Compare image A with image B (SMV or raw float32).",
+    .summary = "Compare image A with image B (SMV, mini-CBF or raw float32).",
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,

@@ -178,7 +178,7 @@ static enum status write_files(const struct run *r, struct error *e)
     const struct nanobragg *n = &r->flags;
     const struct panel *p = &r->experiment.panels[0];
     const struct legacy_files files = nanobragg_files(n);
-    struct smv_header header;
+    struct header_text header;
     smv_header_nanobragg(&header, p, slow_size_m(&n->request.detector),
                          r->experiment.beam.wavelength_m, n->orientation.phi_rad,
                          nanobragg_osc_rad(&n->orientation));

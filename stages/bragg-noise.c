@@ -25,6 +25,7 @@ struct noise_stage {
     struct psf psf_px;
     struct noise_plan *plan;  // of the generator philox
     const struct experiment *experiment;
+    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
 };
 
 #define AT(member) .offset = offsetof(struct noise_stage, member)
@@ -114,6 +115,11 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
     o->experiment = x;
+    if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
+        o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+        if (!o->photons)
+            return error_memory(e, "the photons");
+    }
     o->psf_px = (struct psf){.kind = (enum psf_kind)o->psf,
                              .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
                              .radius_px = o->psf_radius_px};
@@ -177,12 +183,15 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "frame %" PRIu64 " holds no float32 photons: it has its noise already",
                          id);
-    struct image adu = {0};
+    struct image adu = {.memory = f->image.memory};
     if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
         return error_memory(e, "the counts");
+    float *photons = f->image.pixels;
+    if (o->photons)
+        photons = memcpy(o->photons, photons, count * sizeof *photons);
     const enum status s = o->generator == GENERATOR_NANOBRAGG
-                              ? run_nanobragg(o, seed, id, f->image.pixels, &adu, e)
-                              : noise_apply(o->plan, seed, id, f->image.pixels, &adu, e);
+                              ? run_nanobragg(o, seed, id, photons, &adu, e)
+                              : noise_apply(o->plan, seed, id, photons, &adu, e);
     if (s) {
         image_free(&adu);
         return s;
@@ -194,7 +203,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 
 static void close_noise(void *state)
 {
-    noise_destroy(&((struct noise_stage *)state)->plan);
+    struct noise_stage *o = state;
+    noise_destroy(&o->plan);
+    mem_free(o->photons);
 }
 
 static const struct stage stage = {
@@ -203,6 +214,7 @@ static const struct stage stage = {
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
+    .reads_only = true,
     .state_size = sizeof(struct noise_stage),
     .defaults = defaults,
     .open = open_noise,

@@ -293,7 +293,7 @@ static enum status write_counts(const struct options *o, const char *path, uint3
                                 struct error *e)
 {
     const struct noisify *m = &o->model;
-    struct smv_header header;
+    struct header_text header;
     smv_header_noisify(&header,
                        &(struct smv_noisify){m->nx, m->ny, o->pixel_m, o->distance_m,
                                              o->wavelength_m, o->beam_m[0], o->beam_m[1], m->bits});

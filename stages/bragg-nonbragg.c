@@ -222,7 +222,7 @@ static enum status write_files(const struct nonbragg *o, const struct scene *sce
 {
     const struct nanobragg *n = &o->shared;
     const struct legacy_files files = nanobragg_files(n);
-    struct smv_header header;
+    struct header_text header;
     struct ran1 random = {0};
     smv_header_nonbragg(&header, &scene->panel, n->request.detector.size_m[1],
                         scene->beam.wavelength_m, 0.0, 0.0);

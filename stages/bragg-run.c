@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "run/commands.h"
+#include "run/find.h"
 #include "run/keeper.h"
 #include "run/pipeline.h"
 #include "run/report.h"
@@ -18,7 +19,7 @@ struct options {
     struct opt_texts counts, sets, wraps;
     int64_t frames;
     const char *workdir, *trace;
-    bool has_frames, dry_run, stats, verbose, quiet;
+    bool has_frames, dry_run, resume, stats, verbose, quiet;
 };
 
 #define AT(member) .offset = offsetof(struct options, member)
@@ -31,6 +32,7 @@ static const struct opt table[] = {
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
     {"workdir", "DIR", "Run the last stages there; made when missing", OPT_TEXT, AT(workdir)},
+    {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
     {"trace", "FILE", "Write one trace of all stages for Perfetto", OPT_TEXT, AT(trace)},
@@ -57,7 +59,7 @@ static enum status change(struct pipeline *p, const struct options *o, struct er
         s = pipeline_override(p, o->sets.text[i], e);
     if (s == STATUS_OK && o->has_frames)
         s = pipeline_set_frames(p, o->frames, e);
-    return s;
+    return s ? s : pipeline_check(p, e);
 }
 
 static enum status find_wraps(const struct pipeline *p, const struct options *o,
@@ -111,6 +113,10 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
     if (s == STATUS_OK && o->workdir)
         s = make_folder(o->workdir, e);
     if (s == STATUS_OK) {
+        if (o->workdir)
+            find_note_workdir(keeper->folder, o->workdir);
+        if (o->verbose)
+            fprintf(stderr, "%s: bragg-top %s shows what goes on\n", program.name, keeper->folder);
         const struct supervisor_settings how = {
             .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet};
         s = supervise(&commands, &how, e);
@@ -127,7 +133,7 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
 static enum status run(const struct pipeline *p, const struct options *o, struct error *e)
 {
     struct command_settings settings = {
-        .workdir = o->workdir, .stats = o->stats, .trace = o->trace != NULL};
+        .workdir = o->workdir, .resume = o->resume, .stats = o->stats, .trace = o->trace != NULL};
     struct keeper keeper;
     enum status s = find_wraps(p, o, &settings, e);
     if (s)

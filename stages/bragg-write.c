@@ -6,10 +6,13 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "base/history.h"
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/template.h"
 #include "output.h"
 #include "stage/stage.h"
@@ -20,7 +23,7 @@ struct writer {
     int format;  // options
     const char *preview;
     int64_t preview_size;
-    bool overwrite;
+    bool overwrite, resume;
     struct output_settings settings;
     const char *index_path;
     struct output outputs[OUTPUTS_MAX];
@@ -29,6 +32,26 @@ struct writer {
     struct frame_index index;
     bool has_index, has_frame;
     uint64_t only_id;  // the one frame that fits an unnumbered name
+};
+
+#define AT(member) offsetof(struct writer, member)
+
+static const struct opt options[] = {
+    {"format", "auto|smv|cbf|raw|pgm|png", "Format of all templates (auto: by the suffix)",
+     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png"},
+    {"scale", "X", "Write float32 pixels to SMV or CBF as whole numbers, X times the photons",
+     OPT_REAL, AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .given = AT(settings.has_scale)},
+    {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
+     .offset = AT(preview)},
+    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
+     .min = 16, .max = 65536},
+    {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
+    {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
+     .offset = AT(index_path)},
+    {"overwrite", NULL, "Replace frames of another lineage", OPT_FLAG, .offset = AT(overwrite)},
+    {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
+    {0},
 };
 
 static void writer_defaults(void *state)
@@ -64,26 +87,87 @@ static enum status writer_open(void *state, const char **operands, int noperands
 /* --- the stream ---------------------------------------------------------- */
 
 /* Lineage of the files: that of the frames, and the one option that changes numbers. */
-static void files_lineage(const struct writer *w, char lineage[17])
+static void files_lineage(const struct writer *w, char lineage[17],
+                          char history[EXPERIMENT_HISTORY_SIZE])
 {
+    char more[64];
     uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
     hash = hash_bytes(hash, &w->settings.scale, sizeof w->settings.scale);
     if (w->settings.has_scale)
         (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
     else
         (void)snprintf(lineage, 17, "%s", w->experiment->lineage);
+    (void)opt_lineage(options, w, more, sizeof more);
+    memcpy(history, w->experiment->history, sizeof w->experiment->history);
+    history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
 }
 
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
     struct writer *w = state;
-    char path[TEMPLATE_PATH_MAX], lineage[17];
+    char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
     template_stem(&w->outputs[0].name, ".index", path);
-    files_lineage(w, lineage);
+    files_lineage(w, lineage, history);
     w->has_index = true;
-    return frame_index_open(&w->index, w->index_path ? w->index_path : path, lineage, w->overwrite,
-                            w->settings.fsync, e);
+    for (int i = 0; i < w->noutputs; i++)
+        leftovers_remove(&w->outputs[i].name);
+    const struct frame_index_settings settings = {.lineage = lineage,
+                                                  .history = history,
+                                                  .resume = w->resume,
+                                                  .overwrite = w->overwrite,
+                                                  .sync = w->settings.fsync};
+    return frame_index_open(&w->index, w->index_path ? w->index_path : path, &settings, e);
+}
+
+/* The name as the index gives it: without the folder if that is the index's own. */
+static const char *name_in_index(const struct writer *w, const char *path)
+{
+    const char *slash = strrchr(w->index.path, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - w->index.path) : 0;
+    return strncmp(path, w->index.path, folder) == 0 ? path + folder : path;
+}
+
+/* The names of a frame's files for the index, and the size of those that are there. */
+static uint64_t list_files(const struct writer *w, uint64_t id,
+                           char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX])
+{
+    uint64_t bytes = 0;
+    size_t used = 0;
+    for (int i = 0; i < w->noutputs; i++) {
+        char path[TEMPLATE_PATH_MAX];
+        struct stat st;
+        template_name(&w->outputs[i].name, id, path);
+        used += (size_t)snprintf(names + used, OUTPUTS_MAX * TEMPLATE_PATH_MAX - used,
+                                 i ? "\t%s" : "%s", name_in_index(w, path));
+        if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            bytes += (uint64_t)st.st_size;
+    }
+    return bytes;
+}
+
+static void writer_resume(void *state)
+{
+    ((struct writer *)state)->resume = true;
+}
+
+/* What the index names and is there, with the size that it had. */
+static enum status writer_have(void *state, struct id_set *ids, struct error *e)
+{
+    const struct writer *w = state;
+    char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
+    struct id_set listed = {0};
+    enum status s = frame_index_ids(&w->index, &listed, e);
+    for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
+        for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
+            const uint64_t bytes = list_files(w, id, names);
+            if (frame_index_has(&w->index, id, names, bytes) && !id_set_add(ids, id))
+                s = error_memory(e, "the index");
+            if (id == listed.ranges[i].last)
+                break;
+        }
+    id_set_clear(&listed);
+    return s;
 }
 
 static enum status check_frame(struct writer *w, const struct frame *f, struct error *e)
@@ -103,14 +187,6 @@ static enum status check_frame(struct writer *w, const struct frame *f, struct e
     return STATUS_OK;
 }
 
-/* The name as the index gives it: without the folder if that is the index's own. */
-static const char *name_in_index(const struct writer *w, const char *path)
-{
-    const char *slash = strrchr(w->index.path, '/');
-    const size_t folder = slash ? (size_t)(slash + 1 - w->index.path) : 0;
-    return strncmp(path, w->index.path, folder) == 0 ? path + folder : path;
-}
-
 static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
@@ -119,43 +195,26 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     if (s || (s = frame_index_check(&w->index, f->recipe.id, crc, e)))
         return s;
     char path[TEMPLATE_PATH_MAX], names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
-    size_t used = 0;
     for (int i = 0; i < w->noutputs; i++) {
         template_name(&w->outputs[i].name, f->recipe.id, path);
         if ((s = output_write(&w->outputs[i], &w->settings, w->experiment, f, path, e)))
             return s;
-        used += (size_t)snprintf(names + used, sizeof names - used, i ? "\t%s" : "%s",
-                                 name_in_index(w, path));
     }
-    return frame_index_add(&w->index, f->recipe.id, crc, names, e);
+    const uint64_t bytes = list_files(w, f->recipe.id, names);
+    return frame_index_add(&w->index, f->recipe.id, crc, names, bytes, e);
 }
 
 static void writer_close(void *state)
 {
     struct writer *w = state;
-    if (w->has_index)
-        frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)
+        output_close(&w->outputs[i]);
+    if (!w->has_index)
+        return;
+    frame_index_close(&w->index);
+    for (int i = 0; i < w->noutputs; i++)  // of others that shared the frames and died
+        leftovers_remove(&w->outputs[i].name);
 }
-
-#define AT(member) offsetof(struct writer, member)
-
-static const struct opt options[] = {
-    {"format", "auto|smv|raw|pgm|png", "Format of all templates (auto: by the suffix)", OPT_CHOICE,
-     AT(format), .choices = "auto|smv|raw|pgm|png"},
-    {"scale", "X", "Write float32 pixels to SMV as whole numbers, X times the photons", OPT_REAL,
-     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
-     .given = AT(settings.has_scale)},
-    {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
-     .offset = AT(preview)},
-    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536},
-    {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
-    {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
-     .offset = AT(index_path)},
-    {"overwrite", NULL, "Replace frames of another lineage", OPT_FLAG, .offset = AT(overwrite)},
-    {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
-    {0},
-};
 
 static const struct stage writer = {
     .name = "bragg-write",
@@ -164,14 +223,18 @@ static const struct stage writer = {
     .min_operands = 1,
     .max_operands = OPERANDS_MAX,
     .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
-               "suffix tells the format: .img SMV, .raw float32, .pgm or .png a picture.",
+               "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
+               "picture.",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
+    .reads_only = true,
     .state_size = sizeof(struct writer),
     .defaults = writer_defaults,
     .open = writer_open,
+    .resume = writer_resume,
     .begin = writer_begin,
+    .have = writer_have,
     .frame = writer_frame,
     .close = writer_close,
 };

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "io/raw.h"
+#include "model/frame.h"
 
 static int compare_floats(const void *a, const void *b)
 {

@@ -18,7 +18,7 @@ static enum status print_statistics(const struct legacy_statistics *st, struct e
 }
 
 static enum status write_counts(const struct legacy_files *files, const struct panel *p,
-                                const float *pixels, const struct smv_header *header,
+                                const float *pixels, const struct header_text *header,
                                 struct ran1 *random, double scale, uint16_t *image, struct error *e)
 {
     size_t count = (size_t)(p->fast_pixels * p->slow_pixels);
@@ -43,7 +43,7 @@ static enum status write_preview(const char *path, const struct panel *p, const 
 }
 
 enum status legacy_files_write(const struct legacy_files *files, const struct panel *p,
-                               const float *pixels, const struct smv_header *header,
+                               const float *pixels, const struct header_text *header,
                                struct ran1 *random, struct error *e)
 {
     size_t count = (size_t)(p->fast_pixels * p->slow_pixels);

@@ -20,7 +20,7 @@ struct legacy_files {
 /* Writes the image of one panel, fast_pixels * slow_pixels floats.  `random` is
  * the generator of the whole run: what mosaic and misset drew before counts. */
 enum status legacy_files_write(const struct legacy_files *files, const struct panel *p,
-                               const float *pixels, const struct smv_header *header,
+                               const float *pixels, const struct header_text *header,
                                struct ran1 *random, struct error *e);
 
 #endif

@@ -1,7 +1,6 @@
 #include "output.h"
 
 #include <libgen.h>
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -18,8 +17,8 @@ static enum format format_of(const char *name)
         const char *suffix;
         enum format format;
     } suffixes[] = {
-        {".img", FORMAT_SMV}, {".smv", FORMAT_SMV}, {".raw", FORMAT_RAW}, {".bin", FORMAT_RAW},
-        {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
+        {".img", FORMAT_SMV}, {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF}, {".raw", FORMAT_RAW},
+        {".bin", FORMAT_RAW}, {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
     };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
@@ -51,46 +50,81 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     o->edge_max = edge_max;
     if (!o->format)
         return error_set(e, STATUS_USAGE,
-                         "'%.60s' does not tell a format, must end in .img, .raw, .pgm or .png, or "
-                         "use --format",
+                         "'%.60s' does not tell a format, must end in .img, .cbf, .raw, .pgm or "
+                         ".png, or use --format",
                          text);
     return output_check_folder(text, e);
 }
 
-/* SMV holds whole numbers: photons times --scale, rounded, within 16 bits. */
-static enum status scaled_copy(const struct output_settings *settings, const struct image *from,
-                               struct image *to, struct error *e)
+/* Rounded, halves to even, and within 0..most, which is below 2^52; NaN gives 0. */
+static double whole(double value, double most)
 {
-    if (!settings->has_scale)
-        return error_set(e, STATUS_INPUT,
-                         "the pixels are float32 and SMV holds whole numbers: put bragg-noise "
-                         "before, or give --scale=X");
-    if (!image_reserve(to, PIXEL_U16, UNIT_ADU, from->count))
+    const double low = value > 0.0 ? value : 0.0, x = low < most ? low : most;
+    return (x + 0x1p52) - 0x1p52;
+}
+
+static void scale_u16(double scale, const float *photons, size_t count, uint16_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (uint16_t)whole(scale * (double)photons[i], UINT16_MAX);
+}
+
+static void scale_i32(double scale, const float *photons, size_t count, int32_t *out)
+{
+    for (size_t i = 0; i < count; i++)
+        out[i] = (int32_t)whole(scale * (double)photons[i], INT32_MAX);
+}
+
+/* The frame as SMV and CBF take it, in whole numbers: *scaled and *copy of x and f. */
+static enum status scale_frame(enum format format, double scale, const struct experiment *x,
+                               const struct frame *f, struct experiment *scaled, struct frame *copy,
+                               struct error *e)
+{
+    const bool smv = format == FORMAT_SMV;
+    *scaled = *x;
+    scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
+    scaled->gain = scale;
+    scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
+    *copy = (struct frame){.recipe = f->recipe};
+    if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
-    uint16_t *out = to->pixels;
-    for (size_t i = 0; i < from->count; i++) {
-        const double value = rint(settings->scale * image_value(from, i));
-        out[i] = (uint16_t)fmin(fmax(value, 0.0), 65535.0);
-    }
+    if (smv)
+        scale_u16(scale, f->image.pixels, f->image.count, copy->image.pixels);
+    else
+        scale_i32(scale, f->image.pixels, f->image.count, copy->image.pixels);
     return STATUS_OK;
 }
 
-static enum status write_smv(const struct output_settings *settings, const struct experiment *x,
-                             const struct frame *f, FILE *out, struct error *e)
+static enum status write_counts(struct output *o, const struct experiment *x, const struct frame *f,
+                                FILE *out, struct error *e)
 {
-    if (f->image.type != PIXEL_F32 && settings->has_scale)
-        return error_set(e, STATUS_INPUT, "--scale is for float32 pixels, these are whole numbers");
+    if (o->format == FORMAT_CBF)
+        return cbf_write(out, x, f, &o->cbf, e);
+    return x->physics == PHYSICS_FAITHFUL && f->image.type == PIXEL_U16
+               ? smv_write_nanobragg(out, x, f, e)
+               : smv_write_modern(out, x, f, e);
+}
+
+/* SMV and CBF. */
+static enum status write_whole(struct output *o, const struct output_settings *settings,
+                               const struct experiment *x, const struct frame *f, FILE *out,
+                               struct error *e)
+{
+    struct experiment scaled;
+    struct frame copy;
     if (f->image.type != PIXEL_F32)
-        return x->physics == PHYSICS_FAITHFUL && f->image.type == PIXEL_U16
-                   ? smv_write_nanobragg(out, x, f, e)
-                   : smv_write_modern(out, x, f, e);
-    struct experiment scaled = *x;
-    struct frame copy = {.recipe = f->recipe};
-    enum status s = scaled_copy(settings, &f->image, &copy.image, e);
-    scaled.gain = settings->scale;
-    scaled.saturation = 65535.0;
+        return settings->has_scale
+                   ? error_set(e, STATUS_INPUT,
+                               "--scale is for float32 pixels, these are whole numbers")
+                   : write_counts(o, x, f, out, e);
+    if (!settings->has_scale)
+        return error_set(e, STATUS_INPUT,
+                         "the pixels are float32 and %s holds whole numbers: put bragg-noise "
+                         "before, or give --scale=X",
+                         o->format == FORMAT_SMV ? "SMV" : "CBF");
+    enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
     if (s == STATUS_OK)
-        s = smv_write_modern(out, &scaled, &copy, e);
+        s = write_counts(o, &scaled, &copy, out, e);
     image_free(&copy.image);
     return s;
 }
@@ -109,7 +143,7 @@ static enum status write_picture(const struct output *o, bool logarithmic,
     return s;
 }
 
-static enum status write_content(const struct output *o, const struct output_settings *settings,
+static enum status write_content(struct output *o, const struct output_settings *settings,
                                  const struct experiment *x, const struct frame *f, FILE *out,
                                  const char *path, struct error *e)
 {
@@ -120,13 +154,13 @@ static enum status write_content(const struct output *o, const struct output_set
         return error_set(e, STATUS_INPUT,
                          "%s: the detector has %zu panels, only raw files can hold more than one",
                          path, x->npanels);
-    if (o->format != FORMAT_SMV)
+    if (o->format != FORMAT_SMV && o->format != FORMAT_CBF)
         return write_picture(o, settings->log, x->panels, &f->image, out, path, e);
-    const enum status s = write_smv(settings, x, f, out, &cause);
+    const enum status s = write_whole(o, settings, x, f, out, &cause);
     return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
 }
 
-enum status output_write(const struct output *o, const struct output_settings *settings,
+enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e)
 {
@@ -136,8 +170,15 @@ enum status output_write(const struct output *o, const struct output_settings *s
         return s;
     file.sync = settings->fsync;
     s = write_content(o, settings, x, f, file.stream, path, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
     if (s == STATUS_OK)
         return replace_commit(&file, e);
     replace_abort(&file);
     return s;
+}
+
+void output_close(struct output *o)
+{
+    cbf_scratch_free(&o->cbf);
 }

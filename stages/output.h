@@ -6,23 +6,25 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "io/cbf.h"
 #include "io/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
-enum format { FORMAT_AUTO, FORMAT_SMV, FORMAT_RAW, FORMAT_PGM, FORMAT_PNG };
+enum format { FORMAT_AUTO, FORMAT_SMV, FORMAT_CBF, FORMAT_RAW, FORMAT_PGM, FORMAT_PNG };
 
 struct output {
     struct template name;
     enum format format;
     int64_t edge_max;  // pictures: longest edge in pixels, 0 = full size
+    struct cbf_scratch cbf;
 };
 
 /* What holds for all outputs of a program. */
 struct output_settings {
     bool log;        // pictures: logarithmic scale
     bool fsync;      // wait for the disk
-    bool has_scale;  // float32 pixels may go into SMV, times `scale`
+    bool has_scale;  // float32 pixels may go into SMV and CBF, times `scale`
     double scale;    // ADU per photon
 };
 
@@ -33,9 +35,12 @@ enum status output_parse(struct output *o, const char *text, enum format format,
 
 /* Writes the image of a frame to `path`, complete or not at all.  STATUS_INPUT when
  * the format cannot hold it, STATUS_FAILED when a step fails. */
-enum status output_write(const struct output *o, const struct output_settings *settings,
+enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e);
+
+/* Frees what it holds between frames. */
+void output_close(struct output *o);
 
 /* The folder of `name` must be there and writable: STATUS_FAILED. */
 enum status output_check_folder(const char *name, struct error *e);

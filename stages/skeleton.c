@@ -29,7 +29,9 @@ static enum status skeleton_begin(void *state, struct experiment *x, struct erro
     return STATUS_OK;
 }
 
-/* Every frame: changes the image in place; nothing but *f, options and experiment may matter. */
+/* Every frame: changes the image in place; nothing but *f, options and experiment may
+ * matter.  A stage that only reads the pixels, or makes new ones, is spared a copy when its
+ * table says .reads_only (see bragg-background). */
 static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
 {
     const struct skeleton *s = state;

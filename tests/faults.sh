@@ -3,14 +3,17 @@
 
 d="$PWD/run"
 mkdir -p run
+helper=
+first_options= # of all first stages
 export XDG_RUNTIME_DIR="$d"
 
 # stage NAME ARGUMENT...: runs a test stage, or the program bragg-*, leaving its process
-# id and exit status.
+# id and exit status.  A test stage takes SIGINT also in the background.
 stage() {
 	stage_name=$1
 	shift
-	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac; exec teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
+	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac
+		exec env --default-signal=INT teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
 	stage_status=$?
 	echo $stage_status >"$stage_name.status"
 	return $stage_status
@@ -37,7 +40,7 @@ flowing() {
 	done
 }
 
-# settle: waits for the source, then for all; who was started too late is ended.
+# settle: waits for the source, then for all; who was started too late is ended, and $helper.
 settle() {
 	while [ ! -e source.status ]; do sleep 0.1; done
 	touch over
@@ -48,6 +51,8 @@ settle() {
 	done
 	# a stage that has just been started waits for a source that is no more
 	[ -z "$settle_alive" ] || kill $settle_alive 2>/dev/null
+	[ -z "$helper" ] || kill "$helper"
+	helper=
 	wait
 }
 
@@ -66,7 +71,7 @@ plain() {
 	fresh
 	plain_frames=$1
 	shift
-	teststage first | teststage source --frames="$plain_frames" | teststage make "$@" |
+	teststage first $first_options | teststage source --frames="$plain_frames" | teststage make "$@" |
 		teststage work | teststage sink out
 	digest out
 }
@@ -87,4 +92,34 @@ kill_all() {
 		[ -e source.status ] && break
 		kill -9 "$(cat "$name.pid")" 2>/dev/null && echo hit
 	done | wc -l
+}
+
+# free_ports COUNT: so many ports of this host that nobody uses, one a line
+free_ports() {
+	perl -MIO::Socket::INET -e 'my @s = map { IO::Socket::INET->new(LocalAddr => "127.0.0.1", Listen => 1) } 1 .. shift;
+		print $_->sockport, "\n" for @s' "$1"
+}
+
+# network FRAMES SEED KINDS MEAN-MS: a source, two makers, a worker and a sink whose
+# connections to each other and to the source go through a proxy that does such harm
+# (tests/programs/proxy.c); what it did is in ./harm when the stream is settled.
+network() {
+	network_frames=$1 network_seed=$2 network_kinds=$3 network_mean=$4
+	set -- $(free_ports 8)
+	at=tcp://127.0.0.1
+	proxy "$network_seed" "$network_kinds" "$network_mean" "$5:$1" "$6:$2" "$7:$3" "$8:$4" >harm &
+	helper=$!
+	(
+		LD_PRELOAD=$(command -v faults.so)
+		FAULT_PORTS=$4:$8 # the source tells where it really listens
+		export LD_PRELOAD FAULT_PORTS
+		stage first first --out="@$at:$1" $first_options &
+		stage source source --in="$at:$5" --out="@$at:$2" --control="$at:$4" --frames="$network_frames" --verbose $limits &
+		for i in 1 2; do
+			stage make$i make --in="$at:$6" --out="$at:$7" --sleep=4 --verbose &
+		done
+		stage work work --in="@$at:$3" --out="@ipc://$d/x" --verbose &
+		stage sink sink out --in="ipc://$d/x" &
+		wait
+	) &
 }

@@ -5,7 +5,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Continues `crc` (0 to begin) over `size` bytes; by SSE4.2 where the CPU has it. */
+/* Continues `crc` (0 to begin) over `size` bytes; by SSE4.2 and PCLMUL where the
+ * CPU has them. */
 uint32_t crc32c(uint32_t crc, const void *data, size_t size);
 
 /* The same by table on any CPU: what the fast one is tested against. */

@@ -4,9 +4,9 @@
 
 #include "base/error.h"
 
-/* What a level shows: errors always; then what a user should act on; what
+/* What a level shows: errors always; then what a user should know, or act on; what
  * happens once a run; what happens once a frame. */
-enum log_level { LOG_ERROR, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_INFO, LOG_DEBUG };
 
 /* Names the program (kept, not copied) and starts at LOG_WARNING. */
 void log_open(const char *program);

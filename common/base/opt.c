@@ -309,6 +309,35 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     return STATUS_OK;
 }
 
+/* The shortest decimal that reads back as the same number. */
+static void lineage_real(FILE *out, double value)
+{
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+static void lineage_choice(FILE *out, const char *choices, int choice)
+{
+    for (; choice > 0 && strchr(choices, '|'); choice--)
+        choices = strchr(choices, '|') + 1;
+    fprintf(out, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+/* Lines and words of the lineage end at control characters. */
+static void lineage_text(FILE *out, const char *text)
+{
+    for (; text && *text; text++)
+        if ((unsigned char)*text < ' ')
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+        else
+            putc(*text, out);
+}
+
 static void lineage_value(FILE *out, const struct opt *o, const char *value)
 {
     switch (o->type) {
@@ -319,24 +348,26 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
         fprintf(out, "%" PRId64, *(const int64_t *)(const void *)value);
         break;
     case OPT_CHOICE:
-        fprintf(out, "%d", *(const int *)(const void *)value);
+        lineage_choice(out, o->choices, *(const int *)(const void *)value);
         break;
     case OPT_REAL:
-        fprintf(out, "%a", *(const double *)(const void *)value);
+        lineage_real(out, *(const double *)(const void *)value);
         break;
     case OPT_REALS:
-        for (int i = 0; i < o->count; i++)
-            fprintf(out, "%a,", ((const double *)(const void *)value)[i]);
+        for (int i = 0; i < o->count; i++) {
+            fputs(i ? "," : "", out);
+            lineage_real(out, ((const double *)(const void *)value)[i]);
+        }
         break;
-    case OPT_TEXT: {
-        const char *text = *(const char *const *)(const void *)value;
-        fputs(text ? text : "", out);
+    case OPT_TEXT:
+        lineage_text(out, *(const char *const *)(const void *)value);
         break;
-    }
     case OPT_TEXTS: {
         const struct opt_texts *texts = (const struct opt_texts *)(const void *)value;
-        for (size_t i = 0; i < texts->count; i++)
-            fprintf(out, "%s,", texts->text[i]);
+        for (size_t i = 0; i < texts->count; i++) {
+            fputs(i ? "," : "", out);
+            lineage_text(out, texts->text[i]);
+        }
         break;
     }
     case OPT_GROUP:

@@ -43,6 +43,10 @@ static void write_events(FILE *out, const char *process)
     const size_t count = next < ring.capacity ? next : ring.capacity;
     fprintf(out, "[{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":%ld,\"args\":{\"name\":\"%s\"}}",
             pid, process);
+    fprintf(out,
+            ",\n{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":%ld,\"tid\":%ld,"
+            "\"args\":{\"name\":\"frames\"}}",
+            pid, pid);
     for (size_t i = next - count; i < next; i++) {
         const struct span *s = &ring.spans[i % ring.capacity];
         fprintf(out,

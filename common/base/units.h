@@ -48,5 +48,9 @@ static inline double ev_to_m(double eV)
 {
     return (12398.42 / eV) / 1.0e10;
 }
+static inline double m_to_ev(double m)
+{
+    return 12398.42 / m_to_angstrom(m);
+}
 
 #endif

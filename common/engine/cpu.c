@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
 #include "engine/recipe_check.h"
@@ -23,17 +24,12 @@ const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precis
                                              struct error *e)
 {
     /* Best first; each needs what the Makefile compiles its kernel with. */
-    __builtin_cpu_init();
-    const bool has_avx2 = __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
-    const bool has_avx512 =
-        has_avx2 && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512dq") &&
-        __builtin_cpu_supports("avx512bw") && __builtin_cpu_supports("avx512vl");
     const struct {
         const struct cpu_kernels *kernels[2];  // by precision
         bool supported;
     } choices[] = {
-        {{&cpu_kernels_avx512, &cpu_kernels_double_avx512}, has_avx512},
-        {{&cpu_kernels_avx2, &cpu_kernels_double_avx2}, has_avx2},
+        {{&cpu_kernels_avx512, &cpu_kernels_double_avx512}, isa_present(ISA_AVX512)},
+        {{&cpu_kernels_avx2, &cpu_kernels_double_avx2}, isa_present(ISA_AVX2)},
         {{&cpu_kernels_baseline, &cpu_kernels_double_baseline}, true},
     };
     for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {

@@ -7,18 +7,14 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/hash.h"
+#include "io/frame_index_read.h"
 
-#define TITLE "bragg-index 1 "
-
-struct listed {
-    uint64_t id;
-    uint32_t crc;
-    uint64_t names;  // hash
-};
+enum { TAIL_MAX = 1 << 16 };  // bytes; longer than any line
 
 static int compare(const void *a, const void *b)
 {
@@ -45,72 +41,34 @@ static enum status remember(struct frame_index *x, struct listed listed, struct 
     return STATUS_OK;
 }
 
-/* Reads a line of the index; false when it is none. */
-static bool parse_line(const char *line, struct listed *listed)
+/* Removes an unfinished last line of `size` bytes; the file is locked. */
+static bool remove_torn(int file, off_t *size)
 {
-    int used = 0;
-    if (line[0] < '0' || line[0] > '9' ||
-        sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%n", &listed->id, &listed->crc, &used) != 2 ||
-        used == 0)
-        return false;
-    listed->names = hash_text(HASH_START, line + used);
-    return true;
+    char tail[TAIL_MAX];
+    const size_t want = *size < TAIL_MAX ? (size_t)*size : TAIL_MAX;
+    const ssize_t n = pread(file, tail, want, *size - (off_t)want);
+    if (n != (ssize_t)want)
+        return n >= 0;  // a device
+    size_t torn = 0;
+    while (torn < want && tail[want - 1 - torn] != '\n')
+        torn++;
+    *size -= (off_t)torn;
+    return !torn || ftruncate(file, *size) == 0;
 }
 
-/* Takes in the lines behind the first; *whole gets the bytes of complete lines. */
-static enum status read_lines(struct frame_index *x, FILE *in, off_t *whole, struct error *e)
-{
-    char *line = NULL;
-    size_t room = 0;
-    long number = 1;
-    enum status s = STATUS_OK;
-    for (ssize_t n; s == STATUS_OK && (n = getline(&line, &room, in)) > 0;) {
-        struct listed listed;
-        if (line[n - 1] != '\n')
-            break;
-        line[n - 1] = 0;
-        number++;
-        if (parse_line(line, &listed))
-            s = remember(x, listed, e);
-        else
-            s = error_set(e, STATUS_FAILED,
-                          "%s:%ld: no line of an index; --overwrite begins a new one", x->path,
-                          number);
-        *whole += n;
-    }
-    free(line);
-    return s;
-}
-
-/* Takes in an existing index and removes an unfinished last line. */
-static enum status take_in(struct frame_index *x, FILE *in, const char *lineage, struct error *e)
-{
-    char first[64];
-    if (!fgets(first, sizeof first, in))
-        return STATUS_OK;  // empty, as a killed process may leave it
-    const size_t length = strlen(first), title = strlen(TITLE);
-    const bool ours = strncmp(first, TITLE, title) == 0 && first[length - 1] == '\n';
-    first[length - 1] = 0;
-    if (!ours)
-        return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
-                         x->path);
-    if (strcmp(first + title, lineage) != 0)
-        return error_set(e, STATUS_FAILED,
-                         "%s: frames of another lineage (%.20s, not %s) are there; --overwrite "
-                         "replaces them",
-                         x->path, first + title, lineage);
-    off_t whole = (off_t)length;
-    const enum status s = read_lines(x, in, &whole, e);
-    if (s == STATUS_OK && truncate(x->path, whole))
-        return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    return s;
-}
-
-static enum status append(struct frame_index *x, const char *line, size_t length, struct error *e)
+/* Appends whole lines, behind whole lines; the file is locked.  The first lines come before them in
+ * a new file. */
+static enum status append_locked(struct frame_index *x, const char *line, size_t length,
+                                 struct error *e)
 {
     struct stat st;
+    if (fstat(x->file, &st) || !remove_torn(x->file, &st.st_size))
+        return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    if (!st.st_size && line != x->head) {
+        const enum status s = append_locked(x, x->head, strlen(x->head), e);
+        return s ? s : append_locked(x, line, length, e);
+    }
     errno = 0;
-    const off_t size = fstat(x->file, &st) ? 0 : st.st_size;
     const ssize_t n = write(x->file, line, length);
     if (n == (ssize_t)length && (!x->sync || fsync(x->file) == 0))
         return STATUS_OK;
@@ -118,41 +76,92 @@ static enum status append(struct frame_index *x, const char *line, size_t length
         errno = ENOSPC;
     error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
     /* Should this fail too, the next reader removes the unfinished line. */
-    if (n > 0 && ftruncate(x->file, size))
+    if (n > 0 && ftruncate(x->file, st.st_size))
         errno = 0;
     return STATUS_FAILED;
 }
 
-enum status frame_index_open(struct frame_index *x, const char *path, const char *lineage,
-                             bool overwrite, bool sync, struct error *e)
+/* Opens the file first where that is due. */
+static enum status append(struct frame_index *x, const char *line, size_t length, struct error *e)
 {
-    *x = (struct frame_index){
-        .path = strdup(path), .file = -1, .overwrite = overwrite, .sync = sync};
-    (void)snprintf(x->first, sizeof x->first, TITLE "%.32s\n", lineage);
-    if (!x->path)
-        return error_memory(e, "a file name");
+    if (x->file < 0)
+        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    if (x->file < 0)
+        return error_errno(e, STATUS_FAILED, "%s: cannot create", x->path);
+    (void)flock(x->file, LOCK_EX);  // others may share it; where it cannot be locked nobody does
     struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
-    FILE *in = overwrite ? NULL : fopen(path, "re");
-    if (!in)
-        return overwrite || errno == ENOENT
-                   ? STATUS_OK
-                   : error_errno(e, STATUS_FAILED, "%s: cannot read", path);
-    const enum status s = take_in(x, in, lineage, e);
-    (void)fclose(in);
+    enum status s = STATUS_OK;
+    if (x->anew && fstat(x->file, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(x->file, 0))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    x->anew = false;
+    if (s == STATUS_OK)
+        s = append_locked(x, line, length, e);
+    (void)flock(x->file, LOCK_UN);
     return s;
 }
 
-/* Before the first line: opens the file, and begins it if it is new. */
-static enum status begin(struct frame_index *x, struct error *e)
+/* Reads it, and removes an unfinished end, or all of it when there is only an unfinished head. */
+static enum status take_locked(struct frame_index *x, const struct frame_index_settings *settings,
+                               struct error *e)
 {
-    const int anew = x->overwrite ? O_TRUNC : 0;
+    const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
+    struct index_lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r"), .path = x->path};
+    if (!l.in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
+    bool more = false;
+    enum status s = index_begin(&l, settings, &more, e);
+    while (more && s == STATUS_OK) {
+        struct listed listed;
+        s = index_next(&l, &listed, &more, e);
+        if (s == STATUS_OK)
+            s = remember(x, listed, e);
+    }
     struct stat st;
-    x->file = open(x->path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | anew, 0666);
-    if (x->file < 0 || fstat(x->file, &st))
-        return error_errno(e, STATUS_FAILED, "%s: cannot create", x->path);
-    return st.st_size ? STATUS_OK : append(x, x->first, strlen(x->first), e);
+    if (s == STATUS_OK && l.torn &&
+        (x->entries ? fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)
+                    : ftruncate(x->file, 0) != 0))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    free(l.line);
+    (void)fclose(l.in);
+    return s;
+}
+
+/* Takes in an existing index. */
+static enum status take_in(struct frame_index *x, const struct frame_index_settings *settings,
+                           struct error *e)
+{
+    x->file = open(x->path, O_RDWR | O_APPEND | O_CLOEXEC);
+    if (x->file < 0)
+        return errno == ENOENT ? STATUS_OK
+                               : error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
+    (void)flock(x->file, LOCK_EX);
+    const enum status s = take_locked(x, settings, e);
+    (void)flock(x->file, LOCK_UN);
+    return s;
+}
+
+enum status frame_index_open(struct frame_index *x, const char *path,
+                             const struct frame_index_settings *settings, struct error *e)
+{
+    *x = (struct frame_index){.path = strdup(path),
+                              .head = index_head(settings),
+                              .file = -1,
+                              .anew = settings->overwrite && !settings->resume,
+                              .sync = settings->sync};
+    if (!x->path || !x->head)
+        return error_memory(e, "the index");
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+    if (x->anew)
+        return STATUS_OK;
+    const enum status s = take_in(x, settings, e);
+    if (s == STATUS_OK || !settings->overwrite)
+        return s;
+    x->anew = true;
+    tdestroy(x->entries, free);
+    x->entries = NULL;
+    return STATUS_OK;
 }
 
 static const struct listed *find(const struct frame_index *x, uint64_t id)
@@ -175,20 +184,45 @@ enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t
 }
 
 enum status frame_index_add(struct frame_index *x, uint64_t id, uint32_t crc, const char *names,
-                            struct error *e)
+                            uint64_t bytes, struct error *e)
 {
-    const struct listed *found = find(x, id);
-    const struct listed listed = {id, crc, hash_text(HASH_START, names)};
     enum status s = frame_index_check(x, id, crc, e);
-    if (s || (found && found->names == listed.names) || (x->file < 0 && (s = begin(x, e))))
+    if (s || frame_index_has(x, id, names, bytes))
         return s;
     char *line;
-    const int length = asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%s\n", id, crc, names);
+    const int length =
+        asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s\n", id, crc, bytes, names);
     if (length < 0)
         return error_memory(e, "a line of the index");
     s = append(x, line, (size_t)length, e);
     free(line);
-    return s ? s : remember(x, listed, e);
+    return s ? s : remember(x, (struct listed){id, bytes, crc, hash_text(HASH_START, names)}, e);
+}
+
+struct collector {
+    struct id_set *ids;
+    bool failed;
+};
+
+static void collect(const void *node, VISIT visit, void *collector)
+{
+    const struct listed *const *listed = node;
+    struct collector *c = collector;
+    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*listed)->id))
+        c->failed = true;
+}
+
+enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e)
+{
+    struct collector c = {.ids = ids};
+    twalk_r(x->entries, collect, &c);
+    return c.failed ? error_memory(e, "the index") : STATUS_OK;
+}
+
+bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes)
+{
+    const struct listed *found = find(x, id);
+    return found && found->bytes == bytes && found->names == hash_text(HASH_START, names);
 }
 
 void frame_index_close(struct frame_index *x)
@@ -197,5 +231,6 @@ void frame_index_close(struct frame_index *x)
         (void)close(x->file);
     tdestroy(x->entries, free);
     free(x->path);
+    free(x->head);
     *x = (struct frame_index){.file = -1};
 }

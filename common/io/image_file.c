@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "io/cbf.h"
 #include "io/smv.h"
 
 static enum status read_pixels(FILE *in, const char *path, long offset, enum pixel_type type,
@@ -75,11 +76,15 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     if (!S_ISREG(st.st_mode))
         return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
     const size_t size = (size_t)st.st_size;
-    const int first = fgetc(in);
-    if (first == '{')
+    char first[6] = {0};
+    const size_t got = fread(first, 1, sizeof first, in);
+    rewind(in);
+    if (got && first[0] == '{')
         return read_smv(in, path, size, f, e);
+    if (got == sizeof first && memcmp(first, "###CBF", sizeof first) == 0)
+        return cbf_read(in, path, size, f, e);
     if (size == 0 || size % sizeof(float))
-        return error_set(e, STATUS_INPUT, "%s: %zu bytes, must be SMV or whole float32 pixels",
+        return error_set(e, STATUS_INPUT, "%s: %zu bytes, must be SMV, CBF or whole float32 pixels",
                          path, size);
     return read_pixels(in, path, 0, PIXEL_F32, size / sizeof(float), &f->image, e);
 }

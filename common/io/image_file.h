@@ -1,4 +1,4 @@
-/* Images back from files: SMV of 16 or 32 bits, or raw float32. */
+/* Images back from files: SMV of 16 or 32 bits, mini-CBF, or raw float32. */
 #ifndef BRAGG_IO_IMAGE_FILE_H
 #define BRAGG_IO_IMAGE_FILE_H
 
@@ -12,7 +12,8 @@ struct image_file {
     struct image image;  // owned; freed by image_free
 };
 
-/* Reads `path`: SMV when it begins with '{', else raw float32 (little-endian).
+/* Reads `path`: SMV when it begins with '{', mini-CBF (byte offsets) when with
+ * "###CBF", else raw float32 (little-endian).
  * The width of SMV pixels is taken from the length of the file, their type from
  * TYPE.  *f is overwritten.  Everything that cannot be read is STATUS_INPUT. */
 enum status image_file_read(const char *path, struct image_file *f, struct error *e);

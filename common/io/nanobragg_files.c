@@ -28,7 +28,7 @@ enum status nanobragg_write_float(const char *path, const float *pixels, size_t 
     return write_file(path, "", 0, pixels, count, sizeof *pixels, e);
 }
 
-enum status nanobragg_write_smv(const char *path, const struct smv_header *header,
+enum status nanobragg_write_smv(const char *path, const struct header_text *header,
                                 const void *pixels, size_t count, size_t pixel_bytes,
                                 struct error *e)
 {

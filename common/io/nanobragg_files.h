@@ -23,7 +23,7 @@ enum status nanobragg_write_float(const char *path, const float *pixels, size_t 
                                   struct error *e);
 
 /* Header, then `count` pixels of `pixel_bytes` (2 or 4) bytes in native order. */
-enum status nanobragg_write_smv(const char *path, const struct smv_header *header,
+enum status nanobragg_write_smv(const char *path, const struct header_text *header,
                                 const void *pixels, size_t count, size_t pixel_bytes,
                                 struct error *e);
 

@@ -11,7 +11,4 @@
  * STATUS_FAILED when a write fails; `path` is for the message. */
 enum status raw_write(FILE *out, const struct image *image, const char *path, struct error *e);
 
-/* Pixel number i as a number. */
-double image_value(const struct image *image, size_t i);
-
 #endif

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -15,19 +16,40 @@ static void forget(struct replace *r)
     *r = (struct replace){0};
 }
 
+/* Another process may take a new file for a leftover until it is locked: then it is gone. */
+static bool is_gone(int file)
+{
+    struct stat st;
+    (void)flock(file, LOCK_EX);
+    return fstat(file, &st) == 0 && st.st_nlink == 0;
+}
+
+/* A new file, locked where the file system has locks; its name is r->temporary. */
+static int make_temporary(struct replace *r)
+{
+    int file;
+    while (true) {
+        if (asprintf(&r->temporary, "%s" REPLACE_SUFFIX, r->path) < 0) {
+            r->temporary = NULL;
+            return -1;
+        }
+        file = mkstemp(r->temporary);
+        if (file >= 0 && !is_gone(file))
+            return file;
+        free(r->temporary);
+        r->temporary = NULL;
+        if (file < 0)
+            return -1;
+        close(file);
+    }
+}
+
 /* A new file beside the final one, with the permissions an ordinary file gets. */
 static FILE *open_temporary(struct replace *r)
 {
-    if (asprintf(&r->temporary, "%s.XXXXXX", r->path) < 0) {
-        r->temporary = NULL;
+    int file = make_temporary(r);
+    if (file < 0)
         return NULL;
-    }
-    int file = mkstemp(r->temporary);
-    if (file < 0) {
-        free(r->temporary);
-        r->temporary = NULL;
-        return NULL;
-    }
     mode_t mask = umask(0);
     umask(mask);
     FILE *stream = fchmod(file, 0666 & ~mask) == 0 ? fdopen(file, "wb") : NULL;

@@ -1,6 +1,7 @@
 /*
  * Files that appear complete or not at all: written under a temporary name in
- * the same folder, then renamed.  A device, pipe or other special file of that
+ * the same folder, then renamed.  Until then the process holds a lock on it: what
+ * has none was left by one that is dead.  A device, pipe or other special file of that
  * name is written in place.
  */
 #ifndef BRAGG_IO_REPLACE_H
@@ -10,6 +11,10 @@
 #include <stdio.h>
 
 #include "base/error.h"
+
+/* What mkstemp fills in at the end of a temporary name, and how much of it is random. */
+#define REPLACE_SUFFIX ".part-XXXXXX"
+enum { REPLACE_RANDOM = 6 };
 
 struct replace {
     FILE *stream;     // to write to

@@ -14,6 +14,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "io/header_text.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -41,22 +42,15 @@ void smv_free(struct smv *smv);
 
 /* --- headers ------------------------------------------------------------- */
 
-/* A finished header with its padding.  `length` counts all bytes to write.  It has room
- * for the truth about as many lattices as a message holds, each of up to 560 bytes. */
-struct smv_header {
-    size_t length;
-    char text[131072];
-};
-
 /* nanoBragg's own.  Padded to 512 bytes; a longer text stays as long as it is
  * while HEADER_BYTES still says 512, as in nanoBragg.  The slow size is that
  * of the detector as asked for, which need not be a whole number of pixels; the
  * angles are the start of the rotation and its width. */
-void smv_header_nanobragg(struct smv_header *h, const struct panel *p, double slow_size_m,
+void smv_header_nanobragg(struct header_text *h, const struct panel *p, double slow_size_m,
                           double wavelength_m, double phi_rad, double osc_rad);
 
 /* nonBragg's own, from the same values; padded likewise. */
-void smv_header_nonbragg(struct smv_header *h, const struct panel *p, double slow_size_m,
+void smv_header_nonbragg(struct header_text *h, const struct panel *p, double slow_size_m,
                          double wavelength_m, double phi_rad, double osc_rad);
 
 /* What noisify knows of the geometry. */
@@ -68,7 +62,7 @@ struct smv_noisify {
 };
 
 /* noisify's own; padded likewise. */
-void smv_header_noisify(struct smv_header *h, const struct smv_noisify *n);
+void smv_header_noisify(struct header_text *h, const struct smv_noisify *n);
 
 /* Ours: keys and units that DIALS (format class of BEAMLINE=fake) reads, then
  * the truth about the frame under names that begin with BRAGG_.  BEAM_CENTER is
@@ -76,7 +70,7 @@ void smv_header_noisify(struct smv_header *h, const struct smv_noisify *n);
  * edge, less a pixel.  WAVELENGTH is that of the frame.  Keys of the first lattice are
  * bare, those of lattice 1 end with _1 and so on.  HEADER_BYTES is the true length, 1024
  * or, if need be, more in steps of 512.  Needs one panel: else STATUS_INPUT. */
-enum status smv_header_modern(struct smv_header *h, const struct experiment *x,
+enum status smv_header_modern(struct header_text *h, const struct experiment *x,
                               const struct frame *f, struct error *e);
 
 /* --- files --------------------------------------------------------------- */

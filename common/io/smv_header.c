@@ -1,8 +1,6 @@
 #include "io/smv.h"
 
-#include <ctype.h>
 #include <inttypes.h>
-#include <stdarg.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -16,20 +14,8 @@ static const char byte_order[] = "little_endian";
 static const char byte_order[] = "big_endian";
 #endif
 
-__attribute__((format(printf, 2, 3))) static void append(struct smv_header *h, const char *format,
-                                                         ...)
-{
-    size_t room = sizeof h->text - h->length;
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(h->text + h->length, room, format, list);
-    va_end(list);
-    if (n > 0)
-        h->length += (size_t)n < room ? (size_t)n : room - 1;
-}
-
 /* Spaces up to `bytes`; a longer text keeps its length. */
-static void pad(struct smv_header *h, size_t bytes)
+static void pad(struct header_text *h, size_t bytes)
 {
     if (h->length < bytes) {
         memset(h->text + h->length, ' ', bytes - h->length);
@@ -39,69 +25,71 @@ static void pad(struct smv_header *h, size_t bytes)
 
 /* --- nanoBragg's family: %g, 512 bytes --------------------------------------- */
 
-static void begin_legacy(struct smv_header *h, const char *type, int64_t fast, int64_t slow,
+static void begin_legacy(struct header_text *h, const char *type, int64_t fast, int64_t slow,
                          double pixel_m, double distance_m, double wavelength_m)
 {
     h->length = 0;
-    append(h, "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=%s;\nTYPE=%s;\n", byte_order, type);
-    append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\nPIXEL_SIZE=%g;\nDISTANCE=%g;\n", fast, slow,
-           m_to_mm(pixel_m), m_to_mm(distance_m));
-    append(h, "WAVELENGTH=%g;\n", m_to_angstrom(wavelength_m));
+    header_append(h, "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=%s;\nTYPE=%s;\n", byte_order, type);
+    header_append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\nPIXEL_SIZE=%g;\nDISTANCE=%g;\n", fast,
+                  slow, m_to_mm(pixel_m), m_to_mm(distance_m));
+    header_append(h, "WAVELENGTH=%g;\n", m_to_angstrom(wavelength_m));
 }
 
-static void end_legacy(struct smv_header *h)
+static void end_legacy(struct header_text *h)
 {
-    append(h, "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f");
+    header_append(h, "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f");
     pad(h, LEGACY_BYTES);
 }
 
-static void append_angles(struct smv_header *h, const struct panel *p, double phi_rad,
+static void append_angles(struct header_text *h, const struct panel *p, double phi_rad,
                           double osc_rad)
 {
-    append(h, "CLOSE_DISTANCE=%g;\n", m_to_mm(p->close_distance_m));
-    append(h, "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\nTWOTHETA=%g;\n", rad_to_deg(phi_rad),
-           rad_to_deg(phi_rad), rad_to_deg(osc_rad), rad_to_deg(p->twotheta_rad));
+    header_append(h, "CLOSE_DISTANCE=%g;\n", m_to_mm(p->close_distance_m));
+    header_append(h, "PHI=%g;\nOSC_START=%g;\nOSC_RANGE=%g;\nTWOTHETA=%g;\n", rad_to_deg(phi_rad),
+                  rad_to_deg(phi_rad), rad_to_deg(osc_rad), rad_to_deg(p->twotheta_rad));
 }
 
-void smv_header_nanobragg(struct smv_header *h, const struct panel *p, double slow_size_m,
+void smv_header_nanobragg(struct header_text *h, const struct panel *p, double slow_size_m,
                           double wavelength_m, double phi_rad, double osc_rad)
 {
     double half = 0.5 * p->pixel_m;
     begin_legacy(h, "unsigned_short", p->fast_pixels, p->slow_pixels, p->pixel_m, p->distance_m,
                  wavelength_m);
-    append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", p->beam_x_mm, p->beam_y_mm);
-    append(h, "ADXV_CENTER_X=%g;\nADXV_CENTER_Y=%g;\n", m_to_mm(p->beam_fast_m),
-           m_to_mm(slow_size_m - p->beam_slow_m));
-    append(h, "MOSFLM_CENTER_X=%g;\nMOSFLM_CENTER_Y=%g;\n", m_to_mm(p->beam_slow_m - half),
-           m_to_mm(p->beam_fast_m - half));
-    append(h, "DENZO_X_BEAM=%g;\nDENZO_Y_BEAM=%g;\n", m_to_mm(p->beam_slow_m),
-           m_to_mm(p->beam_fast_m));
-    append(h, "DIALS_ORIGIN=%g,%g,%g\n", m_to_mm(p->origin_m[2]), m_to_mm(p->origin_m[1]),
-           m_to_mm(-p->origin_m[0]));
-    append(h, "XDS_ORGX=%g;\nXDS_ORGY=%g;\n", p->close_fast_m / p->pixel_m + 0.5,
-           p->close_slow_m / p->pixel_m + 0.5);
+    header_append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", p->beam_x_mm, p->beam_y_mm);
+    header_append(h, "ADXV_CENTER_X=%g;\nADXV_CENTER_Y=%g;\n", m_to_mm(p->beam_fast_m),
+                  m_to_mm(slow_size_m - p->beam_slow_m));
+    header_append(h, "MOSFLM_CENTER_X=%g;\nMOSFLM_CENTER_Y=%g;\n", m_to_mm(p->beam_slow_m - half),
+                  m_to_mm(p->beam_fast_m - half));
+    header_append(h, "DENZO_X_BEAM=%g;\nDENZO_Y_BEAM=%g;\n", m_to_mm(p->beam_slow_m),
+                  m_to_mm(p->beam_fast_m));
+    header_append(h, "DIALS_ORIGIN=%g,%g,%g\n", m_to_mm(p->origin_m[2]), m_to_mm(p->origin_m[1]),
+                  m_to_mm(-p->origin_m[0]));
+    header_append(h, "XDS_ORGX=%g;\nXDS_ORGY=%g;\n", p->close_fast_m / p->pixel_m + 0.5,
+                  p->close_slow_m / p->pixel_m + 0.5);
     append_angles(h, p, phi_rad, osc_rad);
     end_legacy(h);
 }
 
-void smv_header_nonbragg(struct smv_header *h, const struct panel *p, double slow_size_m,
+void smv_header_nonbragg(struct header_text *h, const struct panel *p, double slow_size_m,
                          double wavelength_m, double phi_rad, double osc_rad)
 {
     begin_legacy(h, "unsigned_short", p->fast_pixels, p->slow_pixels, p->pixel_m, p->distance_m,
                  wavelength_m);
-    append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", m_to_mm(p->beam_fast_m),
-           m_to_mm(slow_size_m - p->beam_slow_m));
-    append(h, "ORGX=%g;\nORGY=%g;\n", p->close_fast_m / p->pixel_m, p->close_slow_m / p->pixel_m);
+    header_append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", m_to_mm(p->beam_fast_m),
+                  m_to_mm(slow_size_m - p->beam_slow_m));
+    header_append(h, "ORGX=%g;\nORGY=%g;\n", p->close_fast_m / p->pixel_m,
+                  p->close_slow_m / p->pixel_m);
     append_angles(h, p, phi_rad, osc_rad);
     end_legacy(h);
 }
 
-void smv_header_noisify(struct smv_header *h, const struct smv_noisify *n)
+void smv_header_noisify(struct header_text *h, const struct smv_noisify *n)
 {
     begin_legacy(h, n->bits == 32 ? "unsigned_long" : "unsigned_short", n->fast_pixels,
                  n->slow_pixels, n->pixel_m, n->distance_m, n->wavelength_m);
-    append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", m_to_mm(n->beam_x_m), m_to_mm(n->beam_y_m));
-    append(h, "PHI=0;\nOSC_START=0;\nOSC_RANGE=1;\n");
+    header_append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", m_to_mm(n->beam_x_m),
+                  m_to_mm(n->beam_y_m));
+    header_append(h, "PHI=0;\nOSC_START=0;\nOSC_RANGE=1;\n");
     end_legacy(h);
 }
 
@@ -126,82 +114,25 @@ static const char *type_name(const struct image *image)
 
 /* dxtbx puts the beam at X + pixel along fast and at height - Y + pixel along
  * slow, both from the outer corner of the first pixel. */
-static void append_geometry(struct smv_header *h, const struct experiment *x,
+static void append_geometry(struct header_text *h, const struct experiment *x,
                             const struct recipe *r)
 {
     const struct panel *p = x->panels;
     double height_m = (double)p->slow_pixels * p->pixel_m;
-    append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\n", p->fast_pixels, p->slow_pixels);
-    append(h, "PIXEL_SIZE=%.9g;\nDISTANCE=%.9g;\n", m_to_mm(p->pixel_m), m_to_mm(p->distance_m));
-    append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(truth_wavelength_m(x, r)));
-    append(h, "BEAM_CENTER_X=%.9g;\nBEAM_CENTER_Y=%.9g;\n", m_to_mm(p->beam_fast_m - p->pixel_m),
-           m_to_mm(height_m + p->pixel_m - p->beam_slow_m));
-    append(h, "PHI=%.9g;\nOSC_START=%.9g;\nOSC_RANGE=%.9g;\nTWOTHETA=%.9g;\n",
-           rad_to_deg(r->phi_rad), rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad),
-           rad_to_deg(p->twotheta_rad));
-    append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
+    header_append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\n", p->fast_pixels, p->slow_pixels);
+    header_append(h, "PIXEL_SIZE=%.9g;\nDISTANCE=%.9g;\n", m_to_mm(p->pixel_m),
+                  m_to_mm(p->distance_m));
+    header_append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(truth_wavelength_m(x, r)));
+    header_append(h, "BEAM_CENTER_X=%.9g;\nBEAM_CENTER_Y=%.9g;\n",
+                  m_to_mm(p->beam_fast_m - p->pixel_m),
+                  m_to_mm(height_m + p->pixel_m - p->beam_slow_m));
+    header_append(h, "PHI=%.9g;\nOSC_START=%.9g;\nOSC_RANGE=%.9g;\nTWOTHETA=%.9g;\n",
+                  rad_to_deg(r->phi_rad), rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad),
+                  rad_to_deg(p->twotheta_rad));
+    header_append(h, "ADC_OFFSET=%.9g;\nDETECTOR_SN=000;\nBEAMLINE=fake;\n", x->adc_offset);
 }
 
-/* "KEY" of the first lattice, "KEY_1" of the second and so on, and "=". */
-static void append_key(struct smv_header *h, const char *key, size_t lattice)
-{
-    append(h, lattice ? "%s_%zu=" : "%s=", key, lattice);
-}
-
-static void append_list(struct smv_header *h, const char *key, size_t lattice, const double *values,
-                        int count)
-{
-    append_key(h, key, lattice);
-    for (int i = 0; i < count; i++)
-        append(h, i ? " %.9g" : "%.9g", values[i]);
-    append(h, ";\n");
-}
-
-/* A name without what would end a key or the header. */
-static void append_name(struct smv_header *h, const char *key, size_t lattice, const char *name)
-{
-    char clean[64] = {0};
-    for (size_t i = 0; i < sizeof clean - 1 && name[i]; i++)
-        clean[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
-    append_key(h, key, lattice);
-    append(h, "%s;\n", clean);
-}
-
-/* Cell as asked for, and orientation at phi 0 of a lattice. */
-static void append_lattice(struct smv_header *h, const struct experiment *x, const struct recipe *r,
-                           size_t i)
-{
-    const struct lattice *l = &r->lattices[i];
-    if (l->crystal < x->ncrystals) {
-        const struct crystal *c = &x->crystals[l->crystal];
-        double cell[6];
-        for (int k = 0; k < 3; k++) {
-            cell[k] = c->cell_A[k];
-            cell[3 + k] = rad_to_deg(c->cell_rad[k]);
-        }
-        append_name(h, "BRAGG_CRYSTAL", i, c->name);
-        append_list(h, "BRAGG_CELL", i, cell, 6);
-    }
-    if (l->weight != 1.0)
-        append_list(h, "BRAGG_SHARE", i, &l->weight, 1);
-    append_list(h, "BRAGG_ROTATION", i, l->rotation, 9);
-    append_list(h, "BRAGG_RECIPROCAL", i, l->reciprocal_A, 9);
-}
-
-/* What the frame is made of; a blank has no lattice. */
-static void append_truth(struct smv_header *h, const struct experiment *x, const struct recipe *r)
-{
-    append(h, "BRAGG_FRAME=%" PRIu64 ";\nBRAGG_SEED=%" PRIu64 ";\nBRAGG_LINEAGE=%.16s;\n", r->id,
-           r->seed, x->lineage);
-    append(h, "BRAGG_GAIN=%.9g;\n", x->gain);
-    if (r->nsources)
-        append(h, "BRAGG_FLUENCE=%.9g;\n", x->beam.fluence_ph_m2 * truth_fluence(r));
-    append(h, "BRAGG_LATTICES=%zu;\n", r->nlattices);
-    for (size_t i = 0; i < r->nlattices; i++)
-        append_lattice(h, x, r, i);
-}
-
-enum status smv_header_modern(struct smv_header *h, const struct experiment *x,
+enum status smv_header_modern(struct header_text *h, const struct experiment *x,
                               const struct frame *f, struct error *e)
 {
     if (x->npanels != 1)
@@ -211,11 +142,11 @@ enum status smv_header_modern(struct smv_header *h, const struct experiment *x,
     size_t bytes = MODERN_BYTES;
     for (;;) {
         h->length = 0;
-        append(h, "{\nHEADER_BYTES=%zu;\nDIM=2;\nBYTE_ORDER=%s;\nTYPE=%s;\n", bytes, byte_order,
-               type_name(&f->image));
+        header_append(h, "{\nHEADER_BYTES=%zu;\nDIM=2;\nBYTE_ORDER=%s;\nTYPE=%s;\n", bytes,
+                      byte_order, type_name(&f->image));
         append_geometry(h, x, &f->recipe);
-        append_truth(h, x, &f->recipe);
-        append(h, "}\n\f");
+        header_append_truth(h, x, &f->recipe, SIZE_MAX, &(struct header_style){"", "=", ";\n"});
+        header_append(h, "}\n\f");
         if (h->length <= bytes)
             break;
         bytes += LEGACY_BYTES;
@@ -226,7 +157,7 @@ enum status smv_header_modern(struct smv_header *h, const struct experiment *x,
 
 /* --- files -------------------------------------------------------------------- */
 
-static enum status write_frame(FILE *out, const struct smv_header *h, const struct experiment *x,
+static enum status write_frame(FILE *out, const struct header_text *h, const struct experiment *x,
                                const struct image *image, struct error *e)
 {
     size_t pixels = (size_t)(x->panels->fast_pixels * x->panels->slow_pixels);
@@ -242,7 +173,7 @@ static enum status write_frame(FILE *out, const struct smv_header *h, const stru
 enum status smv_write_modern(FILE *out, const struct experiment *x, const struct frame *f,
                              struct error *e)
 {
-    struct smv_header h;
+    struct header_text h;
     enum status status = smv_header_modern(&h, x, f, e);
     return status ? status : write_frame(out, &h, x, &f->image, e);
 }
@@ -255,7 +186,7 @@ enum status smv_write_nanobragg(FILE *out, const struct experiment *x, const str
                          x->npanels);
     if (f->image.type != PIXEL_U16)
         return error_set(e, STATUS_INPUT, "nanoBragg's header is for 16-bit images only");
-    struct smv_header h;
+    struct header_text h;
     const struct panel *p = x->panels;
     smv_header_nanobragg(&h, p, (double)p->slow_pixels * p->pixel_m, x->beam.wavelength_m,
                          f->recipe.phi_rad, f->recipe.osc_rad);

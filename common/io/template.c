@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH_MAX = 18, NUMBER_MAX = 20, NAME_MAX_BYTES = 255 - 8 };
+enum { WIDTH_MAX = 18, NUMBER_MAX = 20, TEMPORARY_MAX = 12, NAME_MAX_BYTES = 255 - TEMPORARY_MAX };
 
 /* Length of the conversion at `text`, 0 when it is none that is allowed. */
 static size_t parse_conversion(struct template *t, const char *text)
@@ -26,7 +26,7 @@ enum status template_parse(struct template *t, const char *text, struct error *e
     if (!*base)
         return error_set(e, STATUS_USAGE, "'%.60s' names no file", text);
     /* Room for the largest number and for a temporary name. */
-    if (strlen(text) + NUMBER_MAX + 8 > TEMPLATE_PATH_MAX ||
+    if (strlen(text) + NUMBER_MAX + TEMPORARY_MAX > TEMPLATE_PATH_MAX ||
         strlen(base) + (percent ? NUMBER_MAX : 0) > NAME_MAX_BYTES)
         return error_set(e, STATUS_USAGE, "'%.60s...' is too long for a name", text);
     if (!percent)

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+enum { EXPERIMENT_HISTORY_SIZE = 16384 };
+
 /* Which physics: `faithful` repeats every quirk of nanoBragg, `physical` is right. */
 enum physics { PHYSICS_PHYSICAL, PHYSICS_FAITHFUL };
 
@@ -120,10 +122,11 @@ struct experiment {
     size_t ncrystals;
     struct crystal *crystals;  // owned
     /* What later stages add for headers and clients. */
-    double adc_offset;  // ADU that stand for zero photons (0 before noise)
-    double gain;        // ADU per photon (1 before noise)
-    double saturation;  // largest ADU, 0 = none
-    char lineage[17];   // 16 hex digits, see bragg-wire(5)
+    double adc_offset;                      // ADU that stand for zero photons (0 before noise)
+    double gain;                            // ADU per photon (1 before noise)
+    double saturation;                      // largest ADU, 0 = none
+    char lineage[17];                       // 16 hex digits, see bragg-wire(5)
+    char history[EXPERIMENT_HISTORY_SIZE];  // the same for people, see base/history.h
 };
 
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */

@@ -1,7 +1,5 @@
 #include "model/frame.h"
 
-#include <string.h>
-
 #include "base/alloc.h"
 
 size_t pixel_size(enum pixel_type type)
@@ -9,25 +7,46 @@ size_t pixel_size(enum pixel_type type)
     return type == PIXEL_U16 ? 2 : 4;
 }
 
+double image_value(const struct image *image, size_t i)
+{
+    switch (image->type) {
+    case PIXEL_F32:
+        return (double)((const float *)image->pixels)[i];
+    case PIXEL_U16:
+        return ((const uint16_t *)image->pixels)[i];
+    case PIXEL_U32:
+        return ((const uint32_t *)image->pixels)[i];
+    case PIXEL_I32:
+        return ((const int32_t *)image->pixels)[i];
+    }
+    return 0.0;
+}
+
 void image_free(struct image *image)
 {
     if (image->release)
         image->release(image->owner);
-    memset(image, 0, sizeof *image);
+    *image = (struct image){.memory = image->memory};
+}
+
+bool image_is_intact(const struct image *image)
+{
+    return !image->intact || image->intact(image->owner);
 }
 
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
 {
-    void *pixels = mem_array(count, pixel_size(type));
-    if (!pixels)
+    struct image fresh = {
+        .type = type, .unit = unit, .count = count, .release = mem_free, .memory = image->memory};
+    size_t bytes;
+    if (!size_multiply(count, pixel_size(type), &bytes))
+        return false;
+    if (!fresh.memory || !fresh.memory->take(fresh.memory, bytes, &fresh))
+        fresh.pixels = fresh.owner = mem_array(bytes, 1);
+    if (!fresh.pixels)
         return false;
     image_free(image);
-    *image = (struct image){.type = type,
-                            .unit = unit,
-                            .count = count,
-                            .pixels = pixels,
-                            .release = mem_free,
-                            .owner = pixels};
+    *image = fresh;
     return true;
 }
 

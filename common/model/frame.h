@@ -13,6 +13,14 @@
 enum pixel_type { PIXEL_F32, PIXEL_U16, PIXEL_U32, PIXEL_I32 };
 enum pixel_unit { UNIT_PHOTONS, UNIT_ADU };
 
+struct image;
+
+/* Where images get their memory, if not from the heap. */
+struct image_memory {
+    /* Sets pixels, release and owner of *image; false: it has none for so many bytes. */
+    bool (*take)(struct image_memory *memory, size_t bytes, struct image *image);
+};
+
 /* Pixels of all panels, little-endian, item first_pixel + s*fast_pixels + f. */
 struct image {
     enum pixel_type type;
@@ -21,6 +29,10 @@ struct image {
     void *pixels;                  // count items; NULL: no image yet
     void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
+    bool has_sum;
+    uint32_t sum;                       // CRC-32C of the pixels, if their maker formed it
+    bool (*intact)(const void *owner);  // see image_is_intact; NULL: always
+    struct image_memory *memory;        // of buffers to come; NULL: the heap
 };
 
 struct frame {
@@ -31,11 +43,18 @@ struct frame {
 /* Bytes of one pixel. */
 size_t pixel_size(enum pixel_type type);
 
-/* Gives *image a new zeroed buffer of `count` pixels and releases the old one;
- * false, with *image untouched, when memory is out. */
+/* Gives *image a new buffer of `count` pixels from image->memory, whose content is
+ * anything, and releases the old one; false, with *image untouched, when memory is out. */
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count);
 
-/* Releases the pixels and clears *image. */
+/* Pixel number i as a number. */
+double image_value(const struct image *image, size_t i);
+
+/* True when the pixels read so far are those of the frame.  Pixels in the memory of
+ * another process, which took this one for dead, may have become those of another frame. */
+bool image_is_intact(const struct image *image);
+
+/* Releases the pixels and clears *image but for its memory. */
 void image_free(struct image *image);
 
 /* Frees recipe and image and clears *f. */

@@ -1,58 +1,90 @@
 #include "run/bar.h"
 
-#include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 
-enum { BAR_WIDTH = 30 };
+#include "run/find.h"
 
-void bar_open(struct bar *b, bool wanted)
+enum { LAST_WORDS = 10, LAST_WORD_MS = 20 };  // all processes have ended: they are near
+enum { BAR_WIDTH = 28, TEXT_SIZE = 160 };
+static const uint64_t ASK_NS = 500000000;
+
+void bar_open(struct bar *b, bool wanted, const char *folder)
 {
-    *b = (struct bar){.on = wanted && isatty(STDERR_FILENO)};
+    *b = (struct bar){
+        .on = wanted && isatty(STDERR_FILENO), .folder = folder, .screen = {.out = stderr}};
 }
 
 static void draw(struct bar *b)
 {
-    const uint64_t total = b->total ? b->total : 1;
-    const int filled = (int)((double)b->frames / (double)total * BAR_WIDTH);
-    fprintf(stderr, "\r[%.*s%.*s] %" PRIu64 " of %" PRIu64 " frames, %.1f/s", filled,
-            "##############################", BAR_WIDTH - filled, "..............................",
-            b->frames, b->total, b->rate);
-    if (b->rate > 0) {
-        const uint64_t left = (uint64_t)((double)(b->total - b->frames) / b->rate + 0.5);
-        fprintf(stderr, ", %" PRIu64 ":%02" PRIu64 " left", left / 60, left % 60);
-    }
-    fputs("\033[K", stderr);
-    b->shown = true;
+    char summary[TEXT_SIZE / 2], heading[TEXT_SIZE];
+    const struct run_status *r = view_latest(&b->view);
+    const double share = r->total ? (double)r->acknowledged / (double)r->total : 1;
+    const int filled = (int)(share * BAR_WIDTH);
+    view_summary(&b->view, summary, sizeof summary);
+    (void)snprintf(heading, sizeof heading, "[%.*s%.*s] %s", filled,
+                   "##############################", BAR_WIDTH - filled,
+                   "..............................", summary);
+    screen_draw(&b->screen, heading, &b->view);
 }
 
-bool bar_take(struct bar *b, const char *text)
+static void connect_source(struct bar *b)
 {
-    uint64_t frames, total;
-    double rate;
-    const char *colon = strchr(text, ':');
-    if (!b->on || !colon ||
-        sscanf(colon, ": frame %" SCNu64 " of %" SCNu64 ", %lf/s", &frames, &total, &rate) != 3 ||
-        frames > total)
-        return b->on && colon && strncmp(colon, ": frame ", 8) == 0 && strstr(colon, "/s ");
-    b->frames = frames;
-    b->total = total;
-    b->rate = rate;
-    draw(b);
-    return true;
+    char endpoint[ENDPOINT_SIZE];
+    struct error ignored;
+    if (!find_in_folder(b->folder, endpoint))
+        return;
+    b->connected = watch_open(&b->watch, endpoint, &ignored) == STATUS_OK;
+    if (!b->connected)
+        watch_close(&b->watch);
+    b->on = b->connected;
+}
+
+static void take(struct bar *b)
+{
+    struct run_status r;
+    enum status ended;
+    bool any = false;
+    for (enum watch_got got; (got = watch_receive(&b->watch, &r, &ended)) != WATCH_NOTHING;)
+        if (got == WATCH_STATUS) {
+            view_take(&b->view, &r, true);
+            any = true;
+        } else {
+            b->ended = true;
+        }
+    if (any)
+        draw(b);
+}
+
+void bar_turn(struct bar *b, uint64_t now_ns)
+{
+    if (b->on && !b->connected)
+        connect_source(b);
+    if (!b->connected)
+        return;
+    take(b);
+    if (now_ns - b->asked_ns < ASK_NS)
+        return;
+    b->asked_ns = now_ns;
+    watch_ask(&b->watch);
 }
 
 void bar_clear(struct bar *b)
 {
-    if (b->shown)
-        fputs("\r\033[K", stderr);
-    b->shown = false;
+    screen_clear(&b->screen);
 }
 
-void bar_end(struct bar *b)
+void bar_close(struct bar *b)
 {
-    if (b->shown)
-        fputc('\n', stderr);
-    b->shown = false;
+    if (b->connected) {
+        take(b);
+        for (int i = 0; i < LAST_WORDS && !b->ended; i++) {
+            watch_wait(&b->watch, -1, LAST_WORD_MS);
+            take(b);
+        }
+        watch_close(&b->watch);
+    }
+    screen_end(&b->screen);
+    view_clear(&b->view);
+    b->on = b->connected = false;
 }

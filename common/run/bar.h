@@ -1,24 +1,34 @@
-/* The progress bar on a terminal, fed by what a sink says on its own. */
+/* The progress bar on a terminal and what each stage does, as the source tells it. */
 #ifndef BRAGG_RUN_BAR_H
 #define BRAGG_RUN_BAR_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "run/screen.h"
+#include "run/view.h"
+#include "stage/watch.h"
+
 struct bar {
-    bool on, shown;
-    uint64_t frames, total;
-    double rate;  // frames/s
+    bool on;
+    const char *folder;  // borrowed; of the run, where the source will listen
+    bool connected, ended;
+    struct watch watch;
+    uint64_t asked_ns;
+    struct view view;
+    struct screen screen;
 };
 
 /* Draws only when `wanted` and stderr is a terminal. */
-void bar_open(struct bar *b, bool wanted);
+void bar_open(struct bar *b, bool wanted, const char *folder);
 
-/* True for "PROGRAM: frame N of M, R/s", which is taken in and drawn. */
-bool bar_take(struct bar *b, const char *text);
+/* Asks the source now and then, takes its answers in and draws. */
+void bar_turn(struct bar *b, uint64_t now_ns);
 
-/* Clears the line, so that something else can be written; ends it. */
+/* Clears what is drawn, so that something else can be written. */
 void bar_clear(struct bar *b);
-void bar_end(struct bar *b);
+
+/* Takes the last answers in; what is drawn stays. */
+void bar_close(struct bar *b);
 
 #endif

@@ -18,7 +18,7 @@ struct words {
 /* Takes ownership of `word`. */
 static void add(struct words *w, char *word)
 {
-    if (w->count + 1 >= w->capacity) {  // one more for the NULL
+    if (w->count + 2 >= w->capacity) {  // one more for the NULL, and one for `again`
         const size_t capacity = w->capacity ? 2 * w->capacity : 64;
         char **list = mem_array(capacity, sizeof *list);
         if (list && w->count)
@@ -159,7 +159,9 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
 {
     const struct pipeline_stage *s = &p->stages[index];
     struct words w = {0};
-    *c = (struct command){.stage = s, .last = pipeline_is_last(p, index)};
+    *c = (struct command){
+        .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
+    c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->workdir = c->last ? settings->workdir : NULL;
     name_process(s, i, c->name);
     for (size_t k = 0; k < settings->nwraps; k++)
@@ -178,6 +180,12 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     for (size_t k = 0; k < s->nargs; k++)
         add(&w, join(s->args[k], "", "", ""));
     add_endpoints(&w, p, index, c, settings->folder);
+    if (c->source && !pipeline_has(s, "control"))
+        add(&w, join("--control=ipc://", settings->folder, "/", "control"));
+    if (c->last && settings->resume)
+        add(&w, join("--resume", "", "", ""));
+    else if (c->last)
+        c->again = "--resume";
     if (settings->stats)
         add_file(&w, "--stats", settings->folder, c->name);
     if (settings->trace)
@@ -219,7 +227,8 @@ void commands_free(struct commands *c)
 static void print_word(const char *word, FILE *out)
 {
     if (strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
-        strncmp(word, "--out=@ipc://$dir/", 18) == 0) {
+        strncmp(word, "--out=@ipc://$dir/", 18) == 0 ||
+        strncmp(word, "--control=ipc://$dir/", 21) == 0) {
         fprintf(out, "\"%s\"", word);
         return;
     }

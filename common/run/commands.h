@@ -22,6 +22,7 @@ struct wrap {
 struct command_settings {
     const char *folder;   // of the sockets, statistics and traces
     const char *workdir;  // where last stages run; NULL: here
+    bool resume;          // last stages get --resume
     bool stats, trace;    // as files STATS and TRACE in the folder, see command_file
     size_t nwraps;
     struct wrap wraps[WRAPS_MAX];
@@ -29,11 +30,13 @@ struct command_settings {
 
 struct command {
     char name[PROCESS_NAME_SIZE];
-    const struct pipeline_stage *stage;
-    const char *workdir;  // NULL: here
-    bool last;            // nothing comes after it
-    bool wrapped;         // a command stands before it
-    char **argv;          // owned, ended by NULL
+    const struct pipeline_stage *stage, *before;  // before: NULL for a first one
+    const char *workdir;                          // NULL: here
+    bool last;                                    // nothing comes after it
+    bool source;                                  // it numbers the frames
+    bool wrapped;                                 // a command stands before it
+    char **argv;        // owned, ended by NULL, with room for one word more
+    const char *again;  // that word, for one that is started again; NULL: none
 };
 
 struct commands {

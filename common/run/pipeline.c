@@ -42,6 +42,7 @@ static const cyaml_schema_field_t stage_fields[] = {
     TEXT("window", YAML_WINDOW, CYAML_FLAG_OPTIONAL),
     TEXT("input", YAML_INPUT, CYAML_FLAG_OPTIONAL),
     TEXT("restart", YAML_RESTART, CYAML_FLAG_OPTIONAL),
+    TEXT("order", YAML_ORDER, CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_END,
 };
 
@@ -89,7 +90,7 @@ static enum status refuse(const char *path, const struct complaint *c, cyaml_err
         allowed = strstr(c->text, "stages")
                       ? ""
                       : "; allowed are stages:, and within a stage name, program, args, count, "
-                        "threads, window, input and restart";
+                        "threads, window, input, restart and order";
     else if (code == CYAML_ERR_SEQUENCE_ENTRIES_MIN)
         allowed = "; a pipeline has 2 to 64 stages";
     return error_set(e, STATUS_INPUT, "%s:%d: %s%s", path, c->line ? c->line : 1,
@@ -143,9 +144,11 @@ static enum status read_name(const struct reader *r, size_t i, struct error *e)
     const char *name = r->raw->stages[i].value[YAML_NAME];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     const size_t length = strlen(name);
-    if (length >= sizeof s->name || strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
-        return wrong(r, i, YAML_NAME, e,
-                     "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -", name);
+    if (length >= sizeof s->name || strcmp(name, "control") == 0 ||
+        strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789-") != length)
+        return wrong(
+            r, i, YAML_NAME, e,
+            "the name '%.40s' is not allowed: up to 32 of a-z, 0-9 and -, but not 'control'", name);
     for (size_t k = 0; k < i; k++)
         if (strcmp(r->pipeline->stages[k].name, name) == 0)
             return wrong(r, i, YAML_NAME, e, "the name '%s' is taken by the stage in line %ld",
@@ -174,6 +177,16 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
+static enum status read_order(const struct reader *r, size_t i, struct error *e)
+{
+    const char *text = r->raw->stages[i].value[YAML_ORDER];
+    if (!text || strcmp(text, "false") == 0)
+        return STATUS_OK;
+    if (strcmp(text, "true") != 0)
+        return wrong(r, i, YAML_ORDER, e, "order: '%.40s' is not allowed: true or false", text);
+    return pipeline_set(&r->pipeline->stages[i], yaml_key_names[YAML_ORDER], NULL, e);
+}
+
 static enum status read_stage(const struct reader *r, size_t i, struct error *e)
 {
     struct pipeline_stage *stage = &r->pipeline->stages[i];
@@ -195,6 +208,8 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
         s = read_args(r, i, e);
     if (s == STATUS_OK)
         s = read_option(r, i, YAML_THREADS, 1024, e);
+    if (s == STATUS_OK)
+        s = read_order(r, i, e);
     return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
 }
 

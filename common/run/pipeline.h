@@ -9,6 +9,7 @@
  *     window   --window of the stage that numbers the frames
  *     input    name of the stage before; the one above in the list by default
  *     restart  how often a process that was killed is started again (0)
+ *     order    true: --order of its one process
  */
 #ifndef BRAGG_RUN_PIPELINE_H
 #define BRAGG_RUN_PIPELINE_H
@@ -49,11 +50,21 @@ struct pipeline {
 enum status pipeline_load(struct pipeline *p, const char *path, struct error *e);
 void pipeline_close(struct pipeline *p);
 
+/* After all changes: one process of a stage takes frames in order.  STATUS_INPUT. */
+enum status pipeline_check(const struct pipeline *p, struct error *e);
+
 /* The stage of that name, or NULL. */
 struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length);
 
+/* The stage that numbers the frames, as far as one can tell from here: bragg-orient,
+ * bragg-replay, or the one whose args have --frames; NULL when there is none. */
+struct pipeline_stage *pipeline_source(const struct pipeline *p);
+
 /* True when no other stage takes the frames of stage number i. */
 bool pipeline_is_last(const struct pipeline *p, size_t i);
+
+/* True when its args have the option --NAME. */
+bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
 /* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
  * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */
@@ -63,8 +74,7 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
 /* The command line's changes; all STATUS_USAGE when refused.
  *   --set STAGE.OPTION=VALUE, or STAGE.OPTION for one without a value
  *   --count STAGE=N
- *   --frames=N, for the stage that numbers the frames: bragg-orient, bragg-replay, or
- *   the one whose args have --frames */
+ *   --frames=N, for the stage that numbers the frames */
 enum status pipeline_override(struct pipeline *p, const char *text, struct error *e);
 enum status pipeline_set_count(struct pipeline *p, const char *text, struct error *e);
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e);

@@ -54,6 +54,20 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
+enum status pipeline_check(const struct pipeline *p, struct error *e)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        const struct pipeline_stage *s = &p->stages[i];
+        for (size_t k = 0; k < s->nargs && s->count > 1; k++)
+            if (is_option(s->args[k], "order"))
+                return error_set(e, STATUS_INPUT,
+                                 "%s:%ld: stage '%s' takes frames in order: that is for one "
+                                 "process, not for %lld",
+                                 p->path, s->line, s->name, (long long)s->count);
+    }
+    return STATUS_OK;
+}
+
 /* The stage named by the first `length` bytes of `text`. */
 static enum status find(const struct pipeline *p, const char *option, const char *text,
                         size_t length, struct pipeline_stage **stage, struct error *e)
@@ -110,18 +124,28 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-/* The stage that numbers the frames, as far as one can tell from here. */
-static struct pipeline_stage *find_source(const struct pipeline *p)
+bool pipeline_has(const struct pipeline_stage *s, const char *name)
+{
+    for (size_t i = 0; i < s->nargs; i++)
+        if (is_option(s->args[i], name))
+            return true;
+    return false;
+}
+
+static bool is_program(const struct pipeline_stage *s, const char *name)
+{
+    const char *slash = strrchr(s->program, '/');
+    return strcmp(slash ? slash + 1 : s->program, name) == 0;
+}
+
+struct pipeline_stage *pipeline_source(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
-        const char *slash = strrchr(s->program, '/');
-        const char *program = slash ? slash + 1 : s->program;
-        if (strcmp(program, "bragg-orient") == 0 || strcmp(program, "bragg-replay") == 0)
+        if (is_program(s, "bragg-orient") || is_program(s, "bragg-replay"))
             return s;
-        for (size_t k = 0; k < s->nargs; k++)
-            if (is_option(s->args[k], "frames"))
-                return s;
+        if (pipeline_has(s, "frames"))
+            return s;
     }
     return NULL;
 }
@@ -129,11 +153,11 @@ static struct pipeline_stage *find_source(const struct pipeline *p)
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
 {
     char value[32];
-    struct pipeline_stage *source = find_source(p);
+    struct pipeline_stage *source = pipeline_source(p);
     if (!source)
         return error_set(e, STATUS_USAGE,
                          "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
                          p->path);
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
-    return pipeline_set(source, "frames", value, e);
+    return pipeline_set(source, is_program(source, "bragg-replay") ? "first" : "frames", value, e);
 }

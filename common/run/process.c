@@ -2,13 +2,11 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <pty.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -16,27 +14,19 @@
 
 /* --- start --------------------------------------------------------------- */
 
-/* fd[0] is to be read, fd[1] written; a terminal when the process is to see one. */
-static bool open_output(int fd[2], bool terminal)
+/* In the child, whose copy of the list nobody frees. */
+static void add_word(char **argv, const char *word)
 {
-    struct termios raw;
-    if (!terminal)
-        return pipe2(fd, O_CLOEXEC) == 0;
-    if (openpty(&fd[0], &fd[1], NULL, NULL, NULL) != 0)
-        return false;
-    if (tcgetattr(fd[1], &raw) == 0) {
-        cfmakeraw(&raw);
-        (void)tcsetattr(fd[1], TCSANOW, &raw);
-    }
-    (void)fcntl(fd[0], F_SETFD, FD_CLOEXEC);
-    (void)fcntl(fd[1], F_SETFD, FD_CLOEXEC);
-    return true;
+    while (*argv)
+        argv++;
+    argv[0] = (char *)(uintptr_t)word;
+    argv[1] = NULL;
 }
 
 /* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
  * signal when this process dies. */
 static _Noreturn void become(const struct command *c, const struct environment *env, int output,
-                             pid_t parent)
+                             pid_t parent, bool again)
 {
     const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
     (void)setpgid(0, 0);
@@ -48,6 +38,8 @@ static _Noreturn void become(const struct command *c, const struct environment *
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    if (again && c->again)
+        add_word(c->argv, c->again);
     if (getppid() != parent)
         _exit(STATUS_FAILED);
     if (c->workdir && chdir(c->workdir) != 0)
@@ -57,18 +49,17 @@ static _Noreturn void become(const struct command *c, const struct environment *
     _exit(STATUS_FAILED);
 }
 
-enum status process_start(struct process *p, const struct environment *env, bool terminal,
-                          struct error *e)
+enum status process_start(struct process *p, const struct environment *env, struct error *e)
 {
     int fd[2];
     const pid_t parent = getpid();
     p->start_ns = 0;
     p->length = 0;
-    if (!open_output(fd, terminal))
+    if (pipe2(fd, O_CLOEXEC) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
     p->pid = fork();
     if (p->pid == 0)
-        become(p->command, env, fd[1], parent);
+        become(p->command, env, fd[1], parent, p->restarts > 0);
     (void)close(fd[1]);
     p->output = fd[0];
     (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
@@ -86,7 +77,7 @@ static void take_line(struct process *p, struct environment *env)
 {
     p->line[p->length] = 0;
     p->length = 0;
-    if (!p->line[0] || bar_take(&env->bar, p->line))
+    if (!p->line[0])
         return;
     if (!p->asked) {
         p->spoke_ns = clock_ns();

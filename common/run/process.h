@@ -36,9 +36,8 @@ struct environment {
     struct bar bar;
 };
 
-/* Starts it in a group of its own; `terminal`: it may draw progress, for the bar. */
-enum status process_start(struct process *p, const struct environment *env, bool terminal,
-                          struct error *e);
+/* Starts it in a group of its own. */
+enum status process_start(struct process *p, const struct environment *env, struct error *e);
 
 /* Reads what it wrote, without waiting. */
 void process_listen(struct process *p, struct environment *env);

@@ -48,20 +48,39 @@ void report_stats(const struct commands *c, const char *folder, FILE *out)
 }
 
 /* Copies what stands between the outer brackets of "[...]\n"; nothing when it is cut short,
- * as that of a killed process may be. */
-static void copy_events(FILE *in, FILE *out, bool *any)
+ * as that of a killed process may be: then false. */
+static bool copy_events(FILE *in, FILE *out, bool *any)
 {
     char end[2];
     if (fseek(in, -2, SEEK_END) != 0)
-        return;
+        return false;
     long left = ftell(in) - 1;
     if (fread(end, 1, 2, in) != 2 || memcmp(end, "]\n", 2) != 0 || left <= 0)
-        return;
+        return false;
     fputs(*any ? ",\n" : "", out);
     *any = true;
     (void)fseek(in, 1, SEEK_SET);
     for (int c; left > 0 && (c = getc(in)) != EOF; left--)
         putc(c, out);
+    return true;
+}
+
+/* Shows the name that the process has in the pipeline, and its place there. */
+static void label_process(FILE *in, const char *name, size_t place, FILE *out)
+{
+    char first[LINE_BYTES];
+    (void)fseek(in, 0, SEEK_SET);
+    const double pid = fgets(first, sizeof first, in) ? value(first, "pid") : 0;
+    if (pid <= 0)
+        return;
+    fprintf(out,
+            ",\n{\"name\":\"process_labels\",\"ph\":\"M\",\"pid\":%.0f,"
+            "\"args\":{\"labels\":\"%s\"}}",
+            pid, name);
+    fprintf(out,
+            ",\n{\"name\":\"process_sort_index\",\"ph\":\"M\",\"pid\":%.0f,"
+            "\"args\":{\"sort_index\":%zu}}",
+            pid, place);
 }
 
 enum status report_trace(const struct commands *c, const char *folder, const char *path,
@@ -79,7 +98,8 @@ enum status report_trace(const struct commands *c, const char *folder, const cha
         mem_free(from);
         if (!in)
             continue;
-        copy_events(in, r.stream, &any);
+        if (copy_events(in, r.stream, &any))
+            label_process(in, c->list[i].name, i, r.stream);
         (void)fclose(in);
     }
     fputs("]\n", r.stream);

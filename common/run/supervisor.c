@@ -101,6 +101,18 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
+/* What gave a source its experiment has ended long ago: it does so again. */
+static void start_before(struct supervisor *s, const struct process *after)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct process *p = &s->processes[i];
+        if (p->command->stage == after->command->before && !p->pid && !p->start_ns) {
+            p->start_ns = after->start_ns;
+            start_before(s, p);
+        }
+    }
+}
+
 /* It was killed: will it be started again? */
 static bool try_restart(struct supervisor *s, struct process *p)
 {
@@ -109,6 +121,8 @@ static bool try_restart(struct supervisor *s, struct process *p)
         return false;
     const int64_t doublings = p->restarts < BACKOFF_DOUBLINGS ? p->restarts : BACKOFF_DOUBLINGS;
     p->start_ns = p->ended_ns + (BACKOFF_NS << doublings);
+    if (p->command->source)
+        start_before(s, p);
     p->restarts++;
     bar_clear(&s->env.bar);
     log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)", p->command->name,
@@ -163,17 +177,13 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
-/* Starts what is due; only the first last stage draws progress. */
 static enum status start_due(struct supervisor *s, uint64_t now, struct error *e)
 {
-    bool drawn = !s->env.bar.on;
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
-        const bool draws = p->command->last && !drawn;
-        drawn |= draws;
         if (!p->start_ns || now < p->start_ns)
             continue;
-        const enum status status = process_start(p, &s->env, draws, e);
+        const enum status status = process_start(p, &s->env, e);
         if (status)
             return status;
     }
@@ -203,6 +213,7 @@ static void turn(struct supervisor *s)
         if (process_reap(&s->processes[i], &s->env))
             on_end(s, &s->processes[i]);
     check_times(s, clock_ns());
+    bar_turn(&s->env.bar, clock_ns());
 }
 
 /* --- who it was ---------------------------------------------------------- */
@@ -289,7 +300,7 @@ static enum status run(struct supervisor *s, struct error *e)
             stop(s, 0);
         turn(s);
     }
-    bar_end(&s->env.bar);
+    bar_close(&s->env.bar);
     return status ? status : judge(s, e);
 }
 
@@ -302,7 +313,7 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
         return status;
     s.env.keeper = settings->keeper;
     s.env.verbose = settings->verbose;
-    bar_open(&s.env.bar, !settings->quiet);
+    bar_open(&s.env.bar, !settings->quiet, settings->keeper->folder);
     s.processes = mem_array(s.count, sizeof *s.processes);
     s.polls = mem_array(s.count + 1, sizeof *s.polls);
     if (s.processes && s.polls) {

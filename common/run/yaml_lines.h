@@ -15,6 +15,7 @@ enum yaml_key {
     YAML_WINDOW,
     YAML_INPUT,
     YAML_RESTART,
+    YAML_ORDER,
     YAML_KEYS,
 };
 

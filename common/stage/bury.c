@@ -1,6 +1,5 @@
 /* The data plane: neighbours that die, and how a link to them ends. */
 #include <string.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "stage/runtime.h"
@@ -33,44 +32,42 @@ static bool remember(struct runtime *rt, const char *uuid)
     return true;
 }
 
-/* Tells the source which frames were at the other end, in the order of sending. */
-static void report_lost(struct runtime *rt, const struct link *l)
+/* A last stage that nothing waits for. */
+static bool is_watcher(const struct link *l)
+{
+    return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+}
+
+/* Tells the source which frames were at the other end, in the order of sending.  Who takes
+ * frames in the order of the list may have been at work on any of them, or on one whose
+ * credit is back: none is to blame, and the source finds that nobody lists them. */
+static void report_lost(struct runtime *rt, const struct link *l, bool died)
 {
     const struct address source = {0};
-    struct id_range *ids = l->nsent ? mem_array(l->nsent, sizeof *ids) : NULL;
+    const bool matters = l->nsent && !is_watcher(l) && !l->peer.order;
+    struct id_range *ids = matters ? mem_array(l->nsent, sizeof *ids) : NULL;
     if (!ids)
         return;
     for (size_t i = 0; i < l->nsent; i++)
         ids[i] = (struct id_range){l->sent[i], l->sent[i]};
-    struct notice n = {.nids = l->nsent, .ids = ids};
+    struct notice n = {.nids = l->nsent, .ids = ids, .status = died ? STATUS_FAILED : STATUS_OK};
     if (rt->source)
-        source_lost(rt, ids, l->nsent);
+        source_lost(rt, ids, l->nsent, died);
     else if (rt->control_socket)
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_LOST, &n);
     mem_free(ids);
 }
 
-/* A socket that connects starts anew, without what waits for the dead. */
-static void reconnect(struct runtime *rt, struct port *p)
-{
-    const int none = 0;
-    struct error e;
-    (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
-    (void)zmq_close(p->socket);
-    p->greeted_ns = 0;
-    if (port_open(rt->context, false, p->endpoint, &p->socket, &e) != STATUS_OK)
-        io_stop(rt, STATUS_FAILED, "%s", e.text);
-}
-
 void link_free(struct link *l)
 {
+    mapping_close(&l->pool);
     hello_free(&l->peer);
     mem_free(l->sent);
     id_set_clear(&l->returned);
     mem_free(l);
 }
 
-void link_drop(struct runtime *rt, struct link *l)
+void link_drop(struct runtime *rt, struct link *l, bool died)
 {
     struct link **at = &rt->links;
     while (*at != l)
@@ -80,7 +77,8 @@ void link_drop(struct runtime *rt, struct link *l)
         if (rt->held[i].from == l)
             rt->held[i].from = NULL;  // it stays a frame of ours
     rt->hello_due |= l->port->up;
-    report_lost(rt, l);
+    report_lost(rt, l, died);
+    shared_release(rt, l);
     link_free(l);
 }
 
@@ -93,9 +91,9 @@ static void bury(struct runtime *rt, struct link *l)
                 port->up ? "before" : "after");
         return;
     }
-    link_drop(rt, l);
+    link_drop(rt, l, true);
     if (!port->bound)
-        reconnect(rt, port);
+        cut_port(rt, port);  // without what waits for the dead
 }
 
 void link_bury(struct runtime *rt, const char *uuid)
@@ -109,6 +107,14 @@ void link_bury(struct runtime *rt, const char *uuid)
     }
 }
 
+/* Who took the experiment died before it said so; it may be started again. */
+static void wait_for_another(struct runtime *rt, struct link *l, uint64_t now_ns)
+{
+    bury(rt, l);
+    rt->met_down = false;
+    rt->start_ns = now_ns;
+}
+
 void link_check(struct runtime *rt, uint64_t now_ns)
 {
     /* The source says who died; before it, and for who never spoke to it, nobody does. */
@@ -117,9 +123,15 @@ void link_check(struct runtime *rt, uint64_t now_ns)
         next = l->next;
         if (!l->lost_ns || l->gone)
             continue;
-        if (early && now_ns > l->lost_ns + GRACE_NS)
+        const uint64_t patience_ns =
+            early && !endpoint_is_network(l->port->endpoint) ? GRACE_NS : rt->patience_ns;
+        if (now_ns <= l->lost_ns + patience_ns)
+            continue;
+        if (early && l->port != rt->out.port)
+            wait_for_another(rt, l, now_ns);
+        else if (early)
             io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
-        else if (!early && now_ns > l->lost_ns + rt->patience_ns)
+        else
             bury(rt, l);
     }
 }

@@ -4,6 +4,8 @@
 #include "base/clock.h"
 #include "stage/runtime.h"
 
+enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
+
 static const struct address source = {0};
 
 static void on_notice(struct runtime *rt, const struct route *r, const struct notice *n)
@@ -17,6 +19,10 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
         rt->welcomed = true;
         if (n->known)
             exchange_set_total(&rt->exchange, n->total);
+        break;
+    case MESSAGE_ORDER:
+        if (rt->options.order)
+            order_listen(rt, n);
         break;
     case MESSAGE_FENCE:
         if (n->uuid[0] && strcmp(n->uuid, rt->uuid) == 0)
@@ -39,6 +45,13 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
     }
 }
 
+/* Another source answers where ours was.  Through a pipe there is no way to its stages. */
+static bool is_new_source(const struct runtime *rt, const struct route *r)
+{
+    return r->type == MESSAGE_WELCOME && rt->run_known && r->run && r->run != rt->run &&
+           !rt->in.used && !rt->out.used;
+}
+
 void control_receive(struct runtime *rt)
 {
     struct address from;
@@ -48,10 +61,15 @@ void control_receive(struct runtime *rt)
            (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
         struct route r;
         struct notice n = {0};
-        if (got == PORT_MESSAGE && route_open(&r, &m, NULL) == STATUS_OK && io_is_ours(rt, &r) &&
+        const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
+        if (damaged || r.type == MESSAGE_HELLO)
+            rt->hello_due = true;  // whatever it was, the source repeats what matters
+        if (!damaged && io_is_ours(rt, &r) &&
             control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
             rt->control_heard_ns = clock_ns();
             on_notice(rt, &r, &n);
+        } else if (!damaged && is_new_source(rt, &r)) {
+            rejoin(rt);
         } else {
             rt->dropped++;
         }
@@ -63,10 +81,55 @@ void control_receive(struct runtime *rt)
 static void connect_source(struct runtime *rt, uint64_t now_ns)
 {
     struct error e;
-    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK)
+    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK) {
         io_stop(rt, STATUS_FAILED, "%s", e.text);
-    rt->control_heard_ns = now_ns;
+        return;
+    }
+    if (endpoint_is_network(rt->control))
+        rt->control_watch = port_watch(rt->context, rt->control_socket);
+    if (!rt->control_heard_ns)
+        rt->control_heard_ns = now_ns;
+    rt->control_opened_ns = now_ns;
     rt->hello_due = true;
+}
+
+/* A last stage learns what it has from the start. */
+static void take_have(struct runtime *rt)
+{
+    rt->have = exchange_take_have(&rt->exchange);
+    if (!id_set_add_set(&rt->seen.ids, &rt->have))
+        io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
+}
+
+/* Tells the source what is durable from the start, so that it may count on this sink. */
+static void announce(struct runtime *rt)
+{
+    const struct id_set *have = &rt->have;
+    size_t told = 0;
+    do {
+        const size_t left = have->count - told;
+        struct notice n = {.nids = left < HAVE_AT_ONCE ? left : HAVE_AT_ONCE,
+                           .ids = left ? have->ranges + told : NULL};
+        told += n.nids;
+        n.known = told == have->count;
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HAVE, &n);
+    } while (told < have->count);
+}
+
+/* Says hello when that is due. */
+static void greet_source(struct runtime *rt)
+{
+    const bool sink = stage_is_sink(rt->stage);
+    if (!rt->identified && exchange_look(&rt->exchange).begun) {
+        rt->identified = rt->hello_due = true;
+        if (sink)
+            take_have(rt);
+    }
+    if (!rt->hello_due || !io_send_hello(rt, rt->control_socket, &source, false))
+        return;
+    rt->hello_due = false;
+    if (sink && rt->identified)
+        announce(rt);
 }
 
 /* Tells the source what has become durable, and the stage before that it may go on. */
@@ -95,27 +158,39 @@ static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
     const struct exchange_view view = exchange_look(&rt->exchange);
     rt->ticks += view.waiting;  // who waits for others does not stand still
     struct id_set ids = flow_ids(rt);
-    struct notice n = {.progress = rt->ticks + view.rows, .nids = ids.count, .ids = ids.ranges};
+    /* Rows tell most; without them who uses the CPU is at work. */
+    const uint64_t within = view.counts_rows ? view.rows : meter_cpu_steps(&rt->meter);
+    struct notice n = {.progress = rt->ticks + within,
+                       .work = runtime_work(rt),
+                       .nids = ids.count,
+                       .ids = ids.ranges};
     (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
+}
+
+/* How long the source may be silent: it may have died and be started again. */
+static uint64_t source_patience(const struct runtime *rt)
+{
+    const struct runtime_options *o = &rt->options;
+    if (!rt->welcomed)
+        return (uint64_t)(o->start_timeout_s * 1e9);
+    return o->source_timeout_s > 0 ? (uint64_t)(o->source_timeout_s * 1e9) : 2 * rt->patience_ns;
 }
 
 void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (!rt->control_socket)
+    if (rt->control_watch && port_was_cut(rt->control_watch))
+        port_drop(&rt->control_socket, &rt->control_watch);
+    if (!rt->control_socket &&
+        (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);
     if (rt->stopping)
         return;
-    if (!rt->identified && exchange_look(&rt->exchange).begun)
-        rt->identified = rt->hello_due = true;
-    if (rt->hello_due)
-        rt->hello_due = !io_send_hello(rt, rt->control_socket, &source, false);
+    greet_source(rt);
     send_durable(rt);
     send_heartbeat(rt, now_ns);
-    const uint64_t patience =
-        rt->welcomed ? rt->patience_ns : (uint64_t)(rt->options.start_timeout_s * 1e9);
-    if (io_is_silent(rt, rt->control_heard_ns, patience, now_ns))
+    if (io_is_silent(rt, rt->control_heard_ns, source_patience(rt), now_ns))
         io_stop(rt, STATUS_FAILED, "the source at %s does not answer any more", rt->control);
 }

@@ -34,40 +34,51 @@ bool endpoint_is_local(const char *endpoint)
     return ipc_path(endpoint) || is_loopback(endpoint + strlen("tcp://"));
 }
 
+bool endpoint_is_network(const char *endpoint)
+{
+    return strncmp(endpoint, "tcp://", 6) == 0;
+}
+
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via)
 {
     const char *port = strrchr(endpoint, ':'), *end = strrchr(via, ':');
     if ((strncmp(endpoint, "tcp://0.0.0.0:", 14) != 0 &&
          strncmp(endpoint, "tcp://[::]:", 11) != 0) ||
-        strncmp(via, "tcp://", 6) != 0)
+        !endpoint_is_network(via))
         return;
     char resolved[ENDPOINT_SIZE];
     if (snprintf(resolved, sizeof resolved, "%.*s%s", (int)(end - via), via, port) < ENDPOINT_SIZE)
         memcpy(endpoint, resolved, sizeof resolved);
 }
 
+enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e)
+{
+    const char *path = ipc_path(name);
+    if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
+        return error_set(e, STATUS_USAGE, "endpoint '%.80s' is too long or has blanks", name);
+    if (!path && !endpoint_is_network(name))
+        return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
+                         name);
+    if (path && (path[0] != '/' || strlen(path) > SOCKET_PATH_MAX))
+        return error_set(e, STATUS_USAGE,
+                         "endpoint '%.120s' must be an absolute path of at most %d bytes", name,
+                         SOCKET_PATH_MAX);
+    if (bind && !path && !insecure && !is_loopback(name + 6))
+        return error_set(e, STATUS_USAGE,
+                         "endpoint '%.80s' can be reached by other hosts: bind tcp://127.0.0.1 or "
+                         "say --insecure",
+                         name);
+    return STATUS_OK;
+}
+
 enum status endpoint_parse(const char *text, bool insecure, bool *bind,
                            char endpoint[ENDPOINT_SIZE], struct error *e)
 {
     *bind = *text == '@';
-    const char *name = text + *bind;
-    const char *path = ipc_path(name);
-    if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
-        return error_set(e, STATUS_USAGE, "endpoint '%.80s' is too long or has blanks", text);
-    if (!path && strncmp(name, "tcp://", 6) != 0)
-        return error_set(e, STATUS_USAGE, "endpoint '%.80s' must begin with ipc:// or tcp://",
-                         text);
-    if (path && (path[0] != '/' || strlen(path) > SOCKET_PATH_MAX))
-        return error_set(e, STATUS_USAGE,
-                         "endpoint '%.120s' must be an absolute path of at most %d bytes", text,
-                         SOCKET_PATH_MAX);
-    if (*bind && !path && !insecure && !is_loopback(name + 6))
-        return error_set(e, STATUS_USAGE,
-                         "endpoint '%.80s' can be reached by other hosts: bind tcp://127.0.0.1 or "
-                         "say --insecure",
-                         text);
-    memcpy(endpoint, name, strlen(name) + 1);
-    return STATUS_OK;
+    const enum status s = endpoint_check(text + *bind, *bind, insecure, e);
+    if (s == STATUS_OK)
+        memcpy(endpoint, text + *bind, strlen(text + *bind) + 1);
+    return s;
 }
 
 /* True when somebody accepts connections on the socket at this path. */
@@ -84,6 +95,12 @@ static bool socket_answers(const char *path)
         connect(fd, (const struct sockaddr *)&address, sizeof address) == 0 || errno == EAGAIN;
     (void)close(fd);
     return answers;
+}
+
+bool endpoint_answers(const char *endpoint)
+{
+    const char *path = ipc_path(endpoint);
+    return !path || socket_answers(path);
 }
 
 enum status endpoint_clear(const char *endpoint, struct error *e)

@@ -9,8 +9,11 @@
 #include "base/error.h"
 #include "wire/control.h"
 
-/* One endpoint as typed: true in *bind for @ENDPOINT.  Only ipc:// and tcp:// are
- * known; binding to anything but ipc and loopback needs `insecure`. */
+/* An endpoint without a leading @: only ipc:// and tcp:// are known; to `bind` it to
+ * anything but ipc and loopback needs `insecure`.  STATUS_USAGE. */
+enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e);
+
+/* One endpoint as typed: true in *bind for @ENDPOINT.  Checked as by endpoint_check. */
 enum status endpoint_parse(const char *text, bool insecure, bool *bind,
                            char endpoint[ENDPOINT_SIZE], struct error *e);
 
@@ -18,12 +21,18 @@ enum status endpoint_parse(const char *text, bool insecure, bool *bind,
  * answers, removes a dead socket.  Other transports pass. */
 enum status endpoint_clear(const char *endpoint, struct error *e);
 
+/* False for an ipc endpoint at which nobody accepts connections. */
+bool endpoint_answers(const char *endpoint);
+
 /* A control endpoint on all interfaces (host 0.0.0.0 or [::]) gets the host of `via`,
  * the data endpoint through which it was learned. */
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);
 
 /* True for an endpoint that only this host can reach. */
 bool endpoint_is_local(const char *endpoint);
+
+/* True when connections through it can be cut or damaged, and come back. */
+bool endpoint_is_network(const char *endpoint);
 
 /* Removes the socket file of a bound ipc endpoint. */
 void endpoint_remove(const char *endpoint);

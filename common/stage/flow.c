@@ -21,10 +21,10 @@ static bool is_open(const struct runtime *rt, const struct link *l)
            l->peer.wants == (int)rt->stage->gives;
 }
 
-static bool send_down(struct runtime *rt, struct link *l, const struct message *m)
+static bool send_down(struct runtime *rt, struct link *l, const struct item *item)
 {
-    if (port_send(l->port->socket, &l->address, m)) {
-        atomic_fetch_add(&rt->bytes_out, message_size(m));
+    if (shared_send(rt, l, item)) {
+        atomic_fetch_add(&rt->bytes_out, message_size(&item->message));
         return true;
     }
     l->lost_ns = clock_ns();  // its bye may still be under way
@@ -78,7 +78,7 @@ static bool send_to_group(struct runtime *rt, const struct item *item, unsigned 
 {
     struct link *l;
     while ((l = choose(rt, group))) {
-        if (!send_down(rt, l, &item->message))
+        if (!send_down(rt, l, item))
             continue;  // that one is gone
         l->credit--;
         if (!note_sent(l, item->route.frame))
@@ -109,11 +109,15 @@ static bool send_frame(struct runtime *rt, struct item *item)
 
 static void send_experiment(struct runtime *rt)
 {
+    const struct item experiment = {.message = rt->experiment};
     if (!rt->experiment.nparts)
         return;
-    for (struct link *l = rt->links; l && !rt->stopping; l = l->next)
-        if (is_open(rt, l) && !l->experiment_sent)
-            l->experiment_sent = send_down(rt, l, &rt->experiment);
+    for (struct link *l = rt->links; l && !rt->stopping; l = l->next) {
+        if (!is_open(rt, l) || l->experiment_sent)
+            continue;
+        shared_announce(rt, l);
+        l->experiment_sent = send_down(rt, l, &experiment);
+    }
 }
 
 static void send_items(struct runtime *rt)
@@ -130,21 +134,36 @@ static void send_items(struct runtime *rt)
     }
 }
 
+static void return_to(struct link *l, uint64_t id)
+{
+    if (!l)
+        return;
+    l->grant++;
+    (void)id_set_add(&l->returned, id);
+}
+
+/* Of several copies the latest to arrive: that is the one which is dropped. */
 void flow_passed(struct runtime *rt, uint64_t id)
 {
     rt->ticks++;
     if (rt->source)
         source_passed(rt, id);
+    for (size_t i = rt->nheld; i-- > 0;) {
+        if (rt->held[i].id != id)
+            continue;
+        return_to(rt->held[i].from, id);
+        rt->held[i] = rt->held[--rt->nheld];
+        return;
+    }
+}
+
+void flow_release(struct runtime *rt, uint64_t id)
+{
     for (size_t i = 0; i < rt->nheld; i++) {
         if (rt->held[i].id != id)
             continue;
-        struct link *l = rt->held[i].from;
-        if (l) {
-            l->grant++;
-            (void)id_set_add(&l->returned, id);
-        }
-        rt->held[i] = rt->held[--rt->nheld];
-        return;
+        return_to(rt->held[i].from, id);
+        rt->held[i].from = NULL;
     }
 }
 
@@ -152,15 +171,20 @@ static void return_credit(struct runtime *rt)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
     for (struct link *l = rt->links; l; l = l->next) {
-        if (!l->port->up || !l->answered || l->gone || rt->stage->wants == KIND_EXPERIMENT ||
+        if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
             !view.begun)
             continue;
         if (!l->granted)
             l->grant = credit_of(view.image_bytes);
         l->granted = true;
-        if (!l->grant)
+        const uint64_t slots = l->pool ? mapping_take_returned(l->pool) : 0;
+        if (!l->grant && !slots)
             continue;
-        struct notice n = {.grant = l->grant, .nids = l->returned.count, .ids = l->returned.ranges};
+        struct notice n = {.grant = l->grant,
+                           .shared = l->pool != NULL,
+                           .slots = slots,
+                           .nids = l->returned.count,
+                           .ids = l->returned.ranges};
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
         l->grant = 0;
         id_set_clear(&l->returned);
@@ -180,7 +204,7 @@ struct id_set flow_ids(const struct runtime *rt)
     for (size_t i = 0; i < rt->nheld; i++)
         (void)id_set_add(&ids, rt->held[i].id);
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->nsent; i++)
+        for (size_t i = l->narrived; i < l->nsent; i++)
             (void)id_set_add(&ids, l->sent[i]);
     return ids;
 }

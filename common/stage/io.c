@@ -46,15 +46,14 @@ uint64_t io_beat_ns(const struct runtime *rt)
     return rt->patience_ns / 5 < HEARTBEAT_NS ? rt->patience_ns / 5 : HEARTBEAT_NS;
 }
 
-/* Seals part 0, sends and frees. */
-static bool send_and_free(struct runtime *rt, void *socket, const struct address *to,
-                          enum message_type type, struct message *m, enum status s)
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s)
 {
     struct route r = {.type = type, .run = rt->run, .incarnation = rt->incarnation};
     (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
     bool sent = false;
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        sent = port_send(socket, to, m);
+        sent = port_send(socket, to, m, NULL);
     message_free(m);
     return sent;
 }
@@ -72,18 +71,20 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
 {
     struct upstream upstreams[UPSTREAMS_MAX];
     const struct stage *stage = rt->stage;
-    struct hello h = {.wants = (int)stage->wants,
+    struct hello h = {.wants = (int)rt->wants,
                       .gives = (int)stage->gives,
                       .downstream = downstream,
                       .durable = stage_is_sink(stage) && !stage->transient,
+                      .order = rt->options.order,
                       .pid = getpid(),
                       .nupstreams = list_upstreams(rt, upstreams),
                       .upstreams = upstreams};
     memcpy(h.uuid, rt->uuid, sizeof h.uuid);
     memcpy(h.control, rt->control, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
-    if (rt->options.group)
-        (void)snprintf(h.group, sizeof h.group, "%s", rt->options.group);
+    if (rt->options.group || stage->group)
+        (void)snprintf(h.group, sizeof h.group, "%s",
+                       rt->options.group ? rt->options.group : stage->group);
     else
         (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
     (void)pthread_mutex_lock(&rt->exchange.mutex);
@@ -92,7 +93,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
     (void)pthread_mutex_unlock(&rt->exchange.mutex);
     struct message m = {0};
     const enum status s = control_hello_encode(&h, &m, NULL);
-    return send_and_free(rt, socket, to, MESSAGE_HELLO, &m, s);
+    return io_send_message(rt, socket, to, MESSAGE_HELLO, &m, s);
 }
 
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
@@ -100,7 +101,7 @@ bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
 {
     struct message m = {0};
     const enum status s = control_notice_encode(type, n, &m, NULL);
-    return send_and_free(rt, socket, to, type, &m, s);
+    return io_send_message(rt, socket, to, type, &m, s);
 }
 
 static void stop(struct runtime *rt, enum status status)
@@ -116,6 +117,16 @@ void io_finish(struct runtime *rt, enum status status)
     stop(rt, status);
     rt->complete = true;
     link_bye(rt, STATUS_OK, "");
+}
+
+/* To all neighbours and to the source. */
+static void say_bye(struct runtime *rt, enum status status)
+{
+    const struct address source = {0};
+    struct notice bye = {.status = (int)status};
+    link_bye(rt, status, "");
+    if (!rt->source && rt->control_socket)
+        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
 }
 
 void io_leave(struct runtime *rt)
@@ -140,13 +151,17 @@ void io_stop(struct runtime *rt, enum status status, const char *text, ...)
         va_end(args);
         log_line(LOG_ERROR, "%s", line);
     }
-    const struct address source = {0};
-    struct notice bye = {.status = (int)status};
-    link_bye(rt, status, "");
+    say_bye(rt, stage_is_watcher(rt->stage) ? STATUS_OK : status);  // nobody minds a watcher
     if (rt->source)
         source_fence(rt, status, "");
-    else if (rt->control_socket)
-        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
+}
+
+/* A watcher ends before the stream does. */
+static void leave_early(struct runtime *rt)
+{
+    stop(rt, STATUS_INTERRUPTED);
+    rt->left = true;
+    say_bye(rt, STATUS_OK);
 }
 
 /* The first Ctrl-C ends the stream, the second the process; others abort. */
@@ -157,6 +172,8 @@ static void on_signal(struct runtime *rt)
         if (info.ssi_signo != SIGINT)
             io_stop(rt, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
                     info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
+        else if (stage_is_watcher(rt->stage))
+            leave_early(rt);
         else if (rt->interrupts++ || (!rt->source && !rt->welcomed))
             io_stop(rt, STATUS_INTERRUPTED, NULL);
         else if (rt->source)
@@ -293,10 +310,14 @@ static void receive(struct runtime *rt, const zmq_pollitem_t *items, int count, 
 static void pump(struct runtime *rt, uint64_t now_ns)
 {
     const int failure = atomic_load(&rt->failure);
-    if (failure)
+    if (failure && atomic_load(&rt->outcast))
+        io_leave(rt);
+    else if (failure)
         io_stop(rt, (enum status)failure, NULL);
     check_pipe(rt, &rt->in, "before", now_ns);
     check_pipe(rt, &rt->out, "after", now_ns);
+    cut_forget(rt);
+    cut_check(rt, now_ns);
     link_check(rt, now_ns);
     if (!rt->stopping)
         check_start(rt, now_ns);
@@ -312,7 +333,10 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         source_pump(rt, now_ns);
     else
         control_pump(rt, now_ns);
-    if (rt->stage->gives == KIND_EXPERIMENT && link_finished(rt))
+    const bool handed_over = rt->stage->gives == KIND_EXPERIMENT && link_finished(rt);
+    const bool taken = rt->wants == KIND_EXPERIMENT && stage_is_sink(rt->stage) &&
+                       exchange_look(&rt->exchange).main_done;
+    if (handed_over || taken)
         io_finish(rt, STATUS_OK);
 }
 
@@ -337,8 +361,10 @@ void *io_run(void *runtime)
             receive(rt, items, count, clock_ns());
     }
     mem_free(items);
-    exchange_end(&rt->exchange);
+    exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
+    if (atomic_load(&rt->status) != STATUS_OK && rt->stage->cancel)
+        rt->stage->cancel(rt->state);
     /* A callback may take minutes; after a failure nobody waits for it. */
     if (atomic_load(&rt->status) != STATUS_OK && !exchange_await_main(&rt->exchange, MAIN_GRACE_S))
         _exit(atomic_load(&rt->status));

@@ -10,8 +10,7 @@
 
 enum { RECEIVE_AT_ONCE = 64, CREDIT_MAX = 1024 };
 
-static struct link *find_link(struct runtime *rt, const struct port *port,
-                              const struct address *address)
+struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address)
 {
     struct link *l = rt->links;
     while (l && (l->port != port || !address_equal(&l->address, address)))
@@ -38,13 +37,30 @@ static unsigned group_index(struct runtime *rt, const char *name)
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
-/* A hello from the stage before this one: its kind must be what this one wants. */
-static void accept_upstream(struct runtime *rt, const struct link *l, const struct route *r)
+/* A process of another run that reports to where we do. */
+static bool has_our_source(const struct runtime *rt, const struct link *l)
 {
-    const enum kind wants = rt->stage->wants;
-    if ((enum kind)l->peer.gives != wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(wants),
-                kind_name((enum kind)l->peer.gives), l->peer.stage);
+    char control[ENDPOINT_SIZE];
+    memcpy(control, l->peer.control, sizeof control);
+    if (!l->port->bound)
+        endpoint_resolve(control, l->port->endpoint);
+    return control[0] && strcmp(control, rt->control) == 0;
+}
+
+/* A hello from the stage before this one: its kind must be what this one wants. */
+static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
+{
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (rt->wants == KIND_ANY && gives != KIND_NONE)
+        rt->wants = gives;
+    if (gives != rt->wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
+                kind_name(gives), l->peer.stage);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
+        rt->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(rt, l, false);
         return;
     }
     if (rt->run_known && r->run != rt->run) {
@@ -55,13 +71,13 @@ static void accept_upstream(struct runtime *rt, const struct link *l, const stru
     rt->hello_due = true;
 }
 
-/* A process that comes back through another connection loses the one before. */
+/* A process that comes back through another connection loses the one before, which was cut. */
 static void drop_former(struct runtime *rt, const struct link *l)
 {
     for (struct link *other = rt->links, *next; other; other = next) {
         next = other->next;
         if (other != l && other->port == l->port && strcmp(other->peer.uuid, l->peer.uuid) == 0)
-            link_drop(rt, other);
+            link_drop(rt, other, false);
     }
 }
 
@@ -69,12 +85,22 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                      const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid)) {
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;
     }
-    struct link *l = find_link(rt, port, from);
+    struct link *l = link_find(rt, port, from);
+    if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
+        hello_free(&h);
+        cut_port(rt, port);
+        return;
+    }
+    if (l && !port->bound) {
+        link_drop(rt, l, strcmp(l->peer.uuid, h.uuid) != 0);
+        l = NULL;
+    }
     if (!l) {
         l = mem_array(1, sizeof *l);
         if (!l) {
@@ -94,24 +120,35 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
                 port->up ? "--in" : "--out");
         return;
     }
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)rt->stage->gives;
     if (port->up)
         accept_upstream(rt, l, r);
-    else if (h.wants == (int)rt->stage->gives)
+    else if (l->peer.wants == (int)rt->stage->gives)
         l->group = group_index(rt, h.group);
 }
 
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    if (rt->stage->wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)rt->wants) {
+        io_stop(rt, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        return;
+    }
     struct item *item = mem_array(1, sizeof *item);
     if (!item) {
         io_stop(rt, STATUS_FAILED, "out of memory for a message");
         return;
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
-    *item = (struct item){.route = *r, .message = *m};
+    *item = (struct item){
+        .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
-    exchange_put(&rt->exchange, item);
-    if (r->type == MESSAGE_EXPERIMENT && rt->stage->wants == KIND_EXPERIMENT) {
+    if (rt->options.order && r->type == MESSAGE_FRAME)
+        order_receive(rt, item);
+    else
+        exchange_put(&rt->exchange, item);
+    if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_BYE, &bye);
@@ -172,13 +209,26 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
 
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
+    struct error e;
     if (!hold(rt, l, r->frame)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
         return;
     }
-    if (stage_is_sink(rt->stage) && !is_new(rt, r, m))
+    if (r->flags & ROUTE_SHARED && shared_fetch(l, m, &e) != STATUS_OK) {
+        io_stop(rt, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
+    }
+    if (stage_is_sink(rt->stage) && !is_new(rt, r, m)) {
+        if (rt->options.order && !rt->stopping)
+            order_skip(rt, r->frame);
+        return;
+    }
     rt->ticks++;
+    if (rt->options.order && order_find(&rt->order, r->frame)) {
+        rt->duplicates++;
+        flow_passed(rt, r->frame);
+        return;
+    }
     deliver(rt, l, r, m);
 }
 
@@ -190,14 +240,30 @@ static bool is_listed(const struct notice *n, uint64_t id)
     return false;
 }
 
-static void on_credit(struct link *l, const struct notice *n)
+/* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
+ * receiver to list it. */
+static void on_credit(struct runtime *rt, struct link *l, const struct notice *n)
 {
+    shared_credit(rt, l, n);
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
-    size_t kept = 0;
-    for (size_t i = 0; i < l->nsent; i++)
-        if (!is_listed(n, l->sent[i]))
+    size_t kept = 0, arrived = 0;
+    for (size_t i = 0; i < l->nsent; i++) {
+        const bool returned = is_listed(n, l->sent[i]);
+        if (!returned)
             l->sent[kept++] = l->sent[i];
+        if (returned || i < l->narrived)
+            arrived = kept;
+    }
     l->nsent = kept;
+    l->narrived = arrived;
+}
+
+/* The process at the other end is done with all it got. */
+static void leave(struct runtime *rt, struct link *l)
+{
+    l->gone = true;
+    l->nsent = l->narrived = 0;
+    shared_release(rt, l);
 }
 
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
@@ -207,9 +273,11 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
-        on_credit(l, &n);
+        on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_POOL && l->port->up)
+        shared_meet(rt, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
-        l->gone = true;
+        leave(rt, l);
     else if (r->type == MESSAGE_BYE)
         io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
     notice_free(&n);
@@ -223,13 +291,14 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
     if (route_open(&r, m, &e) != STATUS_OK) {
         if (!rt->dropped++)
             log_line(LOG_WARNING, "dropped %s", e.text);
+        cut_damaged(rt, port, link_find(rt, port, from));
         return;
     }
     if (r.type == MESSAGE_HELLO) {
         on_hello(rt, port, from, &r, m);
         return;
     }
-    struct link *l = find_link(rt, port, from);
+    struct link *l = link_find(rt, port, from);
     const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // it never learned the run
     if (!l || !(early_bye || io_is_ours(rt, &r))) {
         rt->dropped++;
@@ -245,16 +314,18 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
 
 void link_receive(struct runtime *rt, struct port *port)
 {
-    for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping; i++) {
+    for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping && port->socket; i++) {
         struct address from;
         struct message m;
         const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
         if (got == PORT_NOTHING)
             return;
-        if (got == PORT_DAMAGED)
-            rt->dropped++;
-        else
+        if (got == PORT_MESSAGE) {
             dispatch(rt, port, &from, &m);
+        } else {
+            rt->dropped++;
+            cut_damaged(rt, port, link_find(rt, port, &from));
+        }
         message_free(&m);
     }
 }
@@ -266,10 +337,13 @@ void link_greet(struct runtime *rt, uint64_t now_ns)
     const struct address nobody = {0};
     for (size_t i = 0; i < rt->nports; i++) {
         struct port *p = &rt->ports[i];
-        if (p->bound || !(p->up || rt->run_known) ||
-            (p->greeted_ns && (link_of_port(rt, p) || now_ns < p->greeted_ns + GREET_NS)))
+        const struct link *l = link_of_port(rt, p);
+        if (p->bound || !p->socket || !(p->up || rt->run_known) ||
+            (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
             continue;
-        if (io_send_hello(rt, p->socket, &nobody, p->up))
+        if (p->greeted_ns && endpoint_is_network(p->endpoint))
+            cut_port(rt, p);  // without the hellos that wait for a connection
+        else if (io_send_hello(rt, p->socket, &nobody, p->up))
             p->greeted_ns = now_ns;
     }
     for (struct link *l = rt->links; l; l = l->next)

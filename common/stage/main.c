@@ -8,36 +8,32 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/history.h"
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
 #include "stage/stats.h"
 #include "wire/codec.h"
 
-enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384 };
+enum { TRACE_SPANS = 1 << 18, LINEAGE_TEXT = 16384, LINEAGE_MORE = 256, DAMAGED_MAX = 100 };
 
 struct worker {
-    const struct stage *stage;
+    const struct stage *stage;  // &settled, once the stage is open
+    struct stage settled;
+    enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
     void *state;
     struct runtime rt;
     struct experiment experiment;
     struct codec_expected expected;  // of frames that arrive
     uint64_t run;
     uint32_t incarnation;
-    struct stats stats;
+    struct images images;
     struct progress progress;
+    unsigned damaged;  // messages one after the other, by a network
 };
-
-/* Adds the time since *since to *sum, and moves *since to now. */
-static void charge(uint64_t *since, uint64_t *sum, const char *what, uint64_t id)
-{
-    const uint64_t now = clock_ns();
-    trace_span(what, id, *since, now);
-    *sum += now - *since;
-    *since = now;
-}
 
 static const char *identity(const struct worker *w)
 {
@@ -55,7 +51,7 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
                       .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
-    uint64_t since = clock_ns();
+    meter_switch(&w->rt.meter, ACTIVITY_ENCODE, t.id);
     enum status s = route_seal(&r, m, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
@@ -65,66 +61,159 @@ static enum status send(struct worker *w, enum message_type type, struct ticket 
         return s ? s : error_memory(e, "a message");
     }
     *item = (struct item){.route = r, .message = *m};
-    charge(&since, &w->stats.codec_ns, "encode", t.id);
+    s = images_share(&w->images, item, e);
+    if (s) {
+        item_free(item);
+        return s;
+    }
+    meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
     *more = exchange_give(&w->rt.exchange, item);
-    charge(&since, &w->stats.wait_out_ns, "send", t.id);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
     return STATUS_OK;
+}
+
+/* Hash of all that a first stage has made. */
+static enum status hash_contents(struct worker *w, uint64_t *hash, struct error *e)
+{
+    struct message m = {0};
+    const enum status s = codec_experiment_encode(&w->experiment, &m, e);
+    for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
+        *hash = hash_bytes(*hash, m.parts[i].data, m.parts[i].size);
+    message_free(&m);
+    return s;
 }
 
 /* Chains what affects the bytes of the output: the stages before, this one, its
  * version, options and identity class; for a first stage what it made. */
 static enum status extend_lineage(struct worker *w, struct error *e)
 {
+    struct experiment *x = &w->experiment;
+    uint64_t contents = HASH_START;
+    const enum status s = w->stage->wants == KIND_NONE ? hash_contents(w, &contents, e) : STATUS_OK;
+    if (s)
+        return s;
     char *text = mem_array(LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");
-    (void)opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT);
-    uint64_t hash = hash_text(HASH_START, w->experiment.lineage);
+    size_t used = opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT - LINEAGE_MORE);
+    if (used > LINEAGE_TEXT - LINEAGE_MORE - 1)
+        used = LINEAGE_TEXT - LINEAGE_MORE - 1;
+    (void)snprintf(text + used, LINEAGE_MORE, "identity class=%s\nphysics version=%d\n",
+                   identity(w), PHYSICS_VERSION);
+    if (w->stage->wants == KIND_NONE)
+        (void)snprintf(text + strlen(text), LINEAGE_MORE / 2, "content of files=%016" PRIx64 "\n",
+                       hash_finish(contents));
+    uint64_t hash = hash_text(HASH_START, x->lineage);
     hash = hash_text(hash, w->stage->name);
-    hash = hash_bytes(hash, &(uint32_t){PHYSICS_VERSION}, sizeof(uint32_t));
     hash = hash_text(hash, text);
-    hash = hash_text(hash, identity(w));
+    (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
+    history_append(x->history, sizeof x->history, w->stage->name, text);
     mem_free(text);
-    enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_NONE) {
-        struct message m = {0};
-        s = codec_experiment_encode(&w->experiment, &m, e);
-        for (size_t i = 1; s == STATUS_OK && i < m.nparts; i++)
-            hash = hash_bytes(hash, m.parts[i].data, m.parts[i].size);
-        message_free(&m);
-    }
-    (void)snprintf(w->experiment.lineage, sizeof w->experiment.lineage, "%016" PRIx64,
-                   hash_finish(hash));
-    return s;
+    return STATUS_OK;
 }
 
-static enum status check_sum(const struct item *item, struct error *e)
+/* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
+ * other ways, and when none gets through, the sender is at fault. */
+static enum status check_sum(struct worker *w, const struct item *item, bool *dropped,
+                             struct error *e)
 {
-    if (route_sum_matches(&item->route, &item->message))
+    *dropped = false;
+    if (route_sum_matches(&item->route, &item->message)) {
+        w->damaged = 0;
         return STATUS_OK;
+    }
+    *dropped = item->network && ++w->damaged < DAMAGED_MAX;
+    if (*dropped) {
+        exchange_damaged(&w->rt.exchange, &item->route);
+        return STATUS_OK;
+    }
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
                      message_type_name(item->route.type), item->route.frame, item->route.stage);
+}
+
+/* Waits for the first message that is not damaged; false in *more when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
+{
+    enum status s = STATUS_OK;
+    bool dropped = true;
+    while (dropped && s == STATUS_OK) {
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
+        *more = exchange_take(&w->rt.exchange, item);
+        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+        if (!*more)
+            return STATUS_OK;
+        s = check_sum(w, *item, &dropped, e);
+        if (dropped || s)
+            item_free(*item);
+    }
+    return s;
 }
 
 /* Waits for the experiment of the stage before; false in *more when none comes. */
 static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
 {
     struct item *item;
-    uint64_t since = clock_ns();
-    *more = exchange_take(&w->rt.exchange, &item);
-    charge(&since, &w->stats.wait_in_ns, "wait", 0);
-    if (!*more)
-        return STATUS_OK;
+    enum status s = receive_first(w, &item, more, e);
+    if (s || !*more)
+        return s;
     w->run = item->route.run;
     w->incarnation = item->route.incarnation;
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK && item->route.type != MESSAGE_EXPERIMENT)
+    if (item->route.type != MESSAGE_EXPERIMENT)
         s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
+    if (s == STATUS_OK && w->wants == KIND_ANY)
+        w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
     if (s == STATUS_OK)
         s = codec_experiment_decode(&w->experiment, &item->message, e);
     if (s == STATUS_OK)
         w->expected = codec_expect(&w->experiment);
+    if (s == STATUS_OK && w->stage->message)
+        s = w->stage->message(w->state, &item->route, &item->message, e);
     item_free(item);
+    return s;
+}
+
+/* The source: asks the stage which frames there are. */
+static enum status list_frames(struct worker *w, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    struct id_set ids = {0};
+    enum status s = STATUS_OK;
+    const uint64_t count = stage->count && !stage->list ? stage->count(w->state) : 0;
+    if (stage->list)
+        s = stage->list(w->state, &ids, e);
+    else if (count && !id_set_add_range(&ids, (struct id_range){0, count - 1}))
+        s = error_memory(e, "the list of frames");
+    if (s == STATUS_OK)
+        exchange_set_list(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->images.meter = &w->rt.meter;
+    w->rt.pool = w->images.pool;
+}
+
+/* A last stage: asks it which frames it has. */
+static enum status find_durable(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    if (!w->rt.options.resume || !w->stage->have)
+        return STATUS_OK;
+    const enum status s = w->stage->have(w->state, &ids, e);
+    if (s == STATUS_OK)
+        exchange_set_have(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
     return s;
 }
 
@@ -146,7 +235,8 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         s = stage->begin(w->state, &w->experiment, e);
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
-        s = extend_lineage(w, e);
+        open_images(w);
+        s = stage->verbatim ? s : extend_lineage(w, e);
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
         if (s == STATUS_OK)
@@ -154,31 +244,58 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         else
             message_free(&m);
     }
+    if (s == STATUS_OK && stage_is_sink(stage))
+        s = find_durable(w, e);
     if (s)
         return s;
-    w->stats.identity = identity(w);
     const int64_t pixels = experiment_pixels(&w->experiment);
-    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), w->stats.identity,
+    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), identity(w),
                    stage->progress ? stage->progress(w->state) : NULL);
-    if (stage_is_source(stage))
-        exchange_set_total(&w->rt.exchange, stage->count ? stage->count(w->state) : 0);
-    return s;
+    return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
-/* The callback, then on to the next stage or into the list of durable frames. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, whatever came of them is void: `s` becomes that error. */
+static enum status return_pixels(struct worker *w, enum status s, struct error *e)
+{
+    if (images_return(&w->images))
+        return s;
+    atomic_store(&w->rt.outcast, true);
+    return error_set(e, STATUS_FAILED, "the source took this process for dead");
+}
+
+/* The callback, from pixels that it may use as it does to pixels that may be sent. */
+static enum status compute(struct worker *w, struct frame *f, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    struct meter *meter = &w->rt.meter;
+    const uint64_t id = f->recipe.id;
+    enum status s = STATUS_OK;
+    meter_switch(meter, ACTIVITY_COPY, id);
+    f->image.memory = images_memory(&w->images);
+    if (!stage->reads_only)
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_COMPUTE, id);
+    if (s == STATUS_OK && stage->frame)
+        s = stage->frame(w->state, f, e);
+    meter_switch(meter, ACTIVITY_COPY, id);
+    if (s == STATUS_OK && !stage_is_sink(stage))
+        s = images_make_own(&w->images, &f->image, e);
+    meter_switch(meter, ACTIVITY_OTHER, id);
+    return return_pixels(w, s, e);
+}
+
+/* One frame, then on to the next stage or into the list of durable frames. */
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    const struct stage *stage = w->stage;
-    uint64_t since = clock_ns();
-    enum status s = stage->frame ? stage->frame(w->state, f, e) : STATUS_OK;
-    charge(&since, &w->stats.compute_ns, "compute", t.id);
+    enum status s = compute(w, f, e);
     if (s)
         return s;
-    w->stats.frames++;
-    if (stage_is_sink(stage)) {
+    meter_count_frame(&w->rt.meter);
+    if (stage_is_sink(w->stage)) {
         exchange_durable(&w->rt.exchange, t.id);
-        progress_show(&w->progress, w->stats.frames, &w->rt.exchange);
+        progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -190,19 +307,30 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
     return s;
 }
 
+/* Holds a frame back until it is due; *base_ns, 0 before the first one, is when the
+ * stage's own clock began.  False at the end of the stream. */
+static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
+{
+    if (!w->stage->due_ns || t.attempt)
+        return true;
+    const uint64_t due_ns = w->stage->due_ns(w->state, t.id);
+    if (!*base_ns)
+        *base_ns = clock_ns() - due_ns;
+    return exchange_wait_until(&w->rt.exchange, *base_ns + due_ns);
+}
+
 static enum status run_source(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    uint64_t since = clock_ns();
+    uint64_t base_ns = 0;
     for (bool more = true; more && s == STATUS_OK;) {
         struct ticket t;
-        if (!exchange_next(&w->rt.exchange, &t))
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_next(&w->rt.exchange, &t) || !wait_due(w, t, &base_ns))
             break;
-        charge(&since, &w->stats.wait_in_ns, "wait", t.id);
         struct frame f = {.recipe.id = t.id};
         s = process(w, &f, t, &more, e);
         frame_free(&f);
-        since = clock_ns();
     }
     return s;
 }
@@ -211,9 +339,11 @@ static enum status run_source(struct worker *w, struct error *e)
 static enum status compare_experiment(struct worker *w, const struct item *item, struct error *e)
 {
     struct experiment other = {0};
-    enum status s = check_sum(item, e);
-    if (s == STATUS_OK)
-        s = codec_experiment_decode(&other, &item->message, e);
+    bool dropped;
+    enum status s = check_sum(w, item, &dropped, e);
+    if (s || dropped)
+        return s;
+    s = codec_experiment_decode(&other, &item->message, e);
     if (s == STATUS_OK && strcmp(other.lineage, w->expected.lineage) != 0)
         s = error_set(
             e, STATUS_FAILED,
@@ -224,16 +354,21 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
 }
 
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
-                                 struct error *e)
+                                 bool *dropped, struct error *e)
 {
-    /* Images are summed up once, where they leave the stream; recipes end here. */
+    /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
-    if (w->stage->wants == KIND_RECIPE || stage_is_sink(w->stage))
-        s = check_sum(item, e);
+    images_borrow(&w->images, &item->message);
+    *dropped = false;
+    if (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage))
+        s = check_sum(w, item, dropped, e);
+    if (*dropped)
+        return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
+    images_mark(&w->images, &f->image);
     if (s == STATUS_OK &&
-        (f->recipe.id != item->route.frame || (w->stage->wants == KIND_IMAGE && !f->image.count)))
+        (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
                       item->route.frame, item->route.stage);
     return s;
@@ -242,23 +377,29 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
 static enum status run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    uint64_t since = clock_ns();
-    struct item *item;
-    for (bool more = true; more && s == STATUS_OK && exchange_take(&w->rt.exchange, &item);) {
+    struct meter *meter = &w->rt.meter;
+    for (bool more = true; more && s == STATUS_OK;) {
+        struct item *item;
+        meter_switch(meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_take(&w->rt.exchange, &item))
+            break;
         const uint64_t id = item->route.frame;
-        charge(&since, &w->stats.wait_in_ns, "wait", id);
         struct frame f = {0};
+        meter_switch(meter, ACTIVITY_DECODE, id);
         if (item->route.type == MESSAGE_EXPERIMENT) {
             s = compare_experiment(w, item, e);
         } else {
-            s = receive_frame(w, item, &f, e);
-            charge(&since, &w->stats.codec_ns, "decode", id);
-            if (s == STATUS_OK)
+            bool dropped;
+            s = receive_frame(w, item, &f, &dropped, e);
+            if (s == STATUS_OK && !dropped && w->stage->message)
+                s = w->stage->message(w->state, &item->route, &item->message, e);
+            if (s == STATUS_OK && !dropped)
                 s = process(w, &f, (struct ticket){id, item->route.attempt}, &more, e);
+            s = return_pixels(w, s, e);
         }
+        meter_switch(meter, ACTIVITY_OTHER, id);
         frame_free(&f);
         item_free(item);
-        since = clock_ns();
     }
     return s;
 }
@@ -269,12 +410,15 @@ static enum status run_connected(struct worker *w, struct error *e)
     enum status s = begin(w, &more, e);
     if (s || !more)
         return s;
+    const bool takes_all = w->wants == KIND_EXPERIMENT && stage_is_sink(w->stage);
     if (stage_is_source(w->stage))
         s = run_source(w, e);
-    else if (w->stage->wants >= KIND_RECIPE)
+    else if (w->wants >= KIND_RECIPE)
         s = run_frames(w, e);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK && !takes_all)
         exchange_wait_end(&w->rt.exchange);
+    if (s == STATUS_OK && w->stage->end && (takes_all || w->rt.complete || w->rt.left))
+        s = w->stage->end(w->state, e);
     return s;
 }
 
@@ -292,28 +436,31 @@ static int run_open(struct worker *w)
     struct error e = {0};
     const struct runtime_options *o = &w->rt.options;
     enum status s = o->trace ? trace_open(TRACE_SPANS, &e) : STATUS_OK;
-    w->stats = (struct stats){.start_ns = clock_ns(), .identity = "any"};
     if (s)
         return log_fail(&e);
+    meter_open(&w->rt.meter);
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
     progress_end(&w->progress);
     if (s)
         report(w, s, &e);
-    w->stats.bytes_in = atomic_load(&w->rt.bytes_in);
-    w->stats.bytes_out = atomic_load(&w->rt.bytes_out);
+    const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
+    images_close(&w->images);
+    const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     if (w->rt.dropped)
-        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were not for this run",
+        log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
-    if (o->stats && stats_write(&w->stats, o->stats, w->stage->name, &e) != STATUS_OK)
+    if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, more,
+                                &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
+    meter_close(&w->rt.meter);
     return status;
 }
 
@@ -329,10 +476,11 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                                         .max_operands = stage->max_operands,
                                         .details = stage->details};
     *operands = mem_array((size_t)stage->max_operands + 1, sizeof **operands);
-    w->state = mem_array(1, stage->state_size);
+    w->state = w->rt.state = mem_array(1, stage->state_size);
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
+    w->rt.nwords = (size_t)argc - 1;
     if (stage->defaults)
         stage->defaults(w->state);
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
@@ -341,7 +489,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
-    return s ? s : runtime_check(stage, o, e);
+    return s ? s : runtime_check_endpoints(stage, w->state, o, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */
@@ -349,12 +497,18 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
 {
     const struct stage *stage = w->stage;
     struct error e = {0};
-    int status = stage->open ? (int)stage->open(w->state, operands, noperands, &e) : STATUS_OK;
-    if (status)
-        (void)log_fail(&e);
-    progress_open(&w->progress, stage_is_sink(stage) && !w->rt.options.quiet);
-    if (status == STATUS_OK)
-        status = run_open(w);
+    enum status s = stage->open ? stage->open(w->state, operands, noperands, &e) : STATUS_OK;
+    if (s == STATUS_OK && w->rt.options.resume && stage->resume)
+        stage->resume(w->state);
+    w->settled = *stage;
+    if (s == STATUS_OK && stage->settle)
+        s = stage->settle(w->state, !w->rt.options.in.count, &w->settled, &e);
+    w->stage = w->rt.stage = &w->settled;
+    w->wants = stage->wants;
+    if (s == STATUS_OK)
+        s = runtime_check(w->stage, &w->rt.options, &e);
+    progress_open(&w->progress, stage_is_sink(stage) && !w->settled.speaks && !w->rt.options.quiet);
+    const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);
     experiment_free(&w->experiment);
@@ -368,6 +522,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     int noperands = 0;
     log_open(stage->name);
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

@@ -2,8 +2,8 @@
 
 #include <stddef.h>
 
-/* Who has an option: a first stage, the source, a middle one, a last one. */
-enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15 };
+/* Who has an option: a first stage, the source, a middle one, a last one; who consumes. */
+enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16 };
 
 #define AT(member) .offset = offsetof(struct runtime_options, member)
 
@@ -12,7 +12,7 @@ static const struct {
     struct opt option;
 } rows[] = {
     {ALL, {.doc = "Common options:", .type = OPT_GROUP}},
-    {ALL & ~FIRST,
+    {CONSUMER,
      {"in", "ENDPOINT", "Receive from here instead of the pipe; @ENDPOINT binds; may be repeated",
       OPT_TEXTS, AT(in)}},
     {ALL & ~LAST,
@@ -41,10 +41,23 @@ static const struct {
     {MIDDLE | LAST,
      {"group", "NAME", "Share frames with these processes; every group gets all (program, output)",
       OPT_TEXT, AT(group)}},
+    {MIDDLE | LAST,
+     {"order", NULL, "Take frames in the order of their numbers (as they come)", OPT_FLAG,
+      AT(order)}},
+    {LAST,
+     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)}},
+    {MIDDLE | LAST,
+     {"transport", "auto|inline",
+      "Images through shared memory where both ends can, or always in the message (auto)",
+      OPT_CHOICE, AT(transport), .choices = "auto|inline"}},
     {ALL, {"insecure", NULL, "Allow endpoints that other hosts can reach", OPT_FLAG, AT(insecure)}},
     {ALL,
      {"start-timeout", "S", "How long to wait for the other stages (30)", OPT_REAL,
       AT(start_timeout_s), .min = 0.1, .max = 1e6}},
+    {MIDDLE | LAST,
+     {"source-timeout", "S",
+      "How long to wait for a source that died to be started again (twice its --dead-after)",
+      OPT_REAL, AT(source_timeout_s), .min = 0.1, .max = 1e6}},
     {ALL,
      {"stats", "FILE", "Append what this stage cost as a line of JSON; - is stderr", OPT_TEXT,
       AT(stats)}},
@@ -68,11 +81,12 @@ void options_defaults(struct runtime_options *o)
 
 static unsigned role(const struct stage *stage)
 {
+    const unsigned consumer = stage->wants == KIND_NONE ? 0 : CONSUMER;
     if (stage_is_source(stage))
-        return SOURCE;
+        return SOURCE | consumer;
     if (stage_is_sink(stage))
-        return LAST;
-    return stage->wants == KIND_NONE ? FIRST : MIDDLE;
+        return LAST | consumer;
+    return consumer ? MIDDLE | consumer : FIRST;
 }
 
 const struct opt *options_table(const struct stage *stage)

@@ -1,13 +1,19 @@
 #include "stage/port.h"
 
 #include <errno.h>
+#include <stdatomic.h>
+#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
+#include "stage/endpoint.h"
 #include "wire/control.h"
 
 enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
+/* A connection is closed when it is silent for so long (a part must not take longer), or
+ * not established after so long. */
+enum { PING_MS = 1000, SILENCE_MS = 20000, HANDSHAKE_MS = 5000 };
 static const int64_t PART_MAX = INT64_C(1) << 33;  // bytes
 
 bool address_equal(const struct address *a, const struct address *b)
@@ -32,6 +38,11 @@ enum status port_open(void *context, bool bind, char *endpoint, void **socket, s
     set_int(*socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
     set_int(*socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
     set_int(*socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
+    set_int(*socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+    if (endpoint_is_network(endpoint)) {
+        set_int(*socket, ZMQ_HEARTBEAT_IVL, PING_MS);
+        set_int(*socket, ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS);
+    }
     if (bind)
         set_int(*socket, ZMQ_ROUTER_MANDATORY, 1);
     if ((bind ? zmq_bind : zmq_connect)(*socket, endpoint) != 0)
@@ -41,6 +52,51 @@ enum status port_open(void *context, bool bind, char *endpoint, void **socket, s
     if (bind)
         (void)zmq_getsockopt(*socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
     return STATUS_OK;
+}
+
+void *port_watch(void *context, void *socket)
+{
+    static atomic_uint count;
+    char name[64];
+    (void)snprintf(name, sizeof name, "inproc://watch-%u", atomic_fetch_add(&count, 1));
+    if (zmq_socket_monitor(socket, name, ZMQ_EVENT_DISCONNECTED) != 0)
+        return NULL;
+    void *watch = zmq_socket(context, ZMQ_PAIR);
+    if (watch && zmq_connect(watch, name) != 0) {
+        (void)zmq_close(watch);
+        watch = NULL;
+    }
+    if (!watch)
+        (void)zmq_socket_monitor(socket, NULL, 0);
+    return watch;
+}
+
+/* Nothing but the one event that is watched for arrives. */
+bool port_was_cut(void *watch)
+{
+    char event[ENDPOINT_SIZE];
+    bool any = false;
+    while (zmq_recv(watch, event, sizeof event, ZMQ_DONTWAIT) >= 0)
+        any = true;
+    return any;
+}
+
+void port_close(void **socket, void **watch)
+{
+    if (*watch)  // first: libzmq would wait for ever for somebody who takes its last event
+        (void)zmq_socket_monitor(*socket, NULL, 0);
+    if (*socket)
+        (void)zmq_close(*socket);
+    if (*watch)
+        (void)zmq_close(*watch);
+    *socket = *watch = NULL;
+}
+
+void port_drop(void **socket, void **watch)
+{
+    if (*socket)
+        set_int(*socket, ZMQ_LINGER, 0);
+    port_close(socket, watch);
 }
 
 /* ThreadSanitizer does not see that libzmq hands memory from thread to thread. */
@@ -98,7 +154,8 @@ static bool share_part(struct part *part)
         mem_free(d);
         return false;
     }
-    *part = (struct part){part->data, part->size, release_shared, shared};
+    *part = (struct part){
+        .data = part->data, .size = part->size, .release = release_shared, .owner = shared};
     return true;
 }
 
@@ -129,13 +186,16 @@ static bool send_part(void *socket, const struct part *part, int flags)
     return false;
 }
 
-bool port_send(void *socket, const struct address *to, const struct message *m)
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead)
 {
     if (to->size && zmq_send(socket, to->bytes, to->size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
         return false;
-    for (size_t i = 0; i < m->nparts; i++)
-        if (!send_part(socket, &m->parts[i], i + 1 < m->nparts ? ZMQ_SNDMORE : 0))
+    for (size_t i = 0; i < m->nparts; i++) {
+        const struct part *part = instead && i % 2 == 0 && i <= 2 ? &instead[i / 2] : &m->parts[i];
+        if (!send_part(socket, part, i + 1 < m->nparts ? ZMQ_SNDMORE : 0))
             return false;
+    }
     return true;
 }
 
@@ -160,8 +220,12 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
         *good = false;
         return true;
     }
-    *good = message_add(m, (struct part){zmq_msg_data(part), size, release_shared, part}, NULL) ==
-            STATUS_OK;
+    *good = message_add(m,
+                        (struct part){.data = zmq_msg_data(part),
+                                      .size = size,
+                                      .release = release_shared,
+                                      .owner = part},
+                        NULL) == STATUS_OK;
     return true;
 }
 

@@ -21,12 +21,26 @@ bool address_equal(const struct address *a, const struct address *b);
  * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one. */
 enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e);
 
+/* Watches a socket that connects: the result is asked by port_was_cut and closed by
+ * port_close.  NULL when there are no more sockets. */
+void *port_watch(void *context, void *socket);
+
+/* True when a connection has ended since the last question. */
+bool port_was_cut(void *watch);
+
+/* Closes and clears both, of which either may be NULL. */
+void port_close(void **socket, void **watch);
+/* Likewise, without what is still to be sent. */
+void port_drop(void **socket, void **watch);
+
 /* Makes the parts shareable: port_send can then send them any number of times
  * without a copy, and the memory is released after the last. */
 enum status port_share(struct message *m, struct error *e);
 
-/* Sends all parts; the message stays the caller's.  False when the peer is gone. */
-bool port_send(void *socket, const struct address *to, const struct message *m);
+/* Sends all parts; the message stays the caller's.  `instead`, when not NULL, are two
+ * parts that go in place of parts 0 and 2.  False when the peer is gone. */
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead);
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 

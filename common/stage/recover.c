@@ -31,15 +31,16 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
     }
 }
 
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids)
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died)
 {
     for (size_t i = 0; i < nids && !rt->stopping; i++) {
-        struct id_range r = ids[i];
-        const uint64_t first = r.first;
-        if (!window_clip(&rt->source->window, &r))
+        struct id_range places = ids[i];
+        if (!window_clip(&rt->source->window, &places))
             continue;
-        for (uint64_t id = r.first; id <= r.last && !rt->stopping; id++)
-            lose(rt, id, i == 0 && id == first);
+        for (uint64_t at = places.first; at <= places.last && !rt->stopping; at++) {
+            const uint64_t id = window_id(&rt->source->window, at);
+            lose(rt, id, died && i == 0 && id == ids[0].first);
+        }
     }
 }
 
@@ -59,8 +60,12 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     if (n->progress != p->progress || !n->nids)
         p->progress_ns = now_ns;
     p->progress = n->progress;
-    for (size_t i = 0; i < n->nids; i++)
+    p->work = n->work;
+    p->held = 0;
+    for (size_t i = 0; i < n->nids; i++) {
+        p->held += n->ids[i].last - n->ids[i].first + 1;
         window_listed(&rt->source->window, n->ids[i], now_ns);
+    }
 }
 
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
@@ -77,8 +82,7 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
         at = &(*at)->next;
     *at = p->next;
     s->changed = true;
-    hello_free(&p->hello);
-    mem_free(p);
+    source_free_peer(p);
     link_bury(rt, n.uuid);
     if (!rt->stopping && s->open && (source_reach(rt) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
@@ -87,12 +91,13 @@ static void bury(struct runtime *rt, struct peer *p, const char *how)
 void recover_check(struct runtime *rt, uint64_t now_ns)
 {
     const struct stream *s = rt->source;
+    const bool returns = endpoint_is_network(rt->control);  // who was cut off
     const uint64_t hang_ns = (uint64_t)(rt->options.hang_s * 1e9);
     for (struct peer *p = s->peers, *next; p && !rt->stopping && !s->freed; p = next) {
         next = p->next;
         if (p->bye)
             continue;
-        if (p->lost_ns && now_ns > p->lost_ns + GRACE_NS)
+        if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
             bury(rt, p, "died");
         else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
             bury(rt, p, "does not answer any more");
@@ -110,9 +115,10 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
         if (!p->bye && p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = rt->links; l; l = l->next)
-        for (size_t i = 0; i < l->nsent; i++)
+        for (size_t i = l->narrived; i < l->nsent; i++)
             window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
-    for (uint64_t id = w->lowest; id < s->total && id - w->lowest < w->size; id++) {
+    for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
+        const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
         if (f->out && f->listed_ns < rounds_ns)
             lose(rt, id, false);

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
+#include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -15,10 +16,13 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
+
+enum { DESCRIPTORS_MIN = 64 };
 
 const char *kind_name(enum kind kind)
 {
-    static const char *const names[] = {"nothing", "experiment", "recipe", "image"};
+    static const char *const names[] = {"nothing", "experiment", "recipe", "image", "anything"};
     return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
 }
 
@@ -28,8 +32,8 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
-                          struct error *e)
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e)
 {
     bool bind;
     char endpoint[ENDPOINT_SIZE];
@@ -38,10 +42,19 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
         s = endpoint_parse(o->in.text[i], o->insecure, &bind, endpoint, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
-    if (s)
-        return s;
+    const char *own = stage->binds ? stage->binds(state) : NULL;
+    return s || !own ? s : endpoint_check(own, true, o->insecure, e);
+}
+
+enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
+                          struct error *e)
+{
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+    if (o->order && stage->transient)
+        return error_set(e, STATUS_USAGE,
+                         "--order is not for a stage that only watches: nobody waits until it has "
+                         "a frame, or brings it again");
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,
@@ -64,6 +77,7 @@ static enum status random_names(struct runtime *rt, struct error *e)
         return error_errno(e, STATUS_FAILED, "no random numbers");
     (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
     rt->incarnation = 1;
+    rt->former_run = rejoin_former_run();
     if (rt->stage->wants == KIND_NONE) {
         rt->run = bits[2];
         rt->run_known = true;
@@ -111,7 +125,7 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
 {
     const struct port *first = NULL;
     for (size_t i = 0; i < rt->nports && !first; i++)
-        if (!rt->ports[i].up && strncmp(rt->ports[i].endpoint, "tcp://", 6) == 0)
+        if (!rt->ports[i].up && endpoint_is_network(rt->ports[i].endpoint))
             first = &rt->ports[i];
     if (rt->options.control) {
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
@@ -148,6 +162,8 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
     rt->control_local = s == STATUS_OK;
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
     return s ? s : source_open(rt, e);
 }
 
@@ -182,15 +198,32 @@ static enum status take_signals(struct runtime *rt, struct error *e)
     return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
+/* libzmq aborts when it gets no more file descriptors: as many as the system allows. */
+static enum status take_descriptors(struct error *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return STATUS_OK;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= DESCRIPTORS_MIN)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "only %d open files are allowed (ulimit -n), must be %d",
+                     (int)files.rlim_cur, DESCRIPTORS_MIN);
+}
+
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     rt->start_ns = clock_ns();
+    rt->wants = rt->stage->wants;
     rt->signals = -1;
     rt->patience_ns = (uint64_t)(rt->options.dead_after_s * 1e9);
     enum status s = exchange_open(&rt->exchange, e);
     if (s)
         return s;
-    s = take_signals(rt, e);
+    s = take_descriptors(e);
+    if (s == STATUS_OK)
+        s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
     rt->context = zmq_ctx_new();
@@ -205,12 +238,20 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }
 
+struct work runtime_work(struct runtime *rt)
+{
+    struct work work = meter_read(&rt->meter);
+    work.bytes_in = atomic_load(&rt->bytes_in);
+    work.bytes_out = atomic_load(&rt->bytes_out);
+    return work;
+}
+
 /* At a good end nobody upstream waits for what is still on its way there. */
 static void forget_credit(struct runtime *rt, const struct port *p)
 {
     const int none = 0;
     const struct link *l = link_of_port(rt, p);
-    if (p->up && !p->bound && l && !l->gone)
+    if (p->up && !p->bound && l && (!l->gone || l->lost_ns))
         (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
 }
 
@@ -219,12 +260,11 @@ void runtime_disconnect(struct runtime *rt)
     for (size_t i = 0; i < rt->nports; i++) {
         if (rt->complete)
             forget_credit(rt, &rt->ports[i]);
-        (void)zmq_close(rt->ports[i].socket);
+        port_close(&rt->ports[i].socket, &rt->ports[i].watch);
         if (rt->ports[i].bound)
             endpoint_remove(rt->ports[i].endpoint);
     }
-    if (rt->control_socket)
-        (void)zmq_close(rt->control_socket);
+    port_close(&rt->control_socket, &rt->control_watch);
     if (rt->control_local)
         endpoint_remove(rt->control);
     message_free(&rt->experiment);
@@ -247,6 +287,8 @@ void runtime_close(struct runtime *rt)
     }
     source_close(rt);
     seen_clear(&rt->seen);
+    order_close(&rt->order);
+    id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
     mem_free(rt->buried);
     mem_free(rt->held);

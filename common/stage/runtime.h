@@ -2,9 +2,9 @@
  * The inside of a running stage, for the files of this folder only.
  *
  * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
- * pipes and timers.  link.c and flow.c are the data plane, control.c the part of a process
- * on the control plane, source.c that of the one which numbers the frames.
- * Everything here but `exchange` belongs to the I/O thread once it runs.
+ * pipes and timers.  link.c, bury.c, cut.c and flow.c are the data plane, control.c the part of a
+ * process on the control plane, source.c that of the one which numbers the frames. Everything here
+ * but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -14,10 +14,14 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
-#include "stage/idset.h"
+#include "stage/mapping.h"
+#include "stage/meter.h"
 #include "stage/options.h"
+#include "stage/order.h"
+#include "stage/pool.h"
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
@@ -26,16 +30,19 @@
 enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
 
 #define SECOND UINT64_C(1000000000)
-#define HEARTBEAT_NS SECOND    // how often a process says that it lives, at least
-#define GREET_NS (2 * SECOND)  // how long to wait for an answer before another hello
-#define GRACE_NS (SECOND / 2)  // how long a bye may lag behind a closed pipe
+#define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
+#define GREET_NS (SECOND / 2)    // how long to wait for an answer before another hello
+#define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
+#define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
 
 /* A socket of the data plane. */
 struct port {
-    void *socket;
+    void *socket;         // NULL while it is to connect anew
     bool bound;           // ROUTER with any number of links; else DEALER with one
     bool up;              // towards the source
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
+    void *watch;          // connecting through a network: tells when it is cut
+    uint64_t opened_ns;   // connecting: when it did so last, 0 for never
     char endpoint[ENDPOINT_SIZE];
 };
 
@@ -48,11 +55,16 @@ struct link {
     unsigned group;        // down: index into groups
     bool answered;         // it has our hello
     bool gone;             // it said bye, all well
-    uint64_t lost_ns;      // when nothing could be sent to it any more, 0 for never
+    uint64_t lost_ns;      // since when it cannot be reached, 0: it can
     bool experiment_sent;  // down
+    bool shared;           // down: it reads our pool
+    bool inline_told;      // down: that it does not
+    uint64_t slots;        // down: bits of the slots that it reads
+    struct mapping *pool;  // up: the other end's, NULL for none
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
+    size_t narrived;         // the first of them were sent before one whose credit came back
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -76,8 +88,13 @@ struct stream;
 
 struct runtime {
     const struct stage *stage;
+    void *state;  // of the stage, for what the I/O thread may call
     struct runtime_options options;
+    size_t nwords;    // options and operands in the command line
+    enum kind wants;  // of the stage; KIND_ANY until the stage before has said what it gives
     struct exchange exchange;
+    struct meter meter;
+    struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
@@ -86,11 +103,12 @@ struct runtime {
 
     char uuid[UUID_SIZE];
     uint64_t run;
+    uint64_t former_run;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
     bool run_known;               // run and control are known
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
     bool control_local;           // we bound it
-    void *control_socket;
+    void *control_socket, *control_watch;
 
     size_t nports;
     struct port ports[PORTS_MAX];
@@ -102,6 +120,8 @@ struct runtime {
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived
+    struct order order;      // with --order: what waits for its turn
+    struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
@@ -115,28 +135,36 @@ struct runtime {
     bool welcomed;
     bool met_up, met_down;  // there was a link
     uint64_t patience_ns;   // who is silent for longer is dead
-    uint64_t control_heard_ns, beat_ns, start_ns;
+    uint64_t control_heard_ns, control_opened_ns, beat_ns, start_ns;
     uint64_t awake_ns;      // since then the I/O loop was never stopped (Ctrl-Z)
     uint64_t ticks;         // progress: counts up while frames move
     struct stream *source;  // NULL but in the source
 
     bool stopping;        // the I/O loop ends
     bool complete;        // because the stream is complete
+    bool left;            // because a watcher was told to end
     unsigned interrupts;  // Ctrl-C so far
     atomic_int status;    // exit status
     atomic_int failure;   // status with which the main thread failed, or 0
+    atomic_bool outcast;  // the main thread found that others took this process for dead
     atomic_bool spoken;   // the one line of error was written
     uint64_t dropped;     // messages that were not ours
     uint64_t duplicates;  // frames that came twice
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else. */
+/* main.c, before and after everything else: the endpoints before the stage is open, the
+ * rest when it is settled what it wants and gives. */
+enum status runtime_check_endpoints(const struct stage *stage, void *state,
+                                    const struct runtime_options *o, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
 enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);
+
+/* What this process has done so far. */
+struct work runtime_work(struct runtime *rt);
 
 /* io.c */
 void *io_run(void *runtime);
@@ -152,7 +180,10 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* Seals and sends a message of one of the types without payload. */
+/* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
+bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
+                     enum message_type type, struct message *m, enum status s);
+/* Likewise for what has no payload. */
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);
@@ -171,24 +202,52 @@ void link_receive(struct runtime *rt, struct port *port);
 void link_greet(struct runtime *rt, uint64_t now_ns);  // hellos that became possible
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
+struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
 struct link *link_of_port(struct runtime *rt, const struct port *port);
 
 /* bury.c: the data plane, who died. */
 void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
 void link_bury(struct runtime *rt, const char *uuid);  // ends all links to a process, for ever
 bool link_is_buried(const struct runtime *rt, const char *uuid);
-void link_drop(struct runtime *rt, struct link *l);  // what was sent there is lost
+/* Ends a link; what was sent there is lost, with the process when that died. */
+void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
 
+/* cut.c: connections through a network, which come back when they are cut. */
+void cut_check(struct runtime *rt, uint64_t now_ns);   // who was cut; connects anew
+void cut_port(struct runtime *rt, struct port *port);  // ends a connection, and begins another
+void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // begins it anew
+void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
+
 /* flow.c: the data plane, what flows. */
-void flow_pump(struct runtime *rt);                 // sends what credit allows, returns credit
-void flow_passed(struct runtime *rt, uint64_t id);  // its credit may return
-/* Ids in this process or sent on without their credit back; freed by id_set_clear. */
+void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
+void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
+void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
+
+/* shared.c: the data plane, frames whose pixels stay in shared memory. */
+void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
+void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
+/* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
+enum status shared_fetch(struct link *l, struct message *m, struct error *e);
+bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
+void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
+void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
+/* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
+
+/* order_flow.c, with --order: what the source says; an id that is not to be waited for;
+ * a frame, which is held: takes ownership. */
+void order_listen(struct runtime *rt, const struct notice *n);
+void order_skip(struct runtime *rt, uint64_t id);
+void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 void control_receive(struct runtime *rt);
 void control_pump(struct runtime *rt, uint64_t now_ns);
+
+/* rejoin.c: the source was started again, and this process begins anew. */
+void rejoin(struct runtime *rt);
+uint64_t rejoin_former_run(void);
 
 /* source.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);
@@ -196,8 +255,9 @@ void source_close(struct runtime *rt);
 void source_receive(struct runtime *rt);
 void source_pump(struct runtime *rt, uint64_t now_ns);
 void source_passed(struct runtime *rt, uint64_t id);  // it left the source
-/* Frames that were sent to a process that died; it was at work on the first. */
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids);
+/* Frames that were sent and got lost, with a process at work on the first that died, or
+ * with a connection. */
+void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died);
 void source_interrupt(struct runtime *rt);
 void source_fence(struct runtime *rt, enum status status, const char *reason);
 

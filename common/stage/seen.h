@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stage/idset.h"
+#include "base/idset.h"
 
 enum { SEEN_SUMS = 4096 };
 
@@ -25,6 +25,9 @@ enum seen_result { SEEN_NEW, SEEN_SAME, SEEN_DIFFERENT };
 
 /* Notes a frame.  One that is so old that its sum is gone is SEEN_SAME. */
 enum seen_result seen_add(struct seen *s, uint64_t id, uint32_t sum);
+
+/* A frame that was noted turned out to be damaged: it is new when it comes again. */
+void seen_forget(struct seen *s, uint64_t id);
 
 void seen_clear(struct seen *s);
 

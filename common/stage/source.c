@@ -21,6 +21,19 @@ enum status source_open(struct runtime *rt, struct error *e)
                        (uint32_t)rt->options.attempts, e);
 }
 
+void source_free_peer(struct peer *p)
+{
+    hello_free(&p->hello);
+    id_set_clear(&p->told);
+    mem_free(p);
+}
+
+static void forget_have(struct stream *s)
+{
+    for (size_t i = 0; i < GROUPS_MAX; i++)
+        id_set_clear(&s->have[i]);
+}
+
 void source_close(struct runtime *rt)
 {
     struct stream *s = rt->source;
@@ -28,10 +41,10 @@ void source_close(struct runtime *rt)
         return;
     while (s->peers) {
         struct peer *next = s->peers->next;
-        hello_free(&s->peers->hello);
-        mem_free(s->peers);
+        source_free_peer(s->peers);
         s->peers = next;
     }
+    forget_have(s);
     window_close(&s->window);
     mem_free(s);
     rt->source = NULL;
@@ -54,6 +67,7 @@ void source_fence(struct runtime *rt, enum status status, const char *reason)
     struct notice n = {.status = (int)status};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     source_send_all(rt, MESSAGE_FENCE, &n);
+    status_end(rt, status);
 }
 
 static struct peer *find_peer(struct stream *s, const struct address *address)
@@ -87,10 +101,17 @@ static uint64_t durable_bit(struct stream *s, const struct hello *h)
     return i < GROUPS_MAX ? UINT64_C(1) << i : 0;
 }
 
-/* The process that says hello, new in the list if it is new. */
-static struct peer *get_peer(struct stream *s, const struct address *from)
+/* The process that says hello, through a new connection when the former was cut; new in
+ * the list if it is new. */
+static struct peer *get_peer(struct stream *s, const struct address *from, const char *uuid)
 {
-    struct peer *p = find_peer(s, from);
+    struct peer *p = s->peers;
+    while (p && strcmp(p->hello.uuid, uuid) != 0)
+        p = p->next;
+    if (p) {
+        p->address = *from;
+        p->lost_ns = 0;
+    }
     if (p || !(p = mem_array(1, sizeof *p)))
         return p;
     p->address = *from;
@@ -100,23 +121,32 @@ static struct peer *get_peer(struct stream *s, const struct address *from)
     return p;
 }
 
-static void on_hello(struct runtime *rt, const struct address *from, const struct message *m)
+/* Who neither takes nor gives only watches, and need not know the run. */
+static void on_hello(struct runtime *rt, const struct address *from, const struct route *r,
+                     const struct message *m)
 {
     struct stream *s = rt->source;
     struct hello h;
     struct peer *p = NULL;
     const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
-    if (good && link_is_buried(rt, h.uuid)) {
+    if (good && !h.wants && !h.gives)
+        status_answer(rt, from);
+    else if (!io_is_ours(rt, r))
+        rt->dropped++;
+    else if (good && link_is_buried(rt, h.uuid)) {
         struct notice out = {.status = STATUS_FAILED};
         memcpy(out.uuid, h.uuid, sizeof out.uuid);
         (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
     } else if (good) {
-        p = get_peer(s, from);
+        p = get_peer(s, from, h.uuid);
     }
     if (!p) {
         hello_free(&h);
         return;
     }
+    /* A stage in the middle does not wait for frames that may have passed before it came. */
+    if (!p->hello.uuid[0] && h.gives)
+        p->order_from = exchange_look(&rt->exchange).issued;
     hello_free(&p->hello);
     p->hello = h;
     p->heard_ns = clock_ns();
@@ -125,6 +155,11 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     struct notice n = {
         .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
     source_send(rt, p, MESSAGE_WELCOME, &n);
+    for (size_t i = 0; i < rt->nburied; i++) {  // it may have missed some of it
+        struct notice out = {.status = STATUS_FAILED};
+        memcpy(out.uuid, rt->buried[i].uuid, sizeof out.uuid);
+        source_send(rt, p, MESSAGE_FENCE, &out);
+    }
     if (s->freed)
         send_free(rt, p);
 }
@@ -138,29 +173,46 @@ static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
         io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
 }
 
+/* Frames are durable with a process: in the window, or before there is one. */
+static void on_durable(struct runtime *rt, const struct peer *p, const struct notice *n)
+{
+    struct stream *s = rt->source;
+    for (size_t i = 0; i < n->nids && p->durable; i++)
+        if (s->open)
+            window_ack(&s->window, n->ids[i], p->durable);
+        else if (!id_set_add_range(&s->have[__builtin_ctzll(p->durable)], n->ids[i]))
+            io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
+}
+
 static void dispatch(struct runtime *rt, const struct address *from, const struct message *m)
 {
     struct route r;
     struct notice n = {0};
     struct peer *p = find_peer(rt->source, from);
-    if (route_open(&r, m, NULL) != STATUS_OK || !io_is_ours(rt, &r) ||
-        (!p && r.type != MESSAGE_HELLO)) {
+    const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    if (damaged && p)
+        (void)io_send_hello(rt, rt->control_socket, from, true);      // it may have been one
+    const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
+    if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
+        if (!damaged && rt->run_known && r.run && r.run != rt->run)
+            (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &n);
         return;
     }
     if (r.type == MESSAGE_HELLO) {
-        on_hello(rt, from, m);
+        on_hello(rt, from, &r, m);
         return;
     }
     if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
         p->heard_ns = clock_ns();
-        if (r.type == MESSAGE_ACK)
-            for (size_t i = 0; i < n.nids; i++)
-                window_ack(&rt->source->window, n.ids[i], p->durable);
+        if (r.type == MESSAGE_ACK || r.type == MESSAGE_HAVE)
+            on_durable(rt, p, &n);
+        if (r.type == MESSAGE_HAVE && n.known)
+            p->announced = rt->source->changed = true;
         else if (r.type == MESSAGE_HEARTBEAT)
             recover_beat(rt, p, &n, p->heard_ns);
         else if (r.type == MESSAGE_LOST)
-            source_lost(rt, n.ids, n.nids);
+            source_lost(rt, n.ids, n.nids, n.status != STATUS_OK);
         else if (r.type == MESSAGE_BYE)
             on_bye(rt, p, &n);
     }
@@ -200,6 +252,7 @@ uint64_t source_reach(struct runtime *rt)
         return s->reach;
     bool changed = true;
     uint64_t durable = 0;
+    s->awaited = false;
     for (struct peer *p = rt->source->peers; p; p = p->next)
         p->reached = false;
     while (changed) {
@@ -207,7 +260,9 @@ uint64_t source_reach(struct runtime *rt)
         for (struct peer *p = rt->source->peers; p; p = p->next) {
             for (size_t i = 0; i < p->hello.nupstreams && !p->reached; i++)
                 changed |= p->reached = is_reached(rt, p->hello.upstreams[i].uuid);
-            if (p->reached && !p->bye)
+            if (p->reached && p->durable && !p->bye && !p->announced)
+                s->awaited = true;
+            else if (p->reached && !p->bye)
                 durable |= p->durable;
         }
     }
@@ -228,7 +283,7 @@ static bool has_downstream(const struct stream *s, const char *uuid)
 static void name_missing(struct runtime *rt)
 {
     for (const struct peer *p = rt->source->peers; p; p = p->next)
-        if (p->reached && !has_downstream(rt->source, p->hello.uuid)) {
+        if (p->reached && p->hello.gives && !has_downstream(rt->source, p->hello.uuid)) {
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
             return;
         }
@@ -239,13 +294,48 @@ static void name_missing(struct runtime *rt)
         io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
 
+/* Takes off the list what all groups have. */
+static bool skip_durable(struct runtime *rt)
+{
+    struct stream *s = rt->source;
+    const struct id_set *list = exchange_list(&rt->exchange);
+    struct id_set lacking = {0};
+    bool good = true;
+    for (size_t i = 0; i < s->ndurable && good; i++) {
+        struct id_set lacks = {0};
+        if (!(s->window.required >> i & 1))
+            continue;
+        good = id_set_add_set(&lacks, list) && id_set_remove_set(&lacks, &s->have[i]) &&
+               id_set_add_set(&lacking, &lacks);
+        id_set_clear(&lacks);
+    }
+    forget_have(s);
+    const uint64_t total = id_set_size(&lacking);
+    if (good && !total && s->total)
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute", s->total);
+    else if (good && total < s->total)
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
+                 s->total);
+    if (good)
+        exchange_change_list(&rt->exchange, &lacking);
+    else
+        id_set_clear(&lacking);
+    s->total = total;
+    return good && window_take_list(&s->window, exchange_list(&rt->exchange), NULL) == STATUS_OK;
+}
+
 /* Frames flow once a complete path to a durable sink is there. */
 static void try_barrier(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
     s->window.required = source_reach(rt);
-    if (__builtin_popcountll(s->window.required) >= rt->options.groups) {
+    if (__builtin_popcountll(s->window.required) >= rt->options.groups && !s->awaited) {
+        if (!skip_durable(rt)) {
+            io_stop(rt, STATUS_FAILED, "out of memory for the list of frames");
+            return;
+        }
         s->open = true;
+        s->open_ns = now_ns;
         struct notice n = {.known = true, .total = s->total};
         source_send_all(rt, MESSAGE_TOTAL, &n);
     } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
@@ -266,10 +356,11 @@ static void beat(struct runtime *rt, uint64_t now_ns)
     source_send_all(rt, MESSAGE_HEARTBEAT, &n);
 }
 
-static bool all_gone(const struct stream *s)
+/* Who was cut off from a network comes back for its free. */
+static bool all_gone(const struct runtime *rt)
 {
-    for (const struct peer *p = s->peers; p; p = p->next)
-        if (!p->bye && !p->lost_ns)
+    for (const struct peer *p = rt->source->peers; p; p = p->next)
+        if (!p->bye && (!p->lost_ns || endpoint_is_network(rt->control)))
             return false;
     return true;
 }
@@ -279,12 +370,13 @@ static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
     if (!s->freed) {
+        status_end(rt, end_status(rt));
         for (struct peer *p = s->peers; p; p = p->next)
             send_free(rt, p);
         s->freed = true;
         s->free_ns = now_ns;
     }
-    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
+    if (all_gone(rt) || now_ns - s->free_ns > FREE_NS)
         io_finish(rt, end_status(rt));
 }
 
@@ -310,6 +402,7 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         end(rt, now_ns);
         return;
     }
+    order_tell(rt);
     const uint64_t left = s->total - w->lowest;
     const bool whole = recover_is_whole(rt, now_ns);
     if (!rt->stopping)

@@ -15,9 +15,12 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "base/opt.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "wire/message.h"
+#include "wire/route.h"
 
 /* What travels on an edge. */
 enum kind {
@@ -25,6 +28,7 @@ enum kind {
     KIND_EXPERIMENT,  // one experiment and no frames
     KIND_RECIPE,      // experiment, then frames without images
     KIND_IMAGE,       // experiment, then frames with images
+    KIND_ANY,         // one of the last three: a last stage takes what it gets
 };
 
 struct stage {
@@ -36,6 +40,10 @@ struct stage {
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
     enum kind wants, gives;
     bool transient;     // a last stage that only watches: nothing waits for its frames
+    bool reads_only;    // `frame` never writes to the pixels that came, see there
+    bool verbatim;      // gives what others computed: adds nothing to the lineage
+    bool speaks;        // a last stage that writes to stdout: shows no progress
+    const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
     /* Each callback gets the state and may be NULL.  A failure ends the run. */
@@ -46,19 +54,63 @@ struct stage {
     /* After parsing: checks options and reads files.  Nothing is connected yet. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
+    /* A last stage that can continue former output: --resume was given. */
+    void (*resume)(void *state);
+
+    /* After open and resume: settles what the options or a file decide, in the runtime's copy of
+     * this table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
+    enum status (*settle)(void *state, bool piped, struct stage *self, struct error *e);
+
+    /* What came, as it travelled and with good sums: the experiment before begin, borrowed
+     * for this call; each frame before the frame callback, borrowed until that returns. */
+    enum status (*message)(void *state, const struct route *r, const struct message *m,
+                           struct error *e);
+
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
      * Called once; *x lives, unchanged, until close. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* The source (wants experiment, gives recipe): how many frames there are,
-     * ids 0 .. count-1; asked once, after begin. */
+    /* The source: the frames that there are, asked once, after begin.  `list` adds
+     * their ids to the empty *ids, and they are issued in ascending order;
+     * without it they are 0 .. count-1. */
+    enum status (*list)(void *state, struct id_set *ids, struct error *e);
     uint64_t (*count)(void *state);
+
+    /* With --resume, asked once, after begin: adds to the empty *ids the frames that
+     * are durable already.  What all last stages have is not computed again. */
+    enum status (*have)(void *state, struct id_set *ids, struct error *e);
+
+    /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
+     * at once, others that much later.  Asked once for each, as they are issued; never
+     * runs backwards.  NULL: as soon as the window allows. */
+    uint64_t (*due_ns)(void *state, uint64_t id);
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f. */
+     * acknowledged).  Must depend on nothing but options, experiment and *f.
+     * New pixels come from image_reserve(&f->image, ...), or, while the old ones
+     * are read, from a second image with the same `memory`: then they need no copy.
+     * With reads_only the pixels that come may lie in memory of the process
+     * before; a sink then asks image_is_intact before it gives a file its
+     * name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
+
+    /* A last stage: the stream ended well, also early on request. */
+    enum status (*end)(void *state, struct error *e);
+
+    /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones
+     * are allowed is checked before, as for --out=@ENDPOINT. */
+    const char *(*binds)(void *state);
+
+    /* The run was ended from outside while `frame` may be at work, perhaps waiting for
+     * somebody: that should return soon.  Comes from another thread, between begin and
+     * end of the stream. */
+    void (*cancel)(void *state);
+
+    /* The stream is over, well or not: ends what goes on in the background.  Returns
+     * more members for the line of --stats, `"dropped":3`, or NULL. */
+    const char *(*report)(void *state);
 
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);

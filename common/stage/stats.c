@@ -6,25 +6,24 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
-
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
 }
 
-enum status stats_write(const struct stats *s, const char *path, const char *stage, struct error *e)
+enum status stats_write(const struct work *w, const char *path, const char *stage,
+                        const char *identity, const char *more, struct error *e)
 {
-    char line[512];
+    char line[1024];
     const int length = snprintf(
         line, sizeof line,
         "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
         ",\"bytes_out\":%" PRIu64
         ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
-        "\"cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"}\n",
-        stage, (long)getpid(), s->frames, s->bytes_in, s->bytes_out, seconds(s->wait_in_ns),
-        seconds(s->compute_ns), seconds(s->wait_out_ns), seconds(s->codec_ns),
-        seconds(clock_cpu_ns()), seconds(clock_ns() - s->start_ns), s->identity);
+        "\"cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
+        stage, (long)getpid(), w->frames, w->bytes_in, w->bytes_out, seconds(w->wait_in_ns),
+        seconds(w->compute_ns), seconds(w->wait_out_ns), seconds(w->codec_ns), seconds(w->cpu_ns),
+        seconds(w->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
     const int fd = strcmp(path, "-") == 0
                        ? dup(STDERR_FILENO)
                        : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

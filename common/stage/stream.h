@@ -18,30 +18,44 @@ struct peer {
     uint64_t beats_ns[2];  // its last two heartbeats, the later one first
     uint64_t progress;     // what it said last ...
     uint64_t progress_ns;  // ... and when that last changed, or it held nothing
+    uint64_t held;         // how many ids it listed last
+    uint32_t hops;         // from the source, for the status
+    struct work work;      // what it said last
     uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    bool announced;        // durable: it has said which frames it has
+    uint64_t order_from;   // it is told what is to come from this place of the list on
+    struct id_set told;    // what it was told last ...
+    uint64_t told_until;   // ... and up to where; 0 for never
     bool reached;          // the source's frames can get there
     bool bye;
 };
+
+enum { WATCHERS_MAX = 16 };
 
 struct stream {
     struct peer *peers;
     size_t ndurable;
     char durable[GROUPS_MAX][GROUP_SIZE];
+    struct id_set have[GROUPS_MAX];  // of durable groups: what they have, until frames flow
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
     uint64_t reach;  // bits of the durable groups that frames can reach
-    uint64_t ready_ns, beat_ns, free_ns;
+    bool awaited;    // a durable process that frames can reach has not said what it has
+    uint64_t ready_ns, open_ns, beat_ns, free_ns;
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last
     bool warned;          // that it waits
     bool failed;          // a frame was given up
     bool ready, open, freed;
+    size_t nwatchers, next_watcher;
+    struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
 };
 
 /* source.c: to one process, which has not said bye; to all. */
 void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
+void source_free_peer(struct peer *p);
 /* Bits of the durable groups that frames can reach now. */
 uint64_t source_reach(struct runtime *rt);
 
@@ -51,5 +65,12 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
 void recover_check(struct runtime *rt, uint64_t now_ns);
 void recover_unlisted(struct runtime *rt, uint64_t now_ns);
 bool recover_is_whole(struct runtime *rt, uint64_t now_ns);
+
+/* order_flow.c: tells who asked for order what is still to come. */
+void order_tell(struct runtime *rt);
+
+/* status.c: the answer to a watcher; the last words to all of them. */
+void status_answer(struct runtime *rt, const struct address *from);
+void status_end(struct runtime *rt, enum status status);
 
 #endif

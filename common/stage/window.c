@@ -12,12 +12,66 @@ enum status window_open(struct window *w, uint64_t size, uint32_t attempts, stru
 void window_close(struct window *w)
 {
     mem_free(w->frames);
+    mem_free(w->before);
     w->frames = NULL;
+    w->before = NULL;
+    w->list = NULL;
+}
+
+enum status window_take_list(struct window *w, const struct id_set *list, struct error *e)
+{
+    mem_free(w->before);
+    w->before = mem_array(list->count + 1, sizeof *w->before);
+    if (!w->before)
+        return error_memory(e, "the list of frames");
+    w->list = list;
+    w->total = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        w->before[i] = w->total;
+        w->total += list->ranges[i].last - list->ranges[i].first + 1;
+    }
+    return STATUS_OK;
+}
+
+uint64_t window_id(const struct window *w, uint64_t place)
+{
+    size_t low = 0, high = w->list->count;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (w->before[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return w->list->ranges[low].first + (place - w->before[low]);
+}
+
+/* How many ids of the list are below `id`. */
+static uint64_t place_of(const struct window *w, uint64_t id)
+{
+    size_t low = 0, high = w->list ? w->list->count : 0;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (w->list->ranges[middle].last < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (!w->list || low == w->list->count)
+        return w->total;
+    const uint64_t first = w->list->ranges[low].first;
+    return w->before[low] + (id > first ? id - first : 0);
+}
+
+static struct frame_state *at(const struct window *w, uint64_t place)
+{
+    return &w->frames[place % w->size];
 }
 
 struct frame_state *window_find(const struct window *w, uint64_t id)
 {
-    return id >= w->lowest && id - w->lowest < w->size ? &w->frames[id % w->size] : NULL;
+    struct id_range places = {id, id};
+    return window_clip(w, &places) ? at(w, places.first) : NULL;
 }
 
 bool window_is_done(const struct window *w, const struct frame_state *f)
@@ -27,34 +81,63 @@ bool window_is_done(const struct window *w, const struct frame_state *f)
 
 bool window_clip(const struct window *w, struct id_range *range)
 {
-    const uint64_t last = w->lowest + (w->size - 1);
-    if (range->first < w->lowest)
-        range->first = w->lowest;
-    if (range->last > last)
-        range->last = last;
-    return range->first <= range->last;
+    const uint64_t window_end = w->total - w->lowest < w->size ? w->total : w->lowest + w->size;
+    uint64_t first = place_of(w, range->first),
+             end = range->last == UINT64_MAX ? w->total : place_of(w, range->last + 1);
+    if (first < w->lowest)
+        first = w->lowest;
+    if (end > window_end)
+        end = window_end;
+    if (first >= end)
+        return false;
+    *range = (struct id_range){first, end - 1};
+    return true;
 }
 
 void window_ack(struct window *w, struct id_range range, uint64_t groups)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t id = range.first; id <= range.last; id++)
-        w->frames[id % w->size].acked |= groups;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->acked |= groups;
 }
 
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t id = range.first; id <= range.last; id++)
-        w->frames[id % w->size].listed_ns = now_ns;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->listed_ns = now_ns;
 }
 
 void window_advance(struct window *w, uint64_t total)
 {
-    while (w->lowest < total && window_is_done(w, &w->frames[w->lowest % w->size]))
-        w->frames[w->lowest++ % w->size] = (struct frame_state){0};
+    while (w->lowest < total && window_is_done(w, at(w, w->lowest)))
+        *at(w, w->lowest++) = (struct frame_state){0};
+}
+
+uint64_t window_count_done(const struct window *w, uint64_t total)
+{
+    uint64_t done = w->lowest;
+    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++)
+        done += window_is_done(w, at(w, place));
+    return done;
+}
+
+bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until)
+{
+    uint64_t place = from > w->lowest ? from : w->lowest;
+    for (; place < total && place - w->lowest < w->size; place++) {
+        if (window_is_done(w, at(w, place)))
+            continue;
+        if (ids->count == ranges_max)
+            break;
+        if (!id_set_add(ids, window_id(w, place)))
+            return false;
+    }
+    *until = place < total ? window_id(w, place) : UINT64_MAX;
+    return true;
 }
 
 enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)

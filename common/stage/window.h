@@ -1,6 +1,6 @@
 /*
- * What the source knows about the frames that are under way: a window over the
- * list of ids, from the lowest one that is not acknowledged.
+ * What the source knows about the frames that are under way: a window over
+ * places in its list of ids, from the first one that is not acknowledged.
  */
 #ifndef BRAGG_STAGE_WINDOW_H
 #define BRAGG_STAGE_WINDOW_H
@@ -10,7 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
-#include "wire/control.h"
+#include "base/idset.h"
 
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
@@ -22,14 +22,23 @@ struct frame_state {
 
 struct window {
     uint64_t size;               // frames under way at most
-    uint64_t lowest;             // the first id that is not acknowledged by all
+    uint64_t lowest;             // the first place that is not acknowledged by all
     uint32_t attempts;           // so many may die at work on a frame before it is given up
     uint64_t required;           // bits of the groups that must acknowledge
-    struct frame_state *frames;  // by id modulo size
+    struct frame_state *frames;  // by place modulo size
+    const struct id_set *list;   // borrowed; empty until window_take_list
+    uint64_t *before;            // by range of the list: how many ids come before it
+    uint64_t total;              // length of the list
 };
 
 enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
 void window_close(struct window *w);
+
+/* Sets the list, which must stay as it is until window_close. */
+enum status window_take_list(struct window *w, const struct id_set *list, struct error *e);
+
+/* The id at a place of the list. */
+uint64_t window_id(const struct window *w, uint64_t place);
 
 /* The state of a frame; NULL for one that is not in the window. */
 struct frame_state *window_find(const struct window *w, uint64_t id);
@@ -37,15 +46,24 @@ struct frame_state *window_find(const struct window *w, uint64_t id);
 /* True when all groups that must have acknowledged it. */
 bool window_is_done(const struct window *w, const struct frame_state *f);
 
-/* The part of a range that lies in the window; false when there is none. */
+/* Turns a range of ids into that of their places in the window; false when there are none. */
 bool window_clip(const struct window *w, struct id_range *range);
 
 /* Notes an acknowledgement by groups, and that somebody holds frames. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups);
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
 
-/* Moves the window over all frames below `total` that are done. */
+/* Moves the window over all frames at places below `total` that are done. */
 void window_advance(struct window *w, uint64_t total);
+
+/* How many frames at places below `total` are done. */
+uint64_t window_count_done(const struct window *w, uint64_t total);
+
+/* Adds to the set the ids in the window, at places from `from` on and below `total`, that are
+ * not done, in at most `ranges_max` ranges; false when memory is out.  Of the ids below
+ * *until, no others at such places are. */
+bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
+                    struct id_set *ids, uint64_t *until);
 
 /* What is to be done with a frame of which a copy was lost. */
 enum window_verdict {

@@ -150,6 +150,7 @@ static const struct field experiment_fields[] = {
      .count_offset = offsetof(struct experiment, ncrystals)},
     REAL(dmin_m),
     REAL(gain),
+    {"history", FIELD_TEXT, AT(history), .count = EXPERIMENT_HISTORY_SIZE},
     {"lineage", FIELD_TEXT, AT(lineage), .count = sizeof(((struct experiment *)0)->lineage)},
     {"panels", FIELD_LIST, AT(panels), .table = &panel_table,
      .count_offset = offsetof(struct experiment, npanels)},

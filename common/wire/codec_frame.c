@@ -109,6 +109,8 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
     if (s == STATUS_OK && image.count) {  // pixels come first: "image" is the first key
         m->parts[2].release = image.release;
         m->parts[2].owner = image.owner;
+        m->has_sum = image.has_sum;
+        m->sum = image.sum;
         envelope.frame.image = (struct image){0};
     }
     frame_free(&envelope.frame);

@@ -25,12 +25,13 @@ static const struct field hello_fields[] = {
     {"gives", FIELD_ENUM, AT(gives), .limit = 3},
     TEXT(group),
     TEXT(identity),
+    {"order", FIELD_BOOL, AT(order), .flags = FIELD_ABSENT},
     {"pid", FIELD_I64, AT(pid)},
     TEXT(stage),
     {"upstreams", FIELD_LIST, AT(upstreams), .table = &upstream_table,
      .count_offset = offsetof(struct hello, nupstreams)},
     TEXT(uuid),
-    {"wants", FIELD_ENUM, AT(wants), .limit = 3},
+    {"wants", FIELD_ENUM, AT(wants), .limit = 4},
 };
 static const struct table hello_table = {"hello", sizeof(struct hello), FIELDS(hello_fields)};
 #undef OBJECT
@@ -41,10 +42,56 @@ static const struct field range_fields[] = {{"first", FIELD_U64, AT(first)},
 static const struct table range_table = {"range", sizeof(struct id_range), FIELDS(range_fields)};
 #undef OBJECT
 
+#define OBJECT work
+#define COUNT(name)                \
+    {                              \
+#name, FIELD_U64, AT(name) \
+    }
+static const struct field work_fields[] = {
+    COUNT(bytes_in), COUNT(bytes_out), COUNT(codec_ns),   COUNT(compute_ns),  COUNT(cpu_ns),
+    COUNT(frames),   COUNT(time_ns),   COUNT(wait_in_ns), COUNT(wait_out_ns),
+};
+static const struct table work_table = {"work", sizeof(struct work), FIELDS(work_fields)};
+#undef OBJECT
+
+#define OBJECT process_status
+static const struct field process_fields[] = {
+    {"durable", FIELD_BOOL, AT(durable)},
+    TEXT(group),
+    COUNT(held),
+    {"hops", FIELD_U32, AT(hops)},
+    {"pid", FIELD_I64, AT(pid)},
+    TEXT(stage),
+    {"work", FIELD_MAP, AT(work), .table = &work_table},
+};
+static const struct table process_table = {"process", sizeof(struct process_status),
+                                           FIELDS(process_fields)};
+#undef OBJECT
+
+#define OBJECT run_status
+static const struct field status_fields[] = {
+    COUNT(acknowledged),
+    COUNT(elapsed_ns),
+    COUNT(issued),
+    {"known", FIELD_BOOL, AT(known)},
+    {"processes", FIELD_LIST, AT(processes), .table = &process_table,
+     .count_offset = offsetof(struct run_status, nprocesses)},
+    COUNT(total),
+    COUNT(unlisted),
+    COUNT(window),
+};
+static const struct table status_table = {"status", sizeof(struct run_status),
+                                          FIELDS(status_fields)};
+#undef OBJECT
+
 #define OBJECT notice
 #define DEAD_AFTER                                   \
     {                                                \
         "dead_after_s", FIELD_REAL, AT(dead_after_s) \
+    }
+#define FD                      \
+    {                           \
+        "fd", FIELD_U32, AT(fd) \
     }
 #define GRANT                         \
     {                                 \
@@ -59,9 +106,21 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
     {                                  \
         "known", FIELD_BOOL, AT(known) \
     }
+#define PID                       \
+    {                             \
+        "pid", FIELD_I64, AT(pid) \
+    }
 #define PROGRESS                            \
     {                                       \
         "progress", FIELD_U64, AT(progress) \
+    }
+#define SHARED                                                  \
+    {                                                           \
+        "shared", FIELD_BOOL, AT(shared), .flags = FIELD_ABSENT \
+    }
+#define SLOTS                                                \
+    {                                                        \
+        "slots", FIELD_U64, AT(slots), .flags = FIELD_ABSENT \
     }
 #define STATUS                                         \
     {                                                  \
@@ -71,11 +130,19 @@ static const struct table range_table = {"range", sizeof(struct id_range), FIELD
     {                                 \
         "total", FIELD_U64, AT(total) \
     }
-static const struct field credit_fields[] = {GRANT, IDS};
+#define WORK                                                                     \
+    {                                                                            \
+        "work", FIELD_MAP, AT(work), .table = &work_table, .flags = FIELD_ABSENT \
+    }
+static const struct field credit_fields[] = {GRANT, IDS, SHARED, SLOTS};
+static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
-static const struct field heartbeat_fields[] = {IDS, PROGRESS};
+static const struct field lost_fields[] = {IDS, STATUS};
+static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
+static const struct field order_fields[] = {IDS, {"until", FIELD_U64, AT(until)}};
+static const struct field pool_fields[] = {FD, PID};
 static const struct field total_fields[] = {KNOWN, TOTAL};
 static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #undef OBJECT
@@ -85,10 +152,14 @@ static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
 #fields, sizeof(struct notice), FIELDS(fields) \
     }
 static const struct table credit_table = NOTICE(credit_fields);
+static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
+static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
+static const struct table order_table = NOTICE(order_fields);
+static const struct table pool_table = NOTICE(pool_fields);
 static const struct table total_table = NOTICE(total_fields);
 static const struct table welcome_table = NOTICE(welcome_fields);
 
@@ -98,8 +169,11 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
-    case MESSAGE_LOST:
         return &ids_table;
+    case MESSAGE_LOST:
+        return &lost_table;
+    case MESSAGE_HAVE:
+        return &have_table;
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:
@@ -107,10 +181,14 @@ static const struct table *notice_table(enum message_type type)
         return &end_table;
     case MESSAGE_FENCE:
         return &fence_table;
+    case MESSAGE_POOL:
+        return &pool_table;
     case MESSAGE_WELCOME:
         return &welcome_table;
     case MESSAGE_TOTAL:
         return &total_table;
+    case MESSAGE_ORDER:
+        return &order_table;
     default:
         return NULL;
     }
@@ -145,6 +223,22 @@ enum status control_notice_decode(enum message_type type, struct notice *n, cons
         if (n->ids[i].first > n->ids[i].last)
             return error_set(e, STATUS_INPUT, "a range of frames that ends before it begins");
     return s;
+}
+
+enum status control_status_encode(struct run_status *r, struct message *m, struct error *e)
+{
+    return fields_encode(&status_table, r, false, m, e);
+}
+
+enum status control_status_decode(struct run_status *r, const struct message *m, struct error *e)
+{
+    return fields_decode(&status_table, r, m, e);
+}
+
+void run_status_free(struct run_status *r)
+{
+    mem_free(r->processes);
+    memset(r, 0, sizeof *r);
 }
 
 void hello_free(struct hello *h)

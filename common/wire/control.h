@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -23,35 +24,71 @@ struct upstream {
 struct hello {
     char uuid[UUID_SIZE];         // of the process: 32 hex digits
     char stage[STAGE_NAME_SIZE];  // program
-    int wants, gives;             // 0 nothing, 1 experiment, 2 recipes, 3 images
+    int wants, gives;             // 0 nothing, 1 experiment, 2 recipes, 3 images; wants: 4 any
     char group[GROUP_SIZE];       // frames are shared out within, every group gets all
     char identity[GROUP_SIZE];    // identity class, "any" for none
     char control[ENDPOINT_SIZE];  // where the source listens, "" before it is known
     bool downstream;              // data plane: I receive frames on this link
     bool durable;                 // its acknowledgements mean: on disk
+    bool order;                   // it takes frames in the order of the list
     int64_t pid;
     size_t nupstreams;           // the processes before it
     struct upstream *upstreams;  // owned
 };
 
-struct id_range {
-    uint64_t first, last;  // inclusive
+/* What a process has done so far.  All zero: it does not tell. */
+struct work {
+    uint64_t frames;               // passed on or made durable
+    uint64_t bytes_in, bytes_out;  // messages
+    uint64_t time_ns;              // since it began; what follows is a part of that ...
+    uint64_t compute_ns, codec_ns, wait_in_ns, wait_out_ns;
+    uint64_t cpu_ns;  // ... but this: CPU time of all its threads
 };
 
 /* Which members travel depends on the type of the message. */
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
-    bool known;            // WELCOME, TOTAL: the total is known
+    bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
     uint64_t total;        // WELCOME, TOTAL: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
+    bool shared;           // CREDIT: I can read your shared memory
+    uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more
+    int64_t pid;           // POOL: the process with the shared memory ...
+    uint32_t fd;           // POOL: ... and its descriptor there
     uint64_t progress;     // HEARTBEAT: counts up while work goes on
-    int status;            // BYE, FENCE, FREE: exit status, 0 when all is well
+    struct work work;      // HEARTBEAT
+    uint64_t until;        // ORDER: of the ids below this, no others than these will come
+    int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+                           // connection; 0 when all is well
     char reason[256];      // BYE, FENCE: why; "" when it was said already
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
-    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK: durable; LOST: in the order in
-     * which they were sent. */
+    /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
+     * in which they were sent; ORDER: still to come, ascending. */
     struct id_range *ids;
+};
+
+enum { STATUS_PROCESSES_MAX = 192 };
+
+/* One process of a stream. */
+struct process_status {
+    char stage[STAGE_NAME_SIZE], group[GROUP_SIZE];
+    int64_t pid;
+    uint32_t hops;  // from the source, which is 0
+    uint64_t held;  // ids of frames that it has, or sent on without their credit back
+    bool durable;
+    struct work work;
+};
+
+/* How far a stream is, in frames of the source's list. */
+struct run_status {
+    bool known;  // the total is
+    uint64_t total, issued, acknowledged;
+    uint64_t window;      // frames under way at most
+    uint64_t elapsed_ns;  // since the first frame could flow; 0 before
+    uint64_t unlisted;    // processes beyond STATUS_PROCESSES_MAX
+    size_t nprocesses;
+    struct process_status *processes;  // owned; from the source on downwards
 };
 
 /* A whole message but for its route. */
@@ -59,11 +96,15 @@ enum status control_hello_encode(struct hello *h, struct message *m, struct erro
 enum status control_notice_encode(enum message_type type, struct notice *n, struct message *m,
                                   struct error *e);
 
-/* The other way; hello_free and notice_free also after an error. */
+/* The other way; the ..._free also after an error. */
 enum status control_hello_decode(struct hello *h, const struct message *m, struct error *e);
 enum status control_notice_decode(enum message_type type, struct notice *n, const struct message *m,
                                   struct error *e);
 
+enum status control_status_encode(struct run_status *r, struct message *m, struct error *e);
+enum status control_status_decode(struct run_status *r, const struct message *m, struct error *e);
+
+void run_status_free(struct run_status *r);
 void hello_free(struct hello *h);
 void notice_free(struct notice *n);
 

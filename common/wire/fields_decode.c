@@ -167,20 +167,38 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     return STATUS_OK;
 }
 
-/* Reads keys until the one of *f; false when it does not come. */
-static bool find_key(struct decoder *d, const char *wanted, uint32_t *left, char last[NAME_SIZE])
+/* Where a reader is within the keys of a map. */
+struct keys {
+    uint32_t left;
+    char last[NAME_SIZE];
+};
+
+/* Reads keys until the one wanted; false when it does not come. */
+static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
 {
-    while (*left) {
+    while (keys->left) {
         char name[NAME_SIZE];
-        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, last) <= 0)
+        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, keys->last) <= 0)
             return false;
-        memcpy(last, name, sizeof name);
-        --*left;
+        memcpy(keys->last, name, sizeof name);
+        keys->left--;
         if (strcmp(name, wanted) == 0)
             return true;
         if (strcmp(name, wanted) > 0 || !reader_skip(&d->in))
             return false;
     }
+    return false;
+}
+
+/* Likewise for a key that may be absent, which reads nothing when it is. */
+static bool find_key_or_stay(struct decoder *d, const char *wanted, struct keys *keys)
+{
+    const struct reader in = d->in;
+    const struct keys before = *keys;
+    if (find_key(d, wanted, keys))
+        return true;
+    d->in = in;
+    *keys = before;
     return false;
 }
 
@@ -195,22 +213,23 @@ static bool skip_rest(struct decoder *d, uint32_t left)
 
 static enum status decode_map(struct decoder *d, const struct table *t, char *object)
 {
-    uint32_t left;
-    char last[NAME_SIZE] = "";
+    struct keys keys = {0};
     int64_t parts[DATA_MAX];
     size_t nparts = 0;
-    if (!reader_map(&d->in, ITEMS_MAX, &left))
+    if (!reader_map(&d->in, ITEMS_MAX, &keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
-        if (!find_key(d, f->name, &left, last))
+        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys))
+            continue;
+        if (!(f->flags & FIELD_ABSENT) && !find_key(d, f->name, &keys))
             return refuse(d, t, f->name, "is missing or out of order");
         const enum status s = decode_field(d, t, f, object, &parts[nparts]);
         if (s)
             return s;
         nparts += f->type == FIELD_DATA;
     }
-    if (!skip_rest(d, left))
+    if (!skip_rest(d, keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
     nparts = 0;
     for (size_t i = 0; i < t->nfields; i++) {

@@ -148,7 +148,8 @@ static enum status place(struct message *m, const msgpack_sbuffer *buffer, struc
     void *bytes = mem_copy(buffer->data, buffer->size, 1);
     if (!bytes)
         return error_memory(e, "a message");
-    m->parts[1] = (struct part){bytes, buffer->size, mem_free, bytes};
+    m->parts[1] =
+        (struct part){.data = bytes, .size = buffer->size, .release = mem_free, .owner = bytes};
     return STATUS_OK;
 }
 

@@ -27,6 +27,8 @@ struct part {
 struct message {
     size_t nparts, capacity;
     struct part *parts;  // owned
+    bool has_sum;
+    uint32_t sum;  // CRC-32C of part 2, where that is known
 };
 
 /* Appends a part, whose memory the message owns from here on (also when it

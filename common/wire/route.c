@@ -7,7 +7,7 @@
 #include "base/crc32c.h"
 #include "wire/reader.h"
 
-enum { ROUTE_ITEMS = 10 };
+enum { ROUTE_ITEMS = 11 };
 
 const char *message_type_name(enum message_type type)
 {
@@ -25,7 +25,7 @@ static uint32_t payload_sum(const struct message *m)
 {
     uint32_t sum = 0;
     for (size_t i = 2; i < m->nparts; i++)
-        sum = crc32c(sum, m->parts[i].data, m->parts[i].size);
+        sum = i == 2 && m->has_sum ? m->sum : crc32c(sum, m->parts[i].data, m->parts[i].size);
     return sum;
 }
 
@@ -51,22 +51,43 @@ static int pack(const struct route *r, msgpack_packer *p)
     return bad | msgpack_pack_uint32(p, r->payload_crc);
 }
 
-enum status route_seal(struct route *r, struct message *m, struct error *e)
+/* The sum over part 0, as far as its last item, and part 1; never 0, which means none. */
+static uint32_t head_sum(const void *items, size_t size, const struct part *metadata)
 {
-    r->payload_count = (uint32_t)(m->nparts - 2);
-    r->payload_crc = payload_sum(m);
+    const uint32_t sum = crc32c(crc32c(0, items, size), metadata->data, metadata->size);
+    return sum ? sum : 1;
+}
+
+enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
+                         struct error *e)
+{
     msgpack_sbuffer buffer;
     msgpack_sbuffer_init(&buffer);
     msgpack_packer packer;
     msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
-    void *bytes = pack(r, &packer) == 0 ? mem_copy(buffer.data, buffer.size, 1) : NULL;
+    const bool good =
+        pack(r, &packer) == 0 &&
+        msgpack_pack_uint32(&packer, head_sum(buffer.data, buffer.size, metadata)) == 0;
+    void *bytes = good ? mem_copy(buffer.data, buffer.size, 1) : NULL;
     const size_t size = buffer.size;
     msgpack_sbuffer_destroy(&buffer);
     if (!bytes)
         return error_memory(e, "a route");
+    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
+    return STATUS_OK;
+}
+
+enum status route_seal(struct route *r, struct message *m, struct error *e)
+{
+    struct part part;
+    r->payload_count = (uint32_t)(m->nparts - 2);
+    r->payload_crc = payload_sum(m);
+    const enum status s = route_encode(r, &m->parts[1], &part, e);
+    if (s)
+        return s;
     if (m->parts[0].release)
         m->parts[0].release(m->parts[0].owner);
-    m->parts[0] = (struct part){bytes, size, mem_free, bytes};
+    m->parts[0] = part;
     return STATUS_OK;
 }
 
@@ -87,19 +108,24 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
         m->parts[1].size > MESSAGE_METADATA_MAX)
         return error_set(e, STATUS_INPUT, "a message of %zu parts is none of ours", m->nparts);
     struct reader in = reader_over(m->parts[0].data, m->parts[0].size);
-    uint32_t items, version, type = 0;
+    uint32_t items, version, type = 0, sum = 0;
+    size_t summed = 0;
     if (!reader_array(&in, 64, &items) || items < 1 || !read_u32(&in, UINT32_MAX, &version))
         return error_set(e, STATUS_INPUT, "a message without a route");
     if (version != WIRE_VERSION)
         return error_set(e, STATUS_INPUT, "a message of version %u, this program speaks version %d",
                          version, WIRE_VERSION);
-    const bool good =
-        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_LOST, &type) && type >= MESSAGE_HELLO &&
+    bool good =
+        items == ROUTE_ITEMS && read_u32(&in, MESSAGE_LAST, &type) && type >= MESSAGE_HELLO &&
         reader_uint(&in, UINT64_MAX, &r->run) && read_u32(&in, UINT32_MAX, &r->incarnation) &&
         reader_uint(&in, UINT64_MAX, &r->frame) && read_u32(&in, UINT32_MAX, &r->attempt) &&
         reader_text(&in, r->stage, sizeof r->stage) && read_u32(&in, UINT32_MAX, &r->flags) &&
         read_u32(&in, MESSAGE_PARTS_MAX, &r->payload_count) &&
-        read_u32(&in, UINT32_MAX, &r->payload_crc) && reader_done(&in);
+        read_u32(&in, UINT32_MAX, &r->payload_crc);
+    if (good)
+        summed = m->parts[0].size - (size_t)(in.end - in.at);
+    good = good && read_u32(&in, UINT32_MAX, &sum) && reader_done(&in) &&
+           (!sum || sum == head_sum(m->parts[0].data, summed, &m->parts[1]));
     r->type = (enum message_type)type;
     if (!good || r->payload_count != m->nparts - 2)
         return error_set(e, STATUS_INPUT, "a message with a damaged route");

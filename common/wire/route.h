@@ -14,19 +14,23 @@
 enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
 
 /* Types of messages and their names. */
-#define MESSAGE_MAP(X)                                                                 \
-    X(HELLO, 1, "hello")           /* both planes: who I am */                         \
-    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */             \
-    X(FRAME, 3, "frame")           /* data, down */                                    \
-    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                \
-    X(BYE, 5, "bye")               /* both planes: I leave, and how */                 \
-    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */     \
-    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */    \
-    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                            \
-    X(ACK, 9, "ack")               /* control, to the source: ids made durable */      \
-    X(FENCE, 10, "fence")          /* control, from the source: one or all must end */ \
-    X(FREE, 11, "free")            /* control, from the source: all done */            \
-    X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */
+#define MESSAGE_MAP(X)                                                                        \
+    X(HELLO, 1, "hello")           /* both planes: who I am */                                \
+    X(EXPERIMENT, 2, "experiment") /* data, down: once on a link, first */                    \
+    X(FRAME, 3, "frame")           /* data, down */                                           \
+    X(CREDIT, 4, "credit")         /* data, up: more frames may come */                       \
+    X(BYE, 5, "bye")               /* both planes: I leave, and how */                        \
+    X(WELCOME, 6, "welcome")       /* control, from the source: answers a hello */            \
+    X(TOTAL, 7, "total")           /* control, from the source: frames to expect */           \
+    X(HEARTBEAT, 8, "heartbeat")   /* control, both ways */                                   \
+    X(ACK, 9, "ack")               /* control, to the source: ids made durable */             \
+    X(FENCE, 10, "fence")          /* control, from the source: one or all must end */        \
+    X(FREE, 11, "free")            /* control, from the source: all done */                   \
+    X(LOST, 12, "lost")            /* control, to the source: what somebody dead had */       \
+    X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
+    X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
+    X(ORDER, 15, "order")          /* control, from the source: ids still to come */          \
+    X(POOL, 16, "pool")            /* data, down: where my shared memory is */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,
@@ -34,8 +38,12 @@ enum message_type {
 #undef X
 };
 
-/* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images). */
-enum { ROUTE_KIND_MASK = 3 };
+/* The codes are 1 .. MESSAGE_LAST. */
+enum { MESSAGE_LAST = MESSAGE_POOL };
+
+/* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
+ * part 2 is the descriptor of shared memory instead of the pixels. */
+enum { ROUTE_KIND_MASK = 3, ROUTE_SHARED = 4 };
 
 struct route {
     enum message_type type;
@@ -53,11 +61,15 @@ struct route {
 const char *message_type_name(enum message_type type);
 
 /* Writes part 0 of a message whose other parts are complete: counts and sums
- * the payload into *r first. */
+ * the payload into *r first.  Its last item is a sum over the rest of part 0 and part 1. */
 enum status route_seal(struct route *r, struct message *m, struct error *e);
 
-/* Checks part count, sizes and version, and reads part 0 into *r.
- * STATUS_INPUT for what is no message of ours. */
+/* Makes *part the encoded *r, which the caller owns; `metadata` is part 1 of the message. */
+enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
+                         struct error *e);
+
+/* Checks part count, sizes, version and the sum over parts 0 and 1 (0: none was formed),
+ * and reads part 0 into *r.  STATUS_INPUT for what is no message of ours. */
 enum status route_open(struct route *r, const struct message *m, struct error *e);
 
 /* True when the payload has the sum that its producer formed. */

@@ -47,6 +47,17 @@ printf 'stages:\n- name: a\n- name: a\n' > twice.yaml
 printf 'stages:\n- {name: a, input: b}\n- name: b\n' > cycle.yaml
 printf 'stages:\n- name: a\n- name: b\n' > absent.yaml
 printf 'stages:\n- name: geometry\n- name: orient\n' > good.yaml
+bragg-geometry --detpixels=8 --pixel=1 | bragg-tap --record=geometry.rec
+bragg-replay geometry.rec | bragg-orient --frames=3 | bragg-tap --record=recipes.rec
+head -c 100 recipes.rec > head.rec
+# flip FILE BYTE: a copy of recipes.rec with another byte there
+flip() {
+	cp recipes.rec "$1"
+	printf 'x' | dd of="$1" bs=1 seek="$2" conv=notrunc 2> /dev/null
+}
+flip header.rec 20
+flip first.rec 70
+flip payload.rec 9000
 head -c 100000 /dev/zero | tr '\0' '[' > deep.yaml
 cd .. || exit 1
 

@@ -29,11 +29,11 @@ check 'image checksum, accuracy and variation are there' \
 	grep -q '"variation": .*"crc32c": "[0-9a-f]\{8\}", "worst": ' kernel.jsonl
 is 'nothing is left behind' "$(echo *)" kernel.jsonl
 
-check 'noise, wire, files and pipelines are timed' bench --parts=noise,stream,output,cold,pipeline,diagnose --sizes=32 \
+check 'noise, wire, files and pipelines are timed' bench --parts=noise,stream,transport,output,cold,pipeline,diagnose --sizes=32 \
 	--iterations=2 --processes=1 --frames=3 --out=rest.jsonl
 check 'these results are JSON too' parses rest.jsonl
 is 'each part has results' "$(sed 's/.*"part": "\([a-z]*\).*/\1/' rest.jsonl | uniq | tr '\n' ' ')" \
-	'machine noise stream output cold pipeline diagnose '
+	'machine noise stream transport output cold pipeline diagnose '
 rm rest.jsonl
 is 'and leaves nothing behind' "$(echo *)" kernel.jsonl
 

@@ -117,8 +117,15 @@ check 'its commands work in a shell' sh -e ./commands
 is 'they give the same bytes' "$(sums "it's/here")" "$(sums pipe)"
 for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	name=$(basename "$shipped")
+	quick='--set=geometry.detpixels=64 --set=geometry.pixel=1.6'
+	if [ "$name" = renoise.yaml ]; then # it begins with a recording
+		quick=
+		bragg-geometry --detpixels=64 --pixel=1.6 | bragg-orient --frames=3 | bragg-intensity | bragg-tap --record=photons.rec
+	fi
 	is "$name says what it shows" "$(head -n 2 "$shipped" | grep -c '^# ')" 2
-	check_status "$name runs" 0 bragg-run --frames=2 --set=geometry.detpixels=64 --set=geometry.pixel=1.6 --workdir="work-$name" "$shipped"
+	grep -q 'name: serve' "$shipped" && continue # live: serve.t has a client for it
+	# shellcheck disable=SC2086 # two options
+	check_status "$name runs" 0 bragg-run --frames=2 $quick --workdir="work-$name" "$shipped"
 	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
 done
 

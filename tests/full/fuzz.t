@@ -1,30 +1,45 @@
 #!/bin/sh
-# Short fuzzing: no parser of ours and no message decoder crashes, hangs or
-# allocates without reason on 100,000 made inputs each, from a fixed seed.
+# Short fuzzing: no parser of ours, no message decoder and no stage (its I/O side) crashes, hangs
+# or allocates without reason on 100,000 made inputs each, from a fixed seed.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 fuzz=${BRAGG_FUZZ:-$top/build/fuzz}
 scratch
 
-# run NAME INPUTS: the seeds are the inputs that the tests ship.
+# run NAME INPUTS [OPTION...]: the seeds are the inputs that the tests ship.
 run() {
 	mkdir -p "$1"
-	"$fuzz/$1" -runs="$2" -seed=1 -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=640 \
-		-print_final_stats=0 "$1" >"$1.log" 2>&1
+	run_name=$1 run_inputs=$2
+	shift 2
+	"$fuzz/$run_name" -runs="$run_inputs" -seed=1 -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=640 \
+		-print_final_stats=0 "$@" "$run_name" >"$run_name.log" 2>&1
 }
 mkdir parsers
 n=0
 for file in "$top"/tests/golden/inputs/*; do
 	case $file in *.gz) continue ;; esac
-	for which in 0 1 2 3 4 5 6 7 8; do
+	for which in 0 1 2 3 4 5 6 7 8 9; do
 		n=$((n + 1))
 		{ printf "\\00$which"; head -c 1000 "$file"; } >"parsers/$n"
 	done
 done
-mkdir wire
-check 'seeds of the decoder are made' fuzz-seeds wire
-for name in parsers wire; do
+mkdir wire recording
+check 'seeds of the decoders are made' fuzz-seeds wire recording
+mkdir packed
+head -c 301 "$BRAGG_TESTS/full/fuzz.t" >text
+{ printf '\003K'; head -c 300 text | packed byte-offset; } >packed/byte-offset
+for size in 1 2 4; do
+	{ printf "\\00$((size / 2))$"; head -c $((36 * size)) text | packed bslz4 $size; } >packed/bslz4-$size
+done
+{
+	printf '\010###CBF\nx-CBF_BYTE_OFFSET "signed 32-bit integer"\n'
+	printf 'X-Binary-Size: 16\nX-Binary-Size-Fastest-Dimension: 4\nX-Binary-Size-Second-Dimension: 3\n'
+	printf '\n\014\032\004\325\001\002\003\004\200\001\020\005\006\007\200\001\001\010\011\012'
+} >parsers/cbf
+for name in parsers packed wire recording; do
 	check "$name: 100,000 inputs" run $name 100000
 	grep -h 'SUMMARY\|Done' "$name.log" | sed 's/^/# /'
 done
+check 'stream: 100,000 inputs' run stream 100000 -max_len=256 -len_control=0
+grep -h 'SUMMARY\|Done' stream.log | sed 's/^/# /'
 finish

@@ -3,7 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 scratch
-grep -E '^bragg-[a-z]+ ' "$top/README.md" >lines
+grep -E '^bragg-[a-z]+ ' "$top/README.md" | grep -v '^bragg-run --workdir=live' >lines
 is 'README.md shows six pipelines' "$(wc -l <lines)" 6
 number=0
 while read -r line; do
@@ -14,4 +14,31 @@ while read -r line; do
 	is "pipeline $number ends well, without a warning" "$status $(cat "$number/warnings")" '0 '
 	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.raw 2>/dev/null | grep -q ."
 done <lines
+
+# The live pipelines: as they stand, but for an endpoint that nobody else on this machine has.
+live() {
+	grep "^bragg-run --workdir=live.*$1" "$top/README.md" | sed "s|pipelines/|--quiet --frames=3 --set=serve.bind=ipc://$PWD/s $top/pipelines/|"
+}
+is 'README.md shows two live pipelines' "$(live karabo | wc -l) $(live crystfel | wc -l)" '1 1'
+sh -c "$(live karabo)" </dev/null >/dev/null 2>warnings &
+run=$!
+if command -v karabo-bridge-glimpse >/dev/null; then
+	check 'karabo-bridge-glimpse sees the first' sh -c "timeout 60 $(grep '^karabo-bridge-glimpse' "$top/README.md" | sed "s|tcp://[^ ]*|ipc://$PWD/s|")"
+else
+	skip 'karabo-bridge-glimpse sees the first' 'python3-karabo-bridge is missing'
+fi
+wait $run
+sh -c "$(live crystfel)" </dev/null >/dev/null 2>warnings &
+run=$!
+check 'a worker asks the second' timeout 60 /usr/bin/python3 -c "
+import zmq
+s = zmq.Context().socket(zmq.REQ)
+s.connect('ipc://$PWD/s')
+for i in range(3):
+    s.send(b'next')
+    assert len(s.recv_multipart()) == 1"
+status=0
+wait $run || status=$?
+is 'the second ends well, without a warning' "$status $(cat warnings)" '0 '
+check 'and wrote what CrystFEL wants beside the frames' test -s live/lyso.geom -a -s live/lyso.cell
 finish

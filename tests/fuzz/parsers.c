@@ -10,15 +10,18 @@
 
 #include "base/alloc.h"
 #include "io/hkl.h"
+#include "io/image_file.h"
 #include "io/matrix.h"
 #include "io/orientations.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "io/stol.h"
+#include "limit.h"
 
 static void read_hkl(const char *path, enum physics physics)
 {
     struct hkl_table table = {0};
+    limit_end();  // a table has room for all indices between the extreme ones
     (void)hkl_read(path, physics, 1.0, &table, NULL);
     hkl_free(&table);
 }
@@ -26,6 +29,7 @@ static void read_hkl(const char *path, enum physics physics)
 static void read_dump(const char *path)
 {
     struct hkl_table table = {0};
+    limit_end();  // likewise
     (void)hkl_read_dump(path, 1.0, &table, NULL);
     hkl_free(&table);
 }
@@ -61,10 +65,17 @@ static void read_smv(const char *path)
     smv_free(&smv);
 }
 
+static void read_image(const char *path)
+{
+    struct image_file file = {0};
+    if (image_file_read(path, &file, NULL) == STATUS_OK)
+        image_free(&file.image);
+}
+
 static void read_file(uint8_t which, const char *path)
 {
     double matrix[9];
-    switch (which % 9) {
+    switch (which % 10) {
     case 0:
         read_hkl(path, PHYSICS_PHYSICAL);
         break;
@@ -89,6 +100,9 @@ static void read_file(uint8_t which, const char *path)
     case 7:
         read_stol(path, which & 0x80);
         break;
+    case 8:
+        read_image(path);
+        break;
     default:
         read_smv(path);
         break;
@@ -106,7 +120,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         return 0;
     char path[64];
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    limit_begin(size);
     read_file(data[0], path);
+    limit_end();
     (void)close(fd);
     return 0;
 }

@@ -6,8 +6,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "limit.h"
 #include "wire/codec.h"
 #include "wire/control.h"
+#include "wire/descriptor.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -54,6 +56,15 @@ static void decode_control(uint8_t which, struct message *m)
         hello_free(&h);
         return;
     }
+    if (which & 0x08) {
+        struct run_status r = {0};
+        (void)control_status_decode(&r, m, NULL);
+        run_status_free(&r);
+        return;
+    }
+    struct descriptor d;
+    if (m->nparts > 2)
+        (void)descriptor_decode(&d, &m->parts[2], NULL);
     const enum message_type types[] = {MESSAGE_CREDIT, MESSAGE_BYE,   MESSAGE_WELCOME,
                                        MESSAGE_TOTAL,  MESSAGE_FENCE, MESSAGE_HEARTBEAT,
                                        MESSAGE_ACK,    MESSAGE_FREE};
@@ -69,6 +80,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 1)
         return 0;
     struct message m = {0};
+    limit_begin(size);
     cut(data + 1, size - 1, &m);
     struct route r = {0};
     if (m.nparts > 0)
@@ -80,5 +92,6 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     else if (m.nparts > 1)
         decode_control(data[0], &m);
     message_free(&m);
+    limit_end();
     return 0;
 }

@@ -1,6 +1,6 @@
 /*
- * fuzz-seeds FOLDER: valid messages in the form that tests/fuzz/wire.c takes, so
- * that the fuzzer starts behind the first checks.
+ * fuzz-seeds FOLDER RECORDINGS: valid messages in the form that tests/fuzz/wire.c
+ * takes, and recordings, so that the fuzzers start behind the first checks.
  */
 #include <stdio.h>
 #include <string.h>
@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "wire/codec.h"
 #include "wire/control.h"
+#include "wire/recording.h"
 #include "wire/route.h"
 
 /* Seals *m and writes FOLDER/NAME: the choosing byte, then every part behind its
@@ -31,30 +32,41 @@ static int save(const char *folder, const char *name, int which, enum message_ty
     return out ? fclose(out) : 1;
 }
 
-static int save_experiment(const char *folder)
+/* The message borrows arrays of the experiment, which last. */
+static int encode_experiment(struct message *m)
 {
-    struct panel panel = {.fast_pixels = 2, .slow_pixels = 2, .layers = 1, .roi = {0, 1, 0, 1}};
-    struct crystal crystal = {.name = "seed", .table = {.count = {1, 1, 1}, .F = (double[]){7}}};
-    struct source source = {.direction = {-1, 0, 0}, .wavelength_m = 1e-10, .weight = 1};
+    static double F[] = {7};
+    static struct panel panel = {
+        .fast_pixels = 2, .slow_pixels = 2, .layers = 1, .roi = {0, 1, 0, 1}};
+    static struct crystal crystal = {.name = "seed", .table = {.count = {1, 1, 1}, .F = F}};
+    static struct source source = {.direction = {-1, 0, 0}, .wavelength_m = 1e-10, .weight = 1};
     struct experiment x = {.npanels = 1, .panels = &panel, .ncrystals = 1, .crystals = &crystal};
     x.beam.nsources = 1;
     x.beam.sources = &source;
     x.sampling.oversample = 1;
-    struct message m = {0};
-    return codec_experiment_encode(&x, &m, NULL) ||
-           save(folder, "experiment", 0, MESSAGE_EXPERIMENT, &m);
+    return codec_experiment_encode(&x, m, NULL);
 }
 
-static int save_frame(const char *folder, const char *name, bool image)
+static int encode_frame(bool image, struct message *m)
 {
     struct frame f = {.recipe = {.id = 3, .seed = 4, .nlattices = 1}};
     f.recipe.lattices = mem_array(1, sizeof *f.recipe.lattices);
     if (!f.recipe.lattices || !lattice_reserve(f.recipe.lattices, 1, 1) ||
         (image && !image_reserve(&f.image, PIXEL_F32, UNIT_PHOTONS, 4)))
         return 1;
+    return codec_frame_encode(&f, "", m, NULL);
+}
+
+static int save_experiment(const char *folder)
+{
     struct message m = {0};
-    return codec_frame_encode(&f, "0123456789abcdef", &m, NULL) ||
-           save(folder, name, 1, MESSAGE_FRAME, &m);
+    return encode_experiment(&m) || save(folder, "experiment", 0, MESSAGE_EXPERIMENT, &m);
+}
+
+static int save_frame(const char *folder, const char *name, bool image)
+{
+    struct message m = {0};
+    return encode_frame(image, &m) || save(folder, name, 1, MESSAGE_FRAME, &m);
 }
 
 static int save_control(const char *folder)
@@ -69,8 +81,34 @@ static int save_control(const char *folder)
            save(folder, "ack", 0xc5, MESSAGE_ACK, &ack);
 }
 
+static int save_status(const char *folder)
+{
+    struct process_status p = {.stage = "seed", .group = "seeds", .pid = 7, .work = {.frames = 3}};
+    struct run_status r = {.known = true, .total = 9, .nprocesses = 1, .processes = &p};
+    struct message m = {0};
+    return control_status_encode(&r, &m, NULL) || save(folder, "status", 0x08, MESSAGE_STATUS, &m);
+}
+
+static int save_recording(const char *folder)
+{
+    char path[512];
+    struct recorder recorder;
+    struct message x = {0}, f = {0};
+    struct route r = {.type = MESSAGE_EXPERIMENT, .stage = "seed", .flags = 3};
+    (void)snprintf(path, sizeof path, "%s/recording", folder);
+    int bad = encode_experiment(&x) || route_seal(&r, &x, NULL) ||
+              recorder_open(&recorder, path, RECORDER_REPLACE, &r, &x, NULL);
+    r = (struct route){.type = MESSAGE_FRAME, .frame = 3, .stage = "seed", .flags = 3};
+    bad = bad || encode_frame(true, &f) || route_seal(&r, &f, NULL) ||
+          recorder_add(&recorder, &r, &f, NULL) || recorder_finish(&recorder, NULL);
+    message_free(&x);
+    message_free(&f);
+    return bad;
+}
+
 int main(int argc, char **argv)
 {
-    return argc != 2 || save_experiment(argv[1]) || save_frame(argv[1], "recipe", false) ||
-           save_frame(argv[1], "image", true) || save_control(argv[1]);
+    return argc != 3 || save_recording(argv[2]) || save_experiment(argv[1]) ||
+           save_frame(argv[1], "recipe", false) || save_frame(argv[1], "image", true) ||
+           save_control(argv[1]) || save_status(argv[1]);
 }

@@ -2,36 +2,54 @@
  * Small stages for the tests of the runtime, chosen by the first argument:
  *
  *   first  -> one panel of --pixels^2 pixels
- *   source -> --frames recipes
+ *   source -> --frames recipes, numbered in steps of --step
  *   make   -> images: pixel i of frame n is n + i
  *   work   -> images, each pixel + 1
- *   sink   -> one text file per frame in the folder given: id and sum
+ *   pass   -> images as they come
+ *   sink   -> one text file per frame in the folder given: id and sum; --resume counts
+ *             those that are there
  *   tap    -> likewise, but nothing waits for it
+ *   count  -> one file "total" in the folder given: how many frames, and the sum over all pixels
+ *   relay  -> like work, but new images; reads the old ones after the pause
+ *   file   -> like sink, from the pixels where they are; reads them after the pause
  *
+ * --slow-every=N lets only every Nth frame sleep, --log=FILE appends the number of each
+ * frame, --spin makes it use the CPU in place of sleeping.
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --stall-from=N stops it there or at the first frame after that.
  */
+#include <dirent.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "stage/stage.h"
 
 struct test {
-    int64_t frames, pixels, sleep_ms, fail_at, die_at, stall_from;
-    const char *folder;
+    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from, slow_every;
+    bool spin;
+    const char *folder, *log;
+    uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
+    uint64_t sum;
 };
 
 #define AT(member) offsetof(struct test, member)
 static const struct opt options[] = {
     {"frames", "N", "How many (10)", OPT_INT, AT(frames), .min = 0, .max = 1e9, .flags = OPT_BYTES},
+    {"step", "N", "Number every Nth (1)", OPT_INT, AT(step), .min = 1, .max = 1e9},
     {"pixels", "N", "Edge of the panel (8)", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
      .flags = OPT_BYTES},
     {"sleep", "MS", "Milliseconds per frame (0)", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6},
+    {"slow-every", "N", "Only every Nth frame sleeps (1)", OPT_INT, AT(slow_every), .min = 1,
+     .max = 1e9},
+    {"spin", NULL, "Use the CPU in place of sleeping", OPT_FLAG, .offset = AT(spin)},
+    {"log", "FILE", "Append the number of each frame", OPT_TEXT, .offset = AT(log)},
     {"fail-at", "N", "Fail at this frame (-1: never)", OPT_INT, AT(fail_at), .min = -1, .max = 1e9},
     {"die-at", "N", "Die at this frame (-1: never)", OPT_INT, AT(die_at), .min = -1, .max = 1e9},
     {"stall-from", "N", "Stop from this frame on (-1: never)", OPT_INT, AT(stall_from), .min = -1,
@@ -41,8 +59,13 @@ static const struct opt options[] = {
 
 static void test_defaults(void *state)
 {
-    *(struct test *)state =
-        (struct test){.frames = 10, .pixels = 8, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    *(struct test *)state = (struct test){.frames = 10,
+                                          .step = 1,
+                                          .pixels = 8,
+                                          .fail_at = -1,
+                                          .die_at = -1,
+                                          .stall_from = -1,
+                                          .slow_every = 1};
 }
 
 static enum status test_open(void *state, const char **operands, int noperands, struct error *e)
@@ -66,15 +89,30 @@ static enum status first_begin(void *state, struct experiment *x, struct error *
     return STATUS_OK;
 }
 
-static uint64_t source_count(void *state)
+static enum status source_list(void *state, struct id_set *ids, struct error *e)
 {
-    return (uint64_t)((struct test *)state)->frames;
+    const struct test *t = state;
+    for (uint64_t i = 0; i < (uint64_t)t->frames; i++)
+        if (!id_set_add(ids, i * (uint64_t)t->step))
+            return error_memory(e, "the list");
+    return STATUS_OK;
 }
 
 static enum status pause_or_fail(const struct test *t, const struct frame *f, struct error *e)
 {
-    const struct timespec pause = {t->sleep_ms / 1000, t->sleep_ms % 1000 * 1000000};
-    (void)nanosleep(&pause, NULL);
+    const bool fast = t->slow_every > 1 && f->recipe.id % (uint64_t)t->slow_every;
+    const int64_t ms = fast ? 0 : t->sleep_ms;
+    const struct timespec pause = {ms / 1000, ms % 1000 * 1000000};
+    const uint64_t end_ns = clock_ns() + (uint64_t)ms * 1000000;
+    while (t->spin && clock_ns() < end_ns)
+        continue;
+    if (!t->spin)
+        (void)nanosleep(&pause, NULL);
+    FILE *log = t->log ? fopen(t->log, "a") : NULL;
+    if (log) {
+        fprintf(log, "%" PRIu64 "\n", f->recipe.id);
+        (void)fclose(log);
+    }
     if (t->die_at >= 0 && f->recipe.id == (uint64_t)t->die_at)
         (void)raise(SIGKILL);
     while (t->stall_from >= 0 && f->recipe.id >= (uint64_t)t->stall_from)
@@ -122,6 +160,28 @@ static enum status work_frame(void *state, struct frame *f, struct error *e)
     return pause_or_fail(state, f, e);
 }
 
+static enum status pass_frame(void *state, struct frame *f, struct error *e)
+{
+    return pause_or_fail(state, f, e);
+}
+
+/* Its input may be in memory of the stage before. */
+static enum status relay_frame(void *state, struct frame *f, struct error *e)
+{
+    struct image next = {.memory = f->image.memory};
+    const enum status s = pause_or_fail(state, f, e);
+    if (s)
+        return s;
+    if (!image_reserve(&next, PIXEL_F32, UNIT_PHOTONS, f->image.count))
+        return error_memory(e, "an image");
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < next.count; i++)
+        ((float *)next.pixels)[i] = pixels[i] + 1;
+    image_free(&f->image);
+    f->image = next;
+    return STATUS_OK;
+}
+
 static enum status sink_frame(void *state, struct frame *f, struct error *e)
 {
     const struct test *t = state;
@@ -136,9 +196,56 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     if (!out)
         return error_errno(e, STATUS_FAILED, "%s", name);
     fprintf(out, "%" PRIu64 " %" PRIu64 " %.17g\n", f->recipe.id, f->recipe.seed, sum);
-    if (fclose(out) != 0 || rename(name, final) != 0)
+    const bool closed = fclose(out) == 0;
+    if (!image_is_intact(&f->image))
+        return error_set(e, STATUS_FAILED, "%s: the image was replaced", final);
+    if (!closed || rename(name, final) != 0)
         return error_errno(e, STATUS_FAILED, "%s", final);
     return pause_or_fail(t, f, e);
+}
+
+static enum status file_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test quick = {
+        .folder = ((struct test *)state)->folder, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    const enum status s = pause_or_fail(state, f, e);
+    return s ? s : sink_frame(&quick, f, e);
+}
+
+static enum status count_frame(void *state, struct frame *f, struct error *e)
+{
+    struct test *t = state;
+    const float *pixels = f->image.pixels;
+    for (size_t i = 0; i < f->image.count; i++)
+        t->sum += (uint64_t)pixels[i];
+    t->count++;
+    return pause_or_fail(t, f, e);
+}
+
+static void count_close(void *state)
+{
+    const struct test *t = state;
+    char name[520];
+    (void)snprintf(name, sizeof name, "%s/total", t->folder);
+    FILE *out = fopen(name, "w");
+    if (!out)
+        return;
+    fprintf(out, "%" PRIu64 " %" PRIu64 "\n", t->count, t->sum);
+    (void)fclose(out);
+}
+
+static enum status sink_have(void *state, struct id_set *ids, struct error *e)
+{
+    enum status s = STATUS_OK;
+    DIR *folder = opendir(((struct test *)state)->folder);
+    if (!folder)
+        return error_errno(e, STATUS_FAILED, "the folder");
+    for (struct dirent *one; s == STATUS_OK && (one = readdir(folder));)
+        if (one->d_name[0] != '.' && one->d_name[strspn(one->d_name, "0123456789")] == 0 &&
+            !id_set_add(ids, strtoull(one->d_name, NULL, 10)))
+            s = error_memory(e, "the frames");
+    (void)closedir(folder);
+    return s;
 }
 
 #define COMMON                                                                              \
@@ -151,7 +258,7 @@ static const struct stage stages[] = {
      COMMON,
      .wants = KIND_EXPERIMENT,
      .gives = KIND_RECIPE,
-     .count = source_count,
+     .list = source_list,
      .frame = source_frame},
     {.name = "test-make",
      COMMON,
@@ -160,13 +267,37 @@ static const struct stage stages[] = {
      .begin = make_begin,
      .frame = make_frame},
     {.name = "test-work", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = work_frame},
+    {.name = "test-pass", COMMON, .wants = KIND_IMAGE, .gives = KIND_IMAGE, .frame = pass_frame},
     {.name = "test-sink",
      COMMON,
      .operands = "FOLDER",
      .min_operands = 1,
      .max_operands = 1,
      .wants = KIND_IMAGE,
+     .have = sink_have,
      .frame = sink_frame},
+    {.name = "test-count",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .frame = count_frame,
+     .close = count_close},
+    {.name = "test-relay",
+     COMMON,
+     .wants = KIND_IMAGE,
+     .gives = KIND_IMAGE,
+     .reads_only = true,
+     .frame = relay_frame},
+    {.name = "test-file",
+     COMMON,
+     .operands = "FOLDER",
+     .min_operands = 1,
+     .max_operands = 1,
+     .wants = KIND_IMAGE,
+     .reads_only = true,
+     .frame = file_frame},
     {.name = "test-tap",
      COMMON,
      .operands = "FOLDER",

@@ -40,6 +40,23 @@ static void crc_fast_equals_portable(void **state)
             assert_int_equal(crc32c(5, bytes + from, size), crc32c_portable(5, bytes + from, size));
 }
 
+/* Sizes around those that are summed in three pieces. */
+static void crc_of_much_equals_portable(void **state)
+{
+    (void)state;
+    enum { SIZE = 20000 };
+    uint8_t *bytes = malloc(SIZE);
+    assert_non_null(bytes);
+    for (size_t i = 0; i < SIZE; i++)
+        bytes[i] = (uint8_t)(i * i * 31 + (i >> 7) + 3);
+    for (size_t size = 3 * 1024 - 9; size < SIZE; size += size % 3072 < 16 ? 1 : 509)
+        for (size_t from = 0; from < 3; from++)
+            if (from + size <= SIZE)
+                assert_int_equal(crc32c(77, bytes + from, size),
+                                 crc32c_portable(77, bytes + from, size));
+    free(bytes);
+}
+
 static void crc_continues(void **state)
 {
     (void)state;
@@ -85,8 +102,11 @@ static void trace_keeps_the_last(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(crc_known_values),     cmocka_unit_test(crc_fast_equals_portable),
-        cmocka_unit_test(crc_continues),        cmocka_unit_test(hash_known_and_separated),
+        cmocka_unit_test(crc_known_values),
+        cmocka_unit_test(crc_fast_equals_portable),
+        cmocka_unit_test(crc_of_much_equals_portable),
+        cmocka_unit_test(crc_continues),
+        cmocka_unit_test(hash_known_and_separated),
         cmocka_unit_test(trace_keeps_the_last),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "io/frame_index.h"
+#include "io/leftovers.h"
 #include "io/replace.h"
 #include "scratch.h"
 
@@ -70,12 +71,47 @@ static void full_disk_leaves_the_old_file(void **state)
     unlink(path);
 }
 
+static enum status open_index(struct frame_index *x, const char *path, const char *lineage,
+                              bool overwrite, bool sync, struct error *e)
+{
+    const struct frame_index_settings settings = {
+        .lineage = lineage, .history = "", .overwrite = overwrite, .sync = sync};
+    return frame_index_open(x, path, &settings, e);
+}
+
+/* A leftover goes; what somebody writes to, and what is no temporary file of these, stays. */
+static void leftovers_of_the_dead_are_removed(void **state)
+{
+    (void)state;
+    static const char *const others[] = {"b_1.img.part-abcdef",  "a_1.png.part-abcdef",
+                                         "a_x1.img.part-abcdef", "a_1.img.part-abcde",
+                                         "a_1.img.backup",       "a_1.img"};
+    struct template t;
+    struct replace r;
+    char text[256], path[256];
+    (void)snprintf(text, sizeof text, "%s", scratch_path("a_%03d.img"));
+    assert_int_equal(template_parse(&t, text, NULL), STATUS_OK);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        scratch_text(scratch_path(others[i]), "x");
+    scratch_text(scratch_path("a_007.img.part-abcdef"), "x");
+    scratch_text(scratch_path("a_1000000.img.part-ABC123"), "x");
+    template_name(&t, 5, path);
+    assert_int_equal(replace_open(&r, path, NULL), STATUS_OK);
+    leftovers_remove(&t);
+    assert_int_equal(scratch_count(), sizeof others / sizeof *others + 1);
+    assert_int_equal(replace_commit(&r, NULL), STATUS_OK);
+    assert_int_equal(access(path, R_OK), 0);
+    unlink(path);
+    for (size_t i = 0; i < sizeof others / sizeof *others; i++)
+        assert_int_equal(unlink(scratch_path(others[i])), 0);
+    assert_int_equal(scratch_count(), 0);
+}
+
 static void index_without_frames_is_no_file(void **state)
 {
     (void)state;
     struct frame_index x;
-    assert_int_equal(frame_index_open(&x, scratch_path("a.index"), "l", false, false, NULL),
-                     STATUS_OK);
+    assert_int_equal(open_index(&x, scratch_path("a.index"), "l", false, false, NULL), STATUS_OK);
     frame_index_close(&x);
     assert_int_equal(scratch_count(), 0);
 }
@@ -87,21 +123,21 @@ static void index_is_continued(void **state)
     (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
     struct frame_index x;
     struct error e = {0};
-    assert_int_equal(frame_index_open(&x, path, "0123456789abcdef", false, false, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
+    assert_int_equal(open_index(&x, path, "0123456789abcdef", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", 20, &e), STATUS_OK);
     frame_index_close(&x);
-    assert_string_equal(content(path), "bragg-index 1 0123456789abcdef\n"
-                                       "3\tdeadbeef\ta_3.img\ta_3.png\n");
-    assert_int_equal(frame_index_open(&x, path, "0123456789abcdef", false, true, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "b_1.img", &e), STATUS_OK);
+    assert_string_equal(content(path), "bragg-index 2 0123456789abcdef\n"
+                                       "3\tdeadbeef\t20\ta_3.img\ta_3.png\n");
+    assert_int_equal(open_index(&x, path, "0123456789abcdef", false, true, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", 20, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", 20, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", 20, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 1, 7, "b_1.img", 20, &e), STATUS_OK);
     frame_index_close(&x);
-    assert_string_equal(content(path), "bragg-index 1 0123456789abcdef\n"
-                                       "3\tdeadbeef\ta_3.img\ta_3.png\n"
-                                       "1\t00000007\ta_1.img\n"
-                                       "1\t00000007\tb_1.img\n");
+    assert_string_equal(content(path), "bragg-index 2 0123456789abcdef\n"
+                                       "3\tdeadbeef\t20\ta_3.img\ta_3.png\n"
+                                       "1\t00000007\t20\ta_1.img\n"
+                                       "1\t00000007\t20\tb_1.img\n");
     unlink(path);
 }
 
@@ -110,12 +146,13 @@ static void other_pixels_for_a_frame_are_a_fault(void **state)
     (void)state;
     struct frame_index x;
     struct error e = {0};
-    const char *path = scratch_text(scratch_path("a.index"), "bragg-index 1 l\n3\t00000007\tx\n");
-    assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_OK);
+    const char *path =
+        scratch_text(scratch_path("a.index"), "bragg-index 2 l\n3\t00000007\t20\tx\n");
+    assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 4, 8, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 3, 7, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 3, 8, &e), STATUS_FAILED);
-    assert_int_equal(frame_index_add(&x, 3, 8, "x", &e), STATUS_FAILED);
+    assert_int_equal(frame_index_add(&x, 3, 8, "x", 20, &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "a.index: frame 3 came with other pixels before (checksum "
                                    "00000007, now 00000008)"));
     frame_index_close(&x);
@@ -128,13 +165,69 @@ static void unfinished_line_is_removed(void **state)
     struct frame_index x;
     struct error e = {0};
     const char *path =
-        scratch_text(scratch_path("a.index"), "bragg-index 1 l\n3\t00000007\tx\n4\t000");
-    assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 4, 9, "y", &e), STATUS_OK);
+        scratch_text(scratch_path("a.index"), "bragg-index 2 l\n3\t00000007\t20\tx\n4\t000");
+    assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
+    assert_int_equal(frame_index_add(&x, 4, 9, "y", 20, &e), STATUS_OK);
     frame_index_close(&x);
     assert_string_equal(content(scratch_path("a.index")),
-                        "bragg-index 1 l\n3\t00000007\tx\n4\t00000009\ty\n");
+                        "bragg-index 2 l\n3\t00000007\t20\tx\n4\t00000009\t20\ty\n");
     unlink(scratch_path("a.index"));
+}
+
+static const char *const ours = "bragg-index 2 l\n# a\tseed=7\n# b\n";
+
+static const struct frame_index_settings resuming = {
+    .lineage = "l", .history = "a\tseed=7\nb\n", .resume = true, .overwrite = true};
+
+static void unfinished_head_is_written_again(void **state)
+{
+    (void)state;
+    char torn[64], path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
+    for (size_t length = 0; length <= strlen(ours); length++) {
+        struct frame_index x;
+        struct error e = {0};
+        (void)snprintf(torn, sizeof torn, "%.*s", (int)length, ours);
+        (void)scratch_text(path, torn);
+        assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
+        assert_int_equal(frame_index_add(&x, 4, 9, "y", 20, &e), STATUS_OK);
+        frame_index_close(&x);
+        assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
+        assert_true(frame_index_has(&x, 4, "y", 20));
+        frame_index_close(&x);
+        if (!length || ours[length - 1] != '\n')
+            assert_true(strncmp(content(path), ours, strlen(ours)) == 0);
+        unlink(path);
+    }
+}
+
+static void resume_continues_and_names_what_differs(void **state)
+{
+    (void)state;
+    char text[128];
+    struct frame_index x;
+    struct error e = {0};
+    struct id_set ids = {0};
+    (void)snprintf(text, sizeof text, "%s3\t00000007\t20\tx\n5\t00000007\t20\tz\n", ours);
+    const char *path = scratch_text(scratch_path("a.index"), text);
+    assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
+    assert_int_equal(frame_index_ids(&x, &ids, &e), STATUS_OK);
+    assert_true(id_set_size(&ids) == 2 && id_set_has(&ids, 3) && id_set_has(&ids, 5));
+    assert_true(frame_index_has(&x, 3, "x", 20));
+    assert_false(frame_index_has(&x, 3, "x", 21));
+    assert_false(frame_index_has(&x, 3, "y", 20));
+    assert_false(frame_index_has(&x, 4, "x", 20));
+    id_set_clear(&ids);
+    frame_index_close(&x);
+    struct frame_index_settings other = resuming;
+    other.lineage = "m";
+    other.history = "a\tseed=8\nb\n";
+    other.overwrite = false;
+    assert_int_equal(frame_index_open(&x, path, &other, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "are there (a: --seed was 7, is 8); --overwrite"));
+    frame_index_close(&x);
+    assert_string_equal(content(path), text);
+    unlink(path);
 }
 
 static void other_lineage_needs_overwrite(void **state)
@@ -143,25 +236,26 @@ static void other_lineage_needs_overwrite(void **state)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"bragg-index 1 m\n3\t00000007\tx\n", "frames of another lineage (m, not l) are there"},
+        {"bragg-index 2 m\n3\t00000007\t20\tx\n", "frames of another lineage are there (m, not l)"},
         {"something else\n", "exists and is no index"},
-        {"bragg-index 1 l", "exists and is no index"},
-        {"bragg-index 1 l\nx\n", "a.index:2: no line of an index"},
-        {"bragg-index 1 l\n3 x\n", "a.index:2: no line of an index"},
+        {"bragg-index 1 l\n", "exists and is no index"},
+        {"something else", "exists and is no index"},
+        {"bragg-index 2 l\nx\n", "a.index:2: no line of an index"},
+        {"bragg-index 2 l\n3 x\n", "a.index:2: no line of an index"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct frame_index x;
         struct error e = {0};
         const char *path = scratch_text(scratch_path("a.index"), bad[i].text);
-        assert_int_equal(frame_index_open(&x, path, "l", false, false, &e), STATUS_FAILED);
+        assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_FAILED);
         frame_index_close(&x);
         assert_non_null(strstr(e.text, bad[i].error));
         assert_string_equal(content(path), bad[i].text);
-        assert_int_equal(frame_index_open(&x, path, "l", true, false, &e), STATUS_OK);
+        assert_int_equal(open_index(&x, path, "l", true, false, &e), STATUS_OK);
         assert_string_equal(content(path), bad[i].text);
-        assert_int_equal(frame_index_add(&x, 5, 6, "y", &e), STATUS_OK);
+        assert_int_equal(frame_index_add(&x, 5, 6, "y", 20, &e), STATUS_OK);
         frame_index_close(&x);
-        assert_string_equal(content(path), "bragg-index 1 l\n5\t00000006\ty\n");
+        assert_string_equal(content(path), "bragg-index 2 l\n5\t00000006\t20\ty\n");
         unlink(path);
     }
 }
@@ -172,8 +266,11 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_appears_when_it_is_complete),
         cmocka_unit_test(full_disk_leaves_the_old_file),
+        cmocka_unit_test(leftovers_of_the_dead_are_removed),
         cmocka_unit_test(index_without_frames_is_no_file),
         cmocka_unit_test(index_is_continued),
+        cmocka_unit_test(unfinished_head_is_written_again),
+        cmocka_unit_test(resume_continues_and_names_what_differs),
         cmocka_unit_test(other_pixels_for_a_frame_are_a_fault),
         cmocka_unit_test(unfinished_line_is_removed),
         cmocka_unit_test(other_lineage_needs_overwrite),

@@ -8,8 +8,10 @@
 #include <cmocka.h>
 #include <png.h>
 
+#include "base/isa.h"
 #include "base/rng.h"
 #include "io/picture.h"
+#include "io/picture_loop.h"
 #include "scratch.h"
 
 enum { FAST = 100, SLOW = 60 };
@@ -59,6 +61,75 @@ static void background_is_light(void **state)
     assert_true(mean > 180.0 && mean < 250.0);
     picture_free(&p);
     image_free(&image);
+}
+
+/* Pixel i as a number, and every block looked at alone. */
+static float pixel_value(const struct image *image, int64_t i)
+{
+    switch (image->type) {
+    case PIXEL_F32:
+        return ((float *)image->pixels)[i];
+    case PIXEL_U16:
+        return (float)((uint16_t *)image->pixels)[i];
+    case PIXEL_U32:
+        return (float)((uint32_t *)image->pixels)[i];
+    case PIXEL_I32:
+        break;
+    }
+    return (float)((int32_t *)image->pixels)[i];
+}
+
+static float block_largest(const struct image *image, int64_t x, int64_t y, int64_t factor)
+{
+    float most = -INFINITY;
+    for (int64_t s = y * factor; s < SLOW && s < (y + 1) * factor; s++)
+        for (int64_t f = x * factor; f < FAST && f < (x + 1) * factor; f++) {
+            const float value = pixel_value(image, s * FAST + f);
+            if (isfinite(value) && value > most)
+                most = value;
+        }
+    return isfinite(most) ? most : 0.0f;
+}
+
+static void check_reduction(const struct picture_kernels *kernels, const struct image *image,
+                            int64_t factor)
+{
+    static float reduced[FAST * SLOW];
+    static double row[FAST];
+    const struct picture p = {.width = (FAST + factor - 1) / factor,
+                              .height = (SLOW + factor - 1) / factor,
+                              .factor = factor};
+    kernels->reduce(&p, image, FAST, SLOW, row, reduced);
+    for (int64_t y = 0; y < p.height; y++)
+        for (int64_t x = 0; x < p.width; x++)
+            assert_true(reduced[y * p.width + x] == block_largest(image, x, y, factor));
+}
+
+static void every_isa_finds_the_largest(void **state)
+{
+    (void)state;
+    const struct picture_kernels *all[ISA_COUNT] = {&picture_baseline, &picture_avx2,
+                                                    &picture_avx512};
+    for (enum pixel_type type = PIXEL_F32; type <= PIXEL_I32; type++) {
+        struct image image = {0};
+        assert_true(image_reserve(&image, type, UNIT_ADU, FAST * SLOW));
+        for (uint32_t i = 0; i < FAST * SLOW; i++) {
+            struct rng r = rng_stream(3, RNG_POISSON, 0, i);
+            const double u = rng_uniform(&r);
+            if (type == PIXEL_F32)
+                ((float *)image.pixels)[i] = i % 5 == 1 || (i / FAST > 50 && i % FAST > 90) ? NAN
+                                             : i % 7 == 2 ? INFINITY
+                                                          : (float)(100.0 * u - 90.0);
+            else if (type == PIXEL_U16)
+                ((uint16_t *)image.pixels)[i] = (uint16_t)(65535.0 * u);
+            else
+                ((uint32_t *)image.pixels)[i] = (uint32_t)(4294967295.0 * u);
+        }
+        for (enum isa isa = 0; isa < ISA_COUNT; isa++)
+            for (int64_t factor = 1; factor < 10 && isa_present(isa); factor++)
+                check_reduction(all[isa], &image, factor);
+        image_free(&image);
+    }
 }
 
 static void logarithm_shows_weak_spots(void **state)
@@ -148,6 +219,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduction_keeps_spots_and_place),
         cmocka_unit_test(background_is_light),
+        cmocka_unit_test(every_isa_finds_the_largest),
         cmocka_unit_test(logarithm_shows_weak_spots),
         cmocka_unit_test(flat_images_are_white),
         cmocka_unit_test(png_reads_back),

@@ -7,7 +7,6 @@
 
 #include <cmocka.h>
 
-#include "run/bar.h"
 #include "run/pipeline.h"
 #include "scratch.h"
 
@@ -69,6 +68,22 @@ static void the_order_may_differ_from_the_list(void **state)
     pipeline_close(&p);
 }
 
+static void one_process_takes_frames_in_order(void **state)
+{
+    (void)state;
+    struct pipeline p;
+    struct error e = {0};
+    static const char text[] = "stages:\n- {name: a, order: false}\n- {name: b, order: true}\n";
+    assert_int_equal(load(&p, text, &e), STATUS_OK);
+    assert_int_equal(p.stages[0].nargs, 0);
+    assert_string_equal(p.stages[1].args[0], "--order");
+    assert_int_equal(pipeline_check(&p, &e), STATUS_OK);
+    assert_int_equal(pipeline_set_count(&p, "b=2", &e), STATUS_OK);
+    assert_int_equal(pipeline_check(&p, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "p.yaml:3: stage 'b' takes frames in order"));
+    pipeline_close(&p);
+}
+
 static void bad_files_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -84,6 +99,7 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- name: a\n- nam: b\n", ":3: Unexpected key: nam; allowed are stages:"},
         {"stages:\n- name: a\n- count: 2\n", ":3: Missing required mapping field: name"},
         {"stages:\n- name: a\n- name: a\n", ":3: the name 'a' is taken by the stage in line 2"},
+        {"stages:\n- name: a\n- name: control\n", ":3: the name 'control' is not allowed"},
         {"stages:\n- name: a\n- name: B!\n", ":3: the name 'B!' is not allowed"},
         {"stages:\n- name: a\n- name: b\n  name: c\n", ":4: the key is given twice in this stage"},
         {"stages:\n- name: a\n- name: b\n  count: x\n", ":4: count: 'x' is no whole number"},
@@ -92,6 +108,7 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- name: a\n- name: b\n  threads: -1\n", ":4: threads: '-1' is out of range"},
         {"stages:\n- name: a\n- name: b\n  restart: 1e3\n",
          ":4: restart: '1e3' is no whole number"},
+        {"stages:\n- name: a\n- name: b\n  order: yes\n", ":4: order: 'yes' is not allowed: true"},
         {"stages:\n- name: a\n- name: b\n  args: --x\n", ":4: Expecting SEQUENCE"},
         {"stages:\n- name: a\n- name: b\n  args: [--x, [1]]\n", ":4: Expecting STRING"},
         {"stages:\n- name: a\n- name: b\n  args: [--in=ipc:///x]\n", ":4: --in is not allowed"},
@@ -156,32 +173,15 @@ static void bad_changes_are_refused(void **state)
     pipeline_close(&p);
 }
 
-static void progress_of_a_sink_is_recognized(void **state)
-{
-    (void)state;
-    assert_non_null(freopen("/dev/null", "w", stderr));
-    struct bar b = {.on = true};
-    assert_false(bar_take(&b, "bragg-write: cannot write"));
-    assert_false(bar_take(&b, "bragg-write: frame 3: it is bad"));
-    assert_true(bar_take(&b, "bragg-write: frame 3 of 8, 1.5/s "));
-    assert_int_equal(b.frames, 3);
-    assert_int_equal(b.total, 8);
-    assert_true(b.shown);
-    bar_clear(&b);
-    assert_false(b.shown);
-    b.on = false;
-    assert_false(bar_take(&b, "bragg-write: frame 3 of 8, 1.5/s "));
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_file_is_read),
         cmocka_unit_test(the_order_may_differ_from_the_list),
+        cmocka_unit_test(one_process_takes_frames_in_order),
         cmocka_unit_test(bad_files_are_refused_with_their_line),
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
-        cmocka_unit_test(progress_of_a_sink_is_recognized),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);

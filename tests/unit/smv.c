@@ -65,7 +65,7 @@ static const char tilted_header[] =
 static void nanobragg_header(void **unused)
 {
     (void)unused;
-    struct smv_header h;
+    struct header_text h;
     smv_header_nanobragg(&h, &tilted, 0.0128, 1e-10, 0.0, 0.0);
     assert_int_equal(h.length, 512);
     assert_memory_equal(h.text, tilted_header, sizeof tilted_header - 1);
@@ -83,7 +83,7 @@ static void nanobragg_header_overflows(void **unused)
         p.origin_m[i] = -1.23456e-8;
     p.beam_x_mm = p.beam_y_mm = p.twotheta_rad = -1.23456e-5;
     p.beam_fast_m = p.beam_slow_m = -1.23456e-8;
-    struct smv_header h;
+    struct header_text h;
     smv_header_nanobragg(&h, &p, 0.0128, 1.23456e-15, 0.0, 0.0);
     assert_true(h.length > 512);
     assert_memory_equal(h.text + h.length - 2, "}\f", 2);
@@ -98,7 +98,7 @@ static void noisify_header(void **unused)
         "SIZE1=3;\nSIZE2=2;\nPIXEL_SIZE=0.1;\nDISTANCE=100;\nWAVELENGTH=1.5;\n"
         "BEAM_CENTER_X=6.4;\nBEAM_CENTER_Y=6.5;\nPHI=0;\nOSC_START=0;\nOSC_RANGE=1;\n"
         "DETECTOR_SN=000;\nBEAMLINE=fake;\n}\f   ";
-    struct smv_header h;
+    struct header_text h;
     smv_header_noisify(&h, &(struct smv_noisify){3, 2, 1e-4, 0.1, 1.5e-10, 0.0064, 0.0065, 16});
     assert_int_equal(h.length, 512);
     assert_memory_equal(h.text, expected, sizeof expected - 1);
@@ -196,7 +196,7 @@ static void modern_header_grows(void **unused)
     struct panel p = panel;
     struct experiment x = experiment();
     struct frame f = frame();
-    struct smv_header h;
+    struct header_text h;
     for (int i = 0; i < 9; i++)
         wide.rotation[i] = wide.reciprocal_A[i] = -1.23456789e-100;
     p.pixel_m = p.distance_m = p.beam_fast_m = p.twotheta_rad = -1.23456789e-100;
@@ -225,7 +225,7 @@ static void modern_types_and_refusals(void **unused)
     (void)unused;
     struct experiment x = experiment();
     struct frame f = frame();
-    struct smv_header h;
+    struct header_text h;
     f.image.type = PIXEL_I32;
     assert_int_equal(smv_header_modern(&h, &x, &f, NULL), STATUS_OK);
     assert_non_null(strstr(h.text, "TYPE=signed_long;\n"));
@@ -341,7 +341,7 @@ static void damaged_files(void **unused)
     (void)unused;
     struct experiment x = experiment();
     struct frame f = frame();
-    struct smv_header h;
+    struct header_text h;
     assert_int_equal(smv_header_modern(&h, &x, &f, NULL), STATUS_OK);
     unsigned char whole[1024 + sizeof pixels];
     memcpy(whole, h.text, 1024);

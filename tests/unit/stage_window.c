@@ -11,12 +11,21 @@
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 
-static struct window open_window(uint64_t required)
+static struct window open_list(uint64_t required, const struct id_set *list)
 {
     struct window w;
     assert_int_equal(window_open(&w, SIZE, ATTEMPTS, NULL), STATUS_OK);
+    assert_int_equal(window_take_list(&w, list, NULL), STATUS_OK);
     w.required = required;
     return w;
+}
+
+/* Over ids 0 .. 99. */
+static struct window open_window(uint64_t required)
+{
+    static struct id_range all = {0, 99};
+    static const struct id_set list = {.count = 1, .ranges = &all};
+    return open_list(required, &list);
 }
 
 static void leave(const struct window *w, uint64_t id)
@@ -110,6 +119,37 @@ static void ranges_are_clipped(void **state)
     window_close(&w);
 }
 
+static void lists_have_gaps(void **state)
+{
+    (void)state;
+    struct id_range ranges[] = {{3, 4}, {7, 7}, {100, 101}, {UINT64_MAX, UINT64_MAX}};
+    const struct id_set list = {.count = 4, .ranges = ranges};
+    static const uint64_t ids[] = {3, 4, 7, 100, 101, UINT64_MAX};
+    struct window w = open_list(ONE, &list);
+    assert_true(w.total == 6);
+    for (uint64_t i = 0; i < 6; i++)
+        assert_true(window_id(&w, i) == ids[i]);
+    assert_null(window_find(&w, 5));
+    assert_null(window_find(&w, 101));  // the fifth of a window of four
+    struct id_range r = {0, UINT64_MAX};
+    assert_true(window_clip(&w, &r) && r.first == 0 && r.last == 3);
+    r = (struct id_range){5, 6};
+    assert_false(window_clip(&w, &r));
+    window_ack(&w, (struct id_range){4, 99}, ONE);
+    window_ack(&w, (struct id_range){3, 3}, ONE);
+    window_advance(&w, w.total);
+    assert_true(w.lowest == 3);
+    r = (struct id_range){8, UINT64_MAX};
+    assert_true(window_clip(&w, &r) && r.first == 3 && r.last == 5);
+    window_find(&w, UINT64_MAX)->out = true;
+    assert_int_equal(window_lose(&w, UINT64_MAX, false), WINDOW_AGAIN);
+    window_ack(&w, (struct id_range){0, UINT64_MAX}, ONE);
+    window_advance(&w, w.total);
+    assert_true(w.lowest == 6);
+    assert_null(window_find(&w, UINT64_MAX));
+    window_close(&w);
+}
+
 static void duplicates_are_compared(void **state)
 {
     (void)state;
@@ -131,6 +171,7 @@ int main(void)
         cmocka_unit_test(lost_frames_are_issued_again),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(ranges_are_clipped),
+        cmocka_unit_test(lists_have_gaps),
         cmocka_unit_test(duplicates_are_compared),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -78,9 +78,9 @@ static void long_names_are_refused(void **state)
     struct template t;
     memset(text, 'a', sizeof text - 1);
     assert_int_equal(template_parse(&t, text, NULL), STATUS_USAGE);
-    text[247] = 0;
+    text[243] = 0;
     assert_int_equal(template_parse(&t, text, NULL), STATUS_OK);
-    memcpy(text + 245, "%d", 2);
+    memcpy(text + 241, "%d", 2);
     assert_int_equal(template_parse(&t, text, NULL), STATUS_USAGE);
 }
 

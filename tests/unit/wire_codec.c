@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "base/hash.h"
 #include "wire/codec.h"
 #include "wire/control.h"
@@ -286,6 +287,10 @@ static bool receive(struct message *m, const struct codec_expected *expected)
         struct hello h;
         good = control_hello_decode(&h, m, NULL) == STATUS_OK;
         hello_free(&h);
+    } else if (good && r.type == MESSAGE_STATUS) {
+        struct run_status status;
+        good = control_status_decode(&status, m, NULL) == STATUS_OK;
+        run_status_free(&status);
     } else if (good) {
         struct notice n;
         good = control_notice_decode(r.type, &n, m, NULL) == STATUS_OK;
@@ -368,22 +373,104 @@ static void notices_survive(void **state)
                         .known = true,
                         .total = 12,
                         .status = 130,
+                        .pid = 5,
                         .reason = "why",
                         .nids = 3,
                         .ids = ids};
-    for (int type = MESSAGE_CREDIT; type <= MESSAGE_LOST; type++) {
+    in.work.wait_out_ns = in.until = UINT64_MAX;
+    for (int type = MESSAGE_CREDIT; type <= MESSAGE_POOL; type++) {
+        if (type == MESSAGE_STATUS)
+            continue;
         struct notice out;
         struct message m = {0};
+        if (strcmp(message_type_name((enum message_type)type), "?") == 0)
+            continue;
         assert_int_equal(control_notice_encode((enum message_type)type, &in, &m, NULL), 0);
         seal(&m, (enum message_type)type);
         assert_int_equal(control_notice_decode((enum message_type)type, &out, &m, NULL), 0);
         if (out.nids)
             assert_memory_equal(out.ids, ids, sizeof ids);
-        assert_true(out.nids == 3 || out.known || out.status == 130);
+        assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5);
+        assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
+        assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
         attack(&m, NULL);
         notice_free(&out);
         message_free(&m);
     }
+}
+
+static void statuses_survive(void **state)
+{
+    (void)state;
+    struct process_status p[] = {
+        {.stage = "bragg-orient", .pid = 5, .held = 3},
+        {.stage = "bragg-write", .group = "g", .hops = 1, .durable = true}};
+    struct run_status in = {.known = true,
+                            .total = 9,
+                            .issued = 8,
+                            .acknowledged = 7,
+                            .window = 32,
+                            .elapsed_ns = UINT64_MAX,
+                            .unlisted = 1,
+                            .nprocesses = 2,
+                            .processes = p},
+                      out;
+    struct message m = {0};
+    p[1].work.frames = 7;
+    assert_int_equal(control_status_encode(&in, &m, NULL), 0);
+    seal(&m, MESSAGE_STATUS);
+    assert_int_equal(control_status_decode(&out, &m, NULL), 0);
+    assert_memory_equal(out.processes, p, sizeof p);
+    assert_int_equal(out.issued, 8);
+    assert_true(out.elapsed_ns == UINT64_MAX);
+    run_status_free(&out);
+    attack(&m, NULL);
+    message_free(&m);
+}
+
+static void the_largest_status_fits(void **state)
+{
+    (void)state;
+    static struct process_status p[STATUS_PROCESSES_MAX];
+    struct run_status r = {.nprocesses = STATUS_PROCESSES_MAX, .processes = p};
+    struct message m = {0};
+    for (size_t i = 0; i < STATUS_PROCESSES_MAX; i++) {
+        memset(&p[i], 0xff, sizeof p[i]);
+        memset(p[i].stage, 'x', sizeof p[i].stage - 1);
+        memset(p[i].group, 'x', sizeof p[i].group - 1);
+        p[i].stage[sizeof p[i].stage - 1] = p[i].group[sizeof p[i].group - 1] = 0;
+        p[i].pid = INT64_MIN;
+        p[i].durable = true;
+    }
+    assert_int_equal(control_status_encode(&r, &m, NULL), 0);
+    message_free(&m);
+}
+
+static enum status decode_heartbeat(const char *map, size_t size, struct notice *n)
+{
+    struct message m = {0};
+    assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    assert_int_equal(message_add(&m, (struct part){(void *)(uintptr_t)map, size, NULL, NULL}, NULL),
+                     0);
+    const enum status s = control_notice_decode(MESSAGE_HEARTBEAT, n, &m, NULL);
+    message_free(&m);
+    return s;
+}
+
+/* Heartbeats of stages that tell nothing about their work, as in other languages. */
+static void what_is_optional_may_be_missing(void **state)
+{
+    (void)state;
+    static const char plain[] = "\x82\xa3ids\x90\xa8progress\x05",
+                      newer[] = "\x84\xa3ids\x90\xa8progress\x05\xa1w\xc0\xa1z\x01",
+                      lacks[] = "\x81\xa3ids\x90";
+    struct notice n;
+    assert_int_equal(decode_heartbeat(plain, sizeof plain - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_true(n.work.time_ns == 0);
+    assert_int_equal(decode_heartbeat(newer, sizeof newer - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_int_equal(decode_heartbeat(lacks, sizeof lacks - 1, &n), STATUS_INPUT);
 }
 
 static void hellos_survive(void **state)
@@ -437,6 +524,54 @@ static void bad_numbers_are_named(void **state)
     experiment_free(&x);
 }
 
+/* What a stage that cannot read shared memory says, and what a later one may add. */
+static void keys_may_be_absent(void **state)
+{
+    (void)state;
+    static uint8_t plain[] = "\x82\xa5grant\x02\xa3ids\x90",
+                   one[] = "\x83\xa5grant\x02\xa3ids\x90\xa5slots\x06",
+                   foreign[] = "\x84\xa5grant\x02\xa3ids\x90\xa6sender\x01\xa6shared\xc3",
+                   wrong[] = "\x83\xa5grant\x02\xa3ids\x90\xa6shared\x01";
+    struct message m = {0};
+    struct notice n;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    m.parts[1] = (struct part){.data = plain, .size = sizeof plain - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_int_equal(n.grant, 2);
+    assert_false(n.shared || n.slots);
+    m.parts[1] = (struct part){.data = one, .size = sizeof one - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_true(!n.shared && n.slots == 6);
+    m.parts[1] = (struct part){.data = foreign, .size = sizeof foreign - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_true(n.shared && !n.slots);
+    m.parts[1] = (struct part){.data = wrong, .size = sizeof wrong - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_INPUT);
+    message_free(&m);
+}
+
+/* The maker of an image may have formed its sum: it is believed, and the rest is added. */
+static void known_sums_are_used(void **state)
+{
+    (void)state;
+    struct route formed = {.type = MESSAGE_FRAME}, known = formed;
+    struct message m = {0};
+    uint8_t payload[] = {1, 2, 3, 4, 5};
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(
+            message_add(&m, (struct part){.data = payload, .size = i < 2 ? 0 : 5}, NULL), 0);
+    assert_int_equal(route_seal(&formed, &m, NULL), 0);
+    m.has_sum = true;
+    m.sum = crc32c(0, payload, 5);
+    assert_int_equal(route_seal(&known, &m, NULL), 0);
+    assert_int_equal(known.payload_crc, formed.payload_crc);
+    m.sum++;
+    assert_int_equal(route_seal(&known, &m, NULL), 0);
+    assert_int_not_equal(known.payload_crc, formed.payload_crc);
+    message_free(&m);
+}
+
 static void routes_survive_and_are_short(void **state)
 {
     (void)state;
@@ -467,13 +602,44 @@ static void routes_survive_and_are_short(void **state)
     message_free(&m);
 }
 
+/* No bit of parts 0 and 1 can change unseen, except where 0 says that there is no sum. */
+static void damaged_heads_are_seen(void **state)
+{
+    (void)state;
+    struct route r = {.type = MESSAGE_CREDIT, .run = 1, .incarnation = 1, .stage = "x"}, got;
+    struct message m = {0};
+    uint8_t keys[] = {0x82, 1, 2, 3, 4, 5, 6, 7};
+    assert_int_equal(message_add(&m, (struct part){NULL, 0, NULL, NULL}, NULL), 0);
+    assert_int_equal(message_add(&m, (struct part){keys, sizeof keys, NULL, NULL}, NULL), 0);
+    assert_int_equal(route_seal(&r, &m, NULL), 0);
+    assert_int_equal(route_open(&got, &m, NULL), 0);
+    for (size_t part = 0; part < 2; part++)
+        for (size_t bit = 0; bit < 8 * m.parts[part].size; bit++) {
+            uint8_t *byte = (uint8_t *)m.parts[part].data + bit / 8;
+            *byte ^= (uint8_t)(1u << bit % 8);
+            assert_int_equal(route_open(&got, &m, NULL), STATUS_INPUT);
+            *byte ^= (uint8_t)(1u << bit % 8);
+        }
+    message_free(&m);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(experiments_survive),   cmocka_unit_test(frames_survive),
-        cmocka_unit_test(nothing_is_forgotten),  cmocka_unit_test(mutations_do_not_crash),
-        cmocka_unit_test(notices_survive),       cmocka_unit_test(hellos_survive),
-        cmocka_unit_test(bad_numbers_are_named), cmocka_unit_test(routes_survive_and_are_short),
+        cmocka_unit_test(experiments_survive),
+        cmocka_unit_test(frames_survive),
+        cmocka_unit_test(nothing_is_forgotten),
+        cmocka_unit_test(mutations_do_not_crash),
+        cmocka_unit_test(notices_survive),
+        cmocka_unit_test(statuses_survive),
+        cmocka_unit_test(the_largest_status_fits),
+        cmocka_unit_test(what_is_optional_may_be_missing),
+        cmocka_unit_test(hellos_survive),
+        cmocka_unit_test(bad_numbers_are_named),
+        cmocka_unit_test(routes_survive_and_are_short),
+        cmocka_unit_test(keys_may_be_absent),
+        cmocka_unit_test(known_sums_are_used),
+        cmocka_unit_test(damaged_heads_are_seen),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -7,7 +7,7 @@
 #include <cmocka.h>
 
 #include "base/hash.h"
-#include "stage/idset.h"
+#include "base/idset.h"
 
 enum { IDS = 64 };
 
@@ -39,10 +39,12 @@ static void random_changes(void **state)
             assert_true(id_set_remove(&set, id));
             wanted[id] = false;
         } else {
-            const struct id_range r = {id, id + (bits >> 40) % 9};
-            assert_true(id_set_remove_range(&set, r));
-            for (uint64_t k = r.first; k <= r.last && k < IDS; k++)
-                wanted[k] = false;
+            const bool add = bits >> 36 & 1;
+            const uint64_t last = id + (bits >> 40) % 9;
+            const struct id_range r = {id, last < IDS ? last : IDS - 1};
+            assert_true(add ? id_set_add_range(&set, r) : id_set_remove_range(&set, r));
+            for (uint64_t k = r.first; k <= r.last; k++)
+                wanted[k] = add;
         }
         check(&set, wanted);
     }
@@ -58,6 +60,12 @@ static void in_order_is_one_range(void **state)
     assert_int_equal(set.count, 1);
     assert_true(id_set_remove_range(&set, (struct id_range){UINT64_MAX - 1, UINT64_MAX}));
     assert_true(id_set_size(&set) == 1000000);
+    assert_true(id_set_add_range(&set, (struct id_range){UINT64_MAX - 1, UINT64_MAX}));
+    assert_true(id_set_add_range(&set, (struct id_range){1, UINT64_MAX - 2}));
+    assert_int_equal(set.count, 1);
+    assert_true(id_set_remove_range(&set, (struct id_range){1, UINT64_MAX - 1}));
+    assert_true(id_set_has(&set, 0) && id_set_has(&set, UINT64_MAX));
+    assert_true(id_set_size(&set) == 2);
     id_set_clear(&set);
 }
 

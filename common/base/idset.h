@@ -1,12 +1,14 @@
 /* A set of frame ids as sorted ranges: small as long as frames come nearly in order. */
-#ifndef BRAGG_STAGE_IDSET_H
-#define BRAGG_STAGE_IDSET_H
+#ifndef BRAGG_BASE_IDSET_H
+#define BRAGG_BASE_IDSET_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
-#include "wire/control.h"
+struct id_range {
+    uint64_t first, last;  // inclusive
+};
 
 struct id_set {
     size_t count, capacity;
@@ -19,10 +21,15 @@ bool id_set_has(const struct id_set *set, uint64_t id);
 bool id_set_add(struct id_set *set, uint64_t id);
 bool id_set_remove(struct id_set *set, uint64_t id);
 
-/* Removes all ids of a range, however large the range is. */
+/* Adds or removes all ids of a range, however large the range is; false likewise. */
+bool id_set_add_range(struct id_set *set, struct id_range range);
 bool id_set_remove_range(struct id_set *set, struct id_range range);
 
-/* How many ids it holds. */
+/* Adds or removes what is in another set; false likewise. */
+bool id_set_add_set(struct id_set *set, const struct id_set *other);
+bool id_set_remove_set(struct id_set *set, const struct id_set *other);
+
+/* How many ids it holds; ids 0 .. UINT64_MAX together are too many to count. */
 uint64_t id_set_size(const struct id_set *set);
 
 /* Frees the memory and leaves an empty set. */

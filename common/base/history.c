@@ -1,0 +1,129 @@
+#include "base/history.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* --- append -------------------------------------------------------------- */
+
+void history_append(char *history, size_t size, const char *name, const char *more)
+{
+    static const char cut[] = "...\n";
+    const size_t used = strlen(history);
+    if (used + sizeof cut > size)
+        return;
+    int length = snprintf(history + used, size - used, "%s\t%s", name, more);
+    if ((size_t)length + 1 >= size - used) {
+        length = (int)(size - used - sizeof cut);
+        memcpy(history + used + length, cut, sizeof cut);
+    }
+    for (char *at = history + used; at < history + used + length; at++)
+        if (*at == '\n')
+            *at = '\t';
+    /* the last word ends the line */
+    if (history[used + (size_t)length - 1] == '\t')
+        history[used + (size_t)length - 1] = '\n';
+    else if (history[used + (size_t)length] == 0)
+        memcpy(history + used + length, "\n", 2);
+}
+
+/* --- compare ------------------------------------------------------------- */
+
+/* A stretch of text. */
+struct word {
+    const char *at;
+    size_t length;
+};
+
+static bool equal(struct word a, struct word b)
+{
+    return a.length == b.length && memcmp(a.at, b.at, a.length) == 0;
+}
+
+/* Takes off the front of *rest up to one of `ends`; the end itself is dropped. */
+static struct word take(struct word *rest, const char *ends)
+{
+    struct word w = {rest->at, 0};
+    while (w.length < rest->length && !strchr(ends, w.at[w.length]))
+        w.length++;
+    const size_t skip = w.length + (w.length < rest->length);
+    rest->at += skip;
+    rest->length -= skip;
+    return w;
+}
+
+/* The value of NAME in a line; its `at` is NULL when there is none. */
+static struct word find_value(struct word line, struct word name)
+{
+    while (line.length) {
+        struct word value = take(&line, "\t");
+        if (equal(take(&value, "="), name))
+            return value;
+    }
+    return (struct word){0};
+}
+
+static bool has_stage(struct word history, struct word name)
+{
+    while (history.length) {
+        struct word line = take(&history, "\n");
+        if (equal(take(&line, "\t"), name))
+            return true;
+    }
+    return false;
+}
+
+static void say_value(char text[HISTORY_DIFFERENCE_SIZE], struct word stage, struct word name,
+                      struct word was, struct word is)
+{
+    const char *dashes = memchr(name.at, ' ', name.length) ? "" : "--";
+    const int was_length = was.length < 60 ? (int)was.length : 60,
+              is_length = is.length < 60 ? (int)is.length : 60;
+    (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "%.*s: %s%.*s was %.*s, is %.*s",
+                   (int)stage.length, stage.at, dashes, (int)name.length, name.at,
+                   was.length ? was_length : 7, was.length ? was.at : "not set",
+                   is.length ? is_length : 7, is.length ? is.at : "not set");
+}
+
+/* Compares what two lines of the same stage say: first all that the new one has. */
+static bool line_difference(struct word stage, struct word was, struct word is, char *text)
+{
+    for (struct word rest = is; rest.length;) {
+        struct word value = take(&rest, "\t");
+        const struct word name = take(&value, "="), before = find_value(was, name);
+        if (!equal(before, value)) {
+            say_value(text, stage, name, before, value);
+            return true;
+        }
+    }
+    for (struct word rest = was; rest.length;) {
+        struct word value = take(&rest, "\t");
+        const struct word name = take(&value, "=");
+        if (value.length && !find_value(is, name).at) {
+            say_value(text, stage, name, value, (struct word){0});
+            return true;
+        }
+    }
+    return false;
+}
+
+bool history_difference(const char *was, const char *is, char text[HISTORY_DIFFERENCE_SIZE])
+{
+    struct word old = {was, strlen(was)}, new = {is, strlen(is)};
+    text[0] = 0;
+    while (old.length || new.length) {
+        const struct word old_rest = old;
+        struct word old_line = take(&old, "\n"), new_line = take(&new, "\n");
+        const struct word old_stage = take(&old_line, "\t"), new_stage = take(&new_line, "\t");
+        if (!equal(old_stage, new_stage)) {
+            const bool gone =
+                old_stage.length && (!new_stage.length || has_stage(old_rest, new_stage));
+            const struct word stage = gone ? old_stage : new_stage;
+            (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "%.*s %s", (int)stage.length, stage.at,
+                           gone ? "was there, and is not" : "is there, and was not");
+            return true;
+        }
+        if (line_difference(new_stage, old_line, new_line, text))
+            return true;
+    }
+    return false;
+}

@@ -1,0 +1,23 @@
+/*
+ * What made some output: a line of text per stage, from the first one on, of
+ * tab-separated words.  The first word is the stage's name, each further one
+ * NAME=VALUE: the options that affect bytes, and what is no option but
+ * does ("identity class", with a blank in its name).
+ */
+#ifndef BRAGG_BASE_HISTORY_H
+#define BRAGG_BASE_HISTORY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { HISTORY_DIFFERENCE_SIZE = 256 };
+
+/* Appends `name` and `more`, lines of NAME=VALUE, as one line to `history` (of `size`
+ * bytes).  What finds no room is left out: the last line then ends in "...". */
+void history_append(char *history, size_t size, const char *name, const char *more);
+
+/* Says in `text` what differs first between two histories ("bragg-orient: --seed was 7, is
+ * 8"); false when they are equal. */
+bool history_difference(const char *was, const char *is, char text[HISTORY_DIFFERENCE_SIZE]);
+
+#endif

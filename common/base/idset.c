@@ -1,0 +1,133 @@
+#include "base/idset.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Index of the first range that ends at or after id. */
+static size_t find(const struct id_set *set, uint64_t id)
+{
+    size_t low = 0, high = set->count;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (set->ranges[middle].last < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool insert(struct id_set *set, size_t at, struct id_range range)
+{
+    if (set->count == set->capacity) {
+        const size_t capacity = set->capacity ? 2 * set->capacity : 8;
+        struct id_range *ranges = mem_array(capacity, sizeof *ranges);
+        if (!ranges)
+            return false;
+        if (set->count)
+            memcpy(ranges, set->ranges, set->count * sizeof *ranges);
+        mem_free(set->ranges);
+        set->ranges = ranges;
+        set->capacity = capacity;
+    }
+    memmove(&set->ranges[at + 1], &set->ranges[at], (set->count - at) * sizeof range);
+    set->ranges[at] = range;
+    set->count++;
+    return true;
+}
+
+static void erase(struct id_set *set, size_t at, size_t count)
+{
+    if (!count)
+        return;
+    set->count -= count;
+    memmove(&set->ranges[at], &set->ranges[at + count], (set->count - at) * sizeof *set->ranges);
+}
+
+bool id_set_has(const struct id_set *set, uint64_t id)
+{
+    const size_t i = find(set, id);
+    return i < set->count && set->ranges[i].first <= id;
+}
+
+bool id_set_add_range(struct id_set *set, struct id_range range)
+{
+    /* those that it overlaps or touches become part of it */
+    const size_t at = find(set, range.first ? range.first - 1 : 0);
+    size_t end = at;
+    while (end < set->count &&
+           (range.last == UINT64_MAX || set->ranges[end].first <= range.last + 1))
+        end++;
+    if (end == at)
+        return insert(set, at, range);
+    if (set->ranges[at].first < range.first)
+        range.first = set->ranges[at].first;
+    if (set->ranges[end - 1].last > range.last)
+        range.last = set->ranges[end - 1].last;
+    set->ranges[at] = range;
+    erase(set, at + 1, end - at - 1);
+    return true;
+}
+
+bool id_set_remove_range(struct id_set *set, struct id_range range)
+{
+    const size_t at = find(set, range.first);
+    size_t end = at;
+    while (end < set->count && set->ranges[end].first <= range.last)
+        end++;
+    if (end == at)
+        return true;
+    const struct id_range left = {set->ranges[at].first, range.first - 1},
+                          right = {range.last + 1, set->ranges[end - 1].last};
+    const bool keeps_left =
+        set->ranges[at].first<range.first, keeps_right = set->ranges[end - 1].last> range.last;
+    if (keeps_left && keeps_right && end == at + 1 && !insert(set, end++, right))
+        return false;
+    if (keeps_left)
+        set->ranges[at] = left;
+    if (keeps_right)
+        set->ranges[end - 1] = right;
+    erase(set, at + keeps_left, end - at - keeps_left - keeps_right);
+    return true;
+}
+
+bool id_set_add(struct id_set *set, uint64_t id)
+{
+    return id_set_add_range(set, (struct id_range){id, id});
+}
+
+bool id_set_remove(struct id_set *set, uint64_t id)
+{
+    return id_set_remove_range(set, (struct id_range){id, id});
+}
+
+bool id_set_add_set(struct id_set *set, const struct id_set *other)
+{
+    bool done = true;
+    for (size_t i = 0; i < other->count && done; i++)
+        done = id_set_add_range(set, other->ranges[i]);
+    return done;
+}
+
+bool id_set_remove_set(struct id_set *set, const struct id_set *other)
+{
+    bool done = true;
+    for (size_t i = 0; i < other->count && done; i++)
+        done = id_set_remove_range(set, other->ranges[i]);
+    return done;
+}
+
+uint64_t id_set_size(const struct id_set *set)
+{
+    uint64_t size = 0;
+    for (size_t i = 0; i < set->count; i++)
+        size += set->ranges[i].last - set->ranges[i].first + 1;
+    return size;
+}
+
+void id_set_clear(struct id_set *set)
+{
+    mem_free(set->ranges);
+    *set = (struct id_set){0};
+}

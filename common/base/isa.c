@@ -1,0 +1,30 @@
+#include "base/isa.h"
+
+bool isa_present(enum isa isa)
+{
+    __builtin_cpu_init();
+    switch (isa) {
+    case ISA_AVX512:
+        return isa_present(ISA_AVX2) && __builtin_cpu_supports("avx512f") &&
+               __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
+               __builtin_cpu_supports("avx512vl");
+    case ISA_AVX2:
+        return __builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma");
+    case ISA_BASELINE:
+        return true;
+    case ISA_COUNT:
+        break;
+    }
+    return false;
+}
+
+enum isa isa_best(void)
+{
+    return isa_present(ISA_AVX512) ? ISA_AVX512 : isa_present(ISA_AVX2) ? ISA_AVX2 : ISA_BASELINE;
+}
+
+const char *isa_name(enum isa isa)
+{
+    static const char *const names[ISA_COUNT] = {"baseline", "avx2", "avx512"};
+    return names[isa];
+}

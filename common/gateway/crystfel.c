@@ -1,0 +1,89 @@
+/*
+ * What CrystFEL's indexamajig reads from ZeroMQ with --data-format=msgpack: one
+ * part a frame, a flat map under the names that OM uses.
+ *
+ * It takes a key for another one that begins with it, reads past the end of short
+ * pixels, and goes on with the image before when it does not know the type: the
+ * guard is for that.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "gateway/pack.h"
+#include "gateway/protocol.h"
+
+enum { VALUES_BYTES = 16384, PEAK_BYTES = 3 * 9 };
+
+static void crystfel_describe(const struct content_options *o, const struct experiment *x,
+                              const struct frame *f, struct delivery *d)
+{
+    (void)snprintf(d->id_text, sizeof d->id_text, "%" PRIu64, f->recipe.id);
+    delivery_int(d, "frame_id", (int64_t)f->recipe.id);
+    delivery_text(d, "event_id", d->id_text);
+    delivery_real(d, "timestamp", (double)d->time_ns / 1e9);
+    delivery_text(d, "source", o->source);
+    delivery_real(d, "beam_energy", m_to_ev(delivery_wavelength_m(x, &f->recipe)));
+    delivery_real(d, "detector_distance", m_to_mm(x->panels[0].distance_m));
+    delivery_int(d, "lattice_count", (int64_t)f->recipe.nlattices);
+}
+
+/* CrystFEL has two dimensions: panels lie one after the other along the slow axis. */
+static void pack_slab(struct pack *p, const struct delivery *d)
+{
+    const size_t fast = d->shape[d->ndims - 1];
+    msgpack_pack_array(&p->packer, 2);
+    msgpack_pack_uint64(&p->packer, d->pixel_bytes / pixel_size(d->type) / fast);
+    msgpack_pack_uint64(&p->packer, fast);
+}
+
+static void pack_peaks(struct pack *p, const struct delivery *d)
+{
+    static const char *const names[] = {"fs", "ss", "intensity"};
+    pack_text(p, DELIVERY_PEAKS_KEY);
+    pack_map(p, 3);
+    for (int k = 0; k < 3; k++) {
+        pack_text(p, names[k]);
+        msgpack_pack_array(&p->packer, d->npeaks);
+        for (size_t i = 0; i < d->npeaks; i++) {
+            const double numbers[] = {d->peaks[i].fast, d->peaks[i].slow, d->peaks[i].intensity};
+            msgpack_pack_double(&p->packer, numbers[k]);  // whole numbers would be read as zero
+        }
+    }
+}
+
+static enum status crystfel_encode(const struct content_options *o, const struct delivery *d,
+                                   struct message *m, struct error *e)
+{
+    (void)o;
+    struct pack p;
+    if (d->pixel_bytes > UINT32_MAX)
+        return error_set(e, STATUS_INPUT, "an image of %zu bytes is too large for MessagePack",
+                         d->pixel_bytes);
+    const enum status s = pack_open(&p, VALUES_BYTES + d->npeaks * PEAK_BYTES + d->pixel_bytes, e);
+    if (s)
+        return s;
+    pack_map(&p, d->nvalues + (d->peaks ? 2 : 1));
+    pack_values(&p, d);
+    if (d->peaks)
+        pack_peaks(&p, d);
+    pack_text(&p, d->image_key);
+    pack_map(&p, 3);
+    pack_key_text(&p, "type", d->type == PIXEL_F32 ? "<f4" : "<i4");
+    pack_text(&p, "shape");
+    pack_slab(&p, d);
+    pack_text(&p, "data");
+    pack_bytes(&p, d->pixels, d->pixel_bytes);
+    return pack_finish(&p, m, e);
+}
+
+const struct protocol protocol_crystfel = {
+    .name = "crystfel",
+    .versions = (const char *const[]){"1", NULL},
+    .image_key = "detector_data",
+    .source = "braggpipe",
+    .allowed = 1 << PIXEL_F32 | 1 << PIXEL_I32,
+    .request = "next",
+    .describe = crystfel_describe,
+    .encode = crystfel_encode,
+};

@@ -1,0 +1,67 @@
+/*
+ * What one frame brings to a client, before a protocol gives it a form: named
+ * values and one array of pixels.  Everything is borrowed from the frame, the
+ * experiment and the options.
+ */
+#ifndef BRAGG_GATEWAY_DELIVERY_H
+#define BRAGG_GATEWAY_DELIVERY_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "gateway/peaks.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
+
+/* The key of the list of peaks, where there is one. */
+#define DELIVERY_PEAKS_KEY "peak_list"
+
+enum value_type { VALUE_INT, VALUE_REAL, VALUE_TEXT, VALUE_REALS };
+
+struct value {
+    const char *key;
+    enum value_type type;
+    int64_t integer;
+    const char *text;
+    size_t count;                        // VALUE_REALS
+    double reals[DELIVERY_NUMBERS_MAX];  // VALUE_REAL: the first
+};
+
+struct delivery {
+    uint64_t id;       // frame number
+    uint64_t time_ns;  // when it was handed over, Unix time
+    char id_text[24];  // the number as text, for protocols that want it so
+    size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
+    struct value values[DELIVERY_VALUES_MAX];
+    const struct peak *peaks;  // NULL: no list was asked for
+    size_t npeaks;
+    const char *image_key;
+    enum pixel_type type;
+    size_t ndims;
+    size_t shape[DELIVERY_DIMS_MAX];  // slowest first: [slow, fast] or [panel, slow, fast]
+    const void *pixels;               // little-endian, the fast axis fastest
+    size_t pixel_bytes;
+};
+
+/* Adds a value; keys and texts must outlive the delivery. */
+void delivery_int(struct delivery *d, const char *key, int64_t value);
+void delivery_real(struct delivery *d, const char *key, double value);
+void delivery_text(struct delivery *d, const char *key, const char *value);
+void delivery_reals(struct delivery *d, const char *key, const double *values, size_t count);
+
+/* Starts *d for a frame: id, time and the image under `key`, with the shape of the
+ * experiment's panels.  STATUS_INPUT when panels differ in size or the image has
+ * another number of pixels. */
+enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
+                           const struct frame *f, uint64_t time_ns, struct error *e);
+
+/* Wavelength of one frame, m: its own sources' mean by weight, or the beam's. */
+double delivery_wavelength_m(const struct experiment *x, const struct recipe *r);
+
+/* numpy's name of a type, "uint16". */
+const char *delivery_dtype(enum pixel_type type);
+
+#endif

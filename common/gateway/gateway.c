@@ -1,0 +1,287 @@
+#include "gateway/gateway.h"
+
+#include <errno.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "gateway/outlet.h"
+
+struct gateway {
+    struct gateway_settings settings;
+    void *context;
+    struct outlet outlet;  // the thread's while it runs, under the mutex to send
+    pthread_t thread;
+    bool started;
+    int event;                   // eventfd: wakes the thread
+    atomic_uint_fast64_t ticks;  // see gateway_ticks
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;
+    /* Under the mutex. */
+    struct packet *queue;  // ring of settings.queue
+    size_t first, count;
+    struct gateway_counts counts;
+    size_t nconnected;
+    bool cancelled, stopping;
+};
+
+enum {
+    RETRY_MS = 2,        // ZeroMQ does not tell when a full connection has room again
+    IDLE_MS = 1000,      // nothing to do
+    CANCELLED_MS = 500,  // what a client gets of the last frame after an abort
+};
+static const uint64_t TICK_NS = 200000000;
+
+/* --- the queue, under the mutex --------------------------------------------- */
+
+static void drop_first(struct gateway *g)
+{
+    packet_free(&g->queue[g->first]);
+    g->first = (g->first + 1) % g->settings.queue;
+    g->count--;
+}
+
+static void push(struct gateway *g, const struct packet *p)
+{
+    g->queue[(g->first + g->count++) % g->settings.queue] = *p;
+}
+
+static void wake(const struct gateway *g)
+{
+    const uint64_t one = 1;
+    if (write(g->event, &one, sizeof one) < 0)
+        return;  // the counter is full: the thread is awake anyway
+}
+
+/* Waits for a change, at most until `until_ns` or for one tick. */
+static void await(struct gateway *g, uint64_t until_ns)
+{
+    const uint64_t second = 1000000000, tick = clock_ns() + TICK_NS;
+    const uint64_t end = until_ns < tick ? until_ns : tick;
+    const struct timespec t = {(time_t)(end / second), (long)(end % second)};
+    (void)pthread_cond_timedwait(&g->changed, &g->mutex, &t);
+    atomic_fetch_add(&g->ticks, 1);
+}
+
+/* --- the thread --------------------------------------------------------------- */
+
+/* Hands over what clients can take now; true when something is left. */
+static bool pump(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    while (g->count && outlet_send(&g->outlet, &g->queue[g->first])) {
+        drop_first(g);
+        g->counts.taken++;
+        (void)pthread_cond_broadcast(&g->changed);
+    }
+    g->counts.rejected = g->outlet.rejected;
+    if (g->nconnected != g->outlet.nconnected)
+        (void)pthread_cond_broadcast(&g->changed);
+    g->nconnected = g->outlet.nconnected;
+    const bool left = g->count > 0;
+    (void)pthread_mutex_unlock(&g->mutex);
+    return left;
+}
+
+static bool is_stopping(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    const bool stopping = g->stopping;
+    (void)pthread_mutex_unlock(&g->mutex);
+    return stopping;
+}
+
+/* True when a client is there and merely has no room: nobody will tell when it has. */
+static bool is_crowded(const struct outlet *o)
+{
+    return (o->settings.kind == GATEWAY_REP && o->naskers) ||
+           (o->settings.kind == GATEWAY_PUB && o->subscribed);
+}
+
+static void *serve(void *gateway)
+{
+    struct gateway *g = gateway;
+    while (!is_stopping(g)) {
+        outlet_receive(&g->outlet);
+        const bool left = pump(g);
+        zmq_pollitem_t items[] = {
+            {.socket = g->outlet.socket, .events = outlet_events(&g->outlet, left)},
+            {.fd = g->event, .events = ZMQ_POLLIN},
+            {.socket = g->outlet.monitor, .events = ZMQ_POLLIN},
+        };
+        uint64_t wakeups;
+        if (zmq_poll(items, 3, left && is_crowded(&g->outlet) ? RETRY_MS : IDLE_MS) > 0 &&
+            items[1].revents && read(g->event, &wakeups, sizeof wakeups) < 0)
+            continue;
+    }
+    return NULL;
+}
+
+/* The program's signals are not for this thread. */
+static enum status start_thread(struct gateway *g, struct error *e)
+{
+    sigset_t all, before;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &before);
+    errno = pthread_create(&g->thread, NULL, serve, g);
+    g->started = errno == 0;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return g->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
+}
+
+/* --- from outside --------------------------------------------------------------- */
+
+static void open_condition(struct gateway *g)
+{
+    pthread_condattr_t monotonic;
+    (void)pthread_condattr_init(&monotonic);
+    (void)pthread_condattr_setclock(&monotonic, CLOCK_MONOTONIC);
+    (void)pthread_mutex_init(&g->mutex, NULL);
+    (void)pthread_cond_init(&g->changed, &monotonic);
+    (void)pthread_condattr_destroy(&monotonic);
+}
+
+static enum status start(struct gateway *g, char *endpoint, size_t size, struct error *e)
+{
+    const struct gateway_settings *settings = &g->settings;
+    g->queue = mem_array(g->settings.queue, sizeof *g->queue);
+    g->context = zmq_ctx_new();
+    if (!g->queue || !g->context)
+        return error_memory(e, "the queue of the clients");
+    g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+    if (g->event < 0)
+        return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
+    const struct outlet_settings outlet = {.kind = settings->socket,
+                                           .lossless = settings->policy == GATEWAY_WAIT,
+                                           .request = settings->request};
+    const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
+    return s ? s : start_thread(g, e);
+}
+
+enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
+                         char *endpoint, size_t size, struct error *e)
+{
+    *g = mem_array(1, sizeof **g);
+    if (!*g)
+        return error_memory(e, "the gateway");
+    (*g)->settings = *settings;
+    if (settings->policy == GATEWAY_WAIT)
+        (*g)->settings.queue = 1;
+    (*g)->event = -1;
+    open_condition(*g);
+    const enum status s = start(*g, endpoint, size, e);
+    if (s) {
+        (void)gateway_close(*g);
+        *g = NULL;
+    }
+    return s;
+}
+
+atomic_uint_fast64_t *gateway_ticks(struct gateway *g)
+{
+    return &g->ticks;
+}
+
+void gateway_wait_until(struct gateway *g, uint64_t due_ns)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    while (!g->cancelled && clock_ns() < due_ns)
+        await(g, due_ns);
+    (void)pthread_mutex_unlock(&g->mutex);
+}
+
+/* Makes room for one more, or says that there is none. */
+static bool make_room(struct gateway *g)
+{
+    if (g->count < g->settings.queue)
+        return !g->cancelled;
+    if (g->settings.policy == GATEWAY_DROP_OLD) {
+        drop_first(g);
+        g->counts.dropped++;
+        return true;
+    }
+    return false;
+}
+
+enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
+{
+    struct packet p;
+    const enum status s = packet_make(&p, m, e);
+    if (s)
+        return s;
+    (void)pthread_mutex_lock(&g->mutex);
+    if (make_room(g)) {
+        push(g, &p);
+        wake(g);
+        while (g->settings.policy == GATEWAY_WAIT && g->count && !g->cancelled)
+            await(g, UINT64_MAX);
+    } else {
+        packet_free(&p);
+        g->counts.dropped++;
+    }
+    (void)pthread_mutex_unlock(&g->mutex);
+    return STATUS_OK;
+}
+
+void gateway_cancel(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    g->cancelled = true;
+    (void)pthread_cond_broadcast(&g->changed);
+    (void)pthread_mutex_unlock(&g->mutex);
+}
+
+/* Ctrl-C and the like, which nobody else takes any more. */
+static bool is_interrupted(void)
+{
+    sigset_t pending;
+    return sigpending(&pending) == 0 &&
+           (sigismember(&pending, SIGINT) == 1 || sigismember(&pending, SIGTERM) == 1 ||
+            sigismember(&pending, SIGHUP) == 1);
+}
+
+/* Lets clients take what is queued, within the time for that.  Who does not ask may have
+ * frames in the buffers of its connection still, which it would lose with that: it
+ * keeps the connection until it leaves. */
+static void drain(struct gateway *g)
+{
+    const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
+    const bool asks = g->settings.socket == GATEWAY_REP;
+    (void)pthread_mutex_lock(&g->mutex);
+    while ((g->count || (!asks && g->nconnected)) && !g->cancelled && clock_ns() < end) {
+        await(g, end);
+        g->cancelled = g->cancelled || is_interrupted();
+    }
+    g->stopping = true;
+    (void)pthread_mutex_unlock(&g->mutex);
+    wake(g);
+    (void)pthread_join(g->thread, NULL);
+    g->started = false;
+}
+
+struct gateway_counts gateway_close(struct gateway *g)
+{
+    if (!g)
+        return (struct gateway_counts){0};
+    if (g->started)
+        drain(g);
+    for (; g->count; g->counts.dropped++)
+        drop_first(g);
+    outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
+    if (g->context)
+        (void)zmq_ctx_term(g->context);
+    mem_free(g->queue);
+    if (g->event >= 0)
+        (void)close(g->event);
+    (void)pthread_cond_destroy(&g->changed);
+    (void)pthread_mutex_destroy(&g->mutex);
+    const struct gateway_counts counts = g->counts;
+    mem_free(g);
+    return counts;
+}

@@ -1,0 +1,69 @@
+/*
+ * A gateway: frames of a pipeline handed to foreign clients by a thread of its
+ * own, so that clients which are slow, stand still or vanish cost the pipeline
+ * no more than the policy says.
+ */
+#ifndef BRAGG_GATEWAY_GATEWAY_H
+#define BRAGG_GATEWAY_GATEWAY_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "wire/message.h"
+
+/* How clients are served. */
+enum gateway_socket {
+    GATEWAY_REP,   // requests are answered: a frame for the one who asked first
+    GATEWAY_PUSH,  // frames are shared out among who is connected
+    GATEWAY_PUB,   // every frame goes to everybody who is subscribed
+};
+
+/* What happens to a frame that no client takes now. */
+enum gateway_policy {
+    GATEWAY_WAIT,      // it waits, and the pipeline with it; PUB: for the slowest subscriber
+    GATEWAY_DROP_NEW,  // it waits in the queue; when that is full it is dropped
+    GATEWAY_DROP_OLD,  // likewise, but the oldest in the queue is dropped
+};
+
+struct gateway_settings {
+    enum gateway_socket socket;
+    enum gateway_policy policy;
+    const char *request;  // GATEWAY_REP: what asks for a frame
+    size_t queue;         // frames, at least 1; GATEWAY_WAIT has one
+    double linger_s;      // how long the end waits for clients
+};
+
+/* Every frame that was offered is in one of the first two at the end. */
+struct gateway_counts {
+    uint64_t taken;  // handed to the connection of a client (PUB: to all that there were)
+    uint64_t dropped;
+    uint64_t rejected;  // requests that were none
+};
+
+struct gateway;
+
+/* Binds `endpoint` (`size` bytes; gets the real port where it was left open) and starts.
+ * *g is NULL after an error. */
+enum status gateway_open(struct gateway **g, const struct gateway_settings *settings,
+                         char *endpoint, size_t size, struct error *e);
+
+/* Waits until `due_ns` on the monotonic clock, or until cancelled. */
+void gateway_wait_until(struct gateway *g, uint64_t due_ns);
+
+/* Offers one message, whose memory it takes over.  Returns when the policy has dealt
+ * with it: GATEWAY_WAIT when a client took it, or when cancelled (then it is dropped). */
+enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
+
+/* Ends all waiting.  From any thread. */
+void gateway_cancel(struct gateway *g);
+
+/* Counts up while gateway_offer or gateway_wait_until wait, several times a second. */
+atomic_uint_fast64_t *gateway_ticks(struct gateway *g);
+
+/* Gives clients `linger_s` to take what is queued, and those that do not ask also to leave;
+ * drops the rest, closes the socket, frees and returns the counts.  Nothing happens for NULL. */
+struct gateway_counts gateway_close(struct gateway *g);
+
+#endif

@@ -1,0 +1,197 @@
+/*
+ * karabo-bridge, versions 2.2 and 1.0: what the bridge of an online cluster at
+ * the European XFEL sends.  A frame is a train.
+ *
+ * 2.2: per source a header and a map of plain values, then per array a header
+ * and the raw bytes.  1.0: one map, arrays as msgpack-numpy writes them.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "gateway/pack.h"
+#include "gateway/protocol.h"
+
+enum { HEADER_BYTES = 4096, VALUES_BYTES = 16384 };
+static const size_t BIN_MAX = 0x7fffffff;  // bytes that a client of 1.0 takes in one array
+
+static void describe_panel(const struct experiment *x, struct delivery *d)
+{
+    static const char *const frames[] = {"mosflm", "denzo", "adxv", "xds", "dials", "custom"};
+    const struct panel *p = x->panels;
+    delivery_int(d, "image_size_x", p->fast_pixels);
+    delivery_int(d, "image_size_y", p->slow_pixels);
+    delivery_real(d, "pixel_size_x", p->pixel_m);
+    delivery_real(d, "pixel_size_y", p->pixel_m);
+    delivery_real(d, "beam_center_x", p->beam_fast_m / p->pixel_m);
+    delivery_real(d, "beam_center_y", p->beam_slow_m / p->pixel_m);
+    delivery_real(d, "detector_distance", p->distance_m);
+    delivery_text(d, "lab_frame", frames[x->convention]);
+    delivery_reals(d, "fast_axis", p->fast, 3);
+    delivery_reals(d, "slow_axis", p->slow, 3);
+    delivery_reals(d, "origin", p->origin_m, 3);
+}
+
+/* The first crystal that was hit, and how many lattices the frame shows. */
+static void describe_lattices(const struct experiment *x, const struct recipe *r,
+                              struct delivery *d)
+{
+    delivery_int(d, "lattice_count", (int64_t)r->nlattices);
+    if (!r->nlattices)
+        return;
+    const struct lattice *l = r->lattices;
+    delivery_reals(d, "reciprocal_cell", l->reciprocal_A, 9);
+    if (l->crystal >= x->ncrystals || !x->crystals[l->crystal].has_cell)
+        return;
+    const struct crystal *c = &x->crystals[l->crystal];
+    const double cell[6] = {c->cell_A[0],
+                            c->cell_A[1],
+                            c->cell_A[2],
+                            rad_to_deg(c->cell_rad[0]),
+                            rad_to_deg(c->cell_rad[1]),
+                            rad_to_deg(c->cell_rad[2])};
+    delivery_reals(d, "unit_cell", cell, 6);
+}
+
+static void karabo_describe(const struct content_options *o, const struct experiment *x,
+                            const struct frame *f, struct delivery *d)
+{
+    (void)o;
+    delivery_int(d, "image_id", (int64_t)f->recipe.id);
+    delivery_text(d, "image_dtype", delivery_dtype(f->image.type));
+    delivery_text(d, "image_unit", f->image.unit == UNIT_ADU ? "adu" : "photons");
+    describe_panel(x, d);
+    const double wavelength_m = delivery_wavelength_m(x, &f->recipe);
+    delivery_real(d, "incident_wavelength", m_to_angstrom(wavelength_m));
+    delivery_real(d, "incident_energy", m_to_ev(wavelength_m));
+    delivery_real(d, "saturation_value", x->saturation);
+    delivery_real(d, "adc_offset", x->adc_offset);
+    delivery_real(d, "gain", x->gain);
+    delivery_real(d, "phi_start", rad_to_deg(f->recipe.phi_rad));
+    delivery_real(d, "phi_increment", rad_to_deg(f->recipe.osc_rad));
+    delivery_int(d, "seed", (int64_t)f->recipe.seed);
+    delivery_text(d, "lineage", x->lineage);
+    describe_lattices(x, &f->recipe, d);
+}
+
+/* The train: its number and its time. */
+static void pack_metadata(struct pack *p, const struct content_options *o, const struct delivery *d)
+{
+    const uint64_t second = 1000000000;
+    char sec[24], frac[24];
+    (void)snprintf(sec, sizeof sec, "%" PRIu64, d->time_ns / second);
+    (void)snprintf(frac, sizeof frac, "%09" PRIu64 "000000000", d->time_ns % second);
+    pack_text(p, "metadata");
+    pack_map(p, 5);
+    pack_key_text(p, "source", o->source);
+    pack_key_real(p, "timestamp", (double)d->time_ns / 1e9);
+    pack_key_int(p, "timestamp.tid", o->first_train + (int64_t)d->id);
+    pack_key_text(p, "timestamp.sec", sec);
+    pack_key_text(p, "timestamp.frac", frac);
+}
+
+static void pack_shape(struct pack *p, const struct delivery *d)
+{
+    msgpack_pack_array(&p->packer, d->ndims);
+    for (size_t i = 0; i < d->ndims; i++)
+        msgpack_pack_uint64(&p->packer, d->shape[i]);
+}
+
+static enum status add_values(const struct content_options *o, const struct delivery *d,
+                              struct message *m, struct error *e)
+{
+    struct pack p;
+    enum status s = pack_open(&p, HEADER_BYTES, e);
+    if (s)
+        return s;
+    pack_map(&p, 3);
+    pack_key_text(&p, "source", o->source);
+    pack_key_text(&p, "content", "msgpack");
+    pack_metadata(&p, o, d);
+    s = pack_finish(&p, m, e);
+    if (s == STATUS_OK)
+        s = pack_open(&p, VALUES_BYTES, e);
+    if (s)
+        return s;
+    pack_map(&p, d->nvalues);
+    pack_values(&p, d);
+    return pack_finish(&p, m, e);
+}
+
+static enum status add_image(const struct content_options *o, const struct delivery *d,
+                             struct message *m, struct error *e)
+{
+    struct pack p;
+    enum status s = pack_open(&p, HEADER_BYTES, e);
+    if (s)
+        return s;
+    pack_map(&p, 5);
+    pack_key_text(&p, "source", o->source);
+    pack_key_text(&p, "content", "array");
+    pack_key_text(&p, "path", d->image_key);
+    pack_key_text(&p, "dtype", delivery_dtype(d->type));
+    pack_text(&p, "shape");
+    pack_shape(&p, d);
+    s = pack_finish(&p, m, e);
+    return s ? s : pack_copy(m, d->pixels, d->pixel_bytes, e);
+}
+
+/* An array as msgpack-numpy has it: a map whose keys are bytes, not text. */
+static void pack_numpy(struct pack *p, const struct delivery *d)
+{
+    static const char *const types[] = {"<f4", "<u2", "<u4", "<i4"};
+    pack_map(p, 5);
+    pack_bytes(p, "nd", 2);
+    msgpack_pack_true(&p->packer);
+    pack_bytes(p, "type", 4);
+    pack_text(p, types[d->type]);
+    pack_bytes(p, "kind", 4);
+    pack_bytes(p, "", 0);
+    pack_bytes(p, "shape", 5);
+    pack_shape(p, d);
+    pack_bytes(p, "data", 4);
+    pack_bytes(p, d->pixels, d->pixel_bytes);
+}
+
+static enum status encode_1(const struct content_options *o, const struct delivery *d,
+                            struct message *m, struct error *e)
+{
+    struct pack p;
+    if (d->pixel_bytes > BIN_MAX)
+        return error_set(e, STATUS_INPUT,
+                         "an image of %zu bytes is too large for version 1.0, at most %zu",
+                         d->pixel_bytes, BIN_MAX);
+    const enum status s = pack_open(&p, HEADER_BYTES + VALUES_BYTES + d->pixel_bytes, e);
+    if (s)
+        return s;
+    pack_map(&p, 1);
+    pack_text(&p, o->source);
+    pack_map(&p, d->nvalues + 2);
+    pack_values(&p, d);
+    pack_text(&p, d->image_key);
+    pack_numpy(&p, d);
+    pack_metadata(&p, o, d);
+    return pack_finish(&p, m, e);
+}
+
+static enum status karabo_encode(const struct content_options *o, const struct delivery *d,
+                                 struct message *m, struct error *e)
+{
+    if (strcmp(o->version, "1.0") == 0)
+        return encode_1(o, d, m, e);
+    const enum status s = add_values(o, d, m, e);
+    return s ? s : add_image(o, d, m, e);
+}
+
+const struct protocol protocol_karabo = {
+    .name = "karabo-bridge",
+    .versions = (const char *const[]){"2.2", "1.0", NULL},
+    .image_key = "image.data",
+    .source = "SIM_DET_BRAGG/DET/detector:daqOutput",
+    .allowed = 1 << PIXEL_F32 | 1 << PIXEL_U16 | 1 << PIXEL_U32 | 1 << PIXEL_I32,
+    .request = "next",
+    .describe = karabo_describe,
+    .encode = karabo_encode,
+};

@@ -1,0 +1,280 @@
+#include "gateway/outlet.h"
+
+#include <errno.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+enum {
+    REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
+    RECEIVE_MAX = 256,   // messages read in one go
+    PART_TIMEOUT_MS = 1000,
+};
+
+static void release_part(void *data, void *hint)
+{
+    (void)data;
+    struct part part = *(struct part *)hint;
+    mem_free(hint);
+    part.release(part.owner);
+}
+
+static bool make_part(zmq_msg_t *to, const struct part *part)
+{
+    struct part *owner = mem_copy(part, 1, sizeof *part);
+    if (owner && zmq_msg_init_data(to, part->data, part->size, release_part, owner) == 0)
+        return true;
+    mem_free(owner);
+    return false;
+}
+
+enum status packet_make(struct packet *p, struct message *m, struct error *e)
+{
+    *p = (struct packet){0};
+    enum status s = m->nparts <= PACKET_PARTS_MAX
+                        ? STATUS_OK
+                        : error_set(e, STATUS_FAILED, "more than %d parts", PACKET_PARTS_MAX);
+    for (size_t i = 0; i < m->nparts && s == STATUS_OK; i++) {
+        if (make_part(&p->parts[i], &m->parts[i]))
+            p->nparts++;
+        else
+            s = error_memory(e, "a message");
+        if (s == STATUS_OK)
+            (void)message_take(m, i);
+    }
+    message_free(m);
+    if (s)
+        packet_free(p);
+    return s;
+}
+
+void packet_free(struct packet *p)
+{
+    for (size_t i = 0; i < p->nparts; i++)
+        (void)zmq_msg_close(&p->parts[i]);
+    p->nparts = 0;
+}
+
+static void set_int(void *socket, int option, int value)
+{
+    (void)zmq_setsockopt(socket, option, &value, sizeof value);
+}
+
+static void set_options(const struct outlet *o, const char *endpoint)
+{
+    const int64_t most = REQUEST_MAX;
+    set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one a client is on its way
+    set_int(o->socket, ZMQ_RCVHWM, ASKS_MAX);
+    set_int(o->socket, ZMQ_SNDTIMEO, PART_TIMEOUT_MS);
+    set_int(o->socket, ZMQ_TCP_KEEPALIVE, 1);
+    set_int(o->socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
+    (void)zmq_setsockopt(o->socket, ZMQ_MAXMSGSIZE, &most, sizeof most);
+    if (o->settings.kind == GATEWAY_REP) {
+        set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // who has vanished is no silent loss
+        set_int(o->socket, ZMQ_ROUTER_HANDOVER, 1);
+    } else if (o->settings.kind == GATEWAY_PUB) {
+        set_int(o->socket, ZMQ_XPUB_NODROP, o->settings.lossless);
+    }
+}
+
+/* Lets the socket tell who connects and leaves. */
+static enum status watch(struct outlet *o, void *context, struct error *e)
+{
+    static const char endpoint[] = "inproc://connections";
+    o->monitor = zmq_socket(context, ZMQ_PAIR);
+    if (!o->monitor ||
+        zmq_socket_monitor(o->socket, endpoint, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) != 0 ||
+        zmq_connect(o->monitor, endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot watch a socket: %s", zmq_strerror(errno));
+    return STATUS_OK;
+}
+
+enum status outlet_open(struct outlet *o, void *context, const struct outlet_settings *settings,
+                        char *endpoint, size_t size, struct error *e)
+{
+    static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
+    *o = (struct outlet){.settings = *settings};
+    o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
+    o->socket = zmq_socket(context, types[settings->kind]);
+    if (!o->askers || !o->socket)
+        return error_memory(e, "a socket");
+    set_options(o, endpoint);
+    const enum status s = watch(o, context, e);
+    if (s)
+        return s;
+    if (zmq_bind(o->socket, endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot bind %s: %s", endpoint, zmq_strerror(errno));
+    (void)zmq_getsockopt(o->socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
+    return STATUS_OK;
+}
+
+void outlet_close(struct outlet *o, int linger_ms)
+{
+    if (o->socket) {
+        set_int(o->socket, ZMQ_LINGER, linger_ms);
+        (void)zmq_socket_monitor(o->socket, NULL, 0);
+        (void)zmq_close(o->socket);
+    }
+    if (o->monitor)
+        (void)zmq_close(o->monitor);
+    mem_free(o->askers);
+    *o = (struct outlet){0};
+}
+
+/* --- requests and subscriptions -------------------------------------------- */
+
+/* The parts of one message that matter; what is longer or more is cut off. */
+struct incoming {
+    size_t nparts;
+    struct {
+        size_t size;
+        uint8_t bytes[256];
+    } parts[3];
+};
+
+static bool receive(void *socket, struct incoming *in)
+{
+    int more = 1;
+    size_t size = sizeof more;
+    for (in->nparts = 0; more; in->nparts++) {
+        uint8_t rest[1];
+        const bool kept = in->nparts < 3;
+        const int got = zmq_recv(socket, kept ? in->parts[in->nparts].bytes : rest,
+                                 kept ? sizeof in->parts[0].bytes : 0, ZMQ_DONTWAIT);
+        if (got < 0)
+            return false;
+        if (kept)
+            in->parts[in->nparts].size = (size_t)got;
+        if (zmq_getsockopt(socket, ZMQ_RCVMORE, &more, &size) != 0)
+            return false;
+    }
+    return true;
+}
+
+static void on_connection(struct outlet *o, const struct incoming *in)
+{
+    uint16_t event;
+    memcpy(&event, in->parts[0].bytes, sizeof event);
+    if (event == ZMQ_EVENT_ACCEPTED)
+        o->nconnected++;
+    else if (event == ZMQ_EVENT_DISCONNECTED && o->nconnected)
+        o->nconnected--;
+}
+
+static size_t asks_of(const struct outlet *o, const struct asker *a)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < o->naskers; i++) {
+        const struct asker *other = &o->askers[(o->first + i) % ASKERS_MAX];
+        n += other->size == a->size && memcmp(other->address, a->address, a->size) == 0;
+    }
+    return n;
+}
+
+static void drop_first(struct outlet *o)
+{
+    o->first = (o->first + 1) % ASKERS_MAX;
+    o->naskers--;
+}
+
+static void add_asker(struct outlet *o, const struct asker *a)
+{
+    if (o->naskers == ASKERS_MAX)
+        drop_first(o);  // most likely it has vanished long ago
+    o->askers[(o->first + o->naskers++) % ASKERS_MAX] = *a;
+}
+
+static bool send_address(void *socket, const struct asker *a)
+{
+    return zmq_send(socket, a->address, a->size, ZMQ_DONTWAIT | ZMQ_SNDMORE) >= 0 &&
+           (!a->delimiter || zmq_send(socket, "", 0, ZMQ_SNDMORE) >= 0);
+}
+
+static void on_request(struct outlet *o, const struct incoming *in)
+{
+    static const char refusal[] = "Error: bad request";
+    struct asker a = {.size = (uint8_t)in->parts[0].size};
+    memcpy(a.address, in->parts[0].bytes, a.size);
+    a.delimiter = in->nparts == 3 && in->parts[1].size == 0;
+    const size_t text = a.delimiter ? 2 : 1, length = strlen(o->settings.request);
+    const bool good = in->nparts == text + 1 && in->parts[text].size == length &&
+                      memcmp(in->parts[text].bytes, o->settings.request, length) == 0;
+    if (good && asks_of(o, &a) < ASKS_MAX) {
+        add_asker(o, &a);
+        return;
+    }
+    o->rejected++;
+    if (!good && send_address(o->socket, &a))
+        (void)zmq_send(o->socket, refusal, sizeof refusal - 1, 0);
+}
+
+static void on_subscription(struct outlet *o, const struct incoming *in)
+{
+    if (in->nparts == 1 && in->parts[0].size == 1 && in->parts[0].bytes[0] <= 1)
+        o->subscribed = in->parts[0].bytes[0];
+}
+
+void outlet_receive(struct outlet *o)
+{
+    struct incoming in;
+    while (receive(o->monitor, &in))
+        on_connection(o, &in);
+    for (int i = 0; i < RECEIVE_MAX && o->settings.kind != GATEWAY_PUSH; i++) {
+        if (!receive(o->socket, &in))
+            return;
+        if (o->settings.kind == GATEWAY_PUB)
+            on_subscription(o, &in);
+        else if (in.nparts >= 2 && in.parts[0].size <= sizeof((struct asker *)0)->address)
+            on_request(o, &in);
+        else
+            o->rejected++;
+    }
+}
+
+/* --- frames ------------------------------------------------------------------ */
+
+/* False when not even the first part was taken. */
+static bool send_parts(void *socket, const struct packet *p, bool started)
+{
+    for (size_t i = 0; i < p->nparts; i++) {
+        zmq_msg_t copy;
+        (void)zmq_msg_init(&copy);
+        const int flags = (i + 1 < p->nparts ? ZMQ_SNDMORE : 0) | (i || started ? 0 : ZMQ_DONTWAIT);
+        if (zmq_msg_copy(&copy, (zmq_msg_t *)(uintptr_t)&p->parts[i]) == 0 &&
+            zmq_msg_send(&copy, socket, flags) >= 0)
+            continue;
+        (void)zmq_msg_close(&copy);
+        return false;
+    }
+    return true;
+}
+
+/* The first who asked and is still there; who cannot take it now keeps its turn. */
+static bool answer(struct outlet *o, const struct packet *p)
+{
+    for (size_t tries = o->naskers; tries; tries--) {
+        const struct asker a = o->askers[o->first];
+        drop_first(o);
+        if (send_address(o->socket, &a))
+            return send_parts(o->socket, p, true);
+        if (errno == EAGAIN)
+            add_asker(o, &a);
+    }
+    return false;
+}
+
+bool outlet_send(struct outlet *o, const struct packet *p)
+{
+    if (o->settings.kind == GATEWAY_REP)
+        return answer(o, p);
+    if (o->settings.kind == GATEWAY_PUB && !o->subscribed)
+        return false;
+    return send_parts(o->socket, p, false);
+}
+
+short outlet_events(const struct outlet *o, bool sending)
+{
+    if (o->settings.kind == GATEWAY_PUSH)
+        return sending ? ZMQ_POLLOUT : 0;
+    return ZMQ_POLLIN;
+}

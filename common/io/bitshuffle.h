@@ -1,0 +1,31 @@
+/* The bit transpose of bslz4.h; bitshuffle_loop.c is compiled once per instruction set. */
+#ifndef BRAGG_IO_BITSHUFFLE_H
+#define BRAGG_IO_BITSHUFFLE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { BITSHUFFLE_GROUP = 8 };  // items that are transposed together
+
+/* Transposes `count` items, a multiple of BITSHUFFLE_GROUP, of `size` bytes (1, 2 or 4) into
+ * as many bytes of `out`.  `scratch` has room for them too. */
+typedef void bitshuffle(const void *items, size_t count, size_t size, uint8_t *scratch,
+                        uint8_t *out);
+
+extern bitshuffle bitshuffle_baseline, bitshuffle_avx2, bitshuffle_avx512;
+
+/* And back; one for all instruction sets. */
+void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items);
+
+/* Bit j of byte k of the argument becomes bit k of byte j, both counted from the least. */
+static inline uint64_t bitshuffle_group(uint64_t x)
+{
+    uint64_t swap = (x ^ x >> 7) & 0x00aa00aa00aa00aa;
+    x ^= swap ^ swap << 7;
+    swap = (x ^ x >> 14) & 0x0000cccc0000cccc;
+    x ^= swap ^ swap << 14;
+    swap = (x ^ x >> 28) & 0x00000000f0f0f0f0;
+    return x ^ swap ^ swap << 28;
+}
+
+#endif

@@ -1,0 +1,118 @@
+/*
+ * The bit transpose, compiled once per instruction set (ISA = baseline, avx2, avx512): the
+ * bytes of all items are sorted into planes, then each plane gives its bits, the top bit of
+ * 16 to 64 bytes at a time.  What bounds it: reading the items from memory, and without
+ * AVX-512 the port that moves masks, 8 of them to a vector.  With it, LZ4 takes two thirds of
+ * the time of both.
+ */
+#include <stdbool.h>
+#include <string.h>
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "io/bitshuffle.h"
+
+#define PASTE(a, b) a##b
+#define NAME(stem, isa) PASTE(stem, isa)
+#define INLINE static inline __attribute__((always_inline))
+
+/* planes[b * count + i] = byte b of item i */
+INLINE void split_u16(const uint16_t *restrict items, size_t count, uint8_t *restrict planes)
+{
+    for (size_t i = 0; i < count; i++) {  // vectorised
+        planes[i] = (uint8_t)items[i];
+        planes[count + i] = (uint8_t)(items[i] >> 8);
+    }
+}
+
+INLINE void split_u32(const uint32_t *restrict items, size_t count, uint8_t *restrict planes)
+{
+    for (size_t i = 0; i < count; i++) {  // vectorised
+        planes[i] = (uint8_t)items[i];
+        planes[count + i] = (uint8_t)(items[i] >> 8);
+        planes[2 * count + i] = (uint8_t)(items[i] >> 16);
+        planes[3 * count + i] = (uint8_t)(items[i] >> 24);
+    }
+}
+
+/* Bits of 8 bytes, one to each row of `stride` bytes. */
+INLINE void put_group(const uint8_t *from, uint8_t *out, size_t stride)
+{
+    uint64_t bits;
+    memcpy(&bits, from, sizeof bits);
+    bits = bitshuffle_group(bits);
+    for (int j = 0; j < 8; j++)
+        out[(size_t)j * stride] = (uint8_t)(bits >> (8 * j));
+}
+
+/* Bits of 8 sizeof(bits) bytes, likewise: `top` is one of each byte. */
+#if defined __AVX512BW__
+typedef uint64_t bits;
+typedef __m512i bytes;
+#define LOAD(from) _mm512_loadu_si512(from)
+#define TOP(v) _mm512_movepi8_mask(v)
+#define DOUBLE(v) _mm512_add_epi8(v, v)
+#elif defined __AVX2__
+typedef uint32_t bits;
+typedef __m256i bytes;
+#define LOAD(from) _mm256_loadu_si256((const __m256i *)(from))
+#define TOP(v) _mm256_movemask_epi8(v)
+#define DOUBLE(v) _mm256_add_epi8(v, v)
+#elif defined __SSE2__
+typedef uint16_t bits;
+typedef __m128i bytes;
+#define LOAD(from) _mm_loadu_si128((const __m128i *)(from))
+#define TOP(v) _mm_movemask_epi8(v)
+#define DOUBLE(v) _mm_add_epi8(v, v)
+#endif
+
+#ifdef TOP
+INLINE void put_vector(const uint8_t *from, uint8_t *out, size_t stride)
+{
+    bytes v = LOAD(from);
+    for (size_t j = 8; j-- > 0; v = DOUBLE(v)) {
+        const bits top = (bits)TOP(v);
+        memcpy(out + j * stride, &top, sizeof top);
+    }
+}
+#else
+typedef uint8_t bits;
+#define put_vector put_group
+#endif
+
+/* Counts leave most planes empty. */
+INLINE bool is_zero(const uint8_t *plane, size_t count)
+{
+    uint8_t any = 0;
+    for (size_t i = 0; i < count; i++)  // vectorised
+        any |= plane[i];
+    return any == 0;
+}
+
+/* One plane: 8 rows of count / 8 bytes. */
+INLINE void put_plane(const uint8_t *restrict plane, size_t count, uint8_t *restrict out)
+{
+    const size_t stride = count / 8;
+    size_t i = 0;
+    if (is_zero(plane, count)) {
+        memset(out, 0, count);
+        return;
+    }
+    for (; i + 8 * sizeof(bits) <= count; i += 8 * sizeof(bits))
+        put_vector(plane + i, out + i / 8, stride);
+    for (; i < count; i += 8)
+        put_group(plane + i, out + i / 8, stride);
+}
+
+void NAME(bitshuffle_, ISA)(const void *items, size_t count, size_t size, uint8_t *scratch,
+                            uint8_t *out)
+{
+    const uint8_t *planes = size == 1 ? items : scratch;
+    if (size == 2)
+        split_u16(items, count, scratch);
+    else if (size == 4)
+        split_u32(items, count, scratch);
+    for (size_t b = 0; b < size; b++)
+        put_plane(planes + b * count, count, out + b * count);
+}

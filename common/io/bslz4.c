@@ -1,0 +1,142 @@
+#include "io/bslz4.h"
+
+#include <endian.h>
+#include <lz4.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/bitshuffle.h"
+
+enum { HEADER = 12, LENGTH = 4, BLOCK_MAX = 1 << 24 };
+
+static void put_be32(uint8_t *out, size_t value)
+{
+    const uint32_t big = htobe32((uint32_t)value);
+    memcpy(out, &big, sizeof big);
+}
+
+static uint32_t get_be32(const uint8_t *from)
+{
+    uint32_t big;
+    memcpy(&big, from, sizeof big);
+    return be32toh(big);
+}
+
+size_t bslz4_bound(size_t count, size_t size)
+{
+    size_t bytes;
+    if (!size_multiply(count, size, &bytes) || bytes > PTRDIFF_MAX / 2)
+        return 0;
+    /* LZ4 adds at most a byte in 255 and 16 to a block. */
+    return HEADER + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
+}
+
+size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out)
+{
+    static bitshuffle *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
+                                                    bitshuffle_avx512};
+    const uint8_t *from = items;
+    uint8_t *const start = out;
+    uint8_t scratch[BSLZ4_BLOCK], bits[BSLZ4_BLOCK];
+    const uint64_t total = htobe64((uint64_t)count * size);
+    memcpy(out, &total, sizeof total);
+    put_be32(out + sizeof total, BSLZ4_BLOCK);
+    out += HEADER;
+    while (count >= BITSHUFFLE_GROUP) {
+        const size_t most = BSLZ4_BLOCK / size;
+        const size_t n = count < most ? count - count % BITSHUFFLE_GROUP : most;
+        const int bytes = (int)(n * size);
+        shuffles[isa](from, n, size, scratch, bits);
+        const int length = LZ4_compress_default((const char *)bits, (char *)out + LENGTH, bytes,
+                                                LZ4_COMPRESSBOUND(BSLZ4_BLOCK));
+        put_be32(out, (size_t)length);
+        out += LENGTH + length;
+        from += bytes;
+        count -= n;
+    }
+    memcpy(out, from, count * size);
+    return (size_t)(out - start) + count * size;
+}
+
+/* --- back ---------------------------------------------------------------- */
+
+/* Sorts the planes of 8 items into items. */
+static void join(const uint64_t planes[4], size_t size, uint8_t *items)
+{
+    for (size_t i = 0; i < BITSHUFFLE_GROUP; i++)
+        for (size_t b = 0; b < size; b++)
+            items[i * size + b] = (uint8_t)(planes[b] >> (8 * i));
+}
+
+void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items)
+{
+    const size_t stride = count / 8;
+    uint8_t *to = items;
+    for (size_t m = 0; m < stride; m++) {
+        uint64_t planes[4] = {0};
+        for (size_t b = 0; b < size; b++) {
+            for (size_t j = 0; j < 8; j++)
+                planes[b] |= (uint64_t)bits[(b * 8 + j) * stride + m] << (8 * j);
+            planes[b] = bitshuffle_group(planes[b]);
+        }
+        join(planes, size, to + m * BITSHUFFLE_GROUP * size);
+    }
+}
+
+static enum status cut_off(size_t left, struct error *e)
+{
+    return error_set(e, STATUS_INPUT, "bslz4: a block is cut off or damaged, %zu bytes to come",
+                     left);
+}
+
+/* Blocks from chunk[at]; `bits` holds one of them. */
+static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, size_t block,
+                               uint8_t *to, size_t left, size_t size, uint8_t *bits,
+                               struct error *e)
+{
+    const size_t group = BITSHUFFLE_GROUP * size;
+    while (left >= group) {
+        const size_t bytes = left < block ? left - left % group : block;
+        const size_t packed = length - at >= LENGTH ? get_be32(chunk + at) : SIZE_MAX;
+        if (packed > length - at - LENGTH || packed > INT32_MAX)
+            return cut_off(left, e);
+        at += LENGTH;
+        if (LZ4_decompress_safe((const char *)chunk + at, (char *)bits, (int)packed, (int)bytes) !=
+            (int)bytes)
+            return cut_off(left, e);
+        bitshuffle_undo(bits, bytes / size, size, to);
+        at += packed;
+        to += bytes;
+        left -= bytes;
+    }
+    if (length - at != left)
+        return error_set(e, STATUS_INPUT, "bslz4: %zu bytes behind the blocks, must be %zu",
+                         length - at, left);
+    memcpy(to, chunk + at, left);
+    return STATUS_OK;
+}
+
+enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
+                             size_t size, struct error *e)
+{
+    uint64_t total;
+    if (length < HEADER)
+        return error_set(e, STATUS_INPUT, "bslz4: %zu bytes, the header alone has %d", length,
+                         HEADER);
+    memcpy(&total, chunk, sizeof total);
+    const size_t block = get_be32(chunk + sizeof total);
+    if (be64toh(total) != (uint64_t)count * size)
+        return error_set(e, STATUS_INPUT, "bslz4: header: %zu bytes, must be %zu",
+                         (size_t)be64toh(total), count * size);
+    if (block == 0 || block > BLOCK_MAX || block % (BITSHUFFLE_GROUP * size))
+        return error_set(e, STATUS_INPUT,
+                         "bslz4: header: blocks of %zu bytes, must be a multiple of %zu up to %d",
+                         block, BITSHUFFLE_GROUP * size, BLOCK_MAX);
+    uint8_t *bits = mem_array(block, 1);
+    if (!bits)
+        return error_memory(e, "a block");
+    const enum status s =
+        read_blocks(chunk, HEADER, length, block, items, count * size, size, bits, e);
+    mem_free(bits);
+    return s;
+}

@@ -1,0 +1,111 @@
+#include "io/frame_index_read.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/hash.h"
+#include "base/history.h"
+
+#define TITLE "bragg-index 2 "
+
+char *index_head(const struct frame_index_settings *settings)
+{
+    char *head = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&head, &length);
+    if (!out)
+        return NULL;
+    fprintf(out, TITLE "%.32s\n", settings->lineage);
+    for (const char *line = settings->history; *line;
+         line += strcspn(line, "\n"), line += *line != 0)
+        fprintf(out, "# %.*s\n", (int)strcspn(line, "\n"), line);
+    (void)fclose(out);
+    return head;
+}
+
+/* Reads a line of the index; false when it is none. */
+static bool parse_line(const char *line, struct listed *listed)
+{
+    int used = 0;
+    if (line[0] < '0' || line[0] > '9' ||
+        sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%" SCNu64 "\t%n", &listed->id, &listed->crc,
+               &listed->bytes, &used) != 3 ||
+        used == 0)
+        return false;
+    listed->names = hash_text(HASH_START, line + used);
+    return true;
+}
+
+static bool next_line(struct index_lines *l)
+{
+    const ssize_t n = getline(&l->line, &l->room, l->in);
+    l->torn = n > 0 && l->line[n - 1] != '\n';
+    if (n <= 0 || l->torn)
+        return false;
+    l->line[n - 1] = 0;
+    l->number++;
+    return true;
+}
+
+/* Another lineage: says what differs, where that is known. */
+static enum status refuse_lineage(const struct index_lines *l, const char *lineage,
+                                  const char *history, const struct frame_index_settings *settings,
+                                  struct error *e)
+{
+    char what[HISTORY_DIFFERENCE_SIZE];
+    if (!history_difference(history, settings->history, what))
+        (void)snprintf(what, sizeof what, "%.20s, not %.20s", lineage, settings->lineage);
+    return error_set(e, settings->resume ? STATUS_INPUT : STATUS_FAILED,
+                     "%s: frames of another lineage are there (%s); --overwrite replaces them",
+                     l->path, what);
+}
+
+/* What a killed process may leave of the first line. */
+static bool is_torn_title(const char *line)
+{
+    const size_t length = strlen(line), title = strlen(TITLE);
+    return strncmp(line, TITLE, length < title ? length : title) == 0;
+}
+
+/* Reads the first lines; the one behind them is then at hand, if *more. */
+static enum status take_head(struct index_lines *l, const struct frame_index_settings *settings,
+                             bool *more, struct error *e)
+{
+    char lineage[64], *history = NULL;
+    size_t length = 0;
+    if (strncmp(l->line, TITLE, strlen(TITLE)) != 0)
+        return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
+                         l->path);
+    (void)snprintf(lineage, sizeof lineage, "%.40s", l->line + strlen(TITLE));
+    FILE *out = open_memstream(&history, &length);
+    if (!out)
+        return error_memory(e, "the index");
+    while ((*more = next_line(l)) && l->line[0] == '#')
+        fprintf(out, "%s\n", l->line + 1 + (l->line[1] == ' '));
+    (void)fclose(out);
+    const enum status s = strcmp(lineage, settings->lineage) == 0
+                              ? STATUS_OK
+                              : refuse_lineage(l, lineage, history, settings, e);
+    free(history);
+    return s;
+}
+
+enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
+                        bool *more, struct error *e)
+{
+    *more = next_line(l);
+    if (!*more && (!l->torn || is_torn_title(l->line)))
+        return STATUS_OK;
+    return take_head(l, settings, more, e);
+}
+
+enum status index_next(struct index_lines *l, struct listed *listed, bool *more, struct error *e)
+{
+    if (!parse_line(l->line, listed))
+        return error_set(e, STATUS_FAILED,
+                         "%s:%ld: no line of an index; --overwrite begins a new one", l->path,
+                         l->number);
+    *more = next_line(l);
+    return STATUS_OK;
+}

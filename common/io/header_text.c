@@ -1,0 +1,95 @@
+#include "io/header_text.h"
+
+#include <ctype.h>
+#include <inttypes.h>
+#include <stdarg.h>
+#include <stdio.h>
+
+#include "base/units.h"
+#include "io/truth.h"
+
+void header_append(struct header_text *h, const char *format, ...)
+{
+    size_t room = sizeof h->text - h->length;
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(h->text + h->length, room, format, list);
+    va_end(list);
+    if (n > 0)
+        h->length += (size_t)n < room ? (size_t)n : room - 1;
+}
+
+/* Header and style that go together. */
+struct writer {
+    struct header_text *h;
+    const struct header_style *style;
+    size_t lattice;  // keys of all but the first one end with its number
+};
+
+static void append_key(const struct writer *w, const char *key)
+{
+    header_append(w->h, "%s%s", w->style->before, key);
+    if (w->lattice)
+        header_append(w->h, "_%zu", w->lattice);
+    header_append(w->h, "%s", w->style->between);
+}
+
+static void append_whole(const struct writer *w, const char *key, uint64_t value)
+{
+    append_key(w, key);
+    header_append(w->h, "%" PRIu64 "%s", value, w->style->behind);
+}
+
+static void append_list(const struct writer *w, const char *key, const double *values, int count)
+{
+    append_key(w, key);
+    for (int i = 0; i < count; i++)
+        header_append(w->h, i ? " %.9g" : "%.9g", values[i]);
+    header_append(w->h, "%s", w->style->behind);
+}
+
+/* A name without what would end a key or the header. */
+static void append_name(const struct writer *w, const char *key, const char *name)
+{
+    char clean[64] = {0};
+    for (size_t i = 0; i < sizeof clean - 1 && name[i]; i++)
+        clean[i] = isalnum((unsigned char)name[i]) ? name[i] : '_';
+    append_key(w, key);
+    header_append(w->h, "%s%s", clean, w->style->behind);
+}
+
+static void append_lattice(const struct writer *w, const struct experiment *x,
+                           const struct lattice *l)
+{
+    if (l->crystal < x->ncrystals) {
+        const struct crystal *c = &x->crystals[l->crystal];
+        double cell[6];
+        for (int i = 0; i < 3; i++) {
+            cell[i] = c->cell_A[i];
+            cell[3 + i] = rad_to_deg(c->cell_rad[i]);
+        }
+        append_name(w, "BRAGG_CRYSTAL", c->name);
+        append_list(w, "BRAGG_CELL", cell, 6);
+    }
+    if (l->weight != 1.0)
+        append_list(w, "BRAGG_SHARE", &l->weight, 1);
+    append_list(w, "BRAGG_ROTATION", l->rotation, 9);
+    append_list(w, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
+}
+
+void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
+                         size_t most, const struct header_style *style)
+{
+    struct writer w = {h, style, 0};
+    append_whole(&w, "BRAGG_FRAME", r->id);
+    append_whole(&w, "BRAGG_SEED", r->seed);
+    append_key(&w, "BRAGG_LINEAGE");
+    header_append(h, "%.16s%s", x->lineage, style->behind);
+    append_list(&w, "BRAGG_GAIN", &x->gain, 1);
+    const double fluence_ph_m2 = x->beam.fluence_ph_m2 * truth_fluence(r);
+    if (r->nsources)
+        append_list(&w, "BRAGG_FLUENCE", &fluence_ph_m2, 1);
+    append_whole(&w, "BRAGG_LATTICES", r->nlattices);
+    for (; w.lattice < r->nlattices && w.lattice < most; w.lattice++)
+        append_lattice(&w, x, &r->lattices[w.lattice]);
+}

@@ -1,0 +1,80 @@
+/*
+ * The data plane through a network: a connection that is cut comes back, and what a
+ * damaged message was nobody knows.  In both cases the link begins anew: who connects
+ * does so again and says hello; what was sent and not confirmed is issued again.
+ */
+#include "base/clock.h"
+#include "stage/runtime.h"
+
+void cut_port(struct runtime *rt, struct port *p)
+{
+    port_drop(&p->socket, &p->watch);
+    p->greeted_ns = 0;
+    /* Should it be a death, the source tells. */
+    for (struct link *l = rt->links; l; l = l->next)
+        if (l->port == p && !l->lost_ns)
+            l->lost_ns = clock_ns();
+}
+
+static void connect_anew(struct runtime *rt, struct port *p, uint64_t now_ns)
+{
+    struct error e;
+    p->opened_ns = now_ns;
+    if (port_open(rt->context, false, p->endpoint, &p->socket, &e) != STATUS_OK)
+        io_stop(rt, STATUS_FAILED, "%s", e.text);
+}
+
+void cut_check(struct runtime *rt, uint64_t now_ns)
+{
+    for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
+        struct port *p = &rt->ports[i];
+        if (p->bound)
+            continue;
+        if (p->watch && port_was_cut(p->watch))
+            cut_port(rt, p);
+        if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
+            connect_anew(rt, p, now_ns);
+        if (p->socket && !p->watch && !p->greeted_ns && endpoint_is_network(p->endpoint))
+            p->watch = port_watch(rt->context, p->socket);
+    }
+}
+
+void cut_damaged(struct runtime *rt, struct port *p, struct link *l)
+{
+    if (!endpoint_is_network(p->endpoint))
+        return;
+    if (!p->bound)
+        cut_port(rt, p);
+    else if (l)
+        l->answered = false;  // another hello asks the other end to connect anew
+}
+
+/* Drops a frame as if it had never come. */
+static void forget_frame(struct runtime *rt, uint64_t id)
+{
+    rt->dropped++;
+    seen_forget(&rt->seen, id);
+    for (size_t i = 0; i < rt->nheld; i++) {
+        if (rt->held[i].id != id)
+            continue;
+        struct link *from = rt->held[i].from;
+        rt->held[i] = rt->held[--rt->nheld];
+        if (from)
+            cut_damaged(rt, from->port, from);
+        return;
+    }
+}
+
+void cut_forget(struct runtime *rt)
+{
+    bool experiment;
+    struct id_set damaged = exchange_take_damaged(&rt->exchange, &experiment);
+    for (size_t i = 0; i < damaged.count; i++)
+        for (uint64_t id = damaged.ranges[i].first; id <= damaged.ranges[i].last; id++)
+            forget_frame(rt, id);
+    id_set_clear(&damaged);
+    rt->dropped += experiment;
+    for (struct link *l = experiment ? rt->links : NULL; l; l = l->next)
+        if (l->port->up)
+            cut_damaged(rt, l->port, l);
+}

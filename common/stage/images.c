@@ -1,0 +1,130 @@
+#include "stage/images.h"
+
+#include <string.h>
+
+#include "base/log.h"
+#include "stage/mapping.h"
+
+/* What a take waits for. */
+struct request {
+    struct pool *pool;
+    size_t bytes;
+    struct image *image;
+    enum pool_got got;
+};
+
+static bool try_to_take(void *context)
+{
+    struct request *r = context;
+    r->got = pool_take(r->pool, r->bytes, r->image);
+    return r->got != POOL_BUSY;
+}
+
+/* A slot becomes free when the stages after this one are done with it: that is no computing. */
+static bool await_slot(struct images *m, struct request *r)
+{
+    if (!m->meter)
+        return exchange_await(m->exchange, try_to_take, r);
+    const enum activity before = m->meter->now;
+    meter_switch(m->meter, ACTIVITY_WAIT_OUT, m->meter->id);
+    const bool more = exchange_await(m->exchange, try_to_take, r);
+    meter_switch(m->meter, before, m->meter->id);
+    return more;
+}
+
+/* Waits for a free slot; at the end of the stream none will come, and the heap does. */
+static bool take(struct image_memory *memory, size_t bytes, struct image *image)
+{
+    struct images *m = (struct images *)memory;  // its first member
+    struct request r = {.pool = m->pool, .bytes = bytes, .image = image};
+    if (bytes < POOL_WORTH_BYTES || m->given_up)
+        return false;
+    if (!try_to_take(&r) && !await_slot(m, &r))
+        return false;
+    m->given_up = r.got == POOL_WITHOUT;
+    return r.got == POOL_TAKEN;
+}
+
+void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
+                 struct exchange *exchange)
+{
+    struct error e;
+    *m = (struct images){.memory.take = take, .exchange = exchange};
+    if (image_bytes >= POOL_WORTH_BYTES &&
+        pool_open(&m->pool, owner, image_bytes, exchange_wake, exchange, &e) != STATUS_OK)
+        log_line(LOG_WARNING, "%s; images go into the messages", e.text);
+}
+
+void images_close(struct images *m)
+{
+    pool_close(&m->pool);
+}
+
+struct image_memory *images_memory(struct images *m)
+{
+    return m->pool ? &m->memory : NULL;
+}
+
+enum status images_make_own(struct images *m, struct image *image, struct error *e)
+{
+    struct descriptor d;
+    const size_t bytes = image->count * pixel_size(image->type);
+    const bool wanted = m->pool && !m->given_up && bytes >= POOL_WORTH_BYTES &&
+                        !pool_find(m->pool, image->pixels, bytes, &d);
+    const bool borrowed = image->intact != NULL;
+    if (!bytes || !(wanted || borrowed))
+        return STATUS_OK;
+    struct image own = {.memory = images_memory(m)};
+    if (!image_reserve(&own, image->type, image->unit, image->count))
+        return error_memory(e, "an image");
+    memcpy(own.pixels, image->pixels, bytes);
+    if (!image_is_intact(image)) {
+        image_free(&own);
+        return error_set(e, STATUS_FAILED, "an image was replaced while it was read");
+    }
+    image_free(image);
+    *image = own;
+    return STATUS_OK;
+}
+
+void images_borrow(struct images *m, struct message *message)
+{
+    if (message->nparts > 2 && mapping_is_lease(message->parts[2].release))
+        m->lease = message_take(message, 2);
+}
+
+void images_mark(const struct images *m, struct image *image)
+{
+    if (!m->lease.release || !image->pixels || image->release)
+        return;
+    image->owner = m->lease.owner;
+    image->intact = mapping_is_intact;
+}
+
+bool images_return(struct images *m)
+{
+    if (!m->lease.release)
+        return true;
+    const bool intact = mapping_is_intact(m->lease.owner);
+    m->lease.release(m->lease.owner);
+    m->lease = (struct part){0};
+    return intact;
+}
+
+enum status images_share(const struct images *m, struct item *item, struct error *e)
+{
+    struct descriptor d;
+    struct part parts[2] = {{0}, {0}};
+    if (!m->pool || item->message.nparts < 3 ||
+        !pool_find(m->pool, item->message.parts[2].data, item->message.parts[2].size, &d))
+        return STATUS_OK;
+    struct route r = item->route;
+    r.flags |= ROUTE_SHARED;
+    item->slot = d.slot;
+    enum status s = route_encode(&r, &item->message.parts[1], &parts[0], e);
+    if (s == STATUS_OK)
+        s = message_add(&item->shared, parts[0], e);
+    if (s == STATUS_OK)
+        s = descriptor_encode(&d, &parts[1], e);
+    return s ? s : message_add(&item->shared, parts[1], e);
+}

@@ -1,0 +1,50 @@
+/*
+ * Images of the main thread: where those that leave get their memory, and whether
+ * those that came may be written to.
+ */
+#ifndef BRAGG_STAGE_IMAGES_H
+#define BRAGG_STAGE_IMAGES_H
+
+#include "base/error.h"
+#include "stage/exchange.h"
+#include "stage/meter.h"
+#include "stage/pool.h"
+
+struct images {
+    struct image_memory memory;  // for image_reserve
+    struct pool *pool;           // NULL: the heap
+    bool given_up;               // the system had no memory for slots
+    struct part lease;           // pixels at hand that lie in memory of another process
+    struct exchange *exchange;
+    struct meter *meter;  // told of waits for a slot; NULL: nobody is
+};
+
+/* From here on images of up to image_bytes come from a pool if that is worth it and the
+ * system has one; else one line says so.  Images of the heap do as well, then. */
+void images_open(struct images *m, const struct pool_owner *owner, size_t image_bytes,
+                 struct exchange *exchange);
+
+/* After all images are freed. */
+void images_close(struct images *m);
+
+/* What image_reserve is to use; NULL: the heap. */
+struct image_memory *images_memory(struct images *m);
+
+/* Copies the pixels of *image into memory that may be written to and sent, unless they lie
+ * in such: in the pool, or on the heap while there is none.  STATUS_FAILED when memory
+ * is out or the pixels were replaced meanwhile. */
+enum status images_make_own(struct images *m, struct image *image, struct error *e);
+
+/* Takes the pixels of a frame's message out of it if another process lent them, before
+ * anything reads them; the frame that is decoded from it must then be marked. */
+void images_borrow(struct images *m, struct message *message);
+void images_mark(const struct images *m, struct image *image);
+
+/* Gives borrowed pixels, if there are any, back; false when they were replaced meanwhile. */
+bool images_return(struct images *m);
+
+/* Completes an item with what is sent to those who map the pool: nothing if its pixels
+ * are not there. */
+enum status images_share(const struct images *m, struct item *item, struct error *e);
+
+#endif

@@ -1,0 +1,117 @@
+/* Order on request: what the source tells, and what a process does with it. */
+#include "base/alloc.h"
+#include "stage/stream.h"
+
+enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
+
+/* --- the source ---------------------------------------------------------- */
+
+static bool same(const struct id_set *a, const struct id_set *b)
+{
+    size_t i = 0;
+    while (i < a->count && i < b->count && a->ranges[i].first == b->ranges[i].first &&
+           a->ranges[i].last == b->ranges[i].last)
+        i++;
+    return i == a->count && i == b->count;
+}
+
+/* Tells a process what is still to come, when that has changed. */
+static void tell(struct runtime *rt, struct peer *p)
+{
+    const struct stream *s = rt->source;
+    struct notice n = {0};
+    struct id_set ids = {0};
+    if (!window_to_come(&s->window, p->order_from, s->total, RANGES_MAX, &ids, &n.until)) {
+        io_stop(rt, STATUS_FAILED, "out of memory for the order of frames");
+    } else if (n.until != p->told_until || !same(&ids, &p->told)) {
+        n.nids = ids.count;
+        n.ids = ids.ranges;
+        source_send(rt, p, MESSAGE_ORDER, &n);
+        id_set_clear(&p->told);
+        p->told = ids;
+        p->told_until = n.until;
+        return;
+    }
+    id_set_clear(&ids);
+}
+
+void order_tell(struct runtime *rt)
+{
+    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next)
+        if (p->hello.order && !p->bye)
+            tell(rt, p);
+}
+
+/* --- a process that takes frames in order -------------------------------- */
+
+static void no_memory(struct runtime *rt)
+{
+    io_stop(rt, STATUS_FAILED, "out of memory for the order of frames");
+}
+
+/* Hands on what is next. */
+static void hand_on(struct runtime *rt)
+{
+    for (struct item *item; (item = order_take(&rt->order));)
+        exchange_put(&rt->exchange, item);
+}
+
+void order_listen(struct runtime *rt, const struct notice *n)
+{
+    struct id_set ids = {0};
+    bool good = true;
+    for (size_t i = 0; i < n->nids && good; i++)
+        good = n->ids[i].last < UINT64_MAX && id_set_add_range(&ids, n->ids[i]);
+    good = good && order_told(&rt->order, &ids, n->until);
+    /* A sink may have frames from an earlier time. */
+    for (size_t i = 0; i < ids.count && good; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && good; id++)
+            if (id_set_has(&rt->seen.ids, id))
+                good = id_set_remove(&rt->order.awaited, id);
+    id_set_clear(&ids);
+    if (!good)
+        no_memory(rt);
+    else
+        hand_on(rt);
+}
+
+void order_skip(struct runtime *rt, uint64_t id)
+{
+    if (!order_arrived(&rt->order, id))
+        no_memory(rt);
+    else
+        hand_on(rt);
+}
+
+/* A frame that waits gives its shared memory back at once: like credit, what it waits for may
+ * need that to get through. */
+static void make_private(struct runtime *rt, struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++) {
+        struct part *part = &m->parts[i];
+        if (!mapping_is_lease(part->release))
+            continue;
+        void *copy = mem_copy(part->data, part->size, 1);
+        if (!copy) {
+            no_memory(rt);
+            return;
+        }
+        const bool intact = mapping_is_intact(part->owner);
+        part->release(part->owner);
+        *part = (struct part){copy, part->size, mem_free, copy};
+        if (!intact)
+            io_leave(rt);
+    }
+}
+
+void order_receive(struct runtime *rt, struct item *item)
+{
+    const uint64_t id = item->route.frame;
+    order_put(&rt->order, item);
+    order_skip(rt, id);
+    item = order_find(&rt->order, id);
+    if (!item || rt->stopping)
+        return;
+    make_private(rt, &item->message);
+    flow_release(rt, id);
+}

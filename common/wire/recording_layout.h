@@ -1,0 +1,88 @@
+/* Bytes of a recording, for the files recording_*.c: see bragg-recording(5). */
+#ifndef BRAGG_WIRE_RECORDING_LAYOUT_H
+#define BRAGG_WIRE_RECORDING_LAYOUT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+
+#include "base/crc32c.h"
+#include "wire/recording.h"
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "recordings are little-endian");
+
+enum { RECORDING_VERSION = 1, LAYOUT_UNIT = 64, INDEX_TYPE = 0 };
+
+#define LAYOUT_HEADER_MAGIC \
+    "\x89"                  \
+    "bragg\r\n"
+#define LAYOUT_RECORD_MAGIC "braggrec"
+#define LAYOUT_END_MAGIC "braggend"
+
+/* The first bytes of the file. */
+struct layout_header {
+    char magic[8];
+    uint32_t version, kind;
+    int64_t begun;  // ns since 1970
+    uint8_t zero[36];
+    uint32_t crc;  // of all before
+};
+
+/* Before each record. */
+struct layout_head {
+    char magic[8];
+    uint64_t length;    // bytes of the record with this head, a multiple of LAYOUT_UNIT
+    uint64_t time_ns;   // after `begun`
+    uint64_t id;        // of the frame; index: number of entries
+    uint32_t type;      // of the message; INDEX_TYPE
+    uint32_t nparts;    // index: 0
+    uint32_t crc_meta;  // of the sizes of the parts and parts 0 and 1; of the index's entries
+    uint8_t zero[16];
+    uint32_t crc;  // of all before
+};
+
+/* The last bytes of a file that is complete. */
+struct layout_end {
+    char magic[8];
+    uint64_t index;  // offset of the index's head
+    uint8_t zero[44];
+    uint32_t crc;  // of all before
+};
+
+_Static_assert(sizeof(struct layout_header) == LAYOUT_UNIT, "a header is one unit");
+_Static_assert(sizeof(struct layout_head) == LAYOUT_UNIT, "a head is one unit");
+_Static_assert(sizeof(struct layout_end) == LAYOUT_UNIT, "an end is one unit");
+_Static_assert(sizeof(struct recording_entry) == 24, "an entry is three numbers");
+
+/* Each of the three: all but its last four bytes are summed there. */
+static inline uint32_t layout_sum(const void *unit)
+{
+    return crc32c(0, unit, LAYOUT_UNIT - sizeof(uint32_t));
+}
+
+static inline bool layout_is_good(const void *unit, const char *magic)
+{
+    uint32_t crc;
+    memcpy(&crc, (const char *)unit + LAYOUT_UNIT - sizeof crc, sizeof crc);
+    return memcmp(unit, magic, 8) == 0 && crc == layout_sum(unit);
+}
+
+/* Up to the next multiple of LAYOUT_UNIT; `size` at most UINT64_MAX / 2. */
+static inline uint64_t layout_round(uint64_t size)
+{
+    return (size + LAYOUT_UNIT - 1) / LAYOUT_UNIT * LAYOUT_UNIT;
+}
+
+/* recording_put.c: bytes; a message as a record, whose head knows type, id and time; the
+ * index and the end.  False when they cannot be written. */
+bool recorder_put(struct recorder *r, const void *data, size_t size);
+bool recorder_put_message(struct recorder *r, struct layout_head *head, const struct message *m);
+bool recorder_put_index(struct recorder *r);
+/* What was put is out of this process, `size` bytes of records more. */
+bool recorder_commit(struct recorder *r, uint64_t size);
+/* The head of a record that comes now. */
+struct layout_head recorder_head(const struct recorder *r, uint32_t type, uint64_t id);
+/* STATUS_FAILED with errno. */
+enum status recorder_failed(const struct recorder *r, struct error *e);
+
+#endif

@@ -1,0 +1,260 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "wire/recording_layout.h"
+
+/* --- bytes --------------------------------------------------------------- */
+
+/* False, with errno 0 at the end of the file, when not all of it can be read. */
+static bool read_at(const struct recording *r, void *data, size_t size, uint64_t offset)
+{
+    char *to = data;
+    while (size) {
+        const ssize_t n = pread(r->file, to, size, (off_t)offset);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0) {
+            errno = n < 0 ? errno : 0;
+            return false;
+        }
+        to += n;
+        size -= (size_t)n;
+        offset += (uint64_t)n;
+    }
+    return true;
+}
+
+static enum status cannot_read(const struct recording *r, struct error *e)
+{
+    if (errno)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", r->path);
+    return error_set(e, STATUS_INPUT, "%s: became shorter while it was read", r->path);
+}
+
+/* A record that lies within the file. */
+static bool head_fits(const struct recording *r, const struct layout_head *head, uint64_t offset)
+{
+    return head->length >= LAYOUT_UNIT && head->length % LAYOUT_UNIT == 0 &&
+           head->length <= r->size - offset;
+}
+
+static enum status damaged(const struct recording *r, uint64_t offset, struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "%s: the record at byte %" PRIu64 " is damaged; head -c %" PRIu64
+                     " saves what is before it",
+                     r->path, offset, offset);
+}
+
+/* --- opening ------------------------------------------------------------- */
+
+static enum status read_header(struct recording *r, struct error *e)
+{
+    struct layout_header h;
+    if (r->size < sizeof h)
+        return error_set(e, STATUS_INPUT, "%s: is no recording, it has %" PRIu64 " bytes", r->path,
+                         r->size);
+    if (!read_at(r, &h, sizeof h, 0))
+        return cannot_read(r, e);
+    if (memcmp(h.magic, LAYOUT_HEADER_MAGIC, sizeof h.magic) != 0)
+        return error_set(e, STATUS_INPUT, "%s: is no recording", r->path);
+    if (!layout_is_good(&h, LAYOUT_HEADER_MAGIC) || h.kind < 1 || h.kind > 3)
+        return error_set(e, STATUS_INPUT, "%s: a recording whose first bytes are damaged", r->path);
+    if (h.version != RECORDING_VERSION)
+        return error_set(e, STATUS_INPUT,
+                         "%s: a recording of version %" PRIu32 ", this program reads version %d",
+                         r->path, h.version, RECORDING_VERSION);
+    r->kind = (int)h.kind;
+    r->begun = h.begun;
+    r->whole = sizeof h;
+    return STATUS_OK;
+}
+
+/* Takes the index in; false when there is none, or no good one. */
+static bool read_index(struct recording *r)
+{
+    struct layout_end end;
+    struct layout_head head;
+    const uint64_t end_at = r->size - sizeof end;
+    if (r->size % LAYOUT_UNIT || !read_at(r, &end, sizeof end, end_at) ||
+        !layout_is_good(&end, LAYOUT_END_MAGIC) || end.index % LAYOUT_UNIT ||
+        end.index < LAYOUT_UNIT || end.index >= end_at ||
+        !read_at(r, &head, sizeof head, end.index) || !layout_is_good(&head, LAYOUT_RECORD_MAGIC))
+        return false;
+    const uint64_t room = end_at - end.index - sizeof head;
+    if (head.type != INDEX_TYPE || head.length != end_at - end.index ||
+        head.id > room / sizeof(struct recording_entry) ||
+        layout_round(head.id * sizeof(struct recording_entry)) != room)
+        return false;
+    const size_t n = (size_t)head.id;
+    struct recording_entry *list = mem_array(n, sizeof *list);
+    bool good = list && read_at(r, list, n * sizeof *list, end.index + sizeof head) &&
+                crc32c(0, list, n * sizeof *list) == head.crc_meta;
+    for (size_t i = 0; good && i < n; i++)
+        good = (i == 0 || list[i].id > list[i - 1].id) && list[i].offset % LAYOUT_UNIT == 0 &&
+               list[i].offset > LAYOUT_UNIT && list[i].offset < end.index;
+    if (!good) {
+        mem_free(list);
+        return false;
+    }
+    r->frames = (struct recording_list){n, n, list};
+    r->whole = end.index;
+    return r->finished = true;
+}
+
+static enum status sort_entries(struct recording *r, struct error *e)
+{
+    recording_list_sort(&r->frames);
+    const struct recording_entry *list = r->frames.entries;
+    for (size_t i = 1; i < r->frames.count; i++)
+        if (list[i].id == list[i - 1].id)
+            return error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice", r->path,
+                             list[i].id);
+    return STATUS_OK;
+}
+
+/* Goes from head to head up to the index, or to the first record that is cut off. */
+static enum status scan(struct recording *r, struct error *e)
+{
+    uint64_t offset = LAYOUT_UNIT;
+    while (r->size - offset >= sizeof(struct layout_head)) {
+        struct layout_head head;
+        if (!read_at(r, &head, sizeof head, offset))
+            return cannot_read(r, e);
+        const bool first = offset == LAYOUT_UNIT;
+        if (!layout_is_good(&head, LAYOUT_RECORD_MAGIC) ||
+            (head.type != MESSAGE_FRAME && head.type != MESSAGE_EXPERIMENT &&
+             head.type != INDEX_TYPE) ||
+            first != (head.type == MESSAGE_EXPERIMENT))
+            return damaged(r, offset, e);
+        if (head.type == INDEX_TYPE || !head_fits(r, &head, offset))
+            break;
+        const struct recording_entry entry = {head.id, offset, head.time_ns};
+        if (!first && !recording_list_add(&r->frames, entry))
+            return error_memory(e, "the frames of a recording");
+        offset += head.length;
+    }
+    r->whole = offset;
+    if (offset == LAYOUT_UNIT)
+        return error_set(e, STATUS_INPUT, "%s: ends before its experiment is whole", r->path);
+    return sort_entries(r, e);
+}
+
+enum status recording_open(struct recording *r, const char *path, struct error *e)
+{
+    struct stat st;
+    *r = (struct recording){.path = mem_copy(path, strlen(path) + 1, 1), .file = -1};
+    if (!r->path)
+        return error_memory(e, "a file name");
+    r->file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (r->file < 0 || fstat(r->file, &st))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
+    if (!S_ISREG(st.st_mode))
+        return error_set(e, STATUS_INPUT, "%s: is no regular file, a recording must be one", path);
+    r->size = (uint64_t)st.st_size;
+    const enum status s = read_header(r, e);
+    return s || read_index(r) ? s : scan(r, e);
+}
+
+void recording_close(struct recording *r)
+{
+    if (r->path && r->file >= 0)
+        (void)close(r->file);
+    recording_list_clear(&r->frames);
+    mem_free(r->path);
+    *r = (struct recording){.file = -1};
+}
+
+/* --- records ------------------------------------------------------------- */
+
+/* The sizes fill the record, and parts 0 and 1 are as small as they must be. */
+static bool sizes_fit(const struct layout_head *head, const uint64_t *sizes)
+{
+    uint64_t at = layout_round(sizeof *head + head->nparts * sizeof *sizes);
+    for (uint32_t i = 0; i < head->nparts; i++) {
+        if (at > head->length || sizes[i] > head->length - at)
+            return false;
+        at += layout_round(sizes[i]);
+    }
+    return at == head->length && sizes[0] <= MESSAGE_ROUTE_MAX && sizes[1] <= MESSAGE_METADATA_MAX;
+}
+
+/* Reads one part behind the others; moves *at behind it. */
+static enum status read_part(const struct recording *r, uint64_t size, uint64_t *at,
+                             struct message *m, struct error *e)
+{
+    void *data = mem_array((size_t)size, 1);
+    if (!data)
+        return error_memory(e, "a part of a recording");
+    if (!read_at(r, data, (size_t)size, *at)) {
+        mem_free(data);
+        return cannot_read(r, e);
+    }
+    *at += layout_round(size);
+    return message_add(m, (struct part){data, (size_t)size, mem_free, data}, e);
+}
+
+static enum status read_record(const struct recording *r, uint64_t offset,
+                               const struct layout_head *head, struct message *m, struct error *e)
+{
+    uint64_t sizes[MESSAGE_PARTS_MAX];
+    const size_t bytes = head->nparts * sizeof *sizes;
+    if (head->length < sizeof *head + bytes)
+        return damaged(r, offset, e);
+    if (!read_at(r, sizes, bytes, offset + sizeof *head))
+        return cannot_read(r, e);
+    if (!sizes_fit(head, sizes))
+        return damaged(r, offset, e);
+    uint64_t at = offset + layout_round(sizeof *head + bytes);
+    enum status s = STATUS_OK;
+    for (uint32_t i = 0; s == STATUS_OK && i < head->nparts; i++) {
+        s = read_part(r, sizes[i], &at, m, e);
+        if (s == STATUS_OK && i == 1) {
+            uint32_t crc = crc32c(0, sizes, bytes);
+            crc = crc32c(crc, m->parts[0].data, m->parts[0].size);
+            crc = crc32c(crc, m->parts[1].data, m->parts[1].size);
+            s = crc == head->crc_meta ? s : damaged(r, offset, e);
+        }
+    }
+    return s;
+}
+
+/* The message at `offset`, which must be of that type and number. */
+static enum status read_message(const struct recording *r, uint64_t offset, enum message_type type,
+                                uint64_t id, struct route *route, struct message *m,
+                                struct error *e)
+{
+    struct layout_head head;
+    *m = (struct message){0};
+    if (!read_at(r, &head, sizeof head, offset))
+        return cannot_read(r, e);
+    if (!layout_is_good(&head, LAYOUT_RECORD_MAGIC) || !head_fits(r, &head, offset) ||
+        head.type != type || head.id != id || head.nparts < 2 || head.nparts > MESSAGE_PARTS_MAX)
+        return damaged(r, offset, e);
+    enum status s = read_record(r, offset, &head, m, e);
+    if (s)
+        return s;
+    struct error cause;
+    if (route_open(route, m, &cause) != STATUS_OK)
+        return error_set(e, STATUS_INPUT, "%s: byte %" PRIu64 ": %s", r->path, offset, cause.text);
+    if (route->type != type || route->frame != id ||
+        (route->flags & ROUTE_KIND_MASK) != (uint32_t)r->kind || !route_sum_matches(route, m))
+        s = damaged(r, offset, e);
+    return s;
+}
+
+enum status recording_experiment(const struct recording *r, struct route *route, struct message *m,
+                                 struct error *e)
+{
+    return read_message(r, LAYOUT_UNIT, MESSAGE_EXPERIMENT, 0, route, m, e);
+}
+
+enum status recording_frame(const struct recording *r, const struct recording_entry *entry,
+                            struct route *route, struct message *m, struct error *e)
+{
+    return read_message(r, entry->offset, MESSAGE_FRAME, entry->id, route, m, e);
+}

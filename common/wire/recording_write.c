@@ -1,0 +1,266 @@
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdlib.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/history.h"
+#include "wire/codec.h"
+#include "wire/recording_layout.h"
+
+/* --- opening ------------------------------------------------------------- */
+
+enum status recorder_check(const char *path, enum recorder_mode mode, struct error *e)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return STATUS_OK;
+    if (S_ISDIR(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+    if (S_ISREG(st.st_mode) && mode == RECORDER_NEW)
+        return error_set(e, STATUS_FAILED, "%s: exists; --overwrite replaces it, --resume goes on",
+                         path);
+    return STATUS_OK;
+}
+
+static int64_t wall_ns(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_REALTIME, &t);
+    return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+}
+
+/* Header and experiment of a new file. */
+static enum status begin(struct recorder *r, const struct route *route,
+                         const struct message *experiment, struct error *e)
+{
+    r->ours = true;
+    struct layout_header header = {.magic = LAYOUT_HEADER_MAGIC,
+                                   .version = RECORDING_VERSION,
+                                   .kind = route->flags & ROUTE_KIND_MASK,
+                                   .begun = wall_ns()};
+    header.crc = layout_sum(&header);
+    struct layout_head head = recorder_head(r, MESSAGE_EXPERIMENT, 0);
+    if (!recorder_put(r, &header, sizeof header) || !recorder_put_message(r, &head, experiment) ||
+        !recorder_commit(r, sizeof header + head.length))
+        return recorder_failed(r, e);
+    return STATUS_OK;
+}
+
+/* Says what made the two experiments differ, as far as they tell. */
+static void name_difference(const struct message *was, const struct message *is,
+                            char text[HISTORY_DIFFERENCE_SIZE])
+{
+    struct experiment x = {0}, y = {0};
+    if (codec_experiment_decode(&x, was, NULL) != STATUS_OK ||
+        codec_experiment_decode(&y, is, NULL) != STATUS_OK ||
+        !history_difference(x.history, y.history, text))
+        (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "another experiment");
+    experiment_free(&x);
+    experiment_free(&y);
+}
+
+/* STATUS_FAILED when the file that is there began with another experiment. */
+static enum status compare_experiment(const struct recorder *r, const struct route *route,
+                                      const struct message *experiment, struct error *e)
+{
+    struct route first;
+    struct message m;
+    char what[HISTORY_DIFFERENCE_SIZE];
+    enum status s = recording_experiment(&r->before, &first, &m, e);
+    const bool same = !s && (first.flags & ROUTE_KIND_MASK) == (route->flags & ROUTE_KIND_MASK) &&
+                      first.payload_crc == route->payload_crc &&
+                      m.parts[1].size == experiment->parts[1].size &&
+                      memcmp(m.parts[1].data, experiment->parts[1].data, m.parts[1].size) == 0;
+    if (!s && !same) {
+        name_difference(&m, experiment, what);
+        s = error_set(e, STATUS_FAILED,
+                      "%s: other frames are there (%s); --overwrite replaces them", r->temporary,
+                      what);
+    }
+    message_free(&m);
+    return s;
+}
+
+/* Goes on behind the last whole record of the file that is there. */
+static enum status resume(struct recorder *r, const struct route *route,
+                          const struct message *experiment, struct error *e)
+{
+    struct error cause;
+    enum status s = recording_open(&r->before, r->temporary, &cause);
+    if (s)
+        return error_set(e, STATUS_FAILED, "%s; --overwrite begins anew", cause.text);
+    s = compare_experiment(r, route, experiment, e);
+    if (s)
+        return s;
+    const int64_t since = wall_ns() - r->before.begun;
+    r->base_ns = since > 0 ? (uint64_t)since : 0;
+    for (size_t i = 0; i < r->before.frames.count; i++) {
+        const struct recording_entry entry = r->before.frames.entries[i];
+        if (r->base_ns < entry.time_ns)
+            r->base_ns = entry.time_ns;
+        if (!recording_list_add(&r->frames, entry))
+            return error_memory(e, "the frames of a recording");
+    }
+    r->ours = true;
+    r->size = r->before.whole;
+    if (ftruncate(fileno(r->stream), (off_t)r->size) || fseeko(r->stream, (off_t)r->size, SEEK_SET))
+        return recorder_failed(r, e);
+    return STATUS_OK;
+}
+
+/* PATH.part, locked, so that no two processes write into it. */
+static enum status open_temporary(struct recorder *r, enum recorder_mode mode, struct error *e)
+{
+    if (asprintf(&r->temporary, "%s.part", r->path) < 0) {
+        r->temporary = NULL;
+        return error_memory(e, "a file name");
+    }
+    r->renamed = mode == RECORDER_RESUME && access(r->temporary, F_OK) != 0 &&
+                 rename(r->path, r->temporary) == 0;
+    const int file = open(r->temporary, O_RDWR | O_CREAT | O_CLOEXEC | O_NONBLOCK, 0666);
+    struct stat st = {0};
+    enum status s = STATUS_OK;
+    if (file < 0 || fstat(file, &st))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot create", r->temporary);
+    else if (!S_ISREG(st.st_mode))
+        s = error_set(e, STATUS_FAILED, "%s: is no regular file", r->temporary);
+    else if (flock(file, LOCK_EX | LOCK_NB))
+        s = error_set(e, STATUS_FAILED, "%s: another process writes into it", r->temporary);
+    else if (!(r->stream = fdopen(file, "r+b")))
+        s = error_memory(e, "a file");
+    if (s && file >= 0)
+        (void)close(file);
+    return s;
+}
+
+enum status recorder_open(struct recorder *r, const char *path, enum recorder_mode mode,
+                          const struct route *route, const struct message *experiment,
+                          struct error *e)
+{
+    struct stat st;
+    *r = (struct recorder){.path = strdup(path), .start_ns = clock_ns(), .before.file = -1};
+    if (!r->path)
+        return error_memory(e, "a file name");
+    enum status s = recorder_check(path, mode, e);
+    if (s)
+        return s;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
+        r->stream = fopen(path, "wbe");
+        return r->stream ? begin(r, route, experiment, e) : recorder_failed(r, e);
+    }
+    s = open_temporary(r, mode, e);
+    if (s)
+        return s;
+    if (mode != RECORDER_REPLACE && fseeko(r->stream, 0, SEEK_END) == 0 && ftello(r->stream) > 0)
+        return resume(r, route, experiment, e);
+    if (ftruncate(fileno(r->stream), 0) || fseeko(r->stream, 0, SEEK_SET))
+        return recorder_failed(r, e);
+    return begin(r, route, experiment, e);
+}
+
+/* --- frames -------------------------------------------------------------- */
+
+/* A frame that an earlier process has recorded. */
+static enum status compare(const struct recorder *r, const struct recording_entry *entry,
+                           const struct route *route, struct error *e)
+{
+    struct route recorded;
+    struct message m;
+    enum status s = recording_frame(&r->before, entry, &recorded, &m, e);
+    message_free(&m);
+    if (s == STATUS_OK && recorded.payload_crc != route->payload_crc)
+        s = error_set(e, STATUS_FAILED,
+                      "%s: frame %" PRIu64 " came with other bytes before: the same recipe must "
+                      "give the same bytes",
+                      r->temporary, route->frame);
+    return s;
+}
+
+/* Writes a frame with flags that tell more than the kind, of how it travelled here, which is
+ * nothing to keep: with a route that says the kind only. */
+static enum status add_plain(struct recorder *r, const struct route *route,
+                             const struct message *frame, struct error *e)
+{
+    struct route plain = *route;
+    struct message m = {.nparts = frame->nparts,
+                        .parts = mem_copy(frame->parts, frame->nparts, sizeof *frame->parts)};
+    if (!m.parts)
+        return error_memory(e, "a route");
+    m.parts[0] = (struct part){0};
+    plain.flags &= ROUTE_KIND_MASK;
+    enum status s = route_seal(&plain, &m, e);
+    if (s == STATUS_OK && plain.payload_crc != route->payload_crc)
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was recorded",
+                      route->frame);
+    if (s == STATUS_OK)
+        s = recorder_add(r, &plain, &m, e);
+    mem_free(m.parts[0].data);
+    mem_free(m.parts);
+    return s;
+}
+
+enum status recorder_add(struct recorder *r, const struct route *route, const struct message *frame,
+                         struct error *e)
+{
+    if (route->flags & ~(uint32_t)ROUTE_KIND_MASK)
+        return add_plain(r, route, frame, e);
+    const struct recording_entry *known = recording_list_find(&r->before.frames, route->frame);
+    if (known)
+        return compare(r, known, route, e);
+    struct layout_head head = recorder_head(r, MESSAGE_FRAME, route->frame);
+    const struct recording_entry entry = {route->frame, r->size, head.time_ns};
+    if (!recording_list_add(&r->frames, entry))
+        return error_memory(e, "the frames of a recording");
+    if (recorder_put_message(r, &head, frame) && recorder_commit(r, head.length))
+        return STATUS_OK;
+    r->frames.count--;
+    return recorder_failed(r, e);
+}
+
+void recorder_withdraw(struct recorder *r, size_t count)
+{
+    if (count >= r->frames.count)
+        return;
+    r->size = r->frames.entries[count].offset;
+    r->frames.count = count;
+    if (r->temporary && (fseeko(r->stream, (off_t)r->size, SEEK_SET) ||
+                         ftruncate(fileno(r->stream), (off_t)r->size)))
+        errno = 0;  // recorder_close cuts it, too
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+enum status recorder_finish(struct recorder *r, struct error *e)
+{
+    if (!recorder_put_index(r))
+        return recorder_failed(r, e);
+    FILE *stream = r->stream;
+    r->stream = NULL;
+    if (fclose(stream) || (r->temporary && rename(r->temporary, r->path)))
+        return recorder_failed(r, e);
+    return STATUS_OK;
+}
+
+bool recorder_close(struct recorder *r)
+{
+    const bool unfinished = r->stream && r->temporary && r->ours;
+    const bool kept = unfinished && r->frames.count;
+    if (r->stream)
+        (void)fclose(r->stream);  // may flush a part of a record that did not fit
+    if (r->renamed && !r->ours && rename(r->temporary, r->path))
+        errno = 0;  // it can be read by either name
+    if (unfinished && (kept ? truncate(r->temporary, (off_t)r->size) : unlink(r->temporary)))
+        errno = 0;  // the reader drops what is too much
+    recording_close(&r->before);
+    recording_list_clear(&r->frames);
+    free(r->temporary);
+    free(r->path);
+    *r = (struct recorder){.before.file = -1};
+    return kept;
+}

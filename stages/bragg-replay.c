@@ -1,0 +1,253 @@
+/*
+ * bragg-replay: plays a recording of bragg-tap.  What it gives is what flowed on the
+ * recorded edge, bytes and lineage included; it numbers the frames as they were.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "stage/stage.h"
+#include "wire/codec.h"
+#include "wire/recording.h"
+
+struct replay {
+    /* options */
+    const char *frames, *speed;
+    int64_t first;
+    bool has_first;
+    double rate_Hz;
+    /* state */
+    struct recording recording;
+    struct id_set ids;  // to be played
+    struct codec_expected expected;
+    bool timed;          // by the recorded times
+    double factor;       // of the recorded speed
+    uint64_t sent;       // frames that were asked when they are due
+    uint64_t latest_ns;  // and the last answer
+};
+
+#define AT(member) .offset = offsetof(struct replay, member)
+
+static const struct opt options[] = {
+    {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames)},
+    {"first", "N", "Play the first N of them", OPT_INT, AT(first), .min = 0, .max = 1e15,
+     .given = offsetof(struct replay, has_first)},
+    {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
+     AT(speed)},
+    {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
+     .min = 1e-6, .max = 1e9},
+    {0},
+};
+
+/* --- options ------------------------------------------------------------- */
+
+static enum status parse_speed(struct replay *r, struct error *e)
+{
+    if (!r->speed || strcmp(r->speed, "full") == 0)
+        return STATUS_OK;
+    r->timed = true;
+    r->factor = 1;
+    if (r->rate_Hz > 0)
+        return error_set(e, STATUS_USAGE, "--speed and --rate exclude each other");
+    if (strcmp(r->speed, "real") == 0)
+        return STATUS_OK;
+    return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
+}
+
+/* Frames first to last of the recording; all of them must be there. */
+static enum status add_range(struct replay *r, struct id_range range, struct error *e)
+{
+    const struct recording_list *all = &r->recording.frames;
+    const struct recording_entry *entry = recording_list_find(all, range.first);
+    const size_t after = entry ? all->count - (size_t)(entry - all->entries) : 0;
+    const uint64_t span = range.last - range.first;
+    if (span < after && entry[span].id == range.last)
+        return id_set_add_range(&r->ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
+    while (entry && recording_list_find(all, range.first))
+        range.first++;
+    if (!all->count)
+        return error_set(e, STATUS_USAGE, "--frames: %s holds no frames", r->recording.path);
+    return error_set(e, STATUS_USAGE,
+                     "--frames: %" PRIu64 " is not in %s, which holds %zu frames from %" PRIu64
+                     " to %" PRIu64,
+                     range.first, r->recording.path, all->count, all->entries[0].id,
+                     all->entries[all->count - 1].id);
+}
+
+/* A number at *at, which moves behind it; false when there is none below 2^64 - 1. */
+static bool take_number(const char **at, uint64_t *value)
+{
+    char *end;
+    if (**at < '0' || **at > '9')
+        return false;
+    *value = strtoull(*at, &end, 10);
+    *at = end;
+    return *value < UINT64_MAX;
+}
+
+static enum status parse_frames(struct replay *r, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (const char *at = r->frames; s == STATUS_OK; at++) {
+        struct id_range range;
+        bool good = take_number(&at, &range.first);
+        range.last = range.first;
+        if (good && *at == '-') {
+            at++;
+            good = take_number(&at, &range.last) && range.last >= range.first;
+        }
+        if (!good || (*at && *at != ','))
+            return error_set(e, STATUS_USAGE, "--frames: '%.60s' is no list such as 0-9,17",
+                             r->frames);
+        s = add_range(r, range, e);
+        if (!*at)
+            break;
+    }
+    return s;
+}
+
+static enum status add_all(struct replay *r, struct error *e)
+{
+    const struct recording_list *all = &r->recording.frames;
+    for (size_t i = 0; i < all->count; i++)
+        if (!id_set_add(&r->ids, all->entries[i].id))
+            return error_memory(e, "the list of frames");
+    return STATUS_OK;
+}
+
+/* Drops all ids behind the first --first. */
+static void cut_list(struct replay *r)
+{
+    uint64_t left = (uint64_t)r->first;
+    for (size_t i = 0; i < r->ids.count; i++) {
+        struct id_range *range = &r->ids.ranges[i];
+        if (!left) {
+            r->ids.count = i;
+        } else if (range->last - range->first < left) {
+            left -= range->last - range->first + 1;
+        } else {
+            range->last = range->first + left - 1;
+            left = 0;
+        }
+    }
+}
+
+static enum status replay_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct replay *r = state;
+    (void)noperands;
+    enum status s = parse_speed(r, e);
+    if (s || (s = recording_open(&r->recording, operands[0], e)))
+        return s;
+    if (r->recording.kind == KIND_EXPERIMENT && r->frames)
+        return error_set(e, STATUS_USAGE, "--frames: %s holds an experiment and no frames",
+                         operands[0]);
+    s = r->frames ? parse_frames(r, e) : add_all(r, e);
+    if (r->has_first)
+        cut_list(r);
+    if (s == STATUS_OK && !r->recording.finished)
+        log_line(LOG_WARNING, "%s: its end is missing; %zu whole frames are there", operands[0],
+                 r->recording.frames.count);
+    return s;
+}
+
+static enum status replay_settle(void *state, bool piped, struct stage *self, struct error *e)
+{
+    const struct replay *r = state;
+    (void)piped;
+    (void)e;
+    self->gives = (enum kind)r->recording.kind;
+    if (!r->timed && !(r->rate_Hz > 0))
+        self->due_ns = NULL;
+    return STATUS_OK;
+}
+
+/* --- the stream ---------------------------------------------------------- */
+
+static enum status replay_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct replay *r = state;
+    struct route route;
+    struct message m;
+    enum status s = recording_experiment(&r->recording, &route, &m, e);
+    if (s == STATUS_OK)
+        s = codec_experiment_decode(x, &m, e);
+    if (s == STATUS_OK)
+        r->expected = codec_expect(x);
+    message_free(&m);
+    return s;
+}
+
+static enum status replay_list(void *state, struct id_set *ids, struct error *e)
+{
+    struct replay *r = state;
+    (void)e;
+    *ids = r->ids;
+    r->ids = (struct id_set){0};
+    return STATUS_OK;
+}
+
+static uint64_t replay_due_ns(void *state, uint64_t id)
+{
+    struct replay *r = state;
+    const double due_ns =
+        r->timed ? (double)recording_list_find(&r->recording.frames, id)->time_ns / r->factor
+                 : (double)r->sent++ * 1e9 / r->rate_Hz;
+    /* frames are issued by number, but may have come in another order */
+    if (due_ns > (double)r->latest_ns)
+        r->latest_ns = (uint64_t)due_ns;
+    return r->latest_ns;
+}
+
+static enum status replay_frame(void *state, struct frame *f, struct error *e)
+{
+    struct replay *r = state;
+    const uint64_t id = f->recipe.id;
+    const struct recording_entry *entry = recording_list_find(&r->recording.frames, id);
+    struct route route;
+    struct message m;
+    enum status s = recording_frame(&r->recording, entry, &route, &m, e);
+    if (s == STATUS_OK)
+        s = codec_frame_decode(f, &r->expected, &m, e);
+    const bool has_image = f->image.count != 0;
+    if (s == STATUS_OK && (f->recipe.id != id || has_image != (r->recording.kind == KIND_IMAGE)))
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " contradicts itself",
+                      r->recording.path, id);
+    message_free(&m);
+    return s;
+}
+
+static void replay_close(void *state)
+{
+    struct replay *r = state;
+    recording_close(&r->recording);
+    id_set_clear(&r->ids);
+}
+
+static const struct stage stage = {
+    .name = "bragg-replay",
+    .summary = "Play a recording of bragg-tap.",
+    .operands = "FILE",
+    .min_operands = 1,
+    .max_operands = 1,
+    .options = options,
+    .wants = KIND_NONE,
+    .gives = KIND_IMAGE,  // or what the recording holds
+    .verbatim = true,
+    .state_size = sizeof(struct replay),
+    .open = replay_open,
+    .settle = replay_settle,
+    .begin = replay_begin,
+    .list = replay_list,
+    .due_ns = replay_due_ns,
+    .frame = replay_frame,
+    .close = replay_close,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&stage, argc, argv);
+}

@@ -1,0 +1,259 @@
+/*
+ * bragg-tap: a last stage for any edge, which records what comes, prints it or
+ * counts it.  Beside other last stages it is a group of its own.
+ */
+#include <inttypes.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/raw.h"
+#include "output.h"
+#include "stage/stage.h"
+#include "wire/recording.h"
+
+enum { GROUP_TEXT = 48 };
+
+struct tap {
+    /* options */
+    const char *record;
+    bool overwrite, fsync, print, count;
+    int hold;
+    /* state */
+    char group[GROUP_TEXT];
+    struct recorder recorder;
+    bool resume;         // a finished recording is continued
+    bool recording;      // the recorder is open
+    struct route route;  // of the message at hand
+    size_t bytes;
+    const struct message *message;  // a frame
+    bool begun;
+    uint64_t start_ns, frames, frame_bytes;
+};
+
+enum hold { HOLD_AUTO, HOLD_YES, HOLD_NO };
+
+#define AT(member) .offset = offsetof(struct tap, member)
+
+static const struct opt options[] = {
+    {"record", "FILE", "Record the stream, for bragg-replay", OPT_TEXT, AT(record)},
+    {"overwrite", NULL, "Replace a recording that exists", OPT_FLAG, AT(overwrite)},
+    {"fsync", NULL, "Wait until each frame is on the disk", OPT_FLAG, AT(fsync)},
+    {"print", NULL, "Print a line for each message (unless --record or --count is given)", OPT_FLAG,
+     AT(print)},
+    {"count", NULL, "Print at the end how much came", OPT_FLAG, AT(count)},
+    {"hold", "auto|yes|no",
+     "Whether the stream waits for this tap (auto: when it records, or ends a pipe)", OPT_CHOICE,
+     AT(hold), .choices = "auto|yes|no"},
+    {0},
+};
+
+static enum status tap_open(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct tap *t = state;
+    (void)operands;
+    (void)noperands;
+    if (!t->record && (t->overwrite || t->fsync))
+        return error_set(e, STATUS_USAGE, "--overwrite and --fsync need --record");
+    if (!t->record && !t->count)
+        t->print = true;
+    if (!t->record)
+        return STATUS_OK;
+    return output_check_folder(t->record, e);
+}
+
+static void tap_resume(void *state)
+{
+    ((struct tap *)state)->resume = true;
+}
+
+static enum recorder_mode mode(const struct tap *t)
+{
+    return t->overwrite ? RECORDER_REPLACE : t->resume ? RECORDER_RESUME : RECORDER_NEW;
+}
+
+static enum status tap_settle(void *state, bool piped, struct stage *self, struct error *e)
+{
+    struct tap *t = state;
+    const bool holds = t->hold == HOLD_AUTO ? t->record || piped : t->hold == HOLD_YES;
+    self->transient = !holds;
+    self->speaks = t->print || t->count;
+    /* who comes in the place of a dead recorder has its name; others are one of a kind */
+    if (t->record)
+        (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->name,
+                       hash_finish(hash_text(HASH_START, t->record)));
+    else
+        (void)snprintf(t->group, sizeof t->group, "%s/%s%ld", self->name, holds ? "" : "watcher ",
+                       holds ? 0L : (long)getpid());
+    self->group = t->group;
+    return t->record ? recorder_check(t->record, mode(t), e) : STATUS_OK;
+}
+
+static enum status tap_message(void *state, const struct route *r, const struct message *m,
+                               struct error *e)
+{
+    struct tap *t = state;
+    t->route = *r;
+    t->bytes = message_size(m);
+    t->message = m;
+    if (!t->record || r->type != MESSAGE_EXPERIMENT)
+        return STATUS_OK;
+    t->recording = true;
+    const enum status s = recorder_open(&t->recorder, t->record, mode(t), r, m, e);
+    t->recorder.sync = t->fsync;
+    return s;
+}
+
+/* --- lines --------------------------------------------------------------- */
+
+/* What was printed has left this process. */
+static enum status flush(struct error *e)
+{
+    if (fflush(stdout) == 0 && !ferror(stdout))
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "stdout: cannot write");
+}
+
+static void print_route(const struct tap *t)
+{
+    printf(" from=%s kind=%s bytes=%zu crc=%08" PRIx32, t->route.stage,
+           kind_name((enum kind)(t->route.flags & ROUTE_KIND_MASK)), t->bytes,
+           t->route.payload_crc);
+}
+
+static enum status print_experiment(const struct tap *t, const struct experiment *x,
+                                    struct error *e)
+{
+    printf("experiment");
+    print_route(t);
+    printf(" lineage=%s panels=%zu pixels=%" PRId64, x->lineage, x->npanels, experiment_pixels(x));
+    for (size_t i = 0; i < x->npanels && x->npanels == 1; i++)
+        printf(" size=%" PRId64 "x%" PRId64, x->panels[i].fast_pixels, x->panels[i].slow_pixels);
+    printf(" wavelength_A=%.9g crystals=%zu physics=%s\n", x->beam.wavelength_m * 1e10,
+           x->ncrystals, x->physics == PHYSICS_FAITHFUL ? "faithful" : "physical");
+    return flush(e);
+}
+
+static void print_image(const struct image *image)
+{
+    static const char *const types[] = {"float32", "uint16", "uint32", "int32"};
+    double sum = 0, least = INFINITY, most = -INFINITY;
+    for (size_t i = 0; i < image->count; i++) {
+        const double value = image_value(image, i);
+        sum += value;
+        least = value < least ? value : least;
+        most = value > most ? value : most;
+    }
+    printf(" pixels=%zu type=%s unit=%s min=%.9g max=%.9g sum=%.12g", image->count,
+           types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", least, most, sum);
+}
+
+static enum status print_frame(const struct tap *t, const struct frame *f, struct error *e)
+{
+    const struct recipe *r = &f->recipe;
+    printf("frame id=%" PRIu64, r->id);
+    print_route(t);
+    printf(" attempt=%" PRIu32 " seed=%" PRIu64 " lattices=%zu phi_deg=%.9g osc_deg=%.9g",
+           t->route.attempt, r->seed, r->nlattices, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
+    if (f->image.count)
+        print_image(&f->image);
+    putchar('\n');
+    return flush(e);
+}
+
+/* --- the stream ---------------------------------------------------------- */
+
+static enum status tap_begin(void *state, struct experiment *x, struct error *e)
+{
+    struct tap *t = state;
+    t->begun = true;
+    t->start_ns = clock_ns();
+    return t->print ? print_experiment(t, x, e) : STATUS_OK;
+}
+
+static enum status tap_have(void *state, struct id_set *ids, struct error *e)
+{
+    const struct recording_list *frames = &((struct tap *)state)->recorder.frames;
+    for (size_t i = 0; i < frames->count; i++)
+        if (!id_set_add(ids, frames->entries[i].id))
+            return error_memory(e, "the list of frames");
+    return STATUS_OK;
+}
+
+static enum status tap_frame(void *state, struct frame *f, struct error *e)
+{
+    struct tap *t = state;
+    t->frames++;
+    t->frame_bytes += t->bytes;
+    const size_t recorded = t->recorder.frames.count;
+    enum status s = t->record ? recorder_add(&t->recorder, &t->route, t->message, e) : STATUS_OK;
+    if (t->record && !image_is_intact(&f->image)) {
+        recorder_withdraw(&t->recorder, recorded);
+        s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was recorded",
+                      t->route.frame);
+    }
+    return s || !t->print ? s : print_frame(t, f, e);
+}
+
+/* --- the end ------------------------------------------------------------- */
+
+static enum status tap_end(void *state, struct error *e)
+{
+    struct tap *t = state;
+    if (!t->recording)
+        return STATUS_OK;
+    const uint64_t frames = t->recorder.frames.count;
+    const enum status s = recorder_finish(&t->recorder, e);
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "%s: %" PRIu64 " frames", t->record, frames);
+    return s;
+}
+
+static void print_count(const struct tap *t)
+{
+    const double seconds = (double)(clock_ns() - t->start_ns) / 1e9;
+    printf("frames=%" PRIu64 " bytes=%" PRIu64 " seconds=%.3f frames_per_s=%.3f\n", t->frames,
+           t->frame_bytes, seconds, seconds > 0 ? (double)t->frames / seconds : 0.0);
+    (void)fflush(stdout);
+}
+
+static void tap_close(void *state)
+{
+    struct tap *t = state;
+    if (t->count && t->begun)
+        print_count(t);
+    const size_t frames = t->recorder.frames.count;
+    if (t->recording && recorder_close(&t->recorder))
+        log_line(LOG_WARNING, "%s.part keeps %zu frames", t->record, frames);
+}
+
+static const struct stage stage = {
+    .name = "bragg-tap",
+    .summary = "Record, print or count what flows between two stages.",
+    .options = options,
+    .wants = KIND_ANY,
+    .gives = KIND_NONE,
+    .reads_only = true,
+    .state_size = sizeof(struct tap),
+    .open = tap_open,
+    .resume = tap_resume,
+    .settle = tap_settle,
+    .message = tap_message,
+    .begin = tap_begin,
+    .have = tap_have,
+    .frame = tap_frame,
+    .end = tap_end,
+    .close = tap_close,
+};
+
+int main(int argc, char **argv)
+{
+    return stage_main(&stage, argc, argv);
+}

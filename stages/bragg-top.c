@@ -1,0 +1,187 @@
+/* bragg-top: what the stages of a running pipeline do, as its source tells it. */
+#include <errno.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "run/find.h"
+#include "run/screen.h"
+#include "run/view.h"
+#include "stage/watch.h"
+
+struct options {
+    bool once, json;
+    double interval_s;
+};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {"once", NULL, "Show it once, since the beginning of the run", OPT_FLAG, AT(once)},
+    {"json", NULL, "One object of JSON in a line each time", OPT_FLAG, AT(json)},
+    {"interval", "S", "Seconds between two looks (1)", OPT_REAL, AT(interval_s), .min = 0.1,
+     .max = 3600},
+    {0},
+};
+
+static const struct opt_program program = {
+    .name = "bragg-top",
+    .summary = "Show what the stages of a running pipeline do.",
+    .operands = "[ENDPOINT|FOLDER]",
+    .max_operands = 1,
+    .details = "ENDPOINT is where the source of the pipeline listens, FOLDER the --workdir of a "
+               "bragg-run or a private folder; without one, the only pipeline that runs.",
+};
+
+static const uint64_t PATIENCE_NS = UINT64_C(5000000000);
+static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
+
+struct top {
+    struct options options;
+    char endpoint[ENDPOINT_SIZE];
+    struct watch watch;
+    struct view view;
+    struct screen screen;
+    bool terminal;
+    int signals;  // signalfd
+    uint64_t heard_ns, asked_ns;
+};
+
+static enum status take_signals(struct top *t, struct error *e)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mine;
+    (void)sigemptyset(&mine);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
+        (void)sigaddset(&mine, numbers[i]);
+    (void)sigprocmask(SIG_BLOCK, &mine, NULL);
+    t->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+    return t->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
+}
+
+/* `ended`: the exit status of the run, below 0 while it goes on. */
+static void show(struct top *t, int ended)
+{
+    char summary[120], heading[160];
+    if (!view_latest(&t->view))
+        return;
+    if (t->options.json) {
+        view_print_json(&t->view, ended, stdout);
+        (void)fflush(stdout);
+        return;
+    }
+    view_summary(&t->view, summary, sizeof summary);
+    if (ended >= 0)
+        (void)snprintf(heading, sizeof heading, "%s; ended with status %d", summary, ended);
+    else
+        (void)snprintf(heading, sizeof heading, "%s", summary);
+    if (t->terminal) {
+        screen_draw(&t->screen, heading, &t->view);
+        return;
+    }
+    printf("%s\n", heading);
+    view_print(&t->view, stdout);
+    (void)fflush(stdout);
+}
+
+/* Takes what came; true when that was the last. */
+static bool take(struct top *t)
+{
+    struct run_status r;
+    enum status ended;
+    for (;;) {
+        switch (watch_receive(&t->watch, &r, &ended)) {
+        case WATCH_NOTHING:
+            return false;
+        case WATCH_END:
+            show(t, (int)ended);
+            return true;
+        case WATCH_STATUS:
+            t->heard_ns = clock_ns();
+            view_take(&t->view, &r, false);
+            show(t, -1);
+            if (t->options.once)
+                return true;
+        }
+    }
+}
+
+static enum status silent(const struct top *t, struct error *e)
+{
+    return error_set(e, STATUS_FAILED,
+                     view_latest(&t->view) ? "the source at %s does not answer any more"
+                                           : "nobody answers at %s",
+                     t->endpoint);
+}
+
+/* Until the run ends, or somebody ends this. */
+static enum status loop(struct top *t, struct error *e)
+{
+    const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);
+    struct signalfd_siginfo info;
+    t->heard_ns = clock_ns();
+    for (bool done = false; !done; done = take(t)) {
+        const uint64_t now_ns = clock_ns();
+        if (ferror(stdout))
+            return error_errno(e, STATUS_FAILED, "standard output");
+        if (t->heard_ns + interval_ns + PATIENCE_NS < now_ns)
+            return silent(t, e);
+        if (!t->asked_ns || now_ns - t->asked_ns >= interval_ns) {
+            t->asked_ns = now_ns;
+            watch_ask(&t->watch);
+        }
+        const uint64_t left_ms = (t->asked_ns + interval_ns - now_ns) / 1000000;
+        watch_wait(&t->watch, t->signals, left_ms < 500 ? (int)left_ms + 1 : 500);
+        if (read(t->signals, &info, sizeof info) == (ssize_t)sizeof info)
+            return info.ssi_signo == SIGINT ? STATUS_INTERRUPTED : STATUS_FAILED;
+    }
+    return STATUS_OK;
+}
+
+static enum status run(struct top *t, const char *where, struct error *e)
+{
+    enum status s = find_run(where, t->endpoint, e);
+    if (s == STATUS_OK)
+        s = take_signals(t, e);
+    if (s)
+        return s;
+    s = watch_open(&t->watch, t->endpoint, e);
+    t->screen.out = stdout;
+    t->terminal = isatty(STDOUT_FILENO) && !t->options.once && !t->options.json;
+    if (t->terminal)
+        fputs(hide_cursor, stdout);
+    if (s == STATUS_OK)
+        s = loop(t, e);
+    screen_end(&t->screen);
+    if (t->terminal)
+        fputs(show_cursor, stdout);
+    watch_close(&t->watch);
+    view_clear(&t->view);
+    (void)close(t->signals);
+    return s;
+}
+
+int main(int argc, char **argv)
+{
+    static struct top t;
+    struct error e = {0};
+    const char *where = NULL;
+    int n = 0;
+    log_open(program.name);
+    (void)signal(SIGPIPE, SIG_IGN);
+    t.options.interval_s = 1;
+    enum status s = opt_parse(&program, table, &t.options, NULL, NULL, argc, argv, &where, &n, &e);
+    if (s == STATUS_OK)
+        s = run(&t, n ? where : NULL, &e);
+    if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
+        s = error_errno(&e, STATUS_FAILED, "standard output");
+    if (s && e.text[0])
+        (void)log_fail(&e);
+    return (int)s;
+}

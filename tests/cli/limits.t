@@ -1,0 +1,104 @@
+#!/bin/sh
+# Stages that get too little of the system, or a signal, wherever they stand: one line, a status,
+# nothing left; and numbers of frames that do not fit the number of workers.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
+first_options=--pixels=1000
+
+# limited_chain VICTIM LIMIT VALUE FRAMES: a chain of which one stage has a limit (ulimit)
+limited_chain() {
+	fresh
+	one() {
+		if [ "$1" = "$limited_victim" ]; then
+			ulimit "$limited_limit" "$limited_value"
+		fi
+		stage "$1" "$@"
+	}
+	limited_victim=$1 limited_limit=$2 limited_value=$3
+	one first $first_options | one source --frames="$4" | one make | one sink out
+}
+
+# refused NAME: the sink, and so the run, ended with 1; one line in all; nothing is left
+refused() {
+	is "$1: status" "$(cat sink.status)" 1
+	is "$1: one line beside warnings" "$(cat errors.* | grep -vc warning)" 1
+	is "$1: nothing is left" "$(find out -name '*.part'; find run -mindepth 1)" ''
+}
+
+for victim in first source make sink; do
+	limited_chain $victim -n 20 10
+	refused "20 open files, $victim"
+	is "20 open files, $victim: why" "$(cat errors.*)" \
+		"test-$victim: only 20 open files are allowed (ulimit -n), must be 64"
+done
+limited_chain sink -n 64 10
+is '64 open files are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 10'
+
+if [ "${BRAGG_SANITIZED-}" ]; then
+	skip 'memory' 'sanitizers need more address space than a limit leaves'
+else
+	# from too little for a thread to too little for the second image
+	for kib in 30000 40000 45000; do
+		limited_chain make -v $kib 100
+		refused "$kib KiB of memory"
+		check "$kib KiB of memory: why" grep -q -e 'out of memory' -e 'cannot start a thread' errors.make
+	done
+fi
+first_options=
+
+# signalled SIGNAL VICTIM: a stream that gets a signal when it flows
+signalled() {
+	fresh
+	{
+		stage first first | stage source source --frames=2000 | stage make make --sleep=2 |
+			stage work work | stage sink sink out
+	} &
+	flowing
+	kill "-$1" "$(cat "$2.pid")"
+}
+for signal in TERM HUP; do
+	for victim in $([ $signal = HUP ] && echo make || echo source make work sink); do
+		signalled $signal $victim
+		wait
+		is "SIG$signal to $victim: all end with 1" "$(statuses source make work sink)" '1 1 1 1'
+		is "SIG$signal to $victim: one line" "$(cat errors.* | sed 's/signal [0-9]*/signal N/')" \
+			"test-$victim: ended by signal N (SIG$signal)"
+		is "SIG$signal to $victim: nothing is left" "$(find out -name '*.part'; find run -mindepth 1)" ''
+	done
+done
+for victim in source make work sink; do
+	signalled INT $victim
+	[ $victim = source ] || { sleep 0.3 && kill -INT "$(cat $victim.pid)"; }
+	wait
+	is "SIGINT to $victim: all end with 130" "$(statuses source make work sink)" '130 130 130 130'
+	is "SIGINT to $victim: nothing is said" "$(cat errors.*)" ''
+	check "SIGINT to $victim: before the end" test "$(find out -type f | wc -l)" -lt 2000
+done
+for signal in TERM HUP INT; do
+	fresh
+	stage first first --out="@ipc://$d/g" &
+	while [ ! -S run/g ]; do sleep 0.05; done
+	kill -$signal "$(cat first.pid)"
+	wait
+	is "SIG$signal to who waits for others" "$(statuses first)" "$([ $signal = INT ] && echo 130 || echo 1)"
+	is "SIG$signal to who waits for others: nothing is left" "$(find run -mindepth 1)" ''
+done
+
+# as many workers as divide no number of frames
+for frames in 1 2 7 50; do
+	fresh
+	stage first first --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=$frames &
+	for i in 1 2 3; do
+		stage make$i make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=$((1000 / (frames / 3 + 1))) &
+	done
+	stage work work --in="@ipc://$d/w" --out="@ipc://$d/x" &
+	stage sink1 sink out --in="ipc://$d/x" &
+	stage sink2 sink out --in="ipc://$d/x" &
+	wait
+	is "$frames frames, three makers and two sinks" \
+		"$(statuses first source make1 make2 make3 work sink1 sink2) $(find out -type f | wc -l)" \
+		"0 0 0 0 0 0 0 0 $frames"
+done
+finish

@@ -1,0 +1,188 @@
+#!/bin/sh
+# Runs that are cut short and continued: any stage killed and started again, and --resume.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+frames=100
+
+# pipeline ORIENT-ARGS NOISE-ARGS: writes p.yaml, all of whose stages are started again; teststage
+# sets the speed
+pipeline() {
+	cat >p.yaml <<-END
+		stages:
+		  - {name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --ncells=5]}
+		  - {name: orient, args: [--random, --frames=$frames, $1], restart: 9}
+		  - {name: intensity, count: 2, restart: 9}
+		  - {name: noise, args: [$2], restart: 9}
+		  - {name: slow, program: teststage, args: [pass, --sleep=20], restart: 9}
+		  - {name: write, args: [$tap_scratch/out/x_%04d.img], restart: 9}
+	END
+}
+
+# digest: names and bytes of the images, and what the index says of them
+digest() {
+	(cd out && sha256sum *.img && grep -v '^[b#]' x.img.index | sort -u) | sha256sum
+}
+
+count() {
+	find out -name '*.img' | wc -l
+}
+
+# pids NAME: of the processes bragg-NAME (or teststage NAME) of this test
+pids() {
+	for one in $(grep -laF "$tap_scratch/" /proc/[0-9]*/cmdline 2>/dev/null); do
+		{ tr '\0' ' ' <"$one"; } 2>/dev/null | grep -q "^[^ ]*\(bragg-\|teststage \)$1 " && basename "${one%/cmdline}"
+	done
+}
+
+running() {
+	[ -n "$(pids "$1")" ]
+}
+
+# hit NAME...: kills all of their processes, once there are some
+hit() {
+	for name; do
+		soon running "$name"
+		for pid in $(pids "$name"); do
+			kill -9 "$pid" 2>/dev/null || true
+		done
+	done
+}
+
+# soon COMMAND...: waits for it to succeed
+soon() {
+	for _ in $(seq 300); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
+}
+
+grown() { # NUMBER
+	[ "$(count)" -ge "$1" ]
+}
+
+more() {
+	soon grown $(($(count) + ${1-5}))
+}
+
+idle() {
+	[ -z "$(pids '[a-z]*')" ]
+}
+
+# behind OPTION...: starts bragg-run in the background, as a terminal would, until frames arrive
+behind() {
+	setsid env --default-signal=INT bragg-run p.yaml "$@" >said 2>&1 &
+	runner=$!
+	soon grown 5
+}
+
+# run_to_end: waits for it, leaving its exit status
+run_to_end() {
+	status=0
+	wait $runner || status=$?
+}
+
+fresh() {
+	rm -rf out
+	mkdir out
+}
+
+pipeline
+fresh
+check 'undisturbed' bragg-run --quiet p.yaml
+expected=$(digest)
+
+# --- any part is started again
+fresh
+behind
+for _ in 1 2 3; do
+	hit orient
+	more
+done
+run_to_end
+is 'source killed three times: status, frames' "$status $(grep -c 'orient was killed by signal 9: started again' said)" '0 3'
+is 'source killed three times: the same files' "$(digest)" "$expected"
+is 'source killed three times: nothing is left' "$(find run -mindepth 1)$(pids '[a-z]*')" ''
+
+fresh
+behind
+for _ in 1 2 3; do
+	hit write
+	more
+done
+hit intensity noise pass
+more
+hit orient write noise
+run_to_end
+is 'sink, all workers, then half of the stages killed: status' "$status" 0
+is 'sink, all workers, then half of the stages killed: the same files' "$(digest)" "$expected"
+
+sed -i 's/restart: 9/restart: 1/' p.yaml
+fresh
+behind
+hit orient
+more
+hit orient
+run_to_end
+is 'a source has a limit of restarts too' "$status $(tail -n 1 said)" '1 bragg-run: stage orient was killed by signal 9 (Killed)'
+is 'at the limit nothing is left' "$(find run -mindepth 1)$(pids '[a-z]*')" ''
+
+# --- resume
+check '--resume after a failure' bragg-run --quiet --resume p.yaml
+is '--resume after a failure: the same files' "$(digest)" "$expected"
+check_status 'nothing is lacking' 0 bragg-run --resume p.yaml
+is 'nothing is lacking: that is said' "$tap_output" "orient| bragg-orient: all $frames frames are there: nothing to compute"
+
+fresh
+behind
+kill -INT $runner
+run_to_end
+is 'Ctrl-C' "$status" 130
+there=$(count)
+bragg-run --resume --stats p.yaml >table
+is '--resume after Ctrl-C: the same files' "$(digest)" "$expected"
+is '--resume after Ctrl-C: the rest is computed' "$(awk '$1 == "write" {print $2}' table)" $((frames - there))
+
+fresh
+behind
+kill -9 $runner
+hit '[a-z]*'
+soon idle
+wait
+check '--resume after kill -9 of everything' bragg-run --quiet --resume p.yaml
+is '--resume after kill -9 of everything: the same files' "$(digest)" "$expected"
+
+rm out/x_0007.img
+truncate -s 100 out/x_0009.img
+printf '9999\t0000' >>out/x.img.index
+bragg-run --resume --stats p.yaml >table
+is 'damaged files are written again' "$(awk '$1 == "write" {print $2}' table)" 2
+is 'damaged files are written again: the same files' "$(digest)" "$expected"
+
+# --- a recipe that has changed
+before=$(digest)
+changed() { # ORIENT-ARGS NOISE-ARGS WHAT
+	pipeline "$1" "$2"
+	check_status "changed: $3" 3 bragg-run --resume p.yaml
+	is "changed: $3, is named" "$(echo "$tap_output" | grep -c "frames of another lineage are there ($3); --overwrite")" 1
+}
+changed --seed=8 '' 'bragg-orient: --seed was 1, is 8'
+changed '' '--gain=2.5' 'bragg-noise: --gain was 1, is 2.5'
+is 'changed: nothing is touched' "$(digest)" "$before"
+
+pipe() { # FRAMES SEED RESUME
+	bragg-geometry --detpixels=48 --pixel=2 --distance=120 --ncells=5 | bragg-orient --random --frames="$1" --seed="$2" |
+		bragg-intensity | bragg-noise | bragg-write pipe/x_%04d.img $3
+}
+mkdir pipe
+pipe 4 1
+pipe 4 2 --resume 2>said
+is 'in a shell pipe too' "$? $(grep -c 'bragg-orient: --seed was 1, is 2' said)" '3 1'
+cp -p pipe/x_0003.img first
+pipe 7 1 --resume
+is 'more frames are an extension' "$? $(ls pipe | wc -l)" '0 8'
+check 'more frames are an extension: the others stay' test ! pipe/x_0003.img -nt first
+
+finish

@@ -1,0 +1,180 @@
+#!/bin/sh
+# bragg-serve: clients get the frames that the pipeline makes, by every kind of socket;
+# its policies; what bad clients can and cannot do; how it ends.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+S=ipc://$PWD/s
+
+# frames COUNT [OPTION]...: small noisy images on a pipe; options are bragg-orient's.
+frames() {
+	count=$1
+	shift
+	bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5 |
+		bragg-orient --frames="$count" --random --seed=7 "$@" |
+		bragg-intensity --threads=1 | bragg-noise --seed=9
+}
+# figure NAME: a number of bragg-serve's line of statistics.
+figure() {
+	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" stats
+}
+# serve COUNT OPTION...: a pipe into bragg-serve, in the background; $pipe is its end.  The
+# file `made` says that all stages before it have ended.
+serve() {
+	count=$1
+	shift
+	rm -f stats endpoint made
+	{
+		frames "$count"
+		: >made
+	} | bragg-serve --bind="$S" --stats=stats "$@" >endpoint 2>message &
+	pipe=$!
+}
+# ended NAME STATUS: the pipe ends with this status.
+ended() {
+	status=0
+	wait "$pipe" || status=$?
+	is "$1" "$status $([ "$status" = "$2" ] || cat message)" "$2 "
+}
+# same FOLDER COUNT: so many frames, each as bragg-write wrote it.
+same() {
+	for file in "$1"/*; do
+		tail -c 8192 "files/a_$((${file##*/} - 10000000000)).img" | cmp - "$file" || return 1
+	done
+	[ "$(ls "$1" | wc -l)" = "$2" ]
+}
+
+mkdir files rep push pub group
+frames 20 | bragg-write 'files/a_%d.img'
+
+serve 20
+check 'a client asks for all frames' testclient req "$S" 20 rep
+ended 'the end of the pipeline' 0
+check 'they are what the pipeline makes' same rep 20
+is 'the endpoint is on stdout' "$(cat endpoint)" "$S"
+is 'no socket stays behind' "$(ls -d s 2>/dev/null)" ''
+is 'all were taken' "$(figure taken) $(figure dropped) $(figure rejected)" '20 0 0'
+is 'and nothing is worth a word' "$(cat message)" ''
+
+serve 20 --socket=push
+testclient pull "$S" 20 push >taken1 &
+one=$!
+testclient pull "$S" 20 push >taken2 &
+two=$!
+check 'push: each frame goes to one of two' sh -c 'for i in $(seq 100); do
+	[ "$(cat taken1 taken2 | wc -l)" = 20 ] && exit; sleep 0.1; done; exit 1'
+kill $one $two
+ended 'push: it ends when its clients are gone' 0
+check 'push: they are what the pipeline makes' same push 20
+
+serve 20 --socket=pub
+testclient sub "$S" 20 pub >taken1 &
+other=$!
+status=0
+wait "$other" || status=$?
+is 'published without loss when the policy is to wait' "$status $(tail -n 1 taken1)" '0 20'
+ended 'pub: the end' 0
+check 'pub: they are what the pipeline makes' same pub 20
+
+# the same frames in two groups of last stages at once
+bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5 |
+	bragg-orient --frames=20 --random --seed=7 --groups=2 | bragg-intensity --threads=1 |
+	bragg-noise --seed=9 --out=@ipc://"$PWD"/images &
+pipe=$!
+bragg-write --in=ipc://"$PWD"/images 'group/a_%d.img' &
+bragg-serve --in=ipc://"$PWD"/images --bind="$S" >endpoint &
+mkdir both
+check 'a gateway beside a writer' testclient req "$S" 20 both
+ended 'both groups end' 0
+wait
+check 'both have all frames' sh -c 'for i in 0 9 19; do cmp group/a_$i.img files/a_$i.img || exit 1; done'
+check 'and the same' same both 20
+
+serve 20 --policy=drop-new --queue=4 --linger=0
+ended 'drop-new: nobody is there and nothing waits' 0
+is 'drop-new: all are counted' "$(figure taken) $(figure dropped)" '0 20'
+check 'drop-new: and the loss is said' grep -q '^bragg-serve: warning: clients took 0 frames, 20 were dropped, 0 late' message
+
+serve 20 --policy=drop-old --queue=4 --linger=20
+mkdir old
+until [ -e made ]; do sleep 0.1; done
+check 'drop-old: the newest are there for a late client' testclient req "$S" 4 old
+ended 'drop-old: the end' 0
+is 'drop-old: every frame is counted once' "$(($(figure taken) + $(figure dropped)))" 20
+is 'drop-old: these four' "$(ls old | tr '\n' ' ')" '10000000016 10000000017 10000000018 10000000019 '
+
+# waiting for a client is no hang
+frames 6 --hang=0.5 --dead-after=1 2>hang | bragg-serve --bind="$S" >endpoint 2>message &
+pipe=$!
+sleep 2.5
+check 'who waits for a client does not stand still' testclient req "$S" 6
+ended 'and the run is whole' 0
+
+# the rate: 20 slots of 50 ms between the first frame and the last
+serve 21 --rate=20 --policy=drop-old --queue=64 --linger=20
+check 'a rate' testclient req "$S" 21
+ended 'rate: the end' 0
+check 'rate: it took 20 periods at least' perl -ne '/"wall_s":([0-9.]+)/ and exit !($1 >= 0.999)' stats
+
+# from a file; the port of the file may be taken
+bragg-run --quiet --frames=8 --workdir=live --set=geometry.detpixels=64 --set=geometry.pixel=1.6 \
+	--set=serve.rate=100 --set=serve.linger=20 --set=serve.bind="$S" "$BRAGG_TESTS/../pipelines/karabo.yaml" 2>message &
+pipe=$!
+check 'karabo.yaml serves' testclient req "$S" 8
+ended 'and ends' 0
+
+# bad clients beside a good one
+S=tcp://127.0.0.1:*
+serve 300
+until [ -s endpoint ]; do sleep 0.05; done
+S=$(cat endpoint)
+testclient stall "$S" 2 &
+stalled=$!
+testclient rubbish "$S" 200 &
+testclient vanish "$S" 20 >/dev/null
+mkdir good
+timeout 60 testclient req "$S" 300 good >taken &
+good=$!
+ended 'bad clients: the pipeline ends' 0
+kill "$good" "$stalled" 2>/dev/null
+wait
+is 'bad clients: every frame was taken' "$(figure taken) $(figure dropped)" '300 0'
+check 'bad clients: most frames reached the good one' test "$(ls good | wc -l)" -ge 250
+check 'bad clients: rubbish is counted' test "$(figure rejected)" -ge 80
+S=ipc://$PWD/s
+
+# ended from outside, with nobody there to take a frame
+cat >interrupted <<END
+trap : INT
+bragg-geometry --detpixels=64 --pixel=1.6 | (trap - INT; exec bragg-orient --frames=50) | bragg-intensity --threads=1 |
+	(trap - INT; exec bragg-serve --bind=$S --stats=stats) >endpoint
+END
+rm -f endpoint stats
+setsid env --default-signal=INT sh ./interrupted 2>errors &
+group=$!
+until [ -s endpoint ]; do sleep 0.05; done
+sleep 1
+kill -INT -$group
+sleep 0.5
+kill -INT -$group
+wait "$group"
+is 'Ctrl-C twice: no socket stays behind' "$(ls -d s 2>/dev/null)" ''
+is 'Ctrl-C twice: nothing counts as taken' "$(figure taken)" 0
+
+# killed: the next one takes its place, its path and its frames
+G="bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5"
+$G | bragg-orient --frames=20 --random --seed=7 --dead-after=1 2>>message | bragg-intensity --threads=1 |
+	bragg-noise --seed=9 --out=@ipc://"$PWD"/images 2>message &
+pipe=$!
+bragg-serve --in=ipc://"$PWD"/images --bind="$S" >endpoint &
+first=$!
+mkdir again
+check 'a client takes some' testclient req "$S" 5 again
+kill -9 $first
+wait $first 2>/dev/null
+bragg-serve --in=ipc://"$PWD"/images --bind="$S" --stats=stats >endpoint &
+testclient req "$S" 20 again >taken &
+client=$!
+ended 'after kill -9 another one goes on to the end' 0
+kill $client 2>/dev/null
+check 'after kill -9: the client has all frames' same again 20
+finish

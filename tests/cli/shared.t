@@ -1,0 +1,143 @@
+#!/bin/sh
+# Images through shared memory: the same bytes, whatever dies, and nothing left behind.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
+
+edge=200  # 160 000 bytes an image
+seed=${BRAGG_SEED:-1}
+limits='--dead-after=3 --rejoin-timeout=20 --attempts=100'
+port=$((20000 + $$ % 1000 * 10))
+left_before=$(find /dev/shm -mindepth 1 2>/dev/null | wc -l)
+
+# images FOLDER OPTION...: a stream whose image stages get the options
+images() {
+	images_out=$1
+	shift
+	fresh
+	teststage first --pixels=$edge | teststage source --frames=40 | teststage make "$@" --verbose 2>>errors.make |
+		teststage relay "$@" --verbose 2>>errors.relay | teststage work "$@" --verbose 2>>errors.work |
+		teststage file "$images_out" "$@" --verbose 2>>errors.file
+	digest "$images_out"
+}
+
+expected=$(images out --transport=inline)
+is 'in messages: all frames' "$(find out -type f | wc -l) $(cat out/000039)" "40 39 117 $((40000 * 41 + 39999 * 20000))"
+is 'in messages: nothing is said' "$(cat errors.*)" ''
+is 'in shared memory: the same files' "$(images out)" "$expected"
+is 'in shared memory: nothing is said' "$(cat errors.*)" ''
+is 'one stage that refuses: the same files' "$(fresh; teststage first --pixels=$edge | teststage source --frames=40 |
+	teststage make | teststage relay --transport=inline | teststage work --verbose 2>errors.work | teststage file out; digest out)" "$expected"
+
+# tcp TRANSPORT: through two endpoints of this host
+tcp() {
+	fresh
+	stage first first --pixels=$edge --out=@tcp://127.0.0.1:$port &
+	stage source source --frames=40 --in=tcp://127.0.0.1:$port --out=@tcp://127.0.0.1:$((port + 1)) &
+	stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --transport="$1" --verbose --sleep=20 &
+	stage relay relay --in=tcp://127.0.0.1:$((port + 2)) --out=@tcp://127.0.0.1:$((port + 3)) --transport="$1" --verbose &
+	stage work work --in=tcp://127.0.0.1:$((port + 3)) --out=@tcp://127.0.0.1:$((port + 4)) --verbose &
+	stage sink file out --in=tcp://127.0.0.1:$((port + 4)) --verbose &
+	flowing
+	maps=$(grep -c memfd:bragg "/proc/$(cat relay.pid)/maps")
+	wait
+}
+tcp auto
+is 'tcp: the same files' "$(digest out)" "$expected"
+is 'tcp: only the own side is mapped' "$maps" 1
+tcp inline
+is 'tcp, no shared memory: the same files' "$(digest out)" "$expected"
+is 'tcp, no shared memory: none is mapped' "$maps" 0
+
+# A process of another user gets the pixels in messages, and says so once.
+if [ "$(id -u)" = 0 ] && setpriv --reuid=65534 --clear-groups true 2>/dev/null; then
+	fresh
+	chmod 755 . run
+	chmod 777 out
+	stage first first --pixels=$edge --out="@ipc://$d/g" &
+	stage source source --frames=10 --in="ipc://$d/g" --out="@ipc://$d/s" --control="@ipc://$d/c" &
+	stage make make --in="ipc://$d/s" --out="@ipc://$d/x" --verbose &
+	until chmod 777 run/c run/x 2>/dev/null; do sleep 0.1; done
+	setpriv --reuid=65534 --clear-groups "$(command -v teststage)" file out --in="ipc://$d/x" --verbose 2>errors.other
+	other=$?
+	wait
+	is 'another user gets all frames' "$other $(find out -type f | wc -l)" '0 10'
+	is 'another user: each side says so once' "$(sed 's/process [0-9]*/process N/' errors.other errors.make)" \
+		'test-file: images of test-make come in messages: cannot open its shared memory: Permission denied
+test-make: images go to test-file (process N) in messages'
+else
+	skip 'another user gets all frames' 'needs root'
+	skip 'another user: each side says so once' 'needs root'
+fi
+
+fresh
+teststage first --pixels=$edge | teststage source --frames=40 | (ulimit -f 16; exec teststage make 2>errors.make) |
+	teststage relay | teststage work | teststage file out
+is 'no shared memory to be had: the same files' "$(digest out)" "$expected"
+is 'no shared memory to be had: one line' "$(cat errors.make)" \
+	'test-make: warning: no shared memory: File too large; images go into the messages'
+
+# The real programs; with a point spread the noise needs photons that it may write to.
+# real TRANSPORT OPTION...: the sum over their files; the options are those of the noise
+real() {
+	fresh
+	real_transport=--transport=$1
+	shift
+	bragg-geometry --detpixels=200 --ncells=5 | bragg-orient --frames=4 --random |
+		bragg-intensity $real_transport | bragg-background --water=0.1 $real_transport |
+		bragg-noise "$@" $real_transport | bragg-write 'out/x_%d.img' $real_transport
+	find out -name '*.img' | wc -l
+	digest out
+}
+is 'the real programs: the same files' "$(real auto)" "$(real inline)"
+is 'the real programs: all of them' "$(find out -name '*.img' | wc -l)" 4
+is 'the real programs, point spread: the same files' "$(real auto --psf=gauss)" "$(real inline --psf=gauss)"
+
+# Killed and frozen: all that make and read shared memory.
+expected=$(fresh; teststage first --pixels=$edge | teststage source --frames=300 | teststage make --transport=inline |
+	teststage relay --transport=inline | teststage file out; digest out)
+
+# net FRAMES: two makers, two relays that read in place, one sink
+net() {
+	fresh
+	stage first first --pixels=$edge --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames="$1" $limits &
+	for i in 1 2; do
+		keep make$i make --in="ipc://$d/s" --out="@ipc://$d/$i" --sleep=15 &
+		keep relay$i relay --in="ipc://$d/1" --in="ipc://$d/2" --out="ipc://$d/x" --sleep=15 &
+	done
+	keep sink file out --in="@ipc://$d/x" --sleep=2 &
+	flowing
+}
+
+net 300
+is 'both sides are mapped' "$(grep -c memfd:bragg "/proc/$(cat sink.pid)/maps") $(grep -c memfd:bragg "/proc/$(cat relay1.pid)/maps")" '2 3'
+hits=$(kill_all "$seed" 8 0.1 0.5 make1 make2 relay1 relay2)
+settle
+is 'killed anywhere: source and sink end well' "$(statuses source sink)" '0 0'
+is 'killed anywhere: the same files' "$(digest out)" "$expected"
+check "killed anywhere: often ($hits)" test "$hits" -ge 4
+
+net 300
+frozen_make=$(cat make1.pid) frozen_relay=$(cat relay2.pid)
+kill -STOP "$frozen_make" "$frozen_relay"
+sleep 4.5
+kill -CONT "$frozen_make" "$frozen_relay"
+settle
+is 'a long freeze: source and sink end well' "$(statuses source sink)" '0 0'
+is 'a long freeze: the same files' "$(digest out)" "$expected"
+is 'a long freeze: both are told' "$(sort -u errors.make1 errors.relay2)" \
+	'test-make: the source took this process for dead
+test-relay: the source took this process for dead'
+
+net 300
+frozen=$(cat sink.pid)
+kill -STOP "$frozen"
+sleep 4.5
+kill -CONT "$frozen"
+settle
+find out -name '*.part' -delete
+is 'the sink frozen for long: the same files' "$(cat source.status) $(digest out)" "0 $expected"
+
+is 'nothing is left' "$(find run -mindepth 1; find /dev/shm -mindepth 1 2>/dev/null | wc -l)" "$left_before"
+finish

@@ -1,0 +1,42 @@
+#!/bin/sh
+# Mini-CBF in other hands: fabio, CBFlib and dxtbx read the pixels, dxtbx the same geometry
+# as from SMV, and DIALS imports one sweep.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+if ! /usr/bin/python3 -c 'import dxtbx, fabio, numpy, pycbf' 2>/dev/null; then
+	skip 'CBF' 'dxtbx, fabio, numpy or pycbf is not installed'
+	finish
+	exit
+fi
+
+# A mask that excludes every 37th pixel.
+mask() {
+	perl -e '$h = "{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\n" .
+		"SIZE1=300;\nSIZE2=200;\nPIXEL_SIZE=0.172;\n}\n";
+		print $h, " " x (512 - length $h), pack("v*", map {$_ % 37 != 5} 0 .. 59999)'
+}
+# frames NAME ORIENTATION OPTION...: three as NAME_*.img and NAME_*.cbf; the last of bragg-geometry.
+frames() {
+	name=$1 orientation=$2
+	shift 2
+	# shellcheck disable=SC2086 # the list is meant to split
+	bragg-geometry --detpixels=300,200 --pixel=0.172 --distance=90 --wavelength=1.0332 --beam-center=20.1,30.7 \
+		--ncells=10 --fluence=1e27 "$@" 2>>geometry.log |
+		bragg-orient --frames=3 --phi0=30 --osc=0.5 --phi-steps=9 $orientation |
+		bragg-intensity |
+		bragg-background --water=0.0015 |
+		bragg-noise --seed=3 --adc-offset=0 |
+		bragg-write "${name}_%04d.img" "${name}_%04d.cbf" 2>>write.log
+}
+check 'frames are made' frames plain --misset=10,20,30
+mask >mask.img
+check 'frames with a mask are made' frames masked --misset=10,20,30 --mask=mask.img
+check 'frames of twelve lattices are made' frames many '--lattices=12 --random'
+is 'the header tells of ten' "$(head -c 9000 many_0000.cbf | grep -ac '^# BRAGG_ROTATION')" 10
+for name in plain masked many; do
+	check "$name: all readers agree" /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" "$name"
+done
+check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
+check 'one sweep of three frames' sh -c 'grep -q "num images: 3" import.log && grep -q "sweep: *1" import.log'
+finish

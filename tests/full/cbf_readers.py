@@ -1,0 +1,55 @@
+"""cbf_readers.py NAME: the frames NAME_*.cbf as other programs read them, against
+NAME_*.img, which dxtbx is known to read right."""
+import glob
+import sys
+
+import dxtbx
+import fabio
+import numpy as np
+import pycbf
+
+
+def by_cbflib(path):
+    handle = pycbf.cbf_handle_struct()
+    handle.read_widefile(path.encode(), pycbf.MSG_DIGEST)
+    handle.rewind_datablock()
+    handle.find_category(b"array_data")
+    handle.find_column(b"data")
+    handle.rewind_row()
+    return np.frombuffer(handle.get_integerarray_as_string(), np.int32)
+
+
+def geometry(image):
+    panel, beam = image.get_detector()[0], image.get_beam()
+    return np.concatenate(
+        [
+            panel.get_origin(),
+            panel.get_fast_axis(),
+            panel.get_slow_axis(),
+            panel.get_pixel_size(),
+            panel.get_image_size(),
+            [beam.get_wavelength()],
+            beam.get_s0(),
+            image.get_scan().get_oscillation(),
+            image.get_goniometer().get_rotation_axis(),
+        ]
+    )
+
+
+paths = sorted(glob.glob(sys.argv[1] + "_*.cbf"))
+assert len(paths) == 3, paths
+for path in paths:
+    smv = dxtbx.load(path.replace(".cbf", ".img"))
+    cbf = dxtbx.load(path)
+    assert type(cbf).__name__ == "FormatCBFMini", type(cbf)
+    expected = smv.get_raw_data().as_numpy_array()
+    if sys.argv[1] == "masked":
+        excluded = (np.arange(expected.size) % 37 == 5).reshape(expected.shape)
+        expected = np.where(excluded, -2, expected)
+        assert not cbf.get_detector()[0].is_value_in_trusted_range(-2)
+    assert expected.max() > 100, "an empty frame"
+    assert np.array_equal(cbf.get_raw_data().as_numpy_array(), expected), "dxtbx"
+    assert np.array_equal(fabio.open(path).data, expected), "fabio"
+    assert np.array_equal(by_cbflib(path), expected.ravel()), "CBFlib"
+    assert np.allclose(geometry(cbf), geometry(smv), atol=1e-6), (geometry(cbf), geometry(smv))
+    assert cbf.get_detector()[0].get_trusted_range()[1] == 65535

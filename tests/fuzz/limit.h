@@ -1,0 +1,56 @@
+/*
+ * What one input may allocate in all: 64 bytes for each of its own, and 1 MiB.  Between
+ * limit_begin and limit_end, once in a harness.
+ */
+#ifndef BRAGG_FUZZ_LIMIT_H
+#define BRAGG_FUZZ_LIMIT_H
+
+#include <sanitizer/allocator_interface.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+static struct {
+    bool on;
+    size_t used, limit;
+} allocated;
+
+static inline void limit_on_malloc(const volatile void *memory, size_t size)
+{
+    (void)memory;
+    if (!allocated.on)
+        return;
+    allocated.used += size;
+    if (allocated.used <= allocated.limit)
+        return;
+    allocated.on = false;
+    fprintf(stderr, "an input may allocate %zu bytes, this one wants %zu\n", allocated.limit,
+            allocated.used);
+    abort();
+}
+
+static inline void limit_on_free(const volatile void *memory)
+{
+    if (!allocated.on || !memory)
+        return;
+    const size_t size = __sanitizer_get_allocated_size((const void *)(size_t)memory);
+    allocated.used -= size < allocated.used ? size : allocated.used;
+}
+
+static inline void limit_begin(size_t input)
+{
+    static bool installed;
+    if (!installed)
+        installed = __sanitizer_install_malloc_and_free_hooks(limit_on_malloc, limit_on_free) != 0;
+    allocated.used = 0;
+    allocated.limit = 64 * input + (1 << 20);
+    allocated.on = true;
+}
+
+static inline void limit_end(void)
+{
+    allocated.on = false;
+}
+
+#endif

@@ -1,0 +1,437 @@
+/*
+ * libFuzzer: the I/O side of a stage, driven by bytes.  Each step of the input is a message of
+ * a neighbour or of the source, well formed or not, something that the main thread does, a cut,
+ * or time that passes.  There are no sockets: the functions of stage/port.h are these.
+ */
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "limit.h"
+#include "stage/runtime.h"
+#include "stage/stream.h"
+
+enum { UP, UP_CONNECTED, DOWN, DOWN_CONNECTED, CONTROL, SOCKETS, PEERS = 4, RUN = 7 };
+
+/* --- the sockets ----------------------------------------------------------- */
+
+static struct fake {
+    bool full, cut;
+    struct address from;
+    struct message message;
+} fakes[SOCKETS];
+static bool refuse;  // nothing can be sent
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e)
+{
+    (void)context, (void)bind, (void)e;
+    const char *number = strrchr(endpoint, ':');  // of a stranger, perhaps
+    *socket = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
+    return STATUS_OK;
+}
+
+void *port_watch(void *context, void *socket)
+{
+    (void)context;
+    return socket;
+}
+
+bool port_was_cut(void *watch)
+{
+    struct fake *f = watch;
+    const bool cut = f->cut;
+    f->cut = false;
+    return cut;
+}
+
+void port_close(void **socket, void **watch)
+{
+    *socket = *watch = NULL;
+}
+
+void port_drop(void **socket, void **watch)
+{
+    port_close(socket, watch);
+}
+
+enum status port_share(struct message *m, struct error *e)
+{
+    (void)m, (void)e;
+    return STATUS_OK;
+}
+
+/* Whatever a stage sends must be good. */
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead)
+{
+    struct route r;
+    (void)to;
+    if (!instead && route_open(&r, m, NULL) != STATUS_OK)
+        abort();
+    return socket && !refuse;
+}
+
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+{
+    struct fake *f = socket;
+    *from = bound ? f->from : (struct address){0};
+    *m = (struct message){0};
+    if (!f->full)
+        return PORT_NOTHING;
+    *m = f->message;
+    f->message = (struct message){0};
+    f->full = false;
+    return PORT_MESSAGE;
+}
+
+/* --- the input ------------------------------------------------------------- */
+
+struct input {
+    const uint8_t *at, *end;
+};
+
+static uint8_t byte(struct input *in)
+{
+    return in->at < in->end ? *in->at++ : 0;
+}
+
+static void add_part(struct message *m, const void *bytes, size_t size)
+{
+    void *copy = size ? mem_copy(bytes, size, 1) : mem_array(1, 1);
+    if (copy)
+        (void)message_add(m, (struct part){copy, size, mem_free, copy}, NULL);
+}
+
+/* A message without its route; one of the rare types has what is next in the input. */
+static void make_body(struct input *in, enum message_type type, struct message *m)
+{
+    char uuid[UUID_SIZE];
+    (void)snprintf(uuid, sizeof uuid, "%032d", byte(in) % PEERS);
+    struct upstream upstreams[2];
+    struct id_range ids[2];
+    for (int i = 0; i < 2; i++) {
+        ids[i].first = byte(in) % 64;
+        ids[i].last = ids[i].first + byte(in) % 4;
+        (void)snprintf(upstreams[i].uuid, UUID_SIZE, "%032d", i ? 99 : byte(in) % PEERS);
+    }
+    const uint8_t bits = byte(in);
+    if (type == MESSAGE_HELLO) {
+        struct hello h = {.wants = bits & 3,
+                          .gives = bits >> 2 & 3,
+                          .downstream = bits & 16,
+                          .durable = bits & 32,
+                          .stage = "fuzz",
+                          .identity = "any",
+                          .control = "tcp://127.0.0.1:4",
+                          .nupstreams = 2,
+                          .upstreams = upstreams};
+        (void)snprintf(h.group, sizeof h.group, "%d", bits >> 6);
+        memcpy(h.uuid, uuid, sizeof uuid);
+        (void)control_hello_encode(&h, m, NULL);
+    } else if (type == MESSAGE_FRAME || type == MESSAGE_EXPERIMENT) {
+        add_part(m, NULL, 0);
+        add_part(m, uuid, bits % 8);
+        add_part(m, uuid, bits % UUID_SIZE);
+    } else {
+        struct notice n = {.known = bits & 1,
+                           .total = bits >> 1,
+                           .grant = bits,
+                           .progress = bits,
+                           .status = bits & 3,
+                           .dead_after_s = bits,
+                           .nids = bits >> 6 & 1 ? 2 : 1,
+                           .ids = ids};
+        if (bits & 4)
+            memcpy(n.uuid, uuid, sizeof uuid);
+        (void)control_notice_encode(type, &n, m, NULL);
+    }
+}
+
+/* Parts as they stand in the input. */
+static void make_raw(struct input *in, struct message *m)
+{
+    for (int parts = byte(in) % 5; parts > 0; parts--) {
+        size_t size = byte(in);
+        if (size > (size_t)(in->end - in->at))
+            size = (size_t)(in->end - in->at);
+        add_part(m, in->at, size);
+        in->at += size;
+    }
+}
+
+static void put_message(struct input *in, struct fake *to)
+{
+    struct message m = {0};
+    const uint8_t kind = byte(in), who = byte(in);
+    struct route r = {
+        .type = 1 + kind % MESSAGE_LOST, .run = RUN, .incarnation = 1, .stage = "fuzz"};
+    to->from = (struct address){.size = 1, .bytes = {who % PEERS}};
+    if (kind >= 250) {
+        make_raw(in, &m);
+    } else {
+        r.frame = who / PEERS;
+        r.run += (kind & 0xF0) == 0xF0;  // of another run
+        r.incarnation += (kind & 0xF0) == 0xE0;
+        make_body(in, r.type, &m);
+        if (m.nparts >= 2 && route_seal(&r, &m, NULL) == STATUS_OK && (kind & 0xF0) == 0xD0)
+            ((uint8_t *)m.parts[m.nparts - 1].data)[0] ^= 1;  // damaged
+    }
+    to->message = m;
+    to->full = true;
+}
+
+/* --- the stage ------------------------------------------------------------- */
+
+static const struct stage stages[] = {
+    {.name = "fuzz-work", .wants = KIND_IMAGE, .gives = KIND_IMAGE},
+    {.name = "fuzz-sink", .wants = KIND_IMAGE},
+    {.name = "fuzz-source", .wants = KIND_EXPERIMENT, .gives = KIND_RECIPE},
+    {.name = "fuzz-first", .gives = KIND_EXPERIMENT},
+};
+static struct runtime rt;
+
+static void open_stage(uint8_t bits)
+{
+    memset(&rt, 0, sizeof rt);
+    memset(fakes, 0, sizeof fakes);
+    refuse = false;
+    rt.stage = &stages[bits & 3];
+    rt.spoken = true;
+    rt.run = RUN;
+    rt.incarnation = 1;
+    rt.run_known = bits & 4 || rt.stage->wants == KIND_NONE;
+    rt.patience_ns = SECOND;
+    options_defaults(&rt.options);
+    rt.options.attempts = 1000;
+    (void)snprintf(rt.uuid, sizeof rt.uuid, "%032d", 99);
+    rt.start_ns = clock_ns();
+    const char *transport = bits & 8 ? "tcp" : "ipc";
+    for (int i = rt.stage->wants ? UP : DOWN; i < (rt.stage->gives ? CONTROL : DOWN); i++) {
+        struct port *p = &rt.ports[rt.nports++];
+        *p = (struct port){.socket = &fakes[i], .up = i < DOWN, .bound = i % 2 == 0};
+        (void)snprintf(p->endpoint, sizeof p->endpoint, "%s://127.0.0.1:%d", transport, i);
+    }
+    if (exchange_open(&rt.exchange, NULL) != STATUS_OK)
+        abort();
+    if (stage_is_source(rt.stage)) {
+        (void)snprintf(rt.control, sizeof rt.control, "%s://127.0.0.1:%d", transport, CONTROL);
+        rt.control_socket = &fakes[CONTROL];
+        rt.control_local = true;
+        if (source_open(&rt, NULL) != STATUS_OK)
+            abort();
+    }
+}
+
+static void close_stage(void)
+{
+    while (rt.links) {
+        struct link *next = rt.links->next;
+        link_free(rt.links);
+        rt.links = next;
+    }
+    for (int i = 0; i < SOCKETS; i++)
+        message_free(&fakes[i].message);
+    message_free(&rt.experiment);
+    source_close(&rt);
+    seen_clear(&rt.seen);
+    id_set_clear(&rt.reminded);
+    mem_free(rt.buried);
+    mem_free(rt.held);
+    exchange_close(&rt.exchange);
+}
+
+static void receive(struct input *in)
+{
+    const size_t which = byte(in) % (rt.nports + 1);
+    if (which == rt.nports && rt.control_socket) {
+        put_message(in, rt.control_socket);
+        if (rt.source)
+            source_receive(&rt);
+        else
+            control_receive(&rt);
+    } else if (which < rt.nports && rt.ports[which].socket) {
+        put_message(in, rt.ports[which].socket);
+        link_receive(&rt, &rt.ports[which]);
+    }
+}
+
+/* What the main thread gives: an experiment first, then frames. */
+static void give(enum message_type type, uint64_t id)
+{
+    struct item *item = mem_array(1, sizeof *item);
+    struct notice n = {0};
+    if (!item || control_notice_encode(MESSAGE_TOTAL, &n, &item->message, NULL) != STATUS_OK)
+        abort();
+    item->route = (struct route){.type = type, .run = RUN, .incarnation = 1, .frame = id};
+    if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
+        abort();
+    (void)exchange_give(&rt.exchange, item);
+}
+
+static void work(struct input *in)
+{
+    struct exchange *x = &rt.exchange;
+    struct item *item = NULL;
+    struct ticket t;
+    const uint8_t what = byte(in);
+    if (!x->begun) {
+        if (rt.stage->gives)
+            give(MESSAGE_EXPERIMENT, 0);
+        exchange_begin(x, (size_t)what << 18, "any", NULL);
+        if (rt.source)
+            exchange_set_total(x, what);
+    } else if (rt.source && !x->out.head && (x->nagain || x->issued < x->limit)) {
+        if (exchange_next(x, &t))
+            give(MESSAGE_FRAME, t.id);
+    } else if (x->in.head && !x->out.head && exchange_take(x, &item)) {
+        if (what & 1 && item->network)
+            exchange_damaged(x, &item->route);
+        else if (item->route.type == MESSAGE_FRAME && stage_is_sink(rt.stage))
+            exchange_durable(x, item->route.frame);
+        else if (item->route.type == MESSAGE_FRAME && rt.stage->gives)
+            give(MESSAGE_FRAME, item->route.frame);
+    }
+    item_free(item);
+}
+
+/* What io.c does between messages, `seconds` from now. */
+static void pump(uint64_t seconds)
+{
+    const uint64_t now_ns = clock_ns() + seconds * SECOND;
+    cut_forget(&rt);
+    cut_check(&rt, now_ns);
+    link_check(&rt, now_ns);
+    if (!rt.stopping)
+        link_greet(&rt, now_ns);
+    if (!rt.stopping)
+        flow_pump(&rt);
+    if (rt.stopping)
+        return;
+    if (rt.source)
+        source_pump(&rt, now_ns);
+    else
+        control_pump(&rt, now_ns);
+}
+
+static void feed(struct fake *to, struct route r, struct message *m)
+{
+    if (!to || route_seal(&r, m, NULL) != STATUS_OK)
+        abort();
+    to->from = (struct address){.size = 1, .bytes = {0}};
+    to->message = *m;
+    to->full = true;
+}
+
+static void say_hello(struct fake *to, bool downstream)
+{
+    struct upstream source;
+    struct hello h = {.downstream = downstream,
+                      .durable = true,
+                      .stage = "fuzz",
+                      .group = "0",
+                      .identity = "any",
+                      .control = "tcp://127.0.0.1:4",
+                      .nupstreams = 1,
+                      .upstreams = &source};
+    struct message m = {0};
+    *(downstream ? &h.wants : &h.gives) = (int)(downstream ? rt.stage->gives : rt.stage->wants);
+    (void)snprintf(source.uuid, sizeof source.uuid, "%032d", 99);
+    (void)snprintf(h.uuid, sizeof h.uuid, "%032d", 0);
+    (void)control_hello_encode(&h, &m, NULL);
+    feed(to, (struct route){.type = MESSAGE_HELLO, .run = RUN, .incarnation = 1}, &m);
+}
+
+static void say(struct fake *to, enum message_type type, struct notice n)
+{
+    struct message m = {0};
+    (void)control_notice_encode(type, &n, &m, NULL);
+    feed(to, (struct route){.type = type, .run = RUN, .incarnation = 1}, &m);
+}
+
+/* All neighbours are there, the experiment is known, frames may flow. */
+static void establish(void)
+{
+    for (size_t i = 0; i < rt.nports; i++) {
+        say_hello(rt.ports[i].socket, !rt.ports[i].up);
+        link_receive(&rt, &rt.ports[i]);
+    }
+    exchange_begin(&rt.exchange, 1 << 20, "any", NULL);
+    if (rt.stage->gives)
+        give(MESSAGE_EXPERIMENT, 0);
+    if (rt.source) {
+        exchange_set_total(&rt.exchange, 60);
+        say_hello(rt.control_socket, true);
+        source_receive(&rt);
+    }
+    pump(0);
+    for (size_t i = 0; i < rt.nports && !rt.stopping; i++)
+        if (!rt.ports[i].up) {
+            say(rt.ports[i].socket, MESSAGE_CREDIT, (struct notice){.grant = 8});
+            link_receive(&rt, &rt.ports[i]);
+        }
+    if (rt.control_socket && !rt.source) {
+        say(rt.control_socket, MESSAGE_WELCOME, (struct notice){.dead_after_s = 5});
+        control_receive(&rt);
+    }
+}
+
+static bool is_linked(const struct link *wanted)
+{
+    for (const struct link *l = rt.links; l; l = l->next)
+        if (l == wanted)
+            return true;
+    return !wanted;
+}
+
+static void check(void)
+{
+    bool good = true;
+    for (const struct link *l = rt.links; l; l = l->next)
+        good &= l->narrived <= l->nsent && l->nsent <= l->sent_capacity && l->credit <= 1024;
+    for (size_t i = 0; i < rt.nheld; i++)
+        good &= is_linked(rt.held[i].from);
+    if (rt.source)
+        good &= rt.source->window.lowest <= rt.source->total;
+    if (!good)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    struct input in = {data, data + size};
+    log_set_level(LOG_ERROR);
+    limit_begin(size);
+    const uint8_t bits = byte(&in);
+    open_stage(bits);
+    if (bits & 16)
+        establish();
+    for (int steps = 0; steps < 300 && in.at < in.end && !rt.stopping; steps++) {
+        const uint8_t step = byte(&in);
+        if (step < 150)
+            receive(&in);
+        else if (step < 200)
+            work(&in);
+        else if (step < 240)
+            pump(0);
+        else if (step < 246)
+            pump(byte(&in));
+        else if (step < 251)
+            fakes[byte(&in) % SOCKETS].cut = true;
+        else
+            refuse = !refuse;
+        check();
+    }
+    close_stage();
+    limit_end();
+    return 0;
+}

@@ -1,0 +1,211 @@
+/*
+ * A library to be preloaded into a stage, which does harm to what it asks of the system.
+ *
+ *   FAULT_PORTS=FROM:TO...    connections to a port of this host lead to another one
+ *   FAULT="CALL NUMBER HOW"   at the call of that number (from 1) of a kind:
+ *     CALL  create (a temporary file), write (into it), sync, rename, index (open it),
+ *           append (to it)
+ *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
+ *           killed, after it
+ *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
+ */
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+static const struct {
+    const char *name;
+    int number;
+} errors[] = {{"ENOSPC", ENOSPC}, {"EIO", EIO}, {"EDQUOT", EDQUOT}, {"EMFILE", EMFILE}};
+
+static int index_file = -1;
+
+#define REAL(function) ((__typeof__(&(function)))real(#function))
+
+static void *real(const char *name)
+{
+    return dlsym(RTLD_NEXT, name);
+}
+
+/* What happens at this call: "" for nothing. */
+static const char *fault(const char *call)
+{
+    static char how[32];
+    static unsigned count;
+    static bool over;
+    const char *plan = getenv("FAULT"), *once = getenv("FAULT_ONCE");
+    char which[32];
+    unsigned number;
+    if (over || !plan || sscanf(plan, "%31s %u %31s", which, &number, how) != 3 ||
+        strcmp(which, call) != 0 || ++count < number)
+        return "";
+    over = true;
+    if (once && REAL(open)(once, O_WRONLY | O_CREAT | O_EXCL, 0666) < 0)
+        return "";
+    if (strcmp(how, "kill") == 0)
+        (void)raise(SIGKILL);
+    return how;
+}
+
+/* True when the call must not be made; errno says why. */
+static bool refuse(const char *how)
+{
+    for (size_t i = 0; i < sizeof errors / sizeof *errors; i++)
+        if (strcmp(how, errors[i].name) == 0) {
+            errno = errors[i].number;
+            return true;
+        }
+    return false;
+}
+
+static void after(const char *how)
+{
+    if (strcmp(how, "killed") == 0)
+        (void)raise(SIGKILL);
+}
+
+int mkstemp(char *template)
+{
+    const char *how = fault("create");
+    if (refuse(how))
+        return -1;
+    const int fd = REAL(mkstemp)(template);
+    after(how);
+    return fd;
+}
+
+static ssize_t write_faulty(const char *call, int fd, const void *bytes, size_t size)
+{
+    const char *how = fault(call);
+    if (refuse(how))
+        return -1;
+    const bool half = strcmp(how, "short") == 0 || strcmp(how, "killed") == 0;
+    const ssize_t n = REAL(write)(fd, bytes, half ? size / 2 : size);
+    after(how);
+    return n;
+}
+
+ssize_t write(int fd, const void *bytes, size_t size)
+{
+    return fd == index_file ? write_faulty("append", fd, bytes, size)
+                            : REAL(write)(fd, bytes, size);
+}
+
+/* The C library writes streams by a call that cannot be replaced: temporary files become
+ * streams whose functions are these. */
+static FILE *streams[16];
+static int files[16];
+
+static ssize_t stream_write(void *cookie, const char *bytes, size_t size)
+{
+    const int fd = *(int *)cookie;
+    size_t done = 0;
+    while (done < size) {
+        const ssize_t n = write_faulty("write", fd, bytes + done, size - done);
+        if (n < 0)
+            return 0;  // what a cookie's function says for an error
+        if ((size_t)n < size - done) {
+            errno = ENOSPC;
+            return 0;
+        }
+        done += (size_t)n;
+    }
+    return (ssize_t)done;
+}
+
+static int stream_seek(void *cookie, off64_t *offset, int whence)
+{
+    *offset = lseek(*(int *)cookie, *offset, whence);
+    return *offset < 0 ? -1 : 0;
+}
+
+static int stream_close(void *cookie)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (cookie == &files[i])
+            streams[i] = NULL;
+    return close(*(int *)cookie);
+}
+
+FILE *fdopen(int fd, const char *mode)
+{
+    const cookie_io_functions_t functions = {
+        .write = stream_write, .seek = stream_seek, .close = stream_close};
+    for (size_t i = 0; i < sizeof files / sizeof *files && *mode == 'w'; i++)
+        if (!streams[i]) {
+            files[i] = fd;
+            return streams[i] = fopencookie(&files[i], mode, functions);
+        }
+    return REAL(fdopen)(fd, mode);
+}
+
+int fileno(FILE *stream)
+{
+    for (size_t i = 0; i < sizeof files / sizeof *files; i++)
+        if (stream && streams[i] == stream)
+            return files[i];
+    return REAL(fileno)(stream);
+}
+
+int fsync(int fd)
+{
+    const char *how = fault("sync");
+    if (refuse(how))
+        return -1;
+    const int status = REAL(fsync)(fd);
+    after(how);
+    return status;
+}
+
+int rename(const char *from, const char *to)
+{
+    const char *how = fault("rename");
+    if (refuse(how))
+        return -1;
+    const int status = REAL(rename)(from, to);
+    after(how);
+    return status;
+}
+
+int open(const char *path, int flags, ...)
+{
+    va_list args;
+    va_start(args, flags);
+    const mode_t mode = flags & O_CREAT ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    if (!(flags & O_APPEND))
+        return REAL(open)(path, flags, mode);
+    const char *how = fault("index");
+    if (refuse(how))
+        return -1;
+    index_file = REAL(open)(path, flags, mode);
+    after(how);
+    return index_file;
+}
+
+int connect(int fd, const struct sockaddr *address, socklen_t size)
+{
+    struct sockaddr_in other;
+    int from, to, used;
+    const char *ports = getenv("FAULT_PORTS");
+    if (!ports || address->sa_family != AF_INET || size != sizeof other)
+        return REAL(connect)(fd, address, size);
+    memcpy(&other, address, sizeof other);
+    for (; sscanf(ports, " %d:%d%n", &from, &to, &used) == 2; ports += used)
+        if (ntohs(other.sin_port) == from) {
+            other.sin_port = htons((uint16_t)to);
+            break;
+        }
+    return REAL(connect)(fd, (const struct sockaddr *)&other, size);
+}

@@ -1,0 +1,136 @@
+/*
+ * relay HOW FRAME UP DOWN: stands between two stages, connected to the endpoint UP and bound to
+ * DOWN, and passes all messages on as they are.  What it does to one frame:
+ *
+ *   swallow  keeps it, and returns its credit
+ *   lose     keeps it
+ *   twice    passes it on twice
+ *   other    passes on a copy with other pixels, too
+ *   stale    passes on copies of an earlier and of another run, too
+ *
+ * It ends at SIGTERM.
+ */
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "stage/port.h"
+#include "wire/control.h"
+
+struct relay {
+    void *up, *down;
+    const char *how;
+    uint64_t frame;
+    bool done;
+    struct address below;  // the stage after this one, once it has spoken
+};
+
+static volatile sig_atomic_t ended;
+
+static void on_end(int number)
+{
+    (void)number;
+    ended = 1;
+}
+
+static void return_credit(struct relay *x, const struct route *r)
+{
+    const struct address nobody = {0};
+    struct id_range id = {r->frame, r->frame};
+    struct notice n = {.grant = 1, .nids = 1, .ids = &id};
+    struct message m = {0};
+    struct route credit = {.type = MESSAGE_CREDIT, .run = r->run, .incarnation = r->incarnation};
+    (void)snprintf(credit.stage, sizeof credit.stage, "relay");
+    if (control_notice_encode(MESSAGE_CREDIT, &n, &m, NULL) == STATUS_OK &&
+        route_seal(&credit, &m, NULL) == STATUS_OK)
+        (void)port_send(x->up, &nobody, &m, NULL);
+    message_free(&m);
+}
+
+/* A copy with a good sum, of what may have changed. */
+static void send_copy(struct relay *x, struct route r, struct message *m)
+{
+    if (route_seal(&r, m, NULL) == STATUS_OK)
+        (void)port_send(x->down, &x->below, m, NULL);
+}
+
+/* False when the message is not to be passed on. */
+static bool meddle(struct relay *x, const struct route *r, struct message *m)
+{
+    struct route other = *r;
+    x->done = true;
+    if (strcmp(x->how, "lose") == 0)
+        return false;
+    if (strcmp(x->how, "swallow") == 0) {
+        return_credit(x, r);
+        return false;
+    }
+    if (strcmp(x->how, "twice") == 0) {
+        (void)port_send(x->down, &x->below, m, NULL);
+    } else if (strcmp(x->how, "stale") == 0) {
+        other.incarnation = r->incarnation - 1;
+        send_copy(x, other, m);
+        other.incarnation = r->incarnation;
+        other.run = ~r->run;
+        send_copy(x, other, m);
+        send_copy(x, *r, m);
+        return false;
+    } else {
+        (void)port_send(x->down, &x->below, m, NULL);
+        ((char *)m->parts[m->nparts - 1].data)[0] ^= 1;
+        send_copy(x, other, m);
+        return false;
+    }
+    return true;
+}
+
+static void pass(struct relay *x, void *from, void *to)
+{
+    const bool downwards = from == x->up;
+    const struct address nobody = {0};
+    struct address address;
+    struct message m;
+    struct route r;
+    while (port_receive(from, !downwards, &address, &m) == PORT_MESSAGE) {
+        if (!downwards)
+            x->below = address;
+        const bool chosen = downwards && !x->done && route_open(&r, &m, NULL) == STATUS_OK &&
+                            r.type == MESSAGE_FRAME && r.frame == x->frame;
+        if (!chosen || meddle(x, &r, &m))
+            (void)port_send(to, downwards ? &x->below : &nobody, &m, NULL);
+        message_free(&m);
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 5)
+        return 2;
+    char up[ENDPOINT_SIZE], down[ENDPOINT_SIZE];
+    struct error e;
+    struct relay x = {.how = argv[1], .frame = strtoull(argv[2], NULL, 10)};
+    void *context = zmq_ctx_new();
+    (void)snprintf(up, sizeof up, "%s", argv[3]);
+    (void)snprintf(down, sizeof down, "%s", argv[4]);
+    if (port_open(context, false, up, &x.up, &e) != STATUS_OK ||
+        port_open(context, true, down, &x.down, &e) != STATUS_OK) {
+        fprintf(stderr, "relay: %s\n", e.text);
+        return 1;
+    }
+    (void)signal(SIGTERM, on_end);
+    while (!ended) {
+        zmq_pollitem_t items[2] = {{.socket = x.up, .events = ZMQ_POLLIN},
+                                   {.socket = x.down, .events = ZMQ_POLLIN}};
+        (void)zmq_poll(items, 2, 100);
+        pass(&x, x.down, x.up);
+        if (x.below.size)
+            pass(&x, x.up, x.down);
+    }
+    (void)zmq_close(x.up);
+    (void)zmq_close(x.down);
+    (void)zmq_ctx_term(context);
+    return x.done ? 0 : 1;
+}

@@ -1,0 +1,185 @@
+/*
+ * testclient KIND ENDPOINT COUNT [FOLDER]: a client of bragg-serve, good or bad.
+ *
+ * KIND   what it does
+ * req    asks for COUNT frames; a frame's pixels become the file FOLDER/TRAIN
+ * pull   likewise, pulling
+ * sub    likewise, subscribed to everything
+ * vanish asks COUNT times, each time on a new connection that is cut at once
+ * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
+ * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
+ *
+ * Prints how many frames it took; ends with 1 when 20 s pass without one, with 3 when
+ * a message is not what karabo-bridge 2.2 says.
+ */
+#include <arpa/inet.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "wire/reader.h"
+
+enum { PATIENCE_MS = 20000, PARTS = 4 };
+
+static void *context;
+
+static void *open_socket(int type, const char *endpoint)
+{
+    void *s = zmq_socket(context, type);
+    const int none = 0, one = 1, patience = PATIENCE_MS;
+    (void)zmq_setsockopt(s, ZMQ_LINGER, &none, sizeof none);
+    (void)zmq_setsockopt(s, ZMQ_RCVHWM, &one, sizeof one);
+    (void)zmq_setsockopt(s, ZMQ_RCVTIMEO, &patience, sizeof patience);
+    if (type == ZMQ_SUB)
+        (void)zmq_setsockopt(s, ZMQ_SUBSCRIBE, "", 0);
+    if (zmq_connect(s, endpoint) != 0)
+        exit(2);
+    return s;
+}
+
+/* The number after "timestamp.tid" in the first part. */
+static bool find_train(zmq_msg_t *header, int64_t *train)
+{
+    static const char key[] = "timestamp.tid";
+    const char *bytes = zmq_msg_data(header);
+    const size_t size = zmq_msg_size(header);
+    for (size_t i = 0; i + sizeof key < size; i++) {
+        if (memcmp(bytes + i, key, sizeof key - 1) != 0)
+            continue;
+        struct reader r = reader_over(bytes + i + sizeof key - 1, size - i - sizeof key + 1);
+        return reader_int(&r, 0, INT64_MAX, train);
+    }
+    return false;
+}
+
+static void keep(const char *folder, int64_t train, zmq_msg_t *pixels)
+{
+    char path[512];
+    (void)snprintf(path, sizeof path, "%s/%" PRId64, folder, train);
+    FILE *out = fopen(path, "w");
+    if (!out || fwrite(zmq_msg_data(pixels), 1, zmq_msg_size(pixels), out) != zmq_msg_size(pixels))
+        exit(2);
+    (void)fclose(out);
+}
+
+static void take(void *socket, const char *folder)
+{
+    zmq_msg_t parts[PARTS];
+    int64_t train;
+    for (int i = 0; i < PARTS; i++) {
+        (void)zmq_msg_init(&parts[i]);
+        if (zmq_msg_recv(&parts[i], socket, 0) < 0)
+            exit(1);
+        if (!zmq_msg_more(&parts[i]) != (i + 1 == PARTS))
+            exit(3);
+    }
+    if (!find_train(&parts[0], &train))
+        exit(3);
+    if (folder)
+        keep(folder, train, &parts[PARTS - 1]);
+    for (int i = 0; i < PARTS; i++)
+        (void)zmq_msg_close(&parts[i]);
+}
+
+static void vanish(const char *endpoint, long count)
+{
+    for (long i = 0; i < count; i++) {
+        void *s = open_socket(ZMQ_DEALER, endpoint);
+        const int linger = 1000;
+        (void)zmq_setsockopt(s, ZMQ_LINGER, &linger, sizeof linger);
+        (void)zmq_send(s, "", 0, ZMQ_SNDMORE);
+        (void)zmq_send(s, "next", 4, 0);
+        (void)zmq_close(s);  // once the request has left
+    }
+}
+
+/* Bytes that are no ZeroMQ, where the endpoint is tcp://127.0.0.1:PORT. */
+static void send_noise(const char *endpoint, long seed)
+{
+    const char *colon = strrchr(endpoint, ':');
+    struct sockaddr_in address = {.sin_family = AF_INET,
+                                  .sin_port = htons((uint16_t)strtol(colon + 1, NULL, 10)),
+                                  .sin_addr = {htonl(INADDR_LOOPBACK)}};
+    unsigned char bytes[512];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)((size_t)seed * 2654435761u >> i % 24);
+    const int fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (strncmp(endpoint, "tcp:", 4) == 0 &&
+        connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
+        (void)!write(fd, bytes, sizeof bytes);
+    (void)close(fd);
+}
+
+static void send_rubbish(const char *endpoint, long count)
+{
+    static char large[100000];
+    void *s = open_socket(ZMQ_DEALER, endpoint);
+    for (long i = 0; i < count; i++) {
+        const int kind = (int)(i % 5);
+        if (kind == 0)
+            (void)zmq_send(s, "more", 4, ZMQ_DONTWAIT);
+        else if (kind == 1)
+            (void)zmq_send(s, "", 0, ZMQ_DONTWAIT);
+        else if (kind == 2)
+            for (int k = 0; k < 10; k++)
+                (void)zmq_send(s, "next", 4, ZMQ_DONTWAIT | (k < 9 ? ZMQ_SNDMORE : 0));
+        else if (kind == 3)
+            send_noise(endpoint, i);
+        else if (i % 50 == 49)
+            (void)zmq_send(s, large, sizeof large, ZMQ_DONTWAIT);  // cuts the connection
+        (void)usleep(1000);
+    }
+    (void)zmq_close(s);
+}
+
+static void stall(const char *endpoint, long seconds)
+{
+    static const int types[] = {ZMQ_DEALER, ZMQ_PULL, ZMQ_SUB};
+    void *s[3];
+    for (int i = 0; i < 3; i++)
+        s[i] = open_socket(types[i], endpoint);
+    for (int i = 0; i < 100; i++)
+        (void)zmq_send(s[0], "next", 4, ZMQ_DONTWAIT);
+    (void)sleep((unsigned)seconds);
+    for (int i = 0; i < 3; i++)
+        (void)zmq_close(s[i]);
+}
+
+static void run(const char *kind, const char *endpoint, long count, const char *folder)
+{
+    const bool asks = strcmp(kind, "req") == 0;
+    void *s = open_socket(asks ? ZMQ_REQ : strcmp(kind, "sub") == 0 ? ZMQ_SUB : ZMQ_PULL, endpoint);
+    for (long taken = 0; taken < count; taken++) {
+        if (asks && zmq_send(s, "next", 4, 0) < 0)
+            exit(1);
+        take(s, folder);
+        printf("%ld\n", taken + 1);
+        (void)fflush(stdout);
+    }
+    (void)zmq_close(s);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 4)
+        return 2;
+    const char *kind = argv[1], *endpoint = argv[2];
+    const long count = strtol(argv[3], NULL, 10);
+    context = zmq_ctx_new();
+    if (strcmp(kind, "vanish") == 0)
+        vanish(endpoint, count);
+    else if (strcmp(kind, "stall") == 0)
+        stall(endpoint, count);
+    else if (strcmp(kind, "rubbish") == 0)
+        send_rubbish(endpoint, count);
+    else
+        run(kind, endpoint, count, argc > 4 ? argv[4] : NULL);
+    (void)zmq_ctx_term(context);
+    return 0;
+}

@@ -1,0 +1,148 @@
+/* bitshuffle+LZ4: known bits, every instruction set alike, there and back, damage. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/rng.h"
+#include "io/bitshuffle.h"
+#include "io/bslz4.h"
+
+enum { MOST = 9000 };  // items: more than a block of any size, and a rest
+
+static bitshuffle *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
+                                                bitshuffle_avx512};
+static uint32_t items[MOST], back[MOST];
+
+/* 16 items i * 0x1234567 + 0x89, as Debian's bitshuffle transposes them: the first 16 bytes
+ * as 8-bit items, 32 as 16-bit, all as 32-bit. */
+static void known_bits(void **state)
+{
+    (void)state;
+    static const uint8_t expected[] = {
+        0x55, 0x55, 0xcc, 0xcc, 0x3c, 0x3c, 0xa9, 0x56, 0xce, 0x98, 0x5a, 0x4a, 0xc6,
+        0x39, 0x6b, 0xad, 0x26, 0x9b, 0xb4, 0x2d, 0x92, 0x64, 0x24, 0x49, 0x38, 0x8e,
+        0xc0, 0x0f, 0xaa, 0x5a, 0xcc, 0x6c, 0x5a, 0xda, 0xc6, 0x39, 0x94, 0x52, 0x18,
+        0x63, 0xe0, 0x83, 0xaa, 0x56, 0xcc, 0x64, 0xf0, 0x78, 0xaa, 0xd5, 0xcc, 0x66,
+        0xf0, 0x78, 0x00, 0x7f, 0x00, 0x80, 0x00, 0x00, 0x00, 0x00, 0x00, 0x00};
+    uint32_t u32[16];
+    uint16_t u16[16];
+    uint8_t u8[16], bits[64], scratch[64];
+    for (uint32_t i = 0; i < 16; i++) {
+        u32[i] = i * 0x1234567 + 0x89;
+        u16[i] = (uint16_t)u32[i];
+        u8[i] = (uint8_t)u32[i];
+    }
+    const void *all[] = {u8, u16, u32};
+    for (int i = 0; i < 3; i++)
+        for (enum isa isa = 0; isa < ISA_COUNT; isa++)
+            if (isa_present(isa)) {
+                shuffles[isa](all[i], 16, (size_t)1 << i, scratch, bits);
+                assert_memory_equal(bits, expected, 16u << i);
+            }
+}
+
+/* Counts with bright pixels, or all bits at random. */
+static void fill(uint32_t kind, size_t size, size_t count)
+{
+    uint8_t *to = (uint8_t *)items;
+    for (uint32_t i = 0; i < count; i++) {
+        struct rng r = rng_stream(2, RNG_POISSON, kind, i);
+        const double u = rng_uniform(&r), v = rng_uniform(&r);
+        const uint32_t value = kind % 2   ? (uint32_t)(4294967295.0 * u)
+                               : u < 0.01 ? (uint32_t)(60000.0 * v)
+                                          : (uint32_t)(8.0 * v);
+        memcpy(to + i * size, &value, size);
+    }
+}
+
+static void there_and_back(void **state)
+{
+    (void)state;
+    uint8_t *one = malloc(bslz4_bound(MOST, 4)), *other = malloc(bslz4_bound(MOST, 4));
+    for (uint32_t kind = 0; kind < 120; kind++) {
+        const size_t size = (size_t)1 << kind % 3, count = kind < 90 ? kind : MOST - kind;
+        fill(kind, size, count);
+        const size_t length = bslz4_compress(ISA_BASELINE, items, count, size, one);
+        assert_true(length <= bslz4_bound(count, size));
+        for (enum isa isa = ISA_AVX2; isa < ISA_COUNT; isa++)
+            if (isa_present(isa)) {
+                assert_int_equal(bslz4_compress(isa, items, count, size, other), length);
+                assert_memory_equal(one, other, length);
+            }
+        memset(back, 0xee, sizeof back);
+        assert_int_equal(bslz4_decompress(one, length, back, count, size, NULL), STATUS_OK);
+        assert_memory_equal(back, items, count * size);
+    }
+    free(one);
+    free(other);
+}
+
+static void header_and_rest(void **state)
+{
+    (void)state;
+    static const uint8_t header[] = {0, 0, 0, 0, 0, 0, 0, 22, 0, 0, 0x20, 0};
+    static const uint16_t eleven[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11};
+    uint8_t chunk[256];
+    const size_t length = bslz4_compress(isa_best(), eleven, 11, 2, chunk);
+    assert_memory_equal(chunk, header, sizeof header);
+    assert_memory_equal(chunk + length - 6, eleven + 8, 6);
+    assert_int_equal(length, 12 + 4 + (size_t)chunk[15] + 6);
+    assert_int_equal(bslz4_bound(SIZE_MAX, 4), 0);
+}
+
+/* Room that ends where it must, for the sanitizers. */
+static enum status decompress(const uint8_t *chunk, size_t length, struct error *e)
+{
+    uint8_t *copy = malloc(length + 1);
+    memcpy(copy + 1, chunk, length);
+    uint16_t *room = malloc(100 * sizeof *room);
+    const enum status s = bslz4_decompress(copy + 1, length, room, 100, 2, e);
+    free(room);
+    free(copy);
+    return s;
+}
+
+static void damaged_chunks(void **state)
+{
+    (void)state;
+    uint8_t chunk[1024];
+    struct error e;
+    fill(0, 2, 100);
+    const size_t length = bslz4_compress(isa_best(), items, 100, 2, chunk);
+    assert_int_equal(decompress(chunk, length, &e), STATUS_OK);
+    for (size_t cut = 0; cut < length; cut++)
+        assert_int_equal(decompress(chunk, cut, &e), STATUS_INPUT);
+    assert_int_equal(decompress(chunk, length + 1, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "bslz4: 9 bytes behind the blocks, must be 8");
+    for (size_t i = 0; i < length; i++)
+        for (uint32_t value = 0; value < 256; value += 51) {
+            const uint8_t kept = chunk[i];
+            chunk[i] = (uint8_t)value;
+            (void)decompress(chunk, length, &e);
+            chunk[i] = kept;
+        }
+    chunk[10] = 0;
+    assert_int_equal(decompress(chunk, length, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "bslz4: header: blocks of 0 bytes, must be a multiple of 16 up to "
+                                "16777216");
+    chunk[7]++;
+    assert_int_equal(decompress(chunk, length, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "bslz4: header: 201 bytes, must be 200");
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(known_bits),
+        cmocka_unit_test(there_and_back),
+        cmocka_unit_test(header_and_rest),
+        cmocka_unit_test(damaged_chunks),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,425 @@
+/* What leaves for foreign clients: the guard, the rate, pixel types, karabo-bridge's bytes. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "gateway/guard.h"
+#include "gateway/pace.h"
+#include "gateway/peaks.h"
+#include "gateway/pixels.h"
+#include "gateway/protocol.h"
+#include "io/crystfel.h"
+#include "wire/reader.h"
+
+enum { FAST = 3, SLOW = 2, ALL_TYPES = 15 };
+
+static uint16_t pixels[FAST * SLOW] = {1, 2, 3, 4, 5, 65535};
+
+/* --- the guard --------------------------------------------------------------- */
+
+static struct delivery good(void)
+{
+    struct delivery d = {.id = 7,
+                         .image_key = "image.data",
+                         .type = PIXEL_U16,
+                         .ndims = 2,
+                         .shape = {SLOW, FAST},
+                         .pixels = pixels,
+                         .pixel_bytes = sizeof pixels};
+    delivery_int(&d, "image_id", 7);
+    delivery_real(&d, "distance", 0.1);
+    delivery_text(&d, "unit", "adu");
+    delivery_reals(&d, "axis", (const double[]){1, 0, 0}, 3);
+    return d;
+}
+
+static void refuses(struct delivery d, unsigned allowed, const char *word)
+{
+    struct error e = {0};
+    assert_int_equal(guard_check(&d, allowed, &e), STATUS_INPUT);
+    if (!strstr(e.text, word))
+        fail_msg("'%s' is not in: %s", word, e.text);
+}
+
+static void guard_lets_good_frames_pass(void **state)
+{
+    (void)state;
+    const struct delivery d = good();
+    assert_int_equal(guard_check(&d, ALL_TYPES, NULL), STATUS_OK);
+}
+
+static void guard_compares_shape_and_length(void **state)
+{
+    (void)state;
+    struct delivery d = good();
+    d.pixel_bytes--;
+    refuses(d, ALL_TYPES, "do not fill");
+    d = good();
+    d.shape[0] = 0;
+    refuses(d, ALL_TYPES, "do not fill");
+    d = good();
+    d.shape[0] = SIZE_MAX / 2;  // the product overflows
+    refuses(d, ALL_TYPES, "do not fill");
+    d = good();
+    d.ndims = 0;
+    d.pixel_bytes = 2;
+    refuses(d, ALL_TYPES, "do not fill");
+    d = good();
+    d.ndims = DELIVERY_DIMS_MAX + 1;
+    refuses(d, ALL_TYPES, "do not fill");
+    d = good();
+    d.pixels = NULL;
+    refuses(d, ALL_TYPES, "do not fill");
+}
+
+static void guard_knows_types(void **state)
+{
+    (void)state;
+    refuses(good(), 1 << PIXEL_F32 | 1 << PIXEL_I32, "no uint16 pixels");
+    struct delivery d = good();
+    d.type = (enum pixel_type)9;
+    refuses(d, ~0u, "pixels");
+}
+
+static void guard_wants_finite_values(void **state)
+{
+    (void)state;
+    struct delivery d = good();
+    delivery_real(&d, "energy", NAN);
+    refuses(d, ALL_TYPES, "energy");
+    d = good();
+    delivery_reals(&d, "normal", (const double[]){0, -INFINITY}, 2);
+    refuses(d, ALL_TYPES, "normal");
+    d = good();
+    delivery_text(&d, "name", NULL);
+    refuses(d, ALL_TYPES, "name");
+    d = good();
+    while (d.nvalues <= DELIVERY_VALUES_MAX)
+        delivery_int(&d, "more", 1);
+    refuses(d, ALL_TYPES, "more than");
+}
+
+static void guard_wants_distinct_keys(void **state)
+{
+    (void)state;
+    struct delivery d = good();
+    delivery_int(&d, "dist", 1);  // "distance" begins with it
+    refuses(d, ALL_TYPES, "'dist' is the beginning of key 'distance'");
+    d = good();
+    delivery_int(&d, "distance_m", 1);
+    refuses(d, ALL_TYPES, "'distance' is the beginning of key 'distance_m'");
+    d = good();
+    d.image_key = "image";
+    refuses(d, ALL_TYPES, "'image' is the beginning");
+    d = good();
+    delivery_int(&d, "unit", 1);
+    refuses(d, ALL_TYPES, "'unit'");
+    d = good();
+    delivery_int(&d, "", 1);
+    refuses(d, ALL_TYPES, "empty");
+    d = good();
+    d.peaks = &(struct peak){1, 2, 3};
+    d.npeaks = 1;
+    assert_int_equal(guard_check(&d, ALL_TYPES, NULL), STATUS_OK);
+    d.image_key = "peak";
+    refuses(d, ALL_TYPES, "'peak' is the beginning of key 'peak_list'");
+    d = good();
+    d.peaks = &(struct peak){1, NAN, 3};
+    d.npeaks = 1;
+    refuses(d, ALL_TYPES, "peak 0");
+    d = good();
+    d.image_key = NULL;
+    refuses(d, ALL_TYPES, "empty");
+}
+
+/* --- the rate ------------------------------------------------------------------ */
+
+static void a_rate_does_not_drift(void **state)
+{
+    (void)state;
+    struct pace p = {.period_ns = 1e9 / 3};  // no whole number of nanoseconds
+    uint64_t now = 1000;
+    for (uint64_t i = 0; i < 3000; i++) {
+        const uint64_t due = pace_due(&p);
+        now = due > now ? due : now;
+        now += i % 7 * 1000000;  // woken a little late
+        pace_out(&p, now);
+    }
+    assert_true(p.late == 0);
+    assert_true(pace_due(&p) == 1000 + UINT64_C(1000) * 1000000000);
+}
+
+static void late_frames_are_made_up_for_within_a_second(void **state)
+{
+    (void)state;
+    const uint64_t period = 10000000, second = 1000000000;
+    struct pace p = {.period_ns = (double)period};
+    assert_true(pace_due(&p) == 0);
+    pace_out(&p, 1000);
+    assert_true(pace_due(&p) == 1000 + period);
+    pace_out(&p, 1000 + period + period / 3);
+    assert_true(p.late == 0 && pace_due(&p) == 1000 + 2 * period);
+    pace_out(&p, 1000 + 7 * period);
+    assert_true(p.late == 1 && pace_due(&p) == 1000 + 3 * period);
+    pace_out(&p, 1000 + 3 * period + 60 * second);  // a minute: only the last second counts
+    assert_true(p.late == 2 && pace_due(&p) == 1000 + 4 * period + 59 * second);
+}
+
+static void without_a_rate_nothing_is_late(void **state)
+{
+    (void)state;
+    struct pace p = {0};
+    pace_out(&p, 10);
+    pace_out(&p, 1000000000);
+    assert_true(p.late == 0 && pace_due(&p) <= 1000000000);
+}
+
+/* --- pixel types ----------------------------------------------------------------- */
+
+static enum status convert(enum pixel_type from, void *value, enum pixel_type to, struct image *out)
+{
+    const struct image image = {.type = from, .count = 1, .pixels = value};
+    return pixels_convert(&image, to, out, NULL);
+}
+
+static void conversion_is_exact_or_refused(void **state)
+{
+    (void)state;
+    struct image out;
+    assert_int_equal(convert(PIXEL_U16, &(uint16_t){65535}, PIXEL_I32, &out), STATUS_OK);
+    assert_int_equal(*(int32_t *)out.pixels, 65535);
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_I32, &(int32_t){-3}, PIXEL_F32, &out), STATUS_OK);
+    assert_true(*(float *)out.pixels == -3.0f);
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_F32, &(float){4000000000.0f}, PIXEL_U32, &out), STATUS_OK);
+    assert_true(*(uint32_t *)out.pixels == 4000000000u);
+    image_free(&out);
+    assert_int_equal(convert(PIXEL_I32, &(int32_t){-1}, PIXEL_U16, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_U32, &(uint32_t){65536}, PIXEL_U16, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_U32, &(uint32_t){1u << 31}, PIXEL_I32, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_U32, &(uint32_t){16777217}, PIXEL_F32, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_F32, &(float){0.5f}, PIXEL_I32, &out), STATUS_INPUT);
+    assert_int_equal(convert(PIXEL_F32, &(float){NAN}, PIXEL_U16, &out), STATUS_INPUT);
+    assert_null(out.pixels);
+}
+
+/* --- karabo-bridge ----------------------------------------------------------------- */
+
+static struct panel panel = {.fast_pixels = FAST,
+                             .slow_pixels = SLOW,
+                             .pixel_m = 1e-4,
+                             .distance_m = 0.1,
+                             .fast = {1, 0, 0},
+                             .slow = {0, 1, 0}};
+
+static enum status encode(const char *version, struct message *m, struct error *e)
+{
+    struct content_options o = {.version = version, .first_train = 100};
+    const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
+    const struct frame f = {.recipe.id = 7,
+                            .image = {.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels}};
+    const enum status s = protocol_settle(&protocol_karabo, &o, e);
+    return s ? s
+             : protocol_message(&protocol_karabo, &o, &x, &f, UINT64_C(1500000000000000042), m, e);
+}
+
+static void wants_text(struct reader *r, const char *text)
+{
+    char got[128];
+    assert_true(reader_text(r, got, sizeof got));
+    assert_string_equal(got, text);
+}
+
+static void wants_metadata(struct reader *r, const char *source)
+{
+    uint32_t count;
+    int64_t train;
+    double time;
+    wants_text(r, "metadata");
+    assert_true(reader_map(r, 9, &count) && count == 5);
+    wants_text(r, "source");
+    wants_text(r, source);
+    wants_text(r, "timestamp");
+    assert_true(reader_real(r, &time) && fabs(time - 1.5e9) < 1e-6);
+    wants_text(r, "timestamp.tid");
+    assert_true(reader_int(r, 0, INT64_MAX, &train) && train == 107);
+    wants_text(r, "timestamp.sec");
+    wants_text(r, "1500000000");
+    wants_text(r, "timestamp.frac");
+    wants_text(r, "000000042000000000");
+}
+
+static void karabo_2_has_a_header_before_each_part(void **state)
+{
+    (void)state;
+    struct message m = {0};
+    uint32_t count;
+    int64_t slow, fast;
+    assert_int_equal(encode(NULL, &m, NULL), STATUS_OK);
+    assert_int_equal(m.nparts, 4);
+    struct reader r = reader_over(m.parts[0].data, m.parts[0].size);
+    assert_true(reader_map(&r, 9, &count) && count == 3);
+    wants_text(&r, "source");
+    wants_text(&r, protocol_karabo.source);
+    wants_text(&r, "content");
+    wants_text(&r, "msgpack");
+    wants_metadata(&r, protocol_karabo.source);
+    assert_true(reader_done(&r));
+    r = reader_over(m.parts[1].data, m.parts[1].size);
+    assert_true(reader_skip(&r) && reader_done(&r));
+    r = reader_over(m.parts[2].data, m.parts[2].size);
+    assert_true(reader_map(&r, 9, &count) && count == 5);
+    wants_text(&r, "source");
+    wants_text(&r, protocol_karabo.source);
+    wants_text(&r, "content");
+    wants_text(&r, "array");
+    wants_text(&r, "path");
+    wants_text(&r, "image.data");
+    wants_text(&r, "dtype");
+    wants_text(&r, "uint16");
+    wants_text(&r, "shape");
+    assert_true(reader_array(&r, 9, &count) && count == 2);
+    assert_true(reader_int(&r, 0, 99, &slow) && reader_int(&r, 0, 99, &fast));
+    assert_true(slow == SLOW && fast == FAST && reader_done(&r));
+    assert_int_equal(m.parts[3].size, sizeof pixels);
+    assert_memory_equal(m.parts[3].data, pixels, sizeof pixels);
+    assert_ptr_not_equal(m.parts[3].data, pixels);  // clients may be slower than the frame lives
+    message_free(&m);
+}
+
+static void karabo_1_is_one_map(void **state)
+{
+    (void)state;
+    struct message m = {0};
+    uint32_t count;
+    assert_int_equal(encode("1.0", &m, NULL), STATUS_OK);
+    assert_int_equal(m.nparts, 1);
+    struct reader r = reader_over(m.parts[0].data, m.parts[0].size);
+    assert_true(reader_map(&r, 9, &count) && count == 1);
+    wants_text(&r, protocol_karabo.source);
+    assert_true(reader_map(&r, 99, &count) && count > 10);
+    for (uint32_t i = 0; i < 2 * (count - 2); i++)
+        assert_true(reader_skip(&r));
+    wants_text(&r, "image.data");
+    assert_true(reader_skip(&r));
+    wants_metadata(&r, protocol_karabo.source);
+    assert_true(reader_done(&r));
+    message_free(&m);
+    struct error e;
+    assert_int_equal(encode("3.0", &m, &e), STATUS_USAGE);
+}
+
+/* --- CrystFEL ------------------------------------------------------------------------ */
+
+static void peaks_are_local_maxima_by_brightness(void **state)
+{
+    (void)state;
+    enum { SIZE = 20 };
+    static float field[2 * SIZE * SIZE];
+    struct panel panels[2] = {
+        {.fast_pixels = SIZE, .slow_pixels = SIZE},
+        {.fast_pixels = SIZE, .slow_pixels = SIZE, .first_pixel = SIZE * SIZE}};
+    const struct experiment x = {.npanels = 2, .panels = panels};
+    const struct image image = {.type = PIXEL_F32, .count = 2 * SIZE * SIZE, .pixels = field};
+    for (size_t i = 0; i < image.count; i++)
+        field[i] = 10 + (float)(i % 3 == 0);
+    field[8 * SIZE + 5] = 110;
+    field[8 * SIZE + 6] = 60;  // draws the centroid to it
+    field[(SIZE + 10) * SIZE + 12] = 1000;
+    field[2 * SIZE + 12] = 5000;  // too near the edge
+    struct peak p[3];
+    assert_int_equal(peaks_find(&x, &image, p, 3), 2);
+    assert_true(fabs(p[0].fast - 12) < 0.05 && fabs(p[0].slow - (SIZE + 10)) < 0.05);
+    assert_true(fabs(p[0].intensity - 990) < 5);
+    assert_true(fabs(p[1].fast - (5 + 50.0 / 150)) < 0.05 && fabs(p[1].slow - 8) < 0.05);
+    assert_int_equal(peaks_find(&x, &image, p, 1), 1);
+    assert_true(p[0].intensity > 900);
+}
+
+static void crystfel_has_one_part(void **state)
+{
+    (void)state;
+    struct content_options o = {.peaks = 0};
+    struct message m = {0};
+    struct error e;
+    const int32_t counts[FAST * SLOW] = {-1, 2, 3, 4, 5, 6};
+    const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
+    struct frame f = {
+        .recipe.id = 7,
+        .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
+    assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_int_equal(m.nparts, 1);
+    const char *end = (const char *)m.parts[0].data + m.parts[0].size - sizeof counts;
+    assert_memory_equal(end, counts, sizeof counts);
+    message_free(&m);
+    f.image = (struct image){.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels};
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "no uint16 pixels"));
+    message_free(&m);
+}
+
+static void cell_is(const double a[3], const double deg[3], const char *lines)
+{
+    struct crystal c = {.has_cell = true};
+    for (int i = 0; i < 3; i++) {
+        c.cell_A[i] = a[i];
+        c.cell_rad[i] = deg[i] * M_PI / 180;
+    }
+    char *text = NULL;
+    size_t size;
+    FILE *out = open_memstream(&text, &size);
+    assert_int_equal(crystfel_write_cell(out, &c, NULL), STATUS_OK);
+    (void)fclose(out);
+    if (!strstr(text, lines))
+        fail_msg("'%s' is not in: %s", lines, text);
+    free(text);
+}
+
+static void cell_files_name_the_lattice(void **state)
+{
+    (void)state;
+    const double right[3] = {90, 90, 90};
+    cell_is((const double[]){79, 79, 79}, right, "lattice_type = cubic\ncentering = P\n\n");
+    cell_is((const double[]){79, 79, 38}, right, "= tetragonal\ncentering = P\nunique_axis = c\n");
+    cell_is((const double[]){38, 79, 79}, right, "= tetragonal\ncentering = P\nunique_axis = a\n");
+    cell_is((const double[]){59, 68, 30}, right, "= orthorhombic\ncentering = P\n\n");
+    cell_is((const double[]){9, 9, 30}, (const double[]){90, 90, 120},
+            "= hexagonal\ncentering = P\nunique_axis = c\n");
+    cell_is((const double[]){9, 8, 30}, (const double[]){90, 97, 90},
+            "= monoclinic\ncentering = P\nunique_axis = b\n");
+    cell_is((const double[]){9, 9, 9}, (const double[]){80, 80, 80},
+            "= rhombohedral\ncentering = R\n");
+    cell_is((const double[]){7, 8, 9}, (const double[]){80, 85, 95},
+            "= triclinic\ncentering = P\n\n");
+    assert_int_equal(crystfel_write_cell(stdout, &(struct crystal){0}, NULL), STATUS_INPUT);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(guard_lets_good_frames_pass),
+        cmocka_unit_test(guard_compares_shape_and_length),
+        cmocka_unit_test(guard_knows_types),
+        cmocka_unit_test(guard_wants_finite_values),
+        cmocka_unit_test(guard_wants_distinct_keys),
+        cmocka_unit_test(a_rate_does_not_drift),
+        cmocka_unit_test(late_frames_are_made_up_for_within_a_second),
+        cmocka_unit_test(without_a_rate_nothing_is_late),
+        cmocka_unit_test(conversion_is_exact_or_refused),
+        cmocka_unit_test(karabo_2_has_a_header_before_each_part),
+        cmocka_unit_test(karabo_1_is_one_map),
+        cmocka_unit_test(peaks_are_local_maxima_by_brightness),
+        cmocka_unit_test(crystfel_has_one_part),
+        cmocka_unit_test(cell_files_name_the_lattice),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,77 @@
+/* What made some output, as text, and what differs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/history.h"
+
+static void a_line_per_stage(void **state)
+{
+    (void)state;
+    char text[64] = "";
+    history_append(text, sizeof text, "a", "x=1\ny=\n");
+    history_append(text, sizeof text, "b", "");
+    assert_string_equal(text, "a\tx=1\ty=\nb\n");
+    char long_text[128];
+    memset(long_text, 'z', 100);
+    memcpy(long_text + 100, "=1\n", 4);
+    history_append(text, sizeof text, "c", long_text);
+    assert_int_equal(strlen(text), sizeof text - 1);
+    assert_string_equal(text + sizeof text - 8, "zzz...\n");
+    history_append(text, sizeof text, "d", "x=1\n");
+    assert_int_equal(strlen(text), sizeof text - 1);
+    for (size_t size = 5; size < 24; size++) {
+        char small[32] = "";
+        memset(small, '#', sizeof small);
+        small[0] = 0;
+        history_append(small, size, "stage", "x=1\ny=22\n");
+        assert_true(strlen(small) < size);
+        assert_true(small[size] == '#');
+        assert_true(small[strlen(small) - 1] == '\n' && !strstr(small, "\n\n"));
+    }
+}
+
+static void differences_are_named(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *was, *is, *text;
+    } cases[] = {
+        {"a\tx=1\n", "a\tx=1\n", ""},
+        {"", "", ""},
+        {"a\tseed=7\ty=2\n", "a\tseed=8\ty=3\n", "a: --seed was 7, is 8"},
+        {"a\tx=\n", "a\tx=1,2\n", "a: --x was not set, is 1,2"},
+        {"a\tx=1\n", "a\tx=\n", "a: --x was 1, is not set"},
+        {"a\tx=1\ty=2\n", "a\tx=1\n", "a: --y was 2, is not set"},
+        {"a\tx=1\n", "a\tx=1\ty=2\n", "a: --y was not set, is 2"},
+        {"a\tidentity class=p\n", "a\tidentity class=q\n", "a: identity class was p, is q"},
+        {"a\nb\nc\n", "a\nc\n", "b was there, and is not"},
+        {"a\nc\n", "a\nb\nc\n", "b is there, and was not"},
+        {"a\nb\n", "a\n", "b was there, and is not"},
+        {"a\n", "a\nb\n", "b is there, and was not"},
+        {"", "b\n", "b is there, and was not"},
+        {"a\nb\tx=1\n", "a\nb\tx=2\n", "b: --x was 1, is 2"},
+        {"a\tx=1", "a\tx", "a: --x was 1, is not set"},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        char text[HISTORY_DIFFERENCE_SIZE];
+        assert_int_equal(history_difference(cases[i].was, cases[i].is, text),
+                         cases[i].text[0] != 0);
+        assert_string_equal(text, cases[i].text);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_line_per_stage),
+        cmocka_unit_test(differences_are_named),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
