@@ -224,7 +224,7 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
     enum status status = cpu_job_open(&job, p->experiment, p->tables, recipe, e);
     if (!status && recipe_is_dark(p->experiment, recipe)) {
         recipe_run_dark(p->experiment, pixels, done);
-    } else if (!status) {
+    } else if (!status && p->rows && p->widest) {
         status = upload_recipe(p, &job, &frame, e);
         if (!status)
             status = open_out(p, e);

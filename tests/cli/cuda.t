@@ -9,17 +9,6 @@ scratch
 golden=$tests/golden
 options="--engine=${CUDA_ENGINE:-host} ${CUDA_OUT:+--out=$CUDA_OUT}"
 
-# Puts the inputs of a case into the current folder.
-place_inputs() {
-	[ "$1" = - ] && return
-	for pair in $1; do
-		case $pair in
-		*.gz) gzip -dc "$golden/inputs/${pair#*=}" >"${pair%%=*}" ;;
-		*) cp "$golden/inputs/${pair#*=}" "${pair%%=*}" ;;
-		esac
-	done
-}
-
 tab=$(printf '\t')
 grep "${tab}bragg-nanobragg${tab}" "$golden/manifest.tsv" >manifest
 while IFS=$tab read -r case program width inputs float int noise pgm dump pixels arguments; do
@@ -27,7 +16,7 @@ while IFS=$tab read -r case program width inputs float int noise pgm dump pixels
 	case $case in ${GOLDEN_CASES:-*}) ;; *) continue ;; esac
 	mkdir "$case"
 	cd "$case" || exit 1
-	place_inputs "$inputs"
+	place_inputs "$golden/inputs" "$inputs"
 	# shellcheck disable=SC2086 # arguments are words
 	check "$case" enginecheck $options --label="$case" golden $arguments </dev/null
 	note "$(printf '%s\n' "$tap_output" | grep ,)"

@@ -62,4 +62,12 @@ else
 	check 'gpu-check without a card' gpu_check
 	note "$(cat err)"
 fi
+
+# The whole of it, on the processor.
+rehearsal() {
+	BUILD="$tap_scratch/gpu" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
+		"$top/scripts/gpu-check" &&
+		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
+}
+check 'gpu-check, rehearsed' rehearsal
 finish
