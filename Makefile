@@ -14,12 +14,13 @@ Q       := $(if $(filter 1,$(V)),,@)
 FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
 OPTIMIZE ?= -O3 -g
-CPPFLAGS += -Icommon -I. -D_GNU_SOURCE
+HDF5     := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hdf5-serial 2>/dev/null))
+CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HDF5)
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 2>/dev/null || echo -lccp4c -lpng -llz4)
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz)
 LIBS_wire  := -lmsgpackc
 LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
