@@ -12,13 +12,16 @@ void history_append(char *history, size_t size, const char *name, const char *mo
     if (used + sizeof cut > size)
         return;
     int length = snprintf(history + used, size - used, "%s\t%s", name, more);
-    if ((size_t)length + 1 >= size - used) {
+    const bool fits = (size_t)length + 1 < size - used;
+    if (!fits) {
         length = (int)(size - used - sizeof cut);
         memcpy(history + used + length, cut, sizeof cut);
     }
     for (char *at = history + used; at < history + used + length; at++)
         if (*at == '\n')
             *at = '\t';
+    if (!fits)
+        return;
     /* the last word ends the line */
     if (history[used + (size_t)length - 1] == '\t')
         history[used + (size_t)length - 1] = '\n';
