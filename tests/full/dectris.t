@@ -17,12 +17,13 @@ pipeline() {
 	shift 2
 	rm -f endpoint
 	mkdir "$name"
-	bragg-geometry --detpixels-x=100 --detpixels-y=99 --pixel=1 --distance=120 --ncells=5 |
+	bragg-geometry --detpixels=100,99 --pixel=1 --distance=120 --ncells=5 |
 		bragg-orient --frames=6 --seed=7 --phi0=10 --osc=0.5 --phi-steps=8 --groups=2 | bragg-intensity --threads=1 |
 		bragg-noise --seed=9 --bits="$bits" --out=@ipc://"$PWD/$name.images" &
 	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.raw" &
-	bragg-serve --in=ipc://"$PWD/$name.images" --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@" >endpoint &
-	until [ -s endpoint ]; do sleep 0.05; done
+	timeout 60 bragg-serve --in=ipc://"$PWD/$name.images" --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@" >endpoint &
+	serve=$!
+	until [ -s endpoint ] || ! kill -0 $serve 2>/dev/null; do sleep 0.05; done
 }
 client() {
 	timeout 60 /usr/bin/python3 "$top/tests/full/dectris_client.py" "$(cat endpoint)" "$@"
