@@ -91,7 +91,8 @@ def check_tail(raw, tag, channel):
     else:
         data = items.value.value[2]
         tail += b"\xd9\xdc\xb4\x83" + (b"\x65bslz4" + bytes([size]) if coding == "bslz4" else b"\x63lz4\x00")
-    tail += struct.pack(">BH", 0x59, len(data))  # between 256 bytes and 64 KiB
+    short = len(data) < 256  # else below 64 KiB
+    tail += struct.pack(">BB", 0x58, len(data)) if short else struct.pack(">BH", 0x59, len(data))
     assert raw.endswith(tail + data), "the layout of an image"
 
 
