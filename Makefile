@@ -22,11 +22,12 @@ LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 # What each layer links with, beside the C library.
 LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz)
 LIBS_wire  := -lmsgpackc
+LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
 LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage gateway wire io gpu engine physics model base
+LAYERS   := run stage gateway wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -104,7 +105,7 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
 
-LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
 $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
@@ -143,10 +144,10 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BUILD)/bench/bench $(BUI
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
-FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base codec model io wire,$(wildcard common/$(layer)/*.c)))
+FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 $(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/codec/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 

@@ -1,7 +1,10 @@
 #include "gateway/delivery.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
+
+#include "base/units.h"
 
 static struct value *add(struct delivery *d, const char *key, enum value_type type)
 {
@@ -34,6 +37,18 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
     memcpy(v->reals, values, v->count * sizeof *values);
 }
 
+/* Lowest and highest energy of the photons of a frame: its own sources', or the beam's. */
+static void find_energies(const struct experiment *x, const struct recipe *r, double eV[2])
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    eV[0] = eV[1] = m_to_ev(count ? sources[0].wavelength_m : x->beam.wavelength_m);
+    for (size_t i = 1; i < count; i++) {
+        eV[0] = fmin(eV[0], m_to_ev(sources[i].wavelength_m));
+        eV[1] = fmax(eV[1], m_to_ev(sources[i].wavelength_m));
+    }
+}
+
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e)
 {
@@ -51,6 +66,7 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
         d->shape[d->ndims++] = x->npanels;
     d->shape[d->ndims++] = (size_t)first->slow_pixels;
     d->shape[d->ndims++] = (size_t)first->fast_pixels;
+    find_energies(x, &f->recipe, d->energy_eV);
     d->type = f->image.type;
     d->pixels = f->image.pixels;
     d->pixel_bytes = f->image.count * pixel_size(f->image.type);

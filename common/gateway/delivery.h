@@ -31,9 +31,10 @@ struct value {
 };
 
 struct delivery {
-    uint64_t id;       // frame number
-    uint64_t time_ns;  // when it was handed over, Unix time
-    char id_text[24];  // the number as text, for protocols that want it so
+    uint64_t id;          // frame number
+    uint64_t time_ns;     // when it was handed over, Unix time
+    char id_text[24];     // the number as text, for protocols that want it so
+    double energy_eV[2];  // lowest and highest of the photons
     size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
     struct value values[DELIVERY_VALUES_MAX];
     const struct peak *peaks;  // NULL: no list was asked for

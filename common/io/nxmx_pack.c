@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/isa.h"
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 
 enum { LZ4_HEADER = 8 + 4 + 4, GZIP_LEVEL = 1 };
 

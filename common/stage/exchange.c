@@ -252,6 +252,16 @@ void exchange_set_total(struct exchange *x, uint64_t total)
     wake_io(x);
 }
 
+uint64_t exchange_total(struct exchange *x)
+{
+    lock(x);
+    while (!x->total_known && !x->ended)
+        await(x, &x->changed);
+    const uint64_t total = x->total;
+    unlock(x);
+    return total;
+}
+
 void exchange_set_have(struct exchange *x, const struct id_set *ids)
 {
     lock(x);

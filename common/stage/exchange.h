@@ -82,6 +82,8 @@ bool exchange_next(struct exchange *x, struct ticket *next);  // source
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
 /* Source: waits until then by clock_ns, or until the stream is cut short. */
 bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
+/* Frames of the stream; waits until the source has told, or the stream ended: then perhaps 0. */
+uint64_t exchange_total(struct exchange *x);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
 void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable later

@@ -312,6 +312,8 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
+    if (w->stage->expect && !w->rt.meter.frames)
+        w->stage->expect(w->state, exchange_total(&w->rt.exchange));
     enum status s = compute(w, f, e);
     if (s)
         return s;

@@ -86,6 +86,9 @@ struct stage {
      * runs backwards.  NULL: as soon as the window allows. */
     uint64_t (*due_ns)(void *state, uint64_t id);
 
+    /* A last stage, before its first frame: how many the source issues in this run. */
+    void (*expect)(void *state, uint64_t frames);
+
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
      * acknowledged), or has `durable`.  Must depend on nothing but options, experiment and *f.

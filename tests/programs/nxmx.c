@@ -12,7 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 #include "io/nxmx_layout.h"
 
 static int fail(const char *what)

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "base/units.h"
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 #include "io/nxmx_layout.h"
 #include "io/nxmx_series.h"
 #include "near.h"
