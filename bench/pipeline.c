@@ -9,102 +9,10 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "chain.h"
 #include "workload.h"
-
-enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
-
-/* A line of a stage's --stats file. */
-struct cost {
-    char stage[32];
-    double cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
-};
-
-static double field(const char *line, const char *name)
-{
-    char key[32];
-    (void)snprintf(key, sizeof key, "\"%s\":", name);
-    const char *found = strstr(line, key);
-    return found ? strtod(found + strlen(key), NULL) : 0.0;
-}
-
-static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
-{
-    char path[160], line[1024];
-    (void)snprintf(path, sizeof path, "%s/stats", folder);
-    FILE *in = fopen(path, "r");
-    size_t n = 0;
-    while (in && n < STAGES_MAX && fgets(line, sizeof line, in)) {
-        struct cost *c = &costs[n++];
-        const char *name = strstr(line, "\"stage\":\"");
-        (void)snprintf(c->stage, sizeof c->stage, "%.*s", name ? (int)strcspn(name + 9, "\"") : 0,
-                       name ? name + 9 : "");
-        c->cpu_s = field(line, "cpu_s");
-        c->wall_s = field(line, "wall_s");
-        c->compute_s = field(line, "compute_s");
-        c->codec_s = field(line, "codec_s");
-        c->wait_in_s = field(line, "wait_in_s");
-        c->wait_out_s = field(line, "wait_out_s");
-    }
-    if (in)
-        (void)fclose(in);
-    return n;
-}
-
-/* Appends one stage; all write their statistics, and traces with --profile. */
-static void stage(const struct bench *b, char *command, const char *name, const char *options)
-{
-    const size_t length = strlen(command);
-    char trace[64] = "";
-    if (b->o.profile)
-        (void)snprintf(trace, sizeof trace, " --trace=%s.json", name);
-    (void)snprintf(command + length, COMMAND_MAX - length, "%s%s --quiet --stats=stats%s %s",
-                   length ? " | " : "", name, trace, options);
-}
-
-/* A still of the "one step" workload up to the photons. */
-static void still(const struct bench *b, char *command, int64_t edge, int64_t frames)
-{
-    char options[256];
-    command[0] = '\0';
-    (void)snprintf(options, sizeof options,
-                   "--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 "
-                   "--distance=100 --oversample=1 --detpixels=%" PRId64 " --pixel=%.10g",
-                   edge, 102.4 / (double)edge);
-    stage(b, command, "bragg-geometry", options);
-    (void)snprintf(options, sizeof options, "--frames=%" PRId64 " --random --seed=7", frames);
-    stage(b, command, "bragg-orient", options);
-    stage(b, command, "bragg-intensity", "--threads=1");
-}
-
-/* Runs it by sh in a folder of its own and reads what the stages say they cost. */
-static enum status run_command(const struct bench *b, const char *name, const char *command,
-                               double *cpu_ns, double *wall_ns, struct cost *costs, size_t *ncosts,
-                               struct error *e)
-{
-    char folder[128];
-    const char *const argv[] = {"sh", "-c", command, NULL};
-    enum status s = folder_make(b, name, folder, sizeof folder, e);
-    if (!s)
-        s = process_run(argv, folder, b->o.threads, cpu_ns, wall_ns, e);
-    if (!s)
-        *ncosts = read_costs(folder, costs);
-    if (!b->o.keep_artifacts && !b->o.profile)
-        folder_remove(folder);
-    return s;
-}
-
-static const struct cost *find(const struct cost *costs, size_t n, const char *name)
-{
-    static const struct cost none;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(costs[i].stage, name) == 0)
-            return &costs[i];
-    return &none;
-}
 
 /* --- cold and warm -------------------------------------------------------- */
 
@@ -117,8 +25,8 @@ static void split(const struct cost *costs, size_t n, double total_ns, int64_t f
     double longest_s = 0.0;
     for (size_t i = 0; i < n; i++)
         longest_s = fmax(longest_s, costs[i].wall_s);
-    const double load = 1e9 * find(costs, n, "bragg-geometry")->compute_s;
-    const double compute = 1e9 * find(costs, n, "bragg-intensity")->compute_s;
+    const double load = 1e9 * chain_find(costs, n, "bragg-geometry")->compute_s;
+    const double compute = 1e9 * chain_find(costs, n, "bragg-intensity")->compute_s;
     const double start = fmax(0.0, total_ns - 1e9 * longest_s);
     const double ns[PARTS] = {total_ns,
                               start,
@@ -137,14 +45,14 @@ static enum status cold_round(struct bench *b, int64_t edge, int64_t round, stru
     struct cost costs[STAGES_MAX], more[STAGES_MAX];
     size_t n = 0, nmore;
     double cpu_ns, wall_ns, warm_ns;
-    still(b, command, edge, 1);
-    stage(b, command, "bragg-write", "frame_%d.raw");
+    chain_still(b, command, edge, 1, "");
+    chain_stage(b, command, "bragg-write", "frame_%d.raw");
     (void)snprintf(name, sizeof name, "cold-%" PRId64 "-%" PRId64, edge, round);
-    enum status s = run_command(b, name, command, &cpu_ns, &wall_ns, costs, &n, e);
-    still(b, command, edge, b->o.frames);
-    stage(b, command, "bragg-write", "frame_%d.raw");
+    enum status s = chain_run(b, name, command, &cpu_ns, &wall_ns, costs, &n, e);
+    chain_still(b, command, edge, b->o.frames, "");
+    chain_stage(b, command, "bragg-write", "frame_%d.raw");
     (void)snprintf(name, sizeof name, "warm-%" PRId64 "-%" PRId64, edge, round);
-    if (s || (s = run_command(b, name, command, &cpu_ns, &warm_ns, more, &nmore, e)))
+    if (s || (s = chain_run(b, name, command, &cpu_ns, &warm_ns, more, &nmore, e)))
         return s;
     split(costs, n, wall_ns, b->o.frames, warm_ns, t);
     if (!b->o.peer)
@@ -217,10 +125,10 @@ struct chain {
 
 static void chain_command(const struct chain *c, char *command, int64_t frames)
 {
-    still(c->b, command, c->edge, frames);
-    stage(c->b, command, "bragg-background", "--threads=1 --water=100");
-    stage(c->b, command, "bragg-noise", "--threads=1");
-    stage(c->b, command, "bragg-write", "frame_%04d.img");
+    chain_still(c->b, command, c->edge, frames, "");
+    chain_stage(c->b, command, "bragg-background", "--threads=1 --water=100");
+    chain_stage(c->b, command, "bragg-noise", "--threads=1");
+    chain_stage(c->b, command, "bragg-write", "frame_%04d.img");
 }
 
 static enum status chain_peer(struct chain *c, struct error *e)
@@ -250,10 +158,10 @@ static enum status chain_round(struct chain *c, int64_t round, struct error *e)
     double cpu[2], wall[2];
     chain_command(c, command, FEW);
     (void)snprintf(name, sizeof name, "pipeline-few-%" PRId64, round);
-    enum status s = run_command(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
+    enum status s = chain_run(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
     chain_command(c, command, b->o.frames);
     (void)snprintf(name, sizeof name, "pipeline-%" PRId64, round);
-    if (s || (s = run_command(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
+    if (s || (s = chain_run(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
         return s;
     timing_add(&c->warm, (cpu[1] - cpu[0]) / more, (wall[1] - wall[0]) / more);
     timing_add(&c->cold, cpu[1], wall[1]);
@@ -266,7 +174,7 @@ static void report_stage(const struct chain *c, const struct cost *many)
 {
     static const char *const names[] = {"cpu_ms", "compute_ms", "codec_ms", "wait_in_ms",
                                         "wait_out_ms"};
-    const struct cost *few = find(c->few, c->nfew, many->stage);
+    const struct cost *few = chain_find(c->few, c->nfew, many->stage);
     const double unit = 1e3 / (double)(c->b->o.frames - FEW);
     const double s[] = {many->cpu_s - few->cpu_s, many->compute_s - few->compute_s,
                         many->codec_s - few->codec_s, many->wait_in_s - few->wait_in_s,

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/fused.h"
 #include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
@@ -447,6 +448,7 @@ static int run_open(struct worker *w)
         report(w, s, &e);
     const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
+    fused_await_end();
     images_close(&w->images);
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     if (w->rt.dropped)
@@ -520,9 +522,11 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     struct error e = {0};
     const char **operands = NULL;
     int noperands = 0;
-    log_open(stage->name);
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
+    if (!fused_context()) {
+        log_open(stage->name);
+        (void)signal(SIGPIPE, SIG_IGN);
+        (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
+    }
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

@@ -98,6 +98,7 @@ struct runtime {
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
+    bool fused;            // it belongs to somebody else
     int signals;           // signalfd
     struct folder folder;  // private, for sockets
 
