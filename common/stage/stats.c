@@ -23,7 +23,8 @@ enum status stats_write(const struct work *w, const char *path, const char *stag
         "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
         stage, (long)getpid(), w->frames, w->bytes_in, w->bytes_out, seconds(w->wait_in_ns),
         seconds(w->compute_ns), seconds(w->wait_out_ns), seconds(w->codec_ns), seconds(w->cpu_ns),
-        seconds(w->compute_cpu_ns), seconds(w->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
+        seconds(w->compute_cpu_ns), seconds(w->time_ns), *identity ? identity : "any",
+        more ? "," : "", more ? more : "");
     const int fd = strcmp(path, "-") == 0
                        ? dup(STDERR_FILENO)
                        : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
