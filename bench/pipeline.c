@@ -115,8 +115,18 @@ enum status bench_cold(struct bench *b, struct error *e)
 /* A few frames, and more of them: the difference is what a frame costs once all runs. */
 enum { FEW = 2 };
 
+/* What is between the crystal and the disk. */
+static const struct kind {
+    const char *name, *water_um, *suffix;
+} KINDS[] = {
+    {"background of 3 photons, compressed", "7.5", "cbf"},
+    {"background of 40 photons, SMV", "100", "img"},
+};
+enum { NKINDS = sizeof KINDS / sizeof *KINDS };
+
 struct chain {
     struct bench *b;
+    const struct kind *kind;
     int64_t edge;
     struct timing warm, cold, peer;  // warm: of one frame; cold: of the whole long run
     struct cost few[STAGES_MAX], many[STAGES_MAX];
@@ -125,10 +135,13 @@ struct chain {
 
 static void chain_command(const struct chain *c, char *command, int64_t frames)
 {
+    char options[64];
     chain_still(c->b, command, c->edge, frames, "");
-    chain_stage(c->b, command, "bragg-background", "--threads=1 --water=100");
+    (void)snprintf(options, sizeof options, "--threads=1 --water=%s", c->kind->water_um);
+    chain_stage(c->b, command, "bragg-background", options);
     chain_stage(c->b, command, "bragg-noise", "--threads=1");
-    chain_stage(c->b, command, "bragg-write", "frame_%04d.img");
+    (void)snprintf(options, sizeof options, "frame_%%04d.%s", c->kind->suffix);
+    chain_stage(c->b, command, "bragg-write", options);
 }
 
 static enum status chain_peer(struct chain *c, struct error *e)
@@ -138,7 +151,8 @@ static enum status chain_peer(struct chain *c, struct error *e)
     double cpu_ns, wall_ns;
     workload_words(&workloads[0], c->edge, &words);
     words.argv[0] = c->b->o.peer;
-    for (const char *const *w = (const char *const[]){"-water", "100", "-nopgm", NULL}; *w; w++)
+    for (const char *const *w = (const char *const[]){"-water", c->kind->water_um, "-nopgm", NULL};
+         *w; w++)
         words.argv[words.argc++] = *w;
     words.argv[words.argc] = NULL;
     enum status s = folder_make(c->b, "peer", folder, sizeof folder, e);
@@ -157,10 +171,10 @@ static enum status chain_round(struct chain *c, int64_t round, struct error *e)
     char command[COMMAND_MAX], name[48];
     double cpu[2], wall[2];
     chain_command(c, command, FEW);
-    (void)snprintf(name, sizeof name, "pipeline-few-%" PRId64, round);
+    (void)snprintf(name, sizeof name, "pipeline-few-%s-%" PRId64, c->kind->suffix, round);
     enum status s = chain_run(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
     chain_command(c, command, b->o.frames);
-    (void)snprintf(name, sizeof name, "pipeline-%" PRId64, round);
+    (void)snprintf(name, sizeof name, "pipeline-%s-%" PRId64, c->kind->suffix, round);
     if (s || (s = chain_run(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
         return s;
     timing_add(&c->warm, (cpu[1] - cpu[0]) / more, (wall[1] - wall[0]) / more);
@@ -172,15 +186,16 @@ static enum status chain_round(struct chain *c, int64_t round, struct error *e)
  * exceed its CPU time. */
 static void report_stage(const struct chain *c, const struct cost *many)
 {
-    static const char *const names[] = {"cpu_ms", "compute_ms", "codec_ms", "wait_in_ms",
-                                        "wait_out_ms"};
+    static const char *const names[] = {"cpu_ms",   "compute_cpu_ms", "compute_ms",
+                                        "codec_ms", "wait_in_ms",     "wait_out_ms"};
     const struct cost *few = chain_find(c->few, c->nfew, many->stage);
     const double unit = 1e3 / (double)(c->b->o.frames - FEW);
-    const double s[] = {many->cpu_s - few->cpu_s, many->compute_s - few->compute_s,
-                        many->codec_s - few->codec_s, many->wait_in_s - few->wait_in_s,
-                        many->wait_out_s - few->wait_out_s};
+    const double s[] = {many->cpu_s - few->cpu_s,         many->compute_cpu_s - few->compute_cpu_s,
+                        many->compute_s - few->compute_s, many->codec_s - few->codec_s,
+                        many->wait_in_s - few->wait_in_s, many->wait_out_s - few->wait_out_s};
     record_open(c->b, "pipeline-stage");
     record_text(c->b, "stage", many->stage);
+    record_text(c->b, "kind", c->kind->name);
     record_real(c->b, "size", (double)c->edge);
     printf("| %s", many->stage);
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
@@ -199,6 +214,7 @@ static void report_chain(const struct chain *c)
     const double whole_s = timing_median(c->cold.wall_ns, c->cold.count) / 1e9;
     const double peer_ms = c->peer.count ? timing_median(c->peer.cpu_ns, c->peer.count) / 1e6 : NAN;
     record_open(b, "pipeline");
+    record_text(b, "kind", c->kind->name);
     record_real(b, "size", (double)c->edge);
     record_real(b, "frames", (double)b->o.frames);
     record_timing(b, &c->warm);
@@ -207,27 +223,31 @@ static void report_chain(const struct chain *c)
     record_real(b, "peer_cpu_ms_per_frame", peer_ms);
     record_real(b, "ratio", peer_ms / cpu_ms);
     record_close(b);
-    printf("\n%" PRId64 " x %" PRId64 ", one step, background, Poisson, SMV, all processors: "
+    printf("\n%" PRId64 " x %" PRId64 ", one step, %s, Poisson, all processors: "
            "%.2f frames/s (%.2f with the start of %" PRId64 " frames),\n%.0f ms of CPU a frame%s",
-           c->edge, c->edge, 1e3 / wall_ms, (double)b->o.frames / whole_s, b->o.frames, cpu_ms,
-           timing_mark(&c->warm));
+           c->edge, c->edge, c->kind->name, 1e3 / wall_ms, (double)b->o.frames / whole_s,
+           b->o.frames, cpu_ms, timing_mark(&c->warm));
     if (c->peer.count)
         printf("; the peer as one process a frame: %.0f ms of CPU, ratio %.1f", peer_ms,
                peer_ms / cpu_ms);
-    printf(".  Of each further frame, in ms:\n\n| stage | CPU | wall: compute | codec, checksum | "
-           "wait in | wait out |\n|---|---|---|---|---|---|\n");
+    printf(".  Of each further frame, in ms:\n\n| stage | CPU | in its callback | wall: compute | "
+           "codec, "
+           "checksum | wait in | wait out |\n|---|---|---|---|---|---|---|\n");
 }
 
 enum status bench_pipeline(struct bench *b, struct error *e)
 {
-    struct chain c = {.b = b, .edge = b->sizes[b->nsizes - 1]};
+    struct chain chains[NKINDS] = {{0}};
     enum status s = STATUS_OK;
+    for (int k = 0; k < NKINDS; k++)
+        chains[k] = (struct chain){.b = b, .kind = &KINDS[k], .edge = b->sizes[b->nsizes - 1]};
     for (int64_t round = 0; round < b->o.iterations && !s; round++)
-        s = chain_round(&c, round, e);
-    if (s)
-        return s;
-    report_chain(&c);
-    for (size_t i = 0; i < c.nmany; i++)
-        report_stage(&c, &c.many[i]);
-    return STATUS_OK;
+        for (int k = 0; k < NKINDS && !s; k++)
+            s = chain_round(&chains[k], round, e);
+    for (int k = 0; k < NKINDS && !s; k++) {
+        report_chain(&chains[k]);
+        for (size_t i = 0; i < chains[k].nmany; i++)
+            report_stage(&chains[k], &chains[k].many[i]);
+    }
+    return s;
 }

@@ -88,8 +88,8 @@ struct stage {
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f.
-     * New pixels come from image_reserve(&f->image, ...), or, while the old ones
+     * acknowledged), and is told the sum of the pixels.  Must depend on nothing but options,
+     * experiment and *f. New pixels come from image_reserve(&f->image, ...), or, while the old ones
      * are read, from a second image with the same `memory`: then they need no copy.
      * With reads_only the pixels that come may lie in memory of the process
      * before; a sink then asks image_is_intact before it gives a file its
