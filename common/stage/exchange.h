@@ -45,6 +45,8 @@ struct exchange {
     int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
+    struct id_set kept;     // sink: taken before it is durable, and not yet told
+    bool flush;             // sink: what is kept is to become durable
     struct id_set have;     // sink: durable from the start
     struct id_set damaged;  // frames that were damaged on their way, not yet told
     bool damaged_other;     // likewise an experiment
@@ -72,7 +74,8 @@ enum status exchange_open(struct exchange *x, struct error *e);
 void exchange_close(struct exchange *x);
 
 /* Main thread.  Each waits and returns false at the end of the stream. */
-bool exchange_take(struct exchange *x, struct item **item);   // the caller frees it
+/* The caller frees it; NULL when nothing is there and what is kept is to become durable. */
+bool exchange_take(struct exchange *x, struct item **item);
 bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
 /* Until ready(context), which is called again after each exchange_wake. */
@@ -81,6 +84,7 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
+void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable later
 /* A message that came through a network turned out to be damaged: it is dropped. */
 void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
@@ -105,6 +109,8 @@ struct item *exchange_peek(struct exchange *x);            // outwards, stays qu
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_kept(struct exchange *x);                  // likewise
+void exchange_flush(struct exchange *x);                               // sink
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
 struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
 const struct id_set *exchange_list(struct exchange *x);                // source

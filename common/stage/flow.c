@@ -206,5 +206,6 @@ struct id_set flow_ids(const struct runtime *rt)
     for (const struct link *l = rt->links; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             (void)id_set_add(&ids, l->sent[i]);
+    (void)id_set_add_set(&ids, &rt->kept);
     return ids;
 }

@@ -201,7 +201,9 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
         return false;
     }
     rt->duplicates++;
-    if (copies_held(rt, r->frame) == 1)  // the first one is durable, but who asks does not know
+    if (id_set_has(&rt->kept, r->frame))  // who asks does not know
+        (void)id_set_add(&rt->kept_due, r->frame);
+    else if (copies_held(rt, r->frame) == 1)  // likewise, and the first one is durable
         (void)id_set_add(&rt->reminded, r->frame);
     flow_passed(rt, r->frame);
     return false;

@@ -256,6 +256,29 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
+/* A last stage that collects frames says which have become durable; true for frame `just`. */
+static bool take_durable(struct worker *w, uint64_t just)
+{
+    struct id_set ids = {0};
+    w->stage->durable(w->state, &ids);
+    const bool found = id_set_has(&ids, just);
+    for (size_t i = 0; i < ids.count; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last; id++)
+            exchange_durable(&w->rt.exchange, id);
+    id_set_clear(&ids);
+    return found;
+}
+
+static enum status flush(struct worker *w, struct error *e)
+{
+    meter_switch(&w->rt.meter, ACTIVITY_COMPUTE, 0);
+    const enum status s = w->stage->flush ? w->stage->flush(w->state, e) : STATUS_OK;
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+    if (s == STATUS_OK && w->stage->durable)
+        (void)take_durable(w, 0);
+    return s;
+}
+
 /* Gives borrowed pixels back.  If they were replaced, because the process before took this
  * one for dead, whatever came of them is void: `s` becomes that error. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
@@ -296,7 +319,10 @@ static enum status process(struct worker *w, struct frame *f, struct ticket t, b
         return s;
     meter_count_frame(&w->rt.meter);
     if (stage_is_sink(w->stage)) {
-        exchange_durable(&w->rt.exchange, t.id);
+        if (!w->stage->durable)
+            exchange_durable(&w->rt.exchange, t.id);
+        else if (!take_durable(w, t.id))
+            exchange_kept(&w->rt.exchange, t.id);
         progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
         return STATUS_OK;
     }
@@ -389,6 +415,10 @@ static enum status run_frames(struct worker *w, struct error *e)
         meter_switch(meter, ACTIVITY_WAIT_IN, 0);
         if (!exchange_take(&w->rt.exchange, &item))
             break;
+        if (!item) {
+            s = flush(w, e);
+            continue;
+        }
         const uint64_t id = item->route.frame;
         struct frame f = {0};
         meter_switch(meter, ACTIVITY_DECODE, id);

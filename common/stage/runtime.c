@@ -294,6 +294,8 @@ void runtime_close(struct runtime *rt)
     order_close(&rt->order);
     id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
+    id_set_clear(&rt->kept);
+    id_set_clear(&rt->kept_due);
     mem_free(rt->buried);
     mem_free(rt->held);
     exchange_close(&rt->exchange);

@@ -126,6 +126,8 @@ struct runtime {
     struct order order;      // with --order: what waits for its turn
     struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
+    struct id_set kept;      // sink: taken and not yet durable; the source knows ...
+    struct id_set kept_due;  // ... but of these
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
 

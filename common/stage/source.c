@@ -184,6 +184,14 @@ static void on_durable(struct runtime *rt, const struct peer *p, const struct no
             io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
 }
 
+/* Frames are with a process that acknowledges them later. */
+static void on_kept(struct runtime *rt, const struct peer *p, const struct notice *n)
+{
+    for (size_t i = 0; i < n->nids; i++)
+        window_keep(&rt->source->window, n->ids[i], p->durable);
+    rt->source->flush_due = true;
+}
+
 static void dispatch(struct runtime *rt, const struct address *from, const struct message *m)
 {
     struct route r;
@@ -209,6 +217,8 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
             on_durable(rt, p, &n);
         if (r.type == MESSAGE_HAVE && n.known)
             p->announced = rt->source->changed = true;
+        else if (r.type == MESSAGE_KEPT)
+            on_kept(rt, p, &n);
         else if (r.type == MESSAGE_HEARTBEAT)
             recover_beat(rt, p, &n, p->heard_ns);
         else if (r.type == MESSAGE_LOST)
@@ -354,6 +364,7 @@ static void beat(struct runtime *rt, uint64_t now_ns)
     if (rt->stopping || now_ns - s->beat_ns < io_beat_ns(rt))
         return;
     s->beat_ns = now_ns;
+    s->flush_due = true;  // a message may be lost
     if (s->open && !s->freed && !s->broken_ns)
         recover_unlisted(rt, now_ns);
     struct notice n = {.progress = rt->ticks};
@@ -384,6 +395,17 @@ static void end(struct runtime *rt, uint64_t now_ns)
         io_finish(rt, end_status(rt));
 }
 
+/* Nothing more comes before last stages make durable what they keep: tells them. */
+static void flush(struct runtime *rt)
+{
+    struct stream *s = rt->source;
+    if (!s->flush_due || !window_is_stuck(&s->window, s->total))
+        return;
+    s->flush_due = false;
+    struct notice n = {.total = s->total};
+    source_send_all(rt, MESSAGE_FLUSH, &n);
+}
+
 void source_pump(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
@@ -406,6 +428,7 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         end(rt, now_ns);
         return;
     }
+    flush(rt);
     order_tell(rt);
     const uint64_t left = s->total - w->lowest;
     const bool whole = recover_is_whole(rt, now_ns);
@@ -422,6 +445,7 @@ void source_interrupt(struct runtime *rt)
         return;
     }
     s->total = exchange_cut(&rt->exchange);
+    s->flush_due = true;
     struct notice n = {.known = true, .total = s->total};
     source_send_all(rt, MESSAGE_TOTAL, &n);
     log_line(LOG_INFO, "interrupted: ending with %" PRIu64 " frames", s->total);

@@ -47,6 +47,7 @@ struct stream {
     char broken_by[128];  // who died last
     bool warned;          // that it waits
     bool failed;          // a frame was given up
+    bool flush_due;       // look whether all that can come has come to the last stages
     bool ready, open, freed;
     size_t nwatchers, next_watcher;
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest

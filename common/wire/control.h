@@ -50,7 +50,7 @@ struct work {
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
     bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;        // WELCOME, TOTAL: frames of the stream
+    uint64_t total;        // WELCOME, TOTAL, FLUSH: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     bool shared;           // CREDIT: I can read your shared memory
     uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more

@@ -126,7 +126,7 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	grep -q 'name: serve' "$shipped" && continue # live: serve.t has a client for it
 	# shellcheck disable=SC2086 # two options
 	check_status "$name runs" 0 bragg-run --frames=2 $quick --workdir="work-$name" "$shipped"
-	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
+	is "$name: its frames" "$(cat "work-$name"/*.index | grep -c '^[0-9]')" 2
 done
 
 # --- failures
