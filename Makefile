@@ -140,7 +140,10 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
+# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
+BENCHES := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
+
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BENCHES)  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -183,8 +186,6 @@ bench: deps  ## time everything, interleaved: see bench --help; BENCH=options
 	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench $(BENCH)
 
-# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
-BENCHES       := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 BENCH_ISA     := $(wildcard bench/*_loop.c)
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
 $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $(CFLAGS)"'
@@ -192,6 +193,14 @@ $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $
 $(BUILD)/bench/bench: $(BENCH_OBJECTS) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
+
+# Stages that bench-fused runs as threads, each with a main of its own name.
+FUSED := $(patsubst %,$(BUILD)/obj/fused/%.o,geometry orient intensity background noise write)
+$(BUILD)/obj/fused/%.o: stages/bragg-%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -Dmain=fused_$* -c $< -o $@
+
+$(BUILD)/bench/bench-fused: $(FUSED)
 
 $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	@mkdir -p $(@D)

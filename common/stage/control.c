@@ -55,13 +55,15 @@ static bool is_new_source(const struct runtime *rt, const struct route *r)
            !rt->in.used && !rt->out.used;
 }
 
-void control_receive(struct runtime *rt)
+bool control_receive(struct runtime *rt)
 {
+    bool any = false;
     struct address from;
     struct message m;
     enum port_got got;
     while (!rt->stopping &&
            (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
+        any = true;
         struct route r;
         struct notice n = {0};
         const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
@@ -79,6 +81,8 @@ void control_receive(struct runtime *rt)
         notice_free(&n);
         message_free(&m);
     }
+    rt->control_stirred = false;
+    return any;
 }
 
 static void connect_source(struct runtime *rt, uint64_t now_ns)

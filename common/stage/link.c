@@ -314,14 +314,17 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
         on_notice(rt, l, &r, m);
 }
 
-void link_receive(struct runtime *rt, struct port *port)
+bool link_receive(struct runtime *rt, struct port *port)
 {
+    bool any = false;
     for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping && port->socket; i++) {
         struct address from;
         struct message m;
         const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
+        port->stirred = got != PORT_NOTHING;
         if (got == PORT_NOTHING)
-            return;
+            return any;
+        any = true;
         if (got == PORT_MESSAGE) {
             dispatch(rt, port, &from, &m);
         } else {
@@ -330,6 +333,7 @@ void link_receive(struct runtime *rt, struct port *port)
         }
         message_free(&m);
     }
+    return any;
 }
 
 /* Says hello on the sockets that connect, again when there is no answer: who was at the

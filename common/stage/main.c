@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/trace.h"
 #include "base/version.h"
+#include "stage/fused.h"
 #include "stage/images.h"
 #include "stage/progress.h"
 #include "stage/runtime.h"
@@ -32,7 +33,8 @@ struct worker {
     uint32_t incarnation;
     struct images images;
     struct progress progress;
-    unsigned damaged;  // messages one after the other, by a network
+    unsigned damaged;    // messages one after the other, by a network
+    uint32_t first_sum;  // of the first payload part of the message that was summed up last
 };
 
 static const char *identity(const struct worker *w)
@@ -118,7 +120,7 @@ static enum status check_sum(struct worker *w, const struct item *item, bool *dr
                              struct error *e)
 {
     *dropped = false;
-    if (route_sum_matches(&item->route, &item->message)) {
+    if (route_sum_matches_first(&item->route, &item->message, &w->first_sum)) {
         w->damaged = 0;
         return STATUS_OK;
     }
@@ -395,6 +397,10 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     images_mark(&w->images, &f->image);
+    if (stage_is_sink(w->stage)) {  // what it gets is not changed any more
+        f->image.has_sum = f->image.count > 0;
+        f->image.sum = w->first_sum;
+    }
     if (s == STATUS_OK &&
         (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
@@ -479,6 +485,7 @@ static int run_open(struct worker *w)
         report(w, s, &e);
     const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
+    fused_await_end();
     images_close(&w->images);
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     if (w->rt.dropped)
@@ -552,9 +559,11 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     struct error e = {0};
     const char **operands = NULL;
     int noperands = 0;
-    log_open(stage->name);
-    (void)signal(SIGPIPE, SIG_IGN);
-    (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
+    if (!fused_context()) {
+        log_open(stage->name);
+        (void)signal(SIGPIPE, SIG_IGN);
+        (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
+    }
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});

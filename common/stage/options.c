@@ -91,7 +91,7 @@ static unsigned role(const struct stage *stage)
 
 const struct opt *options_table(const struct stage *stage)
 {
-    static struct opt table[ROWS + 1];
+    static _Thread_local struct opt table[ROWS + 1];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].who & role(stage))

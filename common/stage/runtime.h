@@ -43,6 +43,7 @@ struct port {
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
     void *watch;          // connecting through a network: tells when it is cut
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
+    bool stirred;         // may have messages of which its descriptor does not tell
     char endpoint[ENDPOINT_SIZE];
 };
 
@@ -98,6 +99,7 @@ struct runtime {
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
+    bool fused;            // it belongs to somebody else
     int signals;           // signalfd
     struct folder folder;  // private, for sockets
 
@@ -109,6 +111,7 @@ struct runtime {
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
     bool control_local;           // we bound it
     void *control_socket, *control_watch;
+    bool control_stirred;  // as port.stirred
 
     size_t nports;
     struct port ports[PORTS_MAX];
@@ -182,6 +185,9 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
+/* Something was sent there: see port.stirred. */
+void io_stir(struct runtime *rt, const void *socket);
+
 /* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
 bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
                      enum message_type type, struct message *m, enum status s);
@@ -200,8 +206,8 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 uint64_t io_beat_ns(const struct runtime *rt);
 
 /* link.c: the data plane, who is there. */
-void link_receive(struct runtime *rt, struct port *port);
-void link_greet(struct runtime *rt, uint64_t now_ns);  // hellos that became possible
+bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
+void link_greet(struct runtime *rt, uint64_t now_ns);      // hellos that became possible
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
@@ -244,7 +250,7 @@ void order_skip(struct runtime *rt, uint64_t id);
 void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
-void control_receive(struct runtime *rt);
+bool control_receive(struct runtime *rt);  // false: there was nothing
 void control_pump(struct runtime *rt, uint64_t now_ns);
 
 /* rejoin.c: the source was started again, and this process begins anew. */
@@ -254,7 +260,7 @@ uint64_t rejoin_former_run(void);
 /* source.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);
 void source_close(struct runtime *rt);
-void source_receive(struct runtime *rt);
+bool source_receive(struct runtime *rt);  // false: there was nothing
 void source_pump(struct runtime *rt, uint64_t now_ns);
 void source_passed(struct runtime *rt, uint64_t id);  // it left the source
 /* Frames that were sent and got lost, with a process at work on the first that died, or

@@ -229,19 +229,23 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     notice_free(&n);
 }
 
-void source_receive(struct runtime *rt)
+bool source_receive(struct runtime *rt)
 {
+    bool any = false;
     struct address from;
     struct message m;
     enum port_got got;
     while (!rt->stopping &&
            (got = port_receive(rt->control_socket, true, &from, &m)) != PORT_NOTHING) {
+        any = true;
         if (got == PORT_MESSAGE)
             dispatch(rt, &from, &m);
         else
             rt->dropped++;
         message_free(&m);
     }
+    rt->control_stirred = false;
+    return any;
 }
 
 /* True when `uuid` is the source or a process that its frames can reach. */

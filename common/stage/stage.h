@@ -91,7 +91,8 @@ struct stage {
 
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged), or has `durable`.  Must depend on nothing but options, experiment and *f.
+     * acknowledged), or has `durable`; it is told the sum of the pixels.  Must depend on nothing
+     * but options, experiment and *f.
      * New pixels come from image_reserve(&f->image, ...), or, while the old ones
      * are read, from a second image with the same `memory`: then they need no copy.
      * With reads_only the pixels that come may lie in memory of the process

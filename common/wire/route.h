@@ -76,5 +76,7 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
 
 /* True when the payload has the sum that its producer formed. */
 bool route_sum_matches(const struct route *r, const struct message *m);
+/* Likewise; *first is the CRC-32C of part 2 alone: of the pixels, if there are any. */
+bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first);
 
 #endif
