@@ -160,7 +160,7 @@ stalled=$!
 testclient rubbish "$S" 200 &
 testclient vanish "$S" 20 >/dev/null
 mkdir good
-timeout 60 testclient req "$S" 300 good >taken &
+timeout 300 testclient req "$S" 300 good >taken &
 good=$!
 ended 'bad clients: the pipeline ends' 0
 kill "$good" "$stalled" 2>/dev/null
