@@ -34,6 +34,7 @@ enum {
     OPT_BYTES = 1,     // a change of this option changes the bytes of the output (lineage)
     OPT_REQUIRED = 2,  // refused when missing
     OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
+    OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
 };
 
 struct opt {
@@ -70,6 +71,18 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
 /* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
  * the lineage.  Cuts off at `size`; returns the length that was needed. */
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
+
+/* Whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */
+bool opt_matters(const struct opt *o);
+
+/* The words of a command line that was parsed well which give the options of `table` that frames
+ * depend on, as `text` for words_split; false when it has no room for all of them. */
+bool opt_words(const struct opt *table, int argc, char *const *argv, char *text, size_t size);
+
+/* STATUS_USAGE when other options are given than such ones and those named in `also`
+ * (parted by blanks). */
+enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
+                         struct error *e);
 
 /* The only number parsers.  The whole text must be one finite number within
  * [min, max]; `what` names it in the error, e.g. "--distance". */

@@ -25,6 +25,8 @@ struct worker {
     struct stage settled;
     enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
     void *state;
+    int argc;  // the command line
+    char **argv;
     struct runtime rt;
     struct experiment experiment;
     struct codec_expected expected;  // of frames that arrive
@@ -92,7 +94,7 @@ static enum status extend_lineage(struct worker *w, struct error *e)
     const enum status s = w->stage->wants == KIND_NONE ? hash_contents(w, &contents, e) : STATUS_OK;
     if (s)
         return s;
-    char *text = mem_array(LINEAGE_TEXT, 1);
+    char *text = mem_array(2 * LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");
     size_t used = opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT - LINEAGE_MORE);
@@ -107,6 +109,10 @@ static enum status extend_lineage(struct worker *w, struct error *e)
     hash = hash_text(hash, w->stage->name);
     hash = hash_text(hash, text);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
+    used = strlen(text) + strlen(HISTORY_TYPED "=");
+    memcpy(text + strlen(text), HISTORY_TYPED "=", sizeof HISTORY_TYPED "=");
+    if (!opt_words(w->stage->options, w->argc, w->argv, text + used, LINEAGE_TEXT - LINEAGE_MORE))
+        text[used - strlen(HISTORY_TYPED "=")] = 0;  // then nobody can repeat it
     history_append(x->history, sizeof x->history, w->stage->name, text);
     mem_free(text);
     return STATUS_OK;
@@ -487,6 +493,8 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                               argv, *operands, noperands, e);
     if (s == STATUS_OK && o->verbose && o->quiet)
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
+    if (s == STATUS_OK && o->restricted)
+        s = opt_restrict(stage->options, "restrict quiet only", argc, argv, e);
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
     return s ? s : runtime_check_endpoints(stage, w->state, o, e);
@@ -527,6 +535,8 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     if (!w)
         return log_fail(&(struct error){STATUS_FAILED, "out of memory"});
     w->stage = w->rt.stage = stage;
+    w->argc = argc;
+    w->argv = argv;
     const enum status s = parse(w, argc, argv, &operands, &noperands, &e);
     const int status = s ? log_fail(&e) : run_parsed(w, operands, noperands);
     mem_free(w->state);
