@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "recompute.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
@@ -17,7 +18,7 @@ struct replay {
     /* options */
     const char *frames, *speed;
     int64_t first;
-    bool has_first;
+    bool has_first, recompute;
     double rate_Hz;
     /* state */
     struct recording recording;
@@ -39,6 +40,9 @@ static const struct opt options[] = {
      AT(speed)},
     {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
      .min = 1e-6, .max = 1e9},
+    {"recompute", NULL,
+     "Compute frame K of FILE:K again, by what it says of itself, and compare all bytes", OPT_FLAG,
+     AT(recompute)},
     {0},
 };
 
@@ -247,7 +251,33 @@ static const struct stage stage = {
     .close = replay_close,
 };
 
+/* --recompute plays nothing: its frame is made and compared by other stages. */
+static int recompute_main(int argc, char **argv)
+{
+    static const struct opt table[] = {
+        {"recompute", NULL, "Compute frame K of FILE:K again and compare all bytes", OPT_FLAG,
+         .offset = 0},
+        {0},
+    };
+    const struct opt_program program = {.name = "bragg-replay",
+                                        .summary = "Compute a frame again.",
+                                        .operands = "FILE[:K]",
+                                        .min_operands = 1,
+                                        .max_operands = 1};
+    const char *operand[1];
+    bool given;
+    int count;
+    struct error e = {0};
+    log_open(program.name);
+    const enum status s =
+        opt_parse(&program, table, &given, NULL, NULL, argc, argv, operand, &count, &e);
+    return s ? log_fail(&e) : recompute(operand[0]);
+}
+
 int main(int argc, char **argv)
 {
+    for (int i = 1; i < argc && strcmp(argv[i], "--help") != 0; i++)
+        if (strcmp(argv[i], "--recompute") == 0)
+            return recompute_main(argc, argv);
     return stage_main(&stage, argc, argv);
 }
