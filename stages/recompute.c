@@ -10,6 +10,7 @@
 
 #include "base/history.h"
 #include "base/log.h"
+#include "base/opt.h"
 #include "chain.h"
 #include "io/image_file.h"
 #include "origin.h"
@@ -306,7 +307,7 @@ static enum status run(struct again *a, const char *target, struct error *e)
     return s;
 }
 
-int recompute(const char *target)
+static int recompute(const char *target)
 {
     static struct again a = {.recording.file = -1};
     struct error e = {0};
@@ -317,4 +318,37 @@ int recompute(const char *target)
     if (s == STATUS_OK && (fflush(stdout) || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     return s ? log_fail(&e) : a.differs ? STATUS_FAILED : STATUS_OK;
+}
+
+bool recompute_asked(int argc, char **argv)
+{
+    bool asked = false;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--") == 0)
+            return asked && argv[i][2] == 0;
+        asked = asked || strcmp(argv[i], "--recompute") == 0;
+    }
+    return asked;
+}
+
+int recompute_main(int argc, char **argv)
+{
+    static const struct opt table[] = {
+        {"recompute", NULL, "Compute frame K of FILE:K again and compare all bytes", OPT_FLAG,
+         .offset = 0},
+        {0},
+    };
+    const struct opt_program program = {.name = "bragg-replay",
+                                        .summary = "Compute a frame again.",
+                                        .operands = "FILE[:K]",
+                                        .min_operands = 1,
+                                        .max_operands = 1};
+    const char *operand[1];
+    bool given;
+    int count;
+    struct error e = {0};
+    log_open(program.name);
+    const enum status s =
+        opt_parse(&program, table, &given, NULL, NULL, argc, argv, operand, &count, &e);
+    return s ? log_fail(&e) : recompute(operand[0]);
 }
