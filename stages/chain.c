@@ -98,7 +98,7 @@ static bool is_known(const char *name)
 /* The stage of a line of the history. */
 static enum status start_stage(struct chain *c, const char *line, uint64_t id, struct error *e)
 {
-    char name[NAME_MAX_BYTES], version[16], typed[EXPERIMENT_HISTORY_SIZE], only[32];
+    char name[NAME_MAX_BYTES], version[16], given[EXPERIMENT_HISTORY_SIZE], only[32];
     char restricted[] = "--restrict", quiet[] = "--quiet", *argv[WORDS_MAX + 5];
     size_t count;
     (void)snprintf(name, sizeof name, "%.*s", (int)strcspn(line, "\t\n"), line);
@@ -108,12 +108,12 @@ static enum status start_stage(struct chain *c, const char *line, uint64_t id, s
         atoi(version) != PHYSICS_VERSION)
         return error_set(e, STATUS_INPUT, "%s was of physics %s, this is physics %d", name, version,
                          PHYSICS_VERSION);
-    if (!history_value(line, HISTORY_TYPED, typed, sizeof typed))
+    if (!history_value(line, HISTORY_GIVEN, given, sizeof given))
         return error_set(e, STATUS_INPUT, "the options of %s are not known", name);
     argv[0] = name;
     argv[1] = restricted;
     argv[2] = quiet;
-    if (!words_split(typed, argv + 3, WORDS_MAX, &count))
+    if (!words_split(given, argv + 3, WORDS_MAX, &count))
         return error_set(e, STATUS_INPUT, "the options of %s cannot be read", name);
     if (strcmp(name, "bragg-orient") == 0) {
         (void)snprintf(only, sizeof only, "--only=%" PRIu64, id);

@@ -47,7 +47,7 @@ static void take_scale(struct origin *o, const char *line)
     char text[64];
     const char *number = text;
     if (!history_value(line, "scale", text, sizeof text)) {
-        if (!history_value(line, HISTORY_TYPED, text, sizeof text) ||
+        if (!history_value(line, HISTORY_GIVEN, text, sizeof text) ||
             strncmp(text, "--scale=", 8) != 0)
             return;
         number = text + 8;

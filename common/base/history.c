@@ -101,9 +101,9 @@ bool history_brief(const char *line, char *text, size_t size)
 /* --- compare ------------------------------------------------------------- */
 
 /* How something was said, which makes no difference. */
-static bool is_typed(struct word name)
+static bool is_words(struct word name)
 {
-    return equal(name, (struct word){HISTORY_TYPED, strlen(HISTORY_TYPED)});
+    return equal(name, (struct word){HISTORY_GIVEN, strlen(HISTORY_GIVEN)});
 }
 
 static bool has_stage(struct word history, struct word name)
@@ -134,7 +134,7 @@ static bool line_difference(struct word stage, struct word was, struct word is, 
     for (struct word rest = is; rest.length;) {
         struct word value = take(&rest, "\t");
         const struct word name = take(&value, "="), before = find_value(was, name);
-        if (!equal(before, value) && !is_typed(name)) {
+        if (!equal(before, value) && !is_words(name)) {
             say_value(text, stage, name, before, value);
             return true;
         }
@@ -142,7 +142,7 @@ static bool line_difference(struct word stage, struct word was, struct word is, 
     for (struct word rest = was; rest.length;) {
         struct word value = take(&rest, "\t");
         const struct word name = take(&value, "=");
-        if (value.length && !find_value(is, name).at && !is_typed(name)) {
+        if (value.length && !find_value(is, name).at && !is_words(name)) {
             say_value(text, stage, name, value, (struct word){0});
             return true;
         }

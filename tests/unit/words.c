@@ -2,6 +2,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdint.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -62,24 +63,67 @@ static void room_is_kept(void **state)
     }
 }
 
+struct options {
+    int64_t seed;
+    bool has_seed, random;
+    const char *hkl, *truth, *engine;
+    double scale;
+    struct opt_texts crystals;
+};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
 static const struct opt table[] = {
     {.doc = "Group:", .type = OPT_GROUP},
-    {.name = "seed", .type = OPT_INT, .flags = OPT_BYTES},
-    {.name = "hkl", .type = OPT_TEXT, .flags = OPT_CONTENT},
-    {.name = "random", .type = OPT_FLAG, .flags = OPT_BYTES},
-    {.name = "truth", .type = OPT_TEXT},
+    {.name = "seed",
+     .type = OPT_INT,
+     AT(seed),
+     .flags = OPT_BYTES,
+     .given = offsetof(struct options, has_seed)},
+    {.name = "hkl", .type = OPT_TEXT, AT(hkl), .flags = OPT_CONTENT},
+    {.name = "engine", .type = OPT_TEXT, AT(engine), .flags = OPT_BYTES},
+    {.name = "random", .type = OPT_FLAG, AT(random), .flags = OPT_BYTES},
+    {.name = "scale", .type = OPT_REAL, AT(scale), .flags = OPT_BYTES},
+    {.name = "crystal", .type = OPT_TEXTS, AT(crystals), .flags = OPT_CONTENT},
+    {.name = "truth", .type = OPT_TEXT, AT(truth)},
     {0},
 };
 
 static void words_that_matter(void **state)
 {
     (void)state;
-    char text[64];
-    char *argv[] = {"x",        "--seed",    "7",      "--truth", "--seed",  "file",
-                    "--random", "--hkl=a b", "--in=y", "--",      "--seed=3"};
-    assert_true(opt_words(table, 11, argv, text, sizeof text));
-    assert_string_equal(text, "--seed=7 --random '--hkl=a b'");
-    assert_false(opt_words(table, 11, argv, text, 20));
+    char text[256];
+    const struct options defaults = {.engine = "cpu", .scale = 2};
+    struct options o = defaults;
+    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    assert_string_equal(text, "");
+    o = (struct options){.engine = "cpu",
+                         .has_seed = true,
+                         .hkl = "a b",
+                         .random = true,
+                         .scale = 0.1,
+                         .truth = "t",
+                         .crystals = {2, {"x=1", "y"}}};
+    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    assert_string_equal(text,
+                        "--seed=0 '--hkl=a b' --random --scale=0.1 --crystal=x=1 --crystal=y");
+    assert_false(opt_words(table, &o, &defaults, text, 40));
+    o.engine = "reference";
+    o.crystals.count = 0;
+    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    assert_string_equal(text, "--seed=0 '--hkl=a b' --engine=reference --random --scale=0.1");
+}
+
+/* Not to be told from one with the default, they would be one lineage. */
+static void what_was_not_given_has_no_value(void **state)
+{
+    (void)state;
+    char with[80], without[80];
+    const struct options given = {.has_seed = true}, not = {0};
+    (void)opt_lineage(table, &given, with, sizeof with);
+    (void)opt_lineage(table, &not, without, sizeof without);
+    assert_string_equal(with, "seed=0\nengine=\nrandom=0\nscale=0\n");
+    assert_string_equal(without, "seed=\nengine=\nrandom=0\nscale=0\n");
 }
 
 static void others_are_refused(void **state)
@@ -100,8 +144,11 @@ static void others_are_refused(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(words_come_back),    cmocka_unit_test(rubbish_is_refused),
-        cmocka_unit_test(room_is_kept),       cmocka_unit_test(words_that_matter),
+        cmocka_unit_test(words_come_back),
+        cmocka_unit_test(rubbish_is_refused),
+        cmocka_unit_test(room_is_kept),
+        cmocka_unit_test(words_that_matter),
+        cmocka_unit_test(what_was_not_given_has_no_value),
         cmocka_unit_test(others_are_refused),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
