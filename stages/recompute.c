@@ -317,6 +317,8 @@ static int recompute(const char *target)
     origin_close(&a.origin);
     if (s == STATUS_OK && (fflush(stdout) || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
+    if (s == STATUS_INTERRUPTED)
+        return s;
     return s ? log_fail(&e) : a.differs ? STATUS_FAILED : STATUS_OK;
 }
 
