@@ -101,6 +101,8 @@ static enum status take_header_line(struct origin *o, char *line, const char *pa
     } else if ((value = header_value(line, "BRAGG_LINEAGE"))) {
         (void)snprintf(o->lineage, sizeof o->lineage, "%s", value);
     } else if ((value = header_value(line, "BRAGG_STAGE_"))) {
+        for (char *at = value; (at = strchr(at, '~')); at++)
+            *at = '=';
         return add_line(o, value, strlen(value), path, e);
     }
     return STATUS_OK;

@@ -6,7 +6,7 @@
 #include <string.h>
 
 /* Characters that need no quotes, beside letters and digits; and those that need \xHH. */
-static const char plain[] = "_@%+=:,./-", hard[] = "'\\;{}";
+static const char plain[] = "_@%+=:,./-", hard[] = "'\\;{}~";
 
 static bool is_plain(unsigned char c)
 {

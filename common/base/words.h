@@ -1,6 +1,7 @@
 /*
  * Words of a command line in one line of text, as a shell takes them: plain ones bare,
- * others as 'WORD', and as $'WORD' with \xHH for what would end a line, a header or the quotes.
+ * others as 'WORD', and as $'WORD' with \xHH for what would end a line, a header or the quotes,
+ * and for ~, which stands for = in headers.
  */
 #ifndef BRAGG_BASE_WORDS_H
 #define BRAGG_BASE_WORDS_H

@@ -96,6 +96,8 @@ static void append_stages(const struct writer *w, const char *history, size_t mo
     for (const char *line = history; *line; line += strcspn(line, "\n"), line += *line != 0) {
         char text[EXPERIMENT_HISTORY_SIZE];
         const bool good = history_brief(line, text, sizeof text);
+        for (char *at = text; good && (at = strchr(at, '=')); at++)
+            *at = '~';  // dxtbx takes no line of SMV with two =
         header_append(w->h, "%sBRAGG_STAGE_%zu%s%s%s", w->style->before, ++number,
                       w->style->between, good ? text : "", w->style->behind);
         if (!good || w->h->length > most) {

@@ -68,16 +68,16 @@ edited() {
 	LC_ALL=C sed "$2" x_0001.img >"$1"
 	again "$1" | sed 's/^\([0-9]\) bragg-replay: /\1 /'
 }
-is 'other physics' "$(edited e.img 's/physics version=[0-9]*/physics version=1/' | sed 's/ this is physics.*//')" \
+is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this is physics.*//')" \
 	'3 e.img: cannot be recomputed: bragg-geometry was of physics 1,'
 is 'an unknown stage' "$(edited e.img 's/=bragg-noise/=bragg-tap/')" \
 	"3 e.img: cannot be recomputed: 'bragg-tap' is no stage that can be run again"
-is 'an option that writes' "$(edited e.img 's/--random/--truth=T/')" \
+is 'an option that writes' "$(edited e.img 's/--random/--truth~T/')" \
 	"3 e.img: cannot be recomputed: bragg-orient: --restrict: '--truth=T' does not decide what frames hold"
 is 'nothing was written' "$(ls T 2>/dev/null)" ''
 is 'options that are no words' "$(edited e.img 's/--random/`id`/')" \
 	'3 e.img: cannot be recomputed: the options of bragg-orient cannot be read'
-is 'another option' "$(edited e.img 's/--hit-rate=0.5/--hit-rate=0.6/' | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
+is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
 	'3 e.img: cannot be recomputed: its lineage'
 is 'without a header' "$(again f_0000.img)" \
 	'3 bragg-replay: f_0000.img: does not say how it was made; its index may, as NAME.index:K'

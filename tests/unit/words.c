@@ -13,15 +13,16 @@
 static void words_come_back(void **state)
 {
     (void)state;
-    static const char *const words[] = {"--cell=1,2,3", "",          "a b", "it's",     "x;y{}\\",
-                                        "\x01\t\n\xff", "$HOME `x`", "#",   "\xc3\xa4", "-"};
+    static const char *const words[] = {
+        "--cell=1,2,3", "",  "a b", "it's",     "x;y{}\\", "\x01\t\n\xff",
+        "$HOME `x`",    "~", "#",   "\xc3\xa4", "-"};
     enum { COUNT = sizeof words / sizeof *words };
     char text[512] = "", *back[COUNT];
     size_t count;
     for (size_t i = 0; i < COUNT; i++)
         assert_true(words_append(text, sizeof text, words[i]));
     assert_string_equal(text, "--cell=1,2,3 '' 'a b' $'it\\x27s' $'x\\x3by\\x7b\\x7d\\x5c' "
-                              "$'\\x01\\x09\\x0a\\xff' '$HOME `x`' '#' $'\\xc3\\xa4' -");
+                              "$'\\x01\\x09\\x0a\\xff' '$HOME `x`' $'\\x7e' '#' $'\\xc3\\xa4' -");
     assert_null(strpbrk(text, ";{}\t\n"));
     assert_true(words_split(text, back, COUNT, &count));
     assert_int_equal(count, COUNT);
