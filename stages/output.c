@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/history.h"
 #include "io/picture.h"
 #include "io/raw.h"
 #include "io/replace.h"
@@ -96,10 +97,13 @@ static enum status scale_frame(enum format format, double scale, const struct ex
                                const struct frame *f, struct experiment *scaled, struct frame *copy,
                                struct error *e)
 {
+    char given[64];
     const bool smv = format == FORMAT_SMV;
     *scaled = *x;
     scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
     scaled->gain = scale;
+    (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
+    history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
     scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
     *copy = (struct frame){.recipe = f->recipe};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))

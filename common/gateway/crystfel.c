@@ -25,7 +25,7 @@ static void crystfel_describe(const struct content_options *o, const struct expe
     delivery_text(d, "source", o->source);
     delivery_real(d, "beam_energy", m_to_ev(delivery_wavelength_m(x, &f->recipe)));
     delivery_real(d, "detector_distance", m_to_mm(x->panels[0].distance_m));
-    delivery_int(d, "lattice_count", (int64_t)f->recipe.nlattices);
+    delivery_truth(d, x, &f->recipe);
 }
 
 /* CrystFEL has two dimensions: panels lie one after the other along the slow axis. */

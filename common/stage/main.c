@@ -26,6 +26,8 @@ struct worker {
     struct stage settled;
     enum kind wants;  // of the stage, or what came to one that wants KIND_ANY
     void *state;
+    bool has_words;
+    char words[LINEAGE_TEXT - LINEAGE_MORE];  // options that decide what frames hold
     struct runtime rt;
     struct experiment experiment;
     struct codec_expected expected;  // of frames that arrive
@@ -94,7 +96,7 @@ static enum status extend_lineage(struct worker *w, struct error *e)
     const enum status s = w->stage->wants == KIND_NONE ? hash_contents(w, &contents, e) : STATUS_OK;
     if (s)
         return s;
-    char *text = mem_array(LINEAGE_TEXT, 1);
+    char *text = mem_array(2 * LINEAGE_TEXT, 1);
     if (!text)
         return error_memory(e, "the lineage");
     size_t used = opt_lineage(w->stage->options, w->state, text, LINEAGE_TEXT - LINEAGE_MORE);
@@ -109,6 +111,8 @@ static enum status extend_lineage(struct worker *w, struct error *e)
     hash = hash_text(hash, w->stage->name);
     hash = hash_text(hash, text);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016" PRIx64, hash_finish(hash));
+    if (w->has_words)
+        (void)snprintf(text + strlen(text), LINEAGE_TEXT, HISTORY_GIVEN "=%s\n", w->words);
     history_append(x->history, sizeof x->history, w->stage->name, text);
     mem_free(text);
     return STATUS_OK;
@@ -520,12 +524,21 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         return error_memory(e, "the options");
     options_defaults(o);
     w->rt.nwords = (size_t)argc - 1;
-    if (stage->defaults)
+    void *defaults = mem_array(1, stage->state_size);
+    if (!defaults)
+        return error_memory(e, "the options");
+    if (stage->defaults) {
         stage->defaults(w->state);
+        stage->defaults(defaults);
+    }
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
                               argv, *operands, noperands, e);
     if (s == STATUS_OK && o->verbose && o->quiet)
         s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
+    if (s == STATUS_OK && o->restricted)
+        s = opt_restrict(stage->options, "restrict quiet only", argc, argv, e);
+    w->has_words = opt_words(stage->options, w->state, defaults, w->words, sizeof w->words);
+    mem_free(defaults);
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
     return s ? s : runtime_check_endpoints(stage, w->state, o, e);

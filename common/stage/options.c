@@ -62,6 +62,9 @@ static const struct {
      {"stats", "FILE", "Append what this stage cost as a line of JSON; - is stderr", OPT_TEXT,
       AT(stats)}},
     {ALL, {"trace", "FILE", "Write a trace for chrome://tracing or Perfetto", OPT_TEXT, AT(trace)}},
+    {ALL,
+     {"restrict", NULL, "Take only --quiet, --only and options that decide what frames hold",
+      OPT_FLAG, AT(restricted)}},
     {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose)}},
     {ALL, {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)}},
 };
