@@ -2,9 +2,9 @@
  * The inside of a running stage, for the files of this folder only.
  *
  * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
- * pipes and timers.  link.c, bury.c, cut.c and flow.c are the data plane, control.c the part of a
- * process on the control plane, source.c that of the one which numbers the frames. Everything here
- * but `exchange` belongs to the I/O thread once it runs.
+ * pipes and timers.  link.c, bury.c, cut.c, flow.c and probe.c are the data plane, control.c the
+ * part of a process on the control plane, source.c that of the one which numbers the frames.
+ * Everything here but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -64,7 +64,13 @@ struct link {
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
-    size_t narrived;         // the first of them were sent before one whose credit came back
+    size_t narrived;         // the first of them are known to have arrived, or to be lost
+    uint64_t nmessages;      // experiments and frames that were sent, or that came
+    bool asking;             // down: no answer yet to a question ...
+    uint64_t asked_ns;       // ... last put then ...
+    uint64_t nasked;         // ... when so many messages had been sent ...
+    size_t ncovered;         // ... and among those in `sent` the first so many
+    bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -223,6 +229,10 @@ void cut_forget(struct runtime *rt);  // frames that the main thread found damag
 void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
+
+/* probe.c: the data plane, whether what was sent has arrived. */
+void probe_pump(struct runtime *rt, uint64_t now_ns);
+void probe_answered(struct link *l, const struct notice *n);
 
 /* shared.c: the data plane, frames whose pixels stay in shared memory. */
 void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
