@@ -149,6 +149,18 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
 done
 
+# --- several last stages: each gets all frames, also one that starts late
+small 60 '' '--sleep=2' ''
+mkdir -p other
+cat >>"$file" <<END
+  - {name: late, input: make, program: sh, args: [-c, 'sleep 1; exec teststage sink $tap_scratch/other "\$@"', sh]}
+  - {name: look, input: make, program: bragg-tap, args: [--count]}
+END
+bragg-run "$file" >said 2>&1
+is 'two last stages and one that watches' "$? $(files) $(find other -type f | wc -l)" '0 60 60'
+is 'the source waits for two' "$(bragg-run --dry-run "$file" | grep -o -e '--groups\?=[a-z0-9]*' | tr '\n' ' ')" \
+	'--groups=2 --group=sink --group=late --group=look '
+
 # --- failures
 small 1000 '' '--fail-at=5' ''
 status=0
