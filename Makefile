@@ -125,7 +125,7 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/check-full
 
 soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
-	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS) fuzz
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
