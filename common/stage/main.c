@@ -207,9 +207,10 @@ static void open_images(struct worker *w)
 static enum status find_durable(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
-    if (!w->rt.options.resume || !w->stage->have)
+    if (!w->rt.options.resume)
         return STATUS_OK;
-    const enum status s = w->stage->have(w->state, &ids, e);
+    const enum status s = w->stage->have ? w->stage->have(w->state, &ids, e)
+                                         : rejoin_remember(w->experiment.lineage, &ids, e);
     if (s == STATUS_OK)
         exchange_set_have(&w->rt.exchange, &ids);
     else
@@ -250,7 +251,7 @@ static enum status begin(struct worker *w, bool *more, struct error *e)
         return s;
     const int64_t pixels = experiment_pixels(&w->experiment);
     exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), identity(w),
-                   stage->progress ? stage->progress(w->state) : NULL);
+                   w->experiment.lineage, stage->progress ? stage->progress(w->state) : NULL);
     return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
 }
 
@@ -425,7 +426,7 @@ static enum status run_connected(struct worker *w, struct error *e)
 /* Says what went wrong, unless the I/O thread has spoken already. */
 static void report(struct worker *w, enum status s, const struct error *e)
 {
-    if (!atomic_exchange(&w->rt.spoken, true))
+    if (!atomic_exchange(&w->rt.spoken, true) && e->text[0])
         (void)log_fail(e);
     atomic_store(&w->rt.failure, (int)s);
 }
@@ -455,6 +456,8 @@ static int run_open(struct worker *w)
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
+    if (s && !e.text[0] && stage_is_watcher(w->stage))
+        status = STATUS_OK;  // it has left, and nobody minds
     if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, more,
                                 &e) != STATUS_OK)
         status = status ? status : log_fail(&e);

@@ -258,6 +258,9 @@ void control_pump(struct runtime *rt, uint64_t now_ns);
 /* rejoin.c: the source was started again, and this process begins anew. */
 void rejoin(struct runtime *rt);
 uint64_t rejoin_former_run(void);
+/* Adds what this process had acknowledged before it began anew.  STATUS_INPUT when that was
+ * of another lineage. */
+enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e);
 
 /* source.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);

@@ -46,7 +46,9 @@ struct stage {
     const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
-    /* Each callback gets the state and may be NULL.  A failure ends the run. */
+    /* Each callback gets the state and may be NULL.  A failure ends the run; one that leaves *e
+     * as it was does so without a word: who read what the stage says has left, as `head` does.
+     * A last stage that only watches ends well then. */
 
     /* Fills in the defaults of the options, before the command line is parsed. */
     void (*defaults)(void *state);
@@ -58,7 +60,8 @@ struct stage {
     void (*resume)(void *state);
 
     /* After open and resume: settles what the options or a file decide, in the runtime's copy of
-     * this table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
+     * this table: gives, transient, speaks, group, have, due_ns.  `piped`: input comes through
+     * stdin. */
     enum status (*settle)(void *state, bool piped, struct stage *self, struct error *e);
 
     /* What came, as it travelled and with good sums: the experiment before begin, borrowed
@@ -78,7 +81,8 @@ struct stage {
     uint64_t (*count)(void *state);
 
     /* With --resume, asked once, after begin: adds to the empty *ids the frames that
-     * are durable already.  What all last stages have is not computed again. */
+     * are durable already.  What all last stages have is not computed again.  Without it
+     * frames are done for good once `frame` has returned. */
     enum status (*have)(void *state, struct id_set *ids, struct error *e);
 
     /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
