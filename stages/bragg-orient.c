@@ -250,9 +250,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     return p->truth ? write_truth(o, e) : STATUS_OK;
 }
 
-static uint64_t count(void *state)
+static enum status list(void *state, struct id_set *ids, struct error *e)
 {
-    return (uint64_t)((struct orient *)state)->options.frames;
+    const uint64_t frames = (uint64_t)((struct orient *)state)->options.frames;
+    if (frames && !id_set_add_range(ids, (struct id_range){0, frames - 1}))
+        return error_memory(e, "the list of frames");
+    return STATUS_OK;
 }
 
 static void close_orient(void *state)
@@ -270,7 +273,7 @@ static const struct stage stage = {
     .defaults = defaults,
     .open = open_orient,
     .begin = begin,
-    .count = count,
+    .list = list,
     .frame = frame,
     .close = close_orient,
 };

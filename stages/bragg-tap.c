@@ -70,20 +70,17 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
     return output_check_folder(t->record, e);
 }
 
-static void tap_resume(void *state)
-{
-    ((struct tap *)state)->resume = true;
-}
-
 static enum recorder_mode mode(const struct tap *t)
 {
     return t->overwrite ? RECORDER_REPLACE : t->resume ? RECORDER_RESUME : RECORDER_NEW;
 }
 
-static enum status tap_settle(void *state, bool piped, struct stage *self, struct error *e)
+static enum status tap_settle(void *state, const struct start *start, struct stage *self,
+                              struct error *e)
 {
     struct tap *t = state;
-    const bool holds = t->hold == HOLD_AUTO ? t->record || piped : t->hold == HOLD_YES;
+    t->resume = start->resume;
+    const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->transient = !holds;
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
@@ -248,7 +245,6 @@ static const struct stage stage = {
     .reads_only = true,
     .state_size = sizeof(struct tap),
     .open = tap_open,
-    .resume = tap_resume,
     .settle = tap_settle,
     .message = tap_message,
     .begin = tap_begin,

@@ -146,9 +146,12 @@ static uint64_t list_files(const struct writer *w, uint64_t id,
     return bytes;
 }
 
-static void writer_resume(void *state)
+static enum status writer_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
 {
-    ((struct writer *)state)->resume = true;
+    (void)self, (void)e;
+    ((struct writer *)state)->resume = start->resume;
+    return STATUS_OK;
 }
 
 /* What the index names and is there, with the size that it had. */
@@ -232,7 +235,7 @@ static const struct stage writer = {
     .state_size = sizeof(struct writer),
     .defaults = writer_defaults,
     .open = writer_open,
-    .resume = writer_resume,
+    .settle = writer_settle,
     .begin = writer_begin,
     .have = writer_have,
     .frame = writer_frame,

@@ -1,10 +1,10 @@
 /*
  * The inside of a running stage, for the files of this folder only.
  *
- * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
+ * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
  * pipes and timers.  link.c, bury.c, cut.c, flow.c and probe.c are the data plane, control.c the
- * part of a process on the control plane, source.c that of the one which numbers the frames.
- * Everything here but `exchange` belongs to the I/O thread once it runs.
+ * part of a process on the control plane, source.c that of the one which numbers the frames
+ * (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -159,7 +159,7 @@ struct runtime {
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else: the endpoints before the stage is open, the
+/* runtime.c, before and after everything else: the endpoints before the stage is open, the
  * rest when it is settled what it wants and gives. */
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e);
@@ -262,7 +262,7 @@ uint64_t rejoin_former_run(void);
  * of another lineage. */
 enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e);
 
-/* source.c: the one that is. */
+/* source.c and peers.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);
 void source_close(struct runtime *rt);
 void source_receive(struct runtime *rt);
