@@ -18,7 +18,10 @@
 #include "base/log.h"
 #include "stage/runtime.h"
 
-enum { COMMAND_LINE_MAX = 1 << 22 };  // bytes; twice what Linux allows
+enum {
+    COMMAND_LINE_MAX = 1 << 22,  // bytes; twice what Linux allows
+    AT_HAND_S = 1,               // how long to wait for the frame at hand
+};
 
 static const char former_run[] = "BRAGG_FORMER_RUN";
 static const char acknowledged[] = "BRAGG_ACKNOWLEDGED";  // descriptor of the file
@@ -128,6 +131,8 @@ static bool hand_over(struct runtime *rt)
     int file = inherited(&m);  // kept as it is when this process has not begun
     m.run = rt->run;
     if (rt->identified) {
+        exchange_end(&rt->exchange, false);  // no further frame; the one at hand may be done soon
+        (void)exchange_await_main(&rt->exchange, AT_HAND_S);
         memcpy(m.lineage, rt->exchange.lineage, sizeof m.lineage);
         file = memfd_create("acknowledged", 0);
         if (!write_memory(rt, file, &m))

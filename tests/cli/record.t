@@ -170,7 +170,6 @@ is 'the reader of a watcher leaves: it ends well and quietly, the stream goes on
 	"$(cat tap.status tap.err) $counted $(wc -l <head.out) $(cut -d' ' -f1 counted)" '0 0 2 frames=200'
 (teststage first; echo $? >first.status) 2>head.err | (teststage source --frames=2000; echo $? >source.status) 2>>head.err |
 	(teststage make; echo $? >make.status) 2>>head.err | (bragg-tap; echo $? >tap.status) 2>>head.err | head -n 2 >head.out
-soon() { for _ in $(seq 200); do "$@" && return; sleep 0.05; done; return 1; }
 soon test -s source.status -a -s make.status -a -s tap.status
 is 'the reader of a last stage leaves: all end, quietly' "$(cat source.status make.status tap.status head.err | tr '\n' ' ')" '1 1 1 '
 

@@ -50,15 +50,6 @@ hit() {
 	done
 }
 
-# soon COMMAND...: waits for it to succeed
-soon() {
-	for _ in $(seq 300); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 grown() { # NUMBER
 	[ "$(count)" -ge "$1" ]
 }
@@ -147,7 +138,8 @@ start_small() { # OPTION...
 	soon logged 20
 }
 
-# A sink that cannot tell from its files: at most the frame at hand comes again
+# A sink that cannot tell from its files: of those before the kill none comes again but what
+# was under way, less than the credit of a link for each restart
 small file
 start_small
 for _ in 1 2; do
@@ -156,7 +148,7 @@ for _ in 1 2; do
 done
 run_to_end
 is 'a sink without an index remembers: status, frames' "$status $(find out -type f | wc -l) $(sort -u log | wc -l)" '0 300 300'
-check 'a sink without an index remembers' test "$(sort log | uniq -d | wc -l)" -le 2
+check 'a sink without an index remembers' test "$(sort log | uniq -d | wc -l)" -lt 16
 
 # In order, whoever dies, and continued
 small sink ', order: true'

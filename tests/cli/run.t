@@ -37,15 +37,6 @@ left() {
 	find run -mindepth 1
 }
 
-# soon COMMAND...: waits up to a minute for it to succeed
-soon() {
-	for _ in $(seq 1200); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 nothing_left() {
 	[ -z "$(left)" ]
 }

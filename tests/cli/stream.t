@@ -38,15 +38,6 @@ files() {
 	find out -type f | wc -l
 }
 
-# soon COMMAND...: waits up to a minute for it to succeed
-soon() {
-	for soon_try in $(seq 1200); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 flows() {
 	[ "$(files)" -gt 3 ]
 }
