@@ -183,10 +183,11 @@ static enum status replay_open(void *state, const char **operands, int noperands
     return s;
 }
 
-static enum status replay_settle(void *state, bool piped, struct stage *self, struct error *e)
+static enum status replay_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
 {
     const struct replay *r = state;
-    (void)piped;
+    (void)start;
     (void)e;
     self->gives = (enum kind)r->recording.kind;
     self->verbatim = !r->loop;

@@ -188,9 +188,12 @@ static bool is_in_series(const struct writer *w, uint64_t id)
     return access(path, R_OK) == 0 && access(w->series->series.master, R_OK) == 0;
 }
 
-static void writer_resume(void *state)
+static enum status writer_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
 {
-    ((struct writer *)state)->resume = true;
+    (void)self, (void)e;
+    ((struct writer *)state)->resume = start->resume;
+    return STATUS_OK;
 }
 
 /* What the index names and is there, with the size that it had. */
@@ -321,7 +324,7 @@ static const struct stage writer = {
     .state_size = sizeof(struct writer),
     .defaults = writer_defaults,
     .open = writer_open,
-    .resume = writer_resume,
+    .settle = writer_settle,
     .begin = writer_begin,
     .have = writer_have,
     .frame = writer_frame,

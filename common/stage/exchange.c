@@ -232,12 +232,13 @@ void exchange_kept(struct exchange *x, uint64_t id)
 }
 
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const atomic_uint_fast64_t *rows)
+                    const char *lineage, const atomic_uint_fast64_t *rows)
 {
     lock(x);
     x->image_bytes = image_bytes;
     x->rows = rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
+    (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
     x->begun = true;
     unlock(x);
     wake_io(x);

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/idset.h"
+#include "model/experiment.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -63,6 +64,7 @@ struct exchange {
     size_t image_bytes;                // of one frame; what credit is derived from
     bool begun;                        // the experiment is known, frames may come
     char identity[64];                 // identity class, from `begun` on
+    char lineage[LINEAGE_SIZE];        // of what flows, likewise
     const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
     bool waiting;                      // the main thread waits, for whatever
     bool ended;                        // nothing more will pass: the main thread stops
@@ -90,7 +92,7 @@ void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable
 /* A message that came through a network turned out to be damaged: it is dropped. */
 void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const atomic_uint_fast64_t *rows);
+                    const char *lineage, const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
 void exchange_set_have(struct exchange *x, const struct id_set *ids);   // sink; takes ownership
 void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership

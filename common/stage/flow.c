@@ -25,6 +25,7 @@ static bool send_down(struct runtime *rt, struct link *l, const struct item *ite
 {
     if (shared_send(rt, l, item)) {
         atomic_fetch_add(&rt->bytes_out, message_size(&item->message));
+        l->nmessages++;
         return true;
     }
     l->lost_ns = clock_ns();  // its bye may still be under way

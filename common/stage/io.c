@@ -357,6 +357,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         link_greet(rt, now_ns);
     if (!rt->stopping)
         flow_pump(rt);
+    if (!rt->stopping)
+        probe_pump(rt, now_ns);
     if (rt->stopping)
         return;
     if (rt->source)

@@ -1,10 +1,10 @@
 /*
  * The inside of a running stage, for the files of this folder only.
  *
- * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
- * pipes and timers.  link.c, bury.c, cut.c and flow.c are the data plane, control.c the part of a
- * process on the control plane, source.c that of the one which numbers the frames. Everything here
- * but `exchange` belongs to the I/O thread once it runs.
+ * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
+ * pipes and timers.  link.c, bury.c, cut.c, flow.c and probe.c are the data plane, control.c the
+ * part of a process on the control plane, source.c that of the one which numbers the frames
+ * (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -65,7 +65,13 @@ struct link {
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
-    size_t narrived;         // the first of them were sent before one whose credit came back
+    size_t narrived;         // the first of them are known to have arrived, or to be lost
+    uint64_t nmessages;      // experiments and frames that were sent, or that came
+    bool asking;             // down: no answer yet to a question ...
+    uint64_t asked_ns;       // ... last put then ...
+    uint64_t nasked;         // ... when so many messages had been sent ...
+    size_t ncovered;         // ... and among those in `sent` the first so many
+    bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -158,7 +164,7 @@ struct runtime {
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else: the endpoints before the stage is open, the
+/* runtime.c, before and after everything else: the endpoints before the stage is open, the
  * rest when it is settled what it wants and gives. */
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e);
@@ -232,6 +238,10 @@ void flow_pump(struct runtime *rt);                  // sends what credit allows
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 
+/* probe.c: the data plane, whether what was sent has arrived. */
+void probe_pump(struct runtime *rt, uint64_t now_ns);
+void probe_answered(struct link *l, const struct notice *n);
+
 /* shared.c: the data plane, frames whose pixels stay in shared memory. */
 void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
 void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
@@ -256,8 +266,11 @@ void control_pump(struct runtime *rt, uint64_t now_ns);
 /* rejoin.c: the source was started again, and this process begins anew. */
 void rejoin(struct runtime *rt);
 uint64_t rejoin_former_run(void);
+/* Adds what this process had acknowledged before it began anew.  STATUS_INPUT when that was
+ * of another lineage. */
+enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e);
 
-/* source.c: the one that is. */
+/* source.c and peers.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);
 void source_close(struct runtime *rt);
 bool source_receive(struct runtime *rt);  // false: there was nothing
