@@ -107,7 +107,7 @@ static enum status vector(struct reader *r, const char *key, const char *value, 
         const double factor = is_axis(*at) ? 1.0 : strtod(at, &end);
         if (end == at || !isfinite(factor))
             return bad_value(r, key, value, must);
-        at = end ? end : at;
+        at = end ? end + strspn(end, " \t") : at;
         if (!is_axis(*at))
             return bad_value(r, key, value, must);
         v[*at++ - 'x'] += sign * factor;
