@@ -14,7 +14,7 @@ Q       := $(if $(filter 1,$(V)),,@)
 FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
 OPTIMIZE ?= -O3 -g
-CPPFLAGS += -Icommon -D_GNU_SOURCE
+CPPFLAGS += -Icommon -I. -D_GNU_SOURCE
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
@@ -25,12 +25,13 @@ LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage gateway wire io engine physics model base
+LAYERS   := run stage gateway wire io gpu engine physics model base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
+SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
-LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
+LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
@@ -52,7 +53,37 @@ $(BUILD)/lib/libbragg-$(1).a: $(filter-out $(patsubst %.c,$(BUILD)/obj/%.o,$(ISA
 	@mkdir -p $$(@D)
 	$(Q)rm -f $$@ && ar rcs $$@ $$^
 endef
-$(foreach layer,$(LAYERS),$(eval $(call layer_rule,$(layer))))
+$(foreach layer,$(filter-out gpu,$(LAYERS)),$(eval $(call layer_rule,$(layer))))
+
+# The CUDA engine, where there is nvcc (CUDA=0: leave it out).  The runtime is linked
+# statically, so that programs run where there is no driver.  A kernel that spills
+# registers into memory is no build.
+NVCC        ?= nvcc
+CUDA        ?= $(if $(shell command -v $(NVCC) 2>/dev/null),1,0)
+CUDA_ARCH   ?= all-major
+NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
+GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) gpu/cuda_$(if $(filter 1,$(CUDA)),device,absent).c
+GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/host_loop.baseline.o $(BUILD)/obj/gpu/host_loop.avx2.o
+ifeq ($(CUDA),1)
+CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
+CUDA_HOME   := $(CUDA_HOME)
+GPU_OBJECTS += $(BUILD)/obj/gpu/kernel.o
+LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
+$(BUILD)/obj/gpu/cuda_device.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+endif
+
+$(BUILD)/obj/gpu/kernel.o: gpu/kernel.cu
+	@mkdir -p $(@D)
+	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
+	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi
+
+$(SHARED_LIBRARY): $(SHARED)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS)
+	@mkdir -p $(@D)
+	$(Q)rm -f $@ && ar rcs $@ $^
 
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c
@@ -72,23 +103,34 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
 
-LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_more) -lm
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
 $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
-$(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(SHARED) $(LIBRARIES)
+$(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-$(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(SHARED) $(LIBRARIES)
+$(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -lcmocka
 
 # Test programs that scripts use beside the real ones.
 HELPERS := $(patsubst tests/programs/%.c,$(BUILD)/tests/bin/%,$(wildcard tests/programs/*.c))
-$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(SHARED) $(LIBRARIES)
+$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
+
+# The check of the CUDA engine, linked with nothing but what a machine with gcc and the
+# CUDA toolkit has.
+ENGINECHECK := $(BUILD)/tests/bin/enginecheck
+ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/enginecheck/*.c) bench/workload.c \
+	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
+	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c textfile.c smv.c))
+ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
+$(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
 
 # Libraries that scripts preload into programs.
 PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/tests/bin/%.so,$(wildcard tests/preload/*.c))
@@ -96,7 +138,7 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
@@ -124,6 +166,9 @@ check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
 	@scripts/check-full
 
+gpu-check:  ## compare the CUDA engine on this machine's GPU with the reference, and time it
+	@scripts/gpu-check
+
 soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
 	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
@@ -142,11 +187,11 @@ BENCH_ISA     := $(wildcard bench/*_loop.c)
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
 $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $(CFLAGS)"'
 
-$(BUILD)/bench/bench: $(BENCH_OBJECTS) $(SHARED) $(LIBRARIES)
+$(BUILD)/bench/bench: $(BENCH_OBJECTS) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-$(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(SHARED) $(LIBRARIES)
+$(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
@@ -164,6 +209,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units fuzz deps check check-full soak demo bench install clean list
+.PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null)

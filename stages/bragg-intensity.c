@@ -30,14 +30,15 @@ struct intensity {
 static const char *const isa_names[] = {"baseline", "avx2", "avx512"};
 
 static const struct opt options[] = {
-    {"engine", "reference|cpu", "reference: plain, slow, the specification; cpu: fast (cpu)",
-     OPT_TEXT, AT(engine_name), .flags = OPT_BYTES},
+    {"engine", "reference|cpu|cuda",
+     "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU (cpu)", OPT_TEXT,
+     AT(engine_name), .flags = OPT_BYTES},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
     {"precision", PRECISION_CHOICES,
-     "Of the cpu engine: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
+     "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, GIVEN(trace_pixel)},

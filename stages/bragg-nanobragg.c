@@ -2,7 +2,6 @@
  * bragg-nanobragg: nanoBragg's command line and files, in one process.  Set-up,
  * engine, noise and writing are the same code that the stages use.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -12,17 +11,14 @@
 #include "base/units.h"
 #include "engines.h"
 #include "io/hkl.h"
-#include "io/matrix.h"
 #include "io/replace.h"
 #include "io/smv.h"
-#include "io/sources.h"
 #include "legacy_files.h"
 #include "legacy_options.h"
 #include "nanobragg_loop.h"
 #include "nanobragg_options.h"
-#include "physics/detector.h"
+#include "nanobragg_setup.h"
 #include "physics/mosaic.h"
-#include "physics/setup.h"
 
 struct options {
     int engine;  // index into ENGINE_NAMES
@@ -33,13 +29,13 @@ struct options {
 };
 
 #define PHYSICS_CHOICES "physical|faithful"  // in the order of enum physics
-#define ENGINE_CHOICES "reference|cpu"
+#define ENGINE_CHOICES "reference|cpu|cuda"
 
-static const char *const ENGINE_NAMES[] = {"reference", "cpu"};
+static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
-    {"engine", "NAME", "What computes pixels: reference or cpu (default reference)", OPT_CHOICE,
-     offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
+    {"engine", "NAME", "What computes pixels: reference, cpu or cuda (default reference)",
+     OPT_CHOICE, offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
     {"threads", "N", "Threads of the engine (default 1; faithful reference: always 1)", OPT_INT,
      offsetof(struct options, threads), 1, 1024, 0, NULL, 0, 0},
     {"physics", "MODE",
@@ -69,19 +65,6 @@ struct run {
     float *pixels;
 };
 
-/* -hkl reads text and leaves a dump behind, as nanoBragg does; -dump alone reads
- * one.  A dump that merely lies there is never read. */
-static enum status read_factors(struct nanobragg *n, struct error *e)
-{
-    struct hkl_table *t = &n->crystal.table;
-    t->default_F = n->default_F;
-    if (n->hkl_file)
-        return hkl_read(n->hkl_file, n->request.physics, n->default_F, t, e);
-    if (n->has_dump)
-        return hkl_read_dump(n->dump_file, n->default_F, t, e);
-    return STATUS_OK;
-}
-
 /* Faithful: every -hkl run leaves a dump.  Physical: only where one is named. */
 static enum status write_dump(const struct run *r, struct error *e)
 {
@@ -98,66 +81,6 @@ static enum status write_dump(const struct run *r, struct error *e)
         return s;
     }
     return replace_commit(&file, e);
-}
-
-/* Missing columns of a source file are those of the plain beam, so the axes are
- * needed first. */
-static enum status read_sources(struct run *r, struct error *e)
-{
-    struct nanobragg *n = &r->flags;
-    struct frame_axes axes;
-    enum status s = detector_axes(&n->request, &axes, e);
-    if (!s)
-        s = sources_read(n->source_file, n->request.physics, axes.beam,
-                         n->request.beam.wavelength_m, &r->sources, &n->request.beam.nlisted, e);
-    n->request.beam.listed = r->sources;
-    n->request.beam.weights =
-        n->request.physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE : WEIGHTS_APPLY;
-    if (!s && !n->request.beam.nlisted)
-        s = error_set(e, STATUS_INPUT, "%s: no source", n->source_file);
-    return s;
-}
-
-/* A mask counts pixels by its own header, which flags may have overruled. */
-static enum status check_mask(const struct nanobragg *n, const struct panel *p, struct error *e)
-{
-    if (!p->mask || (n->mask_pixels[0] == p->fast_pixels && n->mask_pixels[1] == p->slow_pixels))
-        return STATUS_OK;
-    return error_set(e, STATUS_INPUT,
-                     "%s: the mask has %" PRId64 " x %" PRId64 " pixels, must be %" PRId64
-                     " x %" PRId64 " as the detector",
-                     n->mask_file, n->mask_pixels[0], n->mask_pixels[1], p->fast_pixels,
-                     p->slow_pixels);
-}
-
-/* Files, then the set-up.  *r owns the results, also after an error. */
-static enum status prepare(struct run *r, struct error *e)
-{
-    struct nanobragg *n = &r->flags;
-    enum status s = STATUS_OK;
-    if (n->matrix_file) {
-        n->crystal.has_matrix = true;
-        s = matrix_read(n->matrix_file, n->crystal.matrix, e);
-    }
-    if (!s && n->source_file)
-        s = read_sources(r, e);
-    if (!s)
-        s = read_factors(n, e);
-    n->request.ncrystals = 1;
-    n->request.crystals = &n->crystal;
-    if (s) {
-        mem_free(n->request.detector.mask);
-        hkl_free(&n->crystal.table);
-        return s;
-    }
-    if ((s = setup_experiment(&n->request, &r->experiment, e)) ||
-        (s = check_mask(n, &r->experiment.panels[0], e)))
-        return s;
-    r->recipe.lattices = mem_array(1, sizeof *r->recipe.lattices);
-    if (!r->recipe.lattices)
-        return error_memory(e, "the lattice");
-    r->recipe.nlattices = 1;
-    return setup_lattice(&r->experiment, 0, &n->orientation, &r->recipe.lattices[0], e);
 }
 
 /* One line for each quantity of a traced pixel. */
@@ -273,7 +196,8 @@ static enum status run(struct run *r, int argc, char **argv, struct error *e)
     enum status s = nanobragg_parse(&r->flags, argc, argv, e);
     if (s)
         mem_free(r->flags.request.detector.mask);
-    if (s || (s = prepare(r, e)) || (s = check_files(&r->flags, e)) || (s = compute(r, e)))
+    if (s || (s = nanobragg_prepare(&r->flags, &r->experiment, &r->recipe, &r->sources, e)) ||
+        (s = check_files(&r->flags, e)) || (s = compute(r, e)))
         return s;
     return write_files(r, e);
 }

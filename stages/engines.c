@@ -2,7 +2,9 @@
 
 #include <string.h>
 
-const struct engine *const engines[] = {&engine_reference, &engine_cpu, NULL};
+#include "gpu/gpu.h"
+
+const struct engine *const engines[] = {&engine_reference, &engine_cpu, &engine_cuda, NULL};
 
 const struct engine *engine_find(const char *name)
 {

@@ -4,6 +4,7 @@
 #   check_status NAME STATUS COMMAND...   passes on that exit status
 #   is NAME GOT EXPECTED             passes when both texts are equal
 #   skip NAME REASON                 counted and printed by prove
+#   place_inputs FOLDER LIST         copies the inputs NAME=STORED of a reference case here
 #   scratch                          enters a new folder, removed at exit
 
 tap_count=0
@@ -67,6 +68,16 @@ scratch() {
 	trap 'rm -rf "$tap_scratch"' EXIT
 	trap 'exit 1' HUP INT TERM
 	cd "$tap_scratch" || exit 1
+}
+
+place_inputs() {
+	[ "$2" = - ] && return
+	for pair in $2; do
+		case $pair in
+		*.gz) gzip -dc "$1/${pair#*=}" >"${pair%%=*}" ;;
+		*) cp "$1/${pair#*=}" "${pair%%=*}" ;;
+		esac
+	done
 }
 
 finish() {

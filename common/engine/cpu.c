@@ -203,24 +203,31 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
 /* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
  * that an image has spot by spot is summed up densely here, which may differ in the
  * last digit. */
-static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
-                             const struct pixel_trace *trace, struct error *e)
+enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
+                          const struct cpu_table *tables, const struct recipe *recipe,
+                          const struct pixel_trace *trace, struct error *e)
 {
-    const struct panel *p = plan->experiment->panels;
-    enum status status = recipe_check_trace(plan->experiment, trace, e);
+    const struct panel *p = x->panels;
+    enum status status = recipe_check_trace(x, trace, e);
     if (status)
         return status;
     struct cpu_job job;
-    status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    status = cpu_job_open(&job, x, tables, recipe, e);
     if (!status) {
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
         struct cpu_scratch scratch;
         float photons;
         job.trace = trace;
-        plan->kernels->block(&job, &where, &scratch, &photons);
+        kernels->block(&job, &where, &scratch, &photons);
     }
     cpu_job_close(&job);
     return status;
+}
+
+static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
+                             const struct pixel_trace *trace, struct error *e)
+{
+    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, recipe, trace, e);
 }
 
 const struct engine engine_cpu = {

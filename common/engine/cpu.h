@@ -17,47 +17,12 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "engine/prepared.h"
 
 enum {
     CPU_BLOCK = 256,       // pixels of a block, at most
     CPU_LANES = 16,        // blocks are computed in multiples of this
     CPU_FLOAT_TERMS = 64,  // terms summed in single precision before going to double
-};
-
-/* Structure factors of one crystal, for gathering. */
-struct cpu_table {
-    float *F_sqr;          // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
-    double *F_sqr_double;  // owned: the same, unrounded; NULL: single precision is enough
-    const double *F;       // tricubic: the experiment's table; NULL: nearest index
-    double F_max;          // electrons; largest |F|, 1 when all are 0
-    int32_t min[3], count[3];
-    int32_t default_slot;  // of F_sqr
-    bool flat;             // F is default_F everywhere
-};
-
-struct cpu_source {
-    double incident[3];  // unit vector of propagation
-    double index_per_m;  // INDEX_SCALE / wavelength
-    double weight;
-    double reach_sqr;   // |diffracted - incident|^2 beyond which dmin culls
-    double e[3], b[3];  // polarization_axes
-};
-
-struct cpu_lattice {
-    const struct crystal *crystal;
-    const struct cpu_table *table;
-    size_t nsteps;          // phi steps x mosaic domains, domains fastest
-    double *cells;          // owned, nsteps x 9: rows a, b, c in m, mosaic applied
-    double scale;           // to photons, before weight, polarization, solid angle
-    double shape_unit;      // squared lattice factor = shape_unit * cpu_scratch.shape
-    double form[6];         // GAUSS, TOPHAT: distance_form with all factors
-    double cells_fudge[3];  // ROUND: N^2 times the fudge factor
-    float N[3];             // SQUARE
-    float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2
-    uint32_t turns[3];      // SQUARE: N 2^16 modulo 2^32
-    bool scattered;         // spot by spot, see cpu_spots.h
-    double reach_1_m;       // of a spot in reciprocal space
-    bool wide;              // SQUARE: some N is above WIDE_CELLS
 };
 
 /* One frame: what all its blocks share. */
@@ -148,6 +113,11 @@ void cpu_job_close(struct cpu_job *job);
  * struct engine.  Sets job->sums for its own time. */
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e);
+
+/* Computes one pixel and reports its intermediates, as trace of struct engine. */
+enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
+                          const struct cpu_table *tables, const struct recipe *recipe,
+                          const struct pixel_trace *trace, struct error *e);
 
 /* What a trace reports, from the arrays of a block of one pixel; called by the block
  * function after each part when job->trace is set. */

@@ -65,7 +65,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
 
 static void shapes(const struct cpu_lattice *l, const double *step, int n, struct cpu_scratch *s)
 {
-    switch (l->crystal->shape) {
+    switch (l->shape) {
     case SHAPE_SQUARE:
         square_shape(l, step, n, s);
         break;

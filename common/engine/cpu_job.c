@@ -125,7 +125,7 @@ static double largest_index(const struct cpu_job *job, const struct cpu_lattice 
 /* By what the kernels divide the square of a shape, so that it fits single precision. */
 static double shape_unit(const struct cpu_lattice *l, double cells)
 {
-    switch (l->crystal->shape) {
+    switch (l->shape) {
     case SHAPE_SQUARE:
         return 1.0 / ((double)l->start * (double)l->start);
     case SHAPE_ROUND:
@@ -171,6 +171,7 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
 {
     size_t items;
     to->crystal = &job->x->crystals[l->crystal];
+    to->shape = to->crystal->shape;
     to->table = &tables[l->crystal];
     to->scale = photons * l->weight * to->table->F_max * to->table->F_max;
     if (!size_multiply(l->nphi, l->ndomains, &to->nsteps) || !size_multiply(to->nsteps, 9, &items))

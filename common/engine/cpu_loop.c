@@ -66,7 +66,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
 static void shapes(const struct cpu_lattice *l, const double *step, int n, struct cpu_scratch *s)
 {
     const bool indexed = !l->table->flat;
-    switch (l->crystal->shape) {
+    switch (l->shape) {
     case SHAPE_SQUARE:
         if (l->wide)
             square_shape(l, step, true, true, n, s);

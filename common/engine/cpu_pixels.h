@@ -8,7 +8,6 @@
 #define BRAGG_ENGINE_CPU_PIXELS_H
 
 #include "engine/cpu_point.h"
-#include "physics/pixel.h"
 
 /* Positions of the block's pixels on the flat panel. */
 static void flat_positions(const struct cpu_where *w, int oversample, struct subpixel sub, int n,
@@ -26,18 +25,6 @@ static void flat_positions(const struct cpu_where *w, int oversample, struct sub
         s->y[i] = fused(f, fy, by);
         s->z[i] = fused(f, fz, bz);
     }
-}
-
-/* v turned about the unit vector u by an angle of that sine and cosine. */
-INLINE void turn(double v[3], const double u[3], double sine, double cosine)
-{
-    const double along = (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]) * (1.0 - cosine);
-    const double x = u[0] * along + v[0] * cosine + (u[1] * v[2] - u[2] * v[1]) * sine;
-    const double y = u[1] * along + v[1] * cosine + (u[2] * v[0] - u[0] * v[2]) * sine;
-    const double z = u[2] * along + v[2] * cosine + (u[0] * v[1] - u[1] * v[0]) * sine;
-    v[0] = x;
-    v[1] = y;
-    v[2] = z;
 }
 
 /* Moves flat positions onto the sphere, as pixel_curve_faithful. */
@@ -67,17 +54,9 @@ static void curve_positions(const struct cpu_where *w, const double beam[3], int
 {
     const struct panel *p = w->panel;
     const double distance = p->distance_m, edge = p->pixel_m / oversample;
-    const double b[3] = {distance * beam[0], distance * beam[1], distance * beam[2]};
-    double u[3], v[3], sin_b, cos_b;
-    pixel_curve_axes(p, beam, u, v);
-    sincos_fast((edge * ((double)w->slow * oversample + sub.slow) + edge / 2.0 - p->beam_slow_m) /
-                    distance,
-                &sin_b, &cos_b);
-    for (int i = 0; i < 3; i++) {
-        v[i] = cos_b * b[i] + sin_b * distance * v[i];
-        u[i] *= distance;
-    }
-    const double ux = u[0], uy = u[1], uz = u[2], vx = v[0], vy = v[1], vz = v[2];
+    const struct curved_row row = curved_row(p, beam, w->slow, oversample, sub);
+    const double ux = row.u[0], uy = row.u[1], uz = row.u[2];
+    const double vx = row.v[0], vy = row.v[1], vz = row.v[2];
     const double offset = edge * sub.fast + edge / 2.0 - p->beam_fast_m;
     const double pixel = p->pixel_m;
     const int32_t first = (int32_t)w->fast;

@@ -1,15 +1,16 @@
 /*
- * What loops over blocks and over spots share: one point at a time, always inlined.
- * Compiled once per instruction set (ISA = baseline, avx2, avx512).
+ * What loops over blocks, over spots and over threads of a GPU share: one point at a
+ * time, always inlined.  Compiled once per instruction set (ISA = baseline, avx2,
+ * avx512), and as CUDA.
  */
 #ifndef BRAGG_ENGINE_CPU_POINT_H
 #define BRAGG_ENGINE_CPU_POINT_H
 
-#include "engine/cpu.h"
+#include "engine/prepared.h"
 #include "physics/fastmath.h"
 #include "physics/pixel.h"
 
-#define INLINE static inline __attribute__((always_inline))
+#define INLINE HD __attribute__((always_inline))
 
 #define PASTE(a, b) a##b
 #define NAME(stem, isa) PASTE(stem, isa)
@@ -45,6 +46,42 @@ INLINE struct flat_row flat_row(const struct panel *p, int64_t slow_pixel, int o
     struct flat_row row = {.offset = edge * sub.fast + edge / 2.0, .first = (int32_t)p->grid_fast};
     for (int i = 0; i < 3; i++)
         row.base[i] = slow * p->slow[i] + depth * p->normal[i] + corner[i];
+    return row;
+}
+
+/* v turned about the unit vector u by an angle of that sine and cosine. */
+INLINE void turn(double v[3], const double u[3], double sine, double cosine)
+{
+    const double along = (u[0] * v[0] + u[1] * v[1] + u[2] * v[2]) * (1.0 - cosine);
+    const double x = u[0] * along + v[0] * cosine + (u[1] * v[2] - u[2] * v[1]) * sine;
+    const double y = u[1] * along + v[1] * cosine + (u[2] * v[0] - u[0] * v[2]) * sine;
+    const double z = u[2] * along + v[2] * cosine + (u[0] * v[1] - u[1] * v[0]) * sine;
+    v[0] = x;
+    v[1] = y;
+    v[2] = z;
+}
+
+/* A row of subpixels on the sphere: position = sin(a) u + cos(a) v, a being the arc along
+ * fast from the beam over distance_m, as pixel_curve. */
+struct curved_row {
+    double u[3], v[3];  // m
+};
+
+INLINE struct curved_row curved_row(const struct panel *p, const double beam[3], int64_t slow_pixel,
+                                    int oversample, struct subpixel sub)
+{
+    const double distance = p->distance_m, edge = p->pixel_m / oversample;
+    struct curved_row row;
+    double sin_b, cos_b;
+    pixel_curve_axes(p, beam, row.u, row.v);
+    sincos_fast(
+        (edge * ((double)slow_pixel * oversample + sub.slow) + edge / 2.0 - p->beam_slow_m) /
+            distance,
+        &sin_b, &cos_b);
+    for (int i = 0; i < 3; i++) {
+        row.v[i] = cos_b * (distance * beam[i]) + sin_b * distance * row.v[i];
+        row.u[i] *= distance;
+    }
     return row;
 }
 

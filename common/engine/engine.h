@@ -23,7 +23,7 @@ enum engine_precision {
 struct engine_options {
     int threads;      // OpenMP threads, >= 1
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
-    enum engine_precision precision;  // of the cpu engine; the reference is always double
+    enum engine_precision precision;  // of cpu and cuda; the reference is always double
 };
 
 /* Where a pixel's intermediates go, one call per named quantity:
@@ -38,7 +38,7 @@ struct pixel_trace {
 struct plan;  // what an engine prepares once per experiment
 
 struct engine {
-    const char *name;  // "reference", "cpu"
+    const char *name;  // "reference", "cpu", "cuda"
 
     /* Prepares for an experiment, which must outlive the plan.  STATUS_USAGE or
      * STATUS_INPUT with one line when the engine cannot do what is asked
@@ -48,7 +48,7 @@ struct engine {
 
     /* The identity class: frames of one class are equal byte for byte whatever
      * the machine and thread count ("reference", "cpu-fma", "cpu-baseline",
-     * "cpu-fma-double", "cpu-baseline-double"). */
+     * "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"). */
     const char *(*identity)(const struct plan *plan);
 
     /* What was chosen at run time, for people ("avx512, 2 threads"). */

@@ -42,12 +42,26 @@ HD double sincg(double h, double N)
     return odd ? -ratio : ratio;
 }
 
-/* Form factor of a sphere, 3 (sin x/x - cos x)/x^2. */
-HD double sinc3(double x)
+/* Form factor of a sphere as nanoBragg computes it; its difference loses all digits
+ * towards x = 0. */
+HD double sinc3_faithful(double x)
 {
     if (x == 0.0)
         return 1.0;
     return 3.0 * (sin(x) / x - cos(x)) / (x * x);
+}
+
+/* Form factor of a sphere, 3 (sin x/x - cos x)/x^2, by its power series up to 1. */
+HD double sinc3(double x)
+{
+    if (x >= 1.0)
+        return sinc3_faithful(x);
+    double term = 1.0, sum = 1.0;
+    for (int k = 1; k < 10; k++) {
+        term *= -x * x / (2.0 * k * (2.0 * k + 3.0));
+        sum += term;
+    }
+    return sum;
 }
 
 /* SQUARE: a box of N[0] x N[1] x N[2] cells.  `faithful` keeps the argument of the
@@ -61,14 +75,16 @@ HD double shape_square(const double hkl[3], const double N[3], int faithful)
     return F;
 }
 
-/* ROUND: an ellipsoid; the factor scales its volume to that of the box. */
-HD double shape_round(const double hkl[3], const double N[3], double fudge)
+/* ROUND: an ellipsoid; the factor scales its volume to that of the box.  `faithful` keeps
+ * the loss of digits near lattice points. */
+HD double shape_round(const double hkl[3], const double N[3], double fudge, int faithful)
 {
     const double dh = hkl[0] - index_nearest(hkl[0]);
     const double dk = hkl[1] - index_nearest(hkl[1]);
     const double dl = hkl[2] - index_nearest(hkl[2]);
     const double r = dh * dh * N[0] * N[0] + dk * dk * N[1] * N[1] + dl * dl * N[2] * N[2];
-    return N[0] * N[1] * N[2] * 0.723601254558268 * sinc3(M_PI * sqrt(r * fudge));
+    const double x = M_PI * sqrt(r * fudge);
+    return N[0] * N[1] * N[2] * 0.723601254558268 * (faithful ? sinc3_faithful(x) : sinc3(x));
 }
 
 /* Squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2: the
@@ -101,7 +117,7 @@ HD double shape_factor(const struct crystal *c, const double hkl[3], const doubl
 {
     switch (c->shape) {
     case SHAPE_ROUND:
-        return shape_round(hkl, c->cells, c->fudge);
+        return shape_round(hkl, c->cells, c->fudge, faithful);
     case SHAPE_GAUSS:
         return shape_gauss(shape_distance_sqr(hkl, c->cells, reciprocal_A), c->cells, c->fudge);
     case SHAPE_TOPHAT:

@@ -74,7 +74,7 @@ static void merge(struct view_row *row, const struct view_row *more)
     row->processes++;
     row->frames += more->frames;
     row->held += more->held;
-    if (!all)
+    if (all <= 0.0)
         return;
     row->tells = true;
     row->compute = (row->compute * old + more->compute * new) / all;

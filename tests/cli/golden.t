@@ -7,17 +7,6 @@ tests=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
 scratch
 golden=$tests/golden
 
-# Puts the inputs of a case into the current folder.
-place_inputs() {
-	[ "$1" = - ] && return
-	for pair in $1; do
-		case $pair in
-		*.gz) gzip -dc "$golden/inputs/${pair#*=}" >"${pair%%=*}" ;;
-		*) cp "$golden/inputs/${pair#*=}" "${pair%%=*}" ;;
-		esac
-	done
-}
-
 # value FILE TYPE SIZE OFFSET: one item of FILE as od prints it.
 value() {
 	od -An -t "$2" -j "$4" -N "$3" "$1" | tr -d ' '
@@ -64,7 +53,7 @@ while IFS=$tab read -r case program width inputs float int noise pgm dump pixels
 	case $case in ${GOLDEN_CASES:-*}) ;; *) continue ;; esac
 	mkdir "$case"
 	cd "$case" || exit 1
-	place_inputs "$inputs"
+	place_inputs "$golden/inputs" "$inputs"
 	explained=
 	# shellcheck disable=SC2086 # arguments are words
 	check "$case runs" "$program" $arguments </dev/null

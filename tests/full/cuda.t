@@ -1,5 +1,6 @@
 #!/bin/sh
-# The headers of the physics compile as CUDA too: it is written once.
+# The headers of the physics compile as CUDA too: it is written once.  The kernels compile
+# for every architecture of the toolkit, and spill no registers.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 scratch
@@ -16,4 +17,57 @@ cd "$top/common" && headers=$(echo base/rng.h base/portable_math.h physics/*.h) 
 for header in $headers; do
 	check "$header" compile "$header"
 done
+
+# One architecture after the other, from Turing on, with the flags of the build: what the
+# compiler reports.
+flags=$(make -s -C "$top" --eval='flags: ; @echo $(filter-out -arch=%,$(NVCCFLAGS))' flags)
+kernel() {
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch="$1" -Xptxas -v -c "$top/gpu/kernel.cu" \
+		-o kernel.o 2>report
+}
+for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
+	[ "${arch#sm_}" -ge 75 ] || continue
+	check "kernels for $arch" kernel "$arch"
+	is "$arch: kernels that use a stack or spill" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
+	note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
+done
+
+# fused() is the only place where a product may go into a sum unrounded.
+fused_alone() {
+	printf '%s\n' '#include "gpu/pixel.h"' \
+		'__global__ void f(double *x) { x[0] = x[1] * x[2] + x[3]; }' >plain.cu
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_80 -ptx plain.cu -o plain.ptx &&
+		! grep -q 'fma' plain.ptx
+}
+check 'no multiply-add of its own' fused_alone
+
+# Without nvcc the programs are built too, and say what is missing.
+without_nvcc() {
+	make -s -C "$top" BUILD="$tap_scratch/build" CUDA=0 -j2 "$tap_scratch/build/tests/bin/enginecheck" &&
+		! build/tests/bin/enginecheck probe 2>err && grep -q 'this build has no CUDA' err
+}
+check 'without nvcc' without_nvcc
+
+# The one command on a machine without a card: builds, then one line.
+gpu_check() {
+	status=0
+	BUILD="$tap_scratch/gpu" "$top/scripts/gpu-check" >out 2>err || status=$?
+	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: ' err
+}
+if enginecheck probe >/dev/null 2>&1; then
+	skip 'gpu-check without a card' 'there is one'
+else
+	check 'gpu-check without a card' gpu_check
+	note "$(cat err)"
+fi
+
+# The whole of it, on the processor.
+rehearsal() {
+	BUILD="$tap_scratch/gpu" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
+		"$top/scripts/gpu-check" &&
+		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
+}
+check 'gpu-check, rehearsed' rehearsal
 finish

@@ -44,7 +44,7 @@ static int encode_experiment(struct message *m)
     x.beam.nsources = 1;
     x.beam.sources = &source;
     x.sampling.oversample = 1;
-    return codec_experiment_encode(&x, m, NULL);
+    return codec_experiment_encode(&x, m, NULL) != STATUS_OK;
 }
 
 static int encode_frame(bool image, struct message *m)
@@ -54,7 +54,7 @@ static int encode_frame(bool image, struct message *m)
     if (!f.recipe.lattices || !lattice_reserve(f.recipe.lattices, 1, 1) ||
         (image && !image_reserve(&f.image, PIXEL_F32, UNIT_PHOTONS, 4)))
         return 1;
-    return codec_frame_encode(&f, "", m, NULL);
+    return codec_frame_encode(&f, "", m, NULL) != STATUS_OK;
 }
 
 static int save_experiment(const char *folder)

@@ -114,7 +114,11 @@ static void test_shapes(void **state)
     const double reciprocal[9] = {0.01, 0, 0, 0, 0.01, 0, 0, 0, 0.01};
     assert_near(fabs(shape_square(whole, N, 0)), 60, 0);
     assert_near(fabs(shape_square(half, N, 0)), 20, 1e-12);  // |sin(3 pi/2)| = 1
-    assert_near(shape_round(whole, N, 1), 60 * 0.723601254558268, 1e-12);
+    assert_near(shape_round(whole, N, 1, 0), 60 * 0.723601254558268, 1e-12);
+    for (double x = 1e-9; x < 1.0; x *= 1.7) {  // 1 - x^2/10 + x^4/280 - ...
+        assert_near(sinc3(x), 1.0 - x * x / 10.0, x * x * x * x / 280.0 + 1e-15);
+        assert_near(sinc3(x), sinc3_faithful(x), 1e-15 / (x * x));
+    }
     assert_near(shape_gauss(shape_distance_sqr(whole, N, reciprocal), N, 1), 60, 0);
     /* half an index along a* is 0.005 1/A; times 60 cells: 0.3, squared 0.09 */
     const double r = shape_distance_sqr(half, N, reciprocal);

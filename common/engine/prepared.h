@@ -1,0 +1,52 @@
+/*
+ * Structure factors, sources and lattices in the form that a loop over pixels wants:
+ * squared, scaled, multiplied out.  Plain data that the CPU engine prepares (cpu_job.c)
+ * and that loops of both sides read; it compiles as CUDA.
+ */
+#ifndef BRAGG_ENGINE_PREPARED_H
+#define BRAGG_ENGINE_PREPARED_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "model/experiment.h"
+
+/* Structure factors of one crystal, for gathering. */
+struct cpu_table {
+    float *F_sqr;          // owned: (F/F_max)^2 in the order of struct hkl_table, then default_F's
+    double *F_sqr_double;  // owned: the same, unrounded; NULL: single precision is enough
+    const double *F;       // tricubic: the experiment's table; NULL: nearest index
+    double F_max;          // electrons; largest |F|, 1 when all are 0
+    int32_t min[3], count[3];
+    int32_t default_slot;  // of F_sqr
+    bool flat;             // F is default_F everywhere
+};
+
+struct cpu_source {
+    double incident[3];  // unit vector of propagation
+    double index_per_m;  // INDEX_SCALE / wavelength
+    double weight;
+    double reach_sqr;   // |diffracted - incident|^2 beyond which dmin culls
+    double e[3], b[3];  // polarization_axes
+};
+
+struct cpu_lattice {
+    const struct crystal *crystal;
+    enum crystal_shape shape;
+    const struct cpu_table *table;
+    size_t nsteps;          // phi steps x mosaic domains, domains fastest
+    double *cells;          // owned, nsteps x 9: rows a, b, c in m, mosaic applied
+    double scale;           // to photons, before weight, polarization, solid angle
+    double shape_unit;      // squared lattice factor = shape_unit * the shape that is summed
+    double form[6];         // GAUSS, TOPHAT: distance_form with all factors
+    double cells_fudge[3];  // ROUND: N^2 times the fudge factor
+    float N[3];             // SQUARE
+    float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2
+    uint32_t turns[3];      // SQUARE: N 2^16 modulo 2^32
+    bool scattered;         // spot by spot, CPU only, see cpu_spots.h
+    double reach_1_m;       // of a spot in reciprocal space
+    bool wide;              // SQUARE: some N is above WIDE_CELLS
+};
+
+#endif

@@ -1,0 +1,17 @@
+/* In place of cuda_device.c where nvcc was not found. */
+#include "gpu/device.h"
+
+static enum status absent_attach(void **context, const struct engine_options *options,
+                                 char description[GPU_DESCRIPTION], struct error *e)
+{
+    (void)options;
+    (void)description;
+    *context = NULL;
+    return error_set(e, STATUS_USAGE,
+                     "--engine=cuda: this build has no CUDA, nvcc was not found when it was made");
+}
+
+const struct gpu_device gpu_device_cuda = {
+    .identity = {"cuda", "cuda-double"},
+    .attach = absent_attach,
+};

@@ -1,0 +1,282 @@
+/*
+ * The engine on a card: what is copied there once per plan and per frame, and rows in
+ * as many parts as its memory asks for.  The set-up is that of the CPU engine; what a
+ * pixel is stands in gpu/pixel.h.
+ */
+#include <string.h>
+
+#include "engine/cpu.h"
+#include "engine/recipe_check.h"
+#include "gpu/device.h"
+#include "gpu/gpu.h"
+#include "gpu/pack.h"
+
+struct plan {
+    const struct gpu_device *device;
+    void *context;  // of the device
+    const struct experiment *experiment;
+    enum engine_precision precision;
+    struct gpu_panel *panels;         // in the order of their pixels
+    struct cpu_table *tables;         // one per crystal
+    const struct cpu_table *on_card;  // the same there
+    struct gpu_frame frame;           // of the experiment
+    void *resident;                   // on the card: panels, tables
+    void *recipe;                     // on the card: sources, lattices
+    unsigned char *packed;            // here: the same, before it is copied
+    size_t recipe_bytes;              // of both
+    float *out;                       // on the card: pixels of out_rows rows
+    int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
+    double kernel_ms;                 // of the last frame
+    char description[GPU_DESCRIPTION];
+};
+
+static void plan_destroy(struct plan **plan)
+{
+    struct plan *p = *plan;
+    *plan = NULL;
+    if (!p)
+        return;
+    if (p->context) {
+        p->device->release(p->context, p->out);
+        p->device->release(p->context, p->recipe);
+        p->device->release(p->context, p->resident);
+        p->device->detach(p->context);
+    }
+    for (size_t i = 0; p->tables && i < p->experiment->ncrystals; i++)
+        cpu_table_free(&p->tables[i]);
+    mem_free(p->tables);
+    mem_free(p->panels);
+    mem_free(p->packed);
+    mem_free(p);
+}
+
+/* ---- once per plan ---------------------------------------------------------------- */
+
+static enum status open_tables(struct plan *p, struct error *e)
+{
+    const struct experiment *x = p->experiment;
+    p->tables = mem_array(x->ncrystals, sizeof *p->tables);
+    enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
+    for (size_t i = 0; i < x->ncrystals && !status; i++)
+        status = cpu_table_open(&p->tables[i], &x->crystals[i], p->precision, e);
+    return status;
+}
+
+static enum status upload_experiment(struct plan *p, struct error *e)
+{
+    struct gpu_pack pack = {0};
+    gpu_pack_experiment(&pack, p->experiment, p->panels, p->tables, p->precision, &p->frame,
+                        &p->on_card);
+    enum status status = p->device->reserve(p->context, pack.bytes, &p->resident, e);
+    if (status)
+        return status;
+    pack = (struct gpu_pack){mem_array(pack.bytes, 1), (uintptr_t)p->resident, 0};
+    if (!pack.to)
+        return error_memory(e, "the experiment");
+    gpu_pack_experiment(&pack, p->experiment, p->panels, p->tables, p->precision, &p->frame,
+                        &p->on_card);
+    status = p->device->upload(p->context, p->resident, pack.to, pack.bytes, e);
+    mem_free(pack.to);
+    return status;
+}
+
+/* What does not depend on the card. */
+static enum status open_panels(struct plan *p, struct error *e)
+{
+    p->panels = gpu_panels(p->experiment);
+    if (!p->panels)
+        return error_memory(e, "the panels");
+    for (size_t i = 0; i < p->experiment->npanels; i++) {
+        const struct panel *panel = &p->panels[i].panel;
+        p->rows += panel->slow_pixels;
+        p->widest = panel->fast_pixels > p->widest ? panel->fast_pixels : p->widest;
+    }
+    return STATUS_OK;
+}
+
+static enum status plan_create(struct plan **plan, const struct gpu_device *device,
+                               const struct experiment *x, const struct engine_options *options,
+                               struct error *e)
+{
+    *plan = NULL;
+    struct plan *p = mem_array(1, sizeof *p);
+    if (!p)
+        return error_memory(e, "the plan");
+    p->device = device;
+    p->experiment = x;
+    p->precision = options->precision;
+    enum status status = device->attach(&p->context, options, p->description, e);
+    if (!status)
+        status = open_panels(p, e);
+    if (!status)
+        status = open_tables(p, e);
+    if (!status)
+        status = upload_experiment(p, e);
+    if (status)
+        plan_destroy(&p);
+    *plan = p;
+    return status;
+}
+
+static const char *plan_identity(const struct plan *plan)
+{
+    return plan->device->identity[plan->precision];
+}
+
+static const char *plan_describe(const struct plan *plan)
+{
+    return plan->description;
+}
+
+/* ---- once per frame --------------------------------------------------------------- */
+
+static void drop_out(struct plan *p)
+{
+    p->device->release(p->context, p->out);
+    p->out = NULL;
+}
+
+/* Room for a recipe of that size, here and on the card: the buffer of pixels makes way. */
+static enum status grow_recipe(struct plan *p, size_t bytes, struct error *e)
+{
+    if (bytes <= p->recipe_bytes)
+        return STATUS_OK;
+    mem_free(p->packed);
+    p->device->release(p->context, p->recipe);
+    p->recipe = NULL;
+    p->recipe_bytes = 0;
+    p->packed = mem_array(bytes, 1);
+    if (!p->packed)
+        return error_memory(e, "the recipe");
+    if (p->device->reserve(p->context, bytes, &p->recipe, NULL)) {
+        drop_out(p);
+        const enum status status = p->device->reserve(p->context, bytes, &p->recipe, e);
+        if (status)
+            return status;
+    }
+    p->recipe_bytes = bytes;
+    return STATUS_OK;
+}
+
+static enum status upload_recipe(struct plan *p, const struct cpu_job *job, struct gpu_frame *frame,
+                                 struct error *e)
+{
+    struct gpu_pack count = {0};
+    gpu_pack_recipe(&count, job, p->tables, p->on_card, frame);
+    const enum status status = grow_recipe(p, count.bytes, e);
+    if (status)
+        return status;
+    struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
+    gpu_pack_recipe(&pack, job, p->tables, p->on_card, frame);
+    return p->device->upload(p->context, p->recipe, p->packed, pack.bytes, e);
+}
+
+/* Pixels of as many rows as fit, all of them where they do; 1/16 of the memory is left
+ * to others. */
+static enum status open_out(struct plan *p, struct error *e)
+{
+    size_t room;
+    const size_t row = (size_t)p->widest * sizeof *p->out;
+    if (p->out)
+        return STATUS_OK;
+    const enum status status = p->device->room(p->context, &room, e);
+    if (status)
+        return status;
+    const size_t rows = (room - room / 16) / row;
+    p->out_rows = rows < 1 ? 1 : rows < (size_t)p->rows ? (int64_t)rows : p->rows;
+    return p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, e);
+}
+
+/* Pixels of the frame before that row; of all of it for the row behind the last. */
+static int64_t pixels_before(const struct plan *p, int64_t row)
+{
+    const struct gpu_panel *g = p->panels;
+    for (size_t i = 1; i < p->experiment->npanels && p->panels[i].first_row <= row; i++)
+        g = &p->panels[i];
+    return g->panel.first_pixel + (row - g->first_row) * g->panel.fast_pixels;
+}
+
+static enum status run_rows(struct plan *p, const struct gpu_frame *frame, float *pixels,
+                            atomic_uint_fast64_t *done, struct error *e)
+{
+    enum status status = STATUS_OK;
+    p->kernel_ms = 0.0;
+    for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
+        const int64_t left = p->rows - row;
+        const struct gpu_rows rows = {.first = row,
+                                      .count = left < p->out_rows ? left : p->out_rows,
+                                      .first_pixel = pixels_before(p, row),
+                                      .widest = p->widest};
+        const int64_t end = pixels_before(p, row + rows.count);
+        status = p->device->run(p->context, frame, &rows, p->out, pixels + rows.first_pixel,
+                                (size_t)(end - rows.first_pixel), &p->kernel_ms, e);
+        if (!status && done)
+            atomic_fetch_add_explicit(done, (uint_fast64_t)rows.count, memory_order_relaxed);
+    }
+    return status;
+}
+
+static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
+                            atomic_uint_fast64_t *done, struct error *e)
+{
+    struct cpu_job job;
+    struct gpu_frame frame = p->frame;
+    enum status status = cpu_job_open(&job, p->experiment, p->tables, recipe, e);
+    if (!status && recipe_is_dark(p->experiment, recipe)) {
+        recipe_run_dark(p->experiment, pixels, done);
+    } else if (!status && p->rows && p->widest) {
+        status = upload_recipe(p, &job, &frame, e);
+        if (!status)
+            status = open_out(p, e);
+        if (!status)
+            status = run_rows(p, &frame, pixels, done, e);
+    }
+    cpu_job_close(&job);
+    return status;
+}
+
+static enum status plan_trace(struct plan *p, const struct recipe *recipe,
+                              const struct pixel_trace *trace, struct error *e)
+{
+    const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
+    return cpu_trace_one(kernels, p->experiment, p->tables, recipe, trace, e);
+}
+
+double gpu_kernel_ms(const struct plan *plan)
+{
+    return plan->kernel_ms;
+}
+
+/* ---- the two cards ---------------------------------------------------------------- */
+
+static enum status cuda_create(struct plan **plan, const struct experiment *experiment,
+                               const struct engine_options *options, struct error *e)
+{
+    return plan_create(plan, &gpu_device_cuda, experiment, options, e);
+}
+
+static enum status host_create(struct plan **plan, const struct experiment *experiment,
+                               const struct engine_options *options, struct error *e)
+{
+    return plan_create(plan, &gpu_device_host, experiment, options, e);
+}
+
+const struct engine engine_cuda = {
+    .name = "cuda",
+    .create = cuda_create,
+    .identity = plan_identity,
+    .describe = plan_describe,
+    .run = plan_run,
+    .trace = plan_trace,
+    .destroy = plan_destroy,
+};
+
+const struct engine engine_cuda_host = {
+    .name = "cuda-host",
+    .create = host_create,
+    .identity = plan_identity,
+    .describe = plan_describe,
+    .run = plan_run,
+    .trace = plan_trace,
+    .destroy = plan_destroy,
+};

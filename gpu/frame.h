@@ -1,0 +1,41 @@
+/*
+ * A frame as the threads of a GPU see it: plain data, packed into one block of memory
+ * that is copied as it is.  All pointers below point into memory of the side that
+ * computes, see gpu/pack.h.
+ */
+#ifndef BRAGG_GPU_FRAME_H
+#define BRAGG_GPU_FRAME_H
+
+#include "engine/prepared.h"
+
+enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
+
+/* What the code of a pixel is compiled for: a constant where a kernel begins. */
+struct gpu_kind {
+    bool precise;  // lattice factors in double precision
+    bool cubic;    // some structure factors are interpolated
+};
+
+struct gpu_panel {
+    struct panel panel;  // mask: in the same memory
+    int64_t first_row;   // rows are numbered through all panels
+};
+
+struct gpu_frame {
+    /* of the experiment */
+    enum physics physics;
+    struct sampling sampling;
+    double beam[3];                // unit vector of propagation
+    double kahn;                   // polarization factor
+    bool no_polarization, culled;  // factor 1; dmin is set
+    struct gpu_kind kind;
+    int32_t npanels;                 // in the order of their pixels
+    const struct gpu_panel *panels;  // [npanels]
+    /* of the recipe */
+    double water;  // photons of one source and subpixel
+    size_t nsources, nlattices;
+    const struct cpu_source *sources;    // [nsources]
+    const struct cpu_lattice *lattices;  // [nlattices]; `crystal` is NULL
+};
+
+#endif

@@ -1,0 +1,118 @@
+/* This processor in place of a card: one thread after the other. */
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "engine/cpu.h"
+#include "gpu/device.h"
+#include "gpu/gpu.h"
+#include "gpu/host_loop.h"
+
+size_t gpu_host_memory = SIZE_MAX;
+
+struct host {
+    void (*row)(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
+                float *out);
+    int threads;
+    size_t used;  // bytes of the memory that it pretends to have
+};
+
+/* Every piece of memory begins with its size. */
+enum { HEADER = MEM_ALIGNMENT };
+
+static enum status host_attach(void **context, const struct engine_options *options,
+                               char description[GPU_DESCRIPTION], struct error *e)
+{
+    *context = NULL;
+    const struct cpu_kernels *best =
+        cpu_kernels_choose(options->isa, options->precision, options->isa ? e : NULL);
+    if (!best)
+        return STATUS_USAGE;
+    struct host *h = mem_array(1, sizeof *h);
+    if (!h)
+        return error_memory(e, "the plan");
+    const bool fused = strcmp(best->name, "baseline") != 0;
+    h->row = fused ? gpu_host_row_avx2 : gpu_host_row_baseline;
+    h->threads = options->threads < 1 ? 1 : options->threads;
+    (void)snprintf(description, GPU_DESCRIPTION, "the cuda engine on this processor, %s",
+                   fused ? "avx2" : "baseline");
+    *context = h;
+    return STATUS_OK;
+}
+
+static void host_detach(void *context)
+{
+    mem_free(context);
+}
+
+static enum status host_room(void *context, size_t *bytes, struct error *e)
+{
+    const struct host *h = context;
+    (void)e;
+    *bytes = gpu_host_memory - h->used;
+    return STATUS_OK;
+}
+
+static enum status host_reserve(void *context, size_t bytes, void **memory, struct error *e)
+{
+    struct host *h = context;
+    *memory = NULL;
+    if (bytes > gpu_host_memory - h->used)
+        return error_set(e, STATUS_FAILED, "%zu MB do not fit into the memory of the card",
+                         bytes >> 20);
+    unsigned char *block = mem_array(bytes + HEADER, 1);
+    if (!block)
+        return error_memory(e, "the card");
+    memcpy(block, &bytes, sizeof bytes);
+    h->used += bytes;
+    *memory = block + HEADER;
+    return STATUS_OK;
+}
+
+static void host_release(void *context, void *memory)
+{
+    struct host *h = context;
+    size_t bytes;
+    if (!memory)
+        return;
+    unsigned char *block = (unsigned char *)memory - HEADER;
+    memcpy(&bytes, block, sizeof bytes);
+    h->used -= bytes;
+    mem_free(block);
+}
+
+static enum status host_upload(void *context, void *to, const void *from, size_t bytes,
+                               struct error *e)
+{
+    (void)context;
+    (void)e;
+    memcpy(to, from, bytes);
+    return STATUS_OK;
+}
+
+static enum status host_run(void *context, const struct gpu_frame *frame,
+                            const struct gpu_rows *rows, float *out, float *pixels, size_t count,
+                            double *kernel_ms, struct error *e)
+{
+    const struct host *h = context;
+    const uint64_t start = clock_ns();
+    (void)e;
+#pragma omp parallel for schedule(dynamic) num_threads(h->threads)
+    for (int64_t row = 0; row < rows->count; row++)
+        h->row(frame, rows, row, out);
+    *kernel_ms += (double)(clock_ns() - start) * 1e-6;
+    memcpy(pixels, out, count * sizeof *out);
+    return STATUS_OK;
+}
+
+const struct gpu_device gpu_device_host = {
+    .identity = {"cuda-host", "cuda-host-double"},
+    .attach = host_attach,
+    .detach = host_detach,
+    .room = host_room,
+    .reserve = host_reserve,
+    .release = host_release,
+    .upload = host_upload,
+    .run = host_run,
+};

@@ -1,0 +1,113 @@
+#include "gpu/pack.h"
+
+#include <string.h>
+
+enum { ALIGNMENT = 256 };  // bytes: that of cudaMalloc
+
+/* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
+ * on the card. */
+static void *reserve(struct gpu_pack *pack, size_t bytes, void **here)
+{
+    const size_t at = pack->bytes;
+    pack->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
+    *here = pack->to ? pack->to + at : NULL;
+    return (void *)(pack->base + at);
+}
+
+/* A copy of an array; NULL stays NULL. */
+static void *add(struct gpu_pack *pack, const void *items, size_t count, size_t size)
+{
+    void *here;
+    if (!items)
+        return NULL;
+    void *there = reserve(pack, count * size, &here);
+    if (here)
+        memcpy(here, items, count * size);
+    return there;
+}
+
+/* The place of a panel in the order of their pixels. */
+static size_t rank(const struct experiment *x, const struct panel *p)
+{
+    size_t before = 0;
+    for (size_t i = 0; i < x->npanels; i++)
+        before += x->panels[i].first_pixel < p->first_pixel;
+    return before;
+}
+
+struct gpu_panel *gpu_panels(const struct experiment *x)
+{
+    struct gpu_panel *panels = mem_array(x->npanels, sizeof *panels);
+    for (size_t i = 0; panels && i < x->npanels; i++)
+        panels[rank(x, &x->panels[i])].panel = x->panels[i];
+    for (size_t i = 1; panels && i < x->npanels; i++)
+        panels[i].first_row = panels[i - 1].first_row + panels[i - 1].panel.slow_pixels;
+    return panels;
+}
+
+static void pack_panels(struct gpu_pack *pack, const struct gpu_panel *panels,
+                        struct gpu_frame *frame)
+{
+    void *memory;
+    const size_t count = (size_t)frame->npanels;
+    frame->panels = reserve(pack, count * sizeof *panels, &memory);
+    struct gpu_panel *here = memory;
+    for (size_t i = 0; i < count; i++) {
+        struct gpu_panel p = panels[i];
+        const size_t pixels = (size_t)p.panel.fast_pixels * (size_t)p.panel.slow_pixels;
+        p.panel.mask = add(pack, p.panel.mask, pixels, 1);
+        if (here)
+            here[i] = p;
+    }
+}
+
+void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
+                         const struct gpu_panel *panels, const struct cpu_table *tables,
+                         enum engine_precision precision, struct gpu_frame *frame,
+                         const struct cpu_table **on_card)
+{
+    void *memory;
+    const bool precise = precision == PRECISION_DOUBLE;
+    *frame = (struct gpu_frame){.physics = x->physics,
+                                .sampling = x->sampling,
+                                .kahn = x->beam.kahn,
+                                .no_polarization = x->beam.no_polarization,
+                                .culled = x->dmin_m > 0.0,
+                                .kind = {.precise = precise},
+                                .npanels = (int32_t)x->npanels};
+    memcpy(frame->beam, x->beam.direction, sizeof frame->beam);
+    pack_panels(pack, panels, frame);
+    *on_card = reserve(pack, x->ncrystals * sizeof **on_card, &memory);
+    struct cpu_table *here = memory;
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        struct cpu_table t = tables[i];
+        const size_t items = (size_t)t.default_slot;
+        t.F_sqr = precise ? NULL : add(pack, t.F_sqr, items + 1, sizeof *t.F_sqr);
+        t.F_sqr_double = add(pack, t.F_sqr_double, items + 1, sizeof *t.F_sqr_double);
+        t.F = add(pack, t.F, items, sizeof *t.F);
+        frame->kind.cubic = frame->kind.cubic || t.F;
+        if (here)
+            here[i] = t;
+    }
+}
+
+void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
+                     const struct cpu_table *tables, const struct cpu_table *on_card,
+                     struct gpu_frame *frame)
+{
+    void *memory;
+    frame->water = job->water;
+    frame->nsources = job->nsources;
+    frame->nlattices = job->nlattices;
+    frame->sources = add(pack, job->sources, job->nsources, sizeof *job->sources);
+    frame->lattices = reserve(pack, job->nlattices * sizeof *job->lattices, &memory);
+    struct cpu_lattice *here = memory;
+    for (size_t i = 0; i < job->nlattices; i++) {
+        struct cpu_lattice l = job->lattices[i];
+        l.crystal = NULL;
+        l.table = on_card + (l.table - tables);
+        l.cells = add(pack, l.cells, l.nsteps, 9 * sizeof *l.cells);
+        if (here)
+            here[i] = l;
+    }
+}

@@ -1,0 +1,35 @@
+/*
+ * Puts what a pixel needs into one block of memory that is copied to the card as it is:
+ * structs with pointers to their arrays, the pointers being addresses on the card.
+ * Packing runs twice, first to count the bytes.
+ */
+#ifndef BRAGG_GPU_PACK_H
+#define BRAGG_GPU_PACK_H
+
+#include "engine/cpu.h"
+#include "gpu/frame.h"
+
+struct gpu_pack {
+    unsigned char *to;  // here; NULL: bytes are only counted
+    uintptr_t base;     // where the block will stand on the card
+    size_t bytes;       // so far
+};
+
+/* The panels in the order of their pixels, with the numbers of their rows; NULL when memory
+ * is out.  Masks are borrowed; the caller frees the array with mem_free. */
+struct gpu_panel *gpu_panels(const struct experiment *x);
+
+/* Panels (see gpu_panels) with their masks, and structure factors.  Sets the members of *frame that
+ * are of the experiment, and *on_card to the address of the tables there. */
+void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
+                         const struct gpu_panel *panels, const struct cpu_table *tables,
+                         enum engine_precision precision, struct gpu_frame *frame,
+                         const struct cpu_table **on_card);
+
+/* Sources and lattices of an open job, whose tables are `tables` here and `on_card` there.
+ * Sets the members of *frame that are of the recipe. */
+void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
+                     const struct cpu_table *tables, const struct cpu_table *on_card,
+                     struct gpu_frame *frame);
+
+#endif

@@ -1,0 +1,52 @@
+/*
+ * enginecheck: holds the CUDA engine, on a card or on this processor, against the
+ * reference by the gate of engine_gate.h, and times it.  It needs neither sockets nor
+ * the file formats of others, so that a machine with nothing but a compiler and the CUDA
+ * toolkit can build it.
+ */
+#ifndef BRAGG_TESTS_ENGINECHECK_CHECK_H
+#define BRAGG_TESTS_ENGINECHECK_CHECK_H
+
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "../unit/engine_case.h"
+#include "engine/engine.h"
+
+/* All that a run of the program adds up. */
+struct run {
+    const struct engine *engine;
+    struct engine_options options;
+    FILE *json;  // NULL: none
+    int failed, cases;
+    size_t unsteady, pixels;  // of all cases
+    double worst;             // likewise
+};
+
+/* A frame by an engine and a plan of its own. */
+enum status compute(const struct engine *engine, const struct engine_options *options,
+                    const struct experiment *x, const struct recipe *r, float *pixels,
+                    struct error *e);
+
+/* Compares one frame with the reference and prints a line.  `single`: pixels that may be
+ * left out are bounded in this image; else the caller bounds those of the run. */
+enum status hold(struct run *run, const char *name, const struct experiment *x,
+                 const struct recipe *r, double limit, bool single, struct error *e);
+enum status hold_case(struct run *run, const struct engine_case *c, bool single, struct error *e);
+
+/* Every case of engine_table.h. */
+enum status check_table(struct run *run, struct error *e);
+
+/* `count` cases drawn by chance; the seed and number of a case bring it back. */
+enum status check_random(struct run *run, int64_t count, int64_t seed, struct error *e);
+
+/* One command line of nanoBragg, physical and, where it has no quirk that only the
+ * reference repeats, faithful; argv[0] is not a flag. */
+enum status check_golden(struct run *run, const char *label, int argc, char **argv,
+                         struct error *e);
+
+/* The workloads of the benchmark at that size: a Markdown table. */
+enum status check_times(struct run *run, int64_t size, struct error *e);
+
+#endif

@@ -1,0 +1,131 @@
+/* The command line of enginecheck; what it does stands in check.h. */
+#include <stddef.h>
+#include <string.h>
+#include <time.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "check.h"
+#include "gpu/gpu.h"
+
+struct options {
+    int engine;  // index into ENGINES
+    int isa;     // index into ISAS
+    bool has_isa;
+    const char *label, *out;
+};
+
+static const struct engine *const ENGINES[] = {&engine_cuda, &engine_cuda_host};
+static const char *const ISAS[] = {"baseline", "avx2"};
+
+#define AT(member) .offset = offsetof(struct options, member)
+
+static const struct opt OPTIONS[] = {
+    {"engine", "NAME", "cuda, or host: the same on this processor (cuda)", OPT_CHOICE, AT(engine),
+     .choices = "cuda|host"},
+    {"isa", "NAME", "Of host: baseline or avx2 (the best)", OPT_CHOICE, AT(isa),
+     .choices = "baseline|avx2", .given = offsetof(struct options, has_isa)},
+    {"label", "NAME", "Of the case that golden computes", OPT_TEXT, AT(label)},
+    {"out", "FILE", "Append JSON lines", OPT_TEXT, AT(out)},
+    {0},
+};
+
+static const struct opt_program PROGRAM = {
+    .name = "enginecheck",
+    .summary = "Compare the CUDA engine with the reference.",
+    .max_operands = 3,
+    .operands = "probe | table | random N SEED | golden -FLAG... | times SIZE",
+    .details = "probe: what card there is.  table: every case of the unit tests.  random: N cases "
+               "drawn by chance.  golden: one command line of nanoBragg.  times: the workloads of "
+               "the benchmark at SIZE x SIZE pixels.",
+};
+
+static enum status probe(struct run *run, struct error *e)
+{
+    struct experiment x = {0};
+    struct recipe r = {0};
+    struct plan *plan = NULL;
+    char date[32];
+    const time_t now = time(NULL);
+    struct tm utc;
+    (void)strftime(date, sizeof date, "%Y-%m-%d", gmtime_r(&now, &utc));
+    enum status s = case_build(&(struct engine_case){.pixels = 16}, &x, &r, e);
+    if (!s)
+        s = run->engine->create(&plan, &x, &run->options, e);
+    if (!s) {
+        printf("%s\n", run->engine->describe(plan));
+        if (run->json)
+            (void)fprintf(run->json, "{\"part\": \"card\", \"device\": \"%s\", \"date\": \"%s\"}\n",
+                          run->engine->describe(plan), date);
+        run->engine->destroy(&plan);
+    }
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+/* A mode other than golden. */
+static enum status perform(struct run *run, const char **operands, int count, struct error *e)
+{
+    const char *mode = count ? operands[0] : "";
+    int64_t number = 0, seed = 0;
+    enum status s = STATUS_OK;
+    if (count > 1)
+        s = parse_int(operands[1], 1, 100000, mode, &number, e);
+    if (!s && count > 2)
+        s = parse_int(operands[2], 0, 1000000, "SEED", &seed, e);
+    if (s)
+        return s;
+    if (count == 1 && !strcmp(mode, "probe"))
+        return probe(run, e);
+    if (count == 1 && !strcmp(mode, "table"))
+        return check_table(run, e);
+    if (count == 3 && !strcmp(mode, "random"))
+        return check_random(run, number, seed, e);
+    if (count == 2 && !strcmp(mode, "times"))
+        return check_times(run, number, e);
+    return error_set(e, STATUS_USAGE, "must be %s", PROGRAM.operands);
+}
+
+/* Arguments from "golden" on are nanoBragg's. */
+static int find_golden(int argc, char **argv)
+{
+    for (int i = 1; i < argc; i++)
+        if (!strcmp(argv[i], "golden"))
+            return i;
+    return argc;
+}
+
+static enum status go(struct run *run, int argc, char **argv, struct error *e)
+{
+    struct options o = {.label = "golden"};
+    const char *operands[3];
+    int count = 0;
+    const int golden = find_golden(argc, argv);
+    enum status s = opt_parse(&PROGRAM, OPTIONS, &o, NULL, NULL, golden, argv, operands, &count, e);
+    if (s)
+        return s;
+    run->engine = ENGINES[o.engine];
+    run->options = (struct engine_options){.threads = 2, .isa = o.has_isa ? ISAS[o.isa] : NULL};
+    if (o.out && !(run->json = fopen(o.out, "a")))
+        return error_errno(e, STATUS_FAILED, "%s", o.out);
+    if (golden < argc)
+        return check_golden(run, o.label, argc - golden, argv + golden, e);
+    return perform(run, operands, count, e);
+}
+
+int main(int argc, char **argv)
+{
+    struct error e = {0};
+    struct run run = {0};
+    log_open(PROGRAM.name);
+    enum status s = go(&run, argc, argv, &e);
+    if (run.json && fclose(run.json) != 0 && !s)
+        s = error_errno(&e, STATUS_FAILED, "--out");
+    if (!s && run.pixels)
+        printf("%d cases, %d failed; worst %.1e, left out %zu of %zu pixels\n", run.cases,
+               run.failed, run.worst, run.unsteady, run.pixels);
+    if (!s && run.failed)
+        s = error_set(&e, STATUS_FAILED, "%d of %d cases failed", run.failed, run.cases);
+    return s ? log_fail(&e) : STATUS_OK;
+}
