@@ -321,7 +321,7 @@ static void arrays_have_the_shape_of_the_modules(void **state)
 {
     (void)state;
     enum { MODULES = 2, TILES = 3, PIXELS = 5 * 4 };
-    static float pixels[MODULES * TILES * PIXELS];
+    static float floats[MODULES * TILES * PIXELS];
     struct panel panels[MODULES * TILES];
     for (int i = 0; i < MODULES * TILES; i++) {
         panels[i] = (struct panel){.fast_pixels = 5,
@@ -329,10 +329,10 @@ static void arrays_have_the_shape_of_the_modules(void **state)
                                    .first_pixel = i * (int64_t)PIXELS,
                                    .grid_slow = i % TILES * 6,
                                    .origin_m = {0.1 + i, 0, 0},
-                                   .grid_m = {0.1 + i - i % TILES, 0, 0}};
+                                   .grid_m = {0.1 + (i - i % TILES), 0, 0}};
     }
     struct experiment x = {.npanels = MODULES * TILES, .panels = panels};
-    const struct frame f = {.image = {.count = MODULES * TILES * PIXELS, .pixels = pixels}};
+    const struct frame f = {.image = {.count = MODULES * TILES * PIXELS, .pixels = floats}};
     struct delivery d;
     struct error e = {0};
     assert_int_equal(delivery_start(&d, "image", &x, &f, 0, &e), STATUS_OK);
