@@ -14,7 +14,7 @@
 #include "io/textfile.h"
 
 enum { NAME_SIZE = 64, EDGE_MAX = 65536, ITEMS_MAX = 1000 };
-static const double PIXELS_MAX = 2147483647.0;
+static const double PIXELS_MAX = 1 << 28;
 
 /* What the file says about a panel. */
 struct entry {
@@ -332,10 +332,14 @@ static enum status read_line(struct reader *r, char *line)
         return text_error(&r->text, r->e, "'%.60s' has no '=', must be 'name = value'", line);
     *equals = 0;
     char *key = trim(line), *value = trim(equals + 1), *slash = strrchr(key, '/');
+    char *member = slash ? trim(slash + 1) : key;
+    if (!*member)
+        return text_error(&r->text, r->e, "'%.40s = %.40s' has no name, must be 'name = value'",
+                          key, value);
     if (!slash)
         return set_top(r, key, value);
     *slash = 0;
-    return set_member(r, trim(key), trim(slash + 1), value);
+    return set_member(r, trim(key), member, value);
 }
 
 /* --- panels -------------------------------------------------------------------- */
@@ -368,25 +372,49 @@ static enum status check_panel(const struct reader *r, const struct entry *p)
     return STATUS_OK;
 }
 
-/* Whether pixel (f, s) of the panel lies in a bad region or near an edge. */
-static bool is_bad(const struct reader *r, const struct entry *p, int64_t f, int64_t s)
+/* Clears the pixels of a row of n whose two coordinates, `at` for the first pixel and `step`
+ * from one to the next, lie within the region. */
+static void clear_region(const struct bad *b, const double at[2], const double step[2], int64_t n,
+                         uint8_t *row)
 {
-    const int64_t nf = p->span[1] - p->span[0] + 1, ns = p->span[3] - p->span[2] + 1;
-    if (f < p->edge || s < p->edge || f >= nf - p->edge || s >= ns - p->edge)
-        return true;
-    for (size_t i = 0; i < r->nbad; i++) {
-        const struct bad *b = &r->bad[i];
-        if ((*b->panel && strcmp(b->panel, p->name) != 0) || (!b->has_lab && !b->has_pixels))
+    double first = 0, last = (double)(n - 1);
+    for (int k = 0; k < 2; k++) {
+        const double low = b->span[2 * k], high = b->span[2 * k + 1];
+        if (step[k] == 0 && (at[k] < low || at[k] > high))
+            return;
+        if (step[k] == 0)
             continue;
-        double at[2] = {(double)(f + p->span[0]), (double)(s + p->span[2])};
-        for (int k = 0; k < 2 && b->has_lab; k++)
-            at[k] = p->corner_px[k] + ((double)f + 0.5) * p->axes[0][k] +
-                    ((double)s + 0.5) * p->axes[1][k];
-        if (at[0] >= b->span[0] && at[0] <= b->span[1] && at[1] >= b->span[2] &&
-            at[1] <= b->span[3])
-            return true;
+        const double from = ((step[k] > 0 ? low : high) - at[k]) / step[k];
+        const double to = ((step[k] > 0 ? high : low) - at[k]) / step[k];
+        first = fmax(first, ceil(from));
+        last = fmin(last, floor(to));
     }
-    return false;
+    if (first <= last)
+        memset(row + (int64_t)first, 0, (size_t)(last - first) + 1);
+}
+
+/* Row s of the mask of a panel with n pixels along fast: bad regions and edges. */
+static void mask_row(const struct reader *r, const struct entry *p, int64_t s, int64_t n,
+                     uint8_t *row)
+{
+    const int64_t edge = p->edge, rows = p->span[3] - p->span[2] + 1;
+    const bool inside = s >= edge && s < rows - edge && n > 2 * edge;
+    memset(row, 0, (size_t)n);
+    if (inside)
+        memset(row + edge, 1, (size_t)(n - 2 * edge));
+    for (size_t i = 0; i < r->nbad && inside; i++) {
+        const struct bad *b = &r->bad[i];
+        const double data[2] = {(double)p->span[0], (double)(s + p->span[2])};
+        double lab[2];
+        for (int k = 0; k < 2; k++)
+            lab[k] = p->corner_px[k] + 0.5 * p->axes[0][k] + ((double)s + 0.5) * p->axes[1][k];
+        if (!*b->panel || strcmp(b->panel, p->name) == 0) {
+            if (b->has_pixels)
+                clear_region(b, data, (const double[]){1, 0}, n, row);
+            if (b->has_lab)
+                clear_region(b, lab, p->axes[0], n, row);
+        }
+    }
 }
 
 static enum status make_mask(const struct reader *r, const struct entry *p, struct geom_panel *out)
@@ -400,8 +428,7 @@ static enum status make_mask(const struct reader *r, const struct entry *p, stru
     if (!out->mask)
         return error_memory(r->e, "the mask of a panel");
     for (int64_t s = 0; s < out->slow_pixels; s++)
-        for (int64_t f = 0; f < out->fast_pixels; f++)
-            out->mask[s * out->fast_pixels + f] = !is_bad(r, p, f, s);
+        mask_row(r, p, s, out->fast_pixels, out->mask + s * out->fast_pixels);
     return STATUS_OK;
 }
 

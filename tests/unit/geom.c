@@ -96,6 +96,8 @@ static void bad_files_are_refused(void **state)
     (void)state;
     refused("", "there is no panel");
     refused("hello\n", "a.geom:1: 'hello' has no '='");
+    refused("= 3\n", "has no name");
+    refused(TOP "a/ = x\n", "has no name");
     refused(TOP "a/fs = 2x\n", "a.geom:3: fs = '2x', must be like");
     refused(TOP "a/fs = 1.0\n", "must be like");
     refused(TOP "a/fs = x+\n", "must be like");
