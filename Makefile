@@ -14,18 +14,20 @@ Q       := $(if $(filter 1,$(V)),,@)
 FLOAT    := -ffp-contract=off -fno-math-errno -fno-trapping-math
 WARNINGS := -Wall -Wextra -Wshadow -Wconversion -Wstrict-prototypes $(if $(WERROR),-Werror)
 OPTIMIZE ?= -O3 -g
-CPPFLAGS += -Icommon -I. -D_GNU_SOURCE
+HDF5     := $(patsubst -I%,-isystem %,$(shell pkg-config --cflags-only-I hdf5-serial 2>/dev/null))
+CPPFLAGS += -Icommon -I. -D_GNU_SOURCE $(HDF5)
 CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANITIZE) $(CFLAGS)
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 2>/dev/null || echo -lccp4c -lpng -llz4)
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz)
 LIBS_wire  := -lmsgpackc
+LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
 LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage gateway wire io gpu engine physics model base
+LAYERS   := run stage gateway wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -103,7 +105,7 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
 
-LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
 $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
@@ -138,14 +140,17 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) -std=c11 -O1 -g $(WARNINGS) -fPIC -shared -o $@ $< -ldl
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BUILD)/bench/bench $(BUILD)/bench/bench-hop  ## build the unit tests and the benchmark
+# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
+BENCHES := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
+
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BENCHES)  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base model io wire,$(wildcard common/$(layer)/*.c)))
-FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/io/*_loop.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base codec model io wire,$(wildcard common/$(layer)/*.c)))
+FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 $(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
+$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/codec/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
 
@@ -170,7 +175,7 @@ gpu-check:  ## compare the CUDA engine on this machine's GPU with the reference,
 	@scripts/gpu-check
 
 soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
-	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS)
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS) fuzz
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
@@ -181,8 +186,6 @@ bench: deps  ## time everything, interleaved: see bench --help; BENCH=options
 	@$(MAKE) --no-print-directory -j$(JOBS) all $(BENCHES)
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/bench $(BENCH)
 
-# bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
-BENCHES       := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 BENCH_ISA     := $(wildcard bench/*_loop.c)
 BENCH_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out $(BENCH_ISA) bench/bench-%.c,$(wildcard bench/*.c))) $(call isa_objects,$(BENCH_ISA))
 $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $(CFLAGS)"'
@@ -190,6 +193,14 @@ $(BUILD)/obj/bench/machine.o: CPPFLAGS += -DBENCH_FLAGS='"$(OPTIMIZE) $(FLOAT) $
 $(BUILD)/bench/bench: $(BENCH_OBJECTS) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
+
+# Stages that bench-fused runs as threads, each with a main of its own name.
+FUSED := $(patsubst %,$(BUILD)/obj/fused/%.o,geometry orient intensity background noise write)
+$(BUILD)/obj/fused/%.o: stages/bragg-%.c
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -Dmain=fused_$* -c $< -o $@
+
+$(BUILD)/bench/bench-fused: $(FUSED)
 
 $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	@mkdir -p $(@D)

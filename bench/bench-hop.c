@@ -102,9 +102,12 @@ static enum status first_begin(void *state, struct experiment *x, struct error *
     return STATUS_OK;
 }
 
-static uint64_t source_count(void *state)
+static enum status source_list(void *state, struct id_set *ids, struct error *e)
 {
-    return (uint64_t)((struct hop *)state)->frames;
+    const uint64_t frames = (uint64_t)((struct hop *)state)->frames;
+    if (frames && !id_set_add_range(ids, (struct id_range){0, frames - 1}))
+        return error_memory(e, "the list of frames");
+    return STATUS_OK;
 }
 
 static enum status source_frame(void *state, struct frame *f, struct error *e)
@@ -191,7 +194,7 @@ static const struct stage stages[] = {
      COMMON,
      .wants = KIND_EXPERIMENT,
      .gives = KIND_RECIPE,
-     .count = source_count,
+     .list = source_list,
      .frame = source_frame},
     {.name = "hop-make",
      COMMON,

@@ -33,8 +33,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, noise, stream, transport, output, cold, pipeline, diagnose (all but that)", OPT_TEXT,
-     AT(parts)},
+     "kernel, noise, stream, transport, output, cold, pipeline, boundary, diagnose (all but that)",
+     OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
     {"noise-peer", "PATH", "A noisify-compatible program, likewise", OPT_TEXT, AT(noise_peer)},
@@ -63,7 +63,7 @@ static const struct part {
 } PARTS[] = {
     {"kernel", bench_kernel},       {"noise", bench_noise},       {"stream", bench_stream},
     {"transport", bench_transport}, {"output", bench_output},     {"cold", bench_cold},
-    {"pipeline", bench_pipeline},   {"diagnose", bench_diagnose},
+    {"pipeline", bench_pipeline},   {"boundary", bench_boundary}, {"diagnose", bench_diagnose},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -165,12 +165,13 @@ static void wait_asleep(char **argv)
 int main(int argc, char **argv)
 {
     wait_asleep(argv);
-    struct bench b = {.o = {.iterations = 3,
-                            .processes = 5,
-                            .threads = 1,
-                            .frames = 12,
-                            .sizes = "256,512,1024,2048,4096",
-                            .parts = "kernel,noise,stream,transport,output,cold,pipeline"}};
+    struct bench b = {
+        .o = {.iterations = 3,
+              .processes = 5,
+              .threads = 1,
+              .frames = 12,
+              .sizes = "256,512,1024,2048,4096",
+              .parts = "kernel,noise,stream,transport,output,cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

@@ -17,7 +17,7 @@
 #include "base/isa.h"
 #include "base/rng.h"
 #include "bench.h"
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 #include "io/byte_offset.h"
 #include "workload.h"
 

@@ -9,102 +9,10 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
-#include "bench.h"
+#include "chain.h"
 #include "workload.h"
-
-enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
-
-/* A line of a stage's --stats file. */
-struct cost {
-    char stage[32];
-    double cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
-};
-
-static double field(const char *line, const char *name)
-{
-    char key[32];
-    (void)snprintf(key, sizeof key, "\"%s\":", name);
-    const char *found = strstr(line, key);
-    return found ? strtod(found + strlen(key), NULL) : 0.0;
-}
-
-static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
-{
-    char path[160], line[1024];
-    (void)snprintf(path, sizeof path, "%s/stats", folder);
-    FILE *in = fopen(path, "r");
-    size_t n = 0;
-    while (in && n < STAGES_MAX && fgets(line, sizeof line, in)) {
-        struct cost *c = &costs[n++];
-        const char *name = strstr(line, "\"stage\":\"");
-        (void)snprintf(c->stage, sizeof c->stage, "%.*s", name ? (int)strcspn(name + 9, "\"") : 0,
-                       name ? name + 9 : "");
-        c->cpu_s = field(line, "cpu_s");
-        c->wall_s = field(line, "wall_s");
-        c->compute_s = field(line, "compute_s");
-        c->codec_s = field(line, "codec_s");
-        c->wait_in_s = field(line, "wait_in_s");
-        c->wait_out_s = field(line, "wait_out_s");
-    }
-    if (in)
-        (void)fclose(in);
-    return n;
-}
-
-/* Appends one stage; all write their statistics, and traces with --profile. */
-static void stage(const struct bench *b, char *command, const char *name, const char *options)
-{
-    const size_t length = strlen(command);
-    char trace[64] = "";
-    if (b->o.profile)
-        (void)snprintf(trace, sizeof trace, " --trace=%s.json", name);
-    (void)snprintf(command + length, COMMAND_MAX - length, "%s%s --quiet --stats=stats%s %s",
-                   length ? " | " : "", name, trace, options);
-}
-
-/* A still of the "one step" workload up to the photons. */
-static void still(const struct bench *b, char *command, int64_t edge, int64_t frames)
-{
-    char options[256];
-    command[0] = '\0';
-    (void)snprintf(options, sizeof options,
-                   "--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 "
-                   "--distance=100 --oversample=1 --detpixels=%" PRId64 " --pixel=%.10g",
-                   edge, 102.4 / (double)edge);
-    stage(b, command, "bragg-geometry", options);
-    (void)snprintf(options, sizeof options, "--frames=%" PRId64 " --random --seed=7", frames);
-    stage(b, command, "bragg-orient", options);
-    stage(b, command, "bragg-intensity", "--threads=1");
-}
-
-/* Runs it by sh in a folder of its own and reads what the stages say they cost. */
-static enum status run_command(const struct bench *b, const char *name, const char *command,
-                               double *cpu_ns, double *wall_ns, struct cost *costs, size_t *ncosts,
-                               struct error *e)
-{
-    char folder[128];
-    const char *const argv[] = {"sh", "-c", command, NULL};
-    enum status s = folder_make(b, name, folder, sizeof folder, e);
-    if (!s)
-        s = process_run(argv, folder, b->o.threads, cpu_ns, wall_ns, e);
-    if (!s)
-        *ncosts = read_costs(folder, costs);
-    if (!b->o.keep_artifacts && !b->o.profile)
-        folder_remove(folder);
-    return s;
-}
-
-static const struct cost *find(const struct cost *costs, size_t n, const char *name)
-{
-    static const struct cost none;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(costs[i].stage, name) == 0)
-            return &costs[i];
-    return &none;
-}
 
 /* --- cold and warm -------------------------------------------------------- */
 
@@ -117,8 +25,8 @@ static void split(const struct cost *costs, size_t n, double total_ns, int64_t f
     double longest_s = 0.0;
     for (size_t i = 0; i < n; i++)
         longest_s = fmax(longest_s, costs[i].wall_s);
-    const double load = 1e9 * find(costs, n, "bragg-geometry")->compute_s;
-    const double compute = 1e9 * find(costs, n, "bragg-intensity")->compute_s;
+    const double load = 1e9 * chain_find(costs, n, "bragg-geometry")->compute_s;
+    const double compute = 1e9 * chain_find(costs, n, "bragg-intensity")->compute_s;
     const double start = fmax(0.0, total_ns - 1e9 * longest_s);
     const double ns[PARTS] = {total_ns,
                               start,
@@ -137,14 +45,14 @@ static enum status cold_round(struct bench *b, int64_t edge, int64_t round, stru
     struct cost costs[STAGES_MAX], more[STAGES_MAX];
     size_t n = 0, nmore;
     double cpu_ns, wall_ns, warm_ns;
-    still(b, command, edge, 1);
-    stage(b, command, "bragg-write", "frame_%d.raw");
+    chain_still(b, command, edge, 1, "");
+    chain_stage(b, command, "bragg-write", "frame_%d.raw");
     (void)snprintf(name, sizeof name, "cold-%" PRId64 "-%" PRId64, edge, round);
-    enum status s = run_command(b, name, command, &cpu_ns, &wall_ns, costs, &n, e);
-    still(b, command, edge, b->o.frames);
-    stage(b, command, "bragg-write", "frame_%d.raw");
+    enum status s = chain_run(b, name, command, &cpu_ns, &wall_ns, costs, &n, e);
+    chain_still(b, command, edge, b->o.frames, "");
+    chain_stage(b, command, "bragg-write", "frame_%d.raw");
     (void)snprintf(name, sizeof name, "warm-%" PRId64 "-%" PRId64, edge, round);
-    if (s || (s = run_command(b, name, command, &cpu_ns, &warm_ns, more, &nmore, e)))
+    if (s || (s = chain_run(b, name, command, &cpu_ns, &warm_ns, more, &nmore, e)))
         return s;
     split(costs, n, wall_ns, b->o.frames, warm_ns, t);
     if (!b->o.peer)
@@ -207,8 +115,18 @@ enum status bench_cold(struct bench *b, struct error *e)
 /* A few frames, and more of them: the difference is what a frame costs once all runs. */
 enum { FEW = 2 };
 
+/* What is between the crystal and the disk. */
+static const struct kind {
+    const char *name, *water_um, *suffix;
+} KINDS[] = {
+    {"background of 3 photons, compressed", "7.5", "cbf"},
+    {"background of 40 photons, SMV", "100", "img"},
+};
+enum { NKINDS = sizeof KINDS / sizeof *KINDS };
+
 struct chain {
     struct bench *b;
+    const struct kind *kind;
     int64_t edge;
     struct timing warm, cold, peer;  // warm: of one frame; cold: of the whole long run
     struct cost few[STAGES_MAX], many[STAGES_MAX];
@@ -217,10 +135,13 @@ struct chain {
 
 static void chain_command(const struct chain *c, char *command, int64_t frames)
 {
-    still(c->b, command, c->edge, frames);
-    stage(c->b, command, "bragg-background", "--threads=1 --water=100");
-    stage(c->b, command, "bragg-noise", "--threads=1");
-    stage(c->b, command, "bragg-write", "frame_%04d.img");
+    char options[64];
+    chain_still(c->b, command, c->edge, frames, "");
+    (void)snprintf(options, sizeof options, "--threads=1 --water=%s", c->kind->water_um);
+    chain_stage(c->b, command, "bragg-background", options);
+    chain_stage(c->b, command, "bragg-noise", "--threads=1");
+    (void)snprintf(options, sizeof options, "frame_%%04d.%s", c->kind->suffix);
+    chain_stage(c->b, command, "bragg-write", options);
 }
 
 static enum status chain_peer(struct chain *c, struct error *e)
@@ -230,7 +151,8 @@ static enum status chain_peer(struct chain *c, struct error *e)
     double cpu_ns, wall_ns;
     workload_words(&workloads[0], c->edge, &words);
     words.argv[0] = c->b->o.peer;
-    for (const char *const *w = (const char *const[]){"-water", "100", "-nopgm", NULL}; *w; w++)
+    for (const char *const *w = (const char *const[]){"-water", c->kind->water_um, "-nopgm", NULL};
+         *w; w++)
         words.argv[words.argc++] = *w;
     words.argv[words.argc] = NULL;
     enum status s = folder_make(c->b, "peer", folder, sizeof folder, e);
@@ -249,11 +171,11 @@ static enum status chain_round(struct chain *c, int64_t round, struct error *e)
     char command[COMMAND_MAX], name[48];
     double cpu[2], wall[2];
     chain_command(c, command, FEW);
-    (void)snprintf(name, sizeof name, "pipeline-few-%" PRId64, round);
-    enum status s = run_command(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
+    (void)snprintf(name, sizeof name, "pipeline-few-%s-%" PRId64, c->kind->suffix, round);
+    enum status s = chain_run(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
     chain_command(c, command, b->o.frames);
-    (void)snprintf(name, sizeof name, "pipeline-%" PRId64, round);
-    if (s || (s = run_command(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
+    (void)snprintf(name, sizeof name, "pipeline-%s-%" PRId64, c->kind->suffix, round);
+    if (s || (s = chain_run(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
         return s;
     timing_add(&c->warm, (cpu[1] - cpu[0]) / more, (wall[1] - wall[0]) / more);
     timing_add(&c->cold, cpu[1], wall[1]);
@@ -264,15 +186,16 @@ static enum status chain_round(struct chain *c, int64_t round, struct error *e)
  * exceed its CPU time. */
 static void report_stage(const struct chain *c, const struct cost *many)
 {
-    static const char *const names[] = {"cpu_ms", "compute_ms", "codec_ms", "wait_in_ms",
-                                        "wait_out_ms"};
-    const struct cost *few = find(c->few, c->nfew, many->stage);
+    static const char *const names[] = {"cpu_ms",   "compute_cpu_ms", "compute_ms",
+                                        "codec_ms", "wait_in_ms",     "wait_out_ms"};
+    const struct cost *few = chain_find(c->few, c->nfew, many->stage);
     const double unit = 1e3 / (double)(c->b->o.frames - FEW);
-    const double s[] = {many->cpu_s - few->cpu_s, many->compute_s - few->compute_s,
-                        many->codec_s - few->codec_s, many->wait_in_s - few->wait_in_s,
-                        many->wait_out_s - few->wait_out_s};
+    const double s[] = {many->cpu_s - few->cpu_s,         many->compute_cpu_s - few->compute_cpu_s,
+                        many->compute_s - few->compute_s, many->codec_s - few->codec_s,
+                        many->wait_in_s - few->wait_in_s, many->wait_out_s - few->wait_out_s};
     record_open(c->b, "pipeline-stage");
     record_text(c->b, "stage", many->stage);
+    record_text(c->b, "kind", c->kind->name);
     record_real(c->b, "size", (double)c->edge);
     printf("| %s", many->stage);
     for (size_t i = 0; i < sizeof s / sizeof *s; i++) {
@@ -291,6 +214,7 @@ static void report_chain(const struct chain *c)
     const double whole_s = timing_median(c->cold.wall_ns, c->cold.count) / 1e9;
     const double peer_ms = c->peer.count ? timing_median(c->peer.cpu_ns, c->peer.count) / 1e6 : NAN;
     record_open(b, "pipeline");
+    record_text(b, "kind", c->kind->name);
     record_real(b, "size", (double)c->edge);
     record_real(b, "frames", (double)b->o.frames);
     record_timing(b, &c->warm);
@@ -299,27 +223,31 @@ static void report_chain(const struct chain *c)
     record_real(b, "peer_cpu_ms_per_frame", peer_ms);
     record_real(b, "ratio", peer_ms / cpu_ms);
     record_close(b);
-    printf("\n%" PRId64 " x %" PRId64 ", one step, background, Poisson, SMV, all processors: "
+    printf("\n%" PRId64 " x %" PRId64 ", one step, %s, Poisson, all processors: "
            "%.2f frames/s (%.2f with the start of %" PRId64 " frames),\n%.0f ms of CPU a frame%s",
-           c->edge, c->edge, 1e3 / wall_ms, (double)b->o.frames / whole_s, b->o.frames, cpu_ms,
-           timing_mark(&c->warm));
+           c->edge, c->edge, c->kind->name, 1e3 / wall_ms, (double)b->o.frames / whole_s,
+           b->o.frames, cpu_ms, timing_mark(&c->warm));
     if (c->peer.count)
         printf("; the peer as one process a frame: %.0f ms of CPU, ratio %.1f", peer_ms,
                peer_ms / cpu_ms);
-    printf(".  Of each further frame, in ms:\n\n| stage | CPU | wall: compute | codec, checksum | "
-           "wait in | wait out |\n|---|---|---|---|---|---|\n");
+    printf(".  Of each further frame, in ms:\n\n| stage | CPU | in its callback | wall: compute | "
+           "codec, "
+           "checksum | wait in | wait out |\n|---|---|---|---|---|---|---|\n");
 }
 
 enum status bench_pipeline(struct bench *b, struct error *e)
 {
-    struct chain c = {.b = b, .edge = b->sizes[b->nsizes - 1]};
+    struct chain chains[NKINDS] = {{0}};
     enum status s = STATUS_OK;
+    for (int k = 0; k < NKINDS; k++)
+        chains[k] = (struct chain){.b = b, .kind = &KINDS[k], .edge = b->sizes[b->nsizes - 1]};
     for (int64_t round = 0; round < b->o.iterations && !s; round++)
-        s = chain_round(&c, round, e);
-    if (s)
-        return s;
-    report_chain(&c);
-    for (size_t i = 0; i < c.nmany; i++)
-        report_stage(&c, &c.many[i]);
-    return STATUS_OK;
+        for (int k = 0; k < NKINDS && !s; k++)
+            s = chain_round(&chains[k], round, e);
+    for (int k = 0; k < NKINDS && !s; k++) {
+        report_chain(&chains[k]);
+        for (size_t i = 0; i < chains[k].nmany; i++)
+            report_stage(&chains[k], &chains[k].many[i]);
+    }
+    return s;
 }

@@ -28,7 +28,6 @@ import zmq
 HELLO, EXPERIMENT, FRAME, CREDIT, BYE, HEARTBEAT, FENCE, FREE = 1, 2, 3, 4, 5, 8, 10, 11
 IMAGES, TYPES = 3, ["<f4", "<u2", "<u4", "<i4"]  # the kind that flows, and of pixels
 
-
 _TABLE = numpy.arange(256, dtype=numpy.uint32)
 for _ in range(8):
     _TABLE = (_TABLE >> 1) ^ (numpy.uint32(0x82F63B78) * (_TABLE & 1))
@@ -74,7 +73,7 @@ class _Stage:
         print("bragg1", word[1], endpoint, word[3], flush=True)
         self.experiment = self.experiment_parts = self.upstream = None
         self.greeted, self.credit = set(), {}  # links below
-        self.done, self.waiting, self.held = [], [], set()  # computed, to be sent, in this process
+        self.done, self.waiting, self.held, self.came = [], [], set(), 0  # computed, to be sent, in this process, all
         self.worker = concurrent.futures.ThreadPoolExecutor(1)
         self.wake_read, self.wake_write = os.pipe()
 
@@ -100,8 +99,8 @@ class _Stage:
         return [msgpack.packb(route), msgpack.packb(keys), *payload]
 
     def take_experiment(self, route, keys, payload):
-        text = "\n".join([keys["lineage"], self.name, repr(self.options)])
-        self.experiment, self.lineage = keys, hashlib.sha256(text.encode()).hexdigest()[:16]
+        text = "\n".join([keys["lineage"], self.name, repr(self.options)]).encode()
+        self.experiment, self.lineage = keys, hashlib.sha256(text).hexdigest()[:16]
         keys = dict(keys, history=f"{keys['history']}{self.name}\toptions={self.options!r}\n")
         self.experiment_parts = self.forward(EXPERIMENT, 0, keys, payload, route[9])
         self.say(self.up, CREDIT, grant=2, ids=[])
@@ -118,9 +117,12 @@ class _Stage:
     def from_above(self):
         parts = self.up.recv_multipart()
         route, keys, payload = msgpack.unpackb(parts[0]), msgpack.unpackb(parts[1]), parts[2:]
+        self.came += route[1] in (EXPERIMENT, FRAME)
         if route[1] == HELLO:
             self.upstream = keys["uuid"]
             self.hello(self.control, False)
+        elif route[1] == HEARTBEAT:
+            self.say(self.up, HEARTBEAT, ids=[], progress=self.came)
         elif route[1] == EXPERIMENT:
             self.take_experiment(route, keys, payload)
         elif route[1] == FRAME:
@@ -182,9 +184,9 @@ class _Stage:
                 self.from_below()
             if self.control in ready:
                 heard = time.monotonic()
-                route, keys = (msgpack.unpackb(part) for part in self.control.recv_multipart()[:2])
-                if route[1] == FREE or (route[1] == FENCE and keys["uuid"] in ("", self.uuid)):
-                    self.end(0 if route[1] == FREE else 1)
+                (_, kind, *_), keys = (msgpack.unpackb(part) for part in self.control.recv_multipart()[:2])
+                if kind == FREE or (kind == FENCE and keys["uuid"] in ("", self.uuid)):
+                    self.end(int(kind != FREE))
             self.pump()
             if time.monotonic() - heard > 5:
                 self.end(1)  # the source died
@@ -194,7 +196,5 @@ class _Stage:
 
 
 def transform(name, function, options=None):
-    """Runs function(pixels, frame, experiment) -> pixels on every frame.
-
-    `options`, whatever changes the result, enters the lineage."""
+    """Runs function(pixels, frame, experiment) -> pixels on every frame; `options` change the result: for the lineage."""
     _Stage(name, function, options).main()

@@ -101,7 +101,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return s;
     const struct engine_options how = {.threads = (int)o->threads,
                                        .isa = o->has_isa ? isa_names[o->isa] : NULL,
-                                       .precision = (enum engine_precision)o->precision};
+                                       .precision = (enum engine_precision)o->precision,
+                                       .sums = true};
     s = o->engine->create(&o->plan, &o->experiment, &how, e);
     if (!s)
         log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
@@ -127,6 +128,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         return error_memory(e, "the image");
     atomic_store(&o->rows, 0);
     enum status s = o->engine->run(o->plan, &f->recipe, f->image.pixels, &o->rows, e);
+    if (!s && o->engine->sum)
+        f->image.has_sum = o->engine->sum(o->plan, &f->image.sum);
     if (!s && o->has_trace_pixel && f->recipe.id == 0) {
         const struct pixel_trace trace = {.fast = (int64_t)o->trace_pixel[0],
                                           .slow = (int64_t)o->trace_pixel[1],

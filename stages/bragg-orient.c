@@ -67,6 +67,10 @@ static enum status open_orient(void *state, const char **operands, int noperands
         s = output_check_folder(p->truth, e);
     if (s)
         return s;
+    if (p->has_only && !p->has_frames) {
+        p->frames = p->only + 1;
+        p->has_frames = true;
+    }
     p->frames = p->has_frames ? p->frames : 1;
     if (!p->orientations)
         return STATUS_OK;
@@ -250,9 +254,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     return p->truth ? write_truth(o, e) : STATUS_OK;
 }
 
-static uint64_t count(void *state)
+static enum status list(void *state, struct id_set *ids, struct error *e)
 {
-    return (uint64_t)((struct orient *)state)->options.frames;
+    const struct orient_options *p = &((struct orient *)state)->options;
+    const uint64_t only = (uint64_t)p->only, count = (uint64_t)p->frames;
+    const struct id_range range =
+        p->has_only ? (struct id_range){only, only} : (struct id_range){0, count - 1};
+    return id_set_add_range(ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
 }
 
 static void close_orient(void *state)
@@ -270,7 +278,7 @@ static const struct stage stage = {
     .defaults = defaults,
     .open = open_orient,
     .begin = begin,
-    .count = count,
+    .list = list,
     .frame = frame,
     .close = close_orient,
 };

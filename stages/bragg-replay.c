@@ -9,19 +9,22 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "recompute.h"
+#include "replay_loop.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
 
 struct replay {
     /* options */
-    const char *frames, *speed;
+    const char *frames, *speed, *loop;
     int64_t first;
-    bool has_first;
+    bool has_first, recompute;
     double rate_Hz;
     /* state */
     struct recording recording;
-    struct id_set ids;  // to be played
+    struct id_set ids;          // to be played
+    struct replay_loop looped;  // with --loop
     struct codec_expected expected;
     bool timed;          // by the recorded times
     double factor;       // of the recorded speed
@@ -32,13 +35,19 @@ struct replay {
 #define AT(member) .offset = offsetof(struct replay, member)
 
 static const struct opt options[] = {
-    {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames)},
+    {"frames", "LIST", "Play these frames, as 0-9,17 (all)", OPT_TEXT, AT(frames),
+     .flags = OPT_BYTES},
     {"first", "N", "Play the first N of them", OPT_INT, AT(first), .min = 0, .max = 1e15,
      .given = offsetof(struct replay, has_first)},
     {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
      AT(speed)},
     {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
      .min = 1e-6, .max = 1e9},
+    {"loop", "N|forever", "Play all that N times, or without end, numbered anew from 0", OPT_TEXT,
+     AT(loop)},
+    {"recompute", NULL,
+     "Compute frame K of FILE:K again, by what it says of itself, and compare all bytes", OPT_FLAG,
+     AT(recompute)},
     {0},
 };
 
@@ -135,6 +144,24 @@ static void cut_list(struct replay *r)
     }
 }
 
+/* What frames are follows from their list then: it enters the lineage. */
+static enum status open_loop(struct replay *r, struct error *e)
+{
+    if (r->recording.kind == KIND_EXPERIMENT)
+        return error_set(e, STATUS_USAGE, "--loop: %s holds an experiment and no frames",
+                         r->recording.path);
+    const enum status s = replay_loop_begin(&r->looped, r->loop, &r->ids, e);
+    r->frames = r->looped.digest;
+    return s;
+}
+
+/* The frame of the recording that is played as `id`. */
+static const struct recording_entry *entry_of(const struct replay *r, uint64_t id)
+{
+    const uint64_t recorded = r->loop ? r->looped.ids[id % r->looped.count] : id;
+    return recording_list_find(&r->recording.frames, recorded);
+}
+
 static enum status replay_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct replay *r = state;
@@ -148,18 +175,22 @@ static enum status replay_open(void *state, const char **operands, int noperands
     s = r->frames ? parse_frames(r, e) : add_all(r, e);
     if (r->has_first)
         cut_list(r);
+    if (s == STATUS_OK && r->loop)
+        s = open_loop(r, e);
     if (s == STATUS_OK && !r->recording.finished)
         log_line(LOG_WARNING, "%s: its end is missing; %zu whole frames are there", operands[0],
                  r->recording.frames.count);
     return s;
 }
 
-static enum status replay_settle(void *state, bool piped, struct stage *self, struct error *e)
+static enum status replay_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
 {
     const struct replay *r = state;
-    (void)piped;
+    (void)start;
     (void)e;
     self->gives = (enum kind)r->recording.kind;
+    self->verbatim = !r->loop;
     if (!r->timed && !(r->rate_Hz > 0))
         self->due_ns = NULL;
     return STATUS_OK;
@@ -190,12 +221,18 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     return STATUS_OK;
 }
 
+/* When a frame came, after the recording began. */
+static double time_ns(const struct replay *r, uint64_t id)
+{
+    return r->loop ? replay_loop_time_ns(&r->looped, &r->recording.frames, id)
+                   : (double)entry_of(r, id)->time_ns;
+}
+
 static uint64_t replay_due_ns(void *state, uint64_t id)
 {
     struct replay *r = state;
     const double due_ns =
-        r->timed ? (double)recording_list_find(&r->recording.frames, id)->time_ns / r->factor
-                 : (double)r->sent++ * 1e9 / r->rate_Hz;
+        r->timed ? time_ns(r, id) / r->factor : (double)r->sent++ * 1e9 / r->rate_Hz;
     /* frames are issued by number, but may have come in another order */
     if (due_ns > (double)r->latest_ns)
         r->latest_ns = (uint64_t)due_ns;
@@ -206,16 +243,18 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
 {
     struct replay *r = state;
     const uint64_t id = f->recipe.id;
-    const struct recording_entry *entry = recording_list_find(&r->recording.frames, id);
+    const struct recording_entry *entry = entry_of(r, id);
     struct route route;
     struct message m;
     enum status s = recording_frame(&r->recording, entry, &route, &m, e);
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &r->expected, &m, e);
     const bool has_image = f->image.count != 0;
-    if (s == STATUS_OK && (f->recipe.id != id || has_image != (r->recording.kind == KIND_IMAGE)))
+    if (s == STATUS_OK &&
+        (f->recipe.id != entry->id || has_image != (r->recording.kind == KIND_IMAGE)))
         s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " contradicts itself",
-                      r->recording.path, id);
+                      r->recording.path, entry->id);
+    f->recipe.id = id;
     message_free(&m);
     return s;
 }
@@ -225,6 +264,7 @@ static void replay_close(void *state)
     struct replay *r = state;
     recording_close(&r->recording);
     id_set_clear(&r->ids);
+    replay_loop_free(&r->looped);
 }
 
 static const struct stage stage = {
@@ -249,5 +289,7 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    if (recompute_asked(argc, argv))
+        return recompute_main(argc, argv);
     return stage_main(&stage, argc, argv);
 }

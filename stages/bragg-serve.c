@@ -5,7 +5,6 @@
  */
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -20,49 +19,42 @@
 #include "io/geom.h"
 #include "io/replace.h"
 #include "physics/panels.h"
+#include "serve_options.h"
 #include "stage/endpoint.h"
 #include "stage/stage.h"
 
-#define PROTOCOLS "karabo-bridge|crystfel"
-static const char *const protocols[] = {"karabo-bridge", "crystfel"};
+static const uint64_t SECOND_NS = 1000000000;
 
 struct serve {
-    int protocol, socket, policy, dtype;  // options
-    const char *bind;
-    int64_t queue;
-    bool has_queue, has_version, has_train;
-    const char *geom, *cell;
-    double rate_hz, linger_s;
-    struct content_options content;
+    struct serve_options options;  // first: parsed into it
     const struct protocol *speaks;
     const struct experiment *experiment;
     struct gateway *gateway;
     char endpoint[ENDPOINT_SIZE];  // bound; "" for none
     struct pace pace;
+    struct series series;
+    bool announced;     // clients were told that it begins
     char figures[160];  // for --stats
 };
 
 static void serve_defaults(void *state)
 {
-    struct serve *s = state;
-    s->queue = 8;
-    s->linger_s = 5;
-    s->content.first_train = INT64_C(10000000000);
+    serve_options_defaults(state);
 }
 
 static const char *serve_binds(void *state)
 {
-    return ((struct serve *)state)->bind;
+    return ((struct serve_options *)state)->bind;
 }
 
 static enum status bind_endpoint(struct serve *v, struct error *e)
 {
-    const struct gateway_settings settings = {.socket = (enum gateway_socket)v->socket,
-                                              .policy = (enum gateway_policy)v->policy,
+    const struct gateway_settings settings = {.socket = (enum gateway_socket)v->options.socket,
+                                              .policy = (enum gateway_policy)v->options.policy,
                                               .request = v->speaks->request,
-                                              .queue = (size_t)v->queue,
-                                              .linger_s = v->linger_s};
-    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->bind);
+                                              .queue = (size_t)v->options.queue,
+                                              .linger_s = v->options.linger_s};
+    (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->options.bind);
     enum status s = endpoint_clear(v->endpoint, e);
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, &settings, v->endpoint, sizeof v->endpoint, e);
@@ -71,33 +63,18 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
     return s;
 }
 
-static enum status check_protocol(const struct serve *v, struct error *e)
-{
-    const bool crystfel = v->speaks == &protocol_crystfel;
-    if (crystfel && (v->has_version || v->has_train))
-        return error_set(e, STATUS_USAGE, "--%s is for --protocol=karabo-bridge",
-                         v->has_version ? "protocol-version" : "first-train");
-    if (!crystfel && (v->geom || v->cell || v->content.peaks))
-        return error_set(e, STATUS_USAGE, "--%s is for --protocol=crystfel",
-                         v->geom   ? "geom"
-                         : v->cell ? "cell"
-                                   : "peaks");
-    return STATUS_OK;
-}
-
 static enum status serve_open(void *state, const char **operands, int noperands, struct error *e)
 {
     (void)operands, (void)noperands;
     struct serve *v = state;
-    v->speaks = protocol_find(protocols[v->protocol]);
-    v->pace.period_ns = v->rate_hz > 0 ? 1e9 / v->rate_hz : 0;
-    if (v->has_queue && v->policy == GATEWAY_WAIT)
-        return error_set(e, STATUS_USAGE,
-                         "--queue: with --policy=wait frames wait in the stages before, not here");
-    enum status s = check_protocol(v, e);
-    if (s == STATUS_OK)
-        s = protocol_settle(v->speaks, &v->content, e);
-    return s ? s : bind_endpoint(v, e);
+    const enum status s = serve_options_settle(&v->options, &v->speaks, e);
+    if (s)
+        return s;
+    v->pace.period_ns = v->options.rate_hz > 0 ? 1e9 / v->options.rate_hz : 0;
+    v->series.number = (uint64_t)v->options.number;
+    v->series.period_ns = v->pace.period_ns > 0 ? (uint64_t)llround(v->pace.period_ns) : SECOND_NS;
+    v->options.content.series = &v->series;
+    return bind_endpoint(v, e);
 }
 
 /* What CrystFEL wants to know beforehand, as a file. */
@@ -110,7 +87,7 @@ static enum status write_file(const struct serve *v, const char *path, bool cell
     if (s)
         return s;
     const struct geom_style style = {
-        .data = v->content.image_key, .live = true, .peaks = v->content.peaks > 0};
+        .data = v->options.content.image_key, .live = true, .peaks = v->options.content.peaks > 0};
     double frame[9];
     panels_frame(x, frame);
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
@@ -125,11 +102,11 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
 {
     struct serve *v = state;
     v->experiment = x;
-    enum status s = v->geom ? write_file(v, v->geom, false, e) : STATUS_OK;
-    if (s == STATUS_OK && v->cell && x->ncrystals != 1)
+    enum status s = v->options.geom ? write_file(v, v->options.geom, false, e) : STATUS_OK;
+    if (s == STATUS_OK && v->options.cell && x->ncrystals != 1)
         s = error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
                       x->ncrystals);
-    return s || !v->cell ? s : write_file(v, v->cell, true, e);
+    return s || !v->options.cell ? s : write_file(v, v->options.cell, true, e);
 }
 
 /* Unix time of an instant on the monotonic clock, now or to come. */
@@ -142,31 +119,53 @@ static uint64_t unix_time_ns(uint64_t then_ns)
            (then_ns > now_ns ? then_ns - now_ns : 0);
 }
 
-/* As --dtype says; else as they come, or int32 where the protocol has no such type. */
+/* As --dtype says; else as they come, where the protocol has their type. */
 static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 {
-    if (v->dtype)
-        return (enum pixel_type)(v->dtype - 1);
-    return v->speaks->allowed >> type & 1 ? type : PIXEL_I32;
+    if (v->options.dtype)
+        return (enum pixel_type)(v->options.dtype - 1);
+    return v->speaks->allowed >> type & 1 ? type : v->speaks->otherwise;
+}
+
+/* Tells clients, before the first frame, that the series begins. */
+static enum status announce(struct serve *v, const struct frame *f, struct error *e)
+{
+    struct message m = {0};
+    enum status s = v->speaks->start(&v->options.content, v->experiment, f, &m, e);
+    if (s == STATUS_OK)
+        s = gateway_announce(v->gateway, &m, e);
+    message_free(&m);
+    v->announced = s == STATUS_OK;
+    return s;
 }
 
 /* The frame as a message, its pixels as --dtype wants them. */
-static enum status make_message(const struct serve *v, const struct frame *f, uint64_t due_ns,
+static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct message *m, struct error *e)
 {
     struct frame copy = *f;
     struct image converted = {0};
     const enum pixel_type type = type_for(v, f->image.type);
+    const bool opens = v->speaks->start && !v->announced;
     enum status s = STATUS_OK;
+    if (opens)
+        series_start(&v->series, unix_time_ns(due_ns), v->experiment->lineage);
     if (type != f->image.type) {
         s = pixels_convert(&f->image, type, &converted, e);
         copy.image = converted;
     }
     if (s == STATUS_OK)
-        s = protocol_message(v->speaks, &v->content, v->experiment, &copy, unix_time_ns(due_ns), m,
-                             e);
+        s = protocol_message(v->speaks, &v->options.content, v->experiment, &copy,
+                             unix_time_ns(due_ns), m, e);
+    if (s == STATUS_OK && opens)
+        s = announce(v, &copy, e);
     image_free(&converted);
     return s;
+}
+
+static void serve_expect(void *state, uint64_t frames)
+{
+    ((struct serve *)state)->series.images = frames;
 }
 
 static enum status serve_frame(void *state, struct frame *f, struct error *e)
@@ -208,9 +207,24 @@ static struct gateway_counts close_gateway(struct serve *v)
     return counts;
 }
 
+/* Tells clients that the series is over, however that came. */
+static void conclude(struct serve *v)
+{
+    struct message m = {0};
+    struct error e = {0};
+    enum status s = v->speaks->end(&v->options.content, &m, &e);
+    if (s == STATUS_OK)
+        s = gateway_conclude(v->gateway, &m, &e);
+    message_free(&m);
+    if (s)
+        log_line(LOG_WARNING, "the end of the series: %s", e.text);
+}
+
 static const char *serve_report(void *state)
 {
     struct serve *v = state;
+    if (v->announced)
+        conclude(v);
     const struct gateway_counts n = close_gateway(v);
     (void)snprintf(v->figures, sizeof v->figures,
                    "\"taken\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"late\":%" PRIu64
@@ -219,6 +233,8 @@ static const char *serve_report(void *state)
     log_line(n.dropped || v->pace.late ? LOG_WARNING : LOG_INFO,
              "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64 " late", n.taken,
              n.dropped, v->pace.late);
+    if (v->announced && n.notes < 2)
+        log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
     return v->figures;
 }
 
@@ -227,49 +243,12 @@ static void serve_close(void *state)
     (void)close_gateway(state);
 }
 
-#define AT(member) offsetof(struct serve, member)
-
-static const struct opt options[] = {
-    {"protocol", PROTOCOLS, "What the clients speak (karabo-bridge)", OPT_CHOICE, AT(protocol),
-     .choices = PROTOCOLS},
-    {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
-     .offset = AT(content.version), .given = AT(has_version)},
-    {"bind", "ENDPOINT", "Where clients connect: ipc:///PATH or tcp://127.0.0.1:PORT, * chooses",
-     OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED},
-    {"socket", "rep|push|pub", "Answer requests, share frames out, or publish (rep)", OPT_CHOICE,
-     AT(socket), .choices = "rep|push|pub"},
-    {"policy", "wait|drop-new|drop-old",
-     "For a frame that no client takes: the pipeline waits, or frames are dropped (wait)",
-     OPT_CHOICE, AT(policy), .choices = "wait|drop-new|drop-old"},
-    {"queue", "N", "Frames that wait for a client before one is dropped (8)", OPT_INT, AT(queue),
-     .min = 1, .max = 65536, .given = AT(has_queue)},
-    {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
-    {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
-    {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000},
-    {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),
-     .min = 0, .max = 86400},
-    {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 0,
-     .max = 1e6, .flags = OPT_OPEN_MIN},
-    {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
-     .offset = AT(content.source)},
-    {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
-     .offset = AT(content.image_key)},
-    {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
-     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train)},
-    {"dtype", "auto|float32|uint16|uint32|int32",
-     "Type of the pixels (auto: as the protocol knows them); a value that it cannot hold is an "
-     "error",
-     OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
-    {0},
-};
-
 static const struct stage serve = {
     .name = "bragg-serve",
     .summary = "Hand images to programs in their own protocol.",
     .details = "The endpoint is printed to stdout. A frame counts as done when a client took it, "
                "or --policy dropped it.",
-    .options = options,
+    .options = serve_options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
     .state_size = sizeof(struct serve),
@@ -277,6 +256,7 @@ static const struct stage serve = {
     .binds = serve_binds,
     .open = serve_open,
     .begin = serve_begin,
+    .expect = serve_expect,
     .frame = serve_frame,
     .cancel = serve_cancel,
     .report = serve_report,

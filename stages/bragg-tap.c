@@ -2,6 +2,7 @@
  * bragg-tap: a last stage for any edge, which records what comes, prints it or
  * counts it.  Beside other last stages it is a group of its own.
  */
+#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stddef.h>
@@ -69,22 +70,21 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
     return output_check_folder(t->record, e);
 }
 
-static void tap_resume(void *state)
-{
-    ((struct tap *)state)->resume = true;
-}
-
 static enum recorder_mode mode(const struct tap *t)
 {
     return t->overwrite ? RECORDER_REPLACE : t->resume ? RECORDER_RESUME : RECORDER_NEW;
 }
 
-static enum status tap_settle(void *state, bool piped, struct stage *self, struct error *e)
+static enum status tap_settle(void *state, const struct start *start, struct stage *self,
+                              struct error *e)
 {
     struct tap *t = state;
-    const bool holds = t->hold == HOLD_AUTO ? t->record || piped : t->hold == HOLD_YES;
+    t->resume = start->resume;
+    const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->transient = !holds;
     self->speaks = t->print || t->count;
+    if (t->print && !t->record && !t->count)
+        self->have = NULL;  // a line that is out stays
     /* who comes in the place of a dead recorder has its name; others are one of a kind */
     if (t->record)
         (void)snprintf(t->group, sizeof t->group, "%s/%016" PRIx64, self->name,
@@ -113,11 +113,13 @@ static enum status tap_message(void *state, const struct route *r, const struct 
 
 /* --- lines --------------------------------------------------------------- */
 
-/* What was printed has left this process. */
+/* What was printed has left this process.  No error is set when the reader has left. */
 static enum status flush(struct error *e)
 {
     if (fflush(stdout) == 0 && !ferror(stdout))
         return STATUS_OK;
+    if (errno == EPIPE)
+        return STATUS_FAILED;
     return error_errno(e, STATUS_FAILED, "stdout: cannot write");
 }
 
@@ -243,7 +245,6 @@ static const struct stage stage = {
     .reads_only = true,
     .state_size = sizeof(struct tap),
     .open = tap_open,
-    .resume = tap_resume,
     .settle = tap_settle,
     .message = tap_message,
     .begin = tap_begin,

@@ -7,14 +7,15 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
-#include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/history.h"
 #include "io/frame_index.h"
 #include "io/leftovers.h"
 #include "io/template.h"
 #include "output.h"
+#include "pending.h"
 #include "stage/stage.h"
 
 enum { OPERANDS_MAX = 4, OUTPUTS_MAX = OPERANDS_MAX + 1 };
@@ -32,15 +33,24 @@ struct writer {
     struct frame_index index;
     bool has_index, has_frame;
     uint64_t only_id;  // the one frame that fits an unnumbered name
+    int compression;
+    int64_t frames_per_file;
+    struct output *series;   // the one of NXmx, or NULL
+    struct pending pending;  // frames whose files are not finished
+    struct id_set durable;   // frames, until the runtime asks
 };
 
 #define AT(member) offsetof(struct writer, member)
 
 static const struct opt options[] = {
-    {"format", "auto|smv|cbf|raw|pgm|png", "Format of all templates (auto: by the suffix)",
-     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png"},
-    {"scale", "X", "Write float32 pixels to SMV or CBF as whole numbers, X times the photons",
-     OPT_REAL, AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
+    {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
+     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
+    {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
+     .choices = NXMX_COMPRESSIONS},
+    {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
+     .min = 1, .max = 10000},
+    {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
+     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
@@ -58,6 +68,7 @@ static void writer_defaults(void *state)
 {
     struct writer *w = state;
     w->preview_size = 1024;
+    w->frames_per_file = 100;
 }
 
 /* --- options ------------------------------------------------------------- */
@@ -68,7 +79,17 @@ static enum status add_output(struct writer *w, const char *text, enum format fo
     for (int i = 0; i < w->noutputs; i++)
         if (strcmp(w->outputs[i].name.text, text) == 0)
             return error_set(e, STATUS_USAGE, "'%.60s' is named twice", text);
-    return output_parse(&w->outputs[w->noutputs++], text, format, edge_max, e);
+    struct output *o = &w->outputs[w->noutputs++];
+    const enum status s = output_parse(o, text, format, edge_max, e);
+    if (s || o->format != FORMAT_NXMX)
+        return s;
+    if (w->series)
+        return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
+    w->series = o;
+    o->series.compression = (enum nxmx_compression)w->compression;
+    o->series.frames_per_file = (uint64_t)w->frames_per_file;
+    o->series.sync = w->settings.fsync;
+    return STATUS_OK;
 }
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
@@ -102,6 +123,14 @@ static void files_lineage(const struct writer *w, char lineage[17],
     history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
 }
 
+static void remove_leftovers(const struct writer *w)
+{
+    for (int i = 0; i < w->noutputs; i++)
+        leftovers_remove(&w->outputs[i].name);
+    if (w->series)
+        leftovers_remove(&w->series->series.data);
+}
+
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
     struct writer *w = state;
@@ -110,8 +139,10 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     template_stem(&w->outputs[0].name, ".index", path);
     files_lineage(w, lineage, history);
     w->has_index = true;
-    for (int i = 0; i < w->noutputs; i++)
-        leftovers_remove(&w->outputs[i].name);
+    memcpy(w->settings.lineage, lineage, sizeof lineage);
+    if (w->series)
+        w->series->series.anew = w->overwrite && !w->resume;
+    remove_leftovers(w);
     const struct frame_index_settings settings = {.lineage = lineage,
                                                   .history = history,
                                                   .resume = w->resume,
@@ -128,7 +159,8 @@ static const char *name_in_index(const struct writer *w, const char *path)
     return strncmp(path, w->index.path, folder) == 0 ? path + folder : path;
 }
 
-/* The names of a frame's files for the index, and the size of those that are there. */
+/* The names of a frame's files for the index, and the size of those that are there and hold
+ * nothing else. */
 static uint64_t list_files(const struct writer *w, uint64_t id,
                            char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX])
 {
@@ -137,18 +169,31 @@ static uint64_t list_files(const struct writer *w, uint64_t id,
     for (int i = 0; i < w->noutputs; i++) {
         char path[TEMPLATE_PATH_MAX];
         struct stat st;
-        template_name(&w->outputs[i].name, id, path);
+        output_path(&w->outputs[i], id, path);
         used += (size_t)snprintf(names + used, OUTPUTS_MAX * TEMPLATE_PATH_MAX - used,
                                  i ? "\t%s" : "%s", name_in_index(w, path));
-        if (stat(path, &st) == 0 && S_ISREG(st.st_mode))
+        if (&w->outputs[i] != w->series && stat(path, &st) == 0 && S_ISREG(st.st_mode))
             bytes += (uint64_t)st.st_size;
     }
     return bytes;
 }
 
-static void writer_resume(void *state)
+/* The files of the series that hold a frame are there. */
+static bool is_in_series(const struct writer *w, uint64_t id)
 {
-    ((struct writer *)state)->resume = true;
+    char path[TEMPLATE_PATH_MAX];
+    if (!w->series)
+        return true;
+    output_path(w->series, id, path);
+    return access(path, R_OK) == 0 && access(w->series->series.master, R_OK) == 0;
+}
+
+static enum status writer_settle(void *state, const struct start *start, struct stage *self,
+                                 struct error *e)
+{
+    (void)self, (void)e;
+    ((struct writer *)state)->resume = start->resume;
+    return STATUS_OK;
 }
 
 /* What the index names and is there, with the size that it had. */
@@ -161,7 +206,8 @@ static enum status writer_have(void *state, struct id_set *ids, struct error *e)
     for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
         for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
             const uint64_t bytes = list_files(w, id, names);
-            if (frame_index_has(&w->index, id, names, bytes) && !id_set_add(ids, id))
+            if (frame_index_has(&w->index, id, names, bytes) && is_in_series(w, id) &&
+                !id_set_add(ids, id))
                 s = error_memory(e, "the index");
             if (id == listed.ranges[i].last)
                 break;
@@ -177,7 +223,7 @@ static enum status check_frame(struct writer *w, const struct frame *f, struct e
                          f->recipe.id, f->image.count, experiment_pixels(w->experiment));
     if (w->has_frame && f->recipe.id != w->only_id)
         for (int i = 0; i < w->noutputs; i++)
-            if (!template_is_numbered(&w->outputs[i].name))
+            if (&w->outputs[i] != w->series && !template_is_numbered(&w->outputs[i].name))
                 return error_set(e, STATUS_USAGE,
                                  "'%.60s' holds no number such as %%04d, and there is more than "
                                  "one frame",
@@ -187,33 +233,78 @@ static enum status check_frame(struct writer *w, const struct frame *f, struct e
     return STATUS_OK;
 }
 
+/* Enters frames that are durable into the index, and tells the runtime. */
+static enum status note_durable(struct writer *w, uint64_t id, uint32_t crc, struct error *e)
+{
+    char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
+    const uint64_t bytes = list_files(w, id, names);
+    const enum status s = frame_index_add(&w->index, id, crc, names, bytes, e);
+    if (s)
+        return s;
+    return id_set_add(&w->durable, id) ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* Likewise those of files of the series that are finished. */
+static enum status note_series(struct writer *w, struct error *e)
+{
+    struct id_set ids;
+    enum status s = STATUS_OK;
+    nxmx_series_take(&w->series->series, &ids);
+    for (size_t i = 0; i < ids.count; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
+            uint32_t crc;
+            if (pending_take(&w->pending, id, &crc))
+                s = note_durable(w, id, crc, e);
+        }
+    id_set_clear(&ids);
+    return s;
+}
+
 static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
-    const uint32_t crc = crc32c(0, f->image.pixels, f->image.count * pixel_size(f->image.type));
+    const uint32_t crc = f->image.sum;  // the runtime has just summed them up
     enum status s = check_frame(w, f, e);
     if (s || (s = frame_index_check(&w->index, f->recipe.id, crc, e)))
         return s;
-    char path[TEMPLATE_PATH_MAX], names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
+    char path[TEMPLATE_PATH_MAX];
     for (int i = 0; i < w->noutputs; i++) {
-        template_name(&w->outputs[i].name, f->recipe.id, path);
+        output_path(&w->outputs[i], f->recipe.id, path);
         if ((s = output_write(&w->outputs[i], &w->settings, w->experiment, f, path, e)))
             return s;
     }
-    const uint64_t bytes = list_files(w, f->recipe.id, names);
-    return frame_index_add(&w->index, f->recipe.id, crc, names, bytes, e);
+    if (!w->series)
+        return note_durable(w, f->recipe.id, crc, e);
+    if (!pending_add(&w->pending, f->recipe.id, crc))
+        return error_memory(e, "a list of frames");
+    return note_series(w, e);
+}
+
+static enum status writer_flush(void *state, struct error *e)
+{
+    struct writer *w = state;
+    const enum status s = w->series ? nxmx_series_flush(&w->series->series, e) : STATUS_OK;
+    return s || !w->series ? s : note_series(w, e);
+}
+
+static void writer_durable(void *state, struct id_set *ids)
+{
+    struct writer *w = state;
+    *ids = w->durable;
+    w->durable = (struct id_set){0};
 }
 
 static void writer_close(void *state)
 {
     struct writer *w = state;
+    if (w->has_index) {
+        frame_index_close(&w->index);
+        remove_leftovers(w);  // of others that shared the frames and died
+    }
     for (int i = 0; i < w->noutputs; i++)
         output_close(&w->outputs[i]);
-    if (!w->has_index)
-        return;
-    frame_index_close(&w->index);
-    for (int i = 0; i < w->noutputs; i++)  // of others that shared the frames and died
-        leftovers_remove(&w->outputs[i].name);
+    pending_free(&w->pending);
+    id_set_clear(&w->durable);
 }
 
 static const struct stage writer = {
@@ -224,7 +315,8 @@ static const struct stage writer = {
     .max_operands = OPERANDS_MAX,
     .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
                "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
-               "picture.",
+               "picture; or the one name of a series of NXmx files, such as lyso.nxs or "
+               "lyso_master.h5.",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
@@ -232,10 +324,12 @@ static const struct stage writer = {
     .state_size = sizeof(struct writer),
     .defaults = writer_defaults,
     .open = writer_open,
-    .resume = writer_resume,
+    .settle = writer_settle,
     .begin = writer_begin,
     .have = writer_have,
     .frame = writer_frame,
+    .durable = writer_durable,
+    .flush = writer_flush,
     .close = writer_close,
 };
 

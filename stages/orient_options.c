@@ -1,5 +1,6 @@
 #include "orient_options.h"
 
+#include <inttypes.h>
 #include <stddef.h>
 
 #include "base/units.h"
@@ -10,6 +11,8 @@
 const struct opt orient_table[] = {
     {"frames", "N", "Number of frames (1, or what --orientations is enough for)", OPT_INT,
      AT(frames), .min = 1, .max = 1e9, GIVEN(frames)},
+    {"only", "K", "Make frame K alone (all of them)", OPT_INT, AT(only), .min = 0, .max = 1e9 - 1,
+     GIVEN(only)},
     {"seed", "N", "Of all that is random here, and of all noise that sets none (1)", OPT_INT,
      AT(seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES},
     {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
@@ -77,6 +80,10 @@ enum status orient_check(struct orient_options *o, struct error *e)
     if (o->orientations && o->population.has_mean_lattices)
         return error_set(e, STATUS_USAGE,
                          "--orientations needs a number of --lattices, not a mean");
+    if (o->has_only && o->has_frames && o->only >= o->frames)
+        return error_set(e, STATUS_USAGE,
+                         "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",
+                         o->only, o->frames);
     return population_open(&o->population, e);
 }
 

@@ -6,11 +6,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/history.h"
 #include "io/assembly.h"
 #include "io/picture.h"
 #include "io/raw.h"
 #include "io/replace.h"
 #include "io/smv.h"
+
+#define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
 
 static enum format format_of(const char *name)
 {
@@ -18,8 +21,9 @@ static enum format format_of(const char *name)
         const char *suffix;
         enum format format;
     } suffixes[] = {
-        {".img", FORMAT_SMV}, {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF}, {".raw", FORMAT_RAW},
-        {".bin", FORMAT_RAW}, {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
+        {".img", FORMAT_SMV},  {".smv", FORMAT_SMV}, {".cbf", FORMAT_CBF}, {".raw", FORMAT_RAW},
+        {".bin", FORMAT_RAW},  {".f32", FORMAT_RAW}, {".pgm", FORMAT_PGM}, {".png", FORMAT_PNG},
+        {".nxs", FORMAT_NXMX}, {".h5", FORMAT_NXMX},
     };
     const char *dot = strrchr(name, '.');
     for (size_t i = 0; dot && i < sizeof suffixes / sizeof *suffixes; i++)
@@ -51,10 +55,23 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     o->edge_max = edge_max;
     if (!o->format)
         return error_set(e, STATUS_USAGE,
-                         "'%.60s' does not tell a format, must end in .img, .cbf, .raw, .pgm or "
-                         ".png, or use --format",
+                         "'%.60s' does not tell a format, must end in .img, .cbf, .nxs, .h5, .raw, "
+                         ".pgm or .png, or use --format",
                          text);
+    if (o->format == FORMAT_NXMX) {
+        const enum status opened = nxmx_series_open(&o->series, text, e);
+        if (opened)
+            return opened;
+    }
     return output_check_folder(text, e);
+}
+
+void output_path(const struct output *o, uint64_t id, char *path)
+{
+    if (o->format == FORMAT_NXMX)
+        nxmx_series_file(&o->series, id, path);
+    else
+        template_name(&o->name, id, path);
 }
 
 /* Rounded, halves to even, and within 0..most, which is below 2^52; NaN gives 0. */
@@ -81,10 +98,13 @@ static enum status scale_frame(enum format format, double scale, const struct ex
                                const struct frame *f, struct experiment *scaled, struct frame *copy,
                                struct error *e)
 {
+    char given[64];
     const bool smv = format == FORMAT_SMV;
     *scaled = *x;
     scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
     scaled->gain = scale;
+    (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
+    history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
     scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
     *copy = (struct frame){.recipe = f->recipe};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
@@ -114,10 +134,8 @@ static enum status write_whole(struct output *o, const struct output_settings *s
     struct experiment scaled;
     struct frame copy;
     if (f->image.type != PIXEL_F32)
-        return settings->has_scale
-                   ? error_set(e, STATUS_INPUT,
-                               "--scale is for float32 pixels, these are whole numbers")
-                   : write_counts(o, x, f, out, e);
+        return settings->has_scale ? error_set(e, STATUS_INPUT, SCALE_OF_COUNTS)
+                                   : write_counts(o, x, f, out, e);
     if (!settings->has_scale)
         return error_set(e, STATUS_INPUT,
                          "the pixels are float32 and %s holds whole numbers: put bragg-noise "
@@ -184,11 +202,33 @@ static enum status write_content(struct output *o, const struct output_settings 
                            : write_assembled(o, settings, x, f, out, path, e);
 }
 
+/* Into the series; as whole numbers if so asked. */
+static enum status add_to_series(struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, struct error *e)
+{
+    struct experiment scaled;
+    struct frame copy;
+    if (!settings->has_scale)
+        return nxmx_series_add(&o->series, x, settings->lineage, f, e);
+    if (f->image.type != PIXEL_F32)
+        return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
+    enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
+                      o->series.master);
+    if (s == STATUS_OK)
+        s = nxmx_series_add(&o->series, &scaled, settings->lineage, &copy, e);
+    image_free(&copy.image);
+    return s;
+}
+
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e)
 {
     struct replace file;
+    if (o->format == FORMAT_NXMX)
+        return add_to_series(o, settings, x, f, e);
     enum status s = replace_open(&file, path, e);
     if (s)
         return s;
@@ -205,4 +245,5 @@ enum status output_write(struct output *o, const struct output_settings *setting
 void output_close(struct output *o)
 {
     cbf_scratch_free(&o->cbf);
+    nxmx_series_close(&o->series);
 }

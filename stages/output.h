@@ -7,25 +7,36 @@
 
 #include "base/error.h"
 #include "io/cbf.h"
+#include "io/nxmx_series.h"
 #include "io/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
-enum format { FORMAT_AUTO, FORMAT_SMV, FORMAT_CBF, FORMAT_RAW, FORMAT_PGM, FORMAT_PNG };
+enum format {
+    FORMAT_AUTO,
+    FORMAT_SMV,
+    FORMAT_CBF,
+    FORMAT_RAW,
+    FORMAT_PGM,
+    FORMAT_PNG,
+    FORMAT_NXMX
+};
 
 struct output {
     struct template name;
     enum format format;
     int64_t edge_max;  // pictures: longest edge in pixels, 0 = full size
     struct cbf_scratch cbf;
+    struct nxmx_series series;  // NXmx: many frames a file
 };
 
 /* What holds for all outputs of a program. */
 struct output_settings {
-    bool log;        // pictures: logarithmic scale
-    bool fsync;      // wait for the disk
-    bool has_scale;  // float32 pixels may go into SMV and CBF, times `scale`
-    double scale;    // ADU per photon
+    bool log;          // pictures: logarithmic scale
+    bool fsync;        // wait for the disk
+    bool has_scale;    // float32 pixels become whole numbers, times `scale`
+    double scale;      // ADU per photon
+    char lineage[17];  // of the files
 };
 
 /* Takes a template; FORMAT_AUTO goes by its suffix.  The folder must be there and
@@ -33,7 +44,11 @@ struct output_settings {
 enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
                          struct error *e);
 
-/* Writes the image of a frame to `path`, complete or not at all.  STATUS_INPUT when
+/* Puts the path of the file of frame `id` into path[TEMPLATE_PATH_MAX]. */
+void output_path(const struct output *o, uint64_t id, char *path);
+
+/* Writes the image of a frame to `path`, complete or not at all; NXmx only takes it: see
+ * nxmx_series_add.  STATUS_INPUT when
  * the format cannot hold it, STATUS_FAILED when a step fails. */
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,

@@ -5,6 +5,7 @@
 #   is NAME GOT EXPECTED             passes when both texts are equal
 #   skip NAME REASON                 counted and printed by prove
 #   place_inputs FOLDER LIST         copies the inputs NAME=STORED of a reference case here
+#   soon COMMAND...                  waits up to a minute until the command succeeds
 #   scratch                          enters a new folder, removed at exit
 
 tap_count=0
@@ -56,6 +57,14 @@ is() {
 		tap_result 1 "$1"
 		note "got      $2" "expected $3"
 	fi
+}
+
+soon() {
+	for soon_try in $(seq 1200); do
+		"$@" && return 0
+		sleep 0.05
+	done
+	return 1
 }
 
 skip() {

@@ -21,6 +21,41 @@ uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
     return ~crc;
 }
 
+/* Sums are polynomials over GF(2) with the bits reversed: the highest bit stands for 1.
+ * Product of two of them modulo Castagnoli's. */
+static uint32_t multiply(uint32_t a, uint32_t b)
+{
+    uint32_t product = 0;
+    for (uint32_t bit = UINT32_C(1) << 31; bit; bit >>= 1) {
+        product ^= a & bit ? b : 0;
+        b = (b >> 1) ^ (b & 1 ? 0x82f63b78 : 0);
+    }
+    return product;
+}
+
+/* x^(8 bytes): what a sum is multiplied by when so many bytes follow. */
+static uint32_t power(size_t bytes)
+{
+    uint32_t result = UINT32_C(1) << 31, square = UINT32_C(1) << 23;
+    for (; bytes; bytes >>= 1) {
+        if (bytes & 1)
+            result = multiply(result, square);
+        square = multiply(square, square);
+    }
+    return result;
+}
+
+uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count)
+{
+    uint32_t sum = 0, factor = 0;
+    for (size_t i = 0; i < count; i++) {
+        if (!factor || pieces[i].bytes != pieces[i - 1].bytes)
+            factor = power(pieces[i].bytes);
+        sum = multiply(factor, sum) ^ pieces[i].sum;
+    }
+    return sum;
+}
+
 #if defined(__x86_64__)
 
 #include <immintrin.h>

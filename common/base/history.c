@@ -12,13 +12,16 @@ void history_append(char *history, size_t size, const char *name, const char *mo
     if (used + sizeof cut > size)
         return;
     int length = snprintf(history + used, size - used, "%s\t%s", name, more);
-    if ((size_t)length + 1 >= size - used) {
+    const bool fits = (size_t)length + 1 < size - used;
+    if (!fits) {
         length = (int)(size - used - sizeof cut);
         memcpy(history + used + length, cut, sizeof cut);
     }
     for (char *at = history + used; at < history + used + length; at++)
         if (*at == '\n')
             *at = '\t';
+    if (!fits)
+        return;
     /* the last word ends the line */
     if (history[used + (size_t)length - 1] == '\t')
         history[used + (size_t)length - 1] = '\n';
@@ -26,7 +29,7 @@ void history_append(char *history, size_t size, const char *name, const char *mo
         memcpy(history + used + length, "\n", 2);
 }
 
-/* --- compare ------------------------------------------------------------- */
+/* --- words ---------------------------------------------------------------- */
 
 /* A stretch of text. */
 struct word {
@@ -62,6 +65,50 @@ static struct word find_value(struct word line, struct word name)
     return (struct word){0};
 }
 
+/* The line at `text`, without its end. */
+static struct word first_line(const char *text)
+{
+    return (struct word){text, strcspn(text, "\n")};
+}
+
+bool history_value(const char *line, const char *name, char *value, size_t size)
+{
+    const struct word found = find_value(first_line(line), (struct word){name, strlen(name)});
+    if (!found.at || found.length >= size)
+        return false;
+    memcpy(value, found.at, found.length);
+    value[found.length] = 0;
+    return true;
+}
+
+bool history_brief(const char *line, char *text, size_t size)
+{
+    struct word rest = first_line(line);
+    size_t used = 0;
+    for (bool first = true; rest.length; first = false) {
+        const struct word word = take(&rest, "\t");
+        struct word value = word;
+        const struct word name = take(&value, "=");
+        if (!first && !memchr(name.at, ' ', name.length))
+            continue;
+        if (size - used < word.length + 2)
+            return false;
+        if (!first)
+            text[used++] = '\t';
+        memcpy(text + used, word.at, word.length);
+        text[used += word.length] = 0;
+    }
+    return used > 0;
+}
+
+/* --- compare ------------------------------------------------------------- */
+
+/* How something was said, which makes no difference. */
+static bool is_words(struct word name)
+{
+    return equal(name, (struct word){HISTORY_GIVEN, strlen(HISTORY_GIVEN)});
+}
+
 static bool has_stage(struct word history, struct word name)
 {
     while (history.length) {
@@ -90,7 +137,7 @@ static bool line_difference(struct word stage, struct word was, struct word is, 
     for (struct word rest = is; rest.length;) {
         struct word value = take(&rest, "\t");
         const struct word name = take(&value, "="), before = find_value(was, name);
-        if (!equal(before, value)) {
+        if (!equal(before, value) && !is_words(name)) {
             say_value(text, stage, name, before, value);
             return true;
         }
@@ -98,7 +145,7 @@ static bool line_difference(struct word stage, struct word was, struct word is, 
     for (struct word rest = was; rest.length;) {
         struct word value = take(&rest, "\t");
         const struct word name = take(&value, "=");
-        if (value.length && !find_value(is, name).at) {
+        if (value.length && !find_value(is, name).at && !is_words(name)) {
             say_value(text, stage, name, value, (struct word){0});
             return true;
         }

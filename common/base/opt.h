@@ -34,6 +34,7 @@ enum {
     OPT_BYTES = 1,     // a change of this option changes the bytes of the output (lineage)
     OPT_REQUIRED = 2,  // refused when missing
     OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
+    OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
 };
 
 struct opt {
@@ -68,8 +69,24 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const char **operands, int *noperands, struct error *e);
 
 /* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
- * the lineage.  Cuts off at `size`; returns the length that was needed. */
+ * the lineage; no value for those that say whether they were given, and were not.  Cuts off at
+ * `size`; returns the length that was needed. */
 size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size);
+
+/* Whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */
+bool opt_matters(const struct opt *o);
+
+/* The options that frames depend on, as words that give them again: `text` for words_split.  In
+ * the order of the table, and without those that are as in `defaults` and do not say whether
+ * they were given, so that it follows from lineage and names of files.  False when it has no room.
+ */
+bool opt_words(const struct opt *table, const void *options, const void *defaults, char *text,
+               size_t size);
+
+/* STATUS_USAGE when other options are given than such ones and those named in `also`
+ * (parted by blanks). */
+enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
+                         struct error *e);
 
 /* The only number parsers.  The whole text must be one finite number within
  * [min, max]; `what` names it in the error, e.g. "--distance". */

@@ -17,6 +17,9 @@ struct plan {
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;  // one per crystal
     int threads;
+    size_t nrows;                   // of all panels
+    struct crc32c_piece *row_sums;  // of the last run; NULL: none are formed
+    bool has_sums;
     char description[64];
 };
 
@@ -56,7 +59,23 @@ static void cpu_destroy(struct plan **plan)
     for (size_t i = 0; p->tables && i < p->experiment->ncrystals; i++)
         cpu_table_free(&p->tables[i]);
     mem_free(p->tables);
+    mem_free(p->row_sums);
     mem_free(p);
+}
+
+/* Room for the sums of all rows, which follow one another in the image. */
+static enum status open_sums(struct plan *p, struct error *e)
+{
+    const struct experiment *x = p->experiment;
+    int64_t pixels = 0;
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].first_pixel != pixels)
+            return STATUS_OK;  // the panels are in another order
+        pixels += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
+        p->nrows += (size_t)x->panels[i].slow_pixels;
+    }
+    p->row_sums = mem_array(p->nrows, sizeof *p->row_sums);
+    return p->row_sums ? STATUS_OK : error_memory(e, "the sums of the rows");
 }
 
 static enum status cpu_create(struct plan **plan, const struct experiment *experiment,
@@ -79,6 +98,8 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
     for (size_t i = 0; i < experiment->ncrystals && !status; i++)
         status = cpu_table_open(&p->tables[i], &experiment->crystals[i], options->precision, e);
+    if (!status && options->sums)
+        status = open_sums(p, e);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -145,14 +166,20 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
 /* Rows are handed out one by one, because ROI and mask make them unequal; which
  * thread computes a row does not matter to its bytes. */
 static void run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
-                      const struct panel *p, float *pixels, atomic_uint_fast64_t *rows)
+                      const struct panel *p, float *pixels, struct crc32c_piece *sums,
+                      atomic_uint_fast64_t *rows)
 {
+    const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
 #pragma omp parallel num_threads(threads)
     {
         struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
             run_row(kernels, job, p, slow, &scratch, pixels);
+            if (sums) {
+                const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+                sums[slow] = (struct crc32c_piece){crc32c(0, row, bytes), bytes};
+            }
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
@@ -177,9 +204,12 @@ enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, in
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e)
 {
     double *sums = NULL;
+    struct crc32c_piece *row_sums = job->row_sums;
     const enum status status = scatter(kernels, job, threads, &sums, e);
-    for (size_t i = 0; i < job->x->npanels && !status; i++)
-        run_panel(kernels, job, threads, &job->x->panels[i], pixels, rows);
+    for (size_t i = 0; i < job->x->npanels && !status; i++) {
+        run_panel(kernels, job, threads, &job->x->panels[i], pixels, row_sums, rows);
+        row_sums += row_sums ? job->x->panels[i].slow_pixels : 0;
+    }
     job->sums = NULL;
     mem_free(sums);
     return status;
@@ -190,14 +220,24 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
 {
     struct cpu_job job;
     enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    plan->has_sums = false;
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
         cpu_spots_choose(&job, false);
+        job.row_sums = plan->row_sums;
         status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+        plan->has_sums = !status && plan->row_sums;
     }
     cpu_job_close(&job);
     return status;
+}
+
+static bool cpu_sum(const struct plan *plan, uint32_t *sum)
+{
+    if (plan->has_sums)
+        *sum = crc32c_join(plan->row_sums, plan->nrows);
+    return plan->has_sums;
 }
 
 /* The traced pixel is a block of its own, computed by the kernel of the images; a lattice
@@ -236,6 +276,7 @@ const struct engine engine_cpu = {
     .identity = cpu_identity,
     .describe = cpu_describe,
     .run = cpu_run,
+    .sum = cpu_sum,
     .trace = cpu_trace,
     .destroy = cpu_destroy,
 };

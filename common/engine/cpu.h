@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -37,6 +38,7 @@ struct cpu_job {
     bool lean;                     // all lattices are scattered, and nothing else is in the sum
     const double *sums;            // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
+    struct crc32c_piece *row_sums;    // where those of all rows go; NULL: nobody wants them
 };
 
 /* `count` pixels of a row. */

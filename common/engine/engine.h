@@ -24,6 +24,7 @@ struct engine_options {
     int threads;      // OpenMP threads, >= 1
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
+    bool sums;                        // form the checksum of the pixels, if it can: see `sum`
 };
 
 /* Where a pixel's intermediates go, one call per named quantity:
@@ -60,6 +61,10 @@ struct engine {
      * non-finite vectors) are STATUS_INPUT. */
     enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
+
+    /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
+     * when there is none.  NULL for an engine that forms none. */
+    bool (*sum)(const struct plan *plan, uint32_t *sum);
 
     /* Evaluates one pixel again and reports every intermediate. */
     enum status (*trace)(struct plan *plan, const struct recipe *recipe,

@@ -4,10 +4,15 @@
 #include <math.h>
 #include <string.h>
 
+#include <omp.h>
+
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "engine/cpu.h"
 #include "engine/noise_loop.h"
 #include "engine/spread.h"
+
+enum { SUM_BYTES = 1 << 14 };  // that are summed up at once, while they are in the cache
 
 struct noise_plan {
     struct noise noise;
@@ -16,6 +21,7 @@ struct noise_plan {
     int64_t count;       // pixels
     float *sensitivity;  // of every pixel; NULL: all are 1
     struct spread *spread;
+    struct crc32c_piece *sums;  // of what each thread reads out
 };
 
 const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
@@ -72,6 +78,9 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     *p = (struct noise_plan){
         .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
     enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
+    p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
+    if (!s && !p->sums)
+        s = error_memory(e, "the sums");
     if (!s && n->calibration > 0.0) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
         if (p->sensitivity)
@@ -91,6 +100,7 @@ void noise_destroy(struct noise_plan **plan)
 {
     if (*plan) {
         mem_free((*plan)->sensitivity);
+        mem_free((*plan)->sums);
         spread_destroy(&(*plan)->spread);
     }
     mem_free(*plan);
@@ -131,22 +141,48 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
         p->kernels->store_u32(c, (uint32_t *)adu->pixels + c->first, count);
 }
 
+/* Continues the sum over pixels before `end` when they are many or the last ones; the
+ * first of them are in it. */
+static void sum_up(const struct image *adu, int64_t first, int64_t end, bool last,
+                   struct crc32c_piece *piece)
+{
+    const size_t size = pixel_size(adu->type), bytes = (size_t)(end - first) * size - piece->bytes;
+    if (bytes < SUM_BYTES && !last)
+        return;
+    const char *from = (const char *)adu->pixels + (size_t)first * size + piece->bytes;
+    piece->sum = crc32c(piece->sum, from, bytes);
+    piece->bytes += bytes;
+}
+
 /* Counts; without a point spread reads out at once.  Returns a chunk that has a bad
  * pixel, the first one, or chunks(). */
 static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
                       struct image *adu)
 {
     int64_t bad = chunks(p);
-#pragma omp parallel for num_threads(p->noise.threads) schedule(static) reduction(min : bad)
-    for (int64_t i = 0; i < chunks(p); i++) {
-        struct noise_chunk c;
-        c.first = i * NOISE_CHUNK;
-        if (!count_photons(p, seed, id, photons, &c))
-            bad = i < bad ? i : bad;
-        else if (p->noise.psf.kind != PSF_NONE)
-            p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
-        else
-            read_out(p, seed, id, &c, adu);
+    const bool reads = p->noise.psf.kind == PSF_NONE;
+#pragma omp parallel num_threads(p->noise.threads) reduction(min : bad)
+    {
+        struct crc32c_piece piece = {0};
+        int64_t first = -1, end = 0;  // pixels of this thread, which follow one another
+#pragma omp for schedule(static)
+        for (int64_t i = 0; i < chunks(p); i++) {
+            struct noise_chunk c;
+            c.first = i * NOISE_CHUNK;
+            first = first < 0 ? c.first : first;
+            end = c.first + chunk_pixels(p, c.first);
+            if (!count_photons(p, seed, id, photons, &c))
+                bad = i < bad ? i : bad;
+            else if (!reads)
+                p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
+            else
+                read_out(p, seed, id, &c, adu);
+            if (reads)
+                sum_up(adu, first, end, false, &piece);
+        }
+        if (reads && end)
+            sum_up(adu, first, end, true, &piece);
+        p->sums[omp_get_thread_num()] = piece;
     }
     return bad;
 }
@@ -177,11 +213,15 @@ static enum status spread(const struct noise_plan *p, float *photons, struct err
 enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e)
 {
+    memset(p->sums, 0, (size_t)p->noise.threads * sizeof *p->sums);
     const int64_t bad = expose(p, seed, id, photons, adu);
     if (bad < chunks(p))
         return refuse(p, id, photons, bad * NOISE_CHUNK, e);
-    if (p->noise.psf.kind == PSF_NONE)
+    adu->has_sum = p->noise.psf.kind == PSF_NONE;
+    if (adu->has_sum) {
+        adu->sum = crc32c_join(p->sums, (size_t)p->noise.threads);
         return STATUS_OK;
+    }
     const enum status s = spread(p, photons, e);
     if (s)
         return s;

@@ -48,7 +48,8 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
 /* Turns the float32 photons of frame `id` into adu->pixels (PIXEL_U16 or
  * PIXEL_U32, as many pixels as the experiment has).  `photons` is overwritten
  * where there is a point spread.  Photons that are negative or not finite are
- * STATUS_INPUT and name the first such pixel.  One caller at a time for a plan. */
+ * STATUS_INPUT and name the first such pixel.  Without a point spread the sum of the
+ * counts is formed, too, in adu->sum.  One caller at a time for a plan. */
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
 

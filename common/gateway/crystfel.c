@@ -25,7 +25,7 @@ static void crystfel_describe(const struct content_options *o, const struct expe
     delivery_text(d, "source", o->source);
     delivery_real(d, "beam_energy", m_to_ev(delivery_wavelength_m(x, &f->recipe)));
     delivery_real(d, "detector_distance", m_to_mm(x->panels[0].distance_m));
-    delivery_int(d, "lattice_count", (int64_t)f->recipe.nlattices);
+    delivery_truth(d, x, &f->recipe);
 }
 
 /* CrystFEL has two dimensions: panels lie one after the other along the slow axis. */
@@ -83,6 +83,8 @@ const struct protocol protocol_crystfel = {
     .image_key = "detector_data",
     .source = "braggpipe",
     .allowed = 1 << PIXEL_F32 | 1 << PIXEL_I32,
+    .otherwise = PIXEL_I32,
+    .socket = GATEWAY_REP,
     .request = "next",
     .describe = crystfel_describe,
     .encode = crystfel_encode,

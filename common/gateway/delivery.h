@@ -31,9 +31,10 @@ struct value {
 };
 
 struct delivery {
-    uint64_t id;       // frame number
-    uint64_t time_ns;  // when it was handed over, Unix time
-    char id_text[24];  // the number as text, for protocols that want it so
+    uint64_t id;          // frame number
+    uint64_t time_ns;     // when it was handed over, Unix time
+    char id_text[24];     // the number as text, for protocols that want it so
+    double energy_eV[2];  // lowest and highest of the photons
     size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
     struct value values[DELIVERY_VALUES_MAX];
     const struct peak *peaks;  // NULL: no list was asked for
@@ -57,6 +58,12 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
  * another number of pixels. */
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e);
+
+/* Adds the truth about a frame: seed, lineage, fluence (photons per m^2), spectrum (shortest,
+ * mean and longest wavelength, A), hit (0: blank), lattice_count, and of the first lattice
+ * rotation, reciprocal_cell (1/A, rows a*, b*, c*) and unit_cell (A, deg), as far as there is one.
+ */
+void delivery_truth(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
 /* Wavelength of one frame, m: its own sources' mean by weight, or the beam's. */
 double delivery_wavelength_m(const struct experiment *x, const struct recipe *r);

@@ -26,6 +26,7 @@ struct gateway {
     /* Under the mutex. */
     struct packet *queue;  // ring of settings.queue
     size_t first, count;
+    struct packet opening, closing;  // before and after all frames; no parts: none
     struct gateway_counts counts;
     size_t nconnected;
     bool cancelled, stopping;
@@ -52,6 +53,28 @@ static void push(struct gateway *g, const struct packet *p)
     g->queue[(g->first + g->count++) % g->settings.queue] = *p;
 }
 
+/* What leaves next: the opening, frames, the closing; NULL: nothing is there. */
+static struct packet *next(struct gateway *g)
+{
+    if (g->opening.nparts)
+        return &g->opening;
+    if (g->count)
+        return &g->queue[g->first];
+    return g->closing.nparts ? &g->closing : NULL;
+}
+
+/* The next one was taken. */
+static void pass(struct gateway *g, struct packet *p)
+{
+    if (p == &g->opening || p == &g->closing) {
+        packet_free(p);
+        g->counts.notes++;
+    } else {
+        drop_first(g);
+        g->counts.taken++;
+    }
+}
+
 static void wake(const struct gateway *g)
 {
     const uint64_t one = 1;
@@ -75,16 +98,15 @@ static void await(struct gateway *g, uint64_t until_ns)
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    while (g->count && outlet_send(&g->outlet, &g->queue[g->first])) {
-        drop_first(g);
-        g->counts.taken++;
+    for (struct packet *p = next(g); p && outlet_send(&g->outlet, p); p = next(g)) {
+        pass(g, p);
         (void)pthread_cond_broadcast(&g->changed);
     }
     g->counts.rejected = g->outlet.rejected;
     if (g->nconnected != g->outlet.nconnected)
         (void)pthread_cond_broadcast(&g->changed);
     g->nconnected = g->outlet.nconnected;
-    const bool left = g->count > 0;
+    const bool left = next(g) != NULL;
     (void)pthread_mutex_unlock(&g->mutex);
     return left;
 }
@@ -229,6 +251,29 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
     return STATUS_OK;
 }
 
+static enum status note(struct gateway *g, struct packet *where, struct message *m, struct error *e)
+{
+    struct packet p;
+    const enum status s = packet_make(&p, m, e);
+    if (s)
+        return s;
+    (void)pthread_mutex_lock(&g->mutex);
+    *where = p;
+    (void)pthread_mutex_unlock(&g->mutex);
+    wake(g);
+    return STATUS_OK;
+}
+
+enum status gateway_announce(struct gateway *g, struct message *m, struct error *e)
+{
+    return note(g, &g->opening, m, e);
+}
+
+enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e)
+{
+    return note(g, &g->closing, m, e);
+}
+
 void gateway_cancel(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
@@ -246,6 +291,20 @@ static bool is_interrupted(void)
             sigismember(&pending, SIGHUP) == 1);
 }
 
+/* After an abort: frames are dropped, and who knows of the series learns that it is over. */
+static void abandon(struct gateway *g)
+{
+    for (; g->count; g->counts.dropped++)
+        drop_first(g);
+    if (g->opening.nparts) {
+        packet_free(&g->opening);
+        packet_free(&g->closing);
+    }
+    const uint64_t end = clock_ns() + CANCELLED_MS * UINT64_C(1000000);
+    while (g->closing.nparts && g->nconnected && clock_ns() < end)
+        await(g, end);
+}
+
 /* Lets clients take what is queued, within the time for that.  Who does not ask may have
  * frames in the buffers of its connection still, which it would lose with that: it
  * keeps the connection until it leaves. */
@@ -254,10 +313,12 @@ static void drain(struct gateway *g)
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
-    while ((g->count || (!asks && g->nconnected)) && !g->cancelled && clock_ns() < end) {
+    while ((next(g) || (!asks && g->nconnected)) && !g->cancelled && clock_ns() < end) {
         await(g, end);
         g->cancelled = g->cancelled || is_interrupted();
     }
+    if (g->cancelled)
+        abandon(g);
     g->stopping = true;
     (void)pthread_mutex_unlock(&g->mutex);
     wake(g);
@@ -273,6 +334,8 @@ struct gateway_counts gateway_close(struct gateway *g)
         drain(g);
     for (; g->count; g->counts.dropped++)
         drop_first(g);
+    packet_free(&g->opening);
+    packet_free(&g->closing);
     outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     if (g->context)
         (void)zmq_ctx_term(g->context);

@@ -39,6 +39,7 @@ struct gateway_settings {
 struct gateway_counts {
     uint64_t taken;  // handed to the connection of a client (PUB: to all that there were)
     uint64_t dropped;
+    uint64_t notes;     // of gateway_announce and gateway_conclude, likewise taken
     uint64_t rejected;  // requests that were none
 };
 
@@ -56,6 +57,11 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns);
  * with it: GATEWAY_WAIT when a client took it, or when cancelled (then it is dropped). */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
+/* A message before the first frame, and one after the last, whose memory they take over.  No
+ * policy drops them, and they wait for no client. */
+enum status gateway_announce(struct gateway *g, struct message *m, struct error *e);
+enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e);
+
 /* Ends all waiting.  From any thread. */
 void gateway_cancel(struct gateway *g);
 
@@ -63,7 +69,8 @@ void gateway_cancel(struct gateway *g);
 atomic_uint_fast64_t *gateway_ticks(struct gateway *g);
 
 /* Gives clients `linger_s` to take what is queued, and those that do not ask also to leave;
- * drops the rest, closes the socket, frees and returns the counts.  Nothing happens for NULL. */
+ * drops the rest, closes the socket, frees and returns the counts.  After gateway_cancel only
+ * the last message is waited for, half a second.  Nothing happens for NULL. */
 struct gateway_counts gateway_close(struct gateway *g);
 
 #endif

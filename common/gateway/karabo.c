@@ -34,27 +34,6 @@ static void describe_panel(const struct experiment *x, struct delivery *d)
     delivery_reals(d, "origin", p->origin_m, 3);
 }
 
-/* The first crystal that was hit, and how many lattices the frame shows. */
-static void describe_lattices(const struct experiment *x, const struct recipe *r,
-                              struct delivery *d)
-{
-    delivery_int(d, "lattice_count", (int64_t)r->nlattices);
-    if (!r->nlattices)
-        return;
-    const struct lattice *l = r->lattices;
-    delivery_reals(d, "reciprocal_cell", l->reciprocal_A, 9);
-    if (l->crystal >= x->ncrystals || !x->crystals[l->crystal].has_cell)
-        return;
-    const struct crystal *c = &x->crystals[l->crystal];
-    const double cell[6] = {c->cell_A[0],
-                            c->cell_A[1],
-                            c->cell_A[2],
-                            rad_to_deg(c->cell_rad[0]),
-                            rad_to_deg(c->cell_rad[1]),
-                            rad_to_deg(c->cell_rad[2])};
-    delivery_reals(d, "unit_cell", cell, 6);
-}
-
 static void karabo_describe(const struct content_options *o, const struct experiment *x,
                             const struct frame *f, struct delivery *d)
 {
@@ -71,9 +50,7 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_real(d, "gain", x->gain);
     delivery_real(d, "phi_start", rad_to_deg(f->recipe.phi_rad));
     delivery_real(d, "phi_increment", rad_to_deg(f->recipe.osc_rad));
-    delivery_int(d, "seed", (int64_t)f->recipe.seed);
-    delivery_text(d, "lineage", x->lineage);
-    describe_lattices(x, &f->recipe, d);
+    delivery_truth(d, x, &f->recipe);
 }
 
 /* The train: its number and its time. */
@@ -191,6 +168,8 @@ const struct protocol protocol_karabo = {
     .image_key = "image.data",
     .source = "SIM_DET_BRAGG/DET/detector:daqOutput",
     .allowed = 1 << PIXEL_F32 | 1 << PIXEL_U16 | 1 << PIXEL_U32 | 1 << PIXEL_I32,
+    .otherwise = PIXEL_I32,
+    .socket = GATEWAY_REP,
     .request = "next",
     .describe = karabo_describe,
     .encode = karabo_encode,

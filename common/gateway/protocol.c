@@ -6,7 +6,8 @@
 #include "gateway/guard.h"
 #include "gateway/peaks.h"
 
-static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel};
+static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel,
+                                                   &protocol_dectris};
 
 const struct protocol *protocol_find(const char *name)
 {

@@ -2,8 +2,20 @@
 #ifndef BRAGG_GATEWAY_PROTOCOL_H
 #define BRAGG_GATEWAY_PROTOCOL_H
 
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
 #include "gateway/delivery.h"
+#include "gateway/gateway.h"
+#include "gateway/series.h"
 #include "wire/message.h"
+
+/* How pixels are packed, where the protocol has that. */
+#define CONTENT_COMPRESSIONS "bslz4|lz4|none"
+enum content_compression { CONTENT_BSLZ4, CONTENT_LZ4, CONTENT_PLAIN };
+
+enum { CONTENT_THRESHOLDS_MAX = 8 };
 
 /* What the user may choose about the content. */
 struct content_options {
@@ -12,6 +24,13 @@ struct content_options {
     const char *image_key;  // name of the array; NULL: the protocol's default
     int64_t first_train;    // number that stands for frame 0
     int64_t peaks;          // bright spots to list at most; 0: no list
+    /* dectris2 */
+    int compression;       // enum content_compression
+    bool brief;            // no mask and no flat field in the start message
+    const char *appendix;  // user data of the start message; NULL: none
+    size_t nthresholds;    // channels; 0: one, with half the energy of the beam
+    double threshold_eV[CONTENT_THRESHOLDS_MAX];
+    const struct series *series;
 };
 
 struct protocol {
@@ -20,7 +39,9 @@ struct protocol {
     const char *image_key;        // default
     const char *source;           // default
     unsigned allowed;             // pixel types, bit per enum pixel_type
-    const char *request;          // what a client sends for the next frame
+    enum pixel_type otherwise;    // for pixels of no allowed type
+    enum gateway_socket socket;   // default
+    const char *request;          // what a client sends for the next frame; NULL: it never asks
 
     /* Adds the values of one frame to *d, whose image is there. */
     void (*describe)(const struct content_options *o, const struct experiment *x,
@@ -30,9 +51,15 @@ struct protocol {
      * message owns its memory: nothing of the frame is borrowed. */
     enum status (*encode)(const struct content_options *o, const struct delivery *d,
                           struct message *m, struct error *e);
+
+    /* The messages about o->series before its first frame, *f, and after its last one.
+     * NULL for both: there are none. */
+    enum status (*start)(const struct content_options *o, const struct experiment *x,
+                         const struct frame *f, struct message *m, struct error *e);
+    enum status (*end)(const struct content_options *o, struct message *m, struct error *e);
 };
 
-extern const struct protocol protocol_karabo, protocol_crystfel;
+extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris;
 
 /* By name; NULL for one that is not known. */
 const struct protocol *protocol_find(const char *name);

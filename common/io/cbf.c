@@ -14,8 +14,8 @@
 /* Pixels that are encoded at once, and bytes that this may take. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
 
-/* That the header tells of: fabio looks no further than 8 KiB for the pixels. */
-enum { LATTICES = 10 };
+/* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
+enum { CONTENTS_BYTES = 7680 };
 
 void cbf_scratch_free(struct cbf_scratch *scratch)
 {
@@ -43,7 +43,7 @@ static void append_contents(struct header_text *h, const struct experiment *x,
     header_append(h, "# Detector_2theta %.9g deg.\r\n# Phi %.9g deg.\r\n",
                   rad_to_deg(p->twotheta_rad), rad_to_deg(r->phi_rad));
     header_append(h, "# ADC_offset %.9g counts\r\n", x->adc_offset);
-    header_append_truth(h, x, r, LATTICES, &(struct header_style){"# ", " ", "\r\n"});
+    header_append_truth(h, x, r, CONTENTS_BYTES, &(struct header_style){"# ", " ", "\r\n"});
 }
 
 static void make_header(struct header_text *h, const struct experiment *x, const struct frame *f,

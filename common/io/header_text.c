@@ -4,7 +4,9 @@
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/history.h"
 #include "base/units.h"
 #include "io/truth.h"
 
@@ -77,6 +79,34 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
     append_list(w, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
 }
 
+static void append_spectrum(const struct writer *w, const struct experiment *x,
+                            const struct recipe *r)
+{
+    const struct truth_spectrum t = truth_spectrum(x, r);
+    append_key(w, "BRAGG_SPECTRUM");
+    header_append(w->h, "%zu %.9g %.9g %.9g%s", t.sources, m_to_angstrom(t.shortest_m),
+                  m_to_angstrom(t.mean_m), m_to_angstrom(t.longest_m), w->style->behind);
+}
+
+/* A line per stage, or none. */
+static void append_stages(const struct writer *w, const char *history, size_t most)
+{
+    const size_t before = w->h->length;
+    size_t number = 0;
+    for (const char *line = history; *line; line += strcspn(line, "\n"), line += *line != 0) {
+        char text[EXPERIMENT_HISTORY_SIZE];
+        const bool good = history_brief(line, text, sizeof text);
+        for (char *at = text; good && (at = strchr(at, '=')); at++)
+            *at = '~';  // dxtbx takes no line of SMV with two =
+        header_append(w->h, "%sBRAGG_STAGE_%zu%s%s%s", w->style->before, ++number,
+                      w->style->between, good ? text : "", w->style->behind);
+        if (!good || w->h->length > most) {
+            w->h->length = before;
+            return;
+        }
+    }
+}
+
 void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
                          size_t most, const struct header_style *style)
 {
@@ -87,9 +117,15 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);
     const double fluence_ph_m2 = x->beam.fluence_ph_m2 * truth_fluence(r);
-    if (r->nsources)
-        append_list(&w, "BRAGG_FLUENCE", &fluence_ph_m2, 1);
+    append_list(&w, "BRAGG_FLUENCE", &fluence_ph_m2, 1);
+    append_spectrum(&w, x, r);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
-    for (; w.lattice < r->nlattices && w.lattice < most; w.lattice++)
+    append_stages(&w, x->history, most);
+    size_t whole = h->length;
+    for (; w.lattice < r->nlattices && h->length <= most; w.lattice++) {
+        whole = h->length;
         append_lattice(&w, x, &r->lattices[w.lattice]);
+    }
+    if (h->length > most)
+        h->length = whole;
 }

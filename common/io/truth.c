@@ -28,6 +28,20 @@ double truth_wavelength_m(const struct experiment *x, const struct recipe *r)
     return sum / total;
 }
 
+struct truth_spectrum truth_spectrum(const struct experiment *x, const struct recipe *r)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const double mean_m = truth_wavelength_m(x, r);
+    struct truth_spectrum t = {r->nsources ? r->nsources : x->beam.nsources, mean_m, mean_m,
+                               mean_m};
+    for (size_t i = 0; i < t.sources; i++) {
+        const double wavelength_m = sources[i].wavelength_m;
+        t.shortest_m = !i || wavelength_m < t.shortest_m ? wavelength_m : t.shortest_m;
+        t.longest_m = !i || wavelength_m > t.longest_m ? wavelength_m : t.longest_m;
+    }
+    return t;
+}
+
 void truth_write_title(FILE *out)
 {
     fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"

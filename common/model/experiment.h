@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXPERIMENT_HISTORY_SIZE = 16384 };
+enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17 };
 
 /* Which physics: `faithful` repeats every quirk of nanoBragg, `physical` is right. */
 enum physics { PHYSICS_PHYSICAL, PHYSICS_FAITHFUL };
@@ -133,7 +133,7 @@ struct experiment {
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)
     double saturation;                      // largest ADU, 0 = none
-    char lineage[17];                       // 16 hex digits, see bragg-wire(5)
+    char lineage[LINEAGE_SIZE];             // 16 hex digits, see bragg-wire(5)
     char history[EXPERIMENT_HISTORY_SIZE];  // the same for people, see base/history.h
 };
 

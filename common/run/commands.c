@@ -154,6 +154,18 @@ static void add_endpoints(struct words *w, const struct pipeline *p, size_t inde
         add(w, join("--out=@ipc://", folder, "/", c->name));
 }
 
+/* With several last stages each gets all frames, and the source waits for all of them. */
+static void add_groups(struct words *w, const struct pipeline *p, const struct command *c)
+{
+    char number[16];
+    const int groups = pipeline_groups(p);
+    (void)snprintf(number, sizeof number, "%d", groups);
+    if (groups > 1 && c->source && !pipeline_has(c->stage, "groups"))
+        add(w, join("--groups=", number, "", ""));
+    if (groups > 1 && c->last && !pipeline_has(c->stage, "group"))
+        add(w, join("--group=", c->stage->name, "", ""));
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -182,6 +194,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     add_endpoints(&w, p, index, c, settings->folder);
     if (c->source && !pipeline_has(s, "control"))
         add(&w, join("--control=ipc://", settings->folder, "/", "control"));
+    add_groups(&w, p, c);
     if (c->last && settings->resume)
         add(&w, join("--resume", "", "", ""));
     else if (c->last)

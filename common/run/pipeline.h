@@ -66,6 +66,13 @@ bool pipeline_is_last(const struct pipeline *p, size_t i);
 /* True when its args have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
+/* Of the option --NAME=VALUE in its args the value; NULL without one. */
+const char *pipeline_value(const struct pipeline_stage *s, const char *name);
+
+/* How many groups of last stages get all frames of the source, and must have them durable: a
+ * stage is a group unless its args say --group.  A bragg-tap that only watches is none. */
+int pipeline_groups(const struct pipeline *p);
+
 /* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
  * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,

@@ -138,6 +138,55 @@ static bool is_program(const struct pipeline_stage *s, const char *name)
     return strcmp(slash ? slash + 1 : s->program, name) == 0;
 }
 
+const char *pipeline_value(const struct pipeline_stage *s, const char *name)
+{
+    for (size_t i = 0; i < s->nargs; i++)
+        if (is_option(s->args[i], name) && strchr(s->args[i], '='))
+            return strchr(s->args[i], '=') + 1;
+    return NULL;
+}
+
+/* True when a last stage is one that nothing waits for. */
+static bool only_watches(const struct pipeline_stage *s)
+{
+    const char *hold = pipeline_value(s, "hold");
+    if (!is_program(s, "bragg-tap"))
+        return false;
+    return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
+}
+
+static bool is_after(const struct pipeline *p, size_t i, const struct pipeline_stage *source)
+{
+    int at = (int)i;
+    while (at >= 0 && &p->stages[at] != source)
+        at = p->stages[at].input;
+    return at >= 0;
+}
+
+static bool is_durable(const struct pipeline *p, size_t i)
+{
+    return pipeline_is_last(p, i) && !only_watches(&p->stages[i]) &&
+           is_after(p, i, pipeline_source(p));
+}
+
+static const char *group_of(const struct pipeline_stage *s)
+{
+    const char *group = pipeline_value(s, "group");
+    return group ? group : s->name;
+}
+
+int pipeline_groups(const struct pipeline *p)
+{
+    int groups = 0;
+    for (size_t i = 0; i < p->nstages; i++) {
+        bool first = is_durable(p, i);
+        for (size_t k = 0; k < i && first; k++)
+            first = !is_durable(p, k) || strcmp(group_of(&p->stages[k]), group_of(&p->stages[i]));
+        groups += first;
+    }
+    return groups;
+}
+
 struct pipeline_stage *pipeline_source(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {

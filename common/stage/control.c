@@ -20,6 +20,9 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
         if (n->known)
             exchange_set_total(&rt->exchange, n->total);
         break;
+    case MESSAGE_FLUSH:
+        exchange_flush(&rt->exchange);
+        break;
     case MESSAGE_ORDER:
         if (rt->options.order)
             order_listen(rt, n);
@@ -52,13 +55,15 @@ static bool is_new_source(const struct runtime *rt, const struct route *r)
            !rt->in.used && !rt->out.used;
 }
 
-void control_receive(struct runtime *rt)
+bool control_receive(struct runtime *rt)
 {
+    bool any = false;
     struct address from;
     struct message m;
     enum port_got got;
     while (!rt->stopping &&
            (got = port_receive(rt->control_socket, false, &from, &m)) != PORT_NOTHING) {
+        any = true;
         struct route r;
         struct notice n = {0};
         const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
@@ -76,6 +81,8 @@ void control_receive(struct runtime *rt)
         notice_free(&n);
         message_free(&m);
     }
+    rt->control_stirred = false;
+    return any;
 }
 
 static void connect_source(struct runtime *rt, uint64_t now_ns)
@@ -132,6 +139,24 @@ static void greet_source(struct runtime *rt)
         announce(rt);
 }
 
+/* What a last stage keeps until it is durable lets the stage before go on; the source learns
+ * of it, so that it knows when all that can come has come. */
+static void send_kept(struct runtime *rt)
+{
+    struct id_set kept = exchange_take_kept(&rt->exchange);
+    for (size_t i = 0; i < kept.count; i++)
+        for (uint64_t id = kept.ranges[i].first; id <= kept.ranges[i].last; id++)
+            flow_passed(rt, id);
+    if (!id_set_add_set(&rt->kept, &kept) || !id_set_add_set(&rt->kept_due, &kept))
+        io_stop(rt, STATUS_FAILED, "out of memory for frames that are kept");
+    id_set_clear(&kept);
+    if (!rt->kept_due.count)
+        return;
+    struct notice n = {.nids = rt->kept_due.count, .ids = rt->kept_due.ranges};
+    (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_KEPT, &n);
+    id_set_clear(&rt->kept_due);
+}
+
 /* Tells the source what has become durable, and the stage before that it may go on. */
 static void send_durable(struct runtime *rt)
 {
@@ -139,6 +164,7 @@ static void send_durable(struct runtime *rt)
     for (size_t i = 0; i < durable.count; i++)
         for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
             flow_passed(rt, id);
+    (void)id_set_remove_set(&rt->kept, &durable);
     for (size_t i = 0; i < rt->reminded.count; i++)
         for (uint64_t id = rt->reminded.ranges[i].first; id <= rt->reminded.ranges[i].last; id++)
             (void)id_set_add(&durable, id);
@@ -189,6 +215,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
     if (rt->stopping)
         return;
     greet_source(rt);
+    send_kept(rt);
     send_durable(rt);
     send_heartbeat(rt, now_ns);
     if (io_is_silent(rt, rt->control_heard_ns, source_patience(rt), now_ns))

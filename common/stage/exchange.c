@@ -62,6 +62,7 @@ void exchange_close(struct exchange *x)
     while (x->out.head)
         item_free(queue_shift(&x->out));
     id_set_clear(&x->durable);
+    id_set_clear(&x->kept);
     id_set_clear(&x->have);
     id_set_clear(&x->list);
     id_set_clear(&x->damaged);
@@ -109,11 +110,14 @@ static void await(struct exchange *x, pthread_cond_t *what)
 bool exchange_take(struct exchange *x, struct item **item)
 {
     lock(x);
-    while (!x->in.head && !x->ended)
+    while (!x->in.head && !x->flush && !x->ended)
         await(x, &x->changed);
     *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
+    const bool flush = !*item && x->flush && !x->ended;
+    if (flush)
+        x->flush = false;
     unlock(x);
-    return *item != NULL;
+    return *item || flush;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)
@@ -203,6 +207,7 @@ void exchange_durable(struct exchange *x, uint64_t id)
 {
     lock(x);
     (void)id_set_add(&x->durable, id);
+    (void)id_set_remove(&x->kept, id);
     unlock(x);
     wake_io(x);
 }
@@ -218,13 +223,22 @@ void exchange_damaged(struct exchange *x, const struct route *route)
     wake_io(x);
 }
 
+void exchange_kept(struct exchange *x, uint64_t id)
+{
+    lock(x);
+    (void)id_set_add(&x->kept, id);
+    unlock(x);
+    wake_io(x);
+}
+
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const atomic_uint_fast64_t *rows)
+                    const char *lineage, const atomic_uint_fast64_t *rows)
 {
     lock(x);
     x->image_bytes = image_bytes;
     x->rows = rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
+    (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
     x->begun = true;
     unlock(x);
     wake_io(x);
@@ -237,6 +251,16 @@ void exchange_set_total(struct exchange *x, uint64_t total)
     x->total_known = true;
     unlock(x);
     wake_io(x);
+}
+
+uint64_t exchange_total(struct exchange *x)
+{
+    lock(x);
+    while (!x->total_known && !x->ended)
+        await(x, &x->changed);
+    const uint64_t total = x->total;
+    unlock(x);
+    return total;
 }
 
 void exchange_set_have(struct exchange *x, const struct id_set *ids)
@@ -303,13 +327,31 @@ struct exchange_view exchange_look(struct exchange *x)
     return view;
 }
 
-struct id_set exchange_take_durable(struct exchange *x)
+/* What is in a set, which becomes empty. */
+static struct id_set take_set(struct exchange *x, struct id_set *set)
 {
     lock(x);
-    const struct id_set durable = x->durable;
-    x->durable = (struct id_set){0};
+    const struct id_set taken = *set;
+    *set = (struct id_set){0};
     (void)pthread_mutex_unlock(&x->mutex);
-    return durable;
+    return taken;
+}
+
+struct id_set exchange_take_durable(struct exchange *x)
+{
+    return take_set(x, &x->durable);
+}
+
+struct id_set exchange_take_kept(struct exchange *x)
+{
+    return take_set(x, &x->kept);
+}
+
+void exchange_flush(struct exchange *x)
+{
+    lock(x);
+    x->flush = x->begun;
+    unlock(x);
 }
 
 struct id_set exchange_take_have(struct exchange *x)

@@ -13,6 +13,7 @@
 
 #include "base/error.h"
 #include "base/idset.h"
+#include "model/experiment.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
@@ -45,6 +46,8 @@ struct exchange {
     int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
     struct id_set durable;  // sink: made durable and not yet told
+    struct id_set kept;     // sink: taken before it is durable, and not yet told
+    bool flush;             // sink: what is kept is to become durable
     struct id_set have;     // sink: durable from the start
     struct id_set damaged;  // frames that were damaged on their way, not yet told
     bool damaged_other;     // likewise an experiment
@@ -61,6 +64,7 @@ struct exchange {
     size_t image_bytes;                // of one frame; what credit is derived from
     bool begun;                        // the experiment is known, frames may come
     char identity[64];                 // identity class, from `begun` on
+    char lineage[LINEAGE_SIZE];        // of what flows, likewise
     const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
     bool waiting;                      // the main thread waits, for whatever
     bool ended;                        // nothing more will pass: the main thread stops
@@ -72,19 +76,23 @@ enum status exchange_open(struct exchange *x, struct error *e);
 void exchange_close(struct exchange *x);
 
 /* Main thread.  Each waits and returns false at the end of the stream. */
-bool exchange_take(struct exchange *x, struct item **item);   // the caller frees it
+/* The caller frees it; NULL when nothing is there and what is kept is to become durable. */
+bool exchange_take(struct exchange *x, struct item **item);
 bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
 bool exchange_next(struct exchange *x, struct ticket *next);  // source
 /* Until ready(context), which is called again after each exchange_wake. */
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
 /* Source: waits until then by clock_ns, or until the stream is cut short. */
 bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
+/* Frames of the stream; waits until the source has told, or the stream ended: then perhaps 0. */
+uint64_t exchange_total(struct exchange *x);
 void exchange_wait_end(struct exchange *x);
 void exchange_durable(struct exchange *x, uint64_t id);  // sink
+void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable later
 /* A message that came through a network turned out to be damaged: it is dropped. */
 void exchange_damaged(struct exchange *x, const struct route *route);
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
-                    const atomic_uint_fast64_t *rows);
+                    const char *lineage, const atomic_uint_fast64_t *rows);
 void exchange_set_total(struct exchange *x, uint64_t total);
 void exchange_set_have(struct exchange *x, const struct id_set *ids);   // sink; takes ownership
 void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership
@@ -105,6 +113,8 @@ struct item *exchange_peek(struct exchange *x);            // outwards, stays qu
 void exchange_pop(struct exchange *x);                     // drops what peek showed
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_kept(struct exchange *x);                  // likewise
+void exchange_flush(struct exchange *x);                               // sink
 struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
 struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
 const struct id_set *exchange_list(struct exchange *x);                // source

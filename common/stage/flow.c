@@ -25,6 +25,7 @@ static bool send_down(struct runtime *rt, struct link *l, const struct item *ite
 {
     if (shared_send(rt, l, item)) {
         atomic_fetch_add(&rt->bytes_out, message_size(&item->message));
+        l->nmessages++;
         return true;
     }
     l->lost_ns = clock_ns();  // its bye may still be under way
@@ -206,5 +207,6 @@ struct id_set flow_ids(const struct runtime *rt)
     for (const struct link *l = rt->links; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
             (void)id_set_add(&ids, l->sent[i]);
+    (void)id_set_add_set(&ids, &rt->kept);
     return ids;
 }

@@ -78,6 +78,8 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
     if (!image_reserve(&own, image->type, image->unit, image->count))
         return error_memory(e, "an image");
     memcpy(own.pixels, image->pixels, bytes);
+    own.has_sum = image->has_sum;
+    own.sum = image->sum;
     if (!image_is_intact(image)) {
         image_free(&own);
         return error_set(e, STATUS_FAILED, "an image was replaced while it was read");

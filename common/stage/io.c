@@ -1,6 +1,7 @@
 /* The I/O thread: one loop over sockets, signals, pipes and timers. */
 #include <errno.h>
 #include <inttypes.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -46,6 +47,15 @@ uint64_t io_beat_ns(const struct runtime *rt)
     return rt->patience_ns / 5 < HEARTBEAT_NS ? rt->patience_ns / 5 : HEARTBEAT_NS;
 }
 
+void io_stir(struct runtime *rt, const void *socket)
+{
+    if (socket == rt->control_socket)
+        rt->control_stirred = true;
+    for (size_t i = 0; i < rt->nports; i++)
+        if (rt->ports[i].socket == socket)
+            rt->ports[i].stirred = true;
+}
+
 bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
                      enum message_type type, struct message *m, enum status s)
 {
@@ -54,6 +64,7 @@ bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
     bool sent = false;
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
         sent = port_send(socket, to, m, NULL);
+    io_stir(rt, socket);
     message_free(m);
     return sent;
 }
@@ -264,47 +275,66 @@ static void check_start(struct runtime *rt, uint64_t now_ns)
         io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
 
-/* What the loop waits for; slots of sockets that are not there stay empty. */
+/* What the loop waits for; what is not there is -1. */
 enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
 
-static int fill_slots(const struct runtime *rt, zmq_pollitem_t *items)
+/* Becomes readable when something happens to the socket, and is silent again after the next
+ * call that looks: after a send, too, even when there are messages. */
+static int descriptor(void *socket)
 {
-    const short in = ZMQ_POLLIN;
-    items[SLOT_EVENT] = (zmq_pollitem_t){.fd = rt->exchange.event, .events = in};
-    items[SLOT_SIGNALS] = (zmq_pollitem_t){.fd = rt->signals, .events = in};
-    const bool listen_in = rt->in.used && !rt->in.closed,
-               listen_out = rt->out.used && !rt->out.closed;
-    items[SLOT_STDIN] = (zmq_pollitem_t){.fd = listen_in ? STDIN_FILENO : -1, .events = in};
-    items[SLOT_STDOUT] =
-        (zmq_pollitem_t){.fd = listen_out ? STDOUT_FILENO : -1, .events = ZMQ_POLLERR};
-    items[SLOT_CONTROL] = (zmq_pollitem_t){.socket = rt->control_socket, .fd = -1, .events = in};
-    for (size_t i = 0; i < rt->nports; i++)
-        items[SLOT_PORTS + i] = (zmq_pollitem_t){.socket = rt->ports[i].socket, .events = in};
-    return SLOT_PORTS + (int)rt->nports;
+    int fd = -1;
+    size_t size = sizeof fd;
+    return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
 }
 
-static void receive(struct runtime *rt, const zmq_pollitem_t *items, int count, uint64_t now_ns)
+static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
+{
+    const bool listen_in = rt->in.used && !rt->in.closed,
+               listen_out = rt->out.used && !rt->out.closed;
+    slots[SLOT_EVENT] = (struct pollfd){.fd = rt->exchange.event, .events = POLLIN};
+    slots[SLOT_SIGNALS] = (struct pollfd){.fd = rt->signals, .events = POLLIN};
+    slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
+    slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // errors
+    slots[SLOT_CONTROL] = (struct pollfd){.fd = descriptor(rt->control_socket), .events = POLLIN};
+    for (size_t i = 0; i < rt->nports; i++)
+        slots[SLOT_PORTS + i] =
+            (struct pollfd){.fd = descriptor(rt->ports[i].socket), .events = POLLIN};
+    return SLOT_PORTS + rt->nports;
+}
+
+/* What is no message; notes which sockets may have some. */
+static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
+                 uint64_t now_ns)
 {
     uint64_t wakeups;
-    if (items[SLOT_EVENT].revents && read(rt->exchange.event, &wakeups, sizeof wakeups) < 0)
+    if (slots[SLOT_EVENT].revents && read(rt->exchange.event, &wakeups, sizeof wakeups) < 0)
         return;
-    if (items[SLOT_SIGNALS].revents)
+    if (slots[SLOT_SIGNALS].revents)
         on_signal(rt);
-    if (items[SLOT_STDIN].revents && !rt->stopping)
-        on_stdin(rt, now_ns);
-    if (items[SLOT_STDOUT].revents & ZMQ_POLLERR) {
+    if (slots[SLOT_STDOUT].revents) {
         rt->out.closed = true;
         rt->out.deadline_ns = now_ns + GRACE_NS;
     }
-    for (int i = SLOT_PORTS; i < count && !rt->stopping; i++)
-        if (items[i].revents)
-            link_receive(rt, &rt->ports[i - SLOT_PORTS]);
-    if (items[SLOT_CONTROL].revents && !rt->stopping) {
-        if (rt->source)
-            source_receive(rt);
-        else
-            control_receive(rt);
+    rt->control_stirred |= all || slots[SLOT_CONTROL].revents;
+    for (nfds_t i = SLOT_PORTS; i < count; i++)
+        rt->ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
+    if (slots[SLOT_STDIN].revents && !rt->stopping)  // the last: it may add a port
+        on_stdin(rt, now_ns);
+}
+
+/* Takes messages from the sockets that may have some; false when there were none: only
+ * then do their descriptors tell of the next one. */
+static bool receive(struct runtime *rt)
+{
+    bool any = false;
+    for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
+        struct port *p = &rt->ports[i];
+        if (p->socket && p->stirred)
+            any |= link_receive(rt, p);
     }
+    if (rt->control_socket && rt->control_stirred && !rt->stopping)
+        any |= rt->source ? source_receive(rt) : control_receive(rt);
+    return any;
 }
 
 static void pump(struct runtime *rt, uint64_t now_ns)
@@ -327,6 +357,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         link_greet(rt, now_ns);
     if (!rt->stopping)
         flow_pump(rt);
+    if (!rt->stopping)
+        probe_pump(rt, now_ns);
     if (rt->stopping)
         return;
     if (rt->source)
@@ -343,8 +375,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
 void *io_run(void *runtime)
 {
     struct runtime *rt = runtime;
-    zmq_pollitem_t *items = mem_array(SLOT_PORTS + PORTS_MAX, sizeof *items);
-    if (!items)
+    struct pollfd *slots = mem_array(SLOT_PORTS + PORTS_MAX + 1, sizeof *slots);
+    if (!slots)
         io_stop(rt, STATUS_FAILED, "out of memory for the sockets");
     for (uint64_t last_ns = clock_ns(); !rt->stopping;) {
         const uint64_t now_ns = clock_ns();
@@ -354,13 +386,16 @@ void *io_run(void *runtime)
         pump(rt, now_ns);
         if (rt->stopping)
             break;
-        const int count = fill_slots(rt, items);
-        if (zmq_poll(items, count, TICK_MS) < 0 && errno != EINTR)
-            io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", zmq_strerror(errno));
-        else
-            receive(rt, items, count, clock_ns());
+        const bool more = receive(rt);  // what the calls of pump kept from the descriptors
+        const nfds_t count = fill_slots(rt, slots);
+        const int ready = poll(slots, count, more ? 0 : TICK_MS);
+        if (ready < 0 && errno != EINTR)
+            io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
+        else if (ready >= 0)
+            look(rt, slots, count, ready == 0 && !more, clock_ns());
+        (void)receive(rt);
     }
-    mem_free(items);
+    mem_free(slots);
     exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
     if (atomic_load(&rt->status) != STATUS_OK && rt->stage->cancel)

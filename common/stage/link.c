@@ -201,7 +201,9 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
         return false;
     }
     rt->duplicates++;
-    if (copies_held(rt, r->frame) == 1)  // the first one is durable, but who asks does not know
+    if (id_set_has(&rt->kept, r->frame))  // who asks does not know
+        (void)id_set_add(&rt->kept_due, r->frame);
+    else if (copies_held(rt, r->frame) == 1)  // likewise, and the first one is durable
         (void)id_set_add(&rt->reminded, r->frame);
     flow_passed(rt, r->frame);
     return false;
@@ -246,23 +248,26 @@ static void on_credit(struct runtime *rt, struct link *l, const struct notice *n
 {
     shared_credit(rt, l, n);
     l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
-    size_t kept = 0, arrived = 0;
+    size_t kept = 0, arrived = 0, covered = 0;
     for (size_t i = 0; i < l->nsent; i++) {
         const bool returned = is_listed(n, l->sent[i]);
         if (!returned)
             l->sent[kept++] = l->sent[i];
         if (returned || i < l->narrived)
             arrived = kept;
+        if (i < l->ncovered)
+            covered = kept;
     }
     l->nsent = kept;
     l->narrived = arrived;
+    l->ncovered = covered;
 }
 
 /* The process at the other end is done with all it got. */
 static void leave(struct runtime *rt, struct link *l)
 {
     l->gone = true;
-    l->nsent = l->narrived = 0;
+    l->nsent = l->narrived = l->ncovered = 0;
     shared_release(rt, l);
 }
 
@@ -274,6 +279,10 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
         rt->dropped++;
     else if (r->type == MESSAGE_CREDIT && !l->port->up)
         on_credit(rt, l, &n);
+    else if (r->type == MESSAGE_HEARTBEAT && l->port->up)
+        l->to_answer = true;
+    else if (r->type == MESSAGE_HEARTBEAT)
+        probe_answered(l, &n);
     else if (r->type == MESSAGE_POOL && l->port->up)
         shared_meet(rt, l, &n);
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
@@ -304,6 +313,7 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
         rt->dropped++;
         return;
     }
+    l->nmessages += port->up && (r.type == MESSAGE_EXPERIMENT || r.type == MESSAGE_FRAME);
     if (port->up && r.type == MESSAGE_EXPERIMENT)
         deliver(rt, l, &r, m);
     else if (port->up && r.type == MESSAGE_FRAME)
@@ -312,14 +322,17 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
         on_notice(rt, l, &r, m);
 }
 
-void link_receive(struct runtime *rt, struct port *port)
+bool link_receive(struct runtime *rt, struct port *port)
 {
+    bool any = false;
     for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping && port->socket; i++) {
         struct address from;
         struct message m;
         const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
+        port->stirred = got != PORT_NOTHING;
         if (got == PORT_NOTHING)
-            return;
+            return any;
+        any = true;
         if (got == PORT_MESSAGE) {
             dispatch(rt, port, &from, &m);
         } else {
@@ -328,6 +341,7 @@ void link_receive(struct runtime *rt, struct port *port)
         }
         message_free(&m);
     }
+    return any;
 }
 
 /* Says hello on the sockets that connect, again when there is no answer: who was at the

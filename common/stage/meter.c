@@ -19,14 +19,27 @@ void meter_close(struct meter *m)
     (void)pthread_mutex_destroy(&m->mutex);
 }
 
+static uint64_t thread_cpu_ns(const struct meter *m)
+{
+    struct timespec used;
+    if (clock_gettime(m->thread_clock, &used) != 0)
+        return 0;
+    return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
+}
+
 void meter_switch(struct meter *m, enum activity next, uint64_t id)
 {
     static const char *const names[] = {NULL,      "wait",   "decode", "copy",
                                         "compute", "encode", "send"};
     const uint64_t now_ns = clock_ns();
+    const enum activity before = m->now;  // of the calling thread alone
+    const uint64_t cpu_ns =
+        before == ACTIVITY_COMPUTE || next == ACTIVITY_COMPUTE ? thread_cpu_ns(m) : 0;
     (void)pthread_mutex_lock(&m->mutex);
-    const enum activity before = m->now;
     const uint64_t since_ns = m->since_ns;
+    if (before == ACTIVITY_COMPUTE)
+        m->compute_cpu_ns += cpu_ns - m->cpu_since_ns;
+    m->cpu_since_ns = cpu_ns;
     m->ns[before] += now_ns - since_ns;
     m->since_ns = now_ns;
     m->now = next;
@@ -47,7 +60,7 @@ struct work meter_read(struct meter *m)
 {
     uint64_t ns[ACTIVITIES];
     (void)pthread_mutex_lock(&m->mutex);
-    const uint64_t now_ns = clock_ns(), frames = m->frames;
+    const uint64_t now_ns = clock_ns(), frames = m->frames, compute_cpu_ns = m->compute_cpu_ns;
     for (int i = 0; i < ACTIVITIES; i++)
         ns[i] = m->ns[i];
     ns[m->now] += now_ns - m->since_ns;
@@ -58,13 +71,11 @@ struct work meter_read(struct meter *m)
                          .codec_ns = ns[ACTIVITY_DECODE] + ns[ACTIVITY_COPY] + ns[ACTIVITY_ENCODE],
                          .wait_in_ns = ns[ACTIVITY_WAIT_IN],
                          .wait_out_ns = ns[ACTIVITY_WAIT_OUT],
-                         .cpu_ns = clock_cpu_ns()};
+                         .cpu_ns = clock_cpu_ns(),
+                         .compute_cpu_ns = compute_cpu_ns};
 }
 
 uint64_t meter_cpu_steps(const struct meter *m)
 {
-    struct timespec used;
-    if (clock_gettime(m->thread_clock, &used) != 0)
-        return 0;
-    return ((uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec) / CPU_STEP_NS;
+    return thread_cpu_ns(m) / CPU_STEP_NS;
 }

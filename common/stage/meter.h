@@ -29,6 +29,7 @@ struct meter {
     uint64_t id;  // of the frame at the last switch
     uint64_t begin_ns, since_ns;
     uint64_t ns[ACTIVITIES];
+    uint64_t cpu_since_ns, compute_cpu_ns;  // CPU time of the main thread in ACTIVITY_COMPUTE
     uint64_t frames;
 };
 

@@ -62,6 +62,9 @@ static const struct {
      {"stats", "FILE", "Append what this stage cost as a line of JSON; - is stderr", OPT_TEXT,
       AT(stats)}},
     {ALL, {"trace", "FILE", "Write a trace for chrome://tracing or Perfetto", OPT_TEXT, AT(trace)}},
+    {ALL,
+     {"restrict", NULL, "Take only --quiet, --only and options that decide what frames hold",
+      OPT_FLAG, AT(restricted)}},
     {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose)}},
     {ALL, {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)}},
 };
@@ -91,7 +94,7 @@ static unsigned role(const struct stage *stage)
 
 const struct opt *options_table(const struct stage *stage)
 {
-    static struct opt table[ROWS + 1];
+    static _Thread_local struct opt table[ROWS + 1];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
         if (rows[i].who & role(stage))

@@ -22,6 +22,7 @@ struct runtime_options {
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
     bool order;                                     // take frames as the source lists them
+    bool restricted;  // options come from a file: take none that does more than make frames
     bool verbose, quiet;
 };
 

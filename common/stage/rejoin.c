@@ -2,7 +2,8 @@
  * A source that was started again opens another run.  The processes of the
  * run before begin anew as well: each executes its own program again, with its own
  * command line, so that nothing of the former run is left in it.  Frames under way
- * are computed again; a last stage gets --resume and says what it has.
+ * are computed again; a last stage gets --resume and says what it has.  One that cannot
+ * tell from its output inherits what it has acknowledged, in a file without a name.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -10,15 +11,26 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "stage/runtime.h"
 
-enum { COMMAND_LINE_MAX = 1 << 22 };  // bytes; twice what Linux allows
+enum {
+    COMMAND_LINE_MAX = 1 << 22,  // bytes; twice what Linux allows
+    AT_HAND_S = 1,               // how long to wait for the frame at hand
+};
 
 static const char former_run[] = "BRAGG_FORMER_RUN";
+static const char acknowledged[] = "BRAGG_ACKNOWLEDGED";  // descriptor of the file
+
+/* What the file begins with; ranges of ids follow. */
+struct memory {
+    uint64_t run;  // that began with it
+    char lineage[LINEAGE_SIZE];
+};
 
 uint64_t rejoin_former_run(void)
 {
@@ -61,6 +73,78 @@ static char **command_line(char *extra, size_t behind)
     return words;
 }
 
+/* The descriptor of the memory that this process began with, or -1. */
+static int inherited(struct memory *m)
+{
+    const char *text = getenv(acknowledged);
+    const int file = text ? (int)strtol(text, NULL, 10) : -1;
+    return file >= 0 && pread(file, m, sizeof *m, 0) == sizeof *m && m->run == rejoin_former_run()
+               ? file
+               : -1;
+}
+
+enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e)
+{
+    struct memory m;
+    struct id_range range;
+    const int file = inherited(&m);
+    if (file < 0)
+        return STATUS_OK;
+    if (strncmp(m.lineage, lineage, sizeof m.lineage) != 0)
+        return error_set(e, STATUS_INPUT,
+                         "the source was started again with another recipe (lineage %s, not %.16s)",
+                         lineage, m.lineage);
+    for (off_t at = sizeof m; pread(file, &range, sizeof range, at) == sizeof range;
+         at += (off_t)sizeof range)
+        if (!id_set_add_range(ids, range))
+            return error_memory(e, "the frames that were acknowledged");
+    return STATUS_OK;
+}
+
+/* All that has arrived but is not in the hands of this process any more. */
+static bool find_acknowledged(struct runtime *rt)
+{
+    struct id_set *ids = &rt->seen.ids;
+    struct id_set durable = exchange_take_durable(&rt->exchange);
+    bool good = true;
+    for (size_t i = 0; i < rt->nheld && good; i++)
+        good = id_set_remove(ids, rt->held[i].id);
+    good = good && id_set_remove_set(ids, &rt->kept) && id_set_add_set(ids, &durable);
+    id_set_clear(&durable);
+    return good;
+}
+
+static bool write_memory(struct runtime *rt, int file, const struct memory *m)
+{
+    const size_t size = rt->seen.ids.count * sizeof(struct id_range);
+    return file >= 0 && find_acknowledged(rt) && write(file, m, sizeof *m) == sizeof *m &&
+           (!size || write(file, rt->seen.ids.ranges, size) == (ssize_t)size);
+}
+
+/* For the process that this one becomes; false when that is not possible. */
+static bool hand_over(struct runtime *rt)
+{
+    char text[16];
+    struct memory m = {0};
+    if (!stage_is_sink(rt->stage) || stage_is_watcher(rt->stage) || rt->stage->have)
+        return true;
+    int file = inherited(&m);  // kept as it is when this process has not begun
+    m.run = rt->run;
+    if (rt->identified) {
+        exchange_end(&rt->exchange, false);  // no further frame; the one at hand may be done soon
+        (void)exchange_await_main(&rt->exchange, AT_HAND_S);
+        memcpy(m.lineage, rt->exchange.lineage, sizeof m.lineage);
+        file = memfd_create("acknowledged", 0);
+        if (!write_memory(rt, file, &m))
+            return false;
+    } else if (file >= 0 &&
+               (pwrite(file, &m, sizeof m, 0) != sizeof m || fcntl(file, F_SETFD, 0))) {
+        return false;
+    }
+    (void)snprintf(text, sizeof text, "%d", file);
+    return setenv(acknowledged, text, 1) == 0;
+}
+
 void rejoin(struct runtime *rt)
 {
     static char resume[] = "--resume", run[17];
@@ -68,8 +152,8 @@ void rejoin(struct runtime *rt)
     char **words = command_line(adds ? resume : NULL, rt->nwords);
     (void)snprintf(run, sizeof run, "%016" PRIx64, rt->run);
     log_line(LOG_INFO, "the source was started again: beginning anew");
-    if (!words || setenv(former_run, run, 1) != 0 ||
-        close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0) {
+    if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(rt) ||
+        setenv(former_run, run, 1) != 0) {
         io_stop(rt, STATUS_FAILED, "cannot begin anew for a source that was started again");
         return;
     }

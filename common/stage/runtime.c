@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "stage/fused.h"
 
 enum { DESCRIPTORS_MIN = 64 };
 
@@ -222,11 +223,14 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     if (s)
         return s;
     s = take_descriptors(e);
-    if (s == STATUS_OK)
+    rt->context = fused_context();
+    rt->fused = rt->context != NULL;
+    if (s == STATUS_OK && !rt->fused)
         s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
-    rt->context = zmq_ctx_new();
+    if (!rt->fused)
+        rt->context = zmq_ctx_new();
     if (s == STATUS_OK && !rt->context)
         s = error_memory(e, "sockets");
     if (s == STATUS_OK)
@@ -268,7 +272,7 @@ void runtime_disconnect(struct runtime *rt)
     if (rt->control_local)
         endpoint_remove(rt->control);
     message_free(&rt->experiment);
-    if (rt->context)
+    if (rt->context && !rt->fused)
         (void)zmq_ctx_term(rt->context);
     folder_close(&rt->folder);
 }
@@ -290,6 +294,8 @@ void runtime_close(struct runtime *rt)
     order_close(&rt->order);
     id_set_clear(&rt->have);
     id_set_clear(&rt->reminded);
+    id_set_clear(&rt->kept);
+    id_set_clear(&rt->kept_due);
     mem_free(rt->buried);
     mem_free(rt->held);
     exchange_close(&rt->exchange);

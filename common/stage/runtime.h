@@ -1,10 +1,10 @@
 /*
  * The inside of a running stage, for the files of this folder only.
  *
- * Two threads: main.c computes (the callbacks), io.c owns sockets, signals,
- * pipes and timers.  link.c, bury.c, cut.c and flow.c are the data plane, control.c the part of a
- * process on the control plane, source.c that of the one which numbers the frames. Everything here
- * but `exchange` belongs to the I/O thread once it runs.
+ * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
+ * pipes and timers.  link.c, bury.c, cut.c, flow.c and probe.c are the data plane, control.c the
+ * part of a process on the control plane, source.c that of the one which numbers the frames
+ * (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -43,6 +43,7 @@ struct port {
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
     void *watch;          // connecting through a network: tells when it is cut
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
+    bool stirred;         // may have messages of which its descriptor does not tell
     char endpoint[ENDPOINT_SIZE];
 };
 
@@ -64,7 +65,13 @@ struct link {
     uint32_t credit;       // down: frames that may be sent now
     size_t nsent, sent_capacity;
     uint64_t *sent;          // down: sent, credit not yet returned; in that order
-    size_t narrived;         // the first of them were sent before one whose credit came back
+    size_t narrived;         // the first of them are known to have arrived, or to be lost
+    uint64_t nmessages;      // experiments and frames that were sent, or that came
+    bool asking;             // down: no answer yet to a question ...
+    uint64_t asked_ns;       // ... last put then ...
+    uint64_t nasked;         // ... when so many messages had been sent ...
+    size_t ncovered;         // ... and among those in `sent` the first so many
+    bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
     uint32_t grant;          // up: credit to return now ...
     struct id_set returned;  // ... for these
@@ -98,6 +105,7 @@ struct runtime {
     pthread_t thread;
     bool started;          // the I/O thread runs
     void *context;         // of ZeroMQ
+    bool fused;            // it belongs to somebody else
     int signals;           // signalfd
     struct folder folder;  // private, for sockets
 
@@ -109,6 +117,7 @@ struct runtime {
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
     bool control_local;           // we bound it
     void *control_socket, *control_watch;
+    bool control_stirred;  // as port.stirred
 
     size_t nports;
     struct port ports[PORTS_MAX];
@@ -123,6 +132,8 @@ struct runtime {
     struct order order;      // with --order: what waits for its turn
     struct id_set have;      // sink: durable from the start
     struct id_set reminded;  // sink: durable, and arrived again
+    struct id_set kept;      // sink: taken and not yet durable; the source knows ...
+    struct id_set kept_due;  // ... but of these
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
 
@@ -153,7 +164,7 @@ struct runtime {
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* main.c, before and after everything else: the endpoints before the stage is open, the
+/* runtime.c, before and after everything else: the endpoints before the stage is open, the
  * rest when it is settled what it wants and gives. */
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e);
@@ -180,6 +191,9 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
+/* Something was sent there: see port.stirred. */
+void io_stir(struct runtime *rt, const void *socket);
+
 /* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
 bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
                      enum message_type type, struct message *m, enum status s);
@@ -198,8 +212,8 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 uint64_t io_beat_ns(const struct runtime *rt);
 
 /* link.c: the data plane, who is there. */
-void link_receive(struct runtime *rt, struct port *port);
-void link_greet(struct runtime *rt, uint64_t now_ns);  // hellos that became possible
+bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
+void link_greet(struct runtime *rt, uint64_t now_ns);      // hellos that became possible
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
@@ -224,6 +238,10 @@ void flow_pump(struct runtime *rt);                  // sends what credit allows
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 
+/* probe.c: the data plane, whether what was sent has arrived. */
+void probe_pump(struct runtime *rt, uint64_t now_ns);
+void probe_answered(struct link *l, const struct notice *n);
+
 /* shared.c: the data plane, frames whose pixels stay in shared memory. */
 void shared_announce(struct runtime *rt, struct link *l);  // tells where our pool is
 void shared_meet(struct runtime *rt, struct link *l, const struct notice *n);  // maps the other's
@@ -242,17 +260,20 @@ void order_skip(struct runtime *rt, uint64_t id);
 void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
-void control_receive(struct runtime *rt);
+bool control_receive(struct runtime *rt);  // false: there was nothing
 void control_pump(struct runtime *rt, uint64_t now_ns);
 
 /* rejoin.c: the source was started again, and this process begins anew. */
 void rejoin(struct runtime *rt);
 uint64_t rejoin_former_run(void);
+/* Adds what this process had acknowledged before it began anew.  STATUS_INPUT when that was
+ * of another lineage. */
+enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e);
 
-/* source.c: the one that is. */
+/* source.c and peers.c: the one that is. */
 enum status source_open(struct runtime *rt, struct error *e);
 void source_close(struct runtime *rt);
-void source_receive(struct runtime *rt);
+bool source_receive(struct runtime *rt);  // false: there was nothing
 void source_pump(struct runtime *rt, uint64_t now_ns);
 void source_passed(struct runtime *rt, uint64_t id);  // it left the source
 /* Frames that were sent and got lost, with a process at work on the first that died, or

@@ -49,8 +49,10 @@ bool shared_send(struct runtime *rt, struct link *l, const struct item *item)
         log_line(LOG_INFO, "images go to %s (process %lld) in messages", l->peer.stage,
                  (long long)l->peer.pid);
     l->inline_told |= possible && !shared;
-    if (!port_send(l->port->socket, &l->address, &item->message,
-                   shared ? item->shared.parts : NULL))
+    const bool sent =
+        port_send(l->port->socket, &l->address, &item->message, shared ? item->shared.parts : NULL);
+    io_stir(rt, l->port->socket);
+    if (!sent)
         return false;
     if (shared) {
         pool_retain(rt->pool, item->slot);

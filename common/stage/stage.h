@@ -31,13 +31,28 @@ enum kind {
     KIND_ANY,         // one of the last three: a last stage takes what it gets
 };
 
+/* How a stage was started, as far as it may matter to it. */
+struct start {
+    bool piped;   // input comes through stdin
+    bool resume;  // a last stage is to continue former output
+};
+
+/*
+ * What a stage is, and callbacks in the order in which they come.  Each gets the state and may
+ * be NULL.  A failure ends the run; one that leaves *e as it was does so without a word: who
+ * read what the stage says has left, as `head` does.  A last stage that only watches ends well
+ * then.
+ */
 struct stage {
+    /* --- for people --- */
     const char *name;      // the executable, "bragg-noise"
     const char *summary;   // one line for --help
     const char *operands;  // for --help, e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
     const char *details;        // more for --help; NULL for none
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
+
+    /* --- its place in the stream --- */
     enum kind wants, gives;
     bool transient;     // a last stage that only watches: nothing waits for its frames
     bool reads_only;    // `frame` never writes to the pixels that came, see there
@@ -46,49 +61,61 @@ struct stage {
     const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
-    /* Each callback gets the state and may be NULL.  A failure ends the run. */
+    /* --- before anything is connected --- */
 
     /* Fills in the defaults of the options, before the command line is parsed. */
     void (*defaults)(void *state);
 
-    /* After parsing: checks options and reads files.  Nothing is connected yet. */
+    /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones
+     * are allowed is checked before, as for --out=@ENDPOINT. */
+    const char *(*binds)(void *state);
+
+    /* After parsing: checks options and reads files. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
-    /* A last stage that can continue former output: --resume was given. */
-    void (*resume)(void *state);
+    /* Settles what the options, a file or the start decide, in the runtime's copy of
+     * this table: gives, transient, speaks, group, have, due_ns. */
+    enum status (*settle)(void *state, const struct start *start, struct stage *self,
+                          struct error *e);
 
-    /* After open and resume: settles what the options or a file decide, in the runtime's copy of
-     * this table: gives, transient, speaks, group, due_ns.  `piped`: input comes through stdin. */
-    enum status (*settle)(void *state, bool piped, struct stage *self, struct error *e);
-
-    /* What came, as it travelled and with good sums: the experiment before begin, borrowed
-     * for this call; each frame before the frame callback, borrowed until that returns. */
-    enum status (*message)(void *state, const struct route *r, const struct message *m,
-                           struct error *e);
+    /* --- the experiment --- */
 
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the
      * stage before has arrived: *x may be changed in place for the stages after.
      * Called once; *x lives, unchanged, until close. */
     enum status (*begin)(void *state, struct experiment *x, struct error *e);
 
-    /* The source: the frames that there are, asked once, after begin.  `list` adds
-     * their ids to the empty *ids, and they are issued in ascending order;
-     * without it they are 0 .. count-1. */
-    enum status (*list)(void *state, struct id_set *ids, struct error *e);
-    uint64_t (*count)(void *state);
+    /* Identity class for the hello and lineage, after begin; NULL: "any". */
+    const char *(*identity)(void *state);
 
     /* With --resume, asked once, after begin: adds to the empty *ids the frames that
-     * are durable already.  What all last stages have is not computed again. */
+     * are durable already.  What all last stages have is not computed again.  Without it
+     * frames are done for good once `frame` has returned. */
     enum status (*have)(void *state, struct id_set *ids, struct error *e);
+
+    /* The source: adds to the empty *ids the frames that there are; asked once, after begin.
+     * They are issued in ascending order.  NULL: none. */
+    enum status (*list)(void *state, struct id_set *ids, struct error *e);
+
+    /* --- frames --- */
 
     /* The source: when a frame is due, in ns on a clock of its own; the first one leaves
      * at once, others that much later.  Asked once for each, as they are issued; never
      * runs backwards.  NULL: as soon as the window allows. */
     uint64_t (*due_ns)(void *state, uint64_t id);
 
+    /* What came, as it travelled and with good sums: the experiment before begin, borrowed
+     * for this call; each frame before the frame callback, borrowed until that returns. */
+    enum status (*message)(void *state, const struct route *r, const struct message *m,
+                           struct error *e);
+
+    /* A last stage, before its first frame: how many the source issues in this run. */
+    void (*expect)(void *state, uint64_t frames);
+
     /* One frame.  The source fills *f for f->recipe.id; others change *f in
      * place; a sink makes it durable before it returns (then it is
-     * acknowledged).  Must depend on nothing but options, experiment and *f.
+     * acknowledged), or has `durable`; it is told the sum of the pixels.  Must depend on nothing
+     * but options, experiment and *f.
      * New pixels come from image_reserve(&f->image, ...), or, while the old ones
      * are read, from a second image with the same `memory`: then they need no copy.
      * With reads_only the pixels that come may lie in memory of the process
@@ -96,17 +123,26 @@ struct stage {
      * name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
-    /* A last stage: the stream ended well, also early on request. */
-    enum status (*end)(void *state, struct error *e);
+    /* A last stage that collects frames: asked after each `frame` and `flush`, puts those that
+     * have become durable since into the empty *ids, which the runtime frees. */
+    void (*durable)(void *state, struct id_set *ids);
 
-    /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones
-     * are allowed is checked before, as for --out=@ENDPOINT. */
-    const char *(*binds)(void *state);
+    /* Likewise: nothing more comes before what it has is durable, as at the end of the
+     * stream. */
+    enum status (*flush)(void *state, struct error *e);
+
+    /* Finished rows of the frame at hand, for progress; NULL: none. */
+    atomic_uint_fast64_t *(*progress)(void *state);
 
     /* The run was ended from outside while `frame` may be at work, perhaps waiting for
      * somebody: that should return soon.  Comes from another thread, between begin and
      * end of the stream. */
     void (*cancel)(void *state);
+
+    /* --- the end --- */
+
+    /* A last stage: the stream ended well, also early on request. */
+    enum status (*end)(void *state, struct error *e);
 
     /* The stream is over, well or not: ends what goes on in the background.  Returns
      * more members for the line of --stats, `"dropped":3`, or NULL. */
@@ -114,12 +150,6 @@ struct stage {
 
     /* Always called once if open was called; frees what the state holds. */
     void (*close)(void *state);
-
-    /* Identity class for the hello and lineage, after begin; NULL: "any". */
-    const char *(*identity)(void *state);
-
-    /* Finished rows of the frame at hand, for progress; NULL: none. */
-    atomic_uint_fast64_t *(*progress)(void *state);
 };
 
 /* Runs the stage as a program; returns the exit status. */

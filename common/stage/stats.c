@@ -20,10 +20,11 @@ enum status stats_write(const struct work *w, const char *path, const char *stag
         "{\"stage\":\"%s\",\"pid\":%ld,\"frames\":%" PRIu64 ",\"bytes_in\":%" PRIu64
         ",\"bytes_out\":%" PRIu64
         ",\"wait_in_s\":%.6f,\"compute_s\":%.6f,\"wait_out_s\":%.6f,\"codec_s\":%.6f,"
-        "\"cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
+        "\"cpu_s\":%.6f,\"compute_cpu_s\":%.6f,\"wall_s\":%.6f,\"identity\":\"%s\"%s%s}\n",
         stage, (long)getpid(), w->frames, w->bytes_in, w->bytes_out, seconds(w->wait_in_ns),
         seconds(w->compute_ns), seconds(w->wait_out_ns), seconds(w->codec_ns), seconds(w->cpu_ns),
-        seconds(w->time_ns), *identity ? identity : "any", more ? "," : "", more ? more : "");
+        seconds(w->compute_cpu_ns), seconds(w->time_ns), *identity ? identity : "any",
+        more ? "," : "", more ? more : "");
     const int fd = strcmp(path, "-") == 0
                        ? dup(STDERR_FILENO)
                        : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);

@@ -1,6 +1,6 @@
 /*
- * The stream as its source sees it, for source.c (who takes part, the start and
- * the end) and recover.c (who died, what is issued again).
+ * The stream as its source sees it, for source.c (window and end), peers.c (who takes
+ * part), barrier.c (the start) and recover.c (who died, what is issued again).
  */
 #ifndef BRAGG_STAGE_STREAM_H
 #define BRAGG_STAGE_STREAM_H
@@ -47,6 +47,7 @@ struct stream {
     char broken_by[128];  // who died last
     bool warned;          // that it waits
     bool failed;          // a frame was given up
+    bool flush_due;       // look whether all that can come has come to the last stages
     bool ready, open, freed;
     size_t nwatchers, next_watcher;
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
@@ -55,9 +56,15 @@ struct stream {
 /* source.c: to one process, which has not said bye; to all. */
 void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
+void source_send_free(struct runtime *rt, struct peer *p);  // all is durable
+enum status source_end_status(const struct runtime *rt);
 void source_free_peer(struct peer *p);
-/* Bits of the durable groups that frames can reach now. */
+void source_forget_have(struct stream *s);  // what groups have from the start
+
+/* barrier.c: bits of the durable groups that frames can reach now; frames flow once a complete
+ * path to a durable sink is there. */
 uint64_t source_reach(struct runtime *rt);
+void barrier_try(struct runtime *rt, uint64_t now_ns);
 
 /* recover.c: a heartbeat; who is silent or stands still; what nobody holds; whether
  * frames may be issued, or the run waits for a process that replaces a dead one. */

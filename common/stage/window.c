@@ -102,6 +102,24 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups)
         at(w, place)->acked |= groups;
 }
 
+void window_keep(struct window *w, struct id_range range, uint64_t groups)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->kept |= groups;
+}
+
+bool window_is_stuck(const struct window *w, uint64_t total)
+{
+    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++) {
+        const struct frame_state *f = at(w, place);
+        if (((f->acked | f->kept) & w->required) != w->required)
+            return false;
+    }
+    return w->lowest < total;
+}
+
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
 {
     if (!window_clip(w, &range))
@@ -152,5 +170,6 @@ enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
     }
     f->attempt++;
     f->out = false;
+    f->kept = 0;
     return WINDOW_AGAIN;
 }

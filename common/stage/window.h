@@ -14,6 +14,7 @@
 
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
+    uint64_t kept;       // likewise, that has it and has not acknowledged it yet
     uint64_t listed_ns;  // when a live process last said that it holds it
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
@@ -52,6 +53,11 @@ bool window_clip(const struct window *w, struct id_range *range);
 /* Notes an acknowledgement by groups, and that somebody holds frames. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups);
 void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
+void window_keep(struct window *w, struct id_range range, uint64_t groups);
+
+/* True when groups have all frames of the window below place `total` but have not
+ * acknowledged some: nothing moves before they do. */
+bool window_is_stuck(const struct window *w, uint64_t total);
 
 /* Moves the window over all frames at places below `total` that are done. */
 void window_advance(struct window *w, uint64_t total);

@@ -141,6 +141,7 @@ static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
+static const struct field flush_fields[] = {TOTAL};
 static const struct field order_fields[] = {IDS, {"until", FIELD_U64, AT(until)}};
 static const struct field pool_fields[] = {FD, PID};
 static const struct field total_fields[] = {KNOWN, TOTAL};
@@ -158,6 +159,7 @@ static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
+static const struct table flush_table = NOTICE(flush_fields);
 static const struct table order_table = NOTICE(order_fields);
 static const struct table pool_table = NOTICE(pool_fields);
 static const struct table total_table = NOTICE(total_fields);
@@ -169,6 +171,7 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_CREDIT:
         return &credit_table;
     case MESSAGE_ACK:
+    case MESSAGE_KEPT:
         return &ids_table;
     case MESSAGE_LOST:
         return &lost_table;
@@ -185,6 +188,8 @@ static const struct table *notice_table(enum message_type type)
         return &pool_table;
     case MESSAGE_WELCOME:
         return &welcome_table;
+    case MESSAGE_FLUSH:
+        return &flush_table;
     case MESSAGE_TOTAL:
         return &total_table;
     case MESSAGE_ORDER:

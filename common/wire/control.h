@@ -42,14 +42,15 @@ struct work {
     uint64_t bytes_in, bytes_out;  // messages
     uint64_t time_ns;              // since it began; what follows is a part of that ...
     uint64_t compute_ns, codec_ns, wait_in_ns, wait_out_ns;
-    uint64_t cpu_ns;  // ... but this: CPU time of all its threads
+    uint64_t cpu_ns;          // ... but this: CPU time of all its threads,
+    uint64_t compute_cpu_ns;  // and this, which is not sent: of the main thread in the callback
 };
 
 /* Which members travel depends on the type of the message. */
 struct notice {
     double dead_after_s;   // WELCOME: who is silent for longer is dead
     bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;        // WELCOME, TOTAL: frames of the stream
+    uint64_t total;        // WELCOME, TOTAL, FLUSH: frames of the stream
     uint32_t grant;        // CREDIT: how many frames more may be sent
     bool shared;           // CREDIT: I can read your shared memory
     uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more

@@ -52,17 +52,24 @@ static enum status begin(struct recorder *r, const struct route *route,
     return STATUS_OK;
 }
 
-/* Says what made the two experiments differ, as far as they tell. */
-static void name_difference(const struct message *was, const struct message *is,
-                            char text[HISTORY_DIFFERENCE_SIZE])
+static bool same_part(const struct part *a, const struct part *b)
+{
+    return a->size == b->size && memcmp(a->data, b->data, a->size) == 0;
+}
+
+/* Whether two experiments are of one lineage; says what made them differ, as far as they tell. */
+static bool same_lineage(const struct message *was, const struct message *is,
+                         char text[HISTORY_DIFFERENCE_SIZE])
 {
     struct experiment x = {0}, y = {0};
-    if (codec_experiment_decode(&x, was, NULL) != STATUS_OK ||
-        codec_experiment_decode(&y, is, NULL) != STATUS_OK ||
-        !history_difference(x.history, y.history, text))
+    const bool good = codec_experiment_decode(&x, was, NULL) == STATUS_OK &&
+                      codec_experiment_decode(&y, is, NULL) == STATUS_OK;
+    const bool same = good && strcmp(x.lineage, y.lineage) == 0;
+    if (!good || !history_difference(x.history, y.history, text))
         (void)snprintf(text, HISTORY_DIFFERENCE_SIZE, "another experiment");
     experiment_free(&x);
     experiment_free(&y);
+    return same;
 }
 
 /* STATUS_FAILED when the file that is there began with another experiment. */
@@ -71,18 +78,16 @@ static enum status compare_experiment(const struct recorder *r, const struct rou
 {
     struct route first;
     struct message m;
-    char what[HISTORY_DIFFERENCE_SIZE];
+    char what[HISTORY_DIFFERENCE_SIZE] = "another experiment";
     enum status s = recording_experiment(&r->before, &first, &m, e);
-    const bool same = !s && (first.flags & ROUTE_KIND_MASK) == (route->flags & ROUTE_KIND_MASK) &&
-                      first.payload_crc == route->payload_crc &&
-                      m.parts[1].size == experiment->parts[1].size &&
-                      memcmp(m.parts[1].data, experiment->parts[1].data, m.parts[1].size) == 0;
-    if (!s && !same) {
-        name_difference(&m, experiment, what);
+    const bool same =
+        !s && (first.flags & ROUTE_KIND_MASK) == (route->flags & ROUTE_KIND_MASK) &&
+        first.payload_crc == route->payload_crc &&
+        (same_part(&m.parts[1], &experiment->parts[1]) || same_lineage(&m, experiment, what));
+    if (!s && !same)
         s = error_set(e, STATUS_FAILED,
                       "%s: other frames are there (%s); --overwrite replaces them", r->temporary,
                       what);
-    }
     message_free(&m);
     return s;
 }

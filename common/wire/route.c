@@ -21,17 +21,27 @@ const char *message_type_name(enum message_type type)
     return "?";
 }
 
-static uint32_t payload_sum(const struct message *m)
+/* The first payload part's sum is kept: it is that of the pixels, if there are any. */
+static uint32_t payload_sum(const struct message *m, uint32_t *first)
 {
-    uint32_t sum = 0;
-    for (size_t i = 2; i < m->nparts; i++)
-        sum = i == 2 && m->has_sum ? m->sum : crc32c(sum, m->parts[i].data, m->parts[i].size);
+    *first = m->has_sum ? m->sum : 0;
+    if (m->nparts > 2 && !m->has_sum)
+        *first = crc32c(0, m->parts[2].data, m->parts[2].size);
+    uint32_t sum = *first;
+    for (size_t i = 3; i < m->nparts; i++)
+        sum = crc32c(sum, m->parts[i].data, m->parts[i].size);
     return sum;
+}
+
+bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first)
+{
+    return payload_sum(m, first) == r->payload_crc;
 }
 
 bool route_sum_matches(const struct route *r, const struct message *m)
 {
-    return payload_sum(m) == r->payload_crc;
+    uint32_t first;
+    return route_sum_matches_first(r, m, &first);
 }
 
 static int pack(const struct route *r, msgpack_packer *p)
@@ -80,8 +90,9 @@ enum status route_encode(const struct route *r, const struct part *metadata, str
 enum status route_seal(struct route *r, struct message *m, struct error *e)
 {
     struct part part;
+    uint32_t first;
     r->payload_count = (uint32_t)(m->nparts - 2);
-    r->payload_crc = payload_sum(m);
+    r->payload_crc = payload_sum(m, &first);
     const enum status s = route_encode(r, &m->parts[1], &part, e);
     if (s)
         return s;

@@ -30,7 +30,9 @@ enum { WIRE_VERSION = 1, STAGE_NAME_SIZE = 32 };
     X(HAVE, 13, "have")            /* control, to the source: what a sink had at its start */ \
     X(STATUS, 14, "status")        /* control, from the source: answers a watcher */          \
     X(ORDER, 15, "order")          /* control, from the source: ids still to come */          \
-    X(POOL, 16, "pool")            /* data, down: where my shared memory is */
+    X(POOL, 16, "pool")            /* data, down: where my shared memory is */                \
+    X(KEPT, 17, "kept")            /* control, to the source: ids it has, durable later */    \
+    X(FLUSH, 18, "flush")          /* control, from the source: kept ids are due */
 
 enum message_type {
 #define X(symbol, code, text) MESSAGE_##symbol = code,
@@ -39,7 +41,7 @@ enum message_type {
 };
 
 /* The codes are 1 .. MESSAGE_LAST. */
-enum { MESSAGE_LAST = MESSAGE_POOL };
+enum { MESSAGE_LAST = MESSAGE_FLUSH };
 
 /* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
  * part 2 is the descriptor of shared memory instead of the pixels. */
@@ -74,5 +76,7 @@ enum status route_open(struct route *r, const struct message *m, struct error *e
 
 /* True when the payload has the sum that its producer formed. */
 bool route_sum_matches(const struct route *r, const struct message *m);
+/* Likewise; *first is the CRC-32C of part 2 alone: of the pixels, if there are any. */
+bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first);
 
 #endif

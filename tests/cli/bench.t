@@ -34,7 +34,25 @@ check 'noise, wire, files and pipelines are timed' bench --parts=noise,stream,tr
 check 'these results are JSON too' parses rest.jsonl
 is 'each part has results' "$(sed 's/.*"part": "\([a-z]*\).*/\1/' rest.jsonl | uniq | tr '\n' ' ')" \
 	'machine noise stream transport output cold pipeline diagnose '
+is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline", "kind": ' rest.jsonl)" 2
 rm rest.jsonl
+
+check 'the boundary between processes is timed' bench --parts=boundary --sizes=32 --iterations=1 --frames=3 \
+	--out=boundary.jsonl
+is 'fused, with shared memory, and with messages' "$(sed -n 's/.*"stages": "\([a-z ]*\)".*/\1/p' boundary.jsonl | sort | uniq -c |
+	tr -s ' \n' ' ')" ' 2 fused 2 messages 2 shared memory '
+rm boundary.jsonl
+
+still='--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 --distance=100 --detpixels=300 --pixel=0.2'
+still="bragg-geometry --quiet $still | bragg-orient --quiet --frames=7 --random --seed=7 | bragg-intensity --quiet |
+bragg-background --quiet --water=7.5 | bragg-noise --quiet | bragg-write --quiet f_%d.cbf"
+mkdir fused piped
+(cd piped && sh -c "$still")
+check 'a pipeline is fused into one process' sh -c 'cd fused && exec bench-fused "$1"' sh "$(echo "$still" | tr '\n' ' ')"
+check 'it makes the same files' diff -r piped fused
+is 'these are all' "$(ls fused/*.cbf | wc -l)" 7
+check_status 'what a stage refuses ends it' 2 bench-fused "$(echo "$still" | tr '\n' ' ' | sed 's/water=7.5/water=-1/')"
+rm -r piped fused
 is 'and leaves nothing behind' "$(echo *)" kernel.jsonl
 
 # peer NAME COMMAND: a program that writes an image of 32 x 32 float32 in its own way

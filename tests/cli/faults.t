@@ -154,6 +154,36 @@ is 'who stands still is left behind' "$(statuses source make1 make2 work sink)" 
 is 'who stands still: the same files' "$(digest out)" "$expected"
 is 'who stands still is named' "$(grep -c 'stands still; going on without it' errors.source)" '1'
 
+# What vanishes on a link that lives: nobody dies of it, and no later frame tells.
+# lossy FAULT FRAMES OUT IN: the maker loses what FAULT says; @ in OUT or IN tells who binds
+lossy() {
+	fresh
+	rm -f lost
+	stage first first --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames="$2" &
+	LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=lost FAULT="$1" stage make make --in="ipc://$d/s" --out="$3ipc://$d/w" &
+	stage sink sink out --in="$4ipc://$d/w" &
+	settle
+	is "$1, $3ipc: is sent again" "$(statuses source make sink) $(find out -type f | wc -l) $(ls lost)" "0 0 0 $2 lost"
+}
+lossy 'frame 20 lost' 20 '' @
+lossy 'frame 20 lost' 20 @ ''
+lossy 'frame 7 lost' 100 @ ''
+lossy 'experiment 1 lost' 20 @ ''
+
+# Who takes the experiment dies before it has it: the next one gets it.
+fresh
+rm -f lost
+LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=lost FAULT='experiment 1 lost' stage first first --out="@ipc://$d/g" &
+LD_PRELOAD=$(command -v faults.so) FAULT='heartbeat 1 mute' stage dead source --in="ipc://$d/g" --out="@ipc://$d/n" &
+until [ -e lost ]; do sleep 0.05; done
+kill -9 "$(cat dead.pid)"
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=20 &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
+stage sink sink out --in="ipc://$d/w" &
+settle
+is 'who takes the experiment dies: the next one gets it' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 20'
+
 # Groups
 fresh
 stage first first --out="@ipc://$d/g" &

@@ -156,6 +156,23 @@ is 'and is said not to be finished' "$(cat replay.err)" \
 	"bragg-replay: warning: early.rec.part: its end is missing; $early whole frames are there"
 is 'a torn record is dropped' "$(count torn.rec.part)" "$((early - 1))"
 
+# --- a reader that leaves, as head does
+d2=$d/h
+stage_of() { # a stream with a watcher and a sink, whose watcher's reader leaves
+	teststage first | teststage source --frames=200 | teststage make --sleep=2 --out="@ipc://$d2" &
+	(bragg-tap --print --in="ipc://$d2"; echo $? >tap.status) 2>tap.err | head -n 2 >head.out &
+	bragg-tap --count --hold=yes --in="ipc://$d2"
+	counted=$?
+	wait
+}
+stage_of >counted
+is 'the reader of a watcher leaves: it ends well and quietly, the stream goes on' \
+	"$(cat tap.status tap.err) $counted $(wc -l <head.out) $(cut -d' ' -f1 counted)" '0 0 2 frames=200'
+(teststage first; echo $? >first.status) 2>head.err | (teststage source --frames=2000; echo $? >source.status) 2>>head.err |
+	(teststage make; echo $? >make.status) 2>>head.err | (bragg-tap; echo $? >tap.status) 2>>head.err | head -n 2 >head.out
+soon test -s source.status -a -s make.status -a -s tap.status
+is 'the reader of a last stage leaves: all end, quietly' "$(cat source.status make.status tap.status head.err | tr '\n' ' ')" '1 1 1 '
+
 # --- failures
 images | bragg-tap --record=/dev/full 2>full.err
 is 'full disk: one line' "$? $(grep -c . full.err) $(cat full.err)" '1 1 bragg-tap: /dev/full: cannot write: No space left on device'

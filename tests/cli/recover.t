@@ -50,15 +50,6 @@ hit() {
 	done
 }
 
-# soon COMMAND...: waits for it to succeed
-soon() {
-	for _ in $(seq 300); do
-		"$@" && return 0
-		sleep 0.05
-	done
-	return 1
-}
-
 grown() { # NUMBER
 	[ "$(count)" -ge "$1" ]
 }
@@ -119,6 +110,66 @@ run_to_end
 is 'sink, all workers, then half of the stages killed: status' "$status" 0
 is 'sink, all workers, then half of the stages killed: the same files' "$(digest)" "$expected"
 
+# --- small stages
+small() { # SINK-ARGS...: writes p.yaml; the sink says in `log` what it does
+	cat >p.yaml <<-END
+		stages:
+		  - {name: first, program: teststage, args: [first]}
+		  - {name: source, program: teststage, args: [source, --frames=300], restart: 9}
+		  - {name: make, program: teststage, args: [make, --sleep=8, --slow-every=3], count: 3, restart: 9}
+		  - {name: sink, program: teststage, args: [$1, $tap_scratch/out, --log=$tap_scratch/log, --sleep=5], restart: 9 $2}
+	END
+	rm -f log
+	fresh
+}
+
+logged() { # NUMBER of lines
+	[ "$(cat log 2>/dev/null | wc -l)" -ge "$1" ]
+}
+
+# go_on: until more frames are there
+go_on() {
+	soon logged $(($(wc -l <log) + 15))
+}
+
+start_small() { # OPTION...
+	setsid env --default-signal=INT bragg-run p.yaml "$@" >said 2>&1 &
+	runner=$!
+	soon logged 20
+}
+
+# A sink that cannot tell from its files: of those before the kill none comes again but what
+# was under way, less than the credit of a link for each restart
+small file
+start_small
+for _ in 1 2; do
+	hit source
+	go_on
+done
+run_to_end
+is 'a sink without an index remembers: status, frames' "$status $(find out -type f | wc -l) $(sort -u log | wc -l)" '0 300 300'
+check 'a sink without an index remembers' test "$(sort log | uniq -d | wc -l)" -lt 16
+
+# In order, whoever dies, and continued
+small sink ', order: true'
+start_small
+hit source
+go_on
+hit sink
+go_on
+hit source make
+go_on
+kill -INT $runner
+run_to_end
+before=$(wc -l <log)
+start_small --resume
+soon logged $((before + 15))
+hit source
+run_to_end
+is 'in order through restarts and --resume: status, frames' "$status $(find out -type f ! -name '*.part' | wc -l)" '0 300'
+check 'in order through restarts and --resume' sort -n -u -c log
+
+pipeline
 sed -i 's/restart: 9/restart: 1/' p.yaml
 fresh
 behind

@@ -23,21 +23,18 @@ files() {
 	find out -type f | wc -l
 }
 
-# what is left of a run: processes with the scratch folder in their command line, and sockets
-left() {
-	for one in /proc/[0-9]*; do
-		{ tr '\0' ' ' <"$one/cmdline"; } 2>/dev/null | grep -F "$tap_scratch/" || true
-	done
-	find run -mindepth 1
+# ours: the processes with the scratch folder in their command line
+echo "$tap_scratch/" >mine # grep has it not in its own
+ours() {
+	grep -laF -f mine /proc/[0-9]*/cmdline 2>/dev/null | cut -d/ -f3
 }
 
-# soon COMMAND...: waits up to two seconds for it to succeed
-soon() {
-	for _ in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
-		"$@" && return 0
-		sleep 0.1
+# what is left of a run: processes, and sockets
+left() {
+	for one in $(ours); do
+		tr '\0' ' ' <"/proc/$one/cmdline" 2>/dev/null || true
 	done
-	return 1
+	find run -mindepth 1
 }
 
 nothing_left() {
@@ -46,13 +43,27 @@ nothing_left() {
 
 # stage_pid NAME: of the process that bragg-run started as this stage
 stage_pid() {
-	for one in /proc/[0-9]*; do
-		{ tr '\0' ' ' <"$one/cmdline"; } 2>/dev/null | grep -q "^teststage $1 .*$tap_scratch/" && basename "$one" && return
+	for one in $(ours); do
+		{ tr '\0' ' ' <"/proc/$one/cmdline"; } 2>/dev/null | grep -q "^teststage $1 .*$tap_scratch/" && echo "$one" && return
 	done
 }
 
 started() {
 	[ "$(files)" -gt 2 ] && [ -n "$(stage_pid sink)" ]
+}
+
+# hit NAME: kills a process of that stage
+hit() {
+	hit_pid=$(stage_pid "$1") && kill -9 "$hit_pid" 2>/dev/null
+}
+
+# told NUMBER: so many restarts are said
+told() {
+	[ "$(grep -c 'started again' said)" = "$1" ]
+}
+
+grown() { # NUMBER of files
+	[ "$(files)" -ge "$1" ]
 }
 
 # behind OPTION...: starts bragg-run in the background as a terminal would, until frames flow
@@ -126,8 +137,20 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	grep -q 'name: serve' "$shipped" && continue # live: serve.t has a client for it
 	# shellcheck disable=SC2086 # two options
 	check_status "$name runs" 0 bragg-run --frames=2 $quick --workdir="work-$name" "$shipped"
-	is "$name: its frames" "$(find "work-$name" -name '*.img' | wc -l)" 2
+	is "$name: its frames" "$(cat "work-$name"/*.index | grep -c '^[0-9]')" 2
 done
+
+# --- several last stages: each gets all frames, also one that starts late
+small 60 '' '--sleep=2' ''
+mkdir -p other
+cat >>"$file" <<END
+  - {name: late, input: make, program: sh, args: [-c, 'sleep 1; exec teststage sink $tap_scratch/other "\$@"', sh]}
+  - {name: look, input: make, program: bragg-tap, args: [--count]}
+END
+bragg-run "$file" >said 2>&1
+is 'two last stages and one that watches' "$? $(files) $(find other -type f | wc -l)" '0 60 60'
+is 'the source waits for two' "$(bragg-run --dry-run "$file" | grep -o -e '--groups\?=[a-z0-9]*' | tr '\n' ' ')" \
+	'--groups=2 --group=sink --group=late --group=look '
 
 # --- failures
 small 1000 '' '--fail-at=5' ''
@@ -157,15 +180,16 @@ done
 sums() {
 	(cd out && find . -name '*[0-9]' -type f | sort | xargs sha256sum | sha256sum)
 }
-small 400 '' '--sleep=5' ''
+small 300 '' '--sleep=20' ''
 check 'undisturbed' bragg-run --quiet "$file"
 undisturbed=$(sums) number=$(files)
-small 400 '' '--sleep=5' ''
+small 300 '' '--sleep=20' ''
 sed -i 's/count: 2/count: 2, restart: 4/' "$file"
 behind
-for _ in 1 2 3; do
-	kill -9 "$(stage_pid make)"
-	sleep 0.4
+for kill in 1 2 3; do
+	soon hit make
+	soon told $kill
+	soon grown $(($(files) + 5))
 done
 status=0
 wait $runner || status=$?
@@ -185,9 +209,9 @@ is 'Ctrl-C: frames without a gap' "$(find out -type f | sort | tail -n 1 | sed '
 small 5000 '' '' '--sleep=3000'
 setsid env --default-signal=INT bragg-run "$file" >said 2>&1 &
 runner=$!
-sleep 0.7
+soon grown 1
 kill -INT $runner
-sleep 0.2
+sleep 0.2 # so that they are two
 kill -INT $runner
 status=0
 wait $runner || status=$?
@@ -203,7 +227,7 @@ done
 small 5000 '' '--sleep=1' '--sleep=1'
 behind
 kill -9 $runner
-check 'kill -9 of bragg-run: within two seconds nothing is left' soon nothing_left
+check 'kill -9 of bragg-run: soon nothing is left' soon nothing_left
 is 'kill -9 of bragg-run: complete files only' "$(find out -name '*.part')" ''
 wait $runner 2>/dev/null || true
 

@@ -122,6 +122,34 @@ pipe=$!
 check 'karabo.yaml serves' testclient req "$S" 8
 ended 'and ends' 0
 
+# a series of Stream V2
+mkdir series
+serve 20 --protocol=dectris2 --compression=none
+testclient series "$S" 100 series >taken
+ended 'series: the end of the pipeline' 0
+is 'series: start, images, end' "$(tr '\n' ' ' <taken)" "start $(seq 0 19 | tr '\n' ' ')end "
+check 'series: they are what the pipeline makes' sh -c 'for i in $(seq 0 19); do
+	tail -c 8192 series/$i >a && tail -c 8192 files/a_$i.img | cmp - a || exit 1; done'
+is 'series: start and end do not count' "$(figure taken) $(figure dropped)" '20 0'
+
+serve 20 --protocol=dectris2 --policy=drop-old --queue=2 --linger=20
+until [ -e made ]; do sleep 0.1; done
+sleep 0.3
+testclient series "$S" 100 >taken
+ended 'series: dropping, the end' 0
+is 'series: no policy drops start and end' "$(tr '\n' ' ' <taken)" 'start 18 19 end '
+is 'series: what was dropped is counted' "$(figure taken) $(figure dropped)" '2 18'
+
+serve 20 --protocol=dectris2
+testclient series "$S" 3 >taken
+testclient series "$S" 100 >>taken
+ended 'series: one client after another' 0
+is 'series: the second one gets the end' "$(head -n 1 taken) $(tail -n 1 taken)" 'start end'
+
+serve 20 --protocol=dectris2 --policy=drop-old --linger=0
+ended 'series: nobody is there' 0
+check 'series: nobody took the start, and that is said' grep -q 'warning: no client took the start of the series' message
+
 # bad clients beside a good one
 S=tcp://127.0.0.1:*
 serve 300
@@ -132,7 +160,7 @@ stalled=$!
 testclient rubbish "$S" 200 &
 testclient vanish "$S" 20 >/dev/null
 mkdir good
-timeout 60 testclient req "$S" 300 good >taken &
+timeout 300 testclient req "$S" 300 good >taken &
 good=$!
 ended 'bad clients: the pipeline ends' 0
 kill "$good" "$stalled" 2>/dev/null
@@ -159,6 +187,20 @@ kill -INT -$group
 wait "$group"
 is 'Ctrl-C twice: no socket stays behind' "$(ls -d s 2>/dev/null)" ''
 is 'Ctrl-C twice: nothing counts as taken' "$(figure taken)" 0
+
+# Ctrl-C in the middle of a series, with a client
+sed "s/(trap - INT; exec bragg-serve/bragg-noise | & --protocol=dectris2 --rate=10/; s/--frames=50/--frames=5000/" interrupted >series.sh
+rm -f endpoint stats
+setsid env --default-signal=INT sh ./series.sh 2>errors &
+group=$!
+testclient series "$S" 10000 >taken &
+client=$!
+while kill -0 "$client" 2>/dev/null && [ "$(wc -l <taken)" -le 3 ]; do sleep 0.05; done
+kill -INT -$group
+wait "$client"
+is 'Ctrl-C: the series ends' "$(head -n 1 taken) $(tail -n 1 taken)" 'start end'
+wait "$group"
+is 'Ctrl-C: what came counts as taken' "$(figure taken)" "$(($(wc -l <taken) - 2))"
 
 # killed: the next one takes its place, its path and its frames
 G="bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5"

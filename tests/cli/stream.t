@@ -38,6 +38,14 @@ files() {
 	find out -type f | wc -l
 }
 
+flows() {
+	[ "$(files)" -gt 3 ]
+}
+
+empty() {
+	[ -z "$(find run -mindepth 1)" ]
+}
+
 for count in 0 1 100; do
 	chain $count
 	is "$count frames through five stages: all end well" "$(statuses first source make work sink)" '0 0 0 0 0'
@@ -126,10 +134,10 @@ is 'stages with different options are not mixed' \
 # Something dies or fails.
 for victim in source make work sink; do
 	fresh
-	start=$(date +%s)
 	stage first first | stage source source --frames=1000 | stage make make --sleep=2 |
 		stage work work | stage sink sink out --sleep=10 &
-	sleep 0.5
+	soon flows
+	start=$(date +%s)
 	kill -9 "$(cat $victim.pid)"
 	wait
 	took=$(($(date +%s) - start))
@@ -141,21 +149,20 @@ for victim in source make work sink; do
 	is "kill -9 of $victim: complete files only" "$(find out -size 0 ! -name '*.part' | wc -l) $(find out -name '*.part' | grep -vc "$([ $victim = sink ] && echo part || echo none)")" '0 0'
 done
 fresh
-start=$(date +%s)
 stage first first --out="@ipc://$d/g" &
 stage source source --frames=10000 --in="ipc://$d/g" --out="@ipc://$d/s" &
 stage make1 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
 stage make2 make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=5 --source-timeout=3 &
 stage sink sink out --in="@ipc://$d/w" --source-timeout=3 &
-sleep 0.5
+soon flows
+start=$(date +%s)
 kill -9 "$(cat source.pid)"
 wait
 took=$(($(date +%s) - start))
 is 'kill -9 of source, endpoints by hand: the others end with 1' "$(statuses make1 make2 sink)" '1 1 1'
 is 'kill -9 of source, endpoints by hand: soon' "$([ $took -le 7 ] && echo yes)" 'yes'
 rm -f run/?  # named sockets of a killed process stay, as files would
-sleep 0.2
-is 'kill -9 leaves no socket and no folder' "$(find run -mindepth 1)" ''
+check 'kill -9 leaves no socket and no folder' soon empty
 
 fresh
 stage first first | stage source source | stage make make --fail-at=5 | stage work work | stage sink sink out
@@ -177,7 +184,7 @@ END
 fresh
 setsid env --default-signal=INT sh ./interrupted 2>errors &
 group=$!
-sleep 0.7
+soon flows
 kill -INT -$group
 wait
 is 'Ctrl-C: all end with 130' "$(statuses source make sink)" '130 130 130'
@@ -187,7 +194,7 @@ check 'Ctrl-C: fewer than all' test "$(files)" -lt 1000
 
 fresh
 stage first first | stage source source --frames=1000 | stage make make --sleep=2 | stage sink sink out --sleep=5 &
-sleep 0.5
+soon flows
 kill -TERM "$(cat make.pid)"
 wait
 is 'SIGTERM ends the run with 1' "$(statuses source make sink)" '1 1 1'
@@ -222,13 +229,14 @@ fresh
 echo precious >data
 stage first first --out="@ipc://$tap_scratch/data"
 is 'a data file named as endpoint survives' "$(cat data) $(cat first.status)" 'precious 2'
-stage first first --out="@ipc://$d/busy" --start-timeout=2 &
-sleep 0.3
+stage first first --out="@ipc://$d/busy" --start-timeout=60 &
+soon test -S run/busy
 stage again first --out="@ipc://$d/busy"
 is 'an endpoint in use is not stolen' "$(cat again.status) $(grep -c 'in use' errors)" '2 1'
+kill "$(cat first.pid)"
 wait
 teststage first --out="@ipc://$d/stale" &
-sleep 0.3
+soon test -S run/stale
 kill -9 $!
 wait
 check_status 'a dead socket is taken over' 1 teststage first --out="@ipc://$d/stale" --start-timeout=0.1

@@ -25,19 +25,21 @@ bad() {
 	done
 }
 
-for socket in rep push pub; do
+for socket in rep push pub series; do
 	rm -f endpoint
 	mkdir $socket
+	how=--socket=$socket
+	[ $socket != series ] || how=--protocol=dectris2
 	bragg-geometry --detpixels=128 --pixel=0.8 --distance=120 --ncells=5 |
 		bragg-orient --frames=$frames --random | bragg-intensity --threads=1 | bragg-noise |
-		sh -c 'echo $$ >"$1.pid"; exec bragg-serve --bind=tcp://127.0.0.1:* --socket="$1" --policy=drop-old --queue=16 \
-			--rate="$2" --linger=1 --stats="$1.stats"' serve $socket $rate >endpoint 2>message &
+		sh -c 'echo $$ >"$1.pid"; exec bragg-serve --bind=tcp://127.0.0.1:* $3 --policy=drop-old --queue=16 \
+			--rate="$2" --linger=1 --stats="$1.stats"' serve $socket $rate "$how" >endpoint 2>message &
 	pipe=$!
 	until [ -s endpoint ]; do sleep 0.05; done
 	endpoint=$(cat endpoint)
 	bad "$endpoint" 2>/dev/null &
 	bad=$!
-	case $socket in rep) kind=req ;; push) kind=pull ;; pub) kind=sub ;; esac
+	case $socket in rep) kind=req ;; push) kind=pull ;; pub) kind=sub ;; series) kind=series ;; esac
 	testclient $kind "$endpoint" 100000 $socket >$socket.taken 2>/dev/null &
 	good=$!
 	sleep 3

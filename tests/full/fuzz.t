@@ -1,9 +1,11 @@
 #!/bin/sh
 # Short fuzzing: no parser of ours, no message decoder and no stage (its I/O side) crashes, hangs
-# or allocates without reason on 100,000 made inputs each, from a fixed seed.
+# or allocates without reason on 100,000 made inputs each, from a fixed seed; scripts/soak gives
+# more of both.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 fuzz=${BRAGG_FUZZ:-$top/build/fuzz}
+decoder=${BRAGG_FUZZ_DECODER:-100000} others=${BRAGG_FUZZ_OTHERS:-100000} seed=${BRAGG_SEED:-1}
 scratch
 
 # run NAME INPUTS [OPTION...]: the seeds are the inputs that the tests ship.
@@ -11,7 +13,7 @@ run() {
 	mkdir -p "$1"
 	run_name=$1 run_inputs=$2
 	shift 2
-	"$fuzz/$run_name" -runs="$run_inputs" -seed=1 -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=640 \
+	"$fuzz/$run_name" -runs="$run_inputs" -seed="$seed" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=640 \
 		-print_final_stats=0 "$@" "$run_name" >"$run_name.log" 2>&1
 }
 mkdir parsers
@@ -42,9 +44,10 @@ done
 	printf 'a/fs = +0.9999x -0.01y\na/ss = +0.01x +0.9999y\na/coffset = 0.001\nbad/min_x = 1\nbad/max_x = 2\n'
 } >parsers/geom
 for name in parsers packed wire recording; do
-	check "$name: 100,000 inputs" run $name 100000
+	[ $name = wire ] && number=$decoder || number=$others
+	check "$name: $number inputs" run $name "$number"
 	grep -h 'SUMMARY\|Done' "$name.log" | sed 's/^/# /'
 done
-check 'stream: 100,000 inputs' run stream 100000 -max_len=256 -len_control=0
+check "stream: $others inputs" run stream "$others" -max_len=256 -len_control=0
 grep -h 'SUMMARY\|Done' stream.log | sed 's/^/# /'
 finish

@@ -19,7 +19,7 @@ done <lines
 live() {
 	grep "^bragg-run --workdir=live.*$1" "$top/README.md" | sed "s|pipelines/|--quiet --frames=3 --set=serve.bind=ipc://$PWD/s $top/pipelines/|"
 }
-is 'README.md shows two live pipelines' "$(live karabo | wc -l) $(live crystfel | wc -l)" '1 1'
+is 'README.md shows three live pipelines' "$(live karabo | wc -l) $(live crystfel | wc -l) $(live dectris | wc -l)" '1 1 1'
 sh -c "$(live karabo)" </dev/null >/dev/null 2>warnings &
 run=$!
 if command -v karabo-bridge-glimpse >/dev/null; then
@@ -41,4 +41,14 @@ status=0
 wait $run || status=$?
 is 'the second ends well, without a warning' "$status $(cat warnings)" '0 '
 check 'and wrote what CrystFEL wants beside the frames' test -s live/lyso.geom -a -s live/lyso.cell
+sh -c "$(live dectris)" </dev/null >/dev/null 2>warnings &
+run=$!
+if /usr/bin/python3 -c 'import cbor2, zmq' 2>/dev/null; then
+	grep '^/usr/bin/python3 -c .import cbor2' "$top/README.md" | sed "s|tcp://[^\"]*|ipc://$PWD/s|" >client
+	timeout 60 sh ./client >seen
+	is 'the client of the third shows a series' "$(tr -s ' \n' ' ' <seen)" 'start image 0 image 1 image 2 end '
+else
+	skip 'the client of the third shows a series' 'python3-cbor2 is missing'
+fi
+wait $run
 finish

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A short form of every part of scripts/soak.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-for part in kill freeze chain network rate slow same; do
+for part in kill freeze chain source any network rate slow same; do
 	case $part in
 	rate) scale=0.01 ;;
 	slow) scale=0.05 ;;

@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 #include "io/byte_offset.h"
 
 enum { ITEMS_MAX = 255 * 9 };

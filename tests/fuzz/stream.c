@@ -285,7 +285,7 @@ static void work(struct input *in)
     if (!x->begun) {
         if (rt.stage->gives)
             give(MESSAGE_EXPERIMENT, 0);
-        exchange_begin(x, (size_t)what << 18, "any", NULL);
+        exchange_begin(x, (size_t)what << 18, "any", "0", NULL);
         if (rt.source)
             exchange_set_total(x, what);
     } else if (rt.source && !x->out.head && (x->nagain || x->issued < x->limit)) {
@@ -363,7 +363,7 @@ static void establish(void)
         say_hello(rt.ports[i].socket, !rt.ports[i].up);
         link_receive(&rt, &rt.ports[i]);
     }
-    exchange_begin(&rt.exchange, 1 << 20, "any", NULL);
+    exchange_begin(&rt.exchange, 1 << 20, "any", "0", NULL);
     if (rt.stage->gives)
         give(MESSAGE_EXPERIMENT, 0);
     if (rt.source) {

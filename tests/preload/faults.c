@@ -7,6 +7,8 @@
  *           append (to it)
  *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
  *           killed, after it
+ *     CALL  experiment, frame, heartbeat (sent to another stage)
+ *     HOW   lost: it never arrives; mute: nor do later ones
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
 #include <arpa/inet.h>
@@ -23,6 +25,7 @@
 #include <string.h>
 #include <sys/socket.h>
 #include <unistd.h>
+#include <zmq.h>
 
 static const struct {
     const char *name;
@@ -208,4 +211,52 @@ int connect(int fd, const struct sockaddr *address, socklen_t size)
             break;
         }
     return REAL(connect)(fd, (const struct sockaddr *)&other, size);
+}
+
+/* Messages: an address, through some sockets, then parts; the first one says what it is. */
+static __thread struct {
+    unsigned char bytes[256];
+    size_t size;
+    bool inside, lost;  // after the first part; of a message that is lost
+} sending;
+
+int zmq_send(void *socket, const void *bytes, size_t size, int flags)
+{
+    if (!(flags & ZMQ_SNDMORE) || size > sizeof sending.bytes)
+        return REAL(zmq_send)(socket, bytes, size, flags);
+    memcpy(sending.bytes, bytes, size);
+    sending.size = size;
+    return (int)size;
+}
+
+static bool is_lost(zmq_msg_t *first)
+{
+    enum { TYPE_AT = 2 };
+    static const char *const calls[] = {[2] = "experiment", [3] = "frame", [8] = "heartbeat"};
+    static int mute = -1;
+    const unsigned char *route = zmq_msg_data(first);
+    const size_t type = zmq_msg_size(first) > TYPE_AT ? route[TYPE_AT] : 0;
+    if (type >= sizeof calls / sizeof *calls || !calls[type])
+        return false;
+    const char *how = (int)type == mute ? "lost" : fault(calls[type]);
+    if (strcmp(how, "mute") == 0)
+        mute = (int)type;
+    return (int)type == mute || strcmp(how, "lost") == 0;
+}
+
+int zmq_msg_send(zmq_msg_t *part, void *socket, int flags)
+{
+    if (!sending.inside) {
+        sending.lost = is_lost(part);
+        const size_t size = sending.size;
+        sending.size = 0;
+        if (size && !sending.lost &&
+            REAL(zmq_send)(socket, sending.bytes, size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+            return -1;
+    }
+    sending.inside = flags & ZMQ_SNDMORE;
+    if (!sending.lost)
+        return REAL(zmq_msg_send)(part, socket, flags);
+    (void)zmq_msg_close(part);
+    return 0;
 }

@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 #include "io/byte_offset.h"
 
 enum { MOST = 1 << 26 };  // bytes of input

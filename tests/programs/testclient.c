@@ -5,6 +5,8 @@
  * req    asks for COUNT frames; a frame's pixels become the file FOLDER/TRAIN
  * pull   likewise, pulling
  * sub    likewise, subscribed to everything
+ * series pulls COUNT messages of Stream V2, or fewer up to an end message; prints start, end and
+ *        numbers of images, whose whole messages become the files FOLDER/NUMBER
  * vanish asks COUNT times, each time on a new connection that is cut at once
  * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
  * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
@@ -87,6 +89,41 @@ static void take(void *socket, const char *folder)
         (void)zmq_msg_close(&parts[i]);
 }
 
+/* A whole message of one part, "start", "end" or an image; true for the end. */
+static bool take_of_series(void *socket, const char *folder)
+{
+    static const char key[] = "\x68image_id", types[][6] = {"start", "image", "end"};
+    zmq_msg_t m;
+    size_t type = 0;
+    (void)zmq_msg_init(&m);
+    if (zmq_msg_recv(&m, socket, 0) < 0)
+        exit(1);
+    const char *bytes = zmq_msg_data(&m);
+    const size_t size = zmq_msg_size(&m);
+    if (zmq_msg_more(&m) || size < 20 || memcmp(bytes, "\xd9\xd9\xf7", 3) != 0)
+        exit(3);
+    bytes = memmem(bytes, 12, "\x64type", 5);
+    while (bytes && type < 3 && memcmp(bytes + 6, types[type], strlen(types[type])) != 0)
+        type++;
+    if (!bytes || type == 3)
+        exit(3);
+    if (type != 1) {
+        puts(types[type]);
+    } else {
+        const unsigned char *id = memmem(zmq_msg_data(&m), size, key, sizeof key - 1);
+        if (!id || id[sizeof key - 1] > 0x19)
+            exit(3);
+        id += sizeof key - 1;
+        const int64_t number = *id < 24 ? *id : *id == 24 ? id[1] : id[1] * 256 + id[2];
+        printf("%" PRId64 "\n", number);
+        if (folder)
+            keep(folder, number, &m);
+    }
+    (void)fflush(stdout);
+    (void)zmq_msg_close(&m);
+    return type == 2;
+}
+
 static void vanish(const char *endpoint, long count)
 {
     for (long i = 0; i < count; i++) {
@@ -151,6 +188,14 @@ static void stall(const char *endpoint, long seconds)
         (void)zmq_close(s[i]);
 }
 
+static void follow(const char *endpoint, long count, const char *folder)
+{
+    void *s = open_socket(ZMQ_PULL, endpoint);
+    while (count-- > 0 && !take_of_series(s, folder))
+        continue;
+    (void)zmq_close(s);
+}
+
 static void run(const char *kind, const char *endpoint, long count, const char *folder)
 {
     const bool asks = strcmp(kind, "req") == 0;
@@ -178,6 +223,8 @@ int main(int argc, char **argv)
         stall(endpoint, count);
     else if (strcmp(kind, "rubbish") == 0)
         send_rubbish(endpoint, count);
+    else if (strcmp(kind, "series") == 0)
+        follow(endpoint, count, argc > 4 ? argv[4] : NULL);
     else
         run(kind, endpoint, count, argc > 4 ? argv[4] : NULL);
     (void)zmq_ctx_term(context);

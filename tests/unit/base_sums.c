@@ -57,6 +57,26 @@ static void crc_of_much_equals_portable(void **state)
     free(bytes);
 }
 
+/* Pieces of every size, also none, are joined to the sum of the whole. */
+static void crc_joins(void **state)
+{
+    (void)state;
+    uint8_t bytes[600];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (uint8_t)(i * i * 13 + i + 1);
+    for (size_t each = 1; each < 300; each += 7) {
+        struct crc32c_piece pieces[602] = {{0, 0}};
+        size_t n = 1;
+        for (size_t from = 0; from < sizeof bytes; from += each, n++) {
+            const size_t left = sizeof bytes - from;
+            pieces[n].bytes = left < each ? left : each;
+            pieces[n].sum = crc32c(0, bytes + from, pieces[n].bytes);
+        }
+        assert_int_equal(crc32c_join(pieces, n), crc32c(0, bytes, sizeof bytes));
+    }
+    assert_int_equal(crc32c_join(NULL, 0), crc32c(0, NULL, 0));
+}
+
 static void crc_continues(void **state)
 {
     (void)state;
@@ -105,6 +125,7 @@ int main(void)
         cmocka_unit_test(crc_known_values),
         cmocka_unit_test(crc_fast_equals_portable),
         cmocka_unit_test(crc_of_much_equals_portable),
+        cmocka_unit_test(crc_joins),
         cmocka_unit_test(crc_continues),
         cmocka_unit_test(hash_known_and_separated),
         cmocka_unit_test(trace_keeps_the_last),

@@ -9,8 +9,8 @@
 #include <cmocka.h>
 
 #include "base/rng.h"
-#include "io/bitshuffle.h"
-#include "io/bslz4.h"
+#include "codec/bitshuffle.h"
+#include "codec/bslz4.h"
 
 enum { MOST = 9000 };  // items: more than a block of any size, and a rest
 

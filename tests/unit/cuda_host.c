@@ -59,8 +59,10 @@ static void bytes_are_those_of_the_cpu_engine(void **state)
     (void)state;
     static const char *const isas[] = {"baseline", "avx2"};
     for (int n = 0; n < 4 * NCASES; n++) {
-        const struct engine_options options = {2, isas[n % 2],
-                                               n / 2 % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
+        const struct engine_options options = {.threads = 2,
+                                               .isa = isas[n % 2],
+                                               .precision =
+                                                   n / 2 % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
         if (isa_present(options.isa))
             check_bytes(&cases[n / 4], &options);
     }

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "base/crc32c.h"
 #include "engine/engine.h"
 #include "engine_run.h"
 #include "engine_table.h"
@@ -38,8 +39,10 @@ static void one_class_gives_one_image(void **state)
         for (int j = 0; j < 6; j++) {
             if (!isa_present(isas[j / 3]))
                 continue;
-            const struct engine_options options = {1 + j % 3, isas[j / 3],
-                                                   n % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
+            const struct engine_options options = {.threads = 1 + j % 3,
+                                                   .isa = isas[j / 3],
+                                                   .precision =
+                                                       n % 2 ? PRECISION_DOUBLE : PRECISION_MIXED};
             float *image = run_engine_with(&engine_cpu, &x, &r, &options);
             const uint64_t hash = hash_bytes(image, (size_t)experiment_pixels(&x) * sizeof *image);
             first = first ? first : hash;
@@ -169,6 +172,35 @@ static void rows_are_counted(void **state)
     experiment_free(&x);
 }
 
+/* On request, over panels of several rows, by any number of threads. */
+static void pixels_are_summed_up(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.pixels = 16, .panels = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    uint32_t sum = 0;
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    for (int threads = 0; threads < 3; threads++) {
+        struct plan *plan;
+        float pixels[2 * 16 * 16];
+        const struct engine_options how = {.threads = threads, .sums = threads > 0};
+        assert_int_equal(engine_cpu.create(&plan, &x, &how, &e), STATUS_OK);
+        assert_false(engine_cpu.sum(plan, &sum));
+        assert_int_equal(engine_cpu.run(plan, &r, pixels, NULL, &e), STATUS_OK);
+        assert_int_equal(engine_cpu.sum(plan, &sum), how.sums);
+        if (how.sums)
+            assert_int_equal(sum, crc32c(0, pixels, sizeof pixels));
+        assert_int_equal(engine_cpu.run(plan, &(struct recipe){0}, pixels, NULL, &e), STATUS_OK);
+        if (engine_cpu.sum(plan, &sum))  // a dark frame
+            assert_int_equal(sum, crc32c(0, pixels, sizeof pixels));
+        engine_cpu.destroy(&plan);
+    }
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* Without lattices a frame is dark, or nothing but water. */
 static void blank_frames_hold_water_alone(void **state)
 {
@@ -270,6 +302,7 @@ int main(void)
         cmocka_unit_test(unknown_isa_is_a_usage_error),
         cmocka_unit_test(bad_recipes_are_refused),
         cmocka_unit_test(rows_are_counted),
+        cmocka_unit_test(pixels_are_summed_up),
         cmocka_unit_test(blank_frames_hold_water_alone),
         cmocka_unit_test(traces_agree),
     };

@@ -94,7 +94,7 @@ static void check_double(const struct engine_case *c, const char *isa)
     struct error e = {0};
     assert_int_equal(case_build(c, &x, &r, &e), STATUS_OK);
     const size_t count = (size_t)experiment_pixels(&x);
-    const struct engine_options options = {2, isa, PRECISION_DOUBLE};
+    const struct engine_options options = {.threads = 2, .isa = isa, .precision = PRECISION_DOUBLE};
     float *reference = run_engine(&engine_reference, &x, &r, NULL, 2);
     float *image = run_engine_with(&engine_cpu, &x, &r, &options);
     uint8_t *unsteady = mem_array(count, 1);

@@ -66,11 +66,42 @@ static void differences_are_named(void **state)
     }
 }
 
+static void words_that_were_given_make_no_difference(void **state)
+{
+    (void)state;
+    char text[HISTORY_DIFFERENCE_SIZE];
+    assert_false(history_difference("a\tx=1\toptions given=--x=1\n", "a\tx=1\n", text));
+    assert_false(history_difference("a\tx=1\n", "a\tx=1\toptions given=--x=1\n", text));
+    assert_true(
+        history_difference("a\tx=1\toptions given=\n", "a\tx=2\toptions given=--x=2\n", text));
+    assert_string_equal(text, "a: --x was 1, is 2");
+}
+
+static void lines_in_brief(void **state)
+{
+    (void)state;
+    static const char line[] =
+        "a\tx=1\tidentity class=any\ty=\toptions given=--x=1 --y\nb\toptions given=q\n";
+    char text[64];
+    assert_true(history_brief(line, text, sizeof text));
+    assert_string_equal(text, "a\tidentity class=any\toptions given=--x=1 --y");
+    assert_false(history_brief(line, text, 30));
+    assert_false(history_brief("", text, sizeof text));
+    assert_true(history_value(line, HISTORY_GIVEN, text, sizeof text));
+    assert_string_equal(text, "--x=1 --y");
+    assert_true(history_value(line, "y", text, sizeof text));
+    assert_string_equal(text, "");
+    assert_false(history_value(line, "z", text, sizeof text));
+    assert_false(history_value(line, HISTORY_GIVEN, text, 9));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_per_stage),
         cmocka_unit_test(differences_are_named),
+        cmocka_unit_test(words_that_were_given_make_no_difference),
+        cmocka_unit_test(lines_in_brief),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

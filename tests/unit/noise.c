@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/crc32c.h"
 #include "engine/noise.h"
 
 enum { EDGE = 300, PIXELS = EDGE * EDGE };
@@ -35,6 +36,9 @@ static enum status run(const struct noise *n, double photons, uint64_t seed, uin
     assert_int_equal(noise_create(&plan, n, &experiment, NULL), STATUS_OK);
     const enum status s = noise_apply(plan, seed, id, image, &to, NULL);
     noise_destroy(&plan);
+    assert_int_equal(to.has_sum, n->psf.kind == PSF_NONE);
+    if (to.has_sum)
+        assert_int_equal(to.sum, crc32c(0, adu, PIXELS * sizeof *adu));
     return s;
 }
 

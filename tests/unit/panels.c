@@ -73,7 +73,8 @@ static void check_engine(const struct engine_case *c, const struct engine *engin
     struct experiment x;
     struct recipe r;
     build(c, &x, &r);
-    const struct engine_options one = {1, isa, precision}, three = {3, isa, precision};
+    const struct engine_options one = {.threads = 1, .isa = isa, .precision = precision};
+    const struct engine_options three = {.threads = 3, .isa = isa, .precision = precision};
     const int64_t width = x.panels[0].fast_pixels;
     float *whole = run_engine_with(engine, &x, &r, &one);
     for (int i = 0; i < NCUTS; i++) {

@@ -1,4 +1,4 @@
-/* Endpoints as typed, the line in the pipe, the private folder. */
+/* Endpoints options given, the line in the pipe, the private folder. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

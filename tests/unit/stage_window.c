@@ -54,6 +54,25 @@ static void moves_when_all_groups_have_it(void **state)
     window_close(&w);
 }
 
+static void is_stuck_when_all_is_kept(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE | TWO);
+    window_keep(&w, (struct id_range){0, 2}, ONE);
+    window_ack(&w, (struct id_range){0, 2}, TWO);
+    assert_false(window_is_stuck(&w, 100));  // frame 3 may still come
+    assert_true(window_is_stuck(&w, 3));     // unless there is none
+    window_keep(&w, (struct id_range){3, 3}, ONE | TWO);
+    assert_true(window_is_stuck(&w, 100));
+    leave(&w, 1);
+    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
+    assert_false(window_is_stuck(&w, 100));
+    window_ack(&w, (struct id_range){0, 3}, ONE | TWO);
+    window_advance(&w, 4);
+    assert_false(window_is_stuck(&w, 4));
+    window_close(&w);
+}
+
 static void groups_that_are_not_required_do_not_count(void **state)
 {
     (void)state;
@@ -168,6 +187,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(moves_when_all_groups_have_it),
         cmocka_unit_test(groups_that_are_not_required_do_not_count),
+        cmocka_unit_test(is_stuck_when_all_is_kept),
         cmocka_unit_test(lost_frames_are_issued_again),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(ranges_are_clipped),

@@ -11,7 +11,7 @@
 #include <immintrin.h>
 #endif
 
-#include "io/bitshuffle.h"
+#include "codec/bitshuffle.h"
 
 #define PASTE(a, b) a##b
 #define NAME(stem, isa) PASTE(stem, isa)

@@ -1,6 +1,6 @@
 /* The bit transpose of bslz4.h; bitshuffle_loop.c is compiled once per instruction set. */
-#ifndef BRAGG_IO_BITSHUFFLE_H
-#define BRAGG_IO_BITSHUFFLE_H
+#ifndef BRAGG_CODEC_BITSHUFFLE_H
+#define BRAGG_CODEC_BITSHUFFLE_H
 
 #include <stddef.h>
 #include <stdint.h>

@@ -1,11 +1,11 @@
-#include "io/bslz4.h"
+#include "codec/bslz4.h"
 
 #include <endian.h>
 #include <lz4.h>
 #include <string.h>
 
 #include "base/alloc.h"
-#include "io/bitshuffle.h"
+#include "codec/bitshuffle.h"
 
 enum { HEADER = 12, LENGTH = 4, BLOCK_MAX = 1 << 24 };
 

@@ -13,8 +13,8 @@
  * (item 8m + k in bit k of byte m), then bit 1, and so on to the last bit of the last
  * byte.  Blocks have 8192 bytes; the last one may be shorter.
  */
-#ifndef BRAGG_IO_BSLZ4_H
-#define BRAGG_IO_BSLZ4_H
+#ifndef BRAGG_CODEC_BSLZ4_H
+#define BRAGG_CODEC_BSLZ4_H
 
 #include <stddef.h>
 #include <stdint.h>

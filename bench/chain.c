@@ -1,0 +1,88 @@
+/* Stage programs in a shell pipe, found on PATH, and what they say they cost. */
+#include "chain.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+static double field(const char *line, const char *name)
+{
+    char key[32];
+    (void)snprintf(key, sizeof key, "\"%s\":", name);
+    const char *found = strstr(line, key);
+    return found ? strtod(found + strlen(key), NULL) : 0.0;
+}
+
+size_t chain_read_costs(const char *folder, struct cost costs[STAGES_MAX])
+{
+    char path[160], line[1024];
+    (void)snprintf(path, sizeof path, "%s/stats", folder);
+    FILE *in = fopen(path, "r");
+    size_t n = 0;
+    while (in && n < STAGES_MAX && fgets(line, sizeof line, in)) {
+        struct cost *c = &costs[n++];
+        const char *name = strstr(line, "\"stage\":\"");
+        (void)snprintf(c->stage, sizeof c->stage, "%.*s", name ? (int)strcspn(name + 9, "\"") : 0,
+                       name ? name + 9 : "");
+        c->cpu_s = field(line, "cpu_s");
+        c->compute_cpu_s = field(line, "compute_cpu_s");
+        c->wall_s = field(line, "wall_s");
+        c->compute_s = field(line, "compute_s");
+        c->codec_s = field(line, "codec_s");
+        c->wait_in_s = field(line, "wait_in_s");
+        c->wait_out_s = field(line, "wait_out_s");
+    }
+    if (in)
+        (void)fclose(in);
+    return n;
+}
+
+void chain_stage(const struct bench *b, char *command, const char *name, const char *options)
+{
+    const size_t length = strlen(command);
+    char trace[64] = "";
+    if (b->o.profile)
+        (void)snprintf(trace, sizeof trace, " --trace=%s.json", name);
+    (void)snprintf(command + length, COMMAND_MAX - length, "%s%s --quiet --stats=stats%s %s",
+                   length ? " | " : "", name, trace, options);
+}
+
+void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
+                 const char *more)
+{
+    char options[256];
+    command[0] = '\0';
+    (void)snprintf(options, sizeof options,
+                   "--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 "
+                   "--distance=100 --oversample=1 --detpixels=%" PRId64 " --pixel=%.10g",
+                   edge, 102.4 / (double)edge);
+    chain_stage(b, command, "bragg-geometry", options);
+    (void)snprintf(options, sizeof options, "--frames=%" PRId64 " --random --seed=7 %s", frames,
+                   more);
+    chain_stage(b, command, "bragg-orient", options);
+    chain_stage(b, command, "bragg-intensity", "--threads=1");
+}
+
+enum status chain_run(const struct bench *b, const char *name, const char *command, double *cpu_ns,
+                      double *wall_ns, struct cost *costs, size_t *ncosts, struct error *e)
+{
+    char folder[128];
+    const char *const argv[] = {"sh", "-c", command, NULL};
+    enum status s = folder_make(b, name, folder, sizeof folder, e);
+    if (!s)
+        s = process_run(argv, folder, b->o.threads, cpu_ns, wall_ns, e);
+    if (!s)
+        *ncosts = chain_read_costs(folder, costs);
+    if (!b->o.keep_artifacts && !b->o.profile)
+        folder_remove(folder);
+    return s;
+}
+
+const struct cost *chain_find(const struct cost *costs, size_t n, const char *name)
+{
+    static const struct cost none;
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(costs[i].stage, name) == 0)
+            return &costs[i];
+    return &none;
+}

@@ -1,0 +1,34 @@
+/* Stage programs in a shell pipe, found on PATH, and what they say they cost. */
+#ifndef BRAGG_BENCH_CHAIN_H
+#define BRAGG_BENCH_CHAIN_H
+
+#include "bench.h"
+
+enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
+
+/* A line of a stage's --stats file. */
+struct cost {
+    char stage[32];
+    double cpu_s, compute_cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
+};
+
+/* Appends one stage to a command of COMMAND_MAX bytes, "" at first; all write their
+ * statistics, and traces with --profile. */
+void chain_stage(const struct bench *b, char *command, const char *name, const char *options);
+
+/* A command for stills of the "one step" workload up to the photons; `more` are further
+ * options of bragg-orient. */
+void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
+                 const char *more);
+
+/* Runs it by sh in a folder of its own, `name`, and reads what the stages say they cost. */
+enum status chain_run(const struct bench *b, const char *name, const char *command, double *cpu_ns,
+                      double *wall_ns, struct cost *costs, size_t *ncosts, struct error *e);
+
+/* The lines of the file `stats` in a folder; returns how many. */
+size_t chain_read_costs(const char *folder, struct cost costs[STAGES_MAX]);
+
+/* The line of a stage, or one of zeros. */
+const struct cost *chain_find(const struct cost *costs, size_t n, const char *name);
+
+#endif

@@ -1,0 +1,210 @@
+/* Which options decide what frames hold: as lines for the lineage, as words to give them again. */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/opt.h"
+#include "base/words.h"
+
+/* The shortest decimal that reads back as the same number. */
+static void lineage_real(FILE *out, double value)
+{
+    char text[32];
+    for (int digits = 15; digits <= 17; digits++) {
+        (void)snprintf(text, sizeof text, "%.*g", digits, value);
+        if (strtod(text, NULL) == value)
+            break;
+    }
+    fputs(text, out);
+}
+
+static void lineage_choice(FILE *out, const char *choices, int choice)
+{
+    for (; choice > 0 && strchr(choices, '|'); choice--)
+        choices = strchr(choices, '|') + 1;
+    fprintf(out, "%.*s", (int)strcspn(choices, "|"), choices);
+}
+
+/* Lines and words of the lineage end at control characters. */
+static void lineage_text(FILE *out, const char *text)
+{
+    for (; text && *text; text++)
+        if ((unsigned char)*text < ' ')
+            fprintf(out, "\\x%02x", (unsigned char)*text);
+        else
+            putc(*text, out);
+}
+
+static void lineage_value(FILE *out, const struct opt *o, const char *value)
+{
+    switch (o->type) {
+    case OPT_FLAG:
+        fprintf(out, "%d", *(const bool *)(const void *)value);
+        break;
+    case OPT_INT:
+        fprintf(out, "%" PRId64, *(const int64_t *)(const void *)value);
+        break;
+    case OPT_CHOICE:
+        lineage_choice(out, o->choices, *(const int *)(const void *)value);
+        break;
+    case OPT_REAL:
+        lineage_real(out, *(const double *)(const void *)value);
+        break;
+    case OPT_REALS:
+        for (int i = 0; i < o->count; i++) {
+            fputs(i ? "," : "", out);
+            lineage_real(out, ((const double *)(const void *)value)[i]);
+        }
+        break;
+    case OPT_TEXT:
+        lineage_text(out, *(const char *const *)(const void *)value);
+        break;
+    case OPT_TEXTS: {
+        const struct opt_texts *texts = (const struct opt_texts *)(const void *)value;
+        for (size_t i = 0; i < texts->count; i++) {
+            fputs(i ? "," : "", out);
+            lineage_text(out, texts->text[i]);
+        }
+        break;
+    }
+    case OPT_GROUP:
+        break;
+    }
+}
+
+/* False for one that says whether it was given, and was not: then its value means nothing. */
+static bool is_given(const struct opt *o, const void *options)
+{
+    return !o->given || *(const bool *)(const void *)((const char *)options + o->given);
+}
+
+size_t opt_lineage(const struct opt *table, const void *options, char *text, size_t size)
+{
+    char *buffer = NULL;
+    size_t length = 0;
+    FILE *out = open_memstream(&buffer, &length);
+    if (!out)
+        return 0;
+    for (const struct opt *o = table; o && (o->name || o->doc); o++) {
+        if (!(o->flags & OPT_BYTES))
+            continue;
+        fprintf(out, "%s=", o->name);
+        if (is_given(o, options))
+            lineage_value(out, o, (const char *)options + o->offset);
+        fputc('\n', out);
+    }
+    (void)fclose(out);
+    const size_t kept = length < size ? length : size ? size - 1 : 0;
+    if (size) {
+        memcpy(text, buffer, kept);
+        text[kept] = 0;
+    }
+    free(buffer);
+    return length;
+}
+
+/* --- words --------------------------------------------------------------- */
+
+bool opt_matters(const struct opt *o)
+{
+    return o->flags & (OPT_BYTES | OPT_CONTENT);
+}
+
+/* "--NAME=VALUE", or without a value; false when there is no room. */
+static bool append_word(char *text, size_t size, const char *name, const char *value)
+{
+    char *word = NULL;
+    const bool good = asprintf(&word, value ? "--%s=%s" : "--%s", name, value ? value : "") >= 0 &&
+                      words_append(text, size, word);
+    free(word);
+    return good;
+}
+
+/* The canonical value as text; NULL when memory is out.  The caller frees it. */
+static char *value_text(const struct opt *o, const void *options)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (out) {
+        lineage_value(out, o, (const char *)options + o->offset);
+        (void)fclose(out);
+    }
+    return text;
+}
+
+/* A value that is neither a flag nor a text. */
+static bool append_value(const struct opt *o, const void *options, const void *defaults, char *text,
+                         size_t size)
+{
+    char *value = value_text(o, options), *usual = value_text(o, defaults);
+    const bool needed = o->given || !value || !usual || strcmp(value, usual) != 0;
+    const bool good = value && usual && (!needed || append_word(text, size, o->name, value));
+    free(value);
+    free(usual);
+    return good;
+}
+
+static bool append_option(const struct opt *o, const void *options, const void *defaults,
+                          char *text, size_t size)
+{
+    const void *value = (const char *)options + o->offset;
+    const void *usual = (const char *)defaults + o->offset;
+    if (!is_given(o, options))
+        return true;
+    if (o->type == OPT_FLAG)
+        return !*(const bool *)value || append_word(text, size, o->name, NULL);
+    if (o->type == OPT_TEXTS) {
+        const struct opt_texts *texts = value;
+        bool good = true;
+        for (size_t i = 0; i < texts->count && good; i++)
+            good = append_word(text, size, o->name, texts->text[i]);
+        return good;
+    }
+    if (o->type == OPT_TEXT) {
+        const char *is = *(const char *const *)value, *was = *(const char *const *)usual;
+        return !is || (!o->given && was && strcmp(is, was) == 0) ||
+               append_word(text, size, o->name, is);
+    }
+    return append_value(o, options, defaults, text, size);
+}
+
+bool opt_words(const struct opt *table, const void *options, const void *defaults, char *text,
+               size_t size)
+{
+    bool good = true;
+    text[0] = 0;
+    for (const struct opt *o = table; good && o && (o->name || o->doc); o++)
+        if (opt_matters(o))
+            good = append_option(o, options, defaults, text, size);
+    return good;
+}
+
+/* The option of a word; NULL when it is none of the table. */
+static const struct opt *find(const struct opt *table, const char *word, size_t length)
+{
+    for (const struct opt *o = table; o && (o->name || o->doc); o++)
+        if (o->name && strlen(o->name) == length && strncmp(o->name, word, length) == 0)
+            return o;
+    return NULL;
+}
+
+enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
+                         struct error *e)
+{
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        const size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
+        const struct opt *o = length ? find(table, word + 2, length) : NULL;
+        bool good = o && opt_matters(o);
+        for (const char *name = also; !good && *name; name += strspn(name, " ")) {
+            good = length && strcspn(name, " ") == length && !strncmp(name, word + 2, length);
+            name += strcspn(name, " ");
+        }
+        if (!good)
+            return error_set(e, STATUS_USAGE,
+                             "--restrict: '%.60s' does not decide what frames hold", word);
+    }
+    return STATUS_OK;
+}

@@ -1,0 +1,63 @@
+/*
+ * An HDF5 file that appears complete or not at all, and what is put into it by absolute
+ * paths.  A step that fails is remembered: check once, at the end.  For the files of this
+ * folder; the same calls make the same bytes.
+ */
+#ifndef BRAGG_IO_HDF5_FILE_H
+#define BRAGG_IO_HDF5_FILE_H
+
+#include <hdf5.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "io/replace.h"
+
+struct hdf5_file {
+    hid_t id;
+    char *path;              // owned
+    struct replace replace;  // of a file that is written
+    bool failed;             // some step did
+    int cause;               // errno of the first that did, 0: unknown
+};
+
+/* A new file; `sync`: wait for the disk at the end.  Followed by hdf5_commit or hdf5_abort. */
+enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct error *e);
+
+/* An existing file, to read; false when it is none.  Followed by hdf5_abort. */
+bool hdf5_open(struct hdf5_file *f, const char *path);
+
+/* Closes and renames.  STATUS_FAILED, and no file, if anything failed since hdf5_create. */
+enum status hdf5_commit(struct hdf5_file *f, struct error *e);
+void hdf5_abort(struct hdf5_file *f);
+
+/* Notes the outcome of a call of the library; true when it is good. */
+bool hdf5_good(struct hdf5_file *f, int64_t result);
+
+/* A group of a NeXus class. */
+void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class);
+
+/* Data sets: a line of text, one whole number, reals of any rank (0: one value). */
+void hdf5_text(struct hdf5_file *f, const char *path, const char *text);
+void hdf5_whole(struct hdf5_file *f, const char *path, uint64_t value);
+void hdf5_reals(struct hdf5_file *f, const char *path, int rank, const hsize_t *dims,
+                const double *values);
+/* One number, with a unit unless that is NULL. */
+void hdf5_real(struct hdf5_file *f, const char *path, double value, const char *units);
+
+/* A data set of any type, contiguous or by the creation list `made` (H5P_DEFAULT: contiguous);
+ * `values` may be NULL.  Returns it for the caller to close. */
+hid_t hdf5_data(struct hdf5_file *f, const char *path, hid_t type, int rank, const hsize_t *dims,
+                hid_t made, const void *values);
+/* A creation list for data sets, for the caller to close. */
+hid_t hdf5_creation(struct hdf5_file *f);
+
+/* Attributes of the object at `path`. */
+void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, const char *text);
+void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
+                     const double *values);
+
+/* Reads a line of text into text[size]; false when there is none or it is too long. */
+bool hdf5_read_text(struct hdf5_file *f, const char *path, char *text, size_t size);
+
+#endif

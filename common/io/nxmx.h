@@ -1,0 +1,68 @@
+/*
+ * NXmx, the NeXus definition for diffraction images in HDF5: files of some frames, each
+ * complete in itself, and a master file in which all of them are one series.
+ *
+ *     /entry NXentry            definition, data, sample, instrument, source
+ *     /entry/data/data          [frame, slow, fast]: packed, a chunk a frame; in the master a
+ *                               virtual data set over the others
+ *     /entry/sample             transformations/omega of a rotation series
+ *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
+ *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
+ *
+ * bragg-write(1) describes it.  Panels stand one below the other in an image and must
+ * have the same width.
+ */
+#ifndef BRAGG_IO_NXMX_H
+#define BRAGG_IO_NXMX_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/nxmx_pack.h"
+#include "io/nxmx_rows.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+/* What all files of a series have in common. */
+struct nxmx_kind {
+    const struct experiment *experiment;  // borrowed
+    enum pixel_type type;
+    enum nxmx_compression compression;
+    char lineage[17];  // 16 hex digits
+    bool sync;         // wait for the disk
+};
+
+/* STATUS_INPUT when NXmx cannot hold such images. */
+enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
+
+/* Gives the packed image number `frame` of a file; see nxmx_pack. */
+typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunk,
+                                struct error *e);
+
+/* Writes a file of the frames of `rows`, with the images that `source` gives. */
+enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
+                       nxmx_source *source, void *owner, struct error *e);
+
+/* Writes a master file of all frames of `rows`; *name gives the name of a data file, as seen from
+ * the folder of the master. */
+typedef void nxmx_name(const void *owner, uint64_t file, char *name, size_t size);
+enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
+                              const struct nxmx_rows *rows, nxmx_name *name, const void *owner,
+                              struct error *e);
+
+/* A file that was written by these functions, open to read. */
+struct nxmx_file;
+
+/* Opens one of the same kind: its rows go into *rows.  *file is NULL when there is none;
+ * STATUS_FAILED for another kind of file.  Followed by nxmx_close. */
+enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxmx_file **file,
+                      struct nxmx_rows *rows, struct error *e);
+
+/* Reads the packed image at a place; STATUS_FAILED when that cannot be. */
+enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,
+                      struct error *e);
+void nxmx_close(struct nxmx_file *file);
+
+#endif

@@ -1,0 +1,21 @@
+/* The parts of NXmx files that are the same with and without images; see nxmx.h. */
+#ifndef BRAGG_IO_NXMX_LAYOUT_H
+#define BRAGG_IO_NXMX_LAYOUT_H
+
+#include "io/hdf5_file.h"
+#include "io/nxmx.h"
+
+/* Everything but /entry/data/data. */
+void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
+
+/* Slow and fast pixels of an image. */
+void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
+
+/* A type of HDF5 that need not be closed. */
+hid_t nxmx_pixel_type(enum pixel_type type);
+
+/* The tables: written, and read back (false when that cannot be). */
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows);
+bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
+
+#endif

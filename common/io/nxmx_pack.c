@@ -1,0 +1,103 @@
+#include "io/nxmx_pack.h"
+
+#include <endian.h>
+#include <lz4.h>
+#include <string.h>
+#include <zlib.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "codec/bslz4.h"
+
+enum { LZ4_HEADER = 8 + 4 + 4, GZIP_LEVEL = 1 };
+
+const char *nxmx_compression_name(enum nxmx_compression compression)
+{
+    static const char *const names[] = {"bslz4", "lz4", "gzip", "none"};
+    return names[compression];
+}
+
+static size_t bound(enum nxmx_compression compression, const struct image *image, size_t bytes)
+{
+    switch (compression) {
+    case NXMX_BSLZ4:
+        return bslz4_bound(image->count, pixel_size(image->type));
+    case NXMX_LZ4:
+        return LZ4_HEADER + (size_t)LZ4_compressBound((int)bytes);
+    case NXMX_GZIP:
+        return compressBound(bytes);
+    case NXMX_NONE:
+        break;
+    }
+    return bytes;
+}
+
+bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
+{
+    if (room <= chunk->room)
+        return true;
+    nxmx_chunk_free(chunk);
+    chunk->bytes = mem_array(room, 1);
+    chunk->room = chunk->bytes ? room : 0;
+    return chunk->bytes != NULL;
+}
+
+static void pack_lz4(const void *pixels, size_t bytes, struct nxmx_chunk *chunk)
+{
+    const uint64_t total = htobe64(bytes);
+    const uint32_t block = htobe32((uint32_t)bytes);
+    uint8_t *to = chunk->bytes + LZ4_HEADER;
+    size_t length = (size_t)LZ4_compress_default(pixels, (char *)to, (int)bytes,
+                                                 (int)(chunk->room - LZ4_HEADER));
+    if (length >= bytes) {
+        memcpy(to, pixels, bytes);
+        length = bytes;
+    }
+    const uint32_t packed = htobe32((uint32_t)length);
+    memcpy(chunk->bytes, &total, 8);
+    memcpy(chunk->bytes + 8, &block, 4);
+    memcpy(chunk->bytes + 12, &packed, 4);
+    chunk->length = LZ4_HEADER + length;
+}
+
+static enum status pack_gzip(const void *pixels, size_t bytes, struct nxmx_chunk *chunk,
+                             struct error *e)
+{
+    uLongf length = chunk->room;
+    if (compress2(chunk->bytes, &length, pixels, bytes, GZIP_LEVEL) != Z_OK)
+        return error_memory(e, "the compressor");
+    chunk->length = length;
+    return STATUS_OK;
+}
+
+enum status nxmx_pack(enum nxmx_compression compression, const struct image *image,
+                      struct nxmx_chunk *chunk, struct error *e)
+{
+    const size_t size = pixel_size(image->type), bytes = image->count * size;
+    if (bytes > LZ4_MAX_INPUT_SIZE)
+        return error_set(e, STATUS_INPUT, "an image of %zu bytes, a chunk holds up to %d", bytes,
+                         LZ4_MAX_INPUT_SIZE);
+    if (!nxmx_chunk_reserve(chunk, bound(compression, image, bytes)))
+        return error_memory(e, "a packed image");
+    switch (compression) {
+    case NXMX_BSLZ4:
+        chunk->length = bslz4_compress(isa_best(), image->pixels, image->count, size, chunk->bytes);
+        break;
+    case NXMX_LZ4:
+        pack_lz4(image->pixels, bytes, chunk);
+        break;
+    case NXMX_GZIP:
+        return pack_gzip(image->pixels, bytes, chunk, e);
+    case NXMX_NONE:
+        memcpy(chunk->bytes, image->pixels, bytes);
+        chunk->length = bytes;
+        break;
+    }
+    return STATUS_OK;
+}
+
+void nxmx_chunk_free(struct nxmx_chunk *chunk)
+{
+    mem_free(chunk->bytes);
+    *chunk = (struct nxmx_chunk){0};
+}

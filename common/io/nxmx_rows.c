@@ -1,0 +1,196 @@
+#include "io/nxmx_rows.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "io/truth.h"
+
+/* --- axes ---------------------------------------------------------------- */
+
+/* The unit vector of -v without its part along the unit vector z; false for v along z. */
+static bool against(const double v[3], const double z[3], double out[3])
+{
+    const double along = v[0] * z[0] + v[1] * z[1] + v[2] * z[2];
+    for (int i = 0; i < 3; i++)
+        out[i] = along * z[i] - v[i];
+    const double length = sqrt(out[0] * out[0] + out[1] * out[1] + out[2] * out[2]);
+    for (int i = 0; i < 3; i++)
+        out[i] /= length;
+    return length > 1e-6;
+}
+
+void nxmx_axes(const struct experiment *x, double axes[9])
+{
+    double *X = axes, *Y = axes + 3, *Z = axes + 6;
+    memcpy(Z, x->beam.direction, 3 * sizeof *Z);
+    if (!against(x->spindle, Z, X) && !against(x->panels->fast, Z, X))
+        (void)against(x->panels->slow, Z, X);
+    for (int i = 0; i < 3; i++)
+        Y[i] = Z[(i + 1) % 3] * X[(i + 2) % 3] - Z[(i + 2) % 3] * X[(i + 1) % 3];
+}
+
+void nxmx_turn(const double axes[9], const double v[3], double out[3])
+{
+    for (int i = 0; i < 3; i++)
+        out[i] = axes[3 * i] * v[0] + axes[3 * i + 1] * v[1] + axes[3 * i + 2] * v[2];
+}
+
+/* --- rows ---------------------------------------------------------------- */
+
+/* Room for `more` items behind `count`. */
+static bool reserve(void *items, size_t *room, size_t count, size_t more, size_t size)
+{
+    if (count + more <= *room)
+        return true;
+    void *grown = realloc(*(void **)items, 2 * (count + more) * size);
+    if (!grown)
+        return false;
+    *(void **)items = grown;
+    *room = 2 * (count + more);
+    return true;
+}
+
+/* How many frames have lower numbers. */
+static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
+{
+    size_t low = 0, high = rows->nframes;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (rows->frames[middle].number < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static size_t lattices_below(const struct nxmx_rows *rows, uint64_t number)
+{
+    size_t low = 0, high = rows->nlattices;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (rows->lattices[middle].frame < number)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
+{
+    const size_t at = frames_below(rows, number);
+    return at < rows->nframes && rows->frames[at].number == number ? (int64_t)at : -1;
+}
+
+static void remove_frame(struct nxmx_rows *rows, uint64_t number)
+{
+    const int64_t at = nxmx_rows_find(rows, number);
+    if (at < 0)
+        return;
+    struct nxmx_frame *frame = &rows->frames[at];
+    struct nxmx_lattice *first = &rows->lattices[lattices_below(rows, number)];
+    const size_t n = frame->lattices;
+    rows->nframes--;
+    memmove(frame, frame + 1, (rows->nframes - (size_t)at) * sizeof *frame);
+    rows->nlattices -= n;
+    if (n)
+        memmove(first, first + n,
+                (rows->nlattices - (size_t)(first - rows->lattices)) * sizeof *first);
+}
+
+/* Makes place for a frame and copies its row; its lattices are to be filled in at *lattices. */
+static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame,
+                          struct nxmx_lattice **lattices, struct error *e)
+{
+    const size_t n = frame->lattices;
+    if (!reserve(&rows->frames, &rows->frames_room, rows->nframes, 1, sizeof *rows->frames) ||
+        !reserve(&rows->lattices, &rows->lattices_room, rows->nlattices, n, sizeof *rows->lattices))
+        return error_memory(e, "the truth about frames");
+    const size_t at = frames_below(rows, frame->number),
+                 first = lattices_below(rows, frame->number);
+    memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
+    rows->frames[at] = *frame;
+    rows->nframes++;
+    *lattices = NULL;
+    if (!n)
+        return STATUS_OK;
+    *lattices = &rows->lattices[first];
+    memmove(*lattices + n, *lattices, (rows->nlattices - first) * sizeof **lattices);
+    rows->nlattices += n;
+    return STATUS_OK;
+}
+
+static struct nxmx_lattice lattice_row(const double axes[9], const struct experiment *x,
+                                       const struct recipe *r, const struct lattice *l)
+{
+    struct nxmx_lattice row = {.frame = r->id, .crystal = l->crystal, .share = l->weight};
+    for (int i = 0; i < 3 && l->crystal < x->ncrystals; i++) {
+        row.cell[i] = x->crystals[l->crystal].cell_A[i];
+        row.cell[3 + i] = rad_to_deg(x->crystals[l->crystal].cell_rad[i]);
+    }
+    for (int column = 0; column < 3; column++) {
+        const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
+        double turned[3];
+        nxmx_turn(axes, u, turned);
+        for (int i = 0; i < 3; i++)
+            row.orientation[3 * i + column] = turned[i];
+        nxmx_turn(axes, &l->reciprocal_A[3 * column], turned);
+        for (int i = 0; i < 3; i++)
+            row.a_matrix[3 * i + column] = turned[i];
+    }
+    return row;
+}
+
+enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
+                          const struct recipe *r, uint64_t file, struct error *e)
+{
+    const struct nxmx_frame frame = {.number = r->id,
+                                     .seed = r->seed,
+                                     .file = file,
+                                     .rotation_start = rad_to_deg(r->phi_rad),
+                                     .rotation_width = rad_to_deg(r->osc_rad),
+                                     .wavelength = m_to_angstrom(truth_wavelength_m(x, r)),
+                                     .fluence = x->beam.fluence_ph_m2 * truth_fluence(r),
+                                     .lattices = r->nlattices};
+    struct nxmx_lattice *lattices;
+    double axes[9];
+    remove_frame(rows, r->id);
+    const enum status s = insert(rows, &frame, &lattices, e);
+    nxmx_axes(x, axes);
+    for (size_t i = 0; i < r->nlattices && !s; i++)
+        lattices[i] = lattice_row(axes, x, r, &r->lattices[i]);
+    return s;
+}
+
+enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < from->nframes && !s; i++) {
+        const struct nxmx_frame *frame = &from->frames[i];
+        struct nxmx_lattice *lattices;
+        if (nxmx_rows_find(rows, frame->number) >= 0)
+            continue;
+        s = insert(rows, frame, &lattices, e);
+        if (!s && frame->lattices)
+            memcpy(lattices, &from->lattices[lattices_below(from, frame->number)],
+                   frame->lattices * sizeof *lattices);
+    }
+    return s;
+}
+
+void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
+{
+    for (size_t i = rows->nframes; i-- > 0;)
+        if (rows->frames[i].file == file)
+            remove_frame(rows, rows->frames[i].number);
+}
+
+void nxmx_rows_free(struct nxmx_rows *rows)
+{
+    free(rows->frames);
+    free(rows->lattices);
+    *rows = (struct nxmx_rows){0};
+}

@@ -1,0 +1,69 @@
+/*
+ * The truth about the frames of NXmx files as two tables.  They stand in every file as
+ * compound data sets /entry/braggpipe/frames and lattices, with the members below by
+ * these names (see bragg-write(1)).
+ */
+#ifndef BRAGG_IO_NXMX_ROWS_H
+#define BRAGG_IO_NXMX_ROWS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+struct nxmx_frame {
+    uint64_t number;        // id
+    uint64_t seed;          // of its random numbers
+    uint64_t file;          // number of the data file that holds it
+    double rotation_start;  // degrees
+    double rotation_width;  // degrees, 0 for a still
+    double wavelength;      // A, mean of its sources
+    double fluence;         // photons per m^2
+    uint64_t lattices;      // 0: a blank, else a hit
+};
+
+/* Vectors are in the coordinates of NeXus: z along the beam. */
+struct nxmx_lattice {
+    uint64_t frame;         // id of the frame that holds it
+    uint64_t crystal;       // from 0, as in /entry/braggpipe/crystal_0
+    double share;           // factor on its intensity
+    double cell[6];         // as asked for: a, b, c in A, alpha, beta, gamma in degrees
+    double orientation[9];  // row-major, from the crystal to NeXus, rotation angle 0
+    double a_matrix[9];     // row-major; columns a*, b*, c* in 1/A, rotation angle 0
+};
+
+/* Rows in ascending order of frames; the lattices of a frame follow one another. */
+struct nxmx_rows {
+    size_t nframes, frames_room, nlattices, lattices_room;
+    struct nxmx_frame *frames;      // owned
+    struct nxmx_lattice *lattices;  // owned
+};
+
+/* Rotation from the lab of an experiment to NeXus' (McStas): rows are its x, y and z.  z
+ * goes along the beam and the spindle, seen along the beam, is -x; from MOSFLM's convention
+ * (x, y, z) becomes (-z, y, x). */
+void nxmx_axes(const struct experiment *x, double axes[9]);
+
+/* out = axes * v */
+void nxmx_turn(const double axes[9], const double v[3], double out[3]);
+
+/* Puts in the rows of a frame, in the place of former ones with its number; STATUS_FAILED when
+ * memory is out. */
+enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
+                          const struct recipe *r, uint64_t file, struct error *e);
+
+/* Puts in those rows of `from` whose frames are not there yet. */
+enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e);
+
+/* Takes out all frames of a data file. */
+void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file);
+
+/* The place of a frame, or -1. */
+int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number);
+
+void nxmx_rows_free(struct nxmx_rows *rows);
+
+#endif

@@ -1,0 +1,302 @@
+#include "io/nxmx_series.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/file.h>
+#include <unistd.h>
+
+#include "io/replace.h"
+
+/* A file that is being filled: its frames, and where their packed images are. */
+struct nxmx_filling {
+    uint64_t file;
+    struct nxmx_rows rows;
+    struct replace spool;
+    off_t used;  // bytes of the spool
+    size_t nplaces, places_room;
+    struct place {
+        uint64_t id;
+        off_t at;
+        size_t length;
+    } * places;  // owned, ascending ids
+};
+
+/* --- names --------------------------------------------------------------- */
+
+enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e)
+{
+    *s = (struct nxmx_series){.master = master, .frames_per_file = 100};
+    const char *slash = strrchr(master, '/'), *base = slash ? slash + 1 : master;
+    const char *dot = strrchr(base, '.');
+    int length = (int)(dot && dot != base ? dot - master : (int64_t)strlen(master));
+    if (length > 7 && strncmp(master + length - 7, "_master", 7) == 0)
+        length -= 7;
+    if (strchr(master, '%'))
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' names one file for all frames, it must hold no %%", master);
+    if (asprintf(&s->data_name, "%.*s_data_%%06d.h5", length, master) < 0) {
+        s->data_name = NULL;
+        return error_memory(e, "a file name");
+    }
+    return template_parse(&s->data, s->data_name, e);
+}
+
+static uint64_t file_of(const struct nxmx_series *s, uint64_t id)
+{
+    return id / s->frames_per_file + 1;
+}
+
+void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
+{
+    template_name(&s->data, file_of(s, id), path);
+}
+
+/* As the master names it, which is in the same folder. */
+static void name_of(const void *series, uint64_t file, char *name, size_t size)
+{
+    const struct nxmx_series *s = series;
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, file, path);
+    const char *slash = strrchr(path, '/');
+    (void)snprintf(name, size, "%s", slash ? slash + 1 : path);
+}
+
+/* --- filling ------------------------------------------------------------- */
+
+static void free_filling(struct nxmx_filling *g)
+{
+    if (g->spool.stream)
+        replace_abort(&g->spool);
+    nxmx_rows_free(&g->rows);
+    free(g->places);
+    free(g);
+}
+
+static enum status find_filling(struct nxmx_series *s, uint64_t file, struct nxmx_filling **found,
+                                struct error *e)
+{
+    for (size_t i = 0; i < s->nfilling; i++)
+        if (s->filling[i]->file == file) {
+            *found = s->filling[i];
+            return STATUS_OK;
+        }
+    char path[TEMPLATE_PATH_MAX];
+    struct nxmx_filling *g = calloc(1, sizeof *g);
+    if (!g)
+        return error_memory(e, "a file");
+    g->file = file;
+    template_name(&s->data, file, path);
+    const enum status status = replace_open(&g->spool, path, e);
+    if (status) {
+        free(g);
+        return status;
+    }
+    s->filling[s->nfilling++] = *found = g;
+    return STATUS_OK;
+}
+
+static struct place *find_place(const struct nxmx_filling *g, uint64_t id)
+{
+    for (size_t i = g->nplaces; i-- > 0;)
+        if (g->places[i].id == id)
+            return &g->places[i];
+    return NULL;
+}
+
+/* Puts a packed image behind the others. */
+static enum status keep(struct nxmx_filling *g, uint64_t id, const struct nxmx_chunk *chunk,
+                        struct error *e)
+{
+    if (g->nplaces == g->places_room) {
+        const size_t room = g->places_room ? 2 * g->places_room : 16;
+        struct place *places = realloc(g->places, room * sizeof *places);
+        if (!places)
+            return error_memory(e, "a list of images");
+        g->places = places;
+        g->places_room = room;
+    }
+    if (fwrite(chunk->bytes, 1, chunk->length, g->spool.stream) != chunk->length ||
+        fflush(g->spool.stream))
+        return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
+    g->places[g->nplaces++] = (struct place){id, g->used, chunk->length};
+    g->used += (off_t)chunk->length;
+    return STATUS_OK;
+}
+
+/* --- writing ------------------------------------------------------------- */
+
+/* Where the images of a file come from: they were kept, or stand in the file before. */
+struct origin {
+    const struct nxmx_filling *filling;
+    struct nxmx_file *former;
+    struct nxmx_rows former_rows;
+};
+
+static enum status give_image(void *owner, uint64_t id, struct nxmx_chunk *chunk, struct error *e)
+{
+    const struct origin *o = owner;
+    const struct place *p = find_place(o->filling, id);
+    if (!p)
+        return nxmx_read(o->former, (size_t)nxmx_rows_find(&o->former_rows, id), chunk, e);
+    if (!nxmx_chunk_reserve(chunk, p->length))
+        return error_memory(e, "a packed image");
+    chunk->length = p->length;
+    errno = 0;
+    if (pread(fileno(o->filling->spool.stream), chunk->bytes, p->length, p->at) !=
+        (ssize_t)p->length)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read again", o->filling->spool.path);
+    return STATUS_OK;
+}
+
+static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
+{
+    struct origin o = {.filling = g};
+    char path[TEMPLATE_PATH_MAX];
+    enum status status = STATUS_OK;
+    template_name(&s->data, g->file, path);
+    if (!s->anew || id_set_has(&s->written, g->file))
+        status = nxmx_open(path, &s->kind, &o.former, &o.former_rows, e);
+    if (status == STATUS_OK)
+        status = nxmx_rows_merge(&g->rows, &o.former_rows, e);
+    if (status == STATUS_OK)
+        status = nxmx_write(path, &s->kind, &g->rows, give_image, &o, e);
+    nxmx_close(o.former);
+    nxmx_rows_free(&o.former_rows);
+    return status;
+}
+
+static enum status write_master(struct nxmx_series *s, const struct nxmx_filling *g,
+                                struct error *e)
+{
+    struct nxmx_rows rows = {0};
+    struct nxmx_file *former = NULL;
+    enum status status = STATUS_OK;
+    if (!s->anew || s->written.count)
+        status = nxmx_open(s->master, &s->kind, &former, &rows, e);
+    nxmx_close(former);
+    nxmx_rows_drop(&rows, g->file);
+    if (status == STATUS_OK)
+        status = nxmx_rows_merge(&rows, &g->rows, e);
+    if (status == STATUS_OK)
+        status = nxmx_write_master(s->master, &s->kind, &rows, name_of, s, e);
+    nxmx_rows_free(&rows);
+    return status;
+}
+
+/* Others that fill the same series wait meanwhile, where the file system has such locks. */
+static int lock_folder(const struct nxmx_series *s)
+{
+    char folder[TEMPLATE_PATH_MAX];
+    const char *slash = strrchr(s->master, '/');
+    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
+                   s->master);
+    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (file >= 0)
+        (void)flock(file, LOCK_EX);
+    return file;
+}
+
+/* Writes the file at a place of the list and takes it off. */
+static enum status finish(struct nxmx_series *s, size_t at, struct error *e)
+{
+    struct nxmx_filling *g = s->filling[at];
+    const int lock = lock_folder(s);
+    enum status status = write_file(s, g, e);
+    if (status == STATUS_OK)
+        status = write_master(s, g, e);
+    if (lock >= 0)
+        (void)close(lock);
+    if (status)
+        return status;
+    bool noted = id_set_add(&s->written, g->file);
+    for (size_t i = 0; i < g->nplaces; i++)
+        noted &= id_set_add(&s->durable, g->places[i].id);
+    s->filling[at] = s->filling[--s->nfilling];
+    free_filling(g);
+    return noted ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* --- the series ---------------------------------------------------------- */
+
+static enum status take_kind(struct nxmx_series *s, const struct experiment *x, const char *lineage,
+                             const struct frame *f, struct error *e)
+{
+    const enum status status = nxmx_check(x, &f->image, e);
+    if (status)
+        return status;
+    const bool first = !s->kind.lineage[0];
+    if (!first && s->kind.type != f->image.type)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type",
+                         f->recipe.id);
+    s->experiment = *x;
+    s->kind = (struct nxmx_kind){.experiment = &s->experiment,
+                                 .type = f->image.type,
+                                 .compression = s->compression,
+                                 .sync = s->sync};
+    (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", lineage);
+    return STATUS_OK;
+}
+
+static size_t fullest(const struct nxmx_series *s)
+{
+    size_t best = 0;
+    for (size_t i = 1; i < s->nfilling; i++)
+        if (s->filling[i]->nplaces > s->filling[best]->nplaces)
+            best = i;
+    return best;
+}
+
+enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, const char *lineage,
+                            const struct frame *f, struct error *e)
+{
+    struct nxmx_filling *g = NULL;
+    const uint64_t file = file_of(s, f->recipe.id);
+    enum status status = take_kind(s, x, lineage, f, e);
+    if (status == STATUS_OK)
+        status = nxmx_pack(s->compression, &f->image, &s->chunk, e);
+    if (status == STATUS_OK && !image_is_intact(&f->image))
+        status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
+                           f->recipe.id);
+    if (status == STATUS_OK)
+        status = find_filling(s, file, &g, e);
+    if (status == STATUS_OK)
+        status = keep(g, f->recipe.id, &s->chunk, e);
+    if (status == STATUS_OK)
+        status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
+    if (status)
+        return status;
+    if (g->rows.nframes == s->frames_per_file)
+        for (size_t i = 0; i < s->nfilling; i++)
+            if (s->filling[i] == g)
+                return finish(s, i, e);
+    return s->nfilling > NXMX_OPEN_FILES ? finish(s, fullest(s), e) : STATUS_OK;
+}
+
+enum status nxmx_series_flush(struct nxmx_series *s, struct error *e)
+{
+    enum status status = STATUS_OK;
+    while (s->nfilling && !status)
+        status = finish(s, s->nfilling - 1, e);
+    return status;
+}
+
+void nxmx_series_take(struct nxmx_series *s, struct id_set *ids)
+{
+    *ids = s->durable;
+    s->durable = (struct id_set){0};
+}
+
+void nxmx_series_close(struct nxmx_series *s)
+{
+    while (s->nfilling)
+        free_filling(s->filling[--s->nfilling]);
+    nxmx_chunk_free(&s->chunk);
+    id_set_clear(&s->written);
+    id_set_clear(&s->durable);
+    free(s->data_name);
+    *s = (struct nxmx_series){0};
+}

@@ -1,0 +1,65 @@
+/*
+ * A series of NXmx files that grows: images come in any order, and those of a file are
+ * kept, packed, in a temporary file beside it until it is full.  Then it is written with
+ * its frames in order, gets its name, and the master is written anew.  Frames of this
+ * series that are in it already stay there, so several processes may fill it, one after the
+ * other or at once.
+ */
+#ifndef BRAGG_IO_NXMX_SERIES_H
+#define BRAGG_IO_NXMX_SERIES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/idset.h"
+#include "io/nxmx.h"
+#include "io/template.h"
+#include "model/frame.h"
+
+/* Files that are filled at a time; one more frame, and the fullest is written as it is. */
+enum { NXMX_OPEN_FILES = 16 };
+
+struct nxmx_filling;
+
+struct nxmx_series {
+    const char *master;        // borrowed; path
+    char *data_name;           // owned; of the data files, with a number
+    struct template data;      // takes it apart
+    uint64_t frames_per_file;  // frame i is in file i / frames_per_file + 1
+    bool anew;                 // frames that were there before do not stay
+    bool sync;                 // wait for the disk
+    enum nxmx_compression compression;
+    struct experiment experiment;  // that of the last frame; its arrays are borrowed
+    struct nxmx_kind kind;         // from the first frame on
+    size_t nfilling;
+    struct nxmx_filling *filling[NXMX_OPEN_FILES + 1];  // owned
+    struct nxmx_chunk chunk;
+    struct id_set written;  // files of this process
+    struct id_set durable;  // frames, not yet taken by nxmx_series_take
+};
+
+/* Prepares a series: nothing is written.  A master run_master.h5 or run.nxs has data files
+ * run_data_000001.h5 and so on.  STATUS_USAGE for a name that does not do. */
+enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e);
+
+/* Takes a frame with an image, of the detector of *x and of the type of those before.  The
+ * arrays of *x must stay until nxmx_series_close.
+ * STATUS_INPUT when NXmx cannot hold it, STATUS_FAILED when a step fails. */
+enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, const char *lineage,
+                            const struct frame *f, struct error *e);
+
+/* Writes the files that have frames, full or not. */
+enum status nxmx_series_flush(struct nxmx_series *s, struct error *e);
+
+/* Moves the ids of frames that have become durable into the empty *ids. */
+void nxmx_series_take(struct nxmx_series *s, struct id_set *ids);
+
+/* Puts the path of the data file of a frame into path[TEMPLATE_PATH_MAX]. */
+void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path);
+
+/* Frees; frames that were not durable are lost. */
+void nxmx_series_close(struct nxmx_series *s);
+
+#endif

@@ -1,0 +1,122 @@
+/* The truth about frames as compound data sets. */
+#include <stdlib.h>
+
+#include "io/nxmx_layout.h"
+
+#define FRAMES "/entry/braggpipe/frames"
+#define LATTICES "/entry/braggpipe/lattices"
+
+static void add(hid_t type, const char *name, size_t offset, hid_t member)
+{
+    (void)H5Tinsert(type, name, offset, member);
+}
+
+static void add_array(hid_t type, const char *name, size_t offset, unsigned rank,
+                      const hsize_t *dims)
+{
+    const hid_t member = H5Tarray_create2(H5T_NATIVE_DOUBLE, rank, dims);
+    add(type, name, offset, member);
+    (void)H5Tclose(member);
+}
+
+static hid_t frame_type(void)
+{
+#define MEMBER(name, kind) add(type, #name, HOFFSET(struct nxmx_frame, name), H5T_NATIVE_##kind)
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_frame));
+    MEMBER(number, UINT64);
+    MEMBER(seed, UINT64);
+    MEMBER(file, UINT64);
+    MEMBER(rotation_start, DOUBLE);
+    MEMBER(rotation_width, DOUBLE);
+    MEMBER(wavelength, DOUBLE);
+    MEMBER(fluence, DOUBLE);
+    MEMBER(lattices, UINT64);
+#undef MEMBER
+    return type;
+}
+
+static hid_t lattice_type(void)
+{
+    static const hsize_t cell[] = {6}, matrix[] = {3, 3};
+#define OFFSET(name) #name, HOFFSET(struct nxmx_lattice, name)
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_lattice));
+    add(type, OFFSET(frame), H5T_NATIVE_UINT64);
+    add(type, OFFSET(crystal), H5T_NATIVE_UINT64);
+    add(type, OFFSET(share), H5T_NATIVE_DOUBLE);
+    add_array(type, OFFSET(cell), 1, cell);
+    add_array(type, OFFSET(orientation), 2, matrix);
+    add_array(type, OFFSET(a_matrix), 2, matrix);
+#undef OFFSET
+    return type;
+}
+
+static void put_table(struct hdf5_file *f, const char *path, hid_t type, size_t count,
+                      const void *items)
+{
+    const hsize_t dims = count;
+    const hid_t data = hdf5_data(f, path, type, 1, &dims, H5P_DEFAULT, count ? items : NULL);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    (void)H5Tclose(type);
+}
+
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    put_table(f, FRAMES, frame_type(), rows->nframes, rows->frames);
+    put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
+}
+
+/* Reads a whole table of items of `size` bytes into new memory. */
+static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t size, size_t *count,
+                      void *items)
+{
+    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
+    const hid_t space = data >= 0 ? H5Dget_space(data) : -1;
+    const hssize_t n = space >= 0 ? H5Sget_simple_extent_npoints(space) : -1;
+    void *memory = n > 0 ? calloc((size_t)n, size) : NULL;
+    bool good = n == 0 || memory;
+    if (memory)
+        good = H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory) >= 0;
+    if (good) {
+        *(void **)items = memory;
+        *count = (size_t)n;
+    } else {
+        free(memory);
+    }
+    if (space >= 0)
+        (void)H5Sclose(space);
+    if (data >= 0)
+        (void)H5Dclose(data);
+    (void)H5Tclose(type);
+    return good;
+}
+
+/* Each frame has its lattices, in the same order: what the searches in the tables rely on. */
+static bool is_consistent(const struct nxmx_rows *rows)
+{
+    size_t at = 0;
+    for (size_t i = 0; i < rows->nframes; i++) {
+        const struct nxmx_frame *frame = &rows->frames[i];
+        if ((i && frame[-1].number >= frame->number) || frame->lattices > rows->nlattices - at)
+            return false;
+        for (size_t k = 0; k < frame->lattices; k++)
+            if (rows->lattices[at++].frame != frame->number)
+                return false;
+    }
+    return at == rows->nlattices;
+}
+
+bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    *rows = (struct nxmx_rows){0};
+    bool good =
+        get_table(f, FRAMES, frame_type(), sizeof *rows->frames, &rows->nframes, &rows->frames);
+    good = good && get_table(f, LATTICES, lattice_type(), sizeof *rows->lattices, &rows->nlattices,
+                             &rows->lattices);
+    rows->frames_room = rows->nframes;
+    rows->lattices_room = rows->nlattices;
+    if (good && is_consistent(rows))
+        return true;
+    nxmx_rows_free(rows);
+    return false;
+}

@@ -1,0 +1,121 @@
+/* The main thread of a stage until frames may come: the experiment, images, the list. */
+#include <string.h>
+
+#include "stage/worker.h"
+
+/* Waits for the first message that is not damaged; false in *more when none comes. */
+static enum status receive_first(struct worker *w, struct item **item, bool *more, struct error *e)
+{
+    enum status s = STATUS_OK;
+    bool dropped = true;
+    while (dropped && s == STATUS_OK) {
+        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
+        *more = exchange_take(&w->rt.exchange, item);
+        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+        if (!*more)
+            return STATUS_OK;
+        s = worker_check_sum(w, *item, &dropped, e);
+        if (dropped || s)
+            item_free(*item);
+    }
+    return s;
+}
+
+/* Waits for the experiment of the stage before; false in *more when none comes. */
+static enum status receive_experiment(struct worker *w, bool *more, struct error *e)
+{
+    struct item *item;
+    enum status s = receive_first(w, &item, more, e);
+    if (s || !*more)
+        return s;
+    w->run = item->route.run;
+    w->incarnation = item->route.incarnation;
+    if (item->route.type != MESSAGE_EXPERIMENT)
+        s = error_set(e, STATUS_FAILED, "%s sent a frame before the experiment", item->route.stage);
+    if (s == STATUS_OK && w->wants == KIND_ANY)
+        w->wants = (enum kind)(item->route.flags & ROUTE_KIND_MASK);
+    if (s == STATUS_OK)
+        s = codec_experiment_decode(&w->experiment, &item->message, e);
+    if (s == STATUS_OK)
+        w->expected = codec_expect(&w->experiment);
+    if (s == STATUS_OK && w->stage->message)
+        s = w->stage->message(w->state, &item->route, &item->message, e);
+    item_free(item);
+    return s;
+}
+
+/* The source: asks the stage which frames there are. */
+static enum status list_frames(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    const enum status s = w->stage->list ? w->stage->list(w->state, &ids, e) : STATUS_OK;
+    if (s == STATUS_OK)
+        exchange_set_list(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+/* Where the images come from that this stage makes. */
+static void open_images(struct worker *w)
+{
+    struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
+    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
+    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    images_open(&w->images, &owner,
+                shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
+                &w->rt.exchange);
+    w->images.meter = &w->rt.meter;
+    w->rt.pool = w->images.pool;
+}
+
+/* A last stage: asks it which frames it has. */
+static enum status find_durable(struct worker *w, struct error *e)
+{
+    struct id_set ids = {0};
+    if (!w->rt.options.resume)
+        return STATUS_OK;
+    const enum status s = w->stage->have ? w->stage->have(w->state, &ids, e)
+                                         : rejoin_remember(w->experiment.lineage, &ids, e);
+    if (s == STATUS_OK)
+        exchange_set_have(&w->rt.exchange, &ids);
+    else
+        id_set_clear(&ids);
+    return s;
+}
+
+enum status worker_begin(struct worker *w, bool *more, struct error *e)
+{
+    const struct stage *stage = w->stage;
+    enum status s = STATUS_OK;
+    *more = true;
+    if (stage->wants == KIND_NONE) {  // else the I/O thread learns them, and the experiment tells
+        w->run = w->rt.run;
+        w->incarnation = w->rt.incarnation;
+    } else {
+        s = receive_experiment(w, more, e);
+    }
+    if (s || !*more)
+        return s;
+    if (stage->begin)
+        s = stage->begin(w->state, &w->experiment, e);
+    if (s == STATUS_OK && stage->gives != KIND_NONE) {
+        struct message m = {0};
+        open_images(w);
+        s = stage->verbatim ? s : worker_extend_lineage(w, e);
+        if (s == STATUS_OK)
+            s = codec_experiment_encode(&w->experiment, &m, e);
+        if (s == STATUS_OK)
+            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, more, e);
+        else
+            message_free(&m);
+    }
+    if (s == STATUS_OK && stage_is_sink(stage))
+        s = find_durable(w, e);
+    if (s)
+        return s;
+    const int64_t pixels = experiment_pixels(&w->experiment);
+    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), worker_identity(w),
+                   w->experiment.lineage, stage->progress ? stage->progress(w->state) : NULL);
+    return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
+}

@@ -1,0 +1,62 @@
+/* The main thread of a stage: messages in and out. */
+#include "stage/worker.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+
+enum { DAMAGED_MAX = 100 };
+
+const char *worker_identity(const struct worker *w)
+{
+    return w->stage->identity ? w->stage->identity(w->state) : "any";
+}
+
+enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
+                        struct message *m, bool *more, struct error *e)
+{
+    struct route r = {.type = type,
+                      .run = w->run,
+                      .incarnation = w->incarnation,
+                      .frame = t.id,
+                      .attempt = t.attempt,
+                      .flags = (uint32_t)w->stage->gives};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
+    meter_switch(&w->rt.meter, ACTIVITY_ENCODE, t.id);
+    enum status s = route_seal(&r, m, e);
+    if (s == STATUS_OK)
+        s = port_share(m, e);
+    struct item *item = s == STATUS_OK ? mem_array(1, sizeof *item) : NULL;
+    if (!item) {
+        message_free(m);
+        return s ? s : error_memory(e, "a message");
+    }
+    *item = (struct item){.route = r, .message = *m};
+    s = images_share(&w->images, item, e);
+    if (s) {
+        item_free(item);
+        return s;
+    }
+    meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
+    *more = exchange_give(&w->rt.exchange, item);
+    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
+    return STATUS_OK;
+}
+
+enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
+                             struct error *e)
+{
+    *dropped = false;
+    if (route_sum_matches_first(&item->route, &item->message, &w->first_sum)) {
+        w->damaged = 0;
+        return STATUS_OK;
+    }
+    *dropped = item->network && ++w->damaged < DAMAGED_MAX;
+    if (*dropped) {
+        exchange_damaged(&w->rt.exchange, &item->route);
+        return STATUS_OK;
+    }
+    return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
+                     message_type_name(item->route.type), item->route.frame, item->route.stage);
+}

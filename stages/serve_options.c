@@ -1,0 +1,136 @@
+#include "serve_options.h"
+
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "gateway/gateway.h"
+
+#define PROTOCOLS "karabo-bridge|crystfel|dectris2"
+static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel,
+                                                   &protocol_dectris};
+
+static const double ENERGY_MAX_EV = 1e9;
+
+void serve_options_defaults(struct serve_options *o)
+{
+    o->queue = 8;
+    o->linger_s = 5;
+    o->number = 1;
+    o->content.first_train = INT64_C(10000000000);
+}
+
+/* An option that only one protocol has. */
+struct own {
+    const struct protocol *protocol;
+    bool given;
+    const char *name;
+};
+
+static enum status check_own(const struct serve_options *o, const struct protocol *p,
+                             struct error *e)
+{
+    const struct own list[] = {
+        {&protocol_karabo, o->has_version, "protocol-version"},
+        {&protocol_karabo, o->has_train, "first-train"},
+        {&protocol_crystfel, o->geom, "geom"},
+        {&protocol_crystfel, o->cell, "cell"},
+        {&protocol_crystfel, o->has_peaks, "peaks"},
+        {&protocol_dectris, o->has_compression, "compression"},
+        {&protocol_dectris, o->has_number, "series"},
+        {&protocol_dectris, o->thresholds, "thresholds"},
+        {&protocol_dectris, o->content.appendix, "header-appendix"},
+        {&protocol_dectris, o->header, "header-detail"},
+    };
+    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
+        if (list[i].given && list[i].protocol != p)
+            return error_set(e, STATUS_USAGE, "--%s is for --protocol=%s", list[i].name,
+                             list[i].protocol->name);
+    return STATUS_OK;
+}
+
+static enum status parse_thresholds(const char *list, struct content_options *c, struct error *e)
+{
+    char word[32];
+    for (const char *at = list; at; at = strchr(at, ',') ? strchr(at, ',') + 1 : NULL) {
+        if (c->nthresholds == CONTENT_THRESHOLDS_MAX)
+            return error_set(e, STATUS_USAGE, "--thresholds: at most %d of them",
+                             CONTENT_THRESHOLDS_MAX);
+        (void)snprintf(word, sizeof word, "%.*s", (int)strcspn(at, ","), at);
+        const enum status s = parse_real(word, 1, ENERGY_MAX_EV, "--thresholds",
+                                         &c->threshold_eV[c->nthresholds++], e);
+        if (s)
+            return s;
+    }
+    return STATUS_OK;
+}
+
+enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
+                                 struct error *e)
+{
+    const struct protocol *p = *protocol = protocols[o->protocol];
+    if (o->has_queue && o->policy == GATEWAY_WAIT)
+        return error_set(e, STATUS_USAGE,
+                         "--queue: with --policy=wait frames wait in the stages before, not here");
+    if (!o->has_socket)
+        o->socket = (int)p->socket;
+    if (o->socket == GATEWAY_REP && !p->request)
+        return error_set(e, STATUS_USAGE,
+                         "--socket=rep: clients of %s never ask, must be push or pub", p->name);
+    enum status s = check_own(o, p, e);
+    if (s == STATUS_OK && o->thresholds)
+        s = parse_thresholds(o->thresholds, &o->content, e);
+    o->content.brief = o->header;
+    return s ? s : protocol_settle(p, &o->content, e);
+}
+
+#define AT(member) offsetof(struct serve_options, member)
+
+const struct opt serve_options[] = {
+    {"protocol", PROTOCOLS, "What the clients speak (karabo-bridge)", OPT_CHOICE, AT(protocol),
+     .choices = PROTOCOLS},
+    {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
+     .offset = AT(content.version), .given = AT(has_version)},
+    {"bind", "ENDPOINT", "Where clients connect: ipc:///PATH or tcp://127.0.0.1:PORT, * chooses",
+     OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED},
+    {"socket", "rep|push|pub",
+     "Answer requests, share frames out, or publish (rep; dectris2: push)", OPT_CHOICE, AT(socket),
+     .choices = "rep|push|pub", .given = AT(has_socket)},
+    {"policy", "wait|drop-new|drop-old",
+     "For a frame that no client takes: the pipeline waits, or frames are dropped (wait)",
+     OPT_CHOICE, AT(policy), .choices = "wait|drop-new|drop-old"},
+    {"queue", "N", "Frames that wait for a client before one is dropped (8)", OPT_INT, AT(queue),
+     .min = 1, .max = 65536, .given = AT(has_queue)},
+    {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
+    {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
+    {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
+     AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
+    {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),
+     .min = 0, .max = 86400},
+    {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 0,
+     .max = 1e6, .flags = OPT_OPEN_MIN},
+    {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
+     .offset = AT(content.source)},
+    {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
+     .offset = AT(content.image_key)},
+    {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
+     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train)},
+    {"dtype", "auto|float32|uint16|uint32|int32",
+     "Type of the pixels (auto: as the protocol knows them); a value that it cannot hold is an "
+     "error",
+     OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
+    {"compression", CONTENT_COMPRESSIONS, "dectris2: how pixels are packed (bslz4)", OPT_CHOICE,
+     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .given = AT(has_compression)},
+    {"series", "N", "dectris2: number of the series (1)", OPT_INT, AT(number), .min = 0,
+     .max = 4e18, .given = AT(has_number)},
+    {"thresholds", "EV,...",
+     "dectris2: a channel for each of these energies, empty where it is above the beam's (one, at "
+     "half of that)",
+     OPT_TEXT, .offset = AT(thresholds)},
+    {"header-detail", "all|basic",
+     "dectris2: start message with or without mask and flat field (all)", OPT_CHOICE, AT(header),
+     .choices = "all|basic"},
+    {"header-appendix", "TEXT", "dectris2: user data of the start message (none)", OPT_TEXT,
+     .offset = AT(content.appendix)},
+    {0},
+};

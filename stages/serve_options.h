@@ -1,0 +1,33 @@
+/* The options of bragg-serve. */
+#ifndef BRAGG_STAGES_SERVE_OPTIONS_H
+#define BRAGG_STAGES_SERVE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/opt.h"
+#include "gateway/protocol.h"
+
+struct serve_options {
+    int protocol, socket, policy, dtype;  // dtype: 0, or 1 + enum pixel_type
+    const char *bind;
+    int64_t queue, number;  // number: of the series
+    bool has_socket, has_queue, has_version, has_train, has_peaks, has_number, has_compression;
+    const char *geom, *cell, *thresholds;
+    double rate_hz, linger_s;
+    int header;
+    struct content_options content;
+};
+
+/* For a struct that begins with a struct serve_options. */
+extern const struct opt serve_options[];
+
+void serve_options_defaults(struct serve_options *o);
+
+/* The protocol, with what was not given settled for it.  STATUS_USAGE for options that it does
+ * not have or that contradict each other. */
+enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
+                                 struct error *e);
+
+#endif

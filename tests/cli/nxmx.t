@@ -1,0 +1,143 @@
+#!/bin/sh
+# bragg-write: series of NXmx files, in order, disturbed, resumed and shared.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+
+# counts OPTION...: small images on a pipe; the options of bragg-orient.
+geometry() {
+	bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --wavelength=1.0 --ncells=5 2>>upstream
+}
+counts() {
+	geometry | bragg-orient --random "$@" 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+		bragg-noise --seed=9 2>>upstream
+}
+files() {
+	(cd "$1" && ls -A | tr '\n' ' ')
+}
+# images FOLDER: numbers and sums of all images of a series
+images() {
+	for file in "$1"/s_data_*.h5; do nxmx "$file" || echo "failed"; done
+}
+# complete NAME FOLDER: the folder holds the files of `whole`, byte for byte
+complete() {
+	check "$1" diff -r -x '*.index' whole "$2"
+	check "$1, and in the index" sh -c 'sort "$1/s.nxs.index" >"$1.sorted" && diff whole.sorted "$1.sorted"' sh "$2"
+}
+
+mkdir whole
+counts --frames=22 | bragg-write whole/s.nxs --frames-per-file=4 2>message
+is 'a master, six data files and an index' "$(files whole)" \
+	's.nxs s.nxs.index s_data_000001.h5 s_data_000002.h5 s_data_000003.h5 s_data_000004.h5 s_data_000005.h5 s_data_000006.h5 '
+sort whole/s.nxs.index >whole.sorted
+is 'nothing is said' "$(cat message)" ''
+is 'each image is what the index says, in order' "$(images whole)" "$(grep '^[0-9]' whole/s.nxs.index | sort -n | cut -f1,2)"
+is 'the last file holds what is left' "$(nxmx whole/s_data_000006.h5 | cut -f1 | tr '\n' ' ')" '20 21 '
+is 'the master knows all frames and files' "$(nxmx --master whole/s.nxs | tr '\t\n' '- ')" \
+	"$(for i in $(seq 0 21); do printf '%d-%d ' "$i" $((i / 4 + 1)); done; for i in 1 2 3 4 5 6; do printf 's_data_00000%d.h5 ' $i; done)"
+
+mkdir raw
+counts --frames=3 | bragg-write raw/a_master.h5 'raw/a_%d.raw' --preview='raw/a_%d.png' 2>message
+is 'beside other files; _master is no part of the name' "$(files raw)" \
+	'a_0.png a_0.raw a_1.png a_1.raw a_2.png a_2.raw a_data_000001.h5 a_master.h5 a_master.h5.index '
+is 'the index names both' "$(sed -n 's/^1\t[0-9a-f]*\t[0-9]*\t//p' raw/a_master.h5.index | tr '\t' ' ')" 'a_data_000001.h5 a_1.raw a_1.png'
+
+mkdir workers small shared
+d="$tap_scratch/run"
+geometry | bragg-orient --random --frames=22 --out="@ipc://$d/o" 2>>upstream &
+for i in 1 2 3; do
+	bragg-intensity --threads=1 --in="ipc://$d/o" --out="ipc://$d/i" 2>>upstream &
+done
+bragg-noise --seed=9 --in="@ipc://$d/i" 2>>upstream | bragg-write workers/s.nxs --frames-per-file=4 2>>message
+wait
+complete 'three workers, frames in any order: the same bytes' workers
+counts --frames=22 --window=2 | bragg-write small/s.nxs --frames-per-file=4 2>>message
+complete 'a window smaller than a file: the same bytes' small
+
+geometry | bragg-orient --random --frames=22 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+	bragg-noise --seed=9 --out="@ipc://$d/n" 2>>upstream &
+for i in 1 2; do
+	bragg-write shared/s.nxs --frames-per-file=4 --in="ipc://$d/n" --stats="stats$i" 2>>message &
+done
+wait
+complete 'two writers of one series: the same bytes' shared
+is 'nobody complains' "$(cat message)" ''
+
+# One of two writers dies and takes with it what it kept.
+mkdir bereft
+geometry | bragg-orient --random --frames=22 --dead-after=1 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+	bragg-noise --seed=9 --out="@ipc://$d/b" 2>>upstream &
+for i in 1 2; do
+	sh -c 'echo $$ >"write$0.pid"; exec bragg-write bereft/s.nxs --frames-per-file=4 --in="ipc://$1/b"' $i "$d" 2>>bereaved &
+done
+for try in $(seq 500); do
+	ls bereft/s_data_*.part* >/dev/null 2>&1 && break
+	sleep 0.01
+done
+kill -9 "$(cat write1.pid)"
+wait
+complete 'one of two writers died: the same bytes' bereft
+
+# Killed while it writes, and interrupted: what is there is complete, and the rest is added.
+mkdir killed stopped
+# disturb FOLDER SIGNAL PROGRAM: sends it once two files are there
+disturb() {
+	counts --frames=22 --window=5 |
+		sh -c 'echo $$ >write.pid; exec bragg-write "$0/s.nxs" --frames-per-file=4 2>>message' "$1" &
+	for try in $(seq 1000); do
+		[ ! -e "$1/s_data_000002.h5" ] || break
+		sleep 0.01
+	done
+	kill "-$2" "$(cat write.pid)"
+	wait
+}
+for name in killed stopped; do
+	disturb $name $([ $name = killed ] && echo KILL || echo TERM)
+	check "$name: its files can be read" sh -c 'for file; do nxmx "$file" || exit 1; done' sh $name/s_data_*.h5
+	check "$name: the master can, too" nxmx --master $name/s.nxs
+	counts --frames=22 | bragg-write $name/s.nxs --frames-per-file=4 --resume 2>>message
+	complete "$name and resumed: the same bytes" $name
+done
+
+cp -r whole again
+counts --frames=9 | bragg-write again/s.nxs --frames-per-file=4 2>>message
+complete 'some frames again: they are there' again
+counts --frames=9 --seed=5 | bragg-write again/s.nxs --frames-per-file=4 2>message
+check 'another lineage is refused' grep -q 'another lineage' message
+complete 'and leaves all as it was' again
+counts --frames=9 --seed=5 | bragg-write again/s.nxs --frames-per-file=4 --overwrite
+is '--overwrite replaces it' "$(nxmx --master again/s.nxs | cut -f1 | tr '\n' ' ')" \
+	'0 1 2 3 4 5 6 7 8 s_data_000001.h5 s_data_000002.h5 s_data_000003.h5 '
+rm again/s.nxs.index
+status=0
+counts --frames=9 --seed=6 | bragg-write again/s.nxs --frames-per-file=4 2>message || status=$?
+is 'files of others without an index: status' $status 1
+check 'files of others without an index' grep -q 's_data_000001.h5: is there and does not belong to these frames' message
+
+# refused NAME STATUS PATTERN ARGUMENT...
+mkdir bad
+refused() {
+	refused_name=$1 want=$2 pattern=$3 status=0
+	shift 3
+	: | bragg-write "$@" 2>message || status=$?
+	is "$refused_name: status" "$status" "$want"
+	check "$refused_name: message" grep -q "^bragg-write: .*$pattern" message
+}
+refused 'a number in the name' 2 'names one file for all frames' 'bad/s_%d.nxs'
+refused 'two series' 2 'second series' bad/a.nxs bad/b.nxs
+refused 'no frames in a file' 2 'frames-per-file' bad/a.nxs --frames-per-file=0
+refused 'an unknown compression' 2 'compression' bad/a.nxs --compression=zip
+refused 'a missing folder' 1 'cannot write into this folder' nowhere/a.nxs
+is 'nothing is left' "$(files bad)" ''
+status=0
+limited() {
+	trap '' XFSZ
+	ulimit -f 16
+	exec bragg-write bad/s.nxs --frames-per-file=4 --compression=none 2>message
+}
+counts --frames=4 | (limited) || status=$?
+is 'disk full: status' $status 1
+check 'disk full: message' grep -q '^bragg-write: bad/s_data_000001.h5: cannot write: File too large' message
+is 'disk full: nothing is left' "$(files bad)" ''
+finish

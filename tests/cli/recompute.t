@@ -1,0 +1,117 @@
+#!/bin/sh
+# bragg-replay --recompute: a frame from what it says of itself, the same bytes or the first
+# difference; and --loop: a recording that begins again.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run tmp
+export XDG_RUNTIME_DIR="$tap_scratch/run" TMPDIR="$tap_scratch/tmp"
+
+# again TARGET: status and what is said of it
+again() {
+	bragg-replay --recompute "$1" >out 2>err
+	echo "$? $(cat out err)"
+}
+
+# flip FILE BYTE: another value there
+flip() { printf Z | dd of="$1" bs=1 seek="$2" conv=notrunc 2>/dev/null; }
+
+# --- a chain with all that can be said: files, several crystals, jitter, blanks
+cp "$BRAGG_TESTS/data/P1.hkl" 'my refl;s.hkl' 2>/dev/null || printf '0 0 1 10\n1 0 0 20\n1 1 1 30\n' >'my refl;s.hkl'
+bragg-geometry --detpixels 64 --pixel=1 --ncells=5 --cell=50,60,70,90,90,90 --hkl 'my refl;s.hkl' \
+	--crystal='name=one ncells=4' --crystal='name=two default-F=5' --dispersion=1 |
+	bragg-orient --frames=6 --random --seed=5 --hit-rate=0.5 --fluence-jitter=10 --mosaic=0.1 |
+	bragg-intensity --threads=1 | bragg-background --water=1 | bragg-tap --record=photons.rec
+bragg-replay photons.rec | bragg-noise --seed=3 | bragg-write 'x_%04d.img' 'x_%04d.cbf' 'x_%04d.raw' --preview='x_%04d.png'
+bragg-replay photons.rec | bragg-noise --seed=3 | bragg-tap --record=counts.rec
+bragg-replay photons.rec | bragg-write --scale=0.3 's_%04d.cbf'
+bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --physics=faithful | bragg-orient --frames=2 --osc=1 |
+	bragg-tap --record=recipes.rec
+bragg-replay recipes.rec | bragg-intensity | bragg-noise | bragg-write 'f_%04d.img'
+is 'an SMV image, by its header' "$(again x_0003.img)" '0 x_0003.img: the same bytes'
+is 'a CBF image, by its header' "$(again x_0000.cbf:0)" '0 x_0000.cbf: the same bytes'
+is 'photons as whole numbers' "$(again s_0002.cbf)" '0 s_0002.cbf: the same bytes'
+is 'all files of a frame, by the index' "$(again x.img.index:5)" '0 x_0005.img: the same bytes
+x_0005.cbf: the same bytes
+x_0005.raw: the same bytes'
+is 'by the index, scaled' "$(again s.cbf.index:4)" '0 s_0004.cbf: the same bytes'
+is 'by the index, with a header of nanoBragg' "$(again f.img.index:1)" '0 f_0001.img: the same bytes'
+is 'a frame of recorded photons' "$(again photons.rec:4)" '0 photons.rec: frame 4: the same bytes'
+is 'a frame of recorded counts' "$(again counts.rec:1)" '0 counts.rec: frame 1: the same bytes'
+is 'a recorded recipe' "$(again recipes.rec:1)" '0 recipes.rec: frame 1: the same bytes'
+is 'hits and blanks were among them' \
+	"$(for k in 0 1 2 3 4 5; do strings x_000$k.img | sed -n 's/^BRAGG_LATTICES=\([0-9]*\);/\1/p'; done | sort -u | tr '\n' ' ')" '0 2 '
+
+# --- differences
+cp x_0001.img pixel.img
+flip pixel.img $(($(wc -c <pixel.img) - 2 * 64 * 64 + 2 * (3 * 64 + 7)))
+is 'the first pixel that differs is named' "$(again pixel.img | sed 's/ is [0-9]*, recomputed [0-9]*;/ differs;/')" \
+	'1 pixel.img: pixel 7,3 differs; 1 of 4096 pixels differ'
+cp x_0001.img header.img
+flip header.img 60
+is 'or the byte of a header' "$(again header.img)" '1 header.img: the same pixels, but byte 60 differs'
+cp x_0001.cbf short.cbf
+is 'a lost file is named' "$(mv x_0001.raw lost && again x.img.index:1 | tail -n 1)" \
+	'bragg-replay: x_0001.raw: cannot open: No such file or directory'
+
+# --- what cannot be recomputed
+mv 'my refl;s.hkl' away
+is 'a missing file' "$(again x_0001.img)" \
+	'3 bragg-replay: x_0001.img: cannot be recomputed: bragg-geometry: my refl;s.hkl: cannot open: No such file or directory'
+sed 's/30/31/' away >'my refl;s.hkl'
+is 'a changed file' "$(again x_0001.img | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
+	'3 bragg-replay: x_0001.img: cannot be recomputed: bragg-geometry: content of files'
+is 'a changed file, by the recording' "$(again photons.rec:1 | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
+	'3 bragg-replay: photons.rec:1: cannot be recomputed: bragg-geometry: content of files'
+mv away 'my refl;s.hkl'
+# edited NAME SCRIPT: a text image header, changed
+edited() {
+	LC_ALL=C sed "$2" x_0001.img >"$1"
+	again "$1" | sed 's/^\([0-9]\) bragg-replay: /\1 /'
+}
+is 'other physics' "$(edited e.img 's/physics version~[0-9]*/physics version~1/' | sed 's/ this is physics.*//')" \
+	'3 e.img: cannot be recomputed: bragg-geometry was of physics 1,'
+is 'an unknown stage' "$(edited e.img 's/=bragg-noise/=bragg-tap/')" \
+	"3 e.img: cannot be recomputed: 'bragg-tap' is no stage that can be run again"
+is 'an option that writes' "$(edited e.img 's/--random/--truth~T/')" \
+	"3 e.img: cannot be recomputed: bragg-orient: --restrict: '--truth=T' does not decide what frames hold"
+is 'nothing was written' "$(ls T 2>/dev/null)" ''
+is 'options that are no words' "$(edited e.img 's/--random/`id`/')" \
+	'3 e.img: cannot be recomputed: the options of bragg-orient cannot be read'
+is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/ was [0-9a-f]*, is [0-9a-f]*$//')" \
+	'3 e.img: cannot be recomputed: its lineage'
+is 'without a header' "$(again f_0000.img)" \
+	'3 bragg-replay: f_0000.img: does not say how it was made; its index may, as NAME.index:K'
+is 'a frame that is not there' "$(again photons.rec:6)" '3 bragg-replay: photons.rec: has no frame 6'
+is 'nor in the index' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: has no frame 6'
+is 'another frame' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: is frame 1, not 2'
+is 'no number' "$(again photons.rec)" '2 bragg-replay: which frame? photons.rec holds 6, name one as photons.rec:0'
+# --- loops
+bragg-replay --loop=3 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec
+# sums FILE: number and checksum of the pixels of each frame
+sums() { bragg-replay "$1" | bragg-tap | sed -n 's/^frame id=\([0-9]*\) .* \(min=.*\)/\1 \2/p'; }
+sums photons.rec >recorded
+is 'a list three times, numbered from 0' "$(sums loop.rec)" \
+	"$(for k in 0 1 2 3 4 5 6 7 8; do sed -n "s/^$(echo 1 2 5 1 2 5 1 2 5 | cut -d' ' -f$((k + 1))) /$k /p" recorded; done)"
+is 'as a lineage of its own' "$(bragg-replay --loop=1 photons.rec | bragg-noise --seed=3 | bragg-write 'x_%04d.img' --resume 2>&1)" \
+	'bragg-write: x.img.index: frames of another lineage are there (bragg-replay is there, and was not); --overwrite replaces them'
+is 'and one for each list' "$(bragg-replay --loop=2 photons.rec | bragg-tap --record=loop.rec --resume 2>&1 | sed 's/(bragg-replay: --frames was .*, is .*)/(list)/')" \
+	'bragg-tap: loop.rec.part: other frames are there (list); --overwrite replaces them'
+is 'but not for each number of rounds' "$(bragg-replay --loop=4 --frames=1-2,5 photons.rec | bragg-tap --record=loop.rec --resume --count | cut -d' ' -f1)" frames=3
+is 'which says so to --recompute' "$(again loop.rec:7)" \
+	"3 bragg-replay: loop.rec:7: cannot be recomputed: 'bragg-replay' is no stage that can be run again"
+setsid env --default-signal=INT bragg-replay --loop=forever --rate=50 --out=@ipc://$tap_scratch/run/r photons.rec 2>said &
+pid=$!
+bragg-tap --print --hold=yes --in=ipc://$tap_scratch/run/r >counted &
+for _ in $(seq 100); do
+	[ "$(wc -l <counted)" -lt 20 ] || break
+	sleep 0.1
+done
+kill -INT $pid
+wait $pid
+status=$?
+wait
+is 'forever ends at Ctrl-C, without a word' "$status $([ "$(grep -c '^frame' counted)" -ge 19 ] && echo yes) $(cat said)" '130 yes '
+bragg-replay --speed=1000 --loop=5 photons.rec | bragg-tap --count >counted
+is 'at recorded times' "$(cut -d' ' -f1 counted)" frames=30
+is 'nothing is left' "$(ls tmp; find run -mindepth 1)" ''
+finish

@@ -1,0 +1,52 @@
+#!/bin/sh
+# Stream V2 of Dectris, decoded by python3-cbor2, bitshuffle and lz4: every coding, byte by byte,
+# and images as bragg-write writes them behind the same stages; the pipeline of README.md.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+if ! /usr/bin/python3 -c 'import cbor2, bitshuffle, lz4.block, numpy, zmq' 2>/dev/null; then
+	skip 'Stream V2' 'python3-cbor2, bitshuffle, python3-lz4, python3-numpy or python3-zmq is missing'
+	finish
+	exit
+fi
+top=$BRAGG_TESTS/..
+scratch
+
+# pipeline NAME BITS OPTION...: a writer and a gateway behind the same stages; 100 x 99 pixels
+# fill no whole number of blocks
+pipeline() {
+	name=$1 bits=$2
+	shift 2
+	rm -f endpoint
+	mkdir "$name"
+	bragg-geometry --detpixels=100,99 --pixel=1 --distance=120 --ncells=5 |
+		bragg-orient --frames=6 --seed=7 --phi0=10 --osc=0.5 --phi-steps=8 --groups=2 | bragg-intensity --threads=1 |
+		bragg-noise --seed=9 --bits="$bits" --out=@ipc://"$PWD/$name.images" &
+	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.raw" &
+	timeout 60 bragg-serve --in=ipc://"$PWD/$name.images" --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@" >endpoint &
+	serve=$!
+	until [ -s endpoint ] || ! kill -0 $serve 2>/dev/null; do sleep 0.05; done
+}
+client() {
+	timeout 60 /usr/bin/python3 "$top/tests/full/dectris_client.py" "$(cat endpoint)" "$@"
+}
+
+for bits in 16 32; do
+	for coding in bslz4 lz4 none; do
+		pipeline "$coding$bits" $bits --compression=$coding --rate=50 --series=7
+		check "$bits bit, $coding: layout and images" client "$coding" "$bits" "$coding$bits"
+		wait
+	done
+done
+pipeline channels 16 --thresholds=6000,20000 --rate=50 --series=7
+check 'two channels, the second above the energy of the beam' client bslz4 16 channels 2
+wait
+pipeline basic 16 --header-detail=basic --header-appendix=beamline --rate=50 --series=7
+check 'a brief start message with an appendix' client bslz4 16 basic 1 beamline
+wait
+
+timeout 60 bragg-run --quiet --workdir=run --frames=20 "--set=serve.bind=ipc://$PWD/live" "$top/pipelines/dectris.yaml" >/dev/null &
+run=$!
+check 'pipelines/dectris.yaml' timeout 60 testclient series "ipc://$PWD/live" 22
+status=0
+wait "$run" || status=$?
+is 'pipelines/dectris.yaml ends' "$status" 0
+finish

@@ -1,0 +1,299 @@
+/* NXmx: packed images there and back, panels, masks, and the tables of frames. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "base/units.h"
+#include "codec/bslz4.h"
+#include "io/nxmx_layout.h"
+#include "io/nxmx_series.h"
+#include "near.h"
+#include "scratch.h"
+
+enum { FAST = 40, SLOW = 30, GAP = 7, COUNT = FAST * (SLOW + SLOW + GAP), FRAMES = 5 };
+
+/* Two panels one below the other; MOSFLM's convention. */
+static uint8_t mask[FAST * SLOW];
+static struct panel panels[2];
+static struct lattice lattices[2];
+static struct experiment experiment = {.npanels = 2,
+                                       .panels = panels,
+                                       .saturation = 60000,
+                                       .spindle = {0, 0, 1},
+                                       .beam = {.direction = {1, 0, 0}, .wavelength_m = 1.1e-10}};
+
+static int set_up(void **state)
+{
+    for (int i = 0; i < 2; i++) {
+        panels[i] = (struct panel){.fast_pixels = FAST,
+                                   .slow_pixels = i ? SLOW + GAP : SLOW,
+                                   .first_pixel = i * FAST * SLOW,
+                                   .pixel_m = 1e-4,
+                                   .fast = {0, 0, 1},
+                                   .slow = {0, -1, 0},
+                                   .origin_m = {0.2, 0.003 - 0.004 * i, -0.002},
+                                   .distance_m = 0.2};
+        lattices[i] = (struct lattice){.weight = 1.0 - 0.5 * i,
+                                       .rotation = {0, -1, 0, 1, 0, 0, 0, 0, 1},
+                                       .reciprocal_A = {0.01, 0, 0, 0, 0.02, 0, 0, 0, 0.03}};
+    }
+    memset(mask, 1, sizeof mask);
+    mask[3] = 0;
+    panels[0].mask = mask;
+    return scratch_enter(state);
+}
+
+static struct frame make_frame(uint64_t id)
+{
+    struct frame f = {.recipe = {.id = id, .seed = 7, .nlattices = id % 3, .lattices = lattices}};
+    f.recipe.phi_rad = deg_to_rad(0.5 * (double)id);
+    f.recipe.osc_rad = deg_to_rad(0.5);
+    assert_true(image_reserve(&f.image, PIXEL_U16, UNIT_ADU, COUNT));
+    for (size_t i = 0; i < COUNT; i++)
+        ((uint16_t *)f.image.pixels)[i] = (uint16_t)(i * i % 97 + id);
+    return f;
+}
+
+/* A series of FRAMES frames, in the order 3 0 4 1 2, two a file. */
+static void make_series(const char *master, enum nxmx_compression compression)
+{
+    static const uint64_t order[FRAMES] = {3, 0, 4, 1, 2};
+    struct nxmx_series s;
+    struct id_set ids;
+    assert_int_equal(nxmx_series_open(&s, master, NULL), STATUS_OK);
+    s.frames_per_file = 2;
+    s.compression = compression;
+    for (int i = 0; i < FRAMES; i++) {
+        struct frame f = make_frame(order[i]);
+        assert_int_equal(nxmx_series_add(&s, &experiment, "0123456789abcdef", &f, NULL), STATUS_OK);
+        image_free(&f.image);
+        nxmx_series_take(&s, &ids);
+        assert_int_equal(id_set_size(&ids), i == 3 || i == 4 ? 2 : 0);
+        id_set_clear(&ids);
+    }
+    assert_int_equal(nxmx_series_flush(&s, NULL), STATUS_OK);
+    nxmx_series_take(&s, &ids);
+    assert_true(id_set_size(&ids) == 1 && id_set_has(&ids, 4));
+    id_set_clear(&ids);
+    nxmx_series_close(&s);
+}
+
+/* Undoes what a filter did; gzip is left to HDF5. */
+static void unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
+                   uint16_t *pixels)
+{
+    if (compression == NXMX_BSLZ4) {
+        assert_int_equal(bslz4_decompress(chunk->bytes, chunk->length, pixels, COUNT, 2, NULL),
+                         STATUS_OK);
+        return;
+    }
+    assert_int_equal(compression, NXMX_NONE);
+    assert_int_equal(chunk->length, COUNT * sizeof *pixels);
+    memcpy(pixels, chunk->bytes, COUNT * sizeof *pixels);
+}
+
+static void check_pixels(const uint16_t *pixels, uint64_t id)
+{
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(pixels[i], i * i % 97 + id);
+}
+
+static void images_come_back_in_order(void **state)
+{
+    (void)state;
+    static const enum nxmx_compression both[] = {NXMX_BSLZ4, NXMX_NONE};
+    for (int c = 0; c < 2; c++) {
+        char master[512];
+        const struct nxmx_kind kind = {&experiment, PIXEL_U16, both[c], "0123456789abcdef", false};
+        static uint16_t pixels[COUNT];
+        (void)snprintf(master, sizeof master, "%s", scratch_path("a_master.h5"));
+        make_series(master, both[c]);
+        for (uint64_t file = 0; file < 3; file++) {
+            char name[64];
+            struct nxmx_file *opened;
+            struct nxmx_rows rows;
+            struct nxmx_chunk chunk = {0};
+            (void)snprintf(name, sizeof name, "a_data_%06d.h5", (int)file + 1);
+            assert_int_equal(nxmx_open(scratch_path(name), &kind, &opened, &rows, NULL), STATUS_OK);
+            assert_int_equal(rows.nframes, file < 2 ? 2 : 1);
+            for (size_t i = 0; i < rows.nframes; i++) {
+                assert_int_equal(rows.frames[i].number, 2 * file + i);
+                assert_int_equal(nxmx_read(opened, i, &chunk, NULL), STATUS_OK);
+                unpack(both[c], &chunk, pixels);
+                check_pixels(pixels, 2 * file + i);
+            }
+            nxmx_chunk_free(&chunk);
+            nxmx_close(opened);
+            nxmx_rows_free(&rows);
+            unlink(scratch_path(name));
+        }
+        unlink(master);
+        assert_int_equal(scratch_count(), 0);
+    }
+}
+
+static void read_reals(const struct hdf5_file *f, const char *path, double *values)
+{
+    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
+    assert_true(data >= 0);
+    assert_true(H5Dread(data, H5T_NATIVE_DOUBLE, H5S_ALL, H5S_ALL, H5P_DEFAULT, values) >= 0);
+    (void)H5Dclose(data);
+}
+
+static void read_vector(const struct hdf5_file *f, const char *path, double v[3])
+{
+    const hid_t note = H5Aopen_by_name(f->id, path, "vector", H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(note >= 0 && H5Aread(note, H5T_NATIVE_DOUBLE, v) >= 0);
+    (void)H5Aclose(note);
+}
+
+#define DETECTOR "/entry/instrument/detector"
+
+/* gzip and plain pixels by HDF5 itself through the master, then panels and mask. */
+static void panels_are_modules(void **state)
+{
+    (void)state;
+    struct hdf5_file f;
+    static uint16_t pixels[FRAMES][COUNT];
+    static uint32_t bad[COUNT];
+    double length, v[3], omega[FRAMES];
+    char master[512];
+    (void)snprintf(master, sizeof master, "%s", scratch_path("b.nxs"));
+    make_series(master, NXMX_GZIP);
+    assert_true(hdf5_open(&f, master));
+    hid_t data = H5Dopen2(f.id, "/entry/data/data", H5P_DEFAULT);
+    assert_true(H5Dread(data, H5T_STD_U16LE, H5S_ALL, H5S_ALL, H5P_DEFAULT, pixels) >= 0);
+    (void)H5Dclose(data);
+    for (uint64_t i = 0; i < FRAMES; i++)
+        check_pixels(pixels[i], i);
+    data = H5Dopen2(f.id, DETECTOR "/pixel_mask", H5P_DEFAULT);
+    assert_true(H5Dread(data, H5T_NATIVE_UINT32, H5S_ALL, H5S_ALL, H5P_DEFAULT, bad) >= 0);
+    (void)H5Dclose(data);
+    for (size_t i = 0; i < COUNT; i++)
+        assert_int_equal(bad[i], i == 3);
+    for (int i = 0; i < 2; i++) {  // (x, y, z) is (-z, y, x), and z goes to det_z
+        const char *path =
+            i ? DETECTOR "/module_001/module_offset" : DETECTOR "/module_000/module_offset";
+        read_reals(&f, path, &length);
+        read_vector(&f, path, v);
+        assert_near(length * v[0], 0.002, 1e-12);
+        assert_near(length * v[1], 0.003 - 0.004 * i, 1e-12);
+        assert_near(length * v[2], 0.0, 1e-12);
+    }
+    read_vector(&f, DETECTOR "/module_001/fast_pixel_direction", v);
+    assert_near(v[0], -1.0, 1e-12);
+    read_reals(&f, "/entry/sample/transformations/omega", omega);
+    for (int i = 0; i < FRAMES; i++)
+        assert_near(omega[i], 0.5 * i, 1e-12);
+    hdf5_abort(&f);
+}
+
+static void other_files_are_refused(void **state)
+{
+    (void)state;
+    struct nxmx_file *file;
+    struct nxmx_rows rows;
+    struct error e;
+    struct nxmx_kind kind = {&experiment, PIXEL_U16, NXMX_LZ4, "0123456789abcdef", false};
+    const char *path = scratch_path("c_data_000001.h5");
+    make_series(scratch_path("c.nxs"), NXMX_LZ4);
+    assert_int_equal(nxmx_open(path, &kind, &file, &rows, NULL), STATUS_OK);
+    nxmx_close(file);
+    nxmx_rows_free(&rows);
+    kind.compression = NXMX_GZIP;
+    assert_int_equal(nxmx_open(path, &kind, &file, &rows, &e), STATUS_FAILED);
+    kind.compression = NXMX_LZ4;
+    kind.lineage[0] = 'f';
+    assert_int_equal(nxmx_open(path, &kind, &file, &rows, &e), STATUS_FAILED);
+    assert_non_null(strstr(e.text, "does not belong to these frames"));
+    scratch_text(path, "text");
+    assert_int_equal(nxmx_open(path, &kind, &file, &rows, &e), STATUS_FAILED);
+    assert_int_equal(nxmx_open(scratch_path("none.h5"), &kind, &file, &rows, &e), STATUS_OK);
+    assert_null(file);
+    panels[1].fast_pixels++;
+    struct frame f = make_frame(0);
+    assert_int_equal(nxmx_check(&experiment, &f.image, &e), STATUS_INPUT);
+    panels[1].fast_pixels--;
+    f.image.count--;
+    assert_int_equal(nxmx_check(&experiment, &f.image, &e), STATUS_INPUT);
+    image_free(&f.image);
+}
+
+static void add(struct nxmx_rows *rows, uint64_t id, size_t nlattices, uint64_t file)
+{
+    const struct recipe r = {.id = id, .nlattices = nlattices, .lattices = lattices};
+    assert_int_equal(nxmx_rows_add(rows, &experiment, &r, file, NULL), STATUS_OK);
+}
+
+static void rows_stay_in_order(void **state)
+{
+    (void)state;
+    struct nxmx_rows a = {0}, b = {0};
+    add(&a, 9, 2, 3);
+    add(&a, 4, 1, 2);
+    add(&a, 6, 0, 2);
+    add(&a, 4, 2, 2);  // again, with more
+    add(&b, 6, 1, 2);
+    add(&b, 5, 1, 2);
+    assert_int_equal(nxmx_rows_merge(&a, &b, NULL), STATUS_OK);
+    assert_int_equal(a.nframes, 4);
+    assert_int_equal(a.nlattices, 5);
+    static const uint64_t numbers[] = {4, 5, 6, 9}, of[] = {4, 4, 5, 9, 9};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(a.frames[i].number, numbers[i]);
+    for (int i = 0; i < 5; i++)
+        assert_int_equal(a.lattices[i].frame, of[i]);
+    assert_int_equal(a.frames[2].lattices, 0);
+    assert_int_equal(nxmx_rows_find(&a, 9), 3);
+    assert_int_equal(nxmx_rows_find(&a, 7), -1);
+    /* U takes x to y, and the lab's (x, y, z) is (-z, y, x). */
+    assert_near(a.lattices[0].orientation[3], 1.0, 1e-12);
+    assert_near(a.lattices[0].a_matrix[6], 0.01, 1e-12);
+    assert_near(a.lattices[0].a_matrix[2], -0.03, 1e-12);
+    nxmx_rows_drop(&a, 2);
+    assert_int_equal(a.nframes, 1);
+    assert_int_equal(a.nlattices, 2);
+    nxmx_rows_free(&a);
+    nxmx_rows_free(&b);
+}
+
+static void axes_are_a_rotation(void **state)
+{
+    (void)state;
+    static const double beams[][3] = {{1, 0, 0}, {0, 0, 1}, {0.6, 0, 0.8}};
+    static const double spindles[][3] = {{0, 0, 1}, {1, 0, 0}, {0.6, 0, 0.8}};  // the last: along
+    for (int i = 0; i < 3; i++) {
+        struct experiment x = experiment;
+        double m[9], turned[3];
+        memcpy(x.beam.direction, beams[i], sizeof beams[i]);
+        memcpy(x.spindle, spindles[i], sizeof spindles[i]);
+        nxmx_axes(&x, m);
+        for (int r = 0; r < 3; r++)
+            for (int c = 0; c < 3; c++)
+                assert_near(m[3 * r] * m[3 * c] + m[3 * r + 1] * m[3 * c + 1] +
+                                m[3 * r + 2] * m[3 * c + 2],
+                            r == c, 1e-12);
+        nxmx_turn(m, beams[i], turned);
+        assert_near(turned[2], 1.0, 1e-12);
+        nxmx_turn(m, spindles[i], turned);
+        assert_near(turned[0], i < 2 ? -1.0 : 0.0, 1e-12);
+        assert_near(m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
+                        m[2] * (m[3] * m[7] - m[4] * m[6]),
+                    1.0, 1e-12);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(images_come_back_in_order), cmocka_unit_test(panels_are_modules),
+        cmocka_unit_test(other_files_are_refused),   cmocka_unit_test(rows_stay_in_order),
+        cmocka_unit_test(axes_are_a_rotation),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, set_up, scratch_leave);
+}
