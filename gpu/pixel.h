@@ -26,7 +26,7 @@ INLINE void gpu_flat_position(const struct panel *p, int oversample, int64_t fas
                               struct subpixel sub, struct gpu_ray *ray)
 {
     const struct flat_row row = flat_row(p, slow, oversample, sub);
-    const double f = fused((double)fast, p->pixel_m, row.offset);
+    const double f = fused((double)(row.first + (int32_t)fast), p->pixel_m, row.offset);
     ray->x = fused(f, p->fast[0], row.base[0]);
     ray->y = fused(f, p->fast[1], row.base[1]);
     ray->z = fused(f, p->fast[2], row.base[2]);

@@ -12,13 +12,16 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "geometry_options.h"
+#include "io/geom.h"
 #include "io/hkl.h"
 #include "io/lysozyme.h"
 #include "io/matrix.h"
 #include "io/mtz.h"
+#include "io/replace.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "physics/detector.h"
+#include "physics/panels.h"
 #include "physics/pixel.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
@@ -155,11 +158,16 @@ static double edge_resolution_A(const struct experiment *x, const struct panel *
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
+    double edge_A = INFINITY;
+    for (size_t i = 0; i < x->npanels; i++)
+        edge_A = fmin(edge_A, edge_resolution_A(x, &x->panels[i]));
     log_line(LOG_INFO,
-             "detector %" PRId64 " x %" PRId64
+             "detector%s %" PRId64 " x %" PRId64
              " pixels of %g mm at %g mm, %.3g A at the farthest corner",
-             p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
-             edge_resolution_A(x, p));
+             x->npanels > 1 ? " of several panels, the first" : "", p->fast_pixels, p->slow_pixels,
+             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), edge_A);
+    if (x->npanels > 1)
+        log_line(LOG_INFO, "%zu panels, %" PRId64 " pixels", x->npanels, experiment_pixels(x));
     log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
              m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
@@ -184,7 +192,8 @@ static void warn_of_clipping(const struct geometry_options *o, const struct requ
 
 /* *r with all files read, and the experiment made of it. */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
-                                   struct request *r, struct smv *mask, struct error *e)
+                                   const struct layout *cut, struct request *r, struct smv *mask,
+                                   struct error *e)
 {
     const struct geometry_options *o = &g->options;
     enum status s = read_files(o, list, r, mask, e);
@@ -198,8 +207,27 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     if (!s)
         s = check_mask(o, mask, &g->experiment.panels[0], e);
     if (!s)
+        s = panels_cut(cut, &g->experiment, e);
+    if (!s)
         warn_of_clipping(o, r, &g->experiment.beam);
     return s;
+}
+
+static enum status write_geometry(const char *path, const struct experiment *x, struct error *e)
+{
+    const struct geom_style style = {.data = "/entry/data/data"};
+    struct replace file;
+    struct error cause = {0};
+    double frame[9];
+    enum status s = path ? replace_open(&file, path, e) : STATUS_OK;
+    if (s || !path)
+        return s;
+    panels_frame(x, frame);
+    s = geom_write(file.stream, x, &style, frame, &cause);
+    if (s == STATUS_OK)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return error_set(e, s, "%s: %s", path, cause.text);
 }
 
 static enum status open_geometry(void *state, const char **operands, int noperands, struct error *e)
@@ -208,15 +236,24 @@ static enum status open_geometry(void *state, const char **operands, int noperan
     struct request r;
     struct crystal_options *list = NULL;
     struct smv mask = {0};
+    struct geometry_panels panels = {0};
     (void)operands;
     (void)noperands;
     enum status s = geometry_request(&g->options, &r, e);
+    if (!s)
+        s = geometry_panels(&g->options, &r, &panels, e);
     if (!s)
         s = geometry_crystals(&g->options, &list, &r.ncrystals, e);
     if (!s)
         s = request_crystals(list, &r, e);
     if (!s)
-        s = make_experiment(g, list, &r, &mask, e);
+        s = make_experiment(g, list, &panels.layout, &r, &mask, e);
+    else
+        mem_free(r.detector.mask);
+    g->experiment.saturation = panels.saturation;
+    if (!s)
+        s = write_geometry(g->options.write_geom, &g->experiment, e);
+    geometry_panels_free(&panels, r.detector.nplaces);
     mem_free(list);
     mem_free(r.crystals);
     mem_free(r.beam.listed);

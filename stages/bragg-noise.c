@@ -55,8 +55,8 @@ static const struct opt options[] = {
      .max = 1e6, .flags = OPT_BYTES},
     {"readout", "ADU", "Standard deviation of the readout noise (0)", OPT_REAL, AT(readout),
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
-    {"saturation", "ADU", "Largest value (what the bits hold)", OPT_REAL, AT(saturation), .min = 1,
-     .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation)},
+    {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
+     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation)},
     {"bits", "16|32", "Bits of a pixel (16)", OPT_CHOICE, AT(bits), .choices = "16|32",
      .flags = OPT_BYTES},
     {"generator", "philox|nanobragg",
@@ -115,6 +115,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
     o->experiment = x;
+    /* a detector that counts so many photons saturates as many above the offset */
+    const double most = x->saturation * o->gain + o->adc_offset;
+    if (x->saturation > 0 && !o->has_saturation && most < o->saturation)
+        o->saturation = most;
     if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
         o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
         if (!o->photons)

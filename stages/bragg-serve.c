@@ -16,7 +16,9 @@
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
 #include "io/crystfel.h"
+#include "io/geom.h"
 #include "io/replace.h"
+#include "physics/panels.h"
 #include "serve_options.h"
 #include "stage/endpoint.h"
 #include "stage/stage.h"
@@ -84,9 +86,12 @@ static enum status write_file(const struct serve *v, const char *path, bool cell
     enum status s = replace_open(&file, path, e);
     if (s)
         return s;
+    const struct geom_style style = {
+        .data = v->options.content.image_key, .live = true, .peaks = v->options.content.peaks > 0};
+    double frame[9];
+    panels_frame(x, frame);
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
-             : crystfel_write_geometry(file.stream, x, v->options.content.image_key,
-                                       v->options.content.peaks > 0, &cause);
+             : geom_write(file.stream, x, &style, frame, &cause);
     if (s == STATUS_OK)
         return replace_commit(&file, e);
     replace_abort(&file);

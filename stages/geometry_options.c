@@ -10,6 +10,13 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
 {
     const struct option_pair exclusive[] = {
         {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
+        {o->has_detector, o->has_geom, "detector", "geom"},
+        {o->has_detector, o->has_cut, "detector", "cut"},
+        {o->has_geom, o->has_cut, "geom", "cut"},
+        {o->has_detector, o->has_detpixels || o->has_detsize, "detector",
+         "detpixels and --detsize"},
+        {o->has_detector, o->has_pixel, "detector", "pixel"},
+        {o->has_detector, o->mask, "detector", "mask"},
         {o->has_distance, o->has_close_distance, "distance", "close-distance"},
         {o->has_close_center, o->has_orgx || o->has_orgy, "close-center", "orgx and --orgy"},
         {o->has_wavelength, o->has_energy, "wavelength", "energy"},
@@ -29,7 +36,8 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
     const struct option_pair needs[] = {
         {o->has_weights, o->has_source_file, "weights", "source-file"},
         {o->has_exposure, o->has_flux, "exposure", "flux"},
-        {o->has_layers, o->has_thickness, "layers", "thickness"},
+        {o->has_panels, o->has_detector, "panels", "detector"},
+        {o->has_layers, o->has_thickness || o->has_detector, "layers", "thickness"},
         {o->has_absorption, o->has_thickness, "absorption", "thickness"},
         {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
         {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},

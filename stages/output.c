@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/history.h"
+#include "io/assembly.h"
 #include "io/picture.h"
 #include "io/raw.h"
 #include "io/replace.h"
@@ -161,21 +162,44 @@ static enum status write_picture(const struct output *o, bool logarithmic,
     return s;
 }
 
-static enum status write_content(struct output *o, const struct output_settings *settings,
-                                 const struct experiment *x, const struct frame *f, FILE *out,
-                                 const char *path, struct error *e)
+/* Formats of one image. */
+static enum status write_image(struct output *o, const struct output_settings *settings,
+                               const struct experiment *x, const struct frame *f, FILE *out,
+                               const char *path, struct error *e)
 {
     struct error cause = {0};
-    if (o->format == FORMAT_RAW)
-        return raw_write(out, &f->image, path, e);
-    if (x->npanels != 1)
-        return error_set(e, STATUS_INPUT,
-                         "%s: the detector has %zu panels, only raw files can hold more than one",
-                         path, x->npanels);
     if (o->format != FORMAT_SMV && o->format != FORMAT_CBF)
         return write_picture(o, settings->log, x->panels, &f->image, out, path, e);
     const enum status s = write_whole(o, settings, x, f, out, &cause);
     return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
+}
+
+/* Several panels as one image. */
+static enum status write_assembled(struct output *o, const struct output_settings *settings,
+                                   const struct experiment *x, const struct frame *f, FILE *out,
+                                   const char *path, struct error *e)
+{
+    struct assembly assembly;
+    struct frame whole = {.recipe = f->recipe};
+    struct error cause = {0};
+    enum status s = assembly_open(&assembly, x, &cause);
+    if (!s)
+        s = assembly_image(&assembly, &f->image, &whole.image, &cause);
+    s = s ? error_set(e, s, "%s: %s", path, cause.text)
+          : write_image(o, settings, &assembly.whole, &whole, out, path, e);
+    image_free(&whole.image);
+    assembly_free(&assembly);
+    return s;
+}
+
+static enum status write_content(struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, FILE *out,
+                                 const char *path, struct error *e)
+{
+    if (o->format == FORMAT_RAW)
+        return raw_write(out, &f->image, path, e);
+    return x->npanels == 1 ? write_image(o, settings, x, f, out, path, e)
+                           : write_assembled(o, settings, x, f, out, path, e);
 }
 
 /* Into the series; as whole numbers if so asked. */

@@ -18,7 +18,7 @@ static void flat_positions(const struct cpu_where *w, int oversample, struct sub
     const double fx = p->fast[0], fy = p->fast[1], fz = p->fast[2];
     const double bx = row.base[0], by = row.base[1], bz = row.base[2];
     const double offset = row.offset, pixel = p->pixel_m;
-    const int32_t first = (int32_t)w->fast;
+    const int32_t first = row.first + (int32_t)w->fast;
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         const double f = fused((double)(first + i), pixel, offset);
         s->x[i] = fused(f, fx, bx);

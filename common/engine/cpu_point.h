@@ -28,21 +28,24 @@ struct subpixel {
     int layer, slow, fast;
 };
 
-/* A row of subpixels on the flat panel: position = base + (fast pixel_m + offset) along
- * fast [1.8]. */
+/* A row of subpixels on the flat panel: position = base + ((first + fast) pixel_m +
+ * offset) along fast [1.8]. */
 struct flat_row {
     double base[3], offset;  // m
+    int32_t first;           // column of the plane where the panel begins
 };
 
 INLINE struct flat_row flat_row(const struct panel *p, int64_t slow_pixel, int oversample,
                                 struct subpixel sub)
 {
     const double edge = p->pixel_m / oversample;
-    const double slow = edge * ((double)slow_pixel * oversample + sub.slow) + edge / 2.0;
+    const double row_pixel = (double)(slow_pixel + p->grid_slow);
+    const double slow = edge * (row_pixel * oversample + sub.slow) + edge / 2.0;
+    const double *corner = pixel_plane(p);
     const double depth = sub.layer * p->layer_m;
-    struct flat_row row = {.offset = edge * sub.fast + edge / 2.0};
+    struct flat_row row = {.offset = edge * sub.fast + edge / 2.0, .first = (int32_t)p->grid_fast};
     for (int i = 0; i < 3; i++)
-        row.base[i] = slow * p->slow[i] + depth * p->normal[i] + p->origin_m[i];
+        row.base[i] = slow * p->slow[i] + depth * p->normal[i] + corner[i];
     return row;
 }
 

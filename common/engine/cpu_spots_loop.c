@@ -24,7 +24,7 @@ struct site {
 INLINE double direction_to(const struct site *at, const struct flat_row *row, int64_t fast,
                            double d[3])
 {
-    const double f = fused((double)(int32_t)fast, at->panel->pixel_m, row->offset);
+    const double f = fused((double)(row->first + (int32_t)fast), at->panel->pixel_m, row->offset);
     for (int i = 0; i < 3; i++)
         d[i] = fused(f, at->panel->fast[i], row->base[i]);
     const double inverse = inverse_sqrt(fused(d[0], d[0], fused(d[1], d[1], d[2] * d[2])));
@@ -104,8 +104,10 @@ INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_e
     const struct cpu_spot *spot = at->spot;
     const struct cpu_lattice *l = &at->job->lattices[spot->lattice];
     const int n = at->job->x->sampling.oversample;
-    const double depth = vec_dot(p->origin_m, p->normal) + at->sub.layer * p->layer_m;
-    const double fast_m = vec_dot(p->origin_m, p->fast), slow_m = vec_dot(p->origin_m, p->slow);
+    const double *corner = pixel_plane(p);
+    const double depth = vec_dot(corner, p->normal) + at->sub.layer * p->layer_m;
+    const double fast_m = vec_dot(corner, p->fast) + p->pixel_m * (double)p->grid_fast;
+    const double slow_m = vec_dot(corner, p->slow) + p->pixel_m * (double)p->grid_slow;
     const struct roi *roi = &p->roi;
     int64_t f[2], s[2];
     pixel_range((double[]){depth * spot->fast[0] - fast_m, depth * spot->fast[1] - fast_m},

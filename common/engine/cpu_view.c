@@ -6,15 +6,62 @@
 #include <math.h>
 
 #include "engine/cpu_spots.h"
+#include "physics/pixel.h"
 #include "physics/shape_fast.h"
 #include "physics/vec.h"
 
 /* Estimated cost in ns, AVX2, one thread: only their ratios matter. */
 static const double COST_DENSE = 3.0;       // a step of a pixel
 static const double COST_LINE = 15.0;       // a row of lattice points
-static const double COST_SPOT = 50.0;       // a spot, and a panel that may have it
+static const double COST_SPOT = 50.0;       // a spot, and a plane that may have it
 static const double COST_BOX = 20.0;        // a layer and subpixel of a spot
 static const double COST_CANDIDATE = 20.0;  // a pixel of these
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Whether two panels are cut from one plane. */
+static bool one_plane(const struct panel *a, const struct panel *b)
+{
+    const double *at = pixel_plane(a), *bt = pixel_plane(b);
+    bool same = a->pixel_m == b->pixel_m;
+    for (int i = 0; i < 3; i++)
+        same = same && at[i] == bt[i] && a->fast[i] == b->fast[i] && a->slow[i] == b->slow[i];
+    return same;
+}
+
+/* Makes *whole of panel `first` and those that follow on its plane, as if they had not been
+ * cut apart, with the rectangle about their regions of interest; returns the next panel. */
+static size_t join_plane(const struct experiment *x, size_t first, struct panel *whole)
+{
+    struct roi r = {INT64_MAX, -INT64_MAX, INT64_MAX, -INT64_MAX};
+    size_t i = first;
+    for (; i < x->npanels && one_plane(&x->panels[first], &x->panels[i]); i++) {
+        const struct panel *p = &x->panels[i];
+        if (p->roi.fast_min > p->roi.fast_max)
+            continue;  // a part without a pixel to compute
+        r.fast_min = least(r.fast_min, p->roi.fast_min + p->grid_fast);
+        r.slow_min = least(r.slow_min, p->roi.slow_min + p->grid_slow);
+        r.fast_max = -least(-r.fast_max, -p->roi.fast_max - p->grid_fast);
+        r.slow_max = -least(-r.slow_max, -p->roi.slow_max - p->grid_slow);
+    }
+    *whole = x->panels[first];
+    vec_copy(whole->origin_m, pixel_plane(&x->panels[first]));
+    whole->grid_fast = whole->grid_slow = 0;
+    whole->roi = r;
+    return i;
+}
+
+static size_t count_planes(const struct experiment *x)
+{
+    size_t count = 0;
+    struct panel whole;
+    for (size_t i = 0; i < x->npanels; count++)
+        i = join_plane(x, i, &whole);
+    return count;
+}
 
 /* Unit direction of a corner of the region of interest, at the front or the back. */
 static void corner(const struct panel *p, int which, double out[3])
@@ -27,22 +74,27 @@ static void corner(const struct panel *p, int which, double out[3])
     vec_unit(out, out);
 }
 
-/* The narrowest cone around the mean of all corners that holds them. */
+/* The narrowest cone around the mean of all corners of planes that holds them. */
 static void set_cone(struct cpu_view *v, const struct experiment *x)
 {
     double d[3];
-    for (size_t i = 0; i < x->npanels; i++)
+    struct panel plane;
+    for (size_t i = 0; i < x->npanels;) {
+        i = join_plane(x, i, &plane);
         for (int which = 0; which < 8; which++) {
-            corner(&x->panels[i], which, d);
+            corner(&plane, which, d);
             for (int j = 0; j < 3; j++)
                 v->axis[j] += d[j];
         }
+    }
     vec_unit(v->axis, v->axis);
-    for (size_t i = 0; i < x->npanels; i++)
+    for (size_t i = 0; i < x->npanels;) {
+        i = join_plane(x, i, &plane);
         for (int which = 0; which < 8; which++) {
-            corner(&x->panels[i], which, d);
+            corner(&plane, which, d);
             v->cosine = fmin(v->cosine, vec_dot(d, v->axis));
         }
+    }
     v->cosine -= 1e-9;
     if (!(v->cosine > 0.05))
         v->cosine = -1.0;  // a cone that wide is not convex
@@ -56,11 +108,12 @@ bool cpu_view_open(struct cpu_view *v, const struct experiment *x)
     v->screens = mem_array(x->npanels, sizeof *v->screens);
     for (size_t i = 0; i < x->npanels && v->screens; i++) {
         const struct panel *p = &x->panels[i];
-        const double near = vec_dot(p->origin_m, p->normal), pixel = p->pixel_m;
+        const double *plane = pixel_plane(p);
+        const double near = vec_dot(plane, p->normal), pixel = p->pixel_m;
         v->screens[i] = (struct cpu_screen){
             .panel = p,
-            .fast_m = vec_dot(p->origin_m, p->fast),
-            .slow_m = vec_dot(p->origin_m, p->slow),
+            .fast_m = vec_dot(plane, p->fast) + pixel * (double)p->grid_fast,
+            .slow_m = vec_dot(plane, p->slow) + pixel * (double)p->grid_slow,
             .near = near,
             .far = near + p->layers * p->layer_m,
             .min = {pixel * (double)p->roi.fast_min, pixel * (double)p->roi.slow_min},
@@ -134,7 +187,7 @@ static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l
         weight = fmax(weight, fabs(job->sources[i].weight));
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-        const double near = vec_dot(p->origin_m, p->normal), area = p->pixel_m * p->pixel_m;
+        const double near = vec_dot(pixel_plane(p), p->normal), area = p->pixel_m * p->pixel_m;
         omega =
             fmax(omega, (p->point_pixel ? 1.0 : area * p->close_distance_m / near) / near / near);
         layers = fmax(layers, p->layers);
@@ -210,7 +263,7 @@ static bool pays(const struct cpu_job *job, const struct cpu_view *v, const stru
     }
     const double spots = cpu_view_reflections(v, &s);
     const double cost = points / longest * COST_LINE +
-                        spots * (COST_SPOT * (double)job->x->npanels + COST_BOX * grids) +
+                        spots * (COST_SPOT * (double)count_planes(job->x) + COST_BOX * grids) +
                         2.0 * (spots * grids + lit * pixels) * COST_CANDIDATE;
     return cost < COST_DENSE * pixels;
 }

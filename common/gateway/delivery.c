@@ -37,6 +37,27 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
     memcpy(v->reals, values, v->count * sizeof *values);
 }
 
+/* Whether panel `next` continues `p` on the plane of both, as tiles of one module do. */
+static bool continues(const struct panel *p, const struct panel *next)
+{
+    const double *a = p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
+    return memcmp(a, next->grid_m, sizeof next->grid_m) == 0 && next->grid_fast == p->grid_fast &&
+           next->grid_slow > p->grid_slow && memcmp(p->fast, next->fast, sizeof p->fast) == 0 &&
+           memcmp(p->slow, next->slow, sizeof p->slow) == 0;
+}
+
+/* Panels that make a module, one after the other along slow; 1 where modules would differ. */
+static size_t module_panels(const struct experiment *x)
+{
+    size_t tiles = 1;
+    while (tiles < x->npanels && continues(&x->panels[tiles - 1], &x->panels[tiles]))
+        tiles++;
+    for (size_t i = 1; i < x->npanels; i++)
+        if (x->npanels % tiles || continues(&x->panels[i - 1], &x->panels[i]) != (i % tiles != 0))
+            return 1;
+    return tiles;
+}
+
 /* Lowest and highest energy of the photons of a frame: its own sources', or the beam's. */
 static void find_energies(const struct experiment *x, const struct recipe *r, double eV[2])
 {
@@ -62,9 +83,10 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
             x->panels[i].slow_pixels != first->slow_pixels)
             return error_set(e, STATUS_INPUT,
                              "panels 0 and %zu differ in size: one array cannot hold them", i);
-    if (x->npanels > 1)
-        d->shape[d->ndims++] = x->npanels;
-    d->shape[d->ndims++] = (size_t)first->slow_pixels;
+    const size_t tiles = module_panels(x);
+    if (x->npanels > tiles)
+        d->shape[d->ndims++] = x->npanels / tiles;
+    d->shape[d->ndims++] = tiles * (size_t)first->slow_pixels;
     d->shape[d->ndims++] = (size_t)first->fast_pixels;
     find_energies(x, &f->recipe, d->energy_eV);
     d->type = f->image.type;

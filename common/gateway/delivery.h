@@ -42,7 +42,7 @@ struct delivery {
     const char *image_key;
     enum pixel_type type;
     size_t ndims;
-    size_t shape[DELIVERY_DIMS_MAX];  // slowest first: [slow, fast] or [panel, slow, fast]
+    size_t shape[DELIVERY_DIMS_MAX];  // slowest first: [slow, fast] or [module, slow, fast]
     const void *pixels;               // little-endian, the fast axis fastest
     size_t pixel_bytes;
 };

@@ -32,25 +32,33 @@ struct roi {
     int64_t fast_min, fast_max, slow_min, slow_max;
 };
 
-/* One flat (or curved) rectangle of square pixels.  Pixel (f, s) is item
- * first_pixel + s * fast_pixels + f of a frame. */
+/*
+ * One flat (or curved) rectangle of square pixels.  Pixel (f, s) is item
+ * first_pixel + s * fast_pixels + f of a frame.
+ *
+ * Panels cut from one plane lie on its grid: pixel (0,0) of such a panel is pixel
+ * (grid_fast, grid_slow) of the plane, whose own corner is grid_m.  Engines count pixels
+ * from there, so that a cut changes no bit; everybody else takes origin_m.
+ */
 struct panel {
     int64_t fast_pixels, slow_pixels;
-    int64_t first_pixel;      // index of this panel's pixel (0,0) in the frame
-    double pixel_m;           // edge of a pixel
-    double fast[3], slow[3];  // unit vectors along growing f and s
-    double normal[3];         // unit vector "odet", away from the sample
-    double origin_m[3];       // outer corner of pixel (0,0) ("pix0")
-    double distance_m;        // along the beam, from sample to the panel
-    double close_distance_m;  // shortest, along the normal
-    bool curved;              // pixels lie on a sphere about the sample
-    bool point_pixel;         // solid angle 1/r^2, no pixel area and no obliquity
-    int layers;               // sensor layers, 1 when the thickness is 0
-    double thickness_m;       // 0: no absorption is modelled
-    double layer_m;           // thickness of a layer
-    double absorption_1_m;    // mu, inverse attenuation depth
-    struct roi roi;           // pixels outside stay 0
-    uint8_t *mask;            // fast_pixels * slow_pixels, 0 = not computed; NULL: none
+    int64_t first_pixel;           // index of this panel's pixel (0,0) in the frame
+    int64_t grid_fast, grid_slow;  // both 0: the plane begins with this panel
+    double grid_m[3];              // unused then
+    double pixel_m;                // edge of a pixel
+    double fast[3], slow[3];       // unit vectors along growing f and s
+    double normal[3];              // unit vector "odet", away from the sample
+    double origin_m[3];            // outer corner of pixel (0,0) ("pix0")
+    double distance_m;             // along the beam, from sample to the panel
+    double close_distance_m;       // shortest, along the normal
+    bool curved;                   // pixels lie on a sphere about the sample
+    bool point_pixel;              // solid angle 1/r^2, no pixel area and no obliquity
+    int layers;                    // sensor layers, 1 when the thickness is 0
+    double thickness_m;            // 0: no absorption is modelled
+    double layer_m;                // thickness of a layer
+    double absorption_1_m;         // mu, inverse attenuation depth
+    struct roi roi;                // pixels outside stay 0; empty: all
+    uint8_t *mask;                 // fast_pixels * slow_pixels, 0 = not computed; NULL: none
     /* What headers and clients want to know. */
     double beam_fast_m, beam_slow_m;    // where the beam hits, from the outer corner
     double close_fast_m, close_slow_m;  // nearest point to the sample, likewise

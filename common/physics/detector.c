@@ -166,6 +166,25 @@ static void turn(const struct detector_request *d, const struct frame_axes *axes
     vec_rotate_axis(v, axes->twotheta, d->twotheta_rad);
 }
 
+void detector_derive(struct panel *p, const double beam[3], double ratio)
+{
+    p->close_fast_m = -vec_dot(p->origin_m, p->fast);
+    p->close_slow_m = -vec_dot(p->origin_m, p->slow);
+    p->close_distance_m = vec_dot(p->origin_m, p->normal);
+    p->distance_m = p->close_distance_m / ratio;
+    double to_beam[3];
+    for (int i = 0; i < 3; i++)
+        to_beam[i] = p->distance_m * beam[i] - p->origin_m[i];
+    p->beam_fast_m = vec_dot(p->fast, to_beam);
+    p->beam_slow_m = vec_dot(p->slow, to_beam);
+}
+
+double detector_ratio(const struct panel *p, const double beam[3])
+{
+    const double ratio = vec_dot(beam, p->normal);
+    return fabs(ratio) > 1e-6 ? ratio : 1.0;
+}
+
 /* Sets origin, axes, distances and the derived centres of the panel [1.7]. */
 static void place(const struct detector_request *d, const struct frame_axes *axes, enum pivot pivot,
                   bool faithful, const struct centre *c, struct panel *p)
@@ -177,8 +196,8 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     double ratio = vec_dot(axes->beam, tilted);
     if (ratio == 0.0)
         ratio = DBL_MIN;
-    double close = d->has_close_distance ? d->close_distance_m : fabs(ratio * d->distance_m);
-    double distance = close / ratio;
+    const double close = d->has_close_distance ? d->close_distance_m : fabs(ratio * d->distance_m);
+    const double distance = close / ratio;
 
     vec_copy(p->fast, axes->fast);
     vec_copy(p->slow, axes->slow);
@@ -198,22 +217,9 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
             -c->beam_fast * p->fast[i] - c->beam_slow * p->slow[i] + distance * axes->beam[i];
 
     /* what holds for the panel as it now stands */
-    p->close_fast_m = -vec_dot(p->origin_m, p->fast);
-    p->close_slow_m = -vec_dot(p->origin_m, p->slow);
-    close = vec_dot(p->origin_m, p->normal);
-    if (!faithful) {
-        /* the arm turns the normal too; a plane along the beam has no distance */
-        ratio = vec_dot(axes->beam, p->normal);
-        ratio = fabs(ratio) > 1e-6 ? ratio : 1.0;
-    }
-    distance = close / ratio;
-    double to_beam[3];
-    for (int i = 0; i < 3; i++)
-        to_beam[i] = distance * axes->beam[i] - p->origin_m[i];
-    p->beam_fast_m = vec_dot(p->fast, to_beam);
-    p->beam_slow_m = vec_dot(p->slow, to_beam);
-    p->close_distance_m = close;
-    p->distance_m = distance;
+    if (!faithful)
+        ratio = detector_ratio(p, axes->beam);  // the arm turns the normal too
+    detector_derive(p, axes->beam, ratio);
 }
 
 /* Sensor layers [1.10]; in physical mode N layers share the thickness. */

@@ -29,4 +29,12 @@ enum status detector_axes(const struct request *r, struct frame_axes *axes, stru
 enum status detector_panel(const struct request *r, const struct frame_axes *axes, struct panel *p,
                            struct error *e);
 
+/* Sets distances and centres of *p that follow from its origin, axes and normal.  `ratio`:
+ * by which the shortest distance is divided to get that along the beam. */
+void detector_derive(struct panel *p, const double beam[3], double ratio);
+
+/* That ratio, the cosine between beam and normal; 1 for a panel along the beam, which has
+ * no distance. */
+double detector_ratio(const struct panel *p, const double beam[3]);
+
 #endif

@@ -20,17 +20,24 @@ HD int pixel_is_computed(const struct panel *p, int64_t fast, int64_t slow)
     return !p->mask || p->mask[slow * p->fast_pixels + fast];
 }
 
+/* Outer corner of pixel (0,0) of the plane that the panel is cut from, in m. */
+HD const double *pixel_plane(const struct panel *p)
+{
+    return p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
+}
+
 /* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) at the front of
  * sensor layer `layer`, in m from the sample, on the flat panel. */
 HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, int layer,
                             int sub_fast, int sub_slow, int oversample, double position[3])
 {
     const double edge = p->pixel_m / oversample;
-    const double f = edge * (double)(fast * oversample + sub_fast) + edge / 2.0;
-    const double s = edge * (double)(slow * oversample + sub_slow) + edge / 2.0;
+    const double f = edge * (double)((fast + p->grid_fast) * oversample + sub_fast) + edge / 2.0;
+    const double s = edge * (double)((slow + p->grid_slow) * oversample + sub_slow) + edge / 2.0;
     const double o = layer * p->layer_m;
+    const double *corner = pixel_plane(p);
     for (int i = 0; i < 3; i++)
-        position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + p->origin_m[i];
+        position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + corner[i];
 }
 
 /* nanoBragg's curved panel: turns the beam about slow and fast by lab y and z of the

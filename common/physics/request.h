@@ -19,6 +19,23 @@ struct steps_request {
     double range, step;  // rad, fraction or m
 };
 
+/* How a flat detector is cut into panels: `count` modules along fast and slow, each of
+ * `pixels`, with `gap` pixels between neighbours; pixels of 0: even parts without gaps.
+ * count[0] 0: it is not cut. */
+struct layout {
+    int64_t count[2], pixels[2], gap[2];
+};
+
+/* One of several flat panels, by its place in the frame of the beam: x along the fast
+ * axis of the convention, as far as that is across the beam, y = z x x, z along the beam. */
+struct place {
+    int64_t pixels[2];  // fast, slow
+    double pixel_m;
+    double fast[3], slow[3];  // unit vectors
+    double corner_m[3];       // outer corner of pixel (0,0), from the sample
+    uint8_t *mask;            // as panel.mask; owned by the array of places
+};
+
 struct detector_request {
     enum convention convention;
     double pixel_m;
@@ -46,6 +63,8 @@ struct detector_request {
     bool has_roi;
     struct roi roi;
     uint8_t *mask;  // as panel.mask; ownership moves to the panel
+    size_t nplaces;
+    struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
 };
 
 /* What a source list does with its weight and wavelength columns. */

@@ -9,6 +9,7 @@
 #include "physics/check.h"
 #include "physics/detector.h"
 #include "physics/mosaic.h"
+#include "physics/panels.h"
 #include "physics/random_rotation.h"
 #include "physics/steps.h"
 #include "physics/vec.h"
@@ -92,6 +93,8 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
     vec_copy(x->spindle, axes.spindle);
     if ((s = detector_panel(r, &axes, &x->panels[0], e)) ||
         (s = beam_setup(&r->beam, &axes, &x->beam, e)) || (s = setup_crystals(r, x, e)))
+        return s;
+    if (r->detector.places && (s = panels_place(&r->detector, x, e)))
         return s;
     return setup_oversample(r, x, e);
 }

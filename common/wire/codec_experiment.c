@@ -9,6 +9,11 @@
     {                               \
 #name, FIELD_REAL, AT(name) \
     }
+/* May be absent, then it is zero. */
+#define LATE(name, kind, n)                                      \
+    {                                                            \
+#name, kind, AT(name), .count = n, .flags = FIELD_ABSENT \
+    }
 #define REALS(name, n)                          \
     {                                           \
 #name, FIELD_REAL, AT(name), .count = n \
@@ -57,6 +62,9 @@ static const struct field panel_fields[] = {
     REALS(fast, 3),
     I64(fast_pixels),
     I64(first_pixel),
+    LATE(grid_fast, FIELD_I64, 0),
+    LATE(grid_m, FIELD_REAL, 3),
+    LATE(grid_slow, FIELD_I64, 0),
     REAL(layer_m),
     INT(layers),
     {"mask", FIELD_DATA, AT(mask), .bytes = mask_bytes, .flags = FIELD_OPTIONAL},
@@ -164,6 +172,12 @@ static const struct table experiment_table = {"experiment", sizeof(struct experi
                                               FIELDS(experiment_fields)};
 #undef OBJECT
 
+/* A place on a plane whose pixels can be counted in 32 bits. */
+static bool on_grid(int64_t first, int64_t pixels)
+{
+    return first >= 0 && first <= INT32_MAX && pixels <= INT32_MAX - first;
+}
+
 /* Panels tile the frame's pixels without a gap; ROIs lie within their panels. */
 static enum status check_panels(const struct experiment *x, struct error *e)
 {
@@ -172,7 +186,8 @@ static enum status check_panels(const struct experiment *x, struct error *e)
         const struct panel *p = &x->panels[i];
         const size_t count = mask_bytes(p);
         if (p->fast_pixels < 1 || p->slow_pixels < 1 || count > INT64_MAX / 8 ||
-            p->first_pixel != pixels || pixels > INT64_MAX / 8 || p->layers < 0)
+            p->first_pixel != pixels || pixels > INT64_MAX / 8 || p->layers < 0 ||
+            !on_grid(p->grid_fast, p->fast_pixels) || !on_grid(p->grid_slow, p->slow_pixels))
             return error_set(e, STATUS_INPUT,
                              "an experiment whose panel %zu has an impossible size", i);
         pixels += (int64_t)count;

@@ -12,9 +12,9 @@
 #include "base/error.h"
 
 enum {
-    MESSAGE_ROUTE_MAX = 128,       // bytes of part 0
-    MESSAGE_METADATA_MAX = 65536,  // bytes of part 1
-    MESSAGE_PARTS_MAX = 1026,      // of a whole message
+    MESSAGE_ROUTE_MAX = 128,         // bytes of part 0
+    MESSAGE_METADATA_MAX = 1 << 20,  // bytes of part 1
+    MESSAGE_PARTS_MAX = 1026,        // of a whole message
 };
 
 struct part {

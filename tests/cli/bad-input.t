@@ -36,6 +36,9 @@ smv 8 8 100 > short.img
 smv 2147483647 2147483647 100 > wide.img
 printf '1 0 0 0 1 0 0 0 1.1\n' > stretched.txt
 printf '1 0 0 0 1 0 0 0 -1\n' > mirror.txt
+printf 'clen = 0.1 m\nres = 10000\nhello\n' > words.geom
+printf 'clen = 0.1 m\nres = 10000\na/fs = 2x\n' > long.geom
+printf 'clen = 0.1 m\nres = 10000\na/min_fs = 0\n' > half.geom
 printf '1 0 0 0 0\n' > five.txt
 printf '1 0 0 0\n' > one.txt
 printf '0 2\n0.1 3\n' > good.stol

@@ -38,6 +38,11 @@ done
 	printf 'X-Binary-Size: 16\nX-Binary-Size-Fastest-Dimension: 4\nX-Binary-Size-Second-Dimension: 3\n'
 	printf '\n\014\032\004\325\001\002\003\004\200\001\020\005\006\007\200\001\001\010\011\012'
 } >parsers/cbf
+{
+	printf '\011clen = 0.1 m\nres = 5000\nphoton_energy = 9 keV\nmask_edge_pixels = 1\n'
+	printf 'a/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 3\na/corner_x = -3\na/corner_y = 2\n'
+	printf 'a/fs = +0.9999x -0.01y\na/ss = +0.01x +0.9999y\na/coffset = 0.001\nbad/min_x = 1\nbad/max_x = 2\n'
+} >parsers/geom
 for name in parsers packed wire recording; do
 	[ $name = wire ] && number=$decoder || number=$others
 	check "$name: $number inputs" run $name "$number"

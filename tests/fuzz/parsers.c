@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "io/geom.h"
 #include "io/hkl.h"
 #include "io/image_file.h"
 #include "io/matrix.h"
@@ -72,10 +73,18 @@ static void read_image(const char *path)
         image_free(&file.image);
 }
 
+static void read_geom(const char *path)
+{
+    struct geom geom;
+    limit_end();  // a mask has room for all pixels of a panel
+    (void)geom_read(path, 0.1, &geom, NULL);
+    geom_free(&geom);
+}
+
 static void read_file(uint8_t which, const char *path)
 {
     double matrix[9];
-    switch (which % 10) {
+    switch (which % 11) {
     case 0:
         read_hkl(path, PHYSICS_PHYSICAL);
         break;
@@ -102,6 +111,9 @@ static void read_file(uint8_t which, const char *path)
         break;
     case 8:
         read_image(path);
+        break;
+    case 9:
+        read_geom(path);
         break;
     default:
         read_smv(path);

@@ -316,6 +316,35 @@ static void karabo_1_is_one_map(void **state)
     assert_int_equal(encode("3.0", &m, &e), STATUS_USAGE);
 }
 
+/* Modules are an axis of their own; tiles along slow make one module. */
+static void arrays_have_the_shape_of_the_modules(void **state)
+{
+    (void)state;
+    enum { MODULES = 2, TILES = 3, PIXELS = 5 * 4 };
+    static float floats[MODULES * TILES * PIXELS];
+    struct panel panels[MODULES * TILES];
+    for (int i = 0; i < MODULES * TILES; i++) {
+        panels[i] = (struct panel){.fast_pixels = 5,
+                                   .slow_pixels = 4,
+                                   .first_pixel = i * (int64_t)PIXELS,
+                                   .grid_slow = i % TILES * 6,
+                                   .origin_m = {0.1 + i, 0, 0},
+                                   .grid_m = {0.1 + (i - i % TILES), 0, 0}};
+    }
+    struct experiment x = {.npanels = MODULES * TILES, .panels = panels};
+    const struct frame f = {.image = {.count = MODULES * TILES * PIXELS, .pixels = floats}};
+    struct delivery d;
+    struct error e = {0};
+    assert_int_equal(delivery_start(&d, "image", &x, &f, 0, &e), STATUS_OK);
+    assert_true(d.ndims == 3 && d.shape[0] == MODULES && d.shape[1] == 4 * TILES);
+    assert_int_equal(d.shape[2], 5);
+    panels[4].grid_slow = 0;  // not a tile of the one before: all stand alone
+    assert_int_equal(delivery_start(&d, "image", &x, &f, 0, &e), STATUS_OK);
+    assert_true(d.ndims == 3 && d.shape[0] == MODULES * TILES && d.shape[1] == 4);
+    panels[1].slow_pixels = 3;
+    assert_int_equal(delivery_start(&d, "image", &x, &f, 0, &e), STATUS_INPUT);
+}
+
 /* --- CrystFEL ------------------------------------------------------------------------ */
 
 static void peaks_are_local_maxima_by_brightness(void **state)
@@ -417,6 +446,7 @@ int main(void)
         cmocka_unit_test(karabo_2_has_a_header_before_each_part),
         cmocka_unit_test(karabo_1_is_one_map),
         cmocka_unit_test(peaks_are_local_maxima_by_brightness),
+        cmocka_unit_test(arrays_have_the_shape_of_the_modules),
         cmocka_unit_test(crystfel_has_one_part),
         cmocka_unit_test(cell_files_name_the_lattice),
     };

@@ -213,7 +213,10 @@ static void nothing_is_forgotten(void **state)
                                  .close_slow_m = 8,
                                  .beam_x_mm = 9,
                                  .beam_y_mm = 10,
-                                 .twotheta_rad = 11};
+                                 .twotheta_rad = 11,
+                                 .grid_fast = 12,
+                                 .grid_slow = 13,
+                                 .grid_m = {14, 15, 16}};
     fill(&panel.pixel_m,
          (offsetof(struct panel, curved) - offsetof(struct panel, pixel_m)) / sizeof(double));
     static struct crystal crystal = {.name = "n",
@@ -254,6 +257,37 @@ static void nothing_is_forgotten(void **state)
     assert_memory_equal(&b, &a, sizeof a);
     mem_free(panels);
     mem_free(crystals);
+    message_free(&m);
+}
+
+/* The most panels that bragg-geometry makes, each with a mask, fit into a message. */
+static void a_thousand_panels_fit(void **state)
+{
+    (void)state;
+    enum { PANELS = 1000 };
+    static struct panel panels[PANELS];
+    static uint8_t mask[4] = {1, 0, 0, 1};
+    for (int i = 0; i < PANELS; i++)
+        panels[i] = (struct panel){.fast_pixels = 2,
+                                   .slow_pixels = 2,
+                                   .first_pixel = 4 * (int64_t)i,
+                                   .grid_fast = INT32_MAX - 2 - i,
+                                   .roi = {0, 1, 0, 1},
+                                   .mask = mask};
+    struct experiment a = {.npanels = PANELS, .panels = panels}, b;
+    struct message m = {0};
+    struct error e = {0};
+    if (codec_experiment_encode(&a, &m, &e) || codec_experiment_decode(&b, &m, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(b.npanels, PANELS);
+    assert_int_equal(b.panels[PANELS - 1].grid_fast, INT32_MAX - 1 - PANELS);
+    assert_memory_equal(b.panels[PANELS - 1].mask, mask, sizeof mask);
+    experiment_free(&b);
+    message_free(&m);
+    panels[7].grid_slow = INT32_MAX;
+    assert_int_equal(codec_experiment_encode(&a, &m, &e), STATUS_OK);
+    assert_int_equal(codec_experiment_decode(&b, &m, &e), STATUS_INPUT);
+    experiment_free(&b);
     message_free(&m);
 }
 
@@ -629,6 +663,7 @@ int main(void)
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(frames_survive),
         cmocka_unit_test(nothing_is_forgotten),
+        cmocka_unit_test(a_thousand_panels_fit),
         cmocka_unit_test(mutations_do_not_crash),
         cmocka_unit_test(notices_survive),
         cmocka_unit_test(statuses_survive),

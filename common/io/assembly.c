@@ -1,0 +1,110 @@
+#include "io/assembly.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+static const double *plane_of(const struct panel *p)
+{
+    return p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
+}
+
+static bool on_grid_of(const struct panel *a, const struct panel *b)
+{
+    bool same = a->pixel_m == b->pixel_m && !b->curved;
+    for (int i = 0; i < 3; i++)
+        same = same && plane_of(a)[i] == plane_of(b)[i] && a->fast[i] == b->fast[i] &&
+               a->slow[i] == b->slow[i];
+    return same;
+}
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The mask of the whole: what panels have, nothing between them. */
+static enum status set_mask(const struct experiment *x, struct panel *whole, struct error *e)
+{
+    whole->mask = mem_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
+    if (!whole->mask)
+        return error_memory(e, "the assembled mask");
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        for (int64_t s = 0; s < p->slow_pixels; s++) {
+            uint8_t *to = whole->mask + (p->grid_slow + s) * whole->fast_pixels + p->grid_fast;
+            if (p->mask)
+                memcpy(to, p->mask + s * p->fast_pixels, (size_t)p->fast_pixels);
+            else
+                memset(to, 1, (size_t)p->fast_pixels);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status assembly_open(struct assembly *a, const struct experiment *x, struct error *e)
+{
+    *a = (struct assembly){.whole = *x, .of = x};
+    if (!x->npanels)
+        return error_set(e, STATUS_INPUT, "the detector has no panel");
+    const struct panel *first = &x->panels[0];
+    a->panel = *first;
+    a->panel.mask = NULL;
+    struct panel *whole = &a->panel;
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        if (!on_grid_of(first, p))
+            return error_set(e, STATUS_INPUT,
+                             "panels 0 and %zu of %zu do not lie on one grid, only raw files can "
+                             "hold them",
+                             i, x->npanels);
+        whole->fast_pixels = larger(whole->fast_pixels, p->grid_fast + p->fast_pixels);
+        whole->slow_pixels = larger(whole->slow_pixels, p->grid_slow + p->slow_pixels);
+    }
+    /* panel 0, extended back to the corner of the plane */
+    memcpy(whole->origin_m, plane_of(first), sizeof whole->origin_m);
+    whole->beam_fast_m += whole->pixel_m * (double)first->grid_fast;
+    whole->beam_slow_m += whole->pixel_m * (double)first->grid_slow;
+    whole->close_fast_m += whole->pixel_m * (double)first->grid_fast;
+    whole->close_slow_m += whole->pixel_m * (double)first->grid_slow;
+    whole->first_pixel = whole->grid_fast = whole->grid_slow = 0;
+    whole->roi = (struct roi){0, whole->fast_pixels - 1, 0, whole->slow_pixels - 1};
+    a->whole.npanels = 1;
+    a->whole.panels = whole;
+    if (whole->fast_pixels > INT32_MAX / whole->slow_pixels)
+        return error_set(e, STATUS_INPUT,
+                         "the assembled image of %" PRId64 " x %" PRId64 " pixels is too large",
+                         whole->fast_pixels, whole->slow_pixels);
+    return set_mask(x, whole, e);
+}
+
+enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
+                           struct error *e)
+{
+    const struct experiment *x = a->of;
+    const size_t size = pixel_size(from->type);
+    const int64_t width = a->panel.fast_pixels;
+    *to = (struct image){0};
+    if ((int64_t)from->count != experiment_pixels(x))
+        return error_set(e, STATUS_INPUT, "the image has %zu pixels, the detector %" PRId64,
+                         from->count, experiment_pixels(x));
+    if (!image_reserve(to, from->type, from->unit, (size_t)(width * a->panel.slow_pixels)))
+        return error_memory(e, "the assembled image");
+    memset(to->pixels, 0, to->count * size);
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        for (int64_t s = 0; s < p->slow_pixels; s++)
+            memcpy((char *)to->pixels + (size_t)((p->grid_slow + s) * width + p->grid_fast) * size,
+                   (const char *)from->pixels +
+                       (size_t)(p->first_pixel + s * p->fast_pixels) * size,
+                   (size_t)p->fast_pixels * size);
+    }
+    return STATUS_OK;
+}
+
+void assembly_free(struct assembly *a)
+{
+    mem_free(a->panel.mask);
+    a->panel.mask = NULL;
+}

@@ -1,0 +1,29 @@
+/*
+ * Panels that lie on the grid of one plane as one image, for files that hold no more: every
+ * pixel in its place, 0 and masked in between.
+ */
+#ifndef BRAGG_IO_ASSEMBLY_H
+#define BRAGG_IO_ASSEMBLY_H
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+struct assembly {
+    struct experiment whole;  // with one panel; all but that is borrowed
+    struct panel panel;       // its mask is owned
+    const struct experiment *of;
+};
+
+/* Prepares for frames of *x, which must last.  STATUS_INPUT when the panels do not lie on one
+ * grid.  Free it with assembly_free, also after an error. */
+enum status assembly_open(struct assembly *a, const struct experiment *x, struct error *e);
+
+/* *to, of the size of the whole, from the pixels of a frame; a new buffer, to be freed with
+ * image_free.  STATUS_FAILED when memory is out. */
+enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
+                           struct error *e);
+
+void assembly_free(struct assembly *a);
+
+#endif

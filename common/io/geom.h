@@ -1,0 +1,59 @@
+/*
+ * CrystFEL geometry files: where the panels of a detector stand.
+ *
+ * CrystFEL's lab has z along the beam, y up and x such that x, y, z are right-handed; it is
+ * taken as the frame of the beam of struct place, whose x is the fast axis of the axis
+ * convention.
+ */
+#ifndef BRAGG_IO_GEOM_H
+#define BRAGG_IO_GEOM_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+
+/* A panel as the file has it, in the file's order; lengths in m in CrystFEL's lab. */
+struct geom_panel {
+    int64_t fast_pixels, slow_pixels;
+    double pixel_m;
+    double fast[3], slow[3];  // unit vectors
+    double corner_m[3];       // outer corner of pixel (0,0)
+    uint8_t *mask;            // owned; 0 in bad regions; NULL: there are none
+};
+
+struct geom {
+    size_t npanels;
+    struct geom_panel *panels;  // owned
+    double wavelength_m;        // 0: not in the file
+    double adu_per_photon;      // 0: not in the file
+    char unused[256];           // settings without effect here, parted by commas
+};
+
+/* Reads `path`: panels with corner_x, corner_y, fs, ss, min_ and max_fs and ss, res, coffset;
+ * clen or, if `distance_m` is not 0, that; photon_energy or wavelength where it is a number;
+ * adu_per_photon; bad regions, in data or lab coordinates; mask_edge_pixels.  Rigid groups,
+ * data locations and the peak list say nothing about the detector and are passed over;
+ * what else has no effect is listed in `unused`.  Errors carry "FILE:LINE: ":
+ * STATUS_INPUT, STATUS_FAILED when the file cannot be read.  geom_free frees *g, also
+ * after an error. */
+enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e);
+
+void geom_free(struct geom *g);
+
+/* How the frames that a geometry file is for are stored. */
+struct geom_style {
+    const char *data;  // key of the array; panels are slabs of it, one after the other along slow
+    bool live;         // beam_energy in eV and detector_distance in mm come with the frames
+    bool peaks;        // and a peak_list
+};
+
+/* Writes the geometry of *x.  `frame`: rows x, y, z of CrystFEL's lab in ours.  STATUS_INPUT
+ * for curved panels and for panels of unlike widths; write errors stay in the stream. */
+enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
+                       const double frame[9], struct error *e);
+
+#endif

@@ -1,0 +1,71 @@
+#include <inttypes.h>
+#include <math.h>
+
+#include "base/units.h"
+#include "io/geom.h"
+
+static double dot(const double a[3], const double b[3])
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Without exponents, which CrystFEL does not read here. */
+static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],
+                       const double v[3])
+{
+    fprintf(out, "p%zu/%s = %+.9fx %+.9fy %+.9fz\n", panel, name, dot(v, frame), dot(v, frame + 3),
+            dot(v, frame + 6));
+}
+
+static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
+                        const char *key)
+{
+    const struct panel *p = &x->panels[i];
+    const int64_t first = p->first_pixel / p->fast_pixels;
+    fprintf(out, "\np%zu/data = %s\n", i, key);
+    fprintf(out, "p%zu/min_fs = 0\np%zu/max_fs = %" PRId64 "\n", i, i, p->fast_pixels - 1);
+    fprintf(out, "p%zu/min_ss = %" PRId64 "\np%zu/max_ss = %" PRId64 "\n", i, first, i,
+            first + p->slow_pixels - 1);
+    if (p->pixel_m != x->panels[0].pixel_m)
+        fprintf(out, "p%zu/res = %.9g\n", i, 1 / p->pixel_m);
+    fprintf(out, "p%zu/corner_x = %.6f\np%zu/corner_y = %.6f\n", i,
+            dot(p->origin_m, frame) / p->pixel_m, i, dot(p->origin_m, frame + 3) / p->pixel_m);
+    fprintf(out, "p%zu/coffset = %.9f\n", i, dot(p->origin_m, frame + 6) - x->panels[0].distance_m);
+    write_axis(out, i, "fs", frame, p->fast);
+    write_axis(out, i, "ss", frame, p->slow);
+}
+
+static enum status check(const struct experiment *x, struct error *e)
+{
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT, "CrystFEL has no curved detectors");
+        if (x->panels[i].fast_pixels != x->panels[0].fast_pixels)
+            return error_set(e, STATUS_INPUT,
+                             "panels 0 and %zu have %" PRId64 " and %" PRId64
+                             " pixels along fast: they are no slabs of one array",
+                             i, x->panels[0].fast_pixels, x->panels[i].fast_pixels);
+    }
+    return x->npanels ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no panel");
+}
+
+enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
+                       const double frame[9], struct error *e)
+{
+    const enum status s = check(x, e);
+    if (s)
+        return s;
+    if (style->live)
+        fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
+                     "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
+    else
+        fprintf(out, "photon_energy = %.9g eV\nclen = %.9f m\n", m_to_ev(x->beam.wavelength_m),
+                x->panels[0].distance_m);
+    fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
+            1 / x->panels[0].pixel_m);
+    if (style->peaks)
+        fprintf(out, "peak_list = peak_list\n");
+    for (size_t i = 0; i < x->npanels; i++)
+        write_panel(out, i, x, frame, style->data);
+    return STATUS_OK;
+}

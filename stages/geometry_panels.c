@@ -1,0 +1,150 @@
+/* --detector, --geom and --cut: real detectors, geometry files, several panels. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "geometry_options.h"
+#include "io/geom.h"
+#include "option_checks.h"
+#include "physics/panels.h"
+#include "physics/presets.h"
+
+/* Panels that stand where a file or their maker puts them cannot be moved by options. */
+static enum status check_places(const struct geometry_options *o, const char *source,
+                                struct error *e)
+{
+    const bool turned = o->twotheta_deg != 0 || o->rotate_deg[0] != 0 || o->rotate_deg[1] != 0 ||
+                        o->rotate_deg[2] != 0;
+    const struct option_pair exclusive[] = {
+        {true, o->has_detpixels || o->has_detsize, source, "detpixels and --detsize"},
+        {true, o->has_pixel, source, "pixel"},
+        {true, o->has_close_distance, source, "close-distance"},
+        {true, o->has_beam_center, source, "beam-center"},
+        {true, o->has_close_center, source, "close-center"},
+        {true, o->has_orgx || o->has_orgy, source, "orgx and --orgy"},
+        {true, o->has_fast || o->has_slow || o->has_normal, source,
+         "fast-axis, --slow-axis and --normal"},
+        {true, o->has_pivot, source, "pivot"},
+        {true, turned, source, "rotate and --twotheta"},
+        {true, o->curved, source, "curved"},
+        {true, o->has_roi, source, "roi"},
+        {true, o->mask, source, "mask"},
+    };
+    return options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
+}
+
+static enum status set_preset(const struct geometry_options *o, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    struct detector_request *d = &r->detector;
+    const struct preset_detector *preset = preset_find((enum preset)o->detector);
+    const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
+    d->pixel_m = preset->pixel_m;
+    p->saturation = preset->saturation;
+    if (preset->silicon_m > 0 && !o->has_thickness) {
+        /* one layer, unless --layers says more: the share that is caught, without parallax */
+        d->thickness = (struct steps_request){.has_range = true,
+                                              .range = preset->silicon_m,
+                                              .has_count = true,
+                                              .count = o->has_layers ? o->layers : 1};
+        d->has_absorption = true;
+        if (!o->has_absorption)
+            d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
+    }
+    for (int i = 0; i < 2; i++)
+        d->pixels[i] = layout_pixels(&preset->layout, i);
+    if (panels)
+        p->layout = preset->layout;
+    if (!preset->nplaces)
+        return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
+    if (!panels)
+        return error_set(e, STATUS_USAGE,
+                         "--panels=image: the modules of this detector do not lie on one grid");
+    const enum status s = check_places(o, "detector", e);
+    if (s)
+        return s;
+    d->nplaces = preset->nplaces;
+    return preset_places((enum preset)o->detector, d->distance_m, &p->places, e);
+}
+
+/* What of the file is not the detector's. */
+static void report(const struct geometry_options *o, const struct geom *g)
+{
+    if (*g->unused)
+        log_line(LOG_WARNING, "%s: without effect here: %s", o->geom, g->unused);
+    if (g->adu_per_photon > 0 && g->adu_per_photon != 1)
+        log_line(LOG_INFO, "%s: adu_per_photon = %g is for bragg-noise --gain", o->geom,
+                 g->adu_per_photon);
+}
+
+static enum status take_geom(struct geom *g, struct request *r, struct geometry_panels *p,
+                             struct error *e)
+{
+    p->places = mem_array(g->npanels, sizeof *p->places);
+    if (!p->places)
+        return error_memory(e, "the panels");
+    for (size_t i = 0; i < g->npanels; i++) {
+        struct geom_panel *from = &g->panels[i];
+        struct place *to = &p->places[i];
+        *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
+                             .pixel_m = from->pixel_m,
+                             .mask = from->mask};
+        from->mask = NULL;
+        memcpy(to->fast, from->fast, sizeof to->fast);
+        memcpy(to->slow, from->slow, sizeof to->slow);
+        memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
+    }
+    r->detector.nplaces = g->npanels;
+    r->detector.pixel_m = p->places[0].pixel_m;
+    r->detector.pixels[0] = r->detector.pixels[1] = 1;
+    return STATUS_OK;
+}
+
+static enum status set_geom(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    enum status s = check_places(o, "geom", e);
+    if (s)
+        return s;
+    struct geom g;
+    s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
+    if (!s)
+        s = take_geom(&g, r, p, e);
+    if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+        r->beam.wavelength_m = g.wavelength_m;
+    if (!s)
+        report(o, &g);
+    geom_free(&g);
+    return s;
+}
+
+enum status geometry_panels(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    *p = (struct geometry_panels){0};
+    if (r->physics == PHYSICS_FAITHFUL && (o->has_detector || o->has_geom || o->has_cut))
+        return error_set(e, STATUS_USAGE,
+                         "--physics=faithful knows neither --detector nor --geom nor --cut");
+    enum status s = STATUS_OK;
+    if (o->has_detector)
+        s = set_preset(o, r, p, e);
+    else if (o->geom)
+        s = set_geom(o, r, p, e);
+    r->detector.places = p->places;
+    for (int i = 0; i < 2 && o->has_cut && !s; i++) {
+        if (o->cut[i] != floor(o->cut[i]))
+            s = error_set(e, STATUS_USAGE, "--cut: %g is no whole number", o->cut[i]);
+        p->layout.count[i] = (int64_t)o->cut[i];
+    }
+    return s;
+}
+
+void geometry_panels_free(struct geometry_panels *p, size_t nplaces)
+{
+    for (size_t i = 0; p->places && i < nplaces; i++)
+        mem_free(p->places[i].mask);
+    mem_free(p->places);
+    *p = (struct geometry_panels){0};
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# Detectors of several panels: cuts that change no bit through whole pipes, presets,
+# geometry files, assembled images.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir whole slabs cut2,2 cut4,3
+
+# pipe 'GEOMETRY OPTIONS' STAGE...: two random stills with background, into that stage
+geometry='--detpixels=300,200 --pixel=0.3 --distance=120 --ncells=10 --fluence=1e26 --thickness=300 --rotate=0,10,5'
+pipe() {
+	more=$1
+	shift
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry $geometry $more | bragg-orient --frames=2 --random --seed=7 | bragg-intensity --threads=2 |
+		bragg-background --water=0.1 --threads=2 | "$@"
+}
+# plain FILE: without the lineage, which follows the cut
+plain() {
+	grep -av -i lineage "$1"
+}
+same() {
+	plain "$1" >one && plain "$2" | cmp one -
+}
+pipe '' bragg-write 'whole/%d.raw'
+for cut in 2,2 4,3; do
+	pipe "--cut=$cut" bragg-write --scale=100 "cut$cut/%d.cbf" "cut$cut/%d.png"
+done
+pipe '' bragg-write --scale=100 'whole/%d.cbf' 'whole/%d.png'
+for cut in 2,2 4,3; do
+	for file in 0.cbf 1.cbf 0.png 1.png; do
+		check "cut into $cut, assembled $file: as if in one piece" same "whole/$file" "cut$cut/$file"
+	done
+done
+
+# slabs of the full width keep the order of the pixels, and so their random numbers
+pipe '' bragg-noise --seed=3 --threads=2 | bragg-write 'whole/noisy_%d.img'
+pipe --cut=1,7 bragg-noise --seed=3 --threads=2 | bragg-write 'slabs/noisy_%d.img'
+pipe --cut=1,7 bragg-write 'slabs/%d.raw'
+check 'cut into slabs: the same photons' cmp whole/1.raw slabs/1.raw
+check 'cut into slabs: the same noise' same whole/noisy_1.img slabs/noisy_1.img
+
+pipe --cut=4,3 bragg-noise --psf=gauss --psf-fwhm=500 | bragg-write 'cut4,3/psf_%d.img'
+check 'a point spread stops at the borders of panels, the image is written' test -s cut4,3/psf_1.img
+
+# header LINES: of the experiment that these options make
+described() {
+	bragg-geometry "$@" --ncells=5 | bragg-tap --print | sed -n 's/.*\(panels=[0-9]*\) \(pixels=[0-9]*\).*/\1 \2/p'
+}
+is 'Pilatus 6M: one image' "$(described --detector=pilatus-6m --distance=300)" 'panels=1 pixels=6224001'
+is 'Pilatus 6M: modules' "$(described --detector=pilatus-6m --distance=300 --panels=modules)" 'panels=60 pixels=5697900'
+is 'Eiger 16M' "$(described --detector=eiger-16m --distance=300)" 'panels=1 pixels=18139650'
+is 'Jungfrau 4M' "$(described --detector=jungfrau-4m --distance=300)" 'panels=8 pixels=4235360'
+is 'AGIPD 1M: tiles' "$(described --detector=agipd-1m --distance=300)" 'panels=128 pixels=1048576'
+is 'Rayonix' "$(described --detector=rayonix-mx340hs --distance=300)" 'panels=1 pixels=14745600'
+is 'a thousand panels with masks pass' "$(described --detpixels=1000 --cut=25,40)" 'panels=1000 pixels=1000000'
+
+# more photons than a pixel can count: the detector's own limit above the offset
+bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 --fluence=1e31 | bragg-orient --frames=1 --random --seed=1 |
+	bragg-intensity | bragg-noise --adc-offset=10 | bragg-write a.raw
+is 'tiles that stand apart go into a raw file, up to the saturation of the detector' \
+	"$(wc -c <a.raw) $(od -An -v -w4 -tf4 a.raw | awk '$1 > most { most = $1 } END { print most }')" '4194304 10010'
+bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 | bragg-orient --frames=1 | bragg-intensity --threads=1 |
+	bragg-write --log a.png 2>err || true
+check 'but into no picture' grep -q 'panels 0 and 8 of 128 do not lie on one grid' err
+
+bragg-geometry --detector=agipd-1m --distance=200 --write-geom=one.geom | bragg-tap --print >/dev/null
+bragg-geometry --geom=one.geom --write-geom=two.geom | bragg-tap --print >/dev/null
+check 'a geometry file that is read and written again is the same' cmp one.geom two.geom
+is 'with --distance in place of its own' "$(bragg-geometry --geom=one.geom --distance=333 --write-geom=three.geom |
+	bragg-tap --print >/dev/null; grep clen three.geom)" 'clen = 0.333000000 m'
+
+# the same detector by options and by its geometry file: equal but for the digits of the file
+plain='--detpixels=128 --pixel=0.8 --distance=120 --beam-center=50,60'
+# shellcheck disable=SC2086
+bragg-geometry $plain --ncells=5 --write-geom=plain.geom | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write direct.raw
+bragg-geometry --geom=plain.geom --ncells=5 | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write file.raw
+check 'a geometry file gives the image of the options that made it' bragg-compare direct.raw file.raw --max-error=1e-3
+note "$tap_output"
+printf 'max_adu = 100\nbad1/min_fs = 0\nbad1/max_fs = 63\n' >>plain.geom
+bragg-geometry --geom=plain.geom --ncells=5 2>err | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write bad.raw
+is 'what a file says in vain is one line' "$(cat err)" 'bragg-geometry: warning: plain.geom: without effect here: max_adu'
+is 'bad regions stay dark' "$(od -An -v -tx4 -w512 -N512 bad.raw | cut -d ' ' -f 2-65 | tr -d ' 0')" ''
+finish

@@ -1,0 +1,185 @@
+/* CrystFEL geometry files: what is read, what is refused, and back again. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/geom.h"
+#include "scratch.h"
+
+static struct geom geom;
+static struct error error;
+
+static enum status read_text(const char *text)
+{
+    geom_free(&geom);
+    error = (struct error){0};
+    return geom_read(scratch_text(scratch_path("a.geom"), text), 0, &geom, &error);
+}
+
+#define PANEL(name)                                                                          \
+    name "/min_fs = 0\n" name "/max_fs = 9\n" name "/min_ss = 0\n" name "/max_ss = 4\n" name \
+         "/corner_x = -5\n" name "/corner_y = 2.5\n" name "/fs = x\n" name "/ss = y\n"
+#define TOP "clen = 120 mm\nres = 10000\n"
+
+static void panels_stand_where_the_file_says(void **state)
+{
+    (void)state;
+    assert_int_equal(
+        read_text("; a comment\nphoton_energy = 9.5 keV ; units\nclen = 0.1 m\ncoffset = 0.002\n"
+                  "res=5000\nadu_per_photon = 3\n\n rigid_group_q0 = a,b\n"
+                  "rigid_group_collection_all = q0\ndata = /entry/data\na/dim0 = %\n"
+                  "a/min_fs = 0\na/max_fs = 9\na/min_ss = 10\na/max_ss = 14\n"
+                  "a/corner_x = -10.5\na/corner_y = +20\na/fs = +0.0x -1.0y\na/ss = x\n"
+                  "coffset = 0\n" PANEL("b") "b/clen = 250 mm\nb/fs = 0.8 x + 0.6 z\n"),
+        STATUS_OK);
+    assert_int_equal(geom.npanels, 2);
+    const struct geom_panel *a = &geom.panels[0], *b = &geom.panels[1];
+    assert_true(a->fast_pixels == 10 && a->slow_pixels == 5 && !a->mask);
+    assert_true(fabs(a->corner_m[0] + 2.1e-3) < 1e-15 && fabs(a->corner_m[1] - 4e-3) < 1e-15);
+    assert_true(fabs(a->corner_m[2] - 0.102) < 1e-15 && fabs(b->corner_m[2] - 0.25) < 1e-15);
+    assert_true(a->fast[0] == 0 && a->fast[1] == -1 && a->slow[0] == 1);
+    assert_true(fabs(b->fast[0] - 0.8) < 1e-15 && fabs(b->fast[2] - 0.6) < 1e-15);
+    assert_true(fabs(geom.wavelength_m * 1e10 - 12398.4198 / 9500) < 1e-6);
+    assert_true(geom.adu_per_photon == 3);
+    assert_string_equal(geom.unused, "");
+}
+
+static void what_has_no_effect_is_named(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(TOP "max_adu = 5\nflag_equal = 0\n" PANEL(
+                         "a") "a/no_index = 1\na/mask_file = m.h5\n" PANEL("b") "b/no_index = 0\n"),
+                     STATUS_OK);
+    assert_string_equal(geom.unused, "max_adu, flag_equal, no_index, mask_file");
+}
+
+/* Number of pixels that are not masked. */
+static int good(size_t panel)
+{
+    int count = 0;
+    for (int i = 0; i < 50; i++)
+        count += !geom.panels[panel].mask || geom.panels[panel].mask[i];
+    return count;
+}
+
+static void bad_regions_are_masked(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(TOP PANEL("a")
+                                   PANEL("b") "bad1/min_fs = 2\nbad1/max_fs = 3\nbad1/min_ss = 1\n"
+                                              "bad1/max_ss = 1\nbad1/panel = b\n"),
+                     STATUS_OK);
+    assert_true(good(0) == 50 && good(1) == 48 && !geom.panels[0].mask);
+    assert_true(!geom.panels[1].mask[12] && !geom.panels[1].mask[13] && geom.panels[1].mask[14]);
+    /* in the lab: x from -5 to 5 in pixels, y from 2.5 */
+    assert_int_equal(read_text(TOP PANEL("a") "badx/min_x = -4\nbadx/max_x = -1\nbadx/min_y = 0\n"
+                                              "badx/max_y = 3.6\n"),
+                     STATUS_OK);
+    assert_int_equal(good(0), 50 - 3 * 1);
+    assert_int_equal(read_text(TOP "mask_edge_pixels = 1\n" PANEL("a")), STATUS_OK);
+    assert_int_equal(good(0), 8 * 3);
+}
+
+static void refused(const char *text, const char *why)
+{
+    if (read_text(text) != STATUS_INPUT || !strstr(error.text, why))
+        fail_msg("'%s' instead of '%s'", error.text, why);
+}
+
+static void bad_files_are_refused(void **state)
+{
+    (void)state;
+    refused("", "there is no panel");
+    refused("hello\n", "a.geom:1: 'hello' has no '='");
+    refused("= 3\n", "has no name");
+    refused(TOP "a/ = x\n", "has no name");
+    refused(TOP "a/fs = 2x\n", "a.geom:3: fs = '2x', must be like");
+    refused(TOP "a/fs = 1.0\n", "must be like");
+    refused(TOP "a/fs = x+\n", "must be like");
+    refused(TOP "a/fs = \n", "must be like");
+    refused(TOP "a/fs = +1e999x\n", "must be like");
+    refused(TOP "a/min_fs = -1\n", "whole number from 0");
+    refused(TOP "a/min_fs = 0.5\n", "whole number from 0");
+    refused(TOP "a/corner_x = nan\n", "must be a number");
+    refused("res = 0\n", "must be a number from 1");
+    refused("clen = 1e9 m\n", "must be from 1e-6");
+    refused("photon_energy = -5 eV\n", "must be from 1 to");
+    refused(TOP "/fs = x\n", "no name of a panel");
+    refused("res = 10000\n" PANEL("a"), "panel a has no clen");
+    refused("res = 10000\nclen = /LCLS/encoder\n" PANEL("a"), "panel a has no clen");
+    refused("clen = 0.1\n" PANEL("a"), "panel a has no res");
+    refused(TOP PANEL("a") "a/max_fs = 70000\n", "65536 pixels");
+    refused(TOP PANEL("a") "a/min_ss = 5\n", "is empty");
+    refused(TOP PANEL("a") "a/ss = x\n", "right angles");
+    refused(TOP "a/min_fs = 0\n", "has no max_fs");
+    refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "must have one pair");
+}
+
+/* What is written is read again, to the digits that are written. */
+static void writing_is_the_way_back(void **state)
+{
+    (void)state;
+    struct panel p[2] = {{.fast_pixels = 10,
+                          .slow_pixels = 5,
+                          .pixel_m = 75e-6,
+                          .fast = {0, 0, 1},
+                          .slow = {0, -1, 0},
+                          .origin_m = {0.1234567, 0.02, -0.03},
+                          .distance_m = 0.1234567},
+                         {.fast_pixels = 10,
+                          .slow_pixels = 7,
+                          .first_pixel = 50,
+                          .pixel_m = 75e-6,
+                          .fast = {0, 0.6, 0.8},
+                          .slow = {0, -0.8, 0.6},
+                          .origin_m = {0.12, 0.01, 0.03},
+                          .distance_m = 0.12}};
+    const struct experiment x = {.npanels = 2, .panels = p, .beam = {.wavelength_m = 1.1e-10}};
+    const double frame[9] = {0, 0, 1, 0, -1, 0, 1, 0, 0};
+    const struct geom_style style = {.data = "/data"};
+    FILE *out = fopen(scratch_path("b.geom"), "w");
+    assert_int_equal(geom_write(out, &x, &style, frame, &error), STATUS_OK);
+    (void)fclose(out);
+    geom_free(&geom);
+    assert_int_equal(geom_read(scratch_path("b.geom"), 0, &geom, &error), STATUS_OK);
+    assert_int_equal(geom.npanels, 2);
+    for (size_t i = 0; i < 2; i++) {
+        const struct geom_panel *g = &geom.panels[i];
+        assert_true(g->fast_pixels == 10 && g->slow_pixels == p[i].slow_pixels);
+        for (int k = 0; k < 3; k++) {
+            double corner = 0, fast = 0, slow = 0;
+            for (int j = 0; j < 3; j++) {
+                corner += frame[3 * k + j] * p[i].origin_m[j];
+                fast += frame[3 * k + j] * p[i].fast[j];
+                slow += frame[3 * k + j] * p[i].slow[j];
+            }
+            assert_true(fabs(g->corner_m[k] - corner) < 1e-9);
+            assert_true(fabs(g->fast[k] - fast) < 1e-9 && fabs(g->slow[k] - slow) < 1e-9);
+        }
+    }
+    assert_true(fabs(geom.wavelength_m - 1.1e-10) < 1e-17);
+    p[1].fast_pixels = 11;
+    assert_int_equal(geom_write(stdout, &x, &style, frame, &error), STATUS_INPUT);
+    p[1].fast_pixels = 10;
+    p[1].curved = true;
+    assert_int_equal(geom_write(stdout, &x, &style, frame, &error), STATUS_INPUT);
+    geom_free(&geom);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(panels_stand_where_the_file_says),
+        cmocka_unit_test(what_has_no_effect_is_named),
+        cmocka_unit_test(bad_regions_are_masked),
+        cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(writing_is_the_way_back),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+}
