@@ -14,9 +14,9 @@ pipe() {
 	bragg-geometry $geometry $more | bragg-orient --frames=2 --random --seed=7 | bragg-intensity --threads=2 |
 		bragg-background --water=0.1 --threads=2 | "$@"
 }
-# plain FILE: without the lineage, which follows the cut
+# plain FILE: without lineage and recipe, which tell of the cut
 plain() {
-	grep -av -i lineage "$1"
+	grep -avi -e lineage -e --cut= -e 'bragg-geometry' "$1"
 }
 same() {
 	plain "$1" >one && plain "$2" | cmp one -
@@ -37,7 +37,9 @@ pipe '' bragg-noise --seed=3 --threads=2 | bragg-write 'whole/noisy_%d.img'
 pipe --cut=1,7 bragg-noise --seed=3 --threads=2 | bragg-write 'slabs/noisy_%d.img'
 pipe --cut=1,7 bragg-write 'slabs/%d.raw'
 check 'cut into slabs: the same photons' cmp whole/1.raw slabs/1.raw
-check 'cut into slabs: the same noise' same whole/noisy_1.img slabs/noisy_1.img
+tail -c 120000 whole/noisy_1.img >one
+tail -c 120000 slabs/noisy_1.img >two
+check 'cut into slabs: the same noise' cmp one two
 
 pipe --cut=4,3 bragg-noise --psf=gauss --psf-fwhm=500 | bragg-write 'cut4,3/psf_%d.img'
 check 'a point spread stops at the borders of panels, the image is written' test -s cut4,3/psf_1.img
