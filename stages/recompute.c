@@ -318,8 +318,8 @@ static int recompute(const char *target)
     if (s == STATUS_OK && (fflush(stdout) || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     if (s == STATUS_INTERRUPTED)
-        return s;
-    return s ? log_fail(&e) : a.differs ? STATUS_FAILED : STATUS_OK;
+        return (int)s;
+    return s ? log_fail(&e) : a.differs ? (int)STATUS_FAILED : (int)STATUS_OK;
 }
 
 bool recompute_asked(int argc, char **argv)

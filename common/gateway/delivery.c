@@ -135,9 +135,13 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
     delivery_int(d, "seed", (int64_t)r->seed);
     delivery_text(d, "lineage", x->lineage);
     delivery_real(d, "fluence", fluence_ph_m2(x, r));
-    add_spectrum(d, x, r);
     delivery_int(d, "hit", r->nlattices > 0);
     delivery_int(d, "lattice_count", (int64_t)r->nlattices);
+}
+
+void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r)
+{
+    add_spectrum(d, x, r);
     if (!r->nlattices)
         return;
     const struct lattice *l = r->lattices;

@@ -59,11 +59,14 @@ void delivery_reals(struct delivery *d, const char *key, const double *values, s
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e);
 
-/* Adds the truth about a frame: seed, lineage, fluence (photons per m^2), spectrum (shortest,
- * mean and longest wavelength, A), hit (0: blank), lattice_count, and of the first lattice
- * rotation, reciprocal_cell (1/A, rows a*, b*, c*) and unit_cell (A, deg), as far as there is one.
- */
+/* Adds the truth about a frame in single values: seed, lineage, fluence (photons per m^2), hit
+ * (0: blank) and lattice_count. */
 void delivery_truth(struct delivery *d, const struct experiment *x, const struct recipe *r);
+
+/* Adds the truth that needs arrays, for clients that take them: spectrum (shortest, mean and
+ * longest wavelength, A), and of the first lattice rotation, reciprocal_cell (1/A, rows a*, b*,
+ * c*) and unit_cell (A, deg), as far as there is one. */
+void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
 /* Wavelength of one frame, m: its own sources' mean by weight, or the beam's. */
 double delivery_wavelength_m(const struct experiment *x, const struct recipe *r);

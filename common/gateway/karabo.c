@@ -51,6 +51,7 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_real(d, "phi_start", rad_to_deg(f->recipe.phi_rad));
     delivery_real(d, "phi_increment", rad_to_deg(f->recipe.osc_rad));
     delivery_truth(d, x, &f->recipe);
+    delivery_truth_arrays(d, x, &f->recipe);
 }
 
 /* The train: its number and its time. */

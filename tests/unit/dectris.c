@@ -334,7 +334,8 @@ static void lz4_blocks_are_as_hdf5_has_them(void **state)
     const size_t length = lz4_blocks_compress(data, BYTES, chunk);
     assert_true(length <= lz4_blocks_bound(BYTES));
     assert_memory_equal(chunk, "\0\0\0\0\0\x10\x03\xe8\0\x10\0\0", 12);
-    const size_t first = (size_t)chunk[12] << 24 | chunk[13] << 16 | chunk[14] << 8 | chunk[15];
+    const size_t first = (size_t)chunk[12] << 24 | (size_t)chunk[13] << 16 |
+                         (size_t)chunk[14] << 8 | (size_t)chunk[15];
     assert_int_equal(LZ4_decompress_safe((char *)chunk + 16, (char *)back, (int)first, BYTES),
                      LZ4_BLOCKS_BLOCK);
     assert_memory_equal(back, data, LZ4_BLOCKS_BLOCK);
