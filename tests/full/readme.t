@@ -4,7 +4,7 @@
 top=$BRAGG_TESTS/..
 scratch
 grep -E '^bragg-[a-z]+ ' "$top/README.md" | grep -v '^bragg-run --workdir=live' >lines
-is 'README.md shows its pipelines' "$(wc -l <lines)" 6
+is 'README.md shows its pipelines' "$(wc -l <lines)" 7
 number=0
 while read -r line; do
 	number=$((number + 1))
@@ -12,7 +12,7 @@ while read -r line; do
 	status=0
 	(cd "$number" && sh -c "$line" </dev/null >out 2>warnings) || status=$?
 	is "pipeline $number ends well, without a warning" "$status $(cat "$number/warnings")" '0 '
-	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.raw 2>/dev/null | grep -q ."
+	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.cbf $number/*.raw 2>/dev/null | grep -q ."
 done <lines
 
 # The live pipelines: as they stand, but for an endpoint that nobody else on this machine has.
