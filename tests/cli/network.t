@@ -25,7 +25,7 @@ for kind in c t d f ctdf; do
 	*) what='a network that does all of it' ;;
 	esac
 	fresh
-	network 600 "$seed" $kind 100
+	network 600 "$seed" $kind 200
 	settle
 	is "$what: all end well" "$(statuses first source make1 make2 work sink)" '0 0 0 0 0 0'
 	is "$what: the same files" "$(digest out)" "$expected"
