@@ -254,9 +254,9 @@ int zmq_msg_send(zmq_msg_t *part, void *socket, int flags)
             REAL(zmq_send)(socket, sending.bytes, size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
             return -1;
     }
-    sending.inside = flags & ZMQ_SNDMORE;
-    if (!sending.lost)
-        return REAL(zmq_msg_send)(part, socket, flags);
-    (void)zmq_msg_close(part);
-    return 0;
+    if (sending.lost)
+        (void)zmq_msg_close(part);
+    const int sent = sending.lost ? 0 : REAL(zmq_msg_send)(part, socket, flags);
+    sending.inside = sent >= 0 && flags & ZMQ_SNDMORE;  // else the sender gives the message up
+    return sent;
 }

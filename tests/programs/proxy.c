@@ -162,10 +162,12 @@ static void pass(struct pair *p, struct half *h, short events)
 /* Chooses a connection that stands, and what happens to it. */
 static void strike(const char *kinds, uint64_t now_ns)
 {
-    const uint32_t first = draw(PAIRS_MAX);
-    for (uint32_t i = 0; i < PAIRS_MAX; i++) {
-        struct pair *p = &pairs[(first + i) % PAIRS_MAX];
-        if (!p->used)
+    uint32_t nused = 0;
+    for (const struct pair *p = pairs; p < pairs + PAIRS_MAX; p++)
+        nused += p->used;
+    uint32_t skipped = nused ? draw(nused) : 0;
+    for (struct pair *p = pairs; p < pairs + PAIRS_MAX; p++) {
+        if (!p->used || skipped-- > 0)
             continue;
         const char kind = kinds[draw((uint32_t)strlen(kinds))];
         p->direction = (int)draw(2);
