@@ -160,7 +160,7 @@ deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
 # Recipes below call make again, so that what deps installed is seen.
-PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer -j$(JOBS)
+PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --exec "timeout -k 9 600" -j$(JOBS)
 JOBS  ?= 2
 
 check: deps  ## build everything and run the core tests

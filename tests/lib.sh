@@ -25,6 +25,11 @@ note() {
 	printf '%s\n' "$*" | sed 's/^/# /'
 }
 
+# A note about a check that failed, which prove shows.
+complain() {
+	printf '%s\n' "$tap_count $*" | sed 's/^/# /' >&2
+}
+
 check() {
 	tap_name=$1
 	shift
@@ -32,7 +37,7 @@ check() {
 		tap_result 0 "$tap_name"
 	else
 		tap_result 1 "$tap_name"
-		note "$* failed:" "$tap_output"
+		complain "$tap_name: $* failed: $tap_output"
 	fi
 }
 
@@ -46,7 +51,7 @@ check_status() {
 		tap_result 0 "$tap_name"
 	else
 		tap_result 1 "$tap_name"
-		note "$*: status $tap_status, expected $tap_want" "$tap_output"
+		complain "$tap_name: $*: status $tap_status, expected $tap_want: $tap_output"
 	fi
 }
 
@@ -55,7 +60,7 @@ is() {
 		tap_result 0 "$1"
 	else
 		tap_result 1 "$1"
-		note "got      $2" "expected $3"
+		complain "$1: got $2, expected $3"
 	fi
 }
 

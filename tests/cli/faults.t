@@ -176,7 +176,7 @@ fresh
 rm -f lost
 LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=lost FAULT='experiment 1 lost' stage first first --out="@ipc://$d/g" &
 LD_PRELOAD=$(command -v faults.so) FAULT='heartbeat 1 mute' stage dead source --in="ipc://$d/g" --out="@ipc://$d/n" &
-until [ -e lost ]; do sleep 0.05; done
+soon test -e lost
 kill -9 "$(cat dead.pid)"
 stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=20 &
 stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
