@@ -4,6 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { GROW_MIN = 16 };  // items
+
 bool size_multiply(size_t a, size_t b, size_t *product)
 {
     const bool overflow = __builtin_mul_overflow(a, b, product);
@@ -34,6 +36,26 @@ void *mem_copy(const void *items, size_t count, size_t size)
     if (copy)
         memcpy(copy, items, count * size);
     return copy;
+}
+
+void *mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity)
+{
+    size_t doubled;
+    if (more <= *capacity - count)
+        return items;
+    if (!size_multiply(*capacity, 2, &doubled) || more > SIZE_MAX - count)
+        return NULL;
+    if (doubled < GROW_MIN)
+        doubled = GROW_MIN;
+    const size_t wanted = doubled < count + more ? count + more : doubled;
+    void *grown = mem_array(wanted, size);
+    if (!grown)
+        return NULL;
+    if (count)
+        memcpy(grown, items, count * size);
+    mem_free(items);
+    *capacity = wanted;
+    return grown;
 }
 
 void mem_free(void *memory)

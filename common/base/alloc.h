@@ -18,7 +18,12 @@ void *mem_array(size_t count, size_t size);
 /* A copy of `count` items of `size` bytes (NULL for count 0 or out of memory). */
 void *mem_copy(const void *items, size_t count, size_t size);
 
-/* Frees what mem_array or mem_copy returned; NULL is fine. */
+/* The array with room for `more` items behind the `count` that it holds: the same, or, when it
+ * is full, a larger one, and the former is freed.  *capacity counts the items that fit; begins
+ * as 0, with items NULL.  NULL, and the array as it was, when memory is out. */
+void *mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity);
+
+/* Frees what the functions above returned; NULL is fine. */
 void mem_free(void *memory);
 
 #endif

@@ -17,17 +17,11 @@ static bool remember(struct runtime *rt, const char *uuid)
 {
     if (link_is_buried(rt, uuid))
         return true;
-    if (rt->nburied == rt->buried_capacity) {
-        const size_t capacity = rt->buried_capacity ? 2 * rt->buried_capacity : 16;
-        struct upstream *list = mem_array(capacity, sizeof *list);
-        if (!list)
-            return false;
-        if (rt->nburied)
-            memcpy(list, rt->buried, rt->nburied * sizeof *list);
-        mem_free(rt->buried);
-        rt->buried = list;
-        rt->buried_capacity = capacity;
-    }
+    struct upstream *list =
+        mem_grow(rt->buried, rt->nburied, 1, sizeof *list, &rt->buried_capacity);
+    if (!list)
+        return false;
+    rt->buried = list;
     memcpy(rt->buried[rt->nburied++].uuid, uuid, UUID_SIZE);
     return true;
 }

@@ -395,35 +395,20 @@ void exchange_set_limit(struct exchange *x, uint64_t limit)
     unlock(x);
 }
 
-static bool reserve_again(struct exchange *x)
-{
-    if (x->nagain < x->again_capacity)
-        return true;
-    const size_t capacity = x->again_capacity ? 2 * x->again_capacity : 32;
-    struct ticket *again = mem_array(capacity, sizeof *again);
-    if (!again)
-        return false;
-    if (x->nagain)
-        memcpy(again, x->again, x->nagain * sizeof *again);
-    mem_free(x->again);
-    x->again = again;
-    x->again_capacity = capacity;
-    return true;
-}
-
 bool exchange_reissue(struct exchange *x, struct ticket again)
 {
     lock(x);
-    const bool room = reserve_again(x);
+    struct ticket *list = mem_grow(x->again, x->nagain, 1, sizeof *list, &x->again_capacity);
     size_t at = x->nagain;
-    for (; room && at > 0 && x->again[at - 1].id > again.id; at--)
-        x->again[at] = x->again[at - 1];
-    if (room) {
-        x->again[at] = again;
+    for (; list && at > 0 && list[at - 1].id > again.id; at--)
+        list[at] = list[at - 1];
+    if (list) {
+        list[at] = again;
+        x->again = list;
         x->nagain++;
     }
     unlock(x);
-    return room;
+    return list != NULL;
 }
 
 uint64_t exchange_cut(struct exchange *x)

@@ -163,17 +163,10 @@ static bool hold(struct runtime *rt, struct link *l, uint64_t id)
         from_here += rt->held[i].from == l;
     if (!l->granted || from_here >= CREDIT_MAX)
         return false;
-    if (rt->nheld == rt->held_capacity) {
-        const size_t capacity = rt->held_capacity ? 2 * rt->held_capacity : 64;
-        struct held *held = mem_array(capacity, sizeof *held);
-        if (!held)
-            return false;
-        if (rt->nheld)
-            memcpy(held, rt->held, rt->nheld * sizeof *held);
-        mem_free(rt->held);
-        rt->held = held;
-        rt->held_capacity = capacity;
-    }
+    struct held *held = mem_grow(rt->held, rt->nheld, 1, sizeof *held, &rt->held_capacity);
+    if (!held)
+        return false;
+    rt->held = held;
     rt->held[rt->nheld++] = (struct held){id, l};
     return true;
 }
