@@ -3,8 +3,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
-enum { GROW_MIN = 16 };  // items
+enum {
+    GROW_MIN = 16,            // items
+    LARGE_BYTES = 1 << 20,    // what is larger than this ...
+    RESERVE_BYTES = 4 << 20,  // ... leaves so much
+};
+
+/* Libraries that abort when memory is out, as libzmq does, find some for what is small. */
+static bool leaves_reserve(void)
+{
+    void *reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return reserve != MAP_FAILED && munmap(reserve, RESERVE_BYTES) == 0;
+}
 
 bool size_multiply(size_t a, size_t b, size_t *product)
 {
@@ -23,6 +36,10 @@ void *mem_array(size_t count, size_t size)
         bytes = 1;
     const size_t rounded = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
     void *memory = aligned_alloc(MEM_ALIGNMENT, rounded);
+    if (memory && rounded > LARGE_BYTES && !leaves_reserve()) {
+        free(memory);
+        return NULL;
+    }
     if (memory)
         memset(memory, 0, rounded);
     return memory;
