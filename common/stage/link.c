@@ -18,7 +18,7 @@ struct link *link_find(struct runtime *rt, const struct port *port, const struct
     return l;
 }
 
-struct link *link_of_port(struct runtime *rt, const struct port *port)
+struct link *link_of_port(const struct runtime *rt, const struct port *port)
 {
     struct link *l = rt->links;
     while (l && l->port != port)
@@ -71,14 +71,30 @@ static void accept_upstream(struct runtime *rt, struct link *l, const struct rou
     rt->hello_due = true;
 }
 
-/* A process that comes back through another connection loses the one before, which was cut. */
-static void drop_former(struct runtime *rt, const struct link *l)
+/* A process that comes back through another connection loses the one before, which was cut.
+ * Where this process connects there is one at a time: another one that answers is dead. */
+static void drop_former(struct runtime *rt, struct link *l)
 {
     for (struct link *other = rt->links, *next; other; other = next) {
         next = other->next;
-        if (other != l && other->port == l->port && strcmp(other->peer.uuid, l->peer.uuid) == 0)
-            link_drop(rt, other, false);
+        if (other == l || other->port != l->port)
+            continue;
+        const bool same = strcmp(other->peer.uuid, l->peer.uuid) == 0;
+        if (same)
+            shared_inherit(l, other);
+        if (same || !l->port->bound)
+            link_drop(rt, other, !same);
     }
+}
+
+static struct link *add_link(struct runtime *rt, struct port *port, const struct address *address)
+{
+    struct link *l = mem_array(1, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct link){
+        .next = rt->links, .port = port, .address = *address, .answered = !port->bound};
+    return rt->links = l;
 }
 
 static void on_hello(struct runtime *rt, struct port *port, const struct address *from,
@@ -97,19 +113,9 @@ static void on_hello(struct runtime *rt, struct port *port, const struct address
         cut_port(rt, port);
         return;
     }
-    if (l && !port->bound) {
-        link_drop(rt, l, strcmp(l->peer.uuid, h.uuid) != 0);
-        l = NULL;
-    }
-    if (!l) {
-        l = mem_array(1, sizeof *l);
-        if (!l) {
-            hello_free(&h);
-            return;
-        }
-        *l = (struct link){
-            .next = rt->links, .port = port, .address = *from, .answered = !port->bound};
-        rt->links = l;
+    if ((!l || !port->bound) && !(l = add_link(rt, port, from))) {
+        hello_free(&h);
+        return;
     }
     hello_free(&l->peer);
     l->peer = h;
@@ -148,6 +154,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         order_receive(rt, item);
     else
         exchange_put(&rt->exchange, item);
+    rt->given |= r->type == MESSAGE_EXPERIMENT;
     if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;

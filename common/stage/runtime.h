@@ -41,7 +41,7 @@ struct port {
     bool bound;           // ROUTER with any number of links; else DEALER with one
     bool up;              // towards the source
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
-    void *watch;          // connecting through a network: tells when it is cut
+    void *watch;          // connecting: tells when it is cut
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
     bool stirred;         // may have messages of which its descriptor does not tell
     char endpoint[ENDPOINT_SIZE];
@@ -125,6 +125,7 @@ struct runtime {
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
     struct message experiment;  // sticky, shared; empty before it is known
+    bool given;                 // the experiment has come
     struct route experiment_route;
     size_t nheld, held_capacity;
     struct held *held;
@@ -217,12 +218,14 @@ void link_greet(struct runtime *rt, uint64_t now_ns);      // hellos that became
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
-struct link *link_of_port(struct runtime *rt, const struct port *port);
+struct link *link_of_port(const struct runtime *rt, const struct port *port);
 
 /* bury.c: the data plane, who died. */
 void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
 void link_bury(struct runtime *rt, const char *uuid);  // ends all links to a process, for ever
 bool link_is_buried(const struct runtime *rt, const char *uuid);
+/* The other end is to give the experiment, and has not. */
+bool link_lacks_experiment(const struct runtime *rt, const struct link *l);
 /* Ends a link; what was sent there is lost, with the process when that died. */
 void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
@@ -250,6 +253,10 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e);
 bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
 void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
 void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
+/* A process that lives has come back through another connection: what it reads of our pool, and
+ * we of its, stays so. */
+void shared_inherit(struct link *l, struct link *former);
+
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 
