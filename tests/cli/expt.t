@@ -55,4 +55,7 @@ is 'masked rectangles stay dark' "$(tail -c +10241 two_0.raw | head -c 1280 | tr
 bragg-geometry --expt=one.expt --ncells=6 --oversample=2 | bragg-orient --scan=one.expt --phi-steps=3 |
 	bragg-intensity --threads=1 | bragg-noise | bragg-write 'n_%d.img' 2>>err
 check 'frames of a list are computed again from their headers' bragg-replay --recompute n_2.img
+bragg-geometry --expt=one.expt --write-geom=one.geom | bragg-tap --print >/dev/null
+bragg-geometry --geom=one.geom --ncells=6 | bragg-orient | bragg-intensity | bragg-noise | bragg-write g.img
+check 'and so are those of a geometry file' bragg-replay --recompute g.img
 finish
