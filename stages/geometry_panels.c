@@ -132,12 +132,16 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
 /* A sensor that is as thick as the file says, in one layer unless --layers says more. */
 static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
+    const double energy_eV = m_to_ev(r->beam.wavelength_m);
     const double absorption_1_m = x->absorption_1_m > 0 ? x->absorption_1_m
-                                  : x->silicon ? silicon_absorption_1_m(m_to_ev(x->wavelength_m))
-                                               : 0;
-    if (o->has_thickness || !(x->thickness_m > 0 && absorption_1_m > 0))
+                                  : x->silicon          ? silicon_absorption_1_m(energy_eV)
+                                                        : 0;
+    if (o->has_thickness || !(x->thickness_m > 0))
         return;
-    set_sensor(o, x->thickness_m, absorption_1_m, &r->detector);
+    if (absorption_1_m > 0)
+        set_sensor(o, x->thickness_m, absorption_1_m, &r->detector);
+    else
+        log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
 }
 
 /* Wavelength, polarization and flux where no option says them; all directions. */
@@ -187,6 +191,8 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     if (s)
         return s;
     s = expt_read(o->expt, &x, e);
+    if (!s && o->has_exposure && !o->has_flux && !(x.flux_ph_s > 0))
+        s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
     if (!s)
         s = take_panels(x.panels, x.npanels, r, p, e);
     if (!s) {

@@ -204,7 +204,7 @@ static enum status read_scan(const struct json_at *root, struct expt_scan *scan,
     double range[2];
     enum status s = first_experiment(root, &experiment, &count, e);
     s = s ? s : need_model(&experiment, root, "scan", &at, e);
-    s = s ? s : json_at_member_reals(&at, "image_range", 2, -1e9, 1e9, range, e);
+    s = s ? s : json_at_member_reals(&at, "image_range", 2, 0, 1e9 - 1, range, e);
     s = s ? s : read_oscillation(&at, scan, e);
     if (s)
         return s;

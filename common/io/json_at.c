@@ -74,9 +74,8 @@ enum status json_at_list(const struct json_at *at, size_t least, size_t *count, 
 
 void json_at_item(const struct json_at *of, size_t i, struct json_at *out)
 {
-    const struct json_at list = *of;
-    *out = (struct json_at){.file = list.file, .value = json_array_get(list.value, i)};
-    (void)snprintf(out->where, sizeof out->where, "%.*s[%zu]", JSON_AT_PATH - 24, list.where, i);
+    *out = (struct json_at){.file = of->file, .value = json_array_get(of->value, i)};
+    (void)snprintf(out->where, sizeof out->where, "%.*s[%zu]", JSON_AT_PATH - 24, of->where, i);
 }
 
 enum status json_at_real(const struct json_at *at, double min, double max, double *out,

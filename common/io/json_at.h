@@ -25,8 +25,8 @@ struct json_at {
 enum status json_at_open(struct json_at *root, const char *path, struct error *e);
 void json_at_close(struct json_at *root);
 
-/* A member of an object that must be there (STATUS_INPUT), or may be: false where it is absent or
- * null, or *of no object. */
+/* In what follows *out is another one than *of.  A member of an object that must be there
+ * (STATUS_INPUT), or may be: false where it is absent or null, or *of no object. */
 enum status json_at_member(const struct json_at *of, const char *key, struct json_at *out,
                            struct error *e);
 bool json_at_optional(const struct json_at *of, const char *key, struct json_at *out);
@@ -45,7 +45,7 @@ enum status json_at_whole(const struct json_at *at, int64_t min, int64_t max, in
 enum status json_at_reals(const struct json_at *at, size_t count, double min, double max,
                           double *out, struct error *e);
 
-/* The same three for a member of *of that must be there. */
+/* The same for a member of *of that must be there. */
 enum status json_at_member_real(const struct json_at *of, const char *key, double min, double max,
                                 double *out, struct error *e);
 enum status json_at_member_reals(const struct json_at *of, const char *key, size_t count,

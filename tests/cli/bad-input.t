@@ -54,6 +54,7 @@ expt axis.expt 's/"fast_axis": ./&"x", /'
 expt lacks.expt 's/origin/origins/'
 expt behind.expt 's/-1, 1, -50/-1, 1, 0/'
 expt flat.expt 's/0, 60, 0/100, 0, 0/'
+expt scan.expt 's/"scan": null/"scan": 0/; s/"crystal": \[/"scan": [{"image_range": [-3, 4]}], &/'
 head -c 300 good.expt > half.expt
 head -c 100000 /dev/zero | tr '\0' '[' > deep.expt
 printf '1 0 0 0 0\n' > five.txt

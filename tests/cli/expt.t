@@ -52,6 +52,19 @@ rows two --frames=1 --phi0=25 --osc=0.5
 check 'two panels are the halves of one' sh -c 'head -c 10240 two_0.raw | cmp - options_0.raw -n 10240'
 is 'masked rectangles stay dark' "$(tail -c +10241 two_0.raw | head -c 1280 | tr -d '\000' | wc -c)" 0
 
+list real.expt "{\"panels\": [$(panel 80 64 '-20, 16, -100' ', "trusted_range": [0, 14], "gain": 2, "thickness": 0.45, "material": "Si", "mu": 2')]}" "$cubic"
+sed -i 's/"wavelength"/"flux": 1e12, &/; s/"exposure_time": .1/"exposure_time": [0.1/' real.expt
+geometry=--expt=real.expt
+rows real --frames=1 --phi0=25 --osc=0.5
+geometry="--detpixels=80,64 --pixel=0.5 --distance=100 --beam-center=15.75,19.75 --wavelength=1.25 --polarization=0.5"
+geometry="$geometry --flux=1e12 --exposure=0.1 --thickness=450 --absorption=500 --layers=1"
+rows sensor --frames=1 --phi0=25 --osc=0.5
+check 'flux, exposure and sensor of a list' bragg-compare real_0.raw sensor_0.raw --max-error=1e-6
+bragg-geometry --expt=real.expt --ncells=6 --fluence=1e29 --oversample=2 | bragg-orient | bragg-intensity |
+	bragg-noise --adc-offset=0 | bragg-write counts.raw
+is 'a pixel counts up to what is trusted over the gain' \
+	"$(od -An -v -w4 -tf4 counts.raw | awk '$1 > most { most = $1 } END { print most }')" 7
+
 bragg-geometry --expt=one.expt --ncells=6 --oversample=2 | bragg-orient --scan=one.expt --phi-steps=3 |
 	bragg-intensity --threads=1 | bragg-noise | bragg-write 'n_%d.img' 2>>err
 check 'frames of a list are computed again from their headers' bragg-replay --recompute n_2.img
