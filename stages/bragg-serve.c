@@ -30,7 +30,7 @@ struct serve {
     struct serve_options options;  // first: parsed into it
     const struct protocol *speaks;
     const struct experiment *experiment;  // as clients see it
-    struct assembly assembly;             // of several panels that are one image to them
+    struct assembly assembly;  // of panels that are one image to them, and of what is no data
     struct gateway *gateway;
     char endpoint[ENDPOINT_SIZE];  // bound; "" for none
     struct pace pace;
@@ -104,7 +104,7 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
 {
     struct serve *v = state;
     v->experiment = x;
-    if (v->speaks->one_image && x->npanels > 1) {
+    if (v->speaks->one_image && assembly_is_partial(x)) {
         const enum status s = assembly_open(&v->assembly, x, e);
         if (s)
             return s;
@@ -163,7 +163,9 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         copy.image = converted;
     }
     if (s == STATUS_OK && v->assembly.of) {
-        s = assembly_image(&v->assembly, &copy.image, ASSEMBLY_GAP_LARGEST, &whole, e);
+        s = assembly_image(&v->assembly, &copy.image, &whole, e);
+        if (s == STATUS_OK)
+            assembly_blank(&v->assembly, &whole);
         copy.image = whole;
     }
     if (s == STATUS_OK)

@@ -184,7 +184,7 @@ static enum status write_assembled(struct output *o, const struct output_setting
     struct error cause = {0};
     enum status s = assembly_open(&assembly, x, &cause);
     if (!s)
-        s = assembly_image(&assembly, &f->image, ASSEMBLY_GAP_ZERO, &whole.image, &cause);
+        s = assembly_image(&assembly, &f->image, &whole.image, &cause);
     s = s ? error_set(e, s, "%s: %s", path, cause.text)
           : write_image(o, settings, &assembly.whole, &whole, out, path, e);
     image_free(&whole.image);

@@ -73,7 +73,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     struct panel *whole = &a->panel;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-        if (!on_grid_of(first, p))
+        if (i > 0 && !on_grid_of(first, p))
             return error_set(e, STATUS_INPUT,
                              "panels 0 and %zu of %zu do not lie on one grid: they make no image",
                              i, x->npanels);
@@ -97,8 +97,8 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     return set_mask(x, whole, e);
 }
 
-enum status assembly_image(const struct assembly *a, const struct image *from,
-                           enum assembly_gap gap, struct image *to, struct error *e)
+enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
+                           struct error *e)
 {
     const struct experiment *x = a->of;
     const size_t size = pixel_size(from->type);
@@ -109,7 +109,7 @@ enum status assembly_image(const struct assembly *a, const struct image *from,
                          from->count, experiment_pixels(x));
     if (!image_reserve(to, from->type, from->unit, (size_t)(width * a->panel.slow_pixels)))
         return error_memory(e, "the assembled image");
-    memset(to->pixels, (int)gap, to->count * size);
+    memset(to->pixels, 0, to->count * size);
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
         for (int64_t s = 0; s < p->slow_pixels; s++)
@@ -119,6 +119,32 @@ enum status assembly_image(const struct assembly *a, const struct image *from,
                    (size_t)p->fast_pixels * size);
     }
     return STATUS_OK;
+}
+
+bool assembly_is_partial(const struct experiment *x)
+{
+    bool partial = x->npanels > 1;
+    for (size_t i = 0; i < x->npanels && !partial; i++) {
+        const struct panel *p = &x->panels[i];
+        const struct roi *r = &p->roi;
+        partial = p->mask || r->fast_min > 0 || r->slow_min > 0 ||
+                  r->fast_max < p->fast_pixels - 1 || r->slow_max < p->slow_pixels - 1;
+    }
+    return partial;
+}
+
+void assembly_blank(const struct assembly *a, struct image *whole)
+{
+    const size_t size = pixel_size(whole->type);
+    const int64_t width = a->panel.fast_pixels;
+    const struct roi *r = &a->panel.roi;
+    for (int64_t s = 0; s < a->panel.slow_pixels; s++)
+        for (int64_t f = 0; f < width; f++) {
+            const bool inside =
+                f >= r->fast_min && f <= r->fast_max && s >= r->slow_min && s <= r->slow_max;
+            if (!inside || !a->panel.mask[s * width + f])
+                memset((char *)whole->pixels + (size_t)(s * width + f) * size, 0xff, size);
+        }
 }
 
 void assembly_free(struct assembly *a)

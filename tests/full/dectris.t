@@ -45,11 +45,14 @@ pipeline basic 16 --header-detail=basic --header-appendix=beamline --rate=50 --s
 check 'a brief start message with an appendix' client bslz4 16 basic 1 beamline
 wait
 
-detector='--detector=jungfrau-4m' frames=2
-pipeline modules 16 --compression=none
-check 'panels of one plane are one image with masked gaps' \
-	timeout 60 /usr/bin/python3 "$top/tests/full/dectris_panels.py" "$(cat endpoint)" modules
-wait
+frames=2
+for panels in modules image; do
+	detector="--detector=jungfrau-4m --panels=$panels"
+	pipeline $panels 16 --compression=none
+	check "$panels: panels of one plane are one image with masked gaps" \
+		timeout 60 /usr/bin/python3 "$top/tests/full/dectris_panels.py" "$(cat endpoint)" $panels
+	wait
+done
 bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
 	timeout 60 bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:* 2>err >/dev/null
 is 'tiles that stand apart are refused in one line' "$(cat err)" \

@@ -32,28 +32,47 @@ static struct experiment experiment(void)
     return (struct experiment){.npanels = 2, .panels = panels};
 }
 
-static void gaps_hold_what_is_asked_for(void **state)
+static void what_is_never_computed_can_be_no_data(void **state)
 {
     (void)state;
-    static const uint16_t expected[2][SLOW * WIDTH] = {
-        {1, 2, 3, 0, 7, 8, 9, 4, 5, 6, 0, 10, 11, 12},
-        {1, 2, 3, 65535, 7, 8, 9, 4, 5, 6, 65535, 10, 11, 12}};
+    static const uint16_t put[SLOW * WIDTH] = {1, 2, 3, 0, 7, 8, 9, 4, 5, 6, 0, 10, 11, 12},
+                                     blank[] = {1, 2, 3, 65535, 7,  65535, 9,
+                                                4, 5, 6, 65535, 10, 11,    12};
     static uint16_t pixels[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
-    const enum assembly_gap gaps[] = {ASSEMBLY_GAP_ZERO, ASSEMBLY_GAP_LARGEST};
+    static const uint8_t good[] = {1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1};
     const struct image from = {.type = PIXEL_U16, .count = 12, .pixels = pixels};
     const struct experiment x = experiment();
     struct assembly a;
+    struct image to;
+    assert_true(assembly_is_partial(&x));
     assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
     assert_true(a.whole.npanels == 1 && a.whole.panels->fast_pixels == WIDTH);
-    for (int i = 0; i < 2; i++) {
-        struct image to;
-        assert_int_equal(assembly_image(&a, &from, gaps[i], &to, NULL), STATUS_OK);
-        assert_int_equal(to.count, SLOW * WIDTH);
-        assert_memory_equal(to.pixels, expected[i], sizeof expected[i]);
-        image_free(&to);
-    }
-    static const uint8_t good[] = {1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1};
     assert_memory_equal(a.whole.panels->mask, good, sizeof good);
+    assert_int_equal(assembly_image(&a, &from, &to, NULL), STATUS_OK);
+    assert_int_equal(to.count, SLOW * WIDTH);
+    assert_memory_equal(to.pixels, put, sizeof put);
+    assembly_blank(&a, &to);
+    assert_memory_equal(to.pixels, blank, sizeof blank);
+    a.panel.roi.fast_min = 1;
+    assembly_blank(&a, &to);
+    assert_true(*(const uint16_t *)to.pixels == 65535);
+    image_free(&to);
+    assembly_free(&a);
+}
+
+/* Curved, too: nothing is put together. */
+static void one_panel_can_have_holes(void **state)
+{
+    (void)state;
+    struct experiment x = experiment();
+    struct assembly a;
+    x.npanels = 1;
+    assert_false(assembly_is_partial(&x));
+    panels[0].roi.slow_min = 1;
+    assert_true(assembly_is_partial(&x));
+    panels[0].curved = true;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_int_equal(a.whole.panels->roi.slow_min, 1);
     assembly_free(&a);
 }
 
@@ -89,7 +108,8 @@ static void panels_of_two_planes_are_no_image(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(gaps_hold_what_is_asked_for),
+        cmocka_unit_test(what_is_never_computed_can_be_no_data),
+        cmocka_unit_test(one_panel_can_have_holes),
         cmocka_unit_test(the_region_is_that_of_all_panels),
         cmocka_unit_test(panels_of_two_planes_are_no_image),
     };
