@@ -289,12 +289,8 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
     char group[GROUP_BYTES], path[PATH_BYTES];
     (void)snprintf(group, sizeof group, TRUTH "/crystal_%zu", number);
 #define IN(name) (snprintf(path, sizeof path, "%s/" name, group), path)
-    const double cell[6] = {c->cell_A[0],
-                            c->cell_A[1],
-                            c->cell_A[2],
-                            rad_to_deg(c->cell_rad[0]),
-                            rad_to_deg(c->cell_rad[1]),
-                            rad_to_deg(c->cell_rad[2])};
+    double cell[6];
+    crystal_cell(c, cell);
     hdf5_group(f, group, "NXcollection");
     hdf5_text(f, IN("name"), c->name);
     hdf5_reals(f, IN("cell"), 1, &(hsize_t){6}, cell);

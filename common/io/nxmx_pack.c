@@ -1,6 +1,5 @@
 #include "io/nxmx_pack.h"
 
-#include <endian.h>
 #include <lz4.h>
 #include <string.h>
 #include <zlib.h>
@@ -8,8 +7,9 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "codec/bslz4.h"
+#include "codec/lz4_blocks.h"
 
-enum { LZ4_HEADER = 8 + 4 + 4, GZIP_LEVEL = 1 };
+enum { GZIP_LEVEL = 1 };
 
 const char *nxmx_compression_name(enum nxmx_compression compression)
 {
@@ -23,7 +23,7 @@ static size_t bound(enum nxmx_compression compression, const struct image *image
     case NXMX_BSLZ4:
         return bslz4_bound(image->count, pixel_size(image->type));
     case NXMX_LZ4:
-        return LZ4_HEADER + (size_t)LZ4_compressBound((int)bytes);
+        return lz4_blocks_bound(bytes);
     case NXMX_GZIP:
         return compressBound(bytes);
     case NXMX_NONE:
@@ -40,24 +40,6 @@ bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
     chunk->bytes = mem_array(room, 1);
     chunk->room = chunk->bytes ? room : 0;
     return chunk->bytes != NULL;
-}
-
-static void pack_lz4(const void *pixels, size_t bytes, struct nxmx_chunk *chunk)
-{
-    const uint64_t total = htobe64(bytes);
-    const uint32_t block = htobe32((uint32_t)bytes);
-    uint8_t *to = chunk->bytes + LZ4_HEADER;
-    size_t length = (size_t)LZ4_compress_default(pixels, (char *)to, (int)bytes,
-                                                 (int)(chunk->room - LZ4_HEADER));
-    if (length >= bytes) {
-        memcpy(to, pixels, bytes);
-        length = bytes;
-    }
-    const uint32_t packed = htobe32((uint32_t)length);
-    memcpy(chunk->bytes, &total, 8);
-    memcpy(chunk->bytes + 8, &block, 4);
-    memcpy(chunk->bytes + 12, &packed, 4);
-    chunk->length = LZ4_HEADER + length;
 }
 
 static enum status pack_gzip(const void *pixels, size_t bytes, struct nxmx_chunk *chunk,
@@ -84,7 +66,7 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
         chunk->length = bslz4_compress(isa_best(), image->pixels, image->count, size, chunk->bytes);
         break;
     case NXMX_LZ4:
-        pack_lz4(image->pixels, bytes, chunk);
+        chunk->length = lz4_blocks_compress(image->pixels, bytes, chunk->bytes);
         break;
     case NXMX_GZIP:
         return pack_gzip(image->pixels, bytes, chunk, e);

@@ -23,9 +23,7 @@ struct nxmx_chunk {
 /* Packs an image with pixels into *chunk, whose memory is used again.
  *
  *     bslz4  HDF5 filter 32008, see bslz4.h
- *     lz4    filter 32004: 8 bytes of all and 4 bytes of a block (both big-endian counts),
- *            then one block: its length in 4 bytes, and LZ4, or the bytes as they are when
- *            that is no shorter
+ *     lz4    filter 32004, see lz4_blocks.h
  *     gzip   HDF5's own deflate, level 1
  *     none   the pixels
  *
