@@ -234,14 +234,18 @@ static enum status check_frame(struct writer *w, const struct frame *f, struct e
 }
 
 /* Enters frames that are durable into the index, and tells the runtime. */
-static enum status note_durable(struct writer *w, uint64_t id, uint32_t crc, struct error *e)
+static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
 {
     char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
-    const uint64_t bytes = list_files(w, id, names);
-    const enum status s = frame_index_add(&w->index, id, crc, names, bytes, e);
+    const struct index_entry entry = {.id = f.id,
+                                      .crc = f.crc,
+                                      .bytes = list_files(w, f.id, names),
+                                      .hit = f.hit,
+                                      .names = names};
+    const enum status s = frame_index_add(&w->index, &entry, e);
     if (s)
         return s;
-    return id_set_add(&w->durable, id) ? STATUS_OK : error_memory(e, "a list of frames");
+    return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
 /* Likewise those of files of the series that are finished. */
@@ -252,9 +256,9 @@ static enum status note_series(struct writer *w, struct error *e)
     nxmx_series_take(&w->series->series, &ids);
     for (size_t i = 0; i < ids.count; i++)
         for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
-            uint32_t crc;
-            if (pending_take(&w->pending, id, &crc))
-                s = note_durable(w, id, crc, e);
+            struct pending_frame frame;
+            if (pending_take(&w->pending, id, &frame))
+                s = note_durable(w, frame, e);
         }
     id_set_clear(&ids);
     return s;
@@ -263,19 +267,21 @@ static enum status note_series(struct writer *w, struct error *e)
 static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
+    const uint64_t id = f->recipe.id;
     const uint32_t crc = f->image.sum;  // the runtime has just summed them up
+    const struct pending_frame frame = {id, crc, f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
-    if (s || (s = frame_index_check(&w->index, f->recipe.id, crc, e)))
+    if (s || (s = frame_index_check(&w->index, id, crc, e)))
         return s;
     char path[TEMPLATE_PATH_MAX];
     for (int i = 0; i < w->noutputs; i++) {
-        output_path(&w->outputs[i], f->recipe.id, path);
+        output_path(&w->outputs[i], id, path);
         if ((s = output_write(&w->outputs[i], &w->settings, w->experiment, f, path, e)))
             return s;
     }
     if (!w->series)
-        return note_durable(w, f->recipe.id, crc, e);
-    if (!pending_add(&w->pending, f->recipe.id, crc))
+        return note_durable(w, frame, e);
+    if (!pending_add(&w->pending, frame))
         return error_memory(e, "a list of frames");
     return note_series(w, e);
 }

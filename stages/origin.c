@@ -137,14 +137,14 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
 
 /* --- an index ------------------------------------------------------------ */
 
-/* The files of a line of the index: NUMBER CRC BYTES NAME..., beside the index. */
-static void take_names(struct origin *o, const struct target *t, char *line)
+/* The files of a line of the index, beside the index: the names from column `first` on. */
+static void take_names(struct origin *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');
     int column = 0;
     o->nfiles = 0;
     for (char *word = strsep(&line, "\t\n"); word; word = strsep(&line, "\t\n"))
-        if (column++ >= 3 && *word && o->nfiles < ORIGIN_FILES_MAX)
+        if (column++ >= first && *word && o->nfiles < ORIGIN_FILES_MAX)
             (void)snprintf(o->files[o->nfiles++], ORIGIN_PATH_MAX, "%.*s%s",
                            slash && *word != '/' ? (int)(slash + 1 - t->path) : 0, t->path, word);
 }
@@ -153,13 +153,15 @@ static enum status read_index(struct origin *o, const struct target *t, FILE *in
 {
     char *line = NULL;
     size_t room = 0;
-    ssize_t length;
+    int names = 4;  // column of the first
     enum status s = STATUS_OK;
-    while (s == STATUS_OK && (length = getline(&line, &room, in)) > 0) {
+    while (s == STATUS_OK && getline(&line, &room, in) > 0) {
         if (strncmp(line, "# ", 2) == 0)
             s = add_line(o, line + 2, strcspn(line + 2, "\n"), t->path, e);
         else if (line[0] >= '0' && line[0] <= '9' && strtoull(line, NULL, 10) == t->id)
-            take_names(o, t, line);
+            take_names(o, t, names, line);
+        else if (strncmp(line, "bragg-index 2 ", 14) == 0)
+            names = 3;
     }
     free(line);
     if (s)

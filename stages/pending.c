@@ -2,7 +2,7 @@
 
 #include <stdlib.h>
 
-bool pending_add(struct pending *p, uint64_t id, uint32_t crc)
+bool pending_add(struct pending *p, struct pending_frame frame)
 {
     if (p->count == p->room) {
         const size_t room = p->room ? 2 * p->room : 64;
@@ -12,15 +12,15 @@ bool pending_add(struct pending *p, uint64_t id, uint32_t crc)
         p->frames = frames;
         p->room = room;
     }
-    p->frames[p->count++] = (struct pending_frame){id, crc};
+    p->frames[p->count++] = frame;
     return true;
 }
 
-bool pending_take(struct pending *p, uint64_t id, uint32_t *crc)
+bool pending_take(struct pending *p, uint64_t id, struct pending_frame *frame)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->frames[i].id == id) {
-            *crc = p->frames[i].crc;
+            *frame = p->frames[i];
             p->frames[i] = p->frames[--p->count];
             return true;
         }

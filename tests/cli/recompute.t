@@ -40,6 +40,11 @@ is 'a frame of recorded counts' "$(again counts.rec:1)" '0 counts.rec: frame 1: 
 is 'a recorded recipe' "$(again recipes.rec:1)" '0 recipes.rec: frame 1: the same bytes'
 is 'hits and blanks were among them' \
 	"$(for k in 0 1 2 3 4 5; do strings x_000$k.img | sed -n 's/^BRAGG_LATTICES=\([0-9]*\);/\1/p'; done | sort -u | tr '\n' ' ')" '0 2 '
+is 'the index tells them apart' "$(grep '^[0-9]' x.img.index | sort -n | cut -f4 | tr '\n' ' ')" \
+	"$(for k in 0 1 2 3 4 5; do strings x_000$k.cbf | sed -n 's/^# BRAGG_LATTICES 0.*/blank/p; s/^# BRAGG_LATTICES [1-9].*/hit/p'; done | tr '\n' ' ')"
+older() { sed 's/^bragg-index 3/bragg-index 2/; s/\t\(hit\|blank\)\t/\t/' "$1"; }
+older s.cbf.index >old.index
+is 'by an index without that' "$(again old.index:4)" '0 s_0004.cbf: the same bytes'
 
 # --- differences
 cp x_0001.img pixel.img
