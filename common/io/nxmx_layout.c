@@ -282,12 +282,10 @@ static void put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
 
 /* --- the truth ----------------------------------------------------------- */
 
-#define TRUTH "/entry/braggpipe"
-
 static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t number)
 {
     char group[GROUP_BYTES], path[PATH_BYTES];
-    (void)snprintf(group, sizeof group, TRUTH "/crystal_%zu", number);
+    (void)snprintf(group, sizeof group, NXMX_TRUTH "/crystal_%zu", number);
 #define IN(name) (snprintf(path, sizeof path, "%s/" name, group), path)
     double cell[6];
     crystal_cell(c, cell);
@@ -304,13 +302,14 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     const struct experiment *x = kind->experiment;
     double axes[9];
     nxmx_axes(x, axes);
-    hdf5_group(f, TRUTH, "NXcollection");
-    hdf5_text(f, TRUTH "/version", BRAGG_VERSION);
-    hdf5_text(f, TRUTH "/lineage", kind->lineage);
-    hdf5_text(f, TRUTH "/compression", nxmx_compression_name(kind->compression));
-    hdf5_reals(f, TRUTH "/lab_to_nexus", 2, (const hsize_t[]){3, 3}, axes);
-    hdf5_real(f, TRUTH "/adc_offset", x->adc_offset, NULL);
-    hdf5_real(f, TRUTH "/gain", x->gain, NULL);
+    hdf5_group(f, NXMX_TRUTH, "NXcollection");
+    hdf5_text(f, NXMX_TRUTH "/version", BRAGG_VERSION);
+    hdf5_text(f, NXMX_TRUTH "/lineage", kind->lineage);
+    hdf5_text(f, NXMX_TRUTH "/history", x->history);
+    hdf5_text(f, NXMX_TRUTH "/compression", nxmx_compression_name(kind->compression));
+    hdf5_reals(f, NXMX_TRUTH "/lab_to_nexus", 2, (const hsize_t[]){3, 3}, axes);
+    hdf5_real(f, NXMX_TRUTH "/adc_offset", x->adc_offset, NULL);
+    hdf5_real(f, NXMX_TRUTH "/gain", x->gain, NULL);
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     nxmx_put_rows(f, rows);

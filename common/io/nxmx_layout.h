@@ -5,6 +5,9 @@
 #include "io/hdf5_file.h"
 #include "io/nxmx.h"
 
+#define NXMX_DATA "/entry/data/data"
+#define NXMX_TRUTH "/entry/braggpipe"
+
 /* Everything but /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
 
@@ -17,5 +20,8 @@ hid_t nxmx_pixel_type(enum pixel_type type);
 /* The tables: written, and read back (false when that cannot be). */
 void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
+
+/* Reads the packed image at a place; false when that cannot be. */
+bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
 
 #endif

@@ -11,10 +11,21 @@
 
 enum { GZIP_LEVEL = 1 };
 
+static const char *const names[] = {"bslz4", "lz4", "gzip", "none"};
+
 const char *nxmx_compression_name(enum nxmx_compression compression)
 {
-    static const char *const names[] = {"bslz4", "lz4", "gzip", "none"};
     return names[compression];
+}
+
+bool nxmx_compression_of(const char *name, enum nxmx_compression *compression)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) {
+            *compression = (enum nxmx_compression)i;
+            return true;
+        }
+    return false;
 }
 
 static size_t bound(enum nxmx_compression compression, const struct image *image, size_t bytes)
@@ -75,6 +86,30 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
         chunk->length = bytes;
         break;
     }
+    return STATUS_OK;
+}
+
+enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
+                        struct image *image, struct error *e)
+{
+    const size_t size = pixel_size(image->type), bytes = image->count * size;
+    uLongf length = bytes;
+    switch (compression) {
+    case NXMX_BSLZ4:
+        return bslz4_decompress(chunk->bytes, chunk->length, image->pixels, image->count, size, e);
+    case NXMX_LZ4:
+        return lz4_blocks_decompress(chunk->bytes, chunk->length, image->pixels, bytes, e);
+    case NXMX_GZIP:
+        if (uncompress(image->pixels, &length, chunk->bytes, chunk->length) != Z_OK ||
+            length != bytes)
+            return error_set(e, STATUS_INPUT, "gzip: damaged, or not of %zu bytes", bytes);
+        return STATUS_OK;
+    case NXMX_NONE:
+        break;
+    }
+    if (chunk->length != bytes)
+        return error_set(e, STATUS_INPUT, "%zu bytes, must be %zu", chunk->length, bytes);
+    memcpy(image->pixels, chunk->bytes, bytes);
     return STATUS_OK;
 }
 

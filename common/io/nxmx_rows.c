@@ -187,6 +187,19 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
             remove_frame(rows, rows->frames[i].number);
 }
 
+bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number)
+{
+    const int64_t in_a = nxmx_rows_find(a, number), in_b = nxmx_rows_find(b, number);
+    if (in_a < 0 || in_b < 0)
+        return false;
+    struct nxmx_frame frame = a->frames[in_a];
+    frame.file = b->frames[in_b].file;
+    return memcmp(&frame, &b->frames[in_b], sizeof frame) == 0 &&
+           (!frame.lattices ||
+            memcmp(&a->lattices[lattices_below(a, number)], &b->lattices[lattices_below(b, number)],
+                   frame.lattices * sizeof *a->lattices) == 0);
+}
+
 void nxmx_rows_free(struct nxmx_rows *rows)
 {
     free(rows->frames);

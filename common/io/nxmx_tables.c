@@ -3,8 +3,8 @@
 
 #include "io/nxmx_layout.h"
 
-#define FRAMES "/entry/braggpipe/frames"
-#define LATTICES "/entry/braggpipe/lattices"
+#define FRAMES NXMX_TRUTH "/frames"
+#define LATTICES NXMX_TRUTH "/lattices"
 
 static void add(hid_t type, const char *name, size_t offset, hid_t member)
 {
