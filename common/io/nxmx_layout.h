@@ -5,11 +5,19 @@
 #include "io/hdf5_file.h"
 #include "io/nxmx.h"
 
+#define NXMX_INSTRUMENT "/entry/instrument"
 #define NXMX_DATA "/entry/data/data"
 #define NXMX_TRUTH "/entry/braggpipe"
 
 /* Everything but /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
+
+/* The group of the detector; nxmx_layout's. */
+void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind);
+
+/* Makes a data set an axis along or about v; `on` is the one that it depends on. */
+void nxmx_note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
+                    const char *units, const char *on);
 
 /* Slow and fast pixels of an image. */
 void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
