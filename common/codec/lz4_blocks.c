@@ -5,20 +5,9 @@
 #include <stdbool.h>
 #include <string.h>
 
+#include "codec/be32.h"
+
 enum { HEADER = 12, LENGTH = 4 };
-
-static void put_be32(uint8_t *out, size_t value)
-{
-    const uint32_t big = htobe32((uint32_t)value);
-    memcpy(out, &big, sizeof big);
-}
-
-static size_t get_be32(const uint8_t *from)
-{
-    uint32_t big;
-    memcpy(&big, from, sizeof big);
-    return be32toh(big);
-}
 
 size_t lz4_blocks_bound(size_t bytes)
 {
