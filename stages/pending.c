@@ -2,21 +2,21 @@
 
 #include "base/alloc.h"
 
-bool pending_add(struct pending *p, uint64_t id, uint32_t crc)
+bool pending_add(struct pending *p, struct pending_frame frame)
 {
     struct pending_frame *frames = mem_grow(p->frames, p->count, 1, sizeof *frames, &p->room);
     if (!frames)
         return false;
     p->frames = frames;
-    p->frames[p->count++] = (struct pending_frame){id, crc};
+    p->frames[p->count++] = frame;
     return true;
 }
 
-bool pending_take(struct pending *p, uint64_t id, uint32_t *crc)
+bool pending_take(struct pending *p, uint64_t id, struct pending_frame *frame)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->frames[i].id == id) {
-            *crc = p->frames[i].crc;
+            *frame = p->frames[i];
             p->frames[i] = p->frames[--p->count];
             return true;
         }

@@ -5,7 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "io/truth.h"
+#include "model/incident.h"
 
 /* --- axes ---------------------------------------------------------------- */
 
@@ -39,13 +39,16 @@ void nxmx_turn(const double axes[9], const double v[3], double out[3])
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* How many frames have lower numbers. */
-static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
+/* How many of `count` rows of `size` bytes, which begin with the number of a frame, have lower
+ * numbers. */
+static size_t below(const void *rows, size_t count, size_t size, uint64_t number)
 {
-    size_t low = 0, high = rows->nframes;
+    size_t low = 0, high = count;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (rows->frames[middle].number < number)
+        uint64_t found;
+        memcpy(&found, (const char *)rows + middle * size, sizeof found);
+        if (found < number)
             low = middle + 1;
         else
             high = middle;
@@ -53,17 +56,14 @@ static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
     return low;
 }
 
+static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
+{
+    return below(rows->frames, rows->nframes, sizeof *rows->frames, number);
+}
+
 static size_t lattices_below(const struct nxmx_rows *rows, uint64_t number)
 {
-    size_t low = 0, high = rows->nlattices;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (rows->lattices[middle].frame < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return below(rows->lattices, rows->nlattices, sizeof *rows->lattices, number);
 }
 
 int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
@@ -120,10 +120,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
                                        const struct recipe *r, const struct lattice *l)
 {
     struct nxmx_lattice row = {.frame = r->id, .crystal = l->crystal, .share = l->weight};
-    for (int i = 0; i < 3 && l->crystal < x->ncrystals; i++) {
-        row.cell[i] = x->crystals[l->crystal].cell_A[i];
-        row.cell[3 + i] = rad_to_deg(x->crystals[l->crystal].cell_rad[i]);
-    }
+    if (l->crystal < x->ncrystals)
+        crystal_cell(&x->crystals[l->crystal], row.cell);
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
@@ -140,13 +138,14 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e)
 {
+    const struct incident beam = incident_beam(x, r);
     const struct nxmx_frame frame = {.number = r->id,
                                      .seed = r->seed,
                                      .file = file,
                                      .rotation_start = rad_to_deg(r->phi_rad),
                                      .rotation_width = rad_to_deg(r->osc_rad),
-                                     .wavelength = m_to_angstrom(truth_wavelength_m(x, r)),
-                                     .fluence = x->beam.fluence_ph_m2 * truth_fluence(r),
+                                     .wavelength = m_to_angstrom(beam.mean_m),
+                                     .fluence = beam.fluence_ph_m2,
                                      .lattices = r->nlattices};
     struct nxmx_lattice *lattices;
     double axes[9];
@@ -179,6 +178,19 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
     for (size_t i = rows->nframes; i-- > 0;)
         if (rows->frames[i].file == file)
             remove_frame(rows, rows->frames[i].number);
+}
+
+bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number)
+{
+    const int64_t in_a = nxmx_rows_find(a, number), in_b = nxmx_rows_find(b, number);
+    if (in_a < 0 || in_b < 0)
+        return false;
+    struct nxmx_frame frame = a->frames[in_a];
+    frame.file = b->frames[in_b].file;
+    return memcmp(&frame, &b->frames[in_b], sizeof frame) == 0 &&
+           (!frame.lattices ||
+            memcmp(&a->lattices[lattices_below(a, number)], &b->lattices[lattices_below(b, number)],
+                   frame.lattices * sizeof *a->lattices) == 0);
 }
 
 void nxmx_rows_free(struct nxmx_rows *rows)

@@ -16,7 +16,7 @@ images() { geometry | orient | bragg-intensity --threads=1; }
 # sums NAME: of the files NAME_*.img, and the lineage of their index
 sums() {
 	cat "$1"_*.img | sha256sum
-	sed -n 's/^bragg-index 1 //p' "$1.img.index"
+	sed -n 's/^bragg-index [0-9]* //p' "$1.img.index" | grep .
 }
 
 # count FILE: frames of a recording

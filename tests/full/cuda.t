@@ -4,11 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 scratch
-if ! command -v nvcc >/dev/null; then
-	skip 'CUDA' 'no nvcc on PATH'
-	finish
-	exit
-fi
+needs CUDA nvcc
 compile() {
 	printf '#include "%s"\n' "$1" >header.cu
 	nvcc -std=c++17 -I"$top/common" -D_GNU_SOURCE -c header.cu -o header.o

@@ -3,12 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-
-if ! command -v dials.import >/dev/null || ! /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	skip 'DIALS' 'dials or bitshuffle is not installed'
-	finish
-	exit
-fi
+needs DIALS dials.import python:bitshuffle.h5
 series 0 rot.nxs 'rot_%04d.img' 'rot_%04d.cbf'
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
 	'rot.nxs rot_data_000001.h5 rot_data_000002.h5 rot_data_000003.h5 '
