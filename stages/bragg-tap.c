@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/target.h"
 #include "base/units.h"
 #include "io/raw.h"
-#include "output.h"
 #include "stage/stage.h"
 #include "wire/recording.h"
 
@@ -67,7 +67,7 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
         t->print = true;
     if (!t->record)
         return STATUS_OK;
-    return output_check_folder(t->record, e);
+    return target_check(t->record, e);
 }
 
 static enum recorder_mode mode(const struct tap *t)
@@ -80,6 +80,9 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
 {
     struct tap *t = state;
     t->resume = start->resume;
+    if (t->hold == HOLD_NO && start->piped)
+        return error_set(e, STATUS_USAGE,
+                         "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->transient = !holds;
     self->speaks = t->print || t->count;

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/target.h"
 #include "io/frame_index.h"
 #include "io/leftovers.h"
 #include "io/template.h"
@@ -101,7 +102,7 @@ static enum status writer_open(void *state, const char **operands, int noperands
     if (s == STATUS_OK && w->preview)
         s = add_output(w, w->preview, FORMAT_PNG, w->preview_size, e);
     if (s == STATUS_OK && w->index_path)
-        s = output_check_folder(w->index_path, e);
+        s = target_check(w->index_path, e);
     return s;
 }
 
