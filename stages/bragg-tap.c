@@ -209,31 +209,36 @@ static enum status tap_frame(void *state, struct frame *f, struct error *e)
 
 /* --- the end ------------------------------------------------------------- */
 
+/* Once, where it is asked for. */
+static enum status print_count(struct tap *t, struct error *e)
+{
+    if (!t->count || !t->begun)
+        return STATUS_OK;
+    const double seconds = (double)(clock_ns() - t->start_ns) / 1e9;
+    t->count = false;
+    printf("frames=%" PRIu64 " bytes=%" PRIu64 " seconds=%.3f frames_per_s=%.3f\n", t->frames,
+           t->frame_bytes, seconds, seconds > 0 ? (double)t->frames / seconds : 0.0);
+    return flush(e);
+}
+
 static enum status tap_end(void *state, struct error *e)
 {
     struct tap *t = state;
-    if (!t->recording)
-        return STATUS_OK;
+    enum status s = print_count(t, e);
+    if (s || !t->recording)
+        return s;
     const uint64_t frames = t->recorder.frames.count;
-    const enum status s = recorder_finish(&t->recorder, e);
+    s = recorder_finish(&t->recorder, e);
     if (s == STATUS_OK)
         log_line(LOG_INFO, "%s: %" PRIu64 " frames", t->record, frames);
     return s;
 }
 
-static void print_count(const struct tap *t)
-{
-    const double seconds = (double)(clock_ns() - t->start_ns) / 1e9;
-    printf("frames=%" PRIu64 " bytes=%" PRIu64 " seconds=%.3f frames_per_s=%.3f\n", t->frames,
-           t->frame_bytes, seconds, seconds > 0 ? (double)t->frames / seconds : 0.0);
-    (void)fflush(stdout);
-}
-
 static void tap_close(void *state)
 {
     struct tap *t = state;
-    if (t->count && t->begun)
-        print_count(t);
+    struct error ignored;  // it has ended with another one
+    (void)print_count(t, &ignored);
     const size_t frames = t->recorder.frames.count;
     if (t->recording && recorder_close(&t->recorder))
         log_line(LOG_WARNING, "%s.part keeps %zu frames", t->record, frames);
