@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/opt.h"
@@ -89,7 +90,12 @@ static enum status make_folder(const char *path, struct error *e)
             continue;
         return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
     }
-    return STATUS_OK;
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        errno = ENOTDIR;
+    else if (access(path, W_OK | X_OK) == 0)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
 }
 
 static enum status dry_run(const struct pipeline *p, struct command_settings *settings,

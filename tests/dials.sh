@@ -12,7 +12,7 @@ series() {
 		bragg-intensity |
 		bragg-background --water=0.0015 |
 		bragg-noise --seed=3 --adc-offset="$offset" |
-		bragg-write --frames-per-file=8 "$@" 2>write.log
+		bragg-write "$@" 2>write.log
 }
 
 quiet() {
