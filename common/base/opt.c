@@ -273,6 +273,8 @@ static void answer(const struct opt_program *program, const struct argp *argp, c
                   (char *)(uintptr_t)program->name);
     if (fflush(stdout) == 0)
         exit(STATUS_OK);
+    if (errno == EPIPE)  // the reader has seen enough
+        exit(STATUS_FAILED);
     struct error e;
     (void)error_errno(&e, STATUS_FAILED, "cannot write to stdout");
     exit(log_fail(&e));
