@@ -224,14 +224,13 @@ static enum status print_count(struct tap *t, struct error *e)
 static enum status tap_end(void *state, struct error *e)
 {
     struct tap *t = state;
-    enum status s = print_count(t, e);
-    if (s || !t->recording)
-        return s;
     const uint64_t frames = t->recorder.frames.count;
-    s = recorder_finish(&t->recorder, e);
-    if (s == STATUS_OK)
+    const enum status s = t->recording ? recorder_finish(&t->recorder, e) : STATUS_OK;
+    if (s)
+        return s;
+    if (t->recording)
         log_line(LOG_INFO, "%s: %" PRIu64 " frames", t->record, frames);
-    return s;
+    return print_count(t, e);
 }
 
 static void tap_close(void *state)
