@@ -9,6 +9,7 @@
 
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/target.h"
 #include "io/frame_index.h"
 #include "io/template.h"
 #include "outputs.h"
@@ -25,7 +26,7 @@ struct writer {
     struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index, has_frame;
+    bool has_index, has_frame, has_compression, has_frames_per_file, has_preview_size;
     uint64_t only_id;  // the one frame that fits an unnumbered name
     int compression;
     int64_t frames_per_file;
@@ -39,16 +40,16 @@ static const struct opt options[] = {
     {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
      OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
     {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
-     .choices = NXMX_COMPRESSIONS},
+     .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
     {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
-     .min = 1, .max = 10000},
+     .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
     {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
      AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
     {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536},
+     .min = 16, .max = 65536, .given = AT(has_preview_size)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index_path)},
@@ -66,6 +67,22 @@ static void writer_defaults(void *state)
 
 /* --- options ------------------------------------------------------------- */
 
+/* Options that would do nothing are a mistake. */
+static enum status check_unused(const struct writer *w, struct error *e)
+{
+    bool pictures = false;
+    for (int i = 0; i < w->outputs.count; i++)
+        pictures = pictures || w->outputs.all[i].format == FORMAT_PNG ||
+                   w->outputs.all[i].format == FORMAT_PGM;
+    const char *unused = !w->outputs.series && w->has_compression ? "--compression is for NXmx"
+                         : !w->outputs.series && w->has_frames_per_file
+                             ? "--frames-per-file is for NXmx"
+                         : !w->preview && w->has_preview_size ? "--preview-size needs --preview"
+                         : !pictures && w->settings.log       ? "--log is for pictures"
+                                                              : NULL;
+    return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
+}
+
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct writer *w = state;
@@ -81,8 +98,8 @@ static enum status writer_open(void *state, const char **operands, int noperands
         series->sync = w->settings.fsync;
     }
     if (s == STATUS_OK && w->index_path)
-        s = output_check_folder(w->index_path, e);
-    return s;
+        s = target_check(w->index_path, e);
+    return s ? s : check_unused(w, e);
 }
 
 /* --- the stream ---------------------------------------------------------- */

@@ -17,7 +17,7 @@ series() {
 	offset=$1
 	shift
 	crystal | bragg-orient --frames=20 --phi0=0 --osc=0.5 --phi-steps=16 --misset=12.3,34.5,56.7 |
-		images "$offset" | bragg-write --frames-per-file=8 "$@" 2>write.log
+		images "$offset" | bragg-write "$@" 2>write.log
 }
 
 quiet() {

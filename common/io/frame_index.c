@@ -157,6 +157,8 @@ enum status frame_index_open(struct frame_index *x, const char *path,
         return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
     if (x->anew)
         return STATUS_OK;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is no regular file, as an index must be", path);
     const enum status s = take_in(x, settings, e);
     if (s == STATUS_OK || !settings->overwrite)
         return s;

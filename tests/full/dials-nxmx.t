@@ -4,7 +4,7 @@
 . "$BRAGG_TESTS/dials.sh"
 scratch
 needs DIALS dials.import python:bitshuffle.h5
-series 0 rot.nxs 'rot_%04d.img' 'rot_%04d.cbf'
+series 0 --frames-per-file=8 rot.nxs 'rot_%04d.img' 'rot_%04d.cbf'
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
 	'rot.nxs rot_data_000001.h5 rot_data_000002.h5 rot_data_000003.h5 '
 check 'dxtbx reads the same frames from all formats' /usr/bin/python3 "$BRAGG_TESTS/full/nxmx_readers.py" rot
