@@ -69,12 +69,12 @@ GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/
 ifeq ($(CUDA),1)
 CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
 CUDA_HOME   := $(CUDA_HOME)
-GPU_OBJECTS += $(BUILD)/obj/gpu/kernel.o
+GPU_OBJECTS += $(BUILD)/obj/gpu/kernel.o $(BUILD)/obj/gpu/after_kernel.o
 LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
 $(BUILD)/obj/gpu/cuda_device.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 endif
 
-$(BUILD)/obj/gpu/kernel.o: gpu/kernel.cu
+$(BUILD)/obj/gpu/%kernel.o: gpu/%kernel.cu
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
 	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi

@@ -12,7 +12,7 @@
 
 enum {
     OLDEST_CARD = 75,      // compute capability that the kernels are compiled for, at least
-    BAND_BYTES = 4 << 20,  // of pixels; the last may be longer
+    BAND_BYTES = 4 << 20,  // the last may be longer
     BANDS_MAX = 256,
     SLICE_BYTES = 1 << 18,  // that one thread copies at a time
 };
@@ -22,8 +22,9 @@ struct cuda {
     cudaStream_t stream;
     cudaEvent_t begun, computed;  // with times
     cudaEvent_t copied[BANDS_MAX];
-    float *pinned;
+    char *pinned;
     size_t pinned_bytes;
+    uint64_t *bad, *pinned_bad;  // on the card; here
 };
 
 static enum status failed(cudaError_t code, const char *what, struct error *e)
@@ -92,6 +93,8 @@ static void cuda_detach(void *context)
     if (c->stream)
         (void)cudaStreamDestroy(c->stream);
     (void)cudaFreeHost(c->pinned);
+    (void)cudaFreeHost(c->pinned_bad);
+    (void)cudaFree(c->bad);
     mem_free(c);
 }
 
@@ -111,6 +114,12 @@ static enum status cuda_attach(void **context, const struct engine_options *opti
         status = failed(cudaEventCreate(&c->begun), "an event", e);
     if (!status)
         status = failed(cudaEventCreate(&c->computed), "an event", e);
+    if (!status)
+        status = failed(cudaMalloc((void **)&c->bad, sizeof *c->bad), "its memory", e);
+    if (!status)
+        status =
+            failed(cudaHostAlloc((void **)&c->pinned_bad, sizeof *c->bad, cudaHostAllocDefault),
+                   "pinned memory", e);
     for (int i = 0; i < BANDS_MAX && !status; i++)
         status =
             failed(cudaEventCreateWithFlags(&c->copied[i], cudaEventDisableTiming), "an event", e);
@@ -177,31 +186,31 @@ static enum status grow_pinned(struct cuda *c, size_t bytes, struct error *e)
 
 /* ---- rows of a frame -------------------------------------------------------------- */
 
-/* Pixels cut into bands: band i is [i * size, ...) of count. */
+/* Bytes cut into bands: band i is [i * size, ...) of count. */
 struct bands {
     int count;
-    size_t size, pixels;
+    size_t size, bytes;
 };
 
-static struct bands cut(size_t pixels)
+static struct bands cut(size_t bytes)
 {
-    size_t count = pixels * sizeof(float) / BAND_BYTES;
+    size_t count = bytes / BAND_BYTES;
     count = count < 1 ? 1 : count > BANDS_MAX ? BANDS_MAX : count;
-    return (struct bands){(int)count, pixels / count, pixels};
+    return (struct bands){(int)count, bytes / count, bytes};
 }
 
-static size_t band_pixels(const struct bands *b, int i)
+static size_t band_bytes(const struct bands *b, int i)
 {
-    return i == b->count - 1 ? b->pixels - (size_t)i * b->size : b->size;
+    return i == b->count - 1 ? b->bytes - (size_t)i * b->size : b->size;
 }
 
-static enum status send_bands(struct cuda *c, const struct bands *b, const float *out,
+static enum status send_bands(struct cuda *c, const struct bands *b, const char *out,
                               struct error *e)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < b->count && !status; i++) {
         const size_t at = (size_t)i * b->size;
-        status = failed(cudaMemcpyAsync(c->pinned + at, out + at, band_pixels(b, i) * sizeof *out,
+        status = failed(cudaMemcpyAsync(c->pinned + at, out + at, band_bytes(b, i),
                                         cudaMemcpyDeviceToHost, c->stream),
                         "copying from it", e);
         if (!status)
@@ -210,56 +219,74 @@ static enum status send_bands(struct cuda *c, const struct bands *b, const float
     return status;
 }
 
-static void copy(float *to, const float *from, size_t pixels, int threads)
+static void copy(char *to, const char *from, size_t bytes, int threads)
 {
-    const size_t bytes = pixels * sizeof *to;
 #pragma omp parallel for num_threads(threads)
     for (size_t at = 0; at < bytes; at += SLICE_BYTES)
-        memcpy((char *)to + at, (const char *)from + at,
-               bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
+        memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }
 
-static enum status receive_bands(struct cuda *c, const struct bands *b, float *pixels,
-                                 struct error *e)
+static enum status receive_bands(struct cuda *c, const struct bands *b, char *to, struct error *e)
 {
     enum status status = STATUS_OK;
     for (int i = 0; i < b->count && !status; i++) {
         const size_t at = (size_t)i * b->size;
         status = failed(cudaEventSynchronize(c->copied[i]), "the kernel", e);
         if (!status)
-            copy(pixels + at, c->pinned + at, band_pixels(b, i), c->threads);
+            copy(to + at, c->pinned + at, band_bytes(b, i), c->threads);
     }
     return status;
 }
 
-static enum status launch(struct cuda *c, const struct gpu_frame *frame,
-                          const struct gpu_rows *rows, float *out, struct error *e)
+/* What comes after photons, and the verdict on its way back. */
+static cudaError_t launch_after(struct cuda *c, const struct gpu_run *r)
+{
+    cudaError_t code = cudaSuccess;
+    if (r->scene)
+        code = (cudaError_t)gpu_background_launch(r->frame, r->scene, &r->rows,
+                                                  r->after->background, c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
+    if (code == cudaSuccess)
+        code = (cudaError_t)gpu_after_launch(r->after, r->rows.first_pixel, (int64_t)r->pixels,
+                                             c->bad, c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad, cudaMemcpyDeviceToHost,
+                               c->stream);
+    return code;
+}
+
+static enum status launch(struct cuda *c, const struct gpu_run *r, struct error *e)
 {
     cudaError_t code = cudaEventRecord(c->begun, c->stream);
     if (code == cudaSuccess)
-        code = (cudaError_t)gpu_kernel_launch(frame, rows, out, c->stream);
+        code = (cudaError_t)gpu_kernel_launch(r->frame, &r->rows, r->photons, c->stream);
+    if (code == cudaSuccess && r->after)
+        code = launch_after(c, r);
     if (code == cudaSuccess)
         code = cudaEventRecord(c->computed, c->stream);
     return failed(code, "a launch", e);
 }
 
-static enum status cuda_run(void *context, const struct gpu_frame *frame,
-                            const struct gpu_rows *rows, float *out, float *pixels, size_t count,
-                            double *kernel_ms, struct error *e)
+static enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                            uint64_t *bad, struct error *e)
 {
     struct cuda *c = context;
-    const struct bands bands = cut(count);
+    const bool counted = r->after && r->after->type != PIXEL_F32;
+    const struct bands bands = cut(r->pixels * pixel_size(counted ? r->after->type : PIXEL_F32));
     float ms = 0.0f;
-    enum status status = grow_pinned(c, count * sizeof *out, e);
+    *c->pinned_bad = GPU_GOOD;
+    enum status status = grow_pinned(c, bands.bytes, e);
     if (!status)
-        status = launch(c, frame, rows, out, e);
+        status = launch(c, r, e);
     if (!status)
-        status = send_bands(c, &bands, out, e);
+        status = send_bands(c, &bands, counted ? r->after->counts : (const void *)r->photons, e);
     if (!status)
-        status = receive_bands(c, &bands, pixels, e);
+        status = receive_bands(c, &bands, to, e);
     if (!status)
         status = failed(cudaEventElapsedTime(&ms, c->begun, c->computed), "an event", e);
     *kernel_ms += (double)ms;
+    *bad = *c->pinned_bad;
     return status;
 }
 

@@ -7,9 +7,20 @@
 #define BRAGG_GPU_DEVICE_H
 
 #include "engine/engine.h"
-#include "gpu/kernel.h"
+#include "gpu/after_kernel.h"
 
 enum { GPU_DESCRIPTION = 160 };  // bytes of a description
+
+/* Rows of a frame: what is computed, and where on the card. */
+struct gpu_run {
+    const struct gpu_frame *frame;
+    struct gpu_rows rows;
+    size_t pixels;
+    float *photons;                        // [pixels]
+    const struct gpu_after *after;         // NULL: photons leave as they are
+    const struct background_scene *scene;  // of after->background, which is made first; NULL: it
+                                           // is there, or there is none
+};
 
 struct gpu_device {
     const char *identity[2];  // class of equal bytes, by enum engine_precision
@@ -28,10 +39,11 @@ struct gpu_device {
     void (*release)(void *context, void *memory);
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
-    /* Computes rows of a frame into out[count] on the card and copies them to pixels[count]
-     * here; adds the time of the kernel alone to *kernel_ms. */
-    enum status (*run)(void *context, const struct gpu_frame *frame, const struct gpu_rows *rows,
-                       float *out, float *pixels, size_t count, double *kernel_ms, struct error *e);
+    /* Computes rows of a frame on the card and copies what leaves to to[r->pixels] here;
+     * adds the time of the kernels alone to *kernel_ms.  *bad becomes GPU_GOOD, or what noise
+     * said of the first pixel that it refused. */
+    enum status (*run)(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                       uint64_t *bad, struct error *e);
 };
 
 /* Without CUDA in this build, attach fails and says so. */

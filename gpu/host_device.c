@@ -91,18 +91,26 @@ static enum status host_upload(void *context, void *to, const void *from, size_t
     return STATUS_OK;
 }
 
-static enum status host_run(void *context, const struct gpu_frame *frame,
-                            const struct gpu_rows *rows, float *out, float *pixels, size_t count,
-                            double *kernel_ms, struct error *e)
+static enum status host_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                            uint64_t *bad, struct error *e)
 {
     const struct host *h = context;
     const uint64_t start = clock_ns();
+    const struct gpu_after *after = r->after;
+    const void *from = r->photons;
     (void)e;
+    *bad = GPU_GOOD;
 #pragma omp parallel for schedule(dynamic) num_threads(h->threads)
-    for (int64_t row = 0; row < rows->count; row++)
-        h->row(frame, rows, row, out);
+    for (int64_t row = 0; row < r->rows.count; row++)
+        h->row(r->frame, &r->rows, row, r->photons);
+    if (r->scene)
+        gpu_host_background(r->frame, r->scene, &r->rows, h->threads, after->background);
+    if (after)
+        *bad = gpu_host_after(after, r->rows.first_pixel, (int64_t)r->pixels, h->threads);
+    if (after && after->type != PIXEL_F32)
+        from = after->counts;
     *kernel_ms += (double)(clock_ns() - start) * 1e-6;
-    memcpy(pixels, out, count * sizeof *out);
+    memcpy(to, from, r->pixels * pixel_size(after ? after->type : PIXEL_F32));
     return STATUS_OK;
 }
 

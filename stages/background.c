@@ -33,6 +33,7 @@ struct background {
     size_t nmaterials;
     char digest[17];  // of the table in the file
     const struct experiment *experiment;
+    bool deferred;
     float *photons;  // of the experiment's own sources; owned
 };
 
@@ -140,6 +141,17 @@ static void compute(const struct background *o, const struct source *sources, si
                      photons);
 }
 
+enum status background_start(void *state, struct error *e)
+{
+    struct background *o = state;
+    const struct experiment *x = o->experiment;
+    o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+    if (!o->photons)
+        return error_memory(e, "the background");
+    compute(o, x->beam.sources, x->beam.nsources, o->photons);
+    return STATUS_OK;
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct background *o = state;
@@ -151,11 +163,19 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, x->beam.size_m};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
     }
-    o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
-    if (!o->photons)
-        return error_memory(e, "the background");
-    compute(o, x->beam.sources, x->beam.nsources, o->photons);
-    return STATUS_OK;
+    return o->deferred ? STATUS_OK : background_start(o, e);
+}
+
+void background_defer(void *state)
+{
+    ((struct background *)state)->deferred = true;
+}
+
+size_t background_materials(const void *state, const struct background_material **materials)
+{
+    const struct background *o = state;
+    *materials = o->materials;
+    return o->nmaterials;
 }
 
 /* Pixels plus background into a new image in place of the old one. */

@@ -113,7 +113,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
-    return fuse_begin(&o->fuse, x, e);
+    return fuse_begin(&o->fuse, o->engine, o->plan, x, e);
 }
 
 /* One line per quantity, for people. */
@@ -141,17 +141,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 {
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
-    struct image_memory *const last = f->image.memory;
-    f->image.memory = fuse_memory(&o->fuse, last);
-    if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, pixels))
-        return error_memory(e, "the image");
     atomic_store(&o->rows, 0);
-    enum status s = o->engine->run(o->plan, &f->recipe, f->image.pixels, &o->rows, e);
-    if (!s && o->engine->sum)
-        f->image.has_sum = o->engine->sum(o->plan, &f->image.sum);
-    if (!s)
-        s = trace(o, f, e);
-    return s ? s : fuse_frame(&o->fuse, f, last, e);
+    const enum status s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
+    return s ? s : trace(o, f, e);
 }
 
 static void close_intensity(void *state)

@@ -3,13 +3,14 @@
 #define BRAGG_STAGES_FUSE_H
 
 #include "base/opt.h"
+#include "engine/engine.h"
 #include "stage/guest.h"
 
 enum { FUSE_MAX = 2 };
 
 /* Memory of images that stay in the program: two take turns. */
 struct fuse_memory {
-    struct image_memory take;
+    struct image_memory memory;
     struct fuse_buffer {
         void *bytes;  // owned
         size_t size;
@@ -18,9 +19,14 @@ struct fuse_memory {
 };
 
 struct fuse {
+    const struct engine *engine;
+    struct plan *plan;  // of the engine
     size_t n;
     struct guest guest[FUSE_MAX];
-    struct fuse_memory memory;
+    size_t taken;            // the first so many are the engine's work ...
+    enum pixel_type type;    // ... and leave such pixels
+    const void *noise;       // state of bragg-noise among them, or NULL
+    struct fuse_memory own;  // for images between stages
 };
 
 /* Opens the stages of these texts: a name, then options.  `threads`: the default of theirs.
@@ -29,15 +35,15 @@ struct fuse {
 enum status fuse_open(struct fuse *f, const struct opt_texts *texts, int64_t threads,
                       struct error *e);
 
-/* Their turn for the experiment. */
-enum status fuse_begin(struct fuse *f, struct experiment *x, struct error *e);
+/* Their turn for the experiment.  The engine, whose plan outlives *f, is given the work that
+ * it can do. */
+enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan *plan,
+                       struct experiment *x, struct error *e);
 
-/* Where an image that they will take further gets its memory; `last` for what leaves. */
-struct image_memory *fuse_memory(struct fuse *f, struct image_memory *last);
-
-/* A frame goes through all of them; the last one's image lies in memory of `last`. */
-enum status fuse_frame(struct fuse *f, struct frame *frame, struct image_memory *last,
-                       struct error *e);
+/* Computes the photons of a recipe and takes them through all stages, into frame->image with
+ * `pixels` pixels; *rows counts those of the engine. */
+enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
+                       atomic_uint_fast64_t *rows, struct error *e);
 
 void fuse_close(struct fuse *f);
 

@@ -8,7 +8,6 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "engine/noise.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
 #include "stage/stage.h"
@@ -23,7 +22,8 @@ struct noise_stage {
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
         no_poisson;
     /* state */
-    struct psf psf_px;
+    bool deferred;
+    struct noise noise;
     struct noise_plan *plan;  // of the generator philox
     const struct experiment *experiment;
     float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
@@ -109,6 +109,19 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     return STATUS_OK;
 }
 
+enum status noise_start(void *state, struct error *e)
+{
+    struct noise_stage *o = state;
+    const struct experiment *x = o->experiment;
+    if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
+        o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+        if (!o->photons)
+            return error_memory(e, "the photons");
+    }
+    return o->generator == GENERATOR_NANOBRAGG ? STATUS_OK
+                                               : noise_create(&o->plan, &o->noise, x, e);
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
@@ -120,20 +133,14 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     const double most = x->saturation * o->gain + o->adc_offset;
     if (x->saturation > 0 && !o->has_saturation && most < o->saturation)
         o->saturation = most;
-    if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
-        o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
-        if (!o->photons)
-            return error_memory(e, "the photons");
-    }
-    o->psf_px = (struct psf){.kind = (enum psf_kind)o->psf,
-                             .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
-                             .radius_px = o->psf_radius_px};
-    const struct noise noise = {
+    o->noise = (struct noise){
         .flicker = o->flicker,
         .calibration = o->calibration,
         .calibration_seed = (uint64_t)o->calibration_seed,
         .poisson = !o->no_poisson,
-        .psf = o->psf_px,
+        .psf = {.kind = (enum psf_kind)o->psf,
+                .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
+                .radius_px = o->psf_radius_px},
         .gain = o->gain,
         .offset_adu = o->adc_offset,
         .readout_adu = o->readout,
@@ -143,7 +150,25 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
     x->saturation = o->saturation;
-    return o->generator == GENERATOR_NANOBRAGG ? STATUS_OK : noise_create(&o->plan, &noise, x, e);
+    return o->deferred ? STATUS_OK : noise_start(o, e);
+}
+
+void noise_defer(void *state)
+{
+    ((struct noise_stage *)state)->deferred = true;
+}
+
+const struct noise *noise_asked(const void *state, enum pixel_type *type)
+{
+    const struct noise_stage *o = state;
+    *type = pixel_type(o);
+    return o->generator == GENERATOR_NANOBRAGG ? NULL : &o->noise;
+}
+
+uint64_t noise_seed(const void *state, const struct recipe *recipe)
+{
+    const struct noise_stage *o = state;
+    return o->has_seed ? (uint64_t)o->seed : recipe->seed;
 }
 
 /* noisify's chain and its sequential generators, started anew for every frame with
@@ -161,7 +186,7 @@ static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uin
                         .flicker = o->flicker,
                         .calibration = o->calibration,
                         .readout = o->readout,
-                        .psf = o->psf_px,
+                        .psf = o->noise.psf,
                         .bits = o->bits ? 32 : 16,
                         .seed = -(long)((seed + id) & 0x7fffffff),
                         .calibration_seed = -(long)(o->calibration_seed & 0x7fffffff)};
@@ -182,7 +207,7 @@ static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uin
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     const struct noise_stage *o = state;
-    const uint64_t id = f->recipe.id, seed = o->has_seed ? (uint64_t)o->seed : f->recipe.seed;
+    const uint64_t id = f->recipe.id, seed = noise_seed(o, &f->recipe);
     const size_t count = (size_t)experiment_pixels(o->experiment);
     if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
         return error_set(e, STATUS_INPUT,

@@ -20,6 +20,16 @@ struct background_scene background_scene(const struct experiment *x, const struc
     return scene;
 }
 
+static float photons_of(const struct background_scene *scene, const struct panel *p, int64_t fast,
+                        int64_t slow)
+{
+    double position[3];
+    if (!pixel_is_computed(p, fast, slow))
+        return 0.0f;
+    pixel_position(p, scene->physics, scene->beam, fast, slow, 0, 0, 0, 1, position);
+    return (float)background_photons(scene, p, position);
+}
+
 void background_image(const struct experiment *x, const struct source *sources, size_t nsources,
                       const struct background_material *materials, size_t nmaterials, int threads,
                       float *photons)
@@ -32,6 +42,6 @@ void background_image(const struct experiment *x, const struct source *sources, 
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
             for (int64_t fast = 0; fast < p->fast_pixels; fast++)
                 photons[p->first_pixel + slow * p->fast_pixels + fast] =
-                    (float)background_photons(&scene, p, fast, slow);
+                    photons_of(&scene, p, fast, slow);
     }
 }

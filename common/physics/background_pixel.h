@@ -1,7 +1,6 @@
 /*
- * Photons of amorphous matter in one pixel, for loops and threads.  Of + - * / sqrt only but
- * on a curved panel, whose positions take sines; so flat ones give the same bits everywhere
- * when nothing is contracted.
+ * Photons of amorphous matter in one pixel, for loops and threads.  Of + - * / sqrt only, so
+ * that the bits are the same everywhere when nothing is contracted.
  */
 #ifndef BRAGG_PHYSICS_BACKGROUND_PIXEL_H
 #define BRAGG_PHYSICS_BACKGROUND_PIXEL_H
@@ -59,14 +58,11 @@ HD double background_from_source(const struct background_scene *scene, const str
     return source->weight * sum * polarization_factor(scene->kahn, incident, diffracted, e, b);
 }
 
-/* Photons at the centre of a pixel; 0 outside the ROI and where masked. */
+/* Photons of a pixel of which `position` is the centre, in m from the sample. */
 HD double background_photons(const struct background_scene *scene, const struct panel *p,
-                             int64_t fast, int64_t slow)
+                             const double position[3])
 {
-    double position[3], diffracted[3], sum = 0.0;
-    if (!pixel_is_computed(p, fast, slow))
-        return 0.0;
-    pixel_position(p, scene->physics, scene->beam, fast, slow, 0, 0, 0, 1, position);
+    double diffracted[3], sum = 0.0;
     const double airpath = vec_unit(position, diffracted);
     for (size_t i = 0; i < scene->nsources; i++)
         sum += background_from_source(scene, &scene->sources[i], diffracted);

@@ -1,0 +1,369 @@
+/*
+ * Background and noise on the card, without a card: its threads run on this processor.
+ * The pixels are those of background_image and noise_apply, bit for bit, for photons of
+ * the engine; and so are images of the stages that --fuse puts into one program.
+ */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "../../stages/fuse.h"
+#include "engine/noise.h"
+#include "engine_run.h"
+#include "engine_table.h"
+#include "gpu/gpu.h"
+#include "physics/background.h"
+#include "physics/water.h"
+
+static const struct engine_options OPTIONS = {.threads = 2};
+
+static struct background_material water(double molecules)
+{
+    struct background_material m = {.molecules = molecules};
+    struct error e = {0};
+    double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
+    water_table(water_F, stol, F);
+    for (int i = 0; i < WATER_TABLE_ROWS; i++)
+        stol[i] *= 1e10;
+    assert_int_equal(amorphous_make(&m.table, stol, F, WATER_TABLE_ROWS, true, &e), STATUS_OK);
+    return m;
+}
+
+/* Makes so much of it that the brightest pixel has `most` photons. */
+static void set_brightest(const struct experiment *x, struct background_material *m, double most)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    float *photons = mem_array(count, sizeof *photons);
+    double brightest = 0.0;
+    m->molecules = 1.0;
+    background_image(x, x->beam.sources, x->beam.nsources, m, 1, 1, photons);
+    for (size_t i = 0; i < count; i++)
+        brightest = fmax(brightest, (double)photons[i]);
+    assert_true(brightest > 0.0);
+    m->molecules = most / brightest;
+    mem_free(photons);
+}
+
+/* What stages after the engine make of its photons. */
+static void *by_stages(const struct experiment *x, const struct recipe *r,
+                       const struct engine_after *after, uint64_t seed)
+{
+    struct error e = {0};
+    const size_t count = (size_t)experiment_pixels(x);
+    float *photons = run_engine_with(&engine_cuda_host, x, r, &OPTIONS);
+    if (after->nmaterials) {
+        float *more = mem_array(count, sizeof *more);
+        background_image(x, r->nsources ? r->sources : x->beam.sources,
+                         r->nsources ? r->nsources : x->beam.nsources, after->materials,
+                         after->nmaterials, 1, more);
+        for (size_t i = 0; i < count; i++)
+            photons[i] = photons[i] + more[i];
+        mem_free(more);
+    }
+    if (!after->noise)
+        return photons;
+    struct noise_plan *plan;
+    struct image adu = {.type = after->type, .count = count};
+    adu.pixels = mem_array(count, pixel_size(adu.type));
+    assert_int_equal(noise_create(&plan, after->noise, x, &e), STATUS_OK);
+    assert_int_equal(noise_apply(plan, seed, r->id, photons, &adu, &e), STATUS_OK);
+    noise_destroy(&plan);
+    mem_free(photons);
+    return adu.pixels;
+}
+
+static void check(const struct experiment *x, const struct recipe *r,
+                  const struct engine_after *after, const char *name)
+{
+    struct plan *plan;
+    struct error e = {0};
+    const size_t count = (size_t)experiment_pixels(x), size = pixel_size(after->type);
+    struct engine_after left = *after;
+    unsigned char *expected = by_stages(x, r, after, 77), *image = mem_array(count, size);
+    assert_int_equal(engine_cuda_host.create(&plan, x, &OPTIONS, &e), STATUS_OK);
+    assert_int_equal(engine_cuda_host.prepare(plan, &left, &e), STATUS_OK);
+    assert_true(!left.nmaterials && !left.noise);
+    for (int i = 0; i < 2; i++) {  // the second one finds its background
+        memset(image, 0xee, count * size);
+        if (engine_cuda_host.develop(plan, r, 77, image, NULL, &e))
+            fail_msg("%s: %s", name, e.text);
+        for (size_t k = 0; k < count * size; k++)
+            if (image[k] != expected[k])
+                fail_msg("%s: pixel %zu differs", name, k / size);
+    }
+    engine_cuda_host.destroy(&plan);
+    mem_free(expected);
+    mem_free(image);
+}
+
+static const struct noise NOISES[] = {
+    {.poisson = true, .gain = 1, .offset_adu = 40, .saturation_adu = 65535, .threads = 1},
+    {.poisson = true,
+     .flicker = 0.02,
+     .calibration = 0.03,
+     .calibration_seed = 5,
+     .gain = 1.7,
+     .offset_adu = 10.5,
+     .readout_adu = 3,
+     .saturation_adu = 900.5,
+     .threads = 2},
+    {.flicker = 0.9, .gain = 0.3, .readout_adu = 30, .saturation_adu = 4294967295.0, .threads = 1},
+};
+
+/* Every experiment of the table, with water and each kind of noise in turn. */
+static void counts_are_those_of_the_stages(void **state)
+{
+    (void)state;
+    struct background_material materials[] = {water(1), water(1)};
+    int n = 0;
+    for (int i = 0; i < NCASES; i++) {
+        struct experiment x;
+        struct recipe r;
+        struct error e = {0};
+        if (cases[i].curved)
+            continue;
+        assert_int_equal(case_build(&cases[i], &x, &r, &e), STATUS_OK);
+        r.id = (uint64_t)i << 30 | 3;
+        set_brightest(&x, &materials[0], 30.0);
+        set_brightest(&x, &materials[1], 5.0);
+        const struct noise *noise = n % 4 < 3 ? &NOISES[n % 4] : NULL;
+        const struct engine_after after = {.materials = materials,
+                                           .nmaterials = (size_t)(n / 4 % 3),
+                                           .noise = noise,
+                                           .type = !noise           ? PIXEL_F32
+                                                   : noise->poisson ? PIXEL_U16
+                                                                    : PIXEL_U32};
+        check(&x, &r, &after, cases[i].name);
+        n++;
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+    print_message("# %d experiments\n", n);
+    amorphous_free(&materials[0].table);
+    amorphous_free(&materials[1].table);
+}
+
+/* Photons that are only background, scaled: all the ways of counting. */
+static void every_mean_is_counted_alike(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.cells = {5}, .pixels = 96, .panels = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    struct background_material material = water(1);
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    const size_t nlattices = r.nlattices;
+    r.nlattices = 0;
+    struct noise wide = NOISES[0];
+    wide.saturation_adu = 4294967295.0;
+    const struct engine_after after = {
+        .materials = &material, .nmaterials = 1, .noise = &wide, .type = PIXEL_U32};
+    for (double most = 1e-7; most < 1e9; most *= 7.0) {
+        set_brightest(&x, &material, most);
+        r.id++;
+        check(&x, &r, &after, "a background");
+    }
+    r.nlattices = nlattices;
+    amorphous_free(&material.table);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+/* Rows in parts; a background of the recipe's own spectrum between two of the experiment's. */
+static void parts_and_spectra_change_nothing(void **state)
+{
+    (void)state;
+    const struct engine_case c = {
+        .cells = {5}, .table = TABLE_BOX, .panels = 2, .pixels = 64, .roi = true, .mask = true};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    struct background_material material = water(1);
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    set_brightest(&x, &material, 200.0);
+    struct source spectrum[3];
+    for (int i = 0; i < 3; i++) {
+        spectrum[i] = x.beam.sources[0];
+        spectrum[i].wavelength_m *= 1.0 + 0.1 * i;
+    }
+    struct recipe own = r;
+    own.sources = spectrum;
+    own.nsources = 3;
+    const struct recipe *const recipes[] = {&r, &own, &r, &r};
+    const struct engine_after after = {
+        .materials = &material, .nmaterials = 1, .noise = &NOISES[1], .type = PIXEL_U16};
+    const size_t bytes = (size_t)experiment_pixels(&x) * 2;
+    void *expected[] = {by_stages(&x, &r, &after, 9), by_stages(&x, &own, &after, 9)};
+    assert_memory_not_equal(expected[0], expected[1], bytes);
+    unsigned char *image = mem_array(bytes, 1);
+    int small = 0, enough = 0;
+    for (gpu_host_memory = 1 << 17; gpu_host_memory < 1 << 20; gpu_host_memory += 1 << 14) {
+        struct engine_after left = after;
+        struct plan *plan;
+        enum status s = engine_cuda_host.create(&plan, &x, &OPTIONS, &e);
+        if (!s)
+            s = engine_cuda_host.prepare(plan, &left, &e);
+        for (int i = 0; i < 4 && !s; i++) {
+            s = engine_cuda_host.develop(plan, recipes[i], 9, image, NULL, &e);
+            if (!s)
+                assert_memory_equal(image, expected[recipes[i] == &own], bytes);
+        }
+        small += s != 0;
+        enough += s == 0;
+        engine_cuda_host.destroy(&plan);
+    }
+    gpu_host_memory = SIZE_MAX;
+    print_message("# %d sizes too small, %d large enough\n", small, enough);
+    assert_true(enough > 6);
+    mem_free(image);
+    mem_free(expected[0]);
+    mem_free(expected[1]);
+    amorphous_free(&material.table);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+static void what_the_card_cannot_do_is_left(void **state)
+{
+    (void)state;
+    struct background_material material = water(1);
+    struct noise blurred = NOISES[0];
+    blurred.psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 2};
+    for (int curved = 0; curved < 2; curved++)
+        for (int i = 0; i < 8; i++) {
+            const struct engine_case c = {.cells = {5}, .pixels = 32, .curved = curved};
+            struct experiment x;
+            struct recipe r;
+            struct error e = {0};
+            struct plan *plan;
+            struct engine_after after = {.materials = &material,
+                                         .nmaterials = i & 1,
+                                         .noise = i & 2 ? i & 4 ? &blurred : &NOISES[0] : NULL,
+                                         .type = i & 2 ? PIXEL_U16 : PIXEL_F32};
+            const bool adds = (i & 1) && !curved;
+            const bool counts = (i & 2) && !(i & 4) && (adds || !(i & 1));
+            assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+            assert_int_equal(engine_cuda_host.create(&plan, &x, &OPTIONS, &e), STATUS_OK);
+            assert_int_equal(engine_cuda_host.prepare(plan, &after, &e), STATUS_OK);
+            assert_int_equal(after.nmaterials, (i & 1) && !adds);
+            assert_true((after.noise != NULL) == ((i & 2) && !counts));
+            engine_cuda_host.destroy(&plan);
+            recipe_free(&r);
+            experiment_free(&x);
+        }
+    amorphous_free(&material.table);
+}
+
+static void too_many_photons_are_an_error(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.cells = {5}, .pixels = 32, .roi = true};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0}, other = {0};
+    struct plan *plan;
+    struct noise_plan *noise;
+    struct background_material material = water(INFINITY);
+    struct engine_after after = {
+        .materials = &material, .nmaterials = 1, .noise = &NOISES[0], .type = PIXEL_U16};
+    uint16_t image[32 * 32];
+    float photons[32 * 32];
+    struct image adu = {.type = PIXEL_U16, .count = 32 * 32, .pixels = image};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    r.id = 12;
+    assert_int_equal(engine_cuda_host.create(&plan, &x, &OPTIONS, &e), STATUS_OK);
+    assert_int_equal(engine_cuda_host.prepare(plan, &after, &e), STATUS_OK);
+    assert_int_equal(engine_cuda_host.develop(plan, &r, 1, image, NULL, &e), STATUS_INPUT);
+    background_image(&x, x.beam.sources, x.beam.nsources, &material, 1, 1, photons);
+    assert_int_equal(noise_create(&noise, &NOISES[0], &x, &other), STATUS_OK);
+    assert_int_equal(noise_apply(noise, 1, 12, photons, &adu, &other), STATUS_INPUT);
+    print_message("# %s\n", e.text);
+    assert_string_equal(e.text, other.text);
+    noise_destroy(&noise);
+    engine_cuda_host.destroy(&plan);
+    amorphous_free(&material.table);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
+/* A frame through the stages of `texts` behind an engine. */
+static struct frame through(const struct engine *engine, const struct engine_case *c,
+                            const struct opt_texts *texts, size_t taken)
+{
+    struct experiment x, other;
+    struct frame f = {0};
+    struct error e = {0};
+    struct fuse fuse = {0};
+    struct plan *plan;
+    atomic_uint_fast64_t rows = 0;
+    assert_int_equal(case_build(c, &x, &f.recipe, &e), STATUS_OK);
+    x.beam.size_m = 1e-4;
+    assert_true(experiment_copy(&other, &x));
+    f.recipe.id = 4;
+    f.recipe.seed = 11;
+    assert_int_equal(engine->create(&plan, &other, &OPTIONS, &e), STATUS_OK);
+    if (fuse_open(&fuse, texts, 2, &e) || fuse_begin(&fuse, engine, plan, &x, &e) ||
+        fuse_frame(&fuse, &f, (size_t)experiment_pixels(&x), &rows, &e))
+        fail_msg("%s", e.text);
+    assert_int_equal(fuse.taken, taken);
+    engine->destroy(&plan);
+    if (f.image.release != mem_free)  // the program's own memory goes
+        fail_msg("an image that leaves lies in memory that stays");
+    fuse_close(&fuse);
+    experiment_free(&other);
+    experiment_free(&x);
+    return f;
+}
+
+static void stages_share_their_work_with_the_engine(void **state)
+{
+    (void)state;
+    static const struct {
+        struct opt_texts texts;
+        struct engine_case c;
+        size_t taken;
+    } rows[] = {
+        {{0}, {.cells = {5}, .pixels = 48}, 0},
+        {{1, {"background --water=3"}}, {.cells = {5}, .pixels = 48}, 1},
+        {{1, {"noise --seed=3 --bits=32"}}, {.cells = {5}, .pixels = 48}, 1},
+        {{2, {"background --air=30", "noise --readout=2"}}, {.cells = {5}, .pixels = 48}, 2},
+        {{2, {"background --air=30", "noise --psf=gauss --psf-fwhm=900"}},
+         {.cells = {5}, .pixels = 48},
+         1},
+        {{2, {"background --air=30", "noise"}}, {.cells = {5}, .pixels = 48, .curved = true}, 0},
+        {{1, {"noise --calibration=0.1"}}, {.cells = {5}, .pixels = 48, .curved = true}, 1},
+    };
+    struct engine plain = engine_cuda_host;
+    plain.prepare = NULL;
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        struct frame a = through(&engine_cuda_host, &rows[i].c, &rows[i].texts, rows[i].taken);
+        struct frame b = through(&plain, &rows[i].c, &rows[i].texts, 0);
+        assert_int_equal(a.image.type, b.image.type);
+        assert_int_equal(a.image.unit, b.image.unit);
+        assert_int_equal(a.image.count, b.image.count);
+        assert_memory_equal(a.image.pixels, b.image.pixels,
+                            a.image.count * pixel_size(a.image.type));
+        frame_free(&a);
+        frame_free(&b);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(counts_are_those_of_the_stages),
+        cmocka_unit_test(every_mean_is_counted_alike),
+        cmocka_unit_test(parts_and_spectra_change_nothing),
+        cmocka_unit_test(what_the_card_cannot_do_is_left),
+        cmocka_unit_test(too_many_photons_are_an_error),
+        cmocka_unit_test(stages_share_their_work_with_the_engine),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
