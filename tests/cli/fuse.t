@@ -51,20 +51,4 @@ same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
 geometry='--physics=faithful --curved' orient=''
 same "noisify's generator" '--engine=reference' '--air=30' '--generator=nanobragg --flicker=0.1 --readout=2'
 geometry='' orient=''
-
-# --- what is refused
-refused() { # MESSAGE OPTION...
-	message=$1
-	shift
-	recipes 2>/dev/null | bragg-intensity "$@" 2>err | bragg-write r_%d.img 2>/dev/null
-	is "refused: $message" "$(cat err; ls r* 2>/dev/null)" "bragg-intensity: $message"
-}
-refused "--fuse: 'nois --seed=1' does not begin with background or noise" --fuse 'nois --seed=1'
-refused '--fuse: background and noise come in this order, each once' --fuse noise --fuse 'background --air=1'
-refused '--fuse: background and noise come in this order, each once' --fuse noise --fuse noise
-refused "bragg-noise: unknown option '--sed=1'" --fuse 'noise --sed=1'
-refused "bragg-noise: unknown option '--in=x'" --fuse 'noise --in=x'
-refused "bragg-noise: --gain: '0' is out of range, must be greater than 0 and at most 1000000000" --fuse 'noise --gain=0'
-refused 'bragg-background: nothing to add: --water=UM, --air=MM or --stol=FILE is needed' --fuse background
-refused "bragg-background: '--water=1  --air=1' is not words parted by one blank, with 'quotes'" --fuse 'background --water=1  --air=1'
 finish
