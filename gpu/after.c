@@ -111,7 +111,7 @@ void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, 
     after->noise.seed = seed;
     after->noise.frame = recipe->id;
     r->after = after;
-    r->scene = scene_of(a, recipe, r->rows.first);
+    r->scene = scene_of(a, recipe, r->part[0].rows.first);
 }
 
 enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e)

@@ -17,10 +17,11 @@ __global__ void __launch_bounds__(GPU_THREADS, 4)
 
 /* One thread a pixel, in the order of memory. */
 __global__ void __launch_bounds__(GPU_THREADS)
-    gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t count, uint64_t *bad)
+    gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t first, int64_t end,
+                   uint64_t *bad)
 {
-    const int64_t i = (int64_t)blockIdx.x * GPU_THREADS + threadIdx.x;
-    if (i >= count)
+    const int64_t i = first + (int64_t)blockIdx.x * GPU_THREADS + threadIdx.x;
+    if (i >= end)
         return;
     const uint64_t verdict = gpu_after_pixel(&after, i, (uint32_t)(first_pixel + i));
     if (verdict != GPU_GOOD)
@@ -37,11 +38,12 @@ extern "C" int gpu_background_launch(const struct gpu_frame *frame,
     return (int)cudaGetLastError();
 }
 
-extern "C" int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t count,
-                                uint64_t *bad, void *stream)
+extern "C" int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first,
+                                int64_t end, uint64_t *bad, void *stream)
 {
-    const unsigned blocks = (unsigned)((count + GPU_THREADS - 1) / GPU_THREADS);
-    gpu_afterwards<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*after, first_pixel, count,
-                                                                     bad);
+    const unsigned blocks = (unsigned)((end - first + GPU_THREADS - 1) / GPU_THREADS);
+    if (blocks)
+        gpu_afterwards<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*after, first_pixel, first,
+                                                                         end, bad);
     return (int)cudaGetLastError();
 }

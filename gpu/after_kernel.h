@@ -26,9 +26,10 @@ extern "C" {
 int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
                           const struct gpu_rows *rows, float *out, void *stream);
 
-/* `count` pixels, the first one number `first_pixel` of the frame; *bad, on the card and GPU_GOOD
- * before, becomes the least value of a bad one.  Returns a cudaError_t. */
-int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t count,
+/* Items first to end - 1 of the arrays, of which item 0 is pixel `first_pixel` of the frame; *bad,
+ * on the card and GPU_GOOD before, becomes the least value of a bad one.  Returns a
+ * cudaError_t. */
+int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
                      uint64_t *bad, void *stream);
 
 #ifdef __cplusplus

@@ -172,16 +172,7 @@ static enum status open_out(struct plan *p, struct error *e)
     return p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, e);
 }
 
-/* Pixels of the frame before that row; of all of it for the row behind the last. */
-static int64_t pixels_before(const struct plan *p, int64_t row)
-{
-    const struct gpu_panel *g = p->panels;
-    for (size_t i = 1; i < p->experiment->npanels && p->panels[i].first_row <= row; i++)
-        g = &p->panels[i];
-    return g->panel.first_pixel + (row - g->first_row) * g->panel.fast_pixels;
-}
-
-/* A frame, or part of it, as asked: photons without a seed. */
+/* A frame as asked for. */
 struct task {
     const struct recipe *recipe;
     const uint64_t *seed;  // NULL: photons only
@@ -196,23 +187,19 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
     const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof *p->out;
     p->kernel_ms = 0.0;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
-        const int64_t left = p->rows - row;
+        const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
         struct gpu_run r = {.frame = frame, .photons = p->out};
         struct gpu_after after;
         uint64_t bad;
-        r.rows = (struct gpu_rows){.first = row,
-                                   .count = left < p->out_rows ? left : p->out_rows,
-                                   .first_pixel = pixels_before(p, row),
-                                   .widest = p->widest};
-        r.pixels = (size_t)(pixels_before(p, row + r.rows.count) - r.rows.first_pixel);
+        gpu_cut_parts(p, row, end, &r);
         if (t->seed)
             gpu_after_rows(p, t->recipe, *t->seed, &r, &after);
-        status = p->device->run(p->context, &r, t->to + (size_t)r.rows.first_pixel * size,
+        status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
                                 &p->kernel_ms, &bad, e);
         if (!status)
             status = gpu_after_verdict(t->recipe, bad, e);
         if (!status && t->done)
-            atomic_fetch_add_explicit(t->done, (uint_fast64_t)r.rows.count, memory_order_relaxed);
+            atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
     }
     return status;
 }
@@ -256,6 +243,11 @@ static enum status plan_trace(struct plan *p, const struct recipe *recipe,
     return cpu_trace_one(kernels, p->experiment, p->tables, recipe, trace, e);
 }
 
+static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)
+{
+    return p->device->pin(p->context, pixels, bytes, e);
+}
+
 double gpu_kernel_ms(const struct plan *plan)
 {
     return plan->kernel_ms;
@@ -283,6 +275,7 @@ const struct engine engine_cuda = {
     .run = plan_run,
     .prepare = gpu_after_prepare,
     .develop = plan_develop,
+    .pin = plan_pin,
     .trace = plan_trace,
     .destroy = plan_destroy,
 };
@@ -295,6 +288,7 @@ const struct engine engine_cuda_host = {
     .run = plan_run,
     .prepare = gpu_after_prepare,
     .develop = plan_develop,
+    .pin = plan_pin,
     .trace = plan_trace,
     .destroy = plan_destroy,
 };

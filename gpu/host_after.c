@@ -13,12 +13,12 @@ void gpu_host_background(const struct gpu_frame *frame, const struct background_
                                       rows->first_pixel, out);
 }
 
-uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t count,
-                        int threads)
+uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first,
+                        int64_t end, int threads)
 {
     uint64_t bad = GPU_GOOD;
 #pragma omp parallel for num_threads(threads) reduction(min : bad)
-    for (int64_t i = 0; i < count; i++) {
+    for (int64_t i = first; i < end; i++) {
         const uint64_t verdict = gpu_after_pixel(after, i, (uint32_t)(first_pixel + i));
         bad = verdict < bad ? verdict : bad;
     }

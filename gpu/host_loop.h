@@ -15,7 +15,7 @@ void gpu_host_row_avx2(const struct gpu_frame *frame, const struct gpu_rows *row
  * *bad there; the same bytes for any instruction set. */
 void gpu_host_background(const struct gpu_frame *frame, const struct background_scene *scene,
                          const struct gpu_rows *rows, int threads, float *out);
-uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t count,
-                        int threads);
+uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first,
+                        int64_t end, int threads);
 
 #endif

@@ -40,13 +40,16 @@ struct plan {
     char description[GPU_DESCRIPTION];
 };
 
+/* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
+void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);
+
 /* See struct engine. */
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
 
 /* Packs the recipe's own sources if background asks for them. */
 void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe);
 
-/* Completes *r, whose rows are set, with what comes after photons; *after is r->after. */
+/* Completes *r, whose parts are set, with what comes after photons; *after is r->after. */
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
                     struct gpu_after *after);
 

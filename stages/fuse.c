@@ -4,6 +4,7 @@
 
 #include "background.h"
 #include "base/alloc.h"
+#include "base/log.h"
 #include "noise.h"
 
 /* In the order in which they may follow one another, each once. */
@@ -128,6 +129,22 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 
 /* ---- frames ----------------------------------------------------------------------- */
 
+/* Tells the engine of a place to which it will copy again and again. */
+static void pin(struct fuse *f, const struct image *image)
+{
+    struct error e = {0};
+    if (!f->engine->pin || f->unpinned || !image_is_lasting(image) || f->nplaces == FUSE_PLACES)
+        return;
+    for (size_t i = 0; i < f->nplaces; i++)
+        if (f->place[i] == image->pixels)
+            return;
+    f->place[f->nplaces++] = image->pixels;
+    f->unpinned = f->engine->pin(f->plan, image->pixels, image->count * pixel_size(image->type),
+                                 &e) != STATUS_OK;
+    if (f->unpinned)
+        log_line(LOG_WARNING, "%s; pixels are copied once more", e.text);
+}
+
 /* The engine's share; the image has its memory. */
 static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
                           atomic_uint_fast64_t *rows, struct error *e)
@@ -135,6 +152,7 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     struct image *image = &frame->image;
     if (!image_reserve(image, f->type, f->noise ? UNIT_ADU : UNIT_PHOTONS, pixels))
         return error_memory(e, "the image");
+    pin(f, image);
     const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
     if (f->taken)
         return f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);

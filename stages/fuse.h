@@ -6,7 +6,7 @@
 #include "engine/engine.h"
 #include "stage/guest.h"
 
-enum { FUSE_MAX = 2 };
+enum { FUSE_MAX = 2, FUSE_PLACES = 64 };
 
 /* Memory of images that stay in the program: two take turns. */
 struct fuse_memory {
@@ -27,6 +27,9 @@ struct fuse {
     enum pixel_type type;    // ... and leave such pixels
     const void *noise;       // state of bragg-noise among them, or NULL
     struct fuse_memory own;  // for images between stages
+    bool unpinned;           // the engine gains nothing by places that it knows
+    size_t nplaces;
+    const void *place[FUSE_PLACES];  // that it knows
 };
 
 /* Opens the stages of these texts: a name, then options.  `threads`: the default of theirs.

@@ -87,6 +87,11 @@ struct engine {
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
+    /* Frames to come may be asked for at `pixels`, in memory that stays mapped while the process
+     * uses engines; asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an
+     * engine to which places are alike. */
+    enum status (*pin)(struct plan *plan, void *pixels, size_t bytes, struct error *e);
+
     /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
      * when there is none.  NULL for an engine that forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);

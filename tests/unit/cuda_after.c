@@ -354,6 +354,70 @@ static void stages_share_their_work_with_the_engine(void **state)
     }
 }
 
+/* ---- places that are pinned --------------------------------------------------------- */
+
+static int npins, nreleased;
+static enum status pin_says;
+
+static enum status count_pins(struct plan *plan, void *pixels, size_t bytes, struct error *e)
+{
+    (void)plan;
+    assert_non_null(pixels);
+    assert_int_equal(bytes, 32 * 32 * 2);
+    npins++;
+    return pin_says ? error_set(e, pin_says, "pinning: not today") : STATUS_OK;
+}
+
+static void release(void *owner)
+{
+    (void)owner;
+    nreleased++;
+}
+
+/* Two buffers in turn. */
+static bool take_turns(struct image_memory *memory, size_t bytes, struct image *image)
+{
+    static uint16_t buffer[2][32 * 32];
+    static int turn;
+    (void)memory;
+    assert_true(bytes <= sizeof buffer[0]);
+    image->pixels = buffer[turn++ % 2];
+    image->release = release;
+    return true;
+}
+
+static void a_place_is_pinned_once(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.cells = {5}, .pixels = 32};
+    const struct opt_texts texts = {1, {"noise"}};
+    static const int expected[] = {0, 2, 1};
+    struct engine engine = engine_cuda_host;
+    engine.pin = count_pins;
+    for (int round = 0; round < 3; round++) {
+        struct image_memory memory = {.take = take_turns, .lasting = round > 0};
+        struct experiment x;
+        struct frame f = {.image.memory = &memory};
+        struct error e = {0};
+        struct fuse fuse = {0};
+        struct plan *plan;
+        npins = nreleased = 0;
+        pin_says = round == 2 ? STATUS_FAILED : STATUS_OK;
+        assert_int_equal(case_build(&c, &x, &f.recipe, &e), STATUS_OK);
+        assert_int_equal(engine.create(&plan, &x, &OPTIONS, &e), STATUS_OK);
+        assert_int_equal(fuse_open(&fuse, &texts, 1, &e), STATUS_OK);
+        assert_int_equal(fuse_begin(&fuse, &engine, plan, &x, &e), STATUS_OK);
+        for (int i = 0; i < 5; i++)
+            assert_int_equal(fuse_frame(&fuse, &f, 32 * 32, NULL, &e), STATUS_OK);
+        frame_free(&f);
+        assert_int_equal(nreleased, 5);
+        assert_int_equal(npins, expected[round]);
+        engine.destroy(&plan);
+        fuse_close(&fuse);
+        experiment_free(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -363,6 +427,7 @@ int main(void)
         cmocka_unit_test(what_the_card_cannot_do_is_left),
         cmocka_unit_test(too_many_photons_are_an_error),
         cmocka_unit_test(stages_share_their_work_with_the_engine),
+        cmocka_unit_test(a_place_is_pinned_once),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
