@@ -330,14 +330,18 @@ static void stages_share_their_work_with_the_engine(void **state)
         size_t taken;
     } rows[] = {
         {{0}, {.cells = {5}, .pixels = 48}, 0},
-        {{1, {"background --water=3"}}, {.cells = {5}, .pixels = 48}, 1},
-        {{1, {"noise --seed=3 --bits=32"}}, {.cells = {5}, .pixels = 48}, 1},
-        {{2, {"background --air=30", "noise --readout=2"}}, {.cells = {5}, .pixels = 48}, 2},
-        {{2, {"background --air=30", "noise --psf=gauss --psf-fwhm=900"}},
+        {{1, {"background --water=1e4"}}, {.cells = {5}, .pixels = 48}, 1},
+        {{1, {"noise --seed=3 --bits=32 --readout=2"}}, {.cells = {5}, .pixels = 48}, 1},
+        {{2, {"background --water=1e-3", "noise --readout=2"}}, {.cells = {5}, .pixels = 48}, 2},
+        {{2, {"background --water=1e-3", "noise --psf=gauss --psf-fwhm=900"}},
          {.cells = {5}, .pixels = 48},
          1},
-        {{2, {"background --air=30", "noise"}}, {.cells = {5}, .pixels = 48, .curved = true}, 0},
-        {{1, {"noise --calibration=0.1"}}, {.cells = {5}, .pixels = 48, .curved = true}, 1},
+        {{2, {"background --water=1e-3", "noise"}},
+         {.cells = {5}, .pixels = 48, .curved = true},
+         0},
+        {{1, {"noise --calibration=0.1 --readout=1"}},
+         {.cells = {5}, .pixels = 48, .curved = true},
+         1},
     };
     struct engine plain = engine_cuda_host;
     plain.prepare = NULL;
@@ -347,6 +351,11 @@ static void stages_share_their_work_with_the_engine(void **state)
         assert_int_equal(a.image.type, b.image.type);
         assert_int_equal(a.image.unit, b.image.unit);
         assert_int_equal(a.image.count, b.image.count);
+        size_t others = 0;
+        for (size_t k = 0; k < a.image.count; k++)
+            others += image_value(&a.image, k) != image_value(&a.image, 0);
+        if (others < a.image.count / 2)
+            fail_msg("row %zu: an image of nothing but %g", i, image_value(&a.image, 0));
         assert_memory_equal(a.image.pixels, b.image.pixels,
                             a.image.count * pixel_size(a.image.type));
         frame_free(&a);
