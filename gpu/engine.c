@@ -196,7 +196,9 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
             gpu_after_rows(p, t->recipe, *t->seed, &r, &after);
         status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
                                 &p->kernel_ms, &bad, e);
-        if (!status)
+        if (status)
+            p->afterwards.has_background = false;
+        else
             status = gpu_after_verdict(t->recipe, bad, e);
         if (!status && t->done)
             atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);

@@ -76,8 +76,8 @@ struct engine {
 
     /* Prepares for `develop`, once, after create; what *after points to must outlive the plan.
      * Takes what it can of background, then noise, out of *after, which becomes what is left for
-     * others to do: not noise with a point spread, and neither on a curved detector.  NULL for
-     * an engine that does nothing of the kind. */
+     * others to do: background on a curved detector, noise with a point spread, and noise behind
+     * a background that is left.  NULL for an engine that does nothing of the kind. */
     enum status (*prepare)(struct plan *plan, struct engine_after *after, struct error *e);
 
     /* As `run`, and on with what `prepare` took: the bytes are those of background_image,
