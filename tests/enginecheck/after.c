@@ -2,29 +2,14 @@
 #include <string.h>
 
 #include "../../bench/workload.h"
+#include "../unit/after_case.h"
 #include "../unit/engine_table.h"
 #include "base/clock.h"
 #include "check.h"
-#include "engine/noise.h"
 #include "gpu/gpu.h"
-#include "physics/background.h"
-#include "physics/water.h"
 
 enum { ROUNDS = 15 };
 static const uint64_t SEED = 77;
-
-static const struct noise NOISES[] = {
-    {.poisson = true, .gain = 1, .offset_adu = 40, .saturation_adu = 65535},
-    {.poisson = true,
-     .flicker = 0.02,
-     .calibration = 0.03,
-     .calibration_seed = 5,
-     .gain = 1.7,
-     .offset_adu = 10.5,
-     .readout_adu = 3,
-     .saturation_adu = 65535},
-    {.flicker = 0.9, .gain = 0.3, .readout_adu = 30, .saturation_adu = 4294967295.0},
-};
 
 /* A frame twice: by stages, and on the card. */
 struct pair {
@@ -40,33 +25,11 @@ struct pair {
     double kernel_ms, frame_ms;
 };
 
-static enum status make_water(struct background_material *m, struct error *e)
-{
-    double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
-    water_table(water_F, stol, F);
-    for (int i = 0; i < WATER_TABLE_ROWS; i++)
-        stol[i] *= 1e10;
-    return amorphous_make(&m->table, stol, F, WATER_TABLE_ROWS, true, e);
-}
-
-/* So much water that the brightest pixel has `most` photons of it. */
-static void set_brightest(struct pair *p, double most)
-{
-    const struct beam *beam = &p->x->beam;
-    double brightest = 0.0;
-    p->material.molecules = 1.0;
-    background_image(p->x, beam->sources, beam->nsources, &p->material, 1, 2, p->background);
-    for (size_t i = 0; i < p->count; i++)
-        brightest = (double)p->background[i] > brightest ? (double)p->background[i] : brightest;
-    p->material.molecules = brightest > 0.0 ? most / brightest : 0.0;
-    background_image(p->x, beam->sources, beam->nsources, &p->material, 1, 2, p->background);
-}
-
 static enum status pair_open(struct pair *p, struct run *run, const struct experiment *x,
                              const struct recipe *r, size_t which, struct error *e)
 {
     const size_t count = (size_t)experiment_pixels(x);
-    *p = (struct pair){.run = run, .x = x, .r = r, .count = count, .noise = NOISES[which]};
+    *p = (struct pair){.run = run, .x = x, .r = r, .count = count, .noise = after_noises[which]};
     p->noise.threads = run->options.threads;
     p->photons = mem_array(count, sizeof *p->photons);
     p->background = mem_array(count, sizeof *p->background);
@@ -76,7 +39,7 @@ static enum status pair_open(struct pair *p, struct run *run, const struct exper
                                      p->noise.saturation_adu > 65535.0 ? PIXEL_U32 : PIXEL_U16};
     if (!p->photons || !p->background || !p->expected || !p->image)
         return error_memory(e, "the images");
-    return make_water(&p->material, e);
+    return after_water(&p->material, e);
 }
 
 static void pair_close(struct pair *p)
@@ -152,7 +115,7 @@ static enum status check_one(struct run *run, const char *name, const struct exp
     struct pair p;
     enum status s = pair_open(&p, run, x, r, which, e);
     if (!s)
-        set_brightest(&p, which == 1 ? 2000.0 : 10.0);
+        after_set_brightest(x, &p.material, which == 1 ? 2000.0 : 10.0, p.background);
     if (!s)
         s = by_stages(&p, e);
     if (!s)

@@ -13,39 +13,26 @@
 #include <cmocka.h>
 
 #include "../../stages/fuse.h"
-#include "engine/noise.h"
+#include "after_case.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"
-#include "physics/background.h"
-#include "physics/water.h"
 
 static const struct engine_options OPTIONS = {.threads = 2};
 
-static struct background_material water(double molecules)
+static struct background_material water(void)
 {
-    struct background_material m = {.molecules = molecules};
+    struct background_material m;
     struct error e = {0};
-    double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
-    water_table(water_F, stol, F);
-    for (int i = 0; i < WATER_TABLE_ROWS; i++)
-        stol[i] *= 1e10;
-    assert_int_equal(amorphous_make(&m.table, stol, F, WATER_TABLE_ROWS, true, &e), STATUS_OK);
+    assert_int_equal(after_water(&m, &e), STATUS_OK);
     return m;
 }
 
-/* Makes so much of it that the brightest pixel has `most` photons. */
 static void set_brightest(const struct experiment *x, struct background_material *m, double most)
 {
-    const size_t count = (size_t)experiment_pixels(x);
-    float *photons = mem_array(count, sizeof *photons);
-    double brightest = 0.0;
-    m->molecules = 1.0;
-    background_image(x, x->beam.sources, x->beam.nsources, m, 1, 1, photons);
-    for (size_t i = 0; i < count; i++)
-        brightest = fmax(brightest, (double)photons[i]);
-    assert_true(brightest > 0.0);
-    m->molecules = most / brightest;
+    float *photons = mem_array((size_t)experiment_pixels(x), sizeof *photons);
+    after_set_brightest(x, m, most, photons);
+    assert_true(m->molecules > 0.0);
     mem_free(photons);
 }
 
@@ -101,25 +88,11 @@ static void check(const struct experiment *x, const struct recipe *r,
     mem_free(image);
 }
 
-static const struct noise NOISES[] = {
-    {.poisson = true, .gain = 1, .offset_adu = 40, .saturation_adu = 65535, .threads = 1},
-    {.poisson = true,
-     .flicker = 0.02,
-     .calibration = 0.03,
-     .calibration_seed = 5,
-     .gain = 1.7,
-     .offset_adu = 10.5,
-     .readout_adu = 3,
-     .saturation_adu = 900.5,
-     .threads = 2},
-    {.flicker = 0.9, .gain = 0.3, .readout_adu = 30, .saturation_adu = 4294967295.0, .threads = 1},
-};
-
 /* Every experiment of the table, with water and each kind of noise in turn. */
 static void counts_are_those_of_the_stages(void **state)
 {
     (void)state;
-    struct background_material materials[] = {water(1), water(1)};
+    struct background_material materials[] = {water(), water()};
     int n = 0;
     for (int i = 0; i < NCASES; i++) {
         struct experiment x;
@@ -131,7 +104,7 @@ static void counts_are_those_of_the_stages(void **state)
         r.id = (uint64_t)i << 30 | 3;
         set_brightest(&x, &materials[0], 30.0);
         set_brightest(&x, &materials[1], 5.0);
-        const struct noise *noise = n % 4 < 3 ? &NOISES[n % 4] : NULL;
+        const struct noise *noise = n % 4 < 3 ? &after_noises[n % 4] : NULL;
         const struct engine_after after = {.materials = materials,
                                            .nmaterials = (size_t)(n / 4 % 3),
                                            .noise = noise,
@@ -156,11 +129,11 @@ static void every_mean_is_counted_alike(void **state)
     struct experiment x;
     struct recipe r;
     struct error e = {0};
-    struct background_material material = water(1);
+    struct background_material material = water();
     assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
     const size_t nlattices = r.nlattices;
     r.nlattices = 0;
-    struct noise wide = NOISES[0];
+    struct noise wide = after_noises[0];
     wide.saturation_adu = 4294967295.0;
     const struct engine_after after = {
         .materials = &material, .nmaterials = 1, .noise = &wide, .type = PIXEL_U32};
@@ -184,7 +157,7 @@ static void parts_and_spectra_change_nothing(void **state)
     struct experiment x;
     struct recipe r;
     struct error e = {0};
-    struct background_material material = water(1);
+    struct background_material material = water();
     assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
     set_brightest(&x, &material, 200.0);
     struct source spectrum[3];
@@ -197,7 +170,7 @@ static void parts_and_spectra_change_nothing(void **state)
     own.nsources = 3;
     const struct recipe *const recipes[] = {&r, &own, &r, &r};
     const struct engine_after after = {
-        .materials = &material, .nmaterials = 1, .noise = &NOISES[1], .type = PIXEL_U16};
+        .materials = &material, .nmaterials = 1, .noise = &after_noises[1], .type = PIXEL_U16};
     const size_t bytes = (size_t)experiment_pixels(&x) * 2;
     void *expected[] = {by_stages(&x, &r, &after, 9), by_stages(&x, &own, &after, 9)};
     assert_memory_not_equal(expected[0], expected[1], bytes);
@@ -232,8 +205,8 @@ static void parts_and_spectra_change_nothing(void **state)
 static void what_the_card_cannot_do_is_left(void **state)
 {
     (void)state;
-    struct background_material material = water(1);
-    struct noise blurred = NOISES[0];
+    struct background_material material = water();
+    struct noise blurred = after_noises[0];
     blurred.psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 2};
     for (int curved = 0; curved < 2; curved++)
         for (int i = 0; i < 8; i++) {
@@ -244,7 +217,8 @@ static void what_the_card_cannot_do_is_left(void **state)
             struct plan *plan;
             struct engine_after after = {.materials = &material,
                                          .nmaterials = i & 1,
-                                         .noise = i & 2 ? i & 4 ? &blurred : &NOISES[0] : NULL,
+                                         .noise =
+                                             i & 2 ? i & 4 ? &blurred : &after_noises[0] : NULL,
                                          .type = i & 2 ? PIXEL_U16 : PIXEL_F32};
             const bool adds = (i & 1) && !curved;
             const bool counts = (i & 2) && !(i & 4) && (adds || !(i & 1));
@@ -269,9 +243,10 @@ static void too_many_photons_are_an_error(void **state)
     struct error e = {0}, other = {0};
     struct plan *plan;
     struct noise_plan *noise;
-    struct background_material material = water(INFINITY);
+    struct background_material material = water();
+    material.molecules = INFINITY;
     struct engine_after after = {
-        .materials = &material, .nmaterials = 1, .noise = &NOISES[0], .type = PIXEL_U16};
+        .materials = &material, .nmaterials = 1, .noise = &after_noises[0], .type = PIXEL_U16};
     uint16_t image[32 * 32];
     float photons[32 * 32];
     struct image adu = {.type = PIXEL_U16, .count = 32 * 32, .pixels = image};
@@ -281,7 +256,7 @@ static void too_many_photons_are_an_error(void **state)
     assert_int_equal(engine_cuda_host.prepare(plan, &after, &e), STATUS_OK);
     assert_int_equal(engine_cuda_host.develop(plan, &r, 1, image, NULL, &e), STATUS_INPUT);
     background_image(&x, x.beam.sources, x.beam.nsources, &material, 1, 1, photons);
-    assert_int_equal(noise_create(&noise, &NOISES[0], &x, &other), STATUS_OK);
+    assert_int_equal(noise_create(&noise, &after_noises[0], &x, &other), STATUS_OK);
     assert_int_equal(noise_apply(noise, 1, 12, photons, &adu, &other), STATUS_INPUT);
     print_message("# %s\n", e.text);
     assert_string_equal(e.text, other.text);
