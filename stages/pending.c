@@ -1,17 +1,13 @@
 #include "pending.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
 bool pending_add(struct pending *p, uint64_t id, uint32_t crc)
 {
-    if (p->count == p->room) {
-        const size_t room = p->room ? 2 * p->room : 64;
-        struct pending_frame *frames = realloc(p->frames, room * sizeof *frames);
-        if (!frames)
-            return false;
-        p->frames = frames;
-        p->room = room;
-    }
+    struct pending_frame *frames = mem_grow(p->frames, p->count, 1, sizeof *frames, &p->room);
+    if (!frames)
+        return false;
+    p->frames = frames;
     p->frames[p->count++] = (struct pending_frame){id, crc};
     return true;
 }
@@ -29,6 +25,6 @@ bool pending_take(struct pending *p, uint64_t id, uint32_t *crc)
 
 void pending_free(struct pending *p)
 {
-    free(p->frames);
+    mem_free(p->frames);
     *p = (struct pending){0};
 }

@@ -40,7 +40,7 @@ struct reader {
     struct entry defaults;
     struct entry *panels;  // owned
     struct bad *bad;       // owned
-    size_t npanels, nbad;
+    size_t npanels, nbad, panels_room, bad_room;
     double clen_m;  // in place of what the file says; 0: none
     struct error *e;
 };
@@ -252,19 +252,6 @@ static enum status set_bad(struct reader *r, struct bad *b, const char *key, con
     return STATUS_OK;
 }
 
-/* Makes room for one more item; items double. */
-static void *grow(void *items, size_t count, size_t size)
-{
-    if (count & (count - 1))
-        return items;
-    char *more = mem_array(count ? 2 * count : 1, size);
-    if (more && count)
-        memcpy(more, items, count * size);
-    if (more)
-        mem_free(items);
-    return more;
-}
-
 static enum status find_panel(struct reader *r, const char *name, struct entry **panel)
 {
     for (size_t i = 0; i < r->npanels; i++)
@@ -274,7 +261,7 @@ static enum status find_panel(struct reader *r, const char *name, struct entry *
         }
     if (r->npanels == ITEMS_MAX)
         return text_error(&r->text, r->e, "there are more than %d panels", ITEMS_MAX);
-    struct entry *more = grow(r->panels, r->npanels, sizeof *more);
+    struct entry *more = mem_grow(r->panels, r->npanels, 1, sizeof *more, &r->panels_room);
     if (!more)
         return error_memory(r->e, "the panels");
     r->panels = more;
@@ -293,7 +280,7 @@ static enum status find_bad(struct reader *r, const char *name, struct bad **reg
         }
     if (r->nbad == ITEMS_MAX)
         return text_error(&r->text, r->e, "there are more than %d bad regions", ITEMS_MAX);
-    struct bad *more = grow(r->bad, r->nbad, sizeof *more);
+    struct bad *more = mem_grow(r->bad, r->nbad, 1, sizeof *more, &r->bad_room);
     if (!more)
         return error_memory(r->e, "the bad regions");
     r->bad = more;

@@ -1,9 +1,9 @@
 #include "io/nxmx_rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/units.h"
 #include "io/truth.h"
 
@@ -38,19 +38,6 @@ void nxmx_turn(const double axes[9], const double v[3], double out[3])
 }
 
 /* --- rows ---------------------------------------------------------------- */
-
-/* Room for `more` items behind `count`. */
-static bool reserve(void *items, size_t *room, size_t count, size_t more, size_t size)
-{
-    if (count + more <= *room)
-        return true;
-    void *grown = realloc(*(void **)items, 2 * (count + more) * size);
-    if (!grown)
-        return false;
-    *(void **)items = grown;
-    *room = 2 * (count + more);
-    return true;
-}
 
 /* How many frames have lower numbers. */
 static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
@@ -106,9 +93,15 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
                           struct nxmx_lattice **lattices, struct error *e)
 {
     const size_t n = frame->lattices;
-    if (!reserve(&rows->frames, &rows->frames_room, rows->nframes, 1, sizeof *rows->frames) ||
-        !reserve(&rows->lattices, &rows->lattices_room, rows->nlattices, n, sizeof *rows->lattices))
+    struct nxmx_frame *frames =
+        mem_grow(rows->frames, rows->nframes, 1, sizeof *frames, &rows->frames_room);
+    rows->frames = frames ? frames : rows->frames;
+    struct nxmx_lattice *grown =
+        n ? mem_grow(rows->lattices, rows->nlattices, n, sizeof *grown, &rows->lattices_room)
+          : rows->lattices;
+    if (!frames || (n && !grown))
         return error_memory(e, "the truth about frames");
+    rows->lattices = grown;
     const size_t at = frames_below(rows, frame->number),
                  first = lattices_below(rows, frame->number);
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
@@ -190,7 +183,7 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
 
 void nxmx_rows_free(struct nxmx_rows *rows)
 {
-    free(rows->frames);
-    free(rows->lattices);
+    mem_free(rows->frames);
+    mem_free(rows->lattices);
     *rows = (struct nxmx_rows){0};
 }
