@@ -151,6 +151,6 @@ refused "pixel to trace off the detector" 3 -cell 100 -detpixels 16 --trace-pixe
 cp intimage.img mask.img 2>/dev/null || bragg-nanobragg -cell 100 -detpixels 16 -nopgm -nonoise -intfile mask.img >/dev/null
 refused "mask of another size" 3 -cell 100 -detpixels 17 -mask "$PWD/mask.img"
 refused "folder as output" 1 -cell 100 -detpixels 16 -noisefile .
-refused "unwritable folder" 1 -cell 100 -detpixels 16 -pgmfile /nonexistent/x.pgm
+refused "unwritable folder" 1 -cell 100 -detpixels 16 -pgmfile /dev/null/x.pgm
 
 finish
