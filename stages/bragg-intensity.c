@@ -21,6 +21,8 @@ struct intensity {
     struct experiment experiment;  // the engine's own, with the F tables
     struct plan *plan;
     atomic_uint_fast64_t rows;
+    uint64_t setups_made, setups_found;  // plans; frames that found one
+    char figures[96];                    // the same, for --stats
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
@@ -104,6 +106,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
                                        .precision = (enum engine_precision)o->precision,
                                        .sums = true};
     s = o->engine->create(&o->plan, &o->experiment, &how, e);
+    o->setups_made += !s;
     if (!s)
         log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
     return s;
@@ -127,6 +130,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, pixels))
         return error_memory(e, "the image");
     atomic_store(&o->rows, 0);
+    o->setups_found++;
     enum status s = o->engine->run(o->plan, &f->recipe, f->image.pixels, &o->rows, e);
     if (!s && o->engine->sum)
         f->image.has_sum = o->engine->sum(o->plan, &f->image.sum);
@@ -137,6 +141,16 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         s = o->engine->trace(o->plan, &f->recipe, &trace, e);
     }
     return s;
+}
+
+/* The cache of the engine is its plan: what is kept between frames. */
+static const char *report(void *state)
+{
+    struct intensity *o = state;
+    (void)snprintf(o->figures, sizeof o->figures,
+                   "\"setups_made\":%" PRIu64 ",\"setups_found\":%" PRIu64, o->setups_made,
+                   o->setups_found);
+    return o->figures;
 }
 
 static void close_intensity(void *state)
@@ -169,6 +183,7 @@ static const struct stage stage = {
     .open = open_intensity,
     .begin = begin,
     .frame = frame,
+    .report = report,
     .close = close_intensity,
     .identity = identity,
     .progress = progress,
