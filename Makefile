@@ -20,7 +20,7 @@ CFLAGS_ALL = -std=c11 $(OPTIMIZE) $(FLOAT) $(WARNINGS) -fopenmp -MMD -MP $(SANIT
 LDFLAGS_ALL = -fopenmp $(SANITIZE) $(LDFLAGS)
 
 # What each layer links with, beside the C library.
-LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz)
+LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib jansson 2>/dev/null || echo -lccp4c -lpng -llz4 -lhdf5 -lz -ljansson)
 LIBS_wire  := -lmsgpackc
 LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
 LIBS_stage := -lzmq -lpthread

@@ -12,6 +12,7 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "geometry_options.h"
+#include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
 #include "io/lysozyme.h"
@@ -69,18 +70,31 @@ static enum status read_sources(const struct geometry_options *o, struct request
     return s;
 }
 
+/* Of MOSFLM, or the crystal of an experiment list in its form. */
+static enum status read_matrix(const char *path, double wavelength_m, double matrix[9],
+                               struct error *e)
+{
+    double reciprocal_A[9];
+    if (!expt_is_named(path))
+        return matrix_read(path, matrix, e);
+    const enum status s = expt_read_crystal(path, reciprocal_A, e);
+    for (int i = 0; i < 9 && !s; i++)
+        matrix[i] = reciprocal_A[3 * (i % 3) + i / 3] * m_to_angstrom(wavelength_m);
+    return s;
+}
+
 /* Cell and structure factors from files, or the lysozyme that ships. */
-static enum status read_crystal(const struct geometry_options *o, enum physics physics,
+static enum status read_crystal(const struct geometry_options *o, const struct request *r,
                                 struct crystal_request *c, struct error *e)
 {
     double cell_A[3], cell_rad[3];
     enum status s = STATUS_OK;
     if (o->has_matrix)
-        s = matrix_read(o->matrix, c->matrix, e);
+        s = read_matrix(o->matrix, r->beam.wavelength_m, c->matrix, e);
     if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
         return s;  // default_F everywhere
     if (o->has_hkl)
-        return hkl_read(o->hkl, physics, o->default_F, &c->table, e);
+        return hkl_read(o->hkl, r->physics, o->default_F, &c->table, e);
     if (o->has_mtz) {
         s = mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
     } else {
@@ -124,7 +138,7 @@ static enum status read_files(const struct geometry_options *o, const struct cry
     if (!s && o->source_file)
         s = read_sources(o, r, e);
     for (size_t i = 0; i < r->ncrystals && !s; i++)
-        s = read_crystal(&list[i].options, r->physics, &r->crystals[i], e);
+        s = read_crystal(&list[i].options, r, &r->crystals[i], e);
     return s;
 }
 

@@ -13,6 +13,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "io/expt.h"
 #include "io/orientations.h"
 #include "io/replace.h"
 #include "io/truth.h"
@@ -56,13 +57,29 @@ static enum status count_listed(struct orient *o, uint64_t lattices, struct erro
     return STATUS_OK;
 }
 
+/* What the file of --scan says and no option. */
+static enum status take_scan(struct orient_options *p, struct error *e)
+{
+    struct expt_scan scan;
+    const enum status s = expt_read_scan(p->scan, &scan, e);
+    if (s)
+        return s;
+    p->phi0_deg = p->has_phi0 ? p->phi0_deg : scan.start_deg;
+    p->osc_deg = p->has_osc ? p->osc_deg : scan.width_deg;
+    p->frames = p->has_frames || p->has_only ? p->frames : scan.images;
+    p->has_frames = p->has_frames || !p->has_only;
+    p->has_phi0 = p->has_osc = true;
+    return STATUS_OK;
+}
+
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
     struct orient_options *p = &o->options;
     (void)operands;
     (void)noperands;
-    enum status s = orient_check(p, e);
+    enum status s = p->scan ? take_scan(p, e) : STATUS_OK;
+    s = s ? s : orient_check(p, e);
     if (!s && p->truth)
         s = output_check_folder(p->truth, e);
     if (s)

@@ -15,6 +15,7 @@
 #include "gateway/pace.h"
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
+#include "io/assembly.h"
 #include "io/crystfel.h"
 #include "io/geom.h"
 #include "io/replace.h"
@@ -28,7 +29,8 @@ static const uint64_t SECOND_NS = 1000000000;
 struct serve {
     struct serve_options options;  // first: parsed into it
     const struct protocol *speaks;
-    const struct experiment *experiment;
+    const struct experiment *experiment;  // as clients see it
+    struct assembly assembly;  // of panels that are one image to them, and of what is no data
     struct gateway *gateway;
     char endpoint[ENDPOINT_SIZE];  // bound; "" for none
     struct pace pace;
@@ -102,6 +104,12 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
 {
     struct serve *v = state;
     v->experiment = x;
+    if (v->speaks->one_image && assembly_is_partial(x)) {
+        const enum status s = assembly_open(&v->assembly, x, e);
+        if (s)
+            return s;
+        v->experiment = &v->assembly.whole;
+    }
     enum status s = v->options.geom ? write_file(v, v->options.geom, false, e) : STATUS_OK;
     if (s == STATUS_OK && v->options.cell && x->ncrystals != 1)
         s = error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
@@ -139,12 +147,12 @@ static enum status announce(struct serve *v, const struct frame *f, struct error
     return s;
 }
 
-/* The frame as a message, its pixels as --dtype wants them. */
+/* The frame as a message, its pixels as --dtype and the protocol want them. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
                                 struct message *m, struct error *e)
 {
     struct frame copy = *f;
-    struct image converted = {0};
+    struct image converted = {0}, whole = {0};
     const enum pixel_type type = type_for(v, f->image.type);
     const bool opens = v->speaks->start && !v->announced;
     enum status s = STATUS_OK;
@@ -154,12 +162,19 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         s = pixels_convert(&f->image, type, &converted, e);
         copy.image = converted;
     }
+    if (s == STATUS_OK && v->assembly.of) {
+        s = assembly_image(&v->assembly, &copy.image, &whole, e);
+        if (s == STATUS_OK)
+            assembly_blank(&v->assembly, &whole);
+        copy.image = whole;
+    }
     if (s == STATUS_OK)
         s = protocol_message(v->speaks, &v->options.content, v->experiment, &copy,
                              unix_time_ns(due_ns), m, e);
     if (s == STATUS_OK && opens)
         s = announce(v, &copy, e);
     image_free(&converted);
+    image_free(&whole);
     return s;
 }
 
@@ -241,6 +256,7 @@ static const char *serve_report(void *state)
 static void serve_close(void *state)
 {
     (void)close_gateway(state);
+    assembly_free(&((struct serve *)state)->assembly);
 }
 
 static const struct stage serve = {

@@ -11,8 +11,11 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
     const struct option_pair exclusive[] = {
         {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
         {o->has_detector, o->has_geom, "detector", "geom"},
+        {o->has_detector, o->has_expt, "detector", "expt"},
+        {o->has_geom, o->has_expt, "geom", "expt"},
         {o->has_detector, o->has_cut, "detector", "cut"},
         {o->has_geom, o->has_cut, "geom", "cut"},
+        {o->has_expt, o->has_cut, "expt", "cut"},
         {o->has_detector, o->has_detpixels || o->has_detsize, "detector",
          "detpixels and --detsize"},
         {o->has_detector, o->has_pixel, "detector", "pixel"},
@@ -35,9 +38,9 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
     };
     const struct option_pair needs[] = {
         {o->has_weights, o->has_source_file, "weights", "source-file"},
-        {o->has_exposure, o->has_flux, "exposure", "flux"},
+        {o->has_exposure, o->has_flux || o->has_expt, "exposure", "flux"},
         {o->has_panels, o->has_detector, "panels", "detector"},
-        {o->has_layers, o->has_thickness || o->has_detector, "layers", "thickness"},
+        {o->has_layers, o->has_thickness || o->has_detector || o->has_expt, "layers", "thickness"},
         {o->has_absorption, o->has_thickness, "absorption", "thickness"},
         {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
         {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},

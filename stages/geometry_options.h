@@ -15,9 +15,9 @@ struct geometry_options {
     bool has_convention;
     /* detector */
     int detector, panels;
-    const char *geom, *write_geom;
+    const char *geom, *expt, *write_geom;
     double cut[2];
-    bool has_detector, has_panels, has_geom, has_cut, has_pixel;
+    bool has_detector, has_panels, has_geom, has_expt, has_cut, has_pixel;
     const char *detpixels, *detsize;
     double pixel_mm, distance_mm, close_distance_mm;
     bool has_detpixels, has_detsize, has_distance, has_close_distance;
@@ -73,14 +73,14 @@ struct geometry_options {
 
 extern const struct opt geometry_table[];
 
-/* What --detector, --geom and --cut ask of the detector. */
+/* What --detector, --geom, --expt and --cut ask of the detector. */
 struct geometry_panels {
     struct place *places;  // owned, with their masks
     struct layout layout;  // to cut every panel by, once it is made
     double saturation;     // of the detector; 0: not known
 };
 
-/* Applies them to *r, made by geometry_request; reads the file of --geom.  *p is freed by
+/* Applies them to *r, made by geometry_request; reads the file of --geom or --expt.  *p is freed by
  * geometry_panels_free, after an error too, but before r->detector.mask, which moves to the
  * experiment.  STATUS_USAGE for options that contradict each other. */
 enum status geometry_panels(const struct geometry_options *o, struct request *r,

@@ -1,4 +1,4 @@
-/* --detector, --geom and --cut: real detectors, geometry files, several panels. */
+/* --detector, --geom, --expt and --cut: real detectors, files of geometry, several panels. */
 #include <math.h>
 #include <string.h>
 
@@ -6,10 +6,12 @@
 #include "base/log.h"
 #include "base/units.h"
 #include "geometry_options.h"
+#include "io/expt.h"
 #include "io/geom.h"
 #include "option_checks.h"
 #include "physics/panels.h"
 #include "physics/presets.h"
+#include "physics/vec.h"
 
 /* Panels that stand where a file or their maker puts them cannot be moved by options. */
 static enum status check_places(const struct geometry_options *o, const char *source,
@@ -35,6 +37,18 @@ static enum status check_places(const struct geometry_options *o, const char *so
     return options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
 }
 
+/* One layer, unless --layers says more: the share that is caught, without parallax. */
+static void set_sensor(const struct geometry_options *o, double thickness_m, double absorption_1_m,
+                       struct detector_request *d)
+{
+    d->thickness = (struct steps_request){.has_range = true,
+                                          .range = thickness_m,
+                                          .has_count = true,
+                                          .count = o->has_layers ? o->layers : 1};
+    d->has_absorption = true;
+    d->absorption_1_m = absorption_1_m;
+}
+
 static enum status set_preset(const struct geometry_options *o, struct request *r,
                               struct geometry_panels *p, struct error *e)
 {
@@ -43,16 +57,8 @@ static enum status set_preset(const struct geometry_options *o, struct request *
     const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
-    if (preset->silicon_m > 0 && !o->has_thickness) {
-        /* one layer, unless --layers says more: the share that is caught, without parallax */
-        d->thickness = (struct steps_request){.has_range = true,
-                                              .range = preset->silicon_m,
-                                              .has_count = true,
-                                              .count = o->has_layers ? o->layers : 1};
-        d->has_absorption = true;
-        if (!o->has_absorption)
-            d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
-    }
+    if (preset->silicon_m > 0 && !o->has_thickness)
+        set_sensor(o, preset->silicon_m, silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m)), d);
     for (int i = 0; i < 2; i++)
         d->pixels[i] = layout_pixels(&preset->layout, i);
     if (panels)
@@ -79,14 +85,15 @@ static void report(const struct geometry_options *o, const struct geom *g)
                  g->adu_per_photon);
 }
 
-static enum status take_geom(struct geom *g, struct request *r, struct geometry_panels *p,
-                             struct error *e)
+/* The masks of the panels move. */
+static enum status take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                               struct geometry_panels *p, struct error *e)
 {
-    p->places = mem_array(g->npanels, sizeof *p->places);
+    p->places = mem_array(count, sizeof *p->places);
     if (!p->places)
         return error_memory(e, "the panels");
-    for (size_t i = 0; i < g->npanels; i++) {
-        struct geom_panel *from = &g->panels[i];
+    for (size_t i = 0; i < count; i++) {
+        struct geom_panel *from = &panels[i];
         struct place *to = &p->places[i];
         *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
                              .pixel_m = from->pixel_m,
@@ -96,7 +103,7 @@ static enum status take_geom(struct geom *g, struct request *r, struct geometry_
         memcpy(to->slow, from->slow, sizeof to->slow);
         memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
     }
-    r->detector.nplaces = g->npanels;
+    r->detector.nplaces = count;
     r->detector.pixel_m = p->places[0].pixel_m;
     r->detector.pixels[0] = r->detector.pixels[1] = 1;
     return STATUS_OK;
@@ -111,7 +118,7 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
     struct geom g;
     s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
     if (!s)
-        s = take_geom(&g, r, p, e);
+        s = take_panels(g.panels, g.npanels, r, p, e);
     if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
         r->beam.wavelength_m = g.wavelength_m;
     if (!s)
@@ -120,18 +127,101 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
     return s;
 }
 
+/* --- experiment lists ------------------------------------------------------------ */
+
+/* A sensor that is as thick as the file says, in one layer unless --layers says more. */
+static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
+{
+    const double energy_eV = m_to_ev(r->beam.wavelength_m);
+    const double absorption_1_m = x->absorption_1_m > 0 ? x->absorption_1_m
+                                  : x->silicon          ? silicon_absorption_1_m(energy_eV)
+                                                        : 0;
+    if (o->has_thickness || !(x->thickness_m > 0))
+        return;
+    if (absorption_1_m > 0)
+        set_sensor(o, x->thickness_m, absorption_1_m, &r->detector);
+    else
+        log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
+}
+
+/* Wavelength, polarization and flux where no option says them; all directions. */
+static void take_beam(const struct geometry_options *o, const struct expt *x, struct request *r)
+{
+    struct detector_request *d = &r->detector;
+    struct beam_request *b = &r->beam;
+    if (!o->has_wavelength && !o->has_energy)
+        b->wavelength_m = x->wavelength_m;
+    if (!o->has_polarization)
+        b->kahn = x->kahn;
+    if (!o->has_flux && !o->has_fluence)
+        b->flux_ph_s = x->flux_ph_s;
+    if (!o->has_exposure && x->exposure_s > 0)
+        b->exposure_s = x->exposure_s;
+    d->convention = CONVENTION_CUSTOM;
+    b->has_direction = b->has_polarization = d->has_fast = d->has_slow = true;
+    memcpy(b->direction, x->direction, sizeof b->direction);
+    memcpy(b->polarization, x->polarization, sizeof b->polarization);
+    b->has_spindle = x->has_spindle;
+    memcpy(b->spindle, x->spindle, sizeof b->spindle);
+    /* any plane across the beam, for the panel that the places replace */
+    memcpy(d->fast, x->polarization, sizeof d->fast);
+    vec_cross(x->direction, x->polarization, d->slow);
+}
+
+/* What the file says of the lab cannot be said by options too. */
+static enum status check_lab(const struct geometry_options *o, struct error *e)
+{
+    const struct option_pair exclusive[] = {
+        {true, o->has_convention, "expt", "convention"},
+        {true, o->has_distance, "expt", "distance"},
+        {true, o->has_beam, "expt", "beam-vector"},
+        {true, o->has_e_vector, "expt", "polarization-vector"},
+        {true, o->has_spindle, "expt", "spindle"},
+        {true, o->has_twotheta_axis, "expt", "twotheta-axis"},
+    };
+    const enum status s = check_places(o, "expt", e);
+    return s ? s : options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
+}
+
+static enum status set_expt(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct expt x;
+    enum status s = check_lab(o, e);
+    if (s)
+        return s;
+    s = expt_read(o->expt, &x, e);
+    if (!s && o->has_exposure && !o->has_flux && !(x.flux_ph_s > 0))
+        s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
+    if (!s)
+        s = take_panels(x.panels, x.npanels, r, p, e);
+    if (!s) {
+        r->detector.lab_places = true;
+        p->saturation = x.saturation;
+        take_beam(o, &x, r);
+        take_sensor(o, &x, r);
+    }
+    if (!s && x.nexperiments > 1)
+        log_line(LOG_INFO, "%s: the first of %zu experiments", o->expt, x.nexperiments);
+    expt_free(&x);
+    return s;
+}
+
 enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     *p = (struct geometry_panels){0};
-    if (r->physics == PHYSICS_FAITHFUL && (o->has_detector || o->has_geom || o->has_cut))
-        return error_set(e, STATUS_USAGE,
-                         "--physics=faithful knows neither --detector nor --geom nor --cut");
+    if (r->physics == PHYSICS_FAITHFUL && (o->has_detector || o->geom || o->expt || o->has_cut))
+        return error_set(
+            e, STATUS_USAGE,
+            "--physics=faithful knows neither --detector nor --geom nor --expt nor --cut");
     enum status s = STATUS_OK;
     if (o->has_detector)
         s = set_preset(o, r, p, e);
     else if (o->geom)
         s = set_geom(o, r, p, e);
+    else if (o->expt)
+        s = set_expt(o, r, p, e);
     r->detector.places = p->places;
     for (int i = 0; i < 2 && o->has_cut && !s; i++) {
         if (o->cut[i] != floor(o->cut[i]))

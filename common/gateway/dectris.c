@@ -207,6 +207,7 @@ const struct protocol protocol_dectris = {
     .allowed = 1 << PIXEL_U16 | 1 << PIXEL_U32,
     .otherwise = PIXEL_U32,
     .socket = GATEWAY_PUSH,
+    .one_image = true,
     .describe = dectris_describe,
     .encode = dectris_encode,
     .start = dectris_start,

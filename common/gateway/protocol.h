@@ -41,6 +41,7 @@ struct protocol {
     unsigned allowed;             // pixel types, bit per enum pixel_type
     enum pixel_type otherwise;    // for pixels of no allowed type
     enum gateway_socket socket;   // default
+    bool one_image;               // of all panels; what is never computed has the largest value
     const char *request;          // what a client sends for the next frame; NULL: it never asks
 
     /* Adds the values of one frame to *d, whose image is there. */

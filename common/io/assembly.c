@@ -24,6 +24,25 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Around the regions of all panels, which were cut from it. */
+static struct roi whole_roi(const struct experiment *x)
+{
+    struct roi whole = {0, -1, 0, -1};
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        const struct roi *r = &p->roi;
+        if (r->fast_max < r->fast_min || r->slow_max < r->slow_min)
+            continue;
+        const bool first = whole.fast_max < whole.fast_min;
+        const int64_t f0 = p->grid_fast + r->fast_min, s0 = p->grid_slow + r->slow_min;
+        whole.fast_min = first || f0 < whole.fast_min ? f0 : whole.fast_min;
+        whole.slow_min = first || s0 < whole.slow_min ? s0 : whole.slow_min;
+        whole.fast_max = larger(whole.fast_max, p->grid_fast + r->fast_max);
+        whole.slow_max = larger(whole.slow_max, p->grid_slow + r->slow_max);
+    }
+    return whole;
+}
+
 /* The mask of the whole: what panels have, nothing between them. */
 static enum status set_mask(const struct experiment *x, struct panel *whole, struct error *e)
 {
@@ -54,10 +73,9 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     struct panel *whole = &a->panel;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-        if (!on_grid_of(first, p))
+        if (i > 0 && !on_grid_of(first, p))
             return error_set(e, STATUS_INPUT,
-                             "panels 0 and %zu of %zu do not lie on one grid, only raw files can "
-                             "hold them",
+                             "panels 0 and %zu of %zu do not lie on one grid: they make no image",
                              i, x->npanels);
         whole->fast_pixels = larger(whole->fast_pixels, p->grid_fast + p->fast_pixels);
         whole->slow_pixels = larger(whole->slow_pixels, p->grid_slow + p->slow_pixels);
@@ -69,7 +87,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     whole->close_fast_m += whole->pixel_m * (double)first->grid_fast;
     whole->close_slow_m += whole->pixel_m * (double)first->grid_slow;
     whole->first_pixel = whole->grid_fast = whole->grid_slow = 0;
-    whole->roi = (struct roi){0, whole->fast_pixels - 1, 0, whole->slow_pixels - 1};
+    whole->roi = whole_roi(x);
     a->whole.npanels = 1;
     a->whole.panels = whole;
     if (whole->fast_pixels > INT32_MAX / whole->slow_pixels)
@@ -101,6 +119,32 @@ enum status assembly_image(const struct assembly *a, const struct image *from, s
                    (size_t)p->fast_pixels * size);
     }
     return STATUS_OK;
+}
+
+bool assembly_is_partial(const struct experiment *x)
+{
+    bool partial = x->npanels > 1;
+    for (size_t i = 0; i < x->npanels && !partial; i++) {
+        const struct panel *p = &x->panels[i];
+        const struct roi *r = &p->roi;
+        partial = p->mask || r->fast_min > 0 || r->slow_min > 0 ||
+                  r->fast_max < p->fast_pixels - 1 || r->slow_max < p->slow_pixels - 1;
+    }
+    return partial;
+}
+
+void assembly_blank(const struct assembly *a, struct image *whole)
+{
+    const size_t size = pixel_size(whole->type);
+    const int64_t width = a->panel.fast_pixels;
+    const struct roi *r = &a->panel.roi;
+    for (int64_t s = 0; s < a->panel.slow_pixels; s++)
+        for (int64_t f = 0; f < width; f++) {
+            const bool inside =
+                f >= r->fast_min && f <= r->fast_max && s >= r->slow_min && s <= r->slow_max;
+            if (!inside || !a->panel.mask[s * width + f])
+                memset((char *)whole->pixels + (size_t)(s * width + f) * size, 0xff, size);
+        }
 }
 
 void assembly_free(struct assembly *a)

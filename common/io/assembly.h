@@ -1,6 +1,6 @@
 /*
- * Panels that lie on the grid of one plane as one image, for files that hold no more: every
- * pixel in its place, 0 and masked in between.
+ * Panels that lie on the grid of one plane as one image, for files and clients that know no
+ * more: every pixel in its place, 0 and masked in between.
  */
 #ifndef BRAGG_IO_ASSEMBLY_H
 #define BRAGG_IO_ASSEMBLY_H
@@ -19,10 +19,17 @@ struct assembly {
  * grid.  Free it with assembly_free, also after an error. */
 enum status assembly_open(struct assembly *a, const struct experiment *x, struct error *e);
 
-/* *to, of the size of the whole, from the pixels of a frame; a new buffer, to be freed with
- * image_free.  STATUS_FAILED when memory is out. */
+/* Whether some pixel of the frames of *x is never computed: a gap, masked, outside of the ROI. */
+bool assembly_is_partial(const struct experiment *x);
+
+/* *to, of the size of the whole, from the pixels of a frame, 0 between panels; a new buffer, to
+ * be freed with image_free.  STATUS_FAILED when memory is out. */
 enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
                            struct error *e);
+
+/* Gives pixels of the whole that are never computed the largest value of their type, which is
+ * unsigned: "no data". */
+void assembly_blank(const struct assembly *a, struct image *whole);
 
 void assembly_free(struct assembly *a);
 

@@ -16,7 +16,7 @@
 #include "base/error.h"
 #include "model/experiment.h"
 
-/* A panel as the file has it, in the file's order; lengths in m in CrystFEL's lab. */
+/* A panel as a file has it, in the file's order; lengths in m in CrystFEL's lab, or as said. */
 struct geom_panel {
     int64_t fast_pixels, slow_pixels;
     double pixel_m;

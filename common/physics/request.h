@@ -65,6 +65,7 @@ struct detector_request {
     uint8_t *mask;  // as panel.mask; ownership moves to the panel
     size_t nplaces;
     struct place *places;  // borrowed but for their masks, which move; NULL: one panel by the above
+    bool lab_places;       // they are in the lab, not in the frame of the beam
 };
 
 /* What a source list does with its weight and wavelength columns. */

@@ -39,6 +39,24 @@ printf '1 0 0 0 1 0 0 0 -1\n' > mirror.txt
 printf 'clen = 0.1 m\nres = 10000\nhello\n' > words.geom
 printf 'clen = 0.1 m\nres = 10000\na/fs = 2x\n' > long.geom
 printf 'clen = 0.1 m\nres = 10000\na/min_fs = 0\n' > half.geom
+# expt NAME SED-COMMAND: an experiment list of one panel, with a change
+printf '%s\n' '{"__id__": "ExperimentList",' \
+	'"experiment": [{"beam": 0, "detector": 0, "goniometer": null, "scan": null, "crystal": 0}],' \
+	'"beam": [{"direction": [0, 0, 1], "wavelength": 1.0}],' \
+	'"detector": [{"panels": [{"fast_axis": [1, 0, 0], "slow_axis": [0, -1, 0], "origin": [-1, 1, -50],' \
+	'"image_size": [20, 20], "pixel_size": [0.1, 0.1]}]}],' \
+	'"crystal": [{"real_space_a": [50, 0, 0], "real_space_b": [0, 60, 0], "real_space_c": [0, 0, 70]}]}' > good.expt
+expt() {
+	sed "$2" good.expt > "$1"
+}
+expt nan.expt 's/1\.0/NaN/'
+expt axis.expt 's/"fast_axis": ./&"x", /'
+expt lacks.expt 's/origin/origins/'
+expt behind.expt 's/-1, 1, -50/-1, 1, 0/'
+expt flat.expt 's/0, 60, 0/100, 0, 0/'
+expt scan.expt 's/"scan": null/"scan": 0/; s/"crystal": \[/"scan": [{"image_range": [-3, 4]}], &/'
+head -c 300 good.expt > half.expt
+head -c 100000 /dev/zero | tr '\0' '[' > deep.expt
 printf '1 0 0 0 0\n' > five.txt
 printf '1 0 0 0\n' > one.txt
 printf '0 2\n0.1 3\n' > good.stol

@@ -10,15 +10,17 @@ fi
 top=$BRAGG_TESTS/..
 scratch
 
-# pipeline NAME BITS OPTION...: a writer and a gateway behind the same stages; 100 x 99 pixels
-# fill no whole number of blocks
+# pipeline NAME BITS OPTION...: a writer and a gateway behind the same stages, for $frames of
+# $detector; 100 x 99 pixels fill no whole number of blocks
+detector='--detpixels=100,99 --pixel=1' frames=6
 pipeline() {
 	name=$1 bits=$2
 	shift 2
 	rm -f endpoint
 	mkdir "$name"
-	bragg-geometry --detpixels=100,99 --pixel=1 --distance=120 --ncells=5 |
-		bragg-orient --frames=6 --seed=7 --phi0=10 --osc=0.5 --phi-steps=8 --groups=2 | bragg-intensity --threads=1 |
+	# shellcheck disable=SC2086 # the options are meant to split
+	bragg-geometry $detector --distance=120 --ncells=5 |
+		bragg-orient --frames=$frames --seed=7 --phi0=10 --osc=0.5 --phi-steps=8 --groups=2 | bragg-intensity --threads=1 |
 		bragg-noise --seed=9 --bits="$bits" --out=@ipc://"$PWD/$name.images" &
 	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.raw" &
 	timeout 60 bragg-serve --in=ipc://"$PWD/$name.images" --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@" >endpoint &
@@ -42,6 +44,19 @@ wait
 pipeline basic 16 --header-detail=basic --header-appendix=beamline --rate=50 --series=7
 check 'a brief start message with an appendix' client bslz4 16 basic 1 beamline
 wait
+
+frames=2
+for panels in modules image; do
+	detector="--detector=jungfrau-4m --panels=$panels"
+	pipeline $panels 16 --compression=none
+	check "$panels: panels of one plane are one image with masked gaps" \
+		timeout 60 /usr/bin/python3 "$top/tests/full/dectris_panels.py" "$(cat endpoint)" $panels
+	wait
+done
+bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
+	timeout 60 bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:* 2>err >/dev/null
+is 'tiles that stand apart are refused in one line' "$(cat err)" \
+	'bragg-serve: panels 0 and 8 of 128 do not lie on one grid: they make no image'
 
 timeout 60 bragg-run --quiet --workdir=run --frames=20 "--set=serve.bind=ipc://$PWD/live" "$top/pipelines/dectris.yaml" >/dev/null &
 run=$!

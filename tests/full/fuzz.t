@@ -43,6 +43,16 @@ done
 	printf 'a/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 3\na/corner_x = -3\na/corner_y = 2\n'
 	printf 'a/fs = +0.9999x -0.01y\na/ss = +0.01x +0.9999y\na/coffset = 0.001\nbad/min_x = 1\nbad/max_x = 2\n'
 } >parsers/geom
+{
+	printf '\012{"__id__": "ExperimentList", "experiment": [{"beam": 0, "detector": 0, "goniometer": 0, "scan": 0, "crystal": 0}],'
+	printf '"beam": [{"direction": [0, 0, 1], "wavelength": 1, "polarization_normal": [0, 1, 0], "polarization_fraction": 0.9}],'
+	printf '"detector": [{"panels": [{"fast_axis": [1, 0, 0], "slow_axis": [0, 1, 0], "origin": [0, 0, 9], "mask": [[0, 0, 1, 2]],'
+	printf '"image_size": [4, 3], "pixel_size": [1, 1], "trusted_range": [0, 9], "thickness": 1, "mu": 2, "material": "Si"}],'
+	printf '"hierarchy": {"fast_axis": [1, 0, 0], "slow_axis": [0, 1, 0], "origin": [0, 0, 0], "children": [{"panel": 0}]}}],'
+	printf '"goniometer": [{"axes": [[1, 0, 0], [0, 1, 0]], "angles": [1, 2], "scan_axis": 1}],'
+	printf '"scan": [{"image_range": [1, 2], "oscillation": [0, 1], "exposure_time": [1]}],'
+	printf '"crystal": [{"real_space_a": [9, 0, 0], "real_space_b": [0, 9, 0], "real_space_c": [0, 0, 9]}]}'
+} >parsers/expt
 for name in parsers packed wire recording; do
 	[ $name = wire ] && number=$decoder || number=$others
 	check "$name: $number inputs" run $name "$number"

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
 #include "io/image_file.h"
@@ -86,6 +87,18 @@ static void read_image(const char *path)
         image_free(&file.image);
 }
 
+static void read_expt(const char *path)
+{
+    struct expt expt;
+    struct expt_scan scan;
+    double reciprocal_A[9];
+    limit_end();  // masks are as large as panels
+    (void)expt_read(path, &expt, NULL);
+    expt_free(&expt);
+    (void)expt_read_scan(path, &scan, NULL);
+    (void)expt_read_crystal(path, reciprocal_A, NULL);
+}
+
 static void read_geom(const char *path)
 {
     struct geom geom;
@@ -97,7 +110,7 @@ static void read_geom(const char *path)
 static void read_file(uint8_t which, const char *path)
 {
     double matrix[9];
-    switch (which % 11) {
+    switch (which % 12) {
     case 0:
         read_hkl(path, PHYSICS_PHYSICAL);
         break;
@@ -127,6 +140,9 @@ static void read_file(uint8_t which, const char *path)
         break;
     case 9:
         read_geom(path);
+        break;
+    case 10:
+        read_expt(path);
         break;
     default:
         read_smv(path);

@@ -1,0 +1,40 @@
+/* The pieces that make the reader of experiment lists. */
+#ifndef BRAGG_IO_EXPT_MODELS_H
+#define BRAGG_IO_EXPT_MODELS_H
+
+#include "io/expt.h"
+#include "io/json_at.h"
+
+/* How the goniometer stands, in the lab of DIALS: a crystal turned by phi is
+ * setting * R(axis, phi) * fixed of what it was. */
+struct expt_goniometer {
+    bool present;
+    double axis[3];               // unit vector
+    double fixed[9], setting[9];  // rotations, row by row
+};
+
+/* Fills in the panels of *x, STATUS_INPUT for a detector that cannot be. */
+enum status expt_detector(const struct json_at *detector, struct expt *x, struct error *e);
+
+/* One axis or several; the identity for a member that is absent. */
+enum status expt_goniometer(const struct json_at *experiment, const struct json_at *root,
+                            struct expt_goniometer *g, struct error *e);
+
+/* The model that the experiment names by its number in the list of `kind`; *out.value NULL where
+ * there is none.  STATUS_INPUT for numbers beyond the list and for names of other files. */
+enum status expt_model(const struct json_at *experiment, const struct json_at *root,
+                       const char *kind, struct json_at *out, struct error *e);
+
+/* A direction, made a unit vector: STATUS_INPUT unless it has a length from 1e-6 to 1e6. */
+enum status expt_direction(const struct json_at *of, const char *key, double v[3], struct error *e);
+
+/* From the lab of DIALS to ours. */
+void expt_to_lab(const double v[3], double out[3]);
+
+double expt_dot(const double a[3], const double b[3]);
+void expt_cross(const double a[3], const double b[3], double out[3]);
+
+/* out = m v; out may not be v. */
+void expt_turn(const double m[9], const double v[3], double out[3]);
+
+#endif

@@ -1,0 +1,74 @@
+#!/bin/sh
+# Experiment lists of DIALS in place of options: the same bytes from a list that says the same.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+# list NAME DETECTOR CRYSTAL: a beam of 1.25 A, a rotation about DIALS' x, three images
+list() {
+	printf '%s\n' '{"__id__": "ExperimentList", "experiment": [{"beam": 0, "detector": 0, "goniometer": 0, "scan": 0, "crystal": 0}],' \
+		'"beam": [{"direction": [0, 0, 1], "wavelength": 1.25, "polarization_normal": [0, 1, 0], "polarization_fraction": 0.75}],' \
+		"\"detector\": [$2]," \
+		'"goniometer": [{"rotation_axis": [1, 0, 0], "fixed_rotation": [1,0,0,0,1,0,0,0,1], "setting_rotation": [1,0,0,0,1,0,0,0,1]}],' \
+		'"scan": [{"image_range": [11, 13], "oscillation": [25, 0.5], "exposure_time": [1, 1, 1]}],' \
+		"\"crystal\": [$3]}" >"$1"
+}
+# panel FAST-PIXELS SLOW-PIXELS ORIGIN MORE
+panel() {
+	printf '{"fast_axis": [1, 0, 0], "slow_axis": [0, -1, 0], "origin": [%s], "image_size": [%s, %s], "pixel_size": [0.5, 0.5]%s}' "$3" "$1" "$2" "$4"
+}
+cubic='{"real_space_a": [0, 0, -60], "real_space_b": [0, 64, 0], "real_space_c": [50, 0, 0]}'
+list one.expt "{\"panels\": [$(panel 80 64 '-20, 16, -100' '')]}" "$cubic"
+# rows NAME ORIENT-OPTION... after the options of bragg-geometry in $geometry
+rows() {
+	name=$1
+	shift
+	# shellcheck disable=SC2086 # the options are meant to split
+	bragg-geometry $geometry --ncells=6 --oversample=2 | bragg-orient --phi-steps=9 "$@" | bragg-intensity --threads=1 |
+		bragg-write "${name}_%d.raw" 2>"$name.err"
+}
+geometry="--detpixels=80,64 --pixel=0.5 --distance=100 --beam-center=15.75,19.75 --wavelength=1.25 --polarization=0.5"
+rows options --frames=3 --phi0=25 --osc=0.5
+geometry=--expt=one.expt
+rows file --scan=one.expt
+for i in 0 1 2; do
+	check "frame $i of a list is that of the options" cmp options_$i.raw file_$i.raw
+done
+is 'there are as many as in its scan' "$(ls file_*.raw | wc -l)" 3
+rows only --scan=one.expt --only=1
+check 'one of them alone' cmp only_1.raw options_1.raw
+rows other --scan=one.expt --phi0=25.5 --frames=1
+check 'options go before the scan' cmp other_0.raw options_1.raw
+
+geometry='--expt=one.expt --matrix=one.expt --default-F=50'
+rows matrix --frames=1 --osc=0.5
+geometry='--expt=one.expt --cell=60,64,50,90,90,90 --default-F=50'
+rows cell --frames=1 --osc=0.5
+check 'the crystal of a list that lies as the cell does' bragg-compare matrix_0.raw cell_0.raw --max-error=1e-3
+note "$tap_output"
+
+list two.expt "{\"panels\": [$(panel 80 32 '-20, 16, -100' ''), $(panel 80 32 '-20, 0, -100' ', "mask": [[0, 0, 80, 4]]')]}" "$cubic"
+geometry=--expt=two.expt
+rows two --frames=1 --phi0=25 --osc=0.5
+check 'two panels are the halves of one' sh -c 'head -c 10240 two_0.raw | cmp - options_0.raw -n 10240'
+is 'masked rectangles stay dark' "$(tail -c +10241 two_0.raw | head -c 1280 | tr -d '\000' | wc -c)" 0
+
+list real.expt "{\"panels\": [$(panel 80 64 '-20, 16, -100' ', "trusted_range": [0, 14], "gain": 2, "thickness": 0.45, "material": "Si", "mu": 2')]}" "$cubic"
+sed -i 's/"wavelength"/"flux": 1e12, &/; s/"exposure_time": .1/"exposure_time": [0.1/' real.expt
+geometry=--expt=real.expt
+rows real --frames=1 --phi0=25 --osc=0.5
+geometry="--detpixels=80,64 --pixel=0.5 --distance=100 --beam-center=15.75,19.75 --wavelength=1.25 --polarization=0.5"
+geometry="$geometry --flux=1e12 --exposure=0.1 --thickness=450 --absorption=500 --layers=1"
+rows sensor --frames=1 --phi0=25 --osc=0.5
+check 'flux, exposure and sensor of a list' bragg-compare real_0.raw sensor_0.raw --max-error=1e-6
+bragg-geometry --expt=real.expt --ncells=6 --fluence=1e29 --oversample=2 | bragg-orient | bragg-intensity |
+	bragg-noise --adc-offset=0 | bragg-write counts.raw
+is 'a pixel counts up to what is trusted over the gain' \
+	"$(od -An -v -w4 -tf4 counts.raw | awk '$1 > most { most = $1 } END { print most }')" 7
+
+bragg-geometry --expt=one.expt --ncells=6 --oversample=2 | bragg-orient --scan=one.expt --phi-steps=3 |
+	bragg-intensity --threads=1 | bragg-noise | bragg-write 'n_%d.img' 2>>err
+check 'frames of a list are computed again from their headers' bragg-replay --recompute n_2.img
+bragg-geometry --expt=one.expt --write-geom=one.geom | bragg-tap --print >/dev/null
+bragg-geometry --geom=one.geom --ncells=6 | bragg-orient | bragg-intensity | bragg-noise | bragg-write g.img
+check 'and so are those of a geometry file' bragg-replay --recompute g.img
+finish

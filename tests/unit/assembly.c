@@ -1,0 +1,118 @@
+/* Panels of one plane as one image: places, gaps, region and mask; and what is no plane. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "io/assembly.h"
+
+enum { FAST = 3, SLOW = 2, GAP = 1, WIDTH = 2 * FAST + GAP };
+
+static uint8_t mask[FAST * SLOW] = {1, 0, 1, 1, 1, 1};
+static struct panel panels[2];
+
+/* Two panels beside each other, the second on the grid of the first. */
+static struct experiment experiment(void)
+{
+    for (int i = 0; i < 2; i++)
+        panels[i] = (struct panel){.fast_pixels = FAST,
+                                   .slow_pixels = SLOW,
+                                   .first_pixel = i * FAST * SLOW,
+                                   .grid_fast = i * (FAST + GAP),
+                                   .grid_m = {0, 0, 0.1},
+                                   .pixel_m = 1e-4,
+                                   .fast = {1, 0, 0},
+                                   .slow = {0, 1, 0},
+                                   .origin_m = {i * (FAST + GAP) * 1e-4, 0, 0.1},
+                                   .roi = {0, FAST - 1, 0, SLOW - 1}};
+    panels[1].mask = mask;
+    return (struct experiment){.npanels = 2, .panels = panels};
+}
+
+static void what_is_never_computed_can_be_no_data(void **state)
+{
+    (void)state;
+    static const uint16_t put[SLOW * WIDTH] = {1, 2, 3, 0, 7, 8, 9, 4, 5, 6, 0, 10, 11, 12},
+                                     blank[] = {1, 2, 3, 65535, 7,  65535, 9,
+                                                4, 5, 6, 65535, 10, 11,    12};
+    static uint16_t pixels[] = {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12};
+    static const uint8_t good[] = {1, 1, 1, 0, 1, 0, 1, 1, 1, 1, 0, 1, 1, 1};
+    const struct image from = {.type = PIXEL_U16, .count = 12, .pixels = pixels};
+    const struct experiment x = experiment();
+    struct assembly a;
+    struct image to;
+    assert_true(assembly_is_partial(&x));
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_true(a.whole.npanels == 1 && a.whole.panels->fast_pixels == WIDTH);
+    assert_memory_equal(a.whole.panels->mask, good, sizeof good);
+    assert_int_equal(assembly_image(&a, &from, &to, NULL), STATUS_OK);
+    assert_int_equal(to.count, SLOW * WIDTH);
+    assert_memory_equal(to.pixels, put, sizeof put);
+    assembly_blank(&a, &to);
+    assert_memory_equal(to.pixels, blank, sizeof blank);
+    a.panel.roi.fast_min = 1;
+    assembly_blank(&a, &to);
+    assert_true(*(const uint16_t *)to.pixels == 65535);
+    image_free(&to);
+    assembly_free(&a);
+}
+
+/* Curved, too: nothing is put together. */
+static void one_panel_can_have_holes(void **state)
+{
+    (void)state;
+    struct experiment x = experiment();
+    struct assembly a;
+    x.npanels = 1;
+    assert_false(assembly_is_partial(&x));
+    panels[0].roi.slow_min = 1;
+    assert_true(assembly_is_partial(&x));
+    panels[0].curved = true;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_int_equal(a.whole.panels->roi.slow_min, 1);
+    assembly_free(&a);
+}
+
+static void the_region_is_that_of_all_panels(void **state)
+{
+    (void)state;
+    const struct experiment x = experiment();
+    struct assembly a;
+    panels[0].roi = (struct roi){2, 2, 1, 1};
+    panels[1].roi = (struct roi){0, 1, 1, 1};
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    const struct roi *r = &a.whole.panels->roi;
+    assert_true(r->fast_min == 2 && r->fast_max == 5 && r->slow_min == 1 && r->slow_max == 1);
+    assembly_free(&a);
+    panels[0].roi = (struct roi){0, -1, 0, -1};
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_true(r->fast_min == 4 && r->fast_max == 5);
+    assembly_free(&a);
+}
+
+static void panels_of_two_planes_are_no_image(void **state)
+{
+    (void)state;
+    const struct experiment x = experiment();
+    struct assembly a;
+    struct error e;
+    panels[1].grid_m[2] = 0.2;
+    assert_int_equal(assembly_open(&a, &x, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "panels 0 and 1 of 2 do not lie on one grid"));
+    assembly_free(&a);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_never_computed_can_be_no_data),
+        cmocka_unit_test(one_panel_can_have_holes),
+        cmocka_unit_test(the_region_is_that_of_all_panels),
+        cmocka_unit_test(panels_of_two_planes_are_no_image),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
