@@ -153,7 +153,7 @@ FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base codec model io wire,$(wildcard common/$(layer)/*.c)))
 FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 $(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=aligned_alloc
-$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/codec/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
