@@ -64,19 +64,19 @@ NVCC        ?= nvcc
 CUDA        ?= $(if $(shell command -v $(NVCC) 2>/dev/null),1,0)
 CUDA_ARCH   ?= all-major
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
-GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) gpu/cuda_$(if $(filter 1,$(CUDA)),device,absent).c
+GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run,absent))
 GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/host_loop.baseline.o $(BUILD)/obj/gpu/host_loop.avx2.o
-# CC and SANITIZE have no part in the kernel: builds may share one.
-GPU_KERNEL  ?= $(BUILD)/obj/gpu/kernel.o
+# CC and SANITIZE have no part in the kernels: builds may share a folder of them.
+GPU_KERNELS ?= $(BUILD)/obj/gpu
 ifeq ($(CUDA),1)
 CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
 CUDA_HOME   := $(CUDA_HOME)
-GPU_OBJECTS += $(GPU_KERNEL)
+GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/after_kernel.o
 LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
-$(BUILD)/obj/gpu/cuda_device.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 endif
 
-$(GPU_KERNEL): gpu/kernel.cu
+$(GPU_KERNELS)/%.o: gpu/%.cu
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
 	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi
@@ -228,4 +228,4 @@ list:  ## this list
 
 .PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(GPU_KERNEL:.o=.d)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(GPU_KERNELS)/*kernel.d)

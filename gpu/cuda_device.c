@@ -1,32 +1,16 @@
 /*
  * The card through the CUDA runtime, which is linked statically: a program starts, and
- * its other engines work, without a driver.  Pixels come back in bands through a pinned
- * buffer: threads copy a band to where it is wanted while the next ones are on the bus.
+ * its other engines work, without a driver.  This is what comes before frames.
  */
-#include <cuda_runtime_api.h>
+#include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "gpu/device.h"
+#include "gpu/cuda_context.h"
 
-enum {
-    OLDEST_CARD = 75,      // compute capability that the kernels are compiled for, at least
-    BAND_BYTES = 4 << 20,  // of pixels; the last may be longer
-    BANDS_MAX = 256,
-    SLICE_BYTES = 1 << 18,  // that one thread copies at a time
-};
+enum { OLDEST_CARD = 75 };  // compute capability that the kernels are compiled for, at least
 
-struct cuda {
-    int threads;
-    cudaStream_t stream;
-    cudaEvent_t begun, computed;  // with times
-    cudaEvent_t copied[BANDS_MAX];
-    float *pinned;
-    size_t pinned_bytes;
-};
-
-static enum status failed(cudaError_t code, const char *what, struct error *e)
+enum status cuda_failed(cudaError_t code, const char *what, struct error *e)
 {
     if (code == cudaSuccess)
         return STATUS_OK;
@@ -82,17 +66,53 @@ static enum status choose_card(char description[GPU_DESCRIPTION], struct error *
 static void cuda_detach(void *context)
 {
     struct cuda *c = context;
-    for (int i = 0; i < BANDS_MAX; i++)
-        if (c->copied[i])
-            (void)cudaEventDestroy(c->copied[i]);
+    for (int i = 0; i < GPU_PARTS * BANDS_MAX; i++)
+        if (c->band[i].copied)
+            (void)cudaEventDestroy(c->band[i].copied);
+    for (int i = 0; i < GPU_PARTS; i++)
+        if (c->part[i])
+            (void)cudaEventDestroy(c->part[i]);
     if (c->begun)
         (void)cudaEventDestroy(c->begun);
     if (c->computed)
         (void)cudaEventDestroy(c->computed);
     if (c->stream)
         (void)cudaStreamDestroy(c->stream);
+    if (c->copies)
+        (void)cudaStreamDestroy(c->copies);
     (void)cudaFreeHost(c->pinned);
+    (void)cudaFreeHost(c->pinned_bad);
+    (void)cudaFree(c->bad);
     mem_free(c);
+}
+
+static enum status open_events(struct cuda *c, struct error *e)
+{
+    cudaError_t code = cudaEventCreate(&c->begun);
+    if (code == cudaSuccess)
+        code = cudaEventCreate(&c->computed);
+    for (int i = 0; i < GPU_PARTS && code == cudaSuccess; i++)
+        code = cudaEventCreateWithFlags(&c->part[i], cudaEventDisableTiming);
+    for (int i = 0; i < GPU_PARTS * BANDS_MAX && code == cudaSuccess; i++)
+        code = cudaEventCreateWithFlags(&c->band[i].copied, cudaEventDisableTiming);
+    return cuda_failed(code, "an event", e);
+}
+
+static enum status open_all(struct cuda *c, struct error *e)
+{
+    cudaError_t code = cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking);
+    if (code == cudaSuccess)
+        code = cudaStreamCreateWithFlags(&c->copies, cudaStreamNonBlocking);
+    enum status status = cuda_failed(code, "a stream", e);
+    if (!status)
+        status = open_events(c, e);
+    if (!status)
+        status = cuda_failed(cudaMalloc((void **)&c->bad, sizeof *c->bad), "its memory", e);
+    if (!status)
+        status = cuda_failed(
+            cudaHostAlloc((void **)&c->pinned_bad, sizeof *c->bad, cudaHostAllocDefault),
+            "pinned memory", e);
+    return status;
 }
 
 static enum status cuda_attach(void **context, const struct engine_options *options,
@@ -106,14 +126,7 @@ static enum status cuda_attach(void **context, const struct engine_options *opti
     if (!c)
         return error_memory(e, "the plan");
     c->threads = options->threads < 1 ? 1 : options->threads;
-    status = failed(cudaStreamCreateWithFlags(&c->stream, cudaStreamNonBlocking), "a stream", e);
-    if (!status)
-        status = failed(cudaEventCreate(&c->begun), "an event", e);
-    if (!status)
-        status = failed(cudaEventCreate(&c->computed), "an event", e);
-    for (int i = 0; i < BANDS_MAX && !status; i++)
-        status =
-            failed(cudaEventCreateWithFlags(&c->copied[i], cudaEventDisableTiming), "an event", e);
+    status = open_all(c, e);
     if (status)
         cuda_detach(c);
     else
@@ -128,7 +141,7 @@ static enum status cuda_room(void *context, size_t *bytes, struct error *e)
     size_t total;
     (void)context;
     *bytes = 0;
-    return failed(cudaMemGetInfo(bytes, &total), "its memory", e);
+    return cuda_failed(cudaMemGetInfo(bytes, &total), "its memory", e);
 }
 
 static enum status cuda_reserve(void *context, size_t bytes, void **memory, struct error *e)
@@ -155,121 +168,36 @@ static enum status cuda_upload(void *context, void *to, const void *from, size_t
                                struct error *e)
 {
     const struct cuda *c = context;
+    (void)nvtxRangePushA("upload");
     cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
     if (code == cudaSuccess)
         code = cudaStreamSynchronize(c->stream);
-    return failed(code, "copying to it", e);
+    (void)nvtxRangePop();
+    return cuda_failed(code, "copying to it", e);
 }
 
-static enum status grow_pinned(struct cuda *c, size_t bytes, struct error *e)
-{
-    if (bytes <= c->pinned_bytes)
-        return STATUS_OK;
-    (void)cudaFreeHost(c->pinned);
-    c->pinned = NULL;
-    c->pinned_bytes = 0;
-    const enum status status =
-        failed(cudaHostAlloc((void **)&c->pinned, bytes, cudaHostAllocDefault), "pinned memory", e);
-    if (!status)
-        c->pinned_bytes = bytes;
-    return status;
-}
-
-/* ---- rows of a frame -------------------------------------------------------------- */
-
-/* Pixels cut into bands: band i is [i * size, ...) of count. */
-struct bands {
-    int count;
-    size_t size, pixels;
-};
-
-static struct bands cut(size_t pixels)
-{
-    size_t count = pixels * sizeof(float) / BAND_BYTES;
-    count = count < 1 ? 1 : count > BANDS_MAX ? BANDS_MAX : count;
-    return (struct bands){(int)count, pixels / count, pixels};
-}
-
-static size_t band_pixels(const struct bands *b, int i)
-{
-    return i == b->count - 1 ? b->pixels - (size_t)i * b->size : b->size;
-}
-
-static enum status send_bands(struct cuda *c, const struct bands *b, const float *out,
-                              struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < b->count && !status; i++) {
-        const size_t at = (size_t)i * b->size;
-        status = failed(cudaMemcpyAsync(c->pinned + at, out + at, band_pixels(b, i) * sizeof *out,
-                                        cudaMemcpyDeviceToHost, c->stream),
-                        "copying from it", e);
-        if (!status)
-            status = failed(cudaEventRecord(c->copied[i], c->stream), "an event", e);
-    }
-    return status;
-}
-
-static void copy(float *to, const float *from, size_t pixels, int threads)
-{
-    const size_t bytes = pixels * sizeof *to;
-#pragma omp parallel for num_threads(threads)
-    for (size_t at = 0; at < bytes; at += SLICE_BYTES)
-        memcpy((char *)to + at, (const char *)from + at,
-               bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
-}
-
-static enum status receive_bands(struct cuda *c, const struct bands *b, float *pixels,
-                                 struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (int i = 0; i < b->count && !status; i++) {
-        const size_t at = (size_t)i * b->size;
-        status = failed(cudaEventSynchronize(c->copied[i]), "the kernel", e);
-        if (!status)
-            copy(pixels + at, c->pinned + at, band_pixels(b, i), c->threads);
-    }
-    return status;
-}
-
-static enum status launch(struct cuda *c, const struct gpu_frame *frame,
-                          const struct gpu_rows *rows, float *out, struct error *e)
-{
-    cudaError_t code = cudaEventRecord(c->begun, c->stream);
-    if (code == cudaSuccess)
-        code = (cudaError_t)gpu_kernel_launch(frame, rows, out, c->stream);
-    if (code == cudaSuccess)
-        code = cudaEventRecord(c->computed, c->stream);
-    return failed(code, "a launch", e);
-}
-
-static enum status cuda_run(void *context, const struct gpu_frame *frame,
-                            const struct gpu_rows *rows, float *out, float *pixels, size_t count,
-                            double *kernel_ms, struct error *e)
+/* Never undone: what is pinned stays mapped, see struct gpu_device, and ends with the process. */
+static enum status cuda_pin(void *context, void *memory, size_t bytes, struct error *e)
 {
     struct cuda *c = context;
-    const struct bands bands = cut(count);
-    float ms = 0.0f;
-    enum status status = grow_pinned(c, count * sizeof *out, e);
+    if (c->nplaces == PLACES_MAX)
+        return error_set(e, STATUS_FAILED, "more than %d places to pin", PLACES_MAX);
+    const enum status status =
+        cuda_failed(cudaHostRegister(memory, bytes, cudaHostRegisterDefault), "pinning memory", e);
     if (!status)
-        status = launch(c, frame, rows, out, e);
-    if (!status)
-        status = send_bands(c, &bands, out, e);
-    if (!status)
-        status = receive_bands(c, &bands, pixels, e);
-    if (!status)
-        status = failed(cudaEventElapsedTime(&ms, c->begun, c->computed), "an event", e);
-    *kernel_ms += (double)ms;
+        c->place[c->nplaces++] = (struct place){memory, bytes};
     return status;
 }
 
 const struct gpu_device gpu_device_cuda = {
     .identity = {"cuda", "cuda-double"},
+    .part_pixels = 1 << 20,
     .attach = cuda_attach,
     .detach = cuda_detach,
     .room = cuda_room,
     .reserve = cuda_reserve,
     .release = cuda_release,
     .upload = cuda_upload,
+    .pin = cuda_pin,
     .run = cuda_run,
 };

@@ -7,12 +7,36 @@
 #define BRAGG_GPU_DEVICE_H
 
 #include "engine/engine.h"
-#include "gpu/kernel.h"
+#include "gpu/after_kernel.h"
 
-enum { GPU_DESCRIPTION = 160 };  // bytes of a description
+enum { GPU_DESCRIPTION = 160, GPU_PARTS = 8 };  // bytes of a description; parts at most
+
+/* Rows of a frame, what is computed, and where on the card: in parts, so that some are on the
+ * bus while others are computed. */
+struct gpu_run {
+    const struct gpu_frame *frame;
+    int nparts;
+    struct gpu_part {
+        struct gpu_rows rows;  // first_pixel is that of part 0
+        int64_t first, end;    // pixels, counted from that one
+    } part[GPU_PARTS];
+    float *photons;                        // of all parts
+    const struct gpu_after *after;         // NULL: photons leave as they are
+    const struct background_scene *scene;  // of after->background, which is made first; NULL: it
+                                           // is there, or there is none
+};
+
+/* Type, and place on the card, of the pixels that leave, all parts'. */
+static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **from)
+{
+    const enum pixel_type type = r->after ? r->after->type : PIXEL_F32;
+    *from = type == PIXEL_F32 ? (const void *)r->photons : r->after->counts;
+    return type;
+}
 
 struct gpu_device {
     const char *identity[2];  // class of equal bytes, by enum engine_precision
+    int64_t part_pixels;      // of a part, at least, where there are several
 
     /* Takes the card and describes it, for people.  STATUS_USAGE with one line when there
      * is none that can be used; *context is then NULL. */
@@ -28,10 +52,15 @@ struct gpu_device {
     void (*release)(void *context, void *memory);
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
-    /* Computes rows of a frame into out[count] on the card and copies them to pixels[count]
-     * here; adds the time of the kernel alone to *kernel_ms. */
-    enum status (*run)(void *context, const struct gpu_frame *frame, const struct gpu_rows *rows,
-                       float *out, float *pixels, size_t count, double *kernel_ms, struct error *e);
+    /* Memory here that pixels will be copied to, once or often, and that stays mapped as long
+     * as any plan of the process is used.  STATUS_FAILED: copies take a longer way. */
+    enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
+
+    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds the time of
+     * the kernels alone to *kernel_ms.  *bad becomes GPU_GOOD, or what noise said of the first
+     * pixel that it refused. */
+    enum status (*run)(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                       uint64_t *bad, struct error *e);
 };
 
 /* Without CUDA in this build, attach fails and says so. */

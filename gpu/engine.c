@@ -5,30 +5,10 @@
  */
 #include <string.h>
 
-#include "engine/cpu.h"
 #include "engine/recipe_check.h"
-#include "gpu/device.h"
 #include "gpu/gpu.h"
 #include "gpu/pack.h"
-
-struct plan {
-    const struct gpu_device *device;
-    void *context;  // of the device
-    const struct experiment *experiment;
-    enum engine_precision precision;
-    struct gpu_panel *panels;         // in the order of their pixels
-    struct cpu_table *tables;         // one per crystal
-    const struct cpu_table *on_card;  // the same there
-    struct gpu_frame frame;           // of the experiment
-    void *resident;                   // on the card: panels, tables
-    void *recipe;                     // on the card: sources, lattices
-    unsigned char *packed;            // here: the same, before it is copied
-    size_t recipe_bytes;              // of both
-    float *out;                       // on the card: pixels of out_rows rows
-    int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
-    double kernel_ms;                 // of the last frame
-    char description[GPU_DESCRIPTION];
-};
+#include "gpu/plan.h"
 
 static void plan_destroy(struct plan **plan)
 {
@@ -38,6 +18,7 @@ static void plan_destroy(struct plan **plan)
         return;
     if (p->context) {
         p->device->release(p->context, p->out);
+        p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
         p->device->detach(p->context);
@@ -93,6 +74,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     p->device = device;
     p->experiment = x;
     p->precision = options->precision;
+    p->pixel_bytes = sizeof *p->out;
     enum status status = device->attach(&p->context, options, p->description, e);
     if (!status)
         status = open_panels(p, e);
@@ -122,6 +104,7 @@ static void drop_out(struct plan *p)
 {
     p->device->release(p->context, p->out);
     p->out = NULL;
+    p->afterwards.has_background = false;
 }
 
 /* Room for a recipe of that size, here and on the card: the buffer of pixels makes way. */
@@ -151,11 +134,13 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
 {
     struct gpu_pack count = {0};
     gpu_pack_recipe(&count, job, p->tables, p->on_card, frame);
+    gpu_after_recipe(p, &count, job->recipe);
     const enum status status = grow_recipe(p, count.bytes, e);
     if (status)
         return status;
     struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
     gpu_pack_recipe(&pack, job, p->tables, p->on_card, frame);
+    gpu_after_recipe(p, &pack, job->recipe);
     return p->device->upload(p->context, p->recipe, p->packed, pack.bytes, e);
 }
 
@@ -164,7 +149,7 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
 static enum status open_out(struct plan *p, struct error *e)
 {
     size_t room;
-    const size_t row = (size_t)p->widest * sizeof *p->out;
+    const size_t row = (size_t)p->widest * p->pixel_bytes;
     if (p->out)
         return STATUS_OK;
     const enum status status = p->device->room(p->context, &room, e);
@@ -175,52 +160,70 @@ static enum status open_out(struct plan *p, struct error *e)
     return p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, e);
 }
 
-/* Pixels of the frame before that row; of all of it for the row behind the last. */
-static int64_t pixels_before(const struct plan *p, int64_t row)
-{
-    const struct gpu_panel *g = p->panels;
-    for (size_t i = 1; i < p->experiment->npanels && p->panels[i].first_row <= row; i++)
-        g = &p->panels[i];
-    return g->panel.first_pixel + (row - g->first_row) * g->panel.fast_pixels;
-}
+/* A frame as asked for. */
+struct task {
+    const struct recipe *recipe;
+    const uint64_t *seed;  // NULL: photons only
+    char *to;              // pixels
+    atomic_uint_fast64_t *done;
+};
 
-static enum status run_rows(struct plan *p, const struct gpu_frame *frame, float *pixels,
-                            atomic_uint_fast64_t *done, struct error *e)
+static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const struct task *t,
+                            struct error *e)
 {
     enum status status = STATUS_OK;
+    const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof *p->out;
     p->kernel_ms = 0.0;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
-        const int64_t left = p->rows - row;
-        const struct gpu_rows rows = {.first = row,
-                                      .count = left < p->out_rows ? left : p->out_rows,
-                                      .first_pixel = pixels_before(p, row),
-                                      .widest = p->widest};
-        const int64_t end = pixels_before(p, row + rows.count);
-        status = p->device->run(p->context, frame, &rows, p->out, pixels + rows.first_pixel,
-                                (size_t)(end - rows.first_pixel), &p->kernel_ms, e);
-        if (!status && done)
-            atomic_fetch_add_explicit(done, (uint_fast64_t)rows.count, memory_order_relaxed);
+        const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
+        struct gpu_run r = {.frame = frame, .photons = p->out};
+        struct gpu_after after;
+        uint64_t bad;
+        gpu_cut_parts(p, row, end, &r);
+        if (t->seed)
+            gpu_after_rows(p, t->recipe, *t->seed, &r, &after);
+        status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
+                                &p->kernel_ms, &bad, e);
+        if (status)
+            p->afterwards.has_background = false;
+        else
+            status = gpu_after_verdict(t->recipe, bad, e);
+        if (!status && t->done)
+            atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
     }
+    return status;
+}
+
+static enum status perform(struct plan *p, const struct task *t, struct error *e)
+{
+    struct cpu_job job;
+    struct gpu_frame frame = p->frame;
+    enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
+    if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
+        recipe_run_dark(p->experiment, (float *)(void *)t->to, t->done);
+    } else if (!status && p->rows && p->widest) {
+        status = upload_recipe(p, &job, &frame, e);
+        if (!status)
+            status = open_out(p, e);
+        if (!status)
+            status = run_rows(p, &frame, t, e);
+    }
+    cpu_job_close(&job);
     return status;
 }
 
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)
 {
-    struct cpu_job job;
-    struct gpu_frame frame = p->frame;
-    enum status status = cpu_job_open(&job, p->experiment, p->tables, recipe, e);
-    if (!status && recipe_is_dark(p->experiment, recipe)) {
-        recipe_run_dark(p->experiment, pixels, done);
-    } else if (!status && p->rows && p->widest) {
-        status = upload_recipe(p, &job, &frame, e);
-        if (!status)
-            status = open_out(p, e);
-        if (!status)
-            status = run_rows(p, &frame, pixels, done, e);
-    }
-    cpu_job_close(&job);
-    return status;
+    const struct task task = {recipe, NULL, (char *)pixels, done};
+    return perform(p, &task, e);
+}
+
+static enum status plan_develop(struct plan *p, const struct recipe *recipe, uint64_t seed,
+                                void *pixels, atomic_uint_fast64_t *done, struct error *e)
+{
+    const struct task task = {recipe, &seed, pixels, done};
+    return perform(p, &task, e);
 }
 
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
@@ -228,6 +231,11 @@ static enum status plan_trace(struct plan *p, const struct recipe *recipe,
 {
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
     return cpu_trace_one(kernels, p->experiment, p->tables, recipe, trace, e);
+}
+
+static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)
+{
+    return p->device->pin(p->context, pixels, bytes, e);
 }
 
 double gpu_kernel_ms(const struct plan *plan)
@@ -255,6 +263,9 @@ const struct engine engine_cuda = {
     .identity = plan_identity,
     .describe = plan_describe,
     .run = plan_run,
+    .prepare = gpu_after_prepare,
+    .develop = plan_develop,
+    .pin = plan_pin,
     .trace = plan_trace,
     .destroy = plan_destroy,
 };
@@ -265,6 +276,9 @@ const struct engine engine_cuda_host = {
     .identity = plan_identity,
     .describe = plan_describe,
     .run = plan_run,
+    .prepare = gpu_after_prepare,
+    .develop = plan_develop,
+    .pin = plan_pin,
     .trace = plan_trace,
     .destroy = plan_destroy,
 };

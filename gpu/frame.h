@@ -6,6 +6,7 @@
 #ifndef BRAGG_GPU_FRAME_H
 #define BRAGG_GPU_FRAME_H
 
+#include "base/hd.h"
 #include "engine/prepared.h"
 
 enum { GPU_THREADS = 128 };  // of a block: that many pixels of one row
@@ -37,5 +38,19 @@ struct gpu_frame {
     const struct cpu_source *sources;    // [nsources]
     const struct cpu_lattice *lattices;  // [nlattices]; `crystal` is NULL
 };
+
+/* The panel of a row, rows being numbered through all panels. */
+HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
+{
+    int32_t low = 0, high = f->npanels - 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 1) / 2;
+        if (f->panels[middle].first_row <= row)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &f->panels[low];
+}
 
 #endif

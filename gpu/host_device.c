@@ -91,28 +91,57 @@ static enum status host_upload(void *context, void *to, const void *from, size_t
     return STATUS_OK;
 }
 
-static enum status host_run(void *context, const struct gpu_frame *frame,
-                            const struct gpu_rows *rows, float *out, float *pixels, size_t count,
-                            double *kernel_ms, struct error *e)
+static enum status host_pin(void *context, void *memory, size_t bytes, struct error *e)
+{
+    (void)context;
+    (void)memory;
+    (void)bytes;
+    (void)e;
+    return STATUS_OK;
+}
+
+/* One part; its verdict. */
+static uint64_t run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part)
+{
+    const struct gpu_rows *rows = &part->rows;
+#pragma omp parallel for schedule(dynamic) num_threads(h->threads)
+    for (int64_t row = 0; row < rows->count; row++)
+        h->row(r->frame, rows, row, r->photons);
+    if (r->scene)
+        gpu_host_background(r->frame, r->scene, rows, h->threads, r->after->background);
+    return r->after
+               ? gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads)
+               : GPU_GOOD;
+}
+
+static enum status host_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                            uint64_t *bad, struct error *e)
 {
     const struct host *h = context;
     const uint64_t start = clock_ns();
+    const void *from;
+    const size_t size = pixel_size(gpu_leaving(r, &from));
     (void)e;
-#pragma omp parallel for schedule(dynamic) num_threads(h->threads)
-    for (int64_t row = 0; row < rows->count; row++)
-        h->row(frame, rows, row, out);
+    *bad = GPU_GOOD;
+    for (int i = 0; i < r->nparts; i++) {
+        const uint64_t verdict = run_part(h, r, &r->part[i]);
+        const size_t at = (size_t)r->part[i].first * size;
+        *bad = verdict < *bad ? verdict : *bad;
+        memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
+    }
     *kernel_ms += (double)(clock_ns() - start) * 1e-6;
-    memcpy(pixels, out, count * sizeof *out);
     return STATUS_OK;
 }
 
 const struct gpu_device gpu_device_host = {
     .identity = {"cuda-host", "cuda-host-double"},
+    .part_pixels = 1000,  // so that tests see parts
     .attach = host_attach,
     .detach = host_detach,
     .room = host_room,
     .reserve = host_reserve,
     .release = host_release,
     .upload = host_upload,
+    .pin = host_pin,
     .run = host_run,
 };

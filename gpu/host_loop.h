@@ -2,7 +2,7 @@
 #ifndef BRAGG_GPU_HOST_LOOP_H
 #define BRAGG_GPU_HOST_LOOP_H
 
-#include "gpu/kernel.h"
+#include "gpu/after_kernel.h"
 
 /* All threads of one row: what blocks (row, 0), (row, 1) ... of gpu_kernel_launch do;
  * `row` counts from rows->first. */
@@ -10,5 +10,12 @@ void gpu_host_row_baseline(const struct gpu_frame *frame, const struct gpu_rows 
                            float *out);
 void gpu_host_row_avx2(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                        float *out);
+
+/* All threads of gpu_background_launch and of gpu_after_launch, which returns what becomes of
+ * *bad there; the same bytes for any instruction set. */
+void gpu_host_background(const struct gpu_frame *frame, const struct background_scene *scene,
+                         const struct gpu_rows *rows, int threads, float *out);
+uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first,
+                        int64_t end, int threads);
 
 #endif

@@ -13,7 +13,7 @@ extern "C" {
 /* A run of rows of a frame. */
 struct gpu_rows {
     int64_t first, count;  // rows, numbered through all panels
-    int64_t first_pixel;   // of row `first`
+    int64_t first_pixel;   // whose place is the beginning of what is written
     int64_t widest;        // most pixels of a row
 };
 

@@ -14,8 +14,7 @@ static void *reserve(struct gpu_pack *pack, size_t bytes, void **here)
     return (void *)(pack->base + at);
 }
 
-/* A copy of an array; NULL stays NULL. */
-static void *add(struct gpu_pack *pack, const void *items, size_t count, size_t size)
+void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_t size)
 {
     void *here;
     if (!items)
@@ -55,7 +54,7 @@ static void pack_panels(struct gpu_pack *pack, const struct gpu_panel *panels,
     for (size_t i = 0; i < count; i++) {
         struct gpu_panel p = panels[i];
         const size_t pixels = (size_t)p.panel.fast_pixels * (size_t)p.panel.slow_pixels;
-        p.panel.mask = add(pack, p.panel.mask, pixels, 1);
+        p.panel.mask = gpu_pack_add(pack, p.panel.mask, pixels, 1);
         if (here)
             here[i] = p;
     }
@@ -82,9 +81,9 @@ void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
     for (size_t i = 0; i < x->ncrystals; i++) {
         struct cpu_table t = tables[i];
         const size_t items = (size_t)t.default_slot;
-        t.F_sqr = precise ? NULL : add(pack, t.F_sqr, items + 1, sizeof *t.F_sqr);
-        t.F_sqr_double = add(pack, t.F_sqr_double, items + 1, sizeof *t.F_sqr_double);
-        t.F = add(pack, t.F, items, sizeof *t.F);
+        t.F_sqr = precise ? NULL : gpu_pack_add(pack, t.F_sqr, items + 1, sizeof *t.F_sqr);
+        t.F_sqr_double = gpu_pack_add(pack, t.F_sqr_double, items + 1, sizeof *t.F_sqr_double);
+        t.F = gpu_pack_add(pack, t.F, items, sizeof *t.F);
         frame->kind.cubic = frame->kind.cubic || t.F;
         if (here)
             here[i] = t;
@@ -99,15 +98,31 @@ void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
     frame->water = job->water;
     frame->nsources = job->nsources;
     frame->nlattices = job->nlattices;
-    frame->sources = add(pack, job->sources, job->nsources, sizeof *job->sources);
+    frame->sources = gpu_pack_add(pack, job->sources, job->nsources, sizeof *job->sources);
     frame->lattices = reserve(pack, job->nlattices * sizeof *job->lattices, &memory);
     struct cpu_lattice *here = memory;
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_lattice l = job->lattices[i];
         l.crystal = NULL;
         l.table = on_card + (l.table - tables);
-        l.cells = add(pack, l.cells, l.nsteps, 9 * sizeof *l.cells);
+        l.cells = gpu_pack_add(pack, l.cells, l.nsteps, 9 * sizeof *l.cells);
         if (here)
             here[i] = l;
+    }
+}
+
+void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene)
+{
+    void *memory;
+    const struct background_material *from = scene->materials;
+    scene->sources = gpu_pack_add(pack, scene->sources, scene->nsources, sizeof *scene->sources);
+    scene->materials = reserve(pack, scene->nmaterials * sizeof *from, &memory);
+    struct background_material *here = memory;
+    for (size_t i = 0; i < scene->nmaterials; i++) {
+        struct background_material m = from[i];
+        m.table.stol_1_m = gpu_pack_add(pack, m.table.stol_1_m, m.table.count, sizeof(double));
+        m.table.F = gpu_pack_add(pack, m.table.F, m.table.count, sizeof(double));
+        if (here)
+            here[i] = m;
     }
 }

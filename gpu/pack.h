@@ -8,12 +8,16 @@
 
 #include "engine/cpu.h"
 #include "gpu/frame.h"
+#include "physics/background_pixel.h"
 
 struct gpu_pack {
     unsigned char *to;  // here; NULL: bytes are only counted
     uintptr_t base;     // where the block will stand on the card
     size_t bytes;       // so far
 };
+
+/* A copy of an array; returns its address on the card, NULL for NULL. */
+void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_t size);
 
 /* The panels in the order of their pixels, with the numbers of their rows; NULL when memory
  * is out.  Masks are borrowed; the caller frees the array with mem_free. */
@@ -31,5 +35,8 @@ void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
 void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
                      const struct cpu_table *tables, const struct cpu_table *on_card,
                      struct gpu_frame *frame);
+
+/* Sources and materials of *scene, whose pointers become addresses on the card. */
+void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene);
 
 #endif

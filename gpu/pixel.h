@@ -99,20 +99,6 @@ INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const 
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* The panel of a row, rows being numbered through all panels. */
-INLINE const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
-{
-    int32_t low = 0, high = f->npanels - 1;
-    while (low < high) {
-        const int32_t middle = (low + high + 1) / 2;
-        if (f->panels[middle].first_row <= row)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return &f->panels[low];
-}
-
 /* Thread `thread` of a block of pixels, the `block`-th of its row: one pixel of row `row`, 0
  * outside the ROI and under the mask.  `out` is the place of pixel `first_pixel` of the frame. */
 INLINE void gpu_thread(const struct gpu_frame *f, struct gpu_kind kind, int64_t row, int64_t block,

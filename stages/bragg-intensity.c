@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "engines.h"
+#include "fuse.h"
 #include "stage/stage.h"
 
 struct intensity {
@@ -16,10 +17,12 @@ struct intensity {
     int64_t threads;
     double trace_pixel[2];
     bool has_isa, has_trace_pixel;
+    struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
     struct experiment experiment;  // the engine's own, with the F tables
     struct plan *plan;
+    struct fuse fuse;  // stages after this one
     atomic_uint_fast64_t rows;
     uint64_t setups_made, setups_found;  // plans; frames that found one
     char figures[96];                    // the same, for --stats
@@ -42,6 +45,9 @@ static const struct opt options[] = {
     {"precision", PRECISION_CHOICES,
      "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
+    {"fuse", "'STAGE OPTIONS'",
+     "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
+     AT(fuse_texts)},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, GIVEN(trace_pixel)},
     {0},
@@ -76,7 +82,7 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
             return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
                              o->trace_pixel[i]);
-    return STATUS_OK;
+    return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
 /* The engine gets an experiment of its own, with the F tables; the stages after
@@ -104,12 +110,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     const struct engine_options how = {.threads = (int)o->threads,
                                        .isa = o->has_isa ? isa_names[o->isa] : NULL,
                                        .precision = (enum engine_precision)o->precision,
-                                       .sums = true};
+                                       .sums = !o->fuse.n};
     s = o->engine->create(&o->plan, &o->experiment, &how, e);
-    o->setups_made += !s;
-    if (!s)
-        log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
-    return s;
+    if (s)
+        return s;
+    o->setups_made++;
+    log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
+    return fuse_begin(&o->fuse, o->engine, o->plan, x, e);
 }
 
 /* One line per quantity, for people. */
@@ -123,24 +130,24 @@ static void print_value(void *context, const char *name, int count, const double
     fprintf(stderr, "%s%s\n", *unit ? " " : "", unit);
 }
 
+static enum status trace(const struct intensity *o, const struct frame *f, struct error *e)
+{
+    const struct pixel_trace trace = {.fast = (int64_t)o->trace_pixel[0],
+                                      .slow = (int64_t)o->trace_pixel[1],
+                                      .value = print_value};
+    return o->has_trace_pixel && f->recipe.id == 0
+               ? o->engine->trace(o->plan, &f->recipe, &trace, e)
+               : STATUS_OK;
+}
+
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
-    if (!image_reserve(&f->image, PIXEL_F32, UNIT_PHOTONS, pixels))
-        return error_memory(e, "the image");
     atomic_store(&o->rows, 0);
     o->setups_found++;
-    enum status s = o->engine->run(o->plan, &f->recipe, f->image.pixels, &o->rows, e);
-    if (!s && o->engine->sum)
-        f->image.has_sum = o->engine->sum(o->plan, &f->image.sum);
-    if (!s && o->has_trace_pixel && f->recipe.id == 0) {
-        const struct pixel_trace trace = {.fast = (int64_t)o->trace_pixel[0],
-                                          .slow = (int64_t)o->trace_pixel[1],
-                                          .value = print_value};
-        s = o->engine->trace(o->plan, &f->recipe, &trace, e);
-    }
-    return s;
+    const enum status s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
+    return s ? s : trace(o, f, e);
 }
 
 /* The cache of the engine is its plan: what is kept between frames. */
@@ -158,6 +165,7 @@ static void close_intensity(void *state)
     struct intensity *o = state;
     if (o->plan)
         o->engine->destroy(&o->plan);
+    fuse_close(&o->fuse);
     experiment_free(&o->experiment);
 }
 
@@ -165,6 +173,13 @@ static const char *identity(void *state)
 {
     const struct intensity *o = state;
     return o->plan ? o->engine->identity(o->plan) : "any";
+}
+
+static size_t guests(void *state, const struct guest **guests)
+{
+    const struct intensity *o = state;
+    *guests = o->fuse.guest;
+    return o->fuse.n;
 }
 
 static atomic_uint_fast64_t *progress(void *state)
@@ -186,6 +201,7 @@ static const struct stage stage = {
     .report = report,
     .close = close_intensity,
     .identity = identity,
+    .guests = guests,
     .progress = progress,
 };
 

@@ -12,13 +12,13 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/target.h"
 #include "base/units.h"
 #include "io/expt.h"
 #include "io/orientations.h"
 #include "io/replace.h"
 #include "io/truth.h"
 #include "orient_options.h"
-#include "output.h"
 #include "physics/random_rotation.h"
 #include "physics/sampling.h"
 #include "physics/setup.h"
@@ -81,7 +81,7 @@ static enum status open_orient(void *state, const char **operands, int noperands
     enum status s = p->scan ? take_scan(p, e) : STATUS_OK;
     s = s ? s : orient_check(p, e);
     if (!s && p->truth)
-        s = output_check_folder(p->truth, e);
+        s = target_check(p->truth, e);
     if (s)
         return s;
     if (p->has_only && !p->has_frames) {

@@ -5,9 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/target.h"
 #include "run/commands.h"
 #include "run/find.h"
 #include "run/keeper.h"
@@ -88,7 +90,12 @@ static enum status make_folder(const char *path, struct error *e)
             continue;
         return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
     }
-    return STATUS_OK;
+    struct stat st;
+    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
+        errno = ENOTDIR;
+    else if (access(path, W_OK | X_OK) == 0)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
 }
 
 static enum status dry_run(const struct pipeline *p, struct command_settings *settings,
@@ -158,7 +165,7 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
-    return STATUS_OK;
+    return o->trace ? target_check_in_place(o->trace, e) : STATUS_OK;
 }
 
 int main(int argc, char **argv)

@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/target.h"
 #include "gateway/gateway.h"
 #include "gateway/pace.h"
 #include "gateway/pixels.h"
@@ -69,7 +70,11 @@ static enum status serve_open(void *state, const char **operands, int noperands,
 {
     (void)operands, (void)noperands;
     struct serve *v = state;
-    const enum status s = serve_options_settle(&v->options, &v->speaks, e);
+    enum status s = serve_options_settle(&v->options, &v->speaks, e);
+    if (s == STATUS_OK && v->options.geom)
+        s = target_check(v->options.geom, e);
+    if (s == STATUS_OK && v->options.cell)
+        s = target_check(v->options.cell, e);
     if (s)
         return s;
     v->pace.period_ns = v->options.rate_hz > 0 ? 1e9 / v->options.rate_hz : 0;

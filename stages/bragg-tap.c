@@ -14,9 +14,9 @@
 #include "base/clock.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/target.h"
 #include "base/units.h"
 #include "io/raw.h"
-#include "output.h"
 #include "stage/stage.h"
 #include "wire/recording.h"
 
@@ -67,7 +67,7 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
         t->print = true;
     if (!t->record)
         return STATUS_OK;
-    return output_check_folder(t->record, e);
+    return target_check(t->record, e);
 }
 
 static enum recorder_mode mode(const struct tap *t)
@@ -80,6 +80,9 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
 {
     struct tap *t = state;
     t->resume = start->resume;
+    if (t->hold == HOLD_NO && start->piped)
+        return error_set(e, STATUS_USAGE,
+                         "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->transient = !holds;
     self->speaks = t->print || t->count;
@@ -206,31 +209,35 @@ static enum status tap_frame(void *state, struct frame *f, struct error *e)
 
 /* --- the end ------------------------------------------------------------- */
 
+/* Once, where it is asked for. */
+static enum status print_count(struct tap *t, struct error *e)
+{
+    if (!t->count || !t->begun)
+        return STATUS_OK;
+    const double seconds = (double)(clock_ns() - t->start_ns) / 1e9;
+    t->count = false;
+    printf("frames=%" PRIu64 " bytes=%" PRIu64 " seconds=%.3f frames_per_s=%.3f\n", t->frames,
+           t->frame_bytes, seconds, seconds > 0 ? (double)t->frames / seconds : 0.0);
+    return flush(e);
+}
+
 static enum status tap_end(void *state, struct error *e)
 {
     struct tap *t = state;
-    if (!t->recording)
-        return STATUS_OK;
     const uint64_t frames = t->recorder.frames.count;
-    const enum status s = recorder_finish(&t->recorder, e);
-    if (s == STATUS_OK)
+    const enum status s = t->recording ? recorder_finish(&t->recorder, e) : STATUS_OK;
+    if (s)
+        return s;
+    if (t->recording)
         log_line(LOG_INFO, "%s: %" PRIu64 " frames", t->record, frames);
-    return s;
-}
-
-static void print_count(const struct tap *t)
-{
-    const double seconds = (double)(clock_ns() - t->start_ns) / 1e9;
-    printf("frames=%" PRIu64 " bytes=%" PRIu64 " seconds=%.3f frames_per_s=%.3f\n", t->frames,
-           t->frame_bytes, seconds, seconds > 0 ? (double)t->frames / seconds : 0.0);
-    (void)fflush(stdout);
+    return print_count(t, e);
 }
 
 static void tap_close(void *state)
 {
     struct tap *t = state;
-    if (t->count && t->begun)
-        print_count(t);
+    struct error ignored;  // it has ended with another one
+    (void)print_count(t, &ignored);
     const size_t frames = t->recorder.frames.count;
     if (t->recording && recorder_close(&t->recorder))
         log_line(LOG_WARNING, "%s.part keeps %zu frames", t->record, frames);

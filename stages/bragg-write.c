@@ -6,19 +6,15 @@
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include "base/hash.h"
 #include "base/history.h"
+#include "base/target.h"
 #include "io/frame_index.h"
-#include "io/leftovers.h"
 #include "io/template.h"
-#include "output.h"
+#include "outputs.h"
 #include "pending.h"
 #include "stage/stage.h"
-
-enum { OPERANDS_MAX = 4, OUTPUTS_MAX = OPERANDS_MAX + 1 };
 
 struct writer {
     int format;  // options
@@ -27,15 +23,13 @@ struct writer {
     bool overwrite, resume;
     struct output_settings settings;
     const char *index_path;
-    struct output outputs[OUTPUTS_MAX];
-    int noutputs;
+    struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index, has_frame;
+    bool has_index, has_frame, has_compression, has_frames_per_file, has_preview_size;
     uint64_t only_id;  // the one frame that fits an unnumbered name
     int compression;
     int64_t frames_per_file;
-    struct output *series;   // the one of NXmx, or NULL
     struct pending pending;  // frames whose files are not finished
     struct id_set durable;   // frames, until the runtime asks
 };
@@ -46,16 +40,16 @@ static const struct opt options[] = {
     {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
      OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
     {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
-     .choices = NXMX_COMPRESSIONS},
+     .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
     {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
-     .min = 1, .max = 10000},
+     .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
     {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
      AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
     {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536},
+     .min = 16, .max = 65536, .given = AT(has_preview_size)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index_path)},
@@ -73,23 +67,20 @@ static void writer_defaults(void *state)
 
 /* --- options ------------------------------------------------------------- */
 
-static enum status add_output(struct writer *w, const char *text, enum format format,
-                              int64_t edge_max, struct error *e)
+/* Options that would do nothing are a mistake. */
+static enum status check_unused(const struct writer *w, struct error *e)
 {
-    for (int i = 0; i < w->noutputs; i++)
-        if (strcmp(w->outputs[i].name.text, text) == 0)
-            return error_set(e, STATUS_USAGE, "'%.60s' is named twice", text);
-    struct output *o = &w->outputs[w->noutputs++];
-    const enum status s = output_parse(o, text, format, edge_max, e);
-    if (s || o->format != FORMAT_NXMX)
-        return s;
-    if (w->series)
-        return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
-    w->series = o;
-    o->series.compression = (enum nxmx_compression)w->compression;
-    o->series.frames_per_file = (uint64_t)w->frames_per_file;
-    o->series.sync = w->settings.fsync;
-    return STATUS_OK;
+    bool pictures = false;
+    for (int i = 0; i < w->outputs.count; i++)
+        pictures = pictures || w->outputs.all[i].format == FORMAT_PNG ||
+                   w->outputs.all[i].format == FORMAT_PGM;
+    const char *unused = !w->outputs.series && w->has_compression ? "--compression is for NXmx"
+                         : !w->outputs.series && w->has_frames_per_file
+                             ? "--frames-per-file is for NXmx"
+                         : !w->preview && w->has_preview_size ? "--preview-size needs --preview"
+                         : !pictures && w->settings.log       ? "--log is for pictures"
+                                                              : NULL;
+    return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
 }
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
@@ -97,12 +88,18 @@ static enum status writer_open(void *state, const char **operands, int noperands
     struct writer *w = state;
     enum status s = STATUS_OK;
     for (int i = 0; i < noperands && !s; i++)
-        s = add_output(w, operands[i], (enum format)w->format, 0, e);
+        s = outputs_add(&w->outputs, operands[i], (enum format)w->format, 0, e);
     if (s == STATUS_OK && w->preview)
-        s = add_output(w, w->preview, FORMAT_PNG, w->preview_size, e);
+        s = outputs_add(&w->outputs, w->preview, FORMAT_PNG, w->preview_size, e);
+    if (s == STATUS_OK && w->outputs.series) {
+        struct nxmx_series *series = &w->outputs.series->series;
+        series->compression = (enum nxmx_compression)w->compression;
+        series->frames_per_file = (uint64_t)w->frames_per_file;
+        series->sync = w->settings.fsync;
+    }
     if (s == STATUS_OK && w->index_path)
-        s = output_check_folder(w->index_path, e);
-    return s;
+        s = target_check(w->index_path, e);
+    return s ? s : check_unused(w, e);
 }
 
 /* --- the stream ---------------------------------------------------------- */
@@ -123,69 +120,24 @@ static void files_lineage(const struct writer *w, char lineage[17],
     history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
 }
 
-static void remove_leftovers(const struct writer *w)
-{
-    for (int i = 0; i < w->noutputs; i++)
-        leftovers_remove(&w->outputs[i].name);
-    if (w->series)
-        leftovers_remove(&w->series->series.data);
-}
-
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
     struct writer *w = state;
     char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
-    template_stem(&w->outputs[0].name, ".index", path);
+    template_stem(&w->outputs.all[0].name, ".index", path);
     files_lineage(w, lineage, history);
     w->has_index = true;
     memcpy(w->settings.lineage, lineage, sizeof lineage);
-    if (w->series)
-        w->series->series.anew = w->overwrite && !w->resume;
-    remove_leftovers(w);
+    if (w->outputs.series)
+        w->outputs.series->series.anew = w->overwrite && !w->resume;
+    outputs_remove_leftovers(&w->outputs);
     const struct frame_index_settings settings = {.lineage = lineage,
                                                   .history = history,
                                                   .resume = w->resume,
                                                   .overwrite = w->overwrite,
                                                   .sync = w->settings.fsync};
     return frame_index_open(&w->index, w->index_path ? w->index_path : path, &settings, e);
-}
-
-/* The name as the index gives it: without the folder if that is the index's own. */
-static const char *name_in_index(const struct writer *w, const char *path)
-{
-    const char *slash = strrchr(w->index.path, '/');
-    const size_t folder = slash ? (size_t)(slash + 1 - w->index.path) : 0;
-    return strncmp(path, w->index.path, folder) == 0 ? path + folder : path;
-}
-
-/* The names of a frame's files for the index, and the size of those that are there and hold
- * nothing else. */
-static uint64_t list_files(const struct writer *w, uint64_t id,
-                           char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX])
-{
-    uint64_t bytes = 0;
-    size_t used = 0;
-    for (int i = 0; i < w->noutputs; i++) {
-        char path[TEMPLATE_PATH_MAX];
-        struct stat st;
-        output_path(&w->outputs[i], id, path);
-        used += (size_t)snprintf(names + used, OUTPUTS_MAX * TEMPLATE_PATH_MAX - used,
-                                 i ? "\t%s" : "%s", name_in_index(w, path));
-        if (&w->outputs[i] != w->series && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-            bytes += (uint64_t)st.st_size;
-    }
-    return bytes;
-}
-
-/* The files of the series that hold a frame are there. */
-static bool is_in_series(const struct writer *w, uint64_t id)
-{
-    char path[TEMPLATE_PATH_MAX];
-    if (!w->series)
-        return true;
-    output_path(w->series, id, path);
-    return access(path, R_OK) == 0 && access(w->series->series.master, R_OK) == 0;
 }
 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
@@ -200,14 +152,14 @@ static enum status writer_settle(void *state, const struct start *start, struct 
 static enum status writer_have(void *state, struct id_set *ids, struct error *e)
 {
     const struct writer *w = state;
-    char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
+    char names[OUTPUTS_NAMES_SIZE];
     struct id_set listed = {0};
     enum status s = frame_index_ids(&w->index, &listed, e);
     for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
         for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
-            const uint64_t bytes = list_files(w, id, names);
-            if (frame_index_has(&w->index, id, names, bytes) && is_in_series(w, id) &&
-                !id_set_add(ids, id))
+            const uint64_t bytes = outputs_list(&w->outputs, id, w->index.path, names);
+            if (frame_index_has(&w->index, id, names, bytes) &&
+                outputs_in_series(&w->outputs, id) && !id_set_add(ids, id))
                 s = error_memory(e, "the index");
             if (id == listed.ranges[i].last)
                 break;
@@ -221,27 +173,30 @@ static enum status check_frame(struct writer *w, const struct frame *f, struct e
     if ((int64_t)f->image.count != experiment_pixels(w->experiment))
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
                          f->recipe.id, f->image.count, experiment_pixels(w->experiment));
-    if (w->has_frame && f->recipe.id != w->only_id)
-        for (int i = 0; i < w->noutputs; i++)
-            if (&w->outputs[i] != w->series && !template_is_numbered(&w->outputs[i].name))
-                return error_set(e, STATUS_USAGE,
-                                 "'%.60s' holds no number such as %%04d, and there is more than "
-                                 "one frame",
-                                 w->outputs[i].name.text);
+    const char *unnumbered = outputs_unnumbered(&w->outputs);
+    if (w->has_frame && f->recipe.id != w->only_id && unnumbered)
+        return error_set(e, STATUS_USAGE,
+                         "'%.60s' holds no number such as %%04d, and there is more than one frame",
+                         unnumbered);
     w->has_frame = true;
     w->only_id = f->recipe.id;
     return STATUS_OK;
 }
 
 /* Enters frames that are durable into the index, and tells the runtime. */
-static enum status note_durable(struct writer *w, uint64_t id, uint32_t crc, struct error *e)
+static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
 {
-    char names[OUTPUTS_MAX * TEMPLATE_PATH_MAX];
-    const uint64_t bytes = list_files(w, id, names);
-    const enum status s = frame_index_add(&w->index, id, crc, names, bytes, e);
+    char names[OUTPUTS_NAMES_SIZE];
+    const struct index_entry entry = {.id = f.id,
+                                      .crc = f.crc,
+                                      .bytes =
+                                          outputs_list(&w->outputs, f.id, w->index.path, names),
+                                      .hit = f.hit,
+                                      .names = names};
+    const enum status s = frame_index_add(&w->index, &entry, e);
     if (s)
         return s;
-    return id_set_add(&w->durable, id) ? STATUS_OK : error_memory(e, "a list of frames");
+    return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
 /* Likewise those of files of the series that are finished. */
@@ -249,12 +204,12 @@ static enum status note_series(struct writer *w, struct error *e)
 {
     struct id_set ids;
     enum status s = STATUS_OK;
-    nxmx_series_take(&w->series->series, &ids);
+    nxmx_series_take(&w->outputs.series->series, &ids);
     for (size_t i = 0; i < ids.count; i++)
         for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
-            uint32_t crc;
-            if (pending_take(&w->pending, id, &crc))
-                s = note_durable(w, id, crc, e);
+            struct pending_frame frame;
+            if (pending_take(&w->pending, id, &frame))
+                s = note_durable(w, frame, e);
         }
     id_set_clear(&ids);
     return s;
@@ -263,19 +218,19 @@ static enum status note_series(struct writer *w, struct error *e)
 static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
+    const uint64_t id = f->recipe.id;
     const uint32_t crc = f->image.sum;  // the runtime has just summed them up
+    const struct pending_frame frame = {id, crc, f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
-    if (s || (s = frame_index_check(&w->index, f->recipe.id, crc, e)))
+    if (s == STATUS_OK)
+        s = frame_index_check(&w->index, id, crc, e);
+    if (s == STATUS_OK)
+        s = outputs_write(&w->outputs, &w->settings, w->experiment, f, e);
+    if (s)
         return s;
-    char path[TEMPLATE_PATH_MAX];
-    for (int i = 0; i < w->noutputs; i++) {
-        output_path(&w->outputs[i], f->recipe.id, path);
-        if ((s = output_write(&w->outputs[i], &w->settings, w->experiment, f, path, e)))
-            return s;
-    }
-    if (!w->series)
-        return note_durable(w, f->recipe.id, crc, e);
-    if (!pending_add(&w->pending, f->recipe.id, crc))
+    if (!w->outputs.series)
+        return note_durable(w, frame, e);
+    if (!pending_add(&w->pending, frame))
         return error_memory(e, "a list of frames");
     return note_series(w, e);
 }
@@ -283,8 +238,10 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
 static enum status writer_flush(void *state, struct error *e)
 {
     struct writer *w = state;
-    const enum status s = w->series ? nxmx_series_flush(&w->series->series, e) : STATUS_OK;
-    return s || !w->series ? s : note_series(w, e);
+    if (!w->outputs.series)
+        return STATUS_OK;
+    const enum status s = nxmx_series_flush(&w->outputs.series->series, e);
+    return s ? s : note_series(w, e);
 }
 
 static void writer_durable(void *state, struct id_set *ids)
@@ -299,10 +256,9 @@ static void writer_close(void *state)
     struct writer *w = state;
     if (w->has_index) {
         frame_index_close(&w->index);
-        remove_leftovers(w);  // of others that shared the frames and died
+        outputs_remove_leftovers(&w->outputs);  // of others that shared the frames and died
     }
-    for (int i = 0; i < w->noutputs; i++)
-        output_close(&w->outputs[i]);
+    outputs_close(&w->outputs);
     pending_free(&w->pending);
     id_set_clear(&w->durable);
 }
@@ -312,7 +268,7 @@ static const struct stage writer = {
     .summary = "Write images to numbered files.",
     .operands = "TEMPLATE...",
     .min_operands = 1,
-    .max_operands = OPERANDS_MAX,
+    .max_operands = OUTPUTS_TEMPLATES_MAX,
     .details = "TEMPLATE is a file name with one number in it, such as 'lyso_%04d.img'; its "
                "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
                "picture; or the one name of a series of NXmx files, such as lyso.nxs or "

@@ -8,8 +8,11 @@
 #include "base/alloc.h"
 #include "base/history.h"
 #include "base/opt.h"
+#include "io/nxmx_read.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
+
+#define UNTOLD "%s: does not say how it was made; its index may, as NAME.index:K"
 
 enum { HEADER_MAX = 1 << 18 };  // bytes of an image that may be its header
 
@@ -123,9 +126,7 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     if (s)
         return s;
     if (!has_id || !o->history[0])
-        return error_set(e, STATUS_INPUT,
-                         "%s: does not say how it was made; its index may, as NAME.index:K",
-                         t->path);
+        return error_set(e, STATUS_INPUT, UNTOLD, t->path);
     if (t->has_id && t->id != o->id)
         return error_set(e, STATUS_INPUT, "%s: is frame %" PRIu64 ", not %" PRIu64, t->path, o->id,
                          t->id);
@@ -135,16 +136,52 @@ static enum status read_image(struct origin *o, const struct target *t, FILE *in
     return STATUS_OK;
 }
 
+/* --- NXmx ---------------------------------------------------------------- */
+
+/* The frame that is meant among those of the file. */
+static enum status choose(struct origin *o, const struct target *t, const struct nxmx_rows *rows,
+                          struct error *e)
+{
+    if (!t->has_id && rows->nframes != 1)
+        return error_set(e, STATUS_USAGE, "which frame? %s holds %zu, name one as %s:%" PRIu64,
+                         t->path, rows->nframes, t->path,
+                         rows->nframes ? rows->frames[0].number : 0);
+    o->id = t->has_id ? t->id : rows->frames[0].number;
+    if (nxmx_rows_find(rows, o->id) < 0)
+        return error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, t->path, o->id);
+    return STATUS_OK;
+}
+
+static enum status read_nxmx(struct origin *o, const struct target *t, struct error *e)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    struct nxmx_rows rows;
+    enum status s = nxmx_read_truth(t->path, history, &rows, e);
+    if (s == STATUS_OK)
+        s = choose(o, t, &rows, e);
+    nxmx_rows_free(&rows);
+    for (const char *line = history; *line && s == STATUS_OK;
+         line += strcspn(line, "\n"), line += *line != 0)
+        s = add_line(o, line, strcspn(line, "\n"), t->path, e);
+    if (s)
+        return s;
+    if (!o->history[0])
+        return error_set(e, STATUS_INPUT, UNTOLD, t->path);
+    o->nfiles = 1;
+    memcpy(o->files[0], t->path, sizeof t->path);
+    return STATUS_OK;
+}
+
 /* --- an index ------------------------------------------------------------ */
 
-/* The files of a line of the index: NUMBER CRC BYTES NAME..., beside the index. */
-static void take_names(struct origin *o, const struct target *t, char *line)
+/* The files of a line of the index, beside the index: the names from column `first` on. */
+static void take_names(struct origin *o, const struct target *t, int first, char *line)
 {
     const char *slash = strrchr(t->path, '/');
     int column = 0;
     o->nfiles = 0;
     for (char *word = strsep(&line, "\t\n"); word; word = strsep(&line, "\t\n"))
-        if (column++ >= 3 && *word && o->nfiles < ORIGIN_FILES_MAX)
+        if (column++ >= first && *word && o->nfiles < ORIGIN_FILES_MAX)
             (void)snprintf(o->files[o->nfiles++], ORIGIN_PATH_MAX, "%.*s%s",
                            slash && *word != '/' ? (int)(slash + 1 - t->path) : 0, t->path, word);
 }
@@ -153,13 +190,15 @@ static enum status read_index(struct origin *o, const struct target *t, FILE *in
 {
     char *line = NULL;
     size_t room = 0;
-    ssize_t length;
+    int names = 4;  // column of the first
     enum status s = STATUS_OK;
-    while (s == STATUS_OK && (length = getline(&line, &room, in)) > 0) {
+    while (s == STATUS_OK && getline(&line, &room, in) > 0) {
         if (strncmp(line, "# ", 2) == 0)
             s = add_line(o, line + 2, strcspn(line + 2, "\n"), t->path, e);
         else if (line[0] >= '0' && line[0] <= '9' && strtoull(line, NULL, 10) == t->id)
-            take_names(o, t, line);
+            take_names(o, t, names, line);
+        else if (strncmp(line, "bragg-index 2 ", 14) == 0)
+            names = 3;
     }
     free(line);
     if (s)
@@ -217,6 +256,8 @@ enum status origin_open(struct origin *o, const char *target, struct error *e)
     rewind(in);
     if (got && (first[0] == '{' || strncmp(first, "###CBF", 6) == 0))
         s = read_image(o, &t, in, e);
+    else if (memcmp(first, "\x89HDF\r\n", 6) == 0)
+        s = read_nxmx(o, &t, e);
     else if (strncmp(first, "bragg-index ", 12) == 0)
         s = read_index(o, &t, in, e);
     else

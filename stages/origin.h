@@ -24,8 +24,8 @@ struct origin {
     char files[ORIGIN_FILES_MAX][ORIGIN_PATH_MAX];
 };
 
-/* Of `target`: FILE:K for frame K of a recording or of an index of bragg-write, or a FILE
- * that is an image with its truth in the header or a recording of one frame.
+/* Of `target`: FILE:K for frame K of a recording, of an index of bragg-write or of NXmx, or a FILE
+ * that is an image with its truth in the header or holds one frame.
  * STATUS_INPUT when it tells too little.  Always followed by origin_close. */
 enum status origin_open(struct origin *o, const char *target, struct error *e);
 void origin_close(struct origin *o);

@@ -1,12 +1,12 @@
 #include "output.h"
 
-#include <libgen.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/history.h"
+#include "base/target.h"
 #include "io/assembly.h"
 #include "io/picture.h"
 #include "io/raw.h"
@@ -32,19 +32,6 @@ static enum format format_of(const char *name)
     return FORMAT_AUTO;
 }
 
-enum status output_check_folder(const char *name, struct error *e)
-{
-    struct stat st;
-    if (stat(name, &st) == 0 && !S_ISREG(st.st_mode) && access(name, W_OK) == 0)
-        return STATUS_OK;  // a device is written in place
-    char copy[TEMPLATE_PATH_MAX];
-    (void)snprintf(copy, sizeof copy, "%s", name);
-    const char *folder = dirname(copy);
-    if (access(folder, W_OK | X_OK))
-        return error_errno(e, STATUS_FAILED, "%s: cannot write into this folder", folder);
-    return STATUS_OK;
-}
-
 enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
                          struct error *e)
 {
@@ -63,7 +50,7 @@ enum status output_parse(struct output *o, const char *text, enum format format,
         if (opened)
             return opened;
     }
-    return output_check_folder(text, e);
+    return target_check(text, e);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)

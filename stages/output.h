@@ -57,7 +57,4 @@ enum status output_write(struct output *o, const struct output_settings *setting
 /* Frees what it holds between frames. */
 void output_close(struct output *o);
 
-/* The folder of `name` must be there and writable: STATUS_FAILED. */
-enum status output_check_folder(const char *name, struct error *e);
-
 #endif

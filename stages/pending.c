@@ -1,26 +1,22 @@
 #include "pending.h"
 
-#include <stdlib.h>
+#include "base/alloc.h"
 
-bool pending_add(struct pending *p, uint64_t id, uint32_t crc)
+bool pending_add(struct pending *p, struct pending_frame frame)
 {
-    if (p->count == p->room) {
-        const size_t room = p->room ? 2 * p->room : 64;
-        struct pending_frame *frames = realloc(p->frames, room * sizeof *frames);
-        if (!frames)
-            return false;
-        p->frames = frames;
-        p->room = room;
-    }
-    p->frames[p->count++] = (struct pending_frame){id, crc};
+    struct pending_frame *frames = mem_grow(p->frames, p->count, 1, sizeof *frames, &p->room);
+    if (!frames)
+        return false;
+    p->frames = frames;
+    p->frames[p->count++] = frame;
     return true;
 }
 
-bool pending_take(struct pending *p, uint64_t id, uint32_t *crc)
+bool pending_take(struct pending *p, uint64_t id, struct pending_frame *frame)
 {
     for (size_t i = 0; i < p->count; i++)
         if (p->frames[i].id == id) {
-            *crc = p->frames[i].crc;
+            *frame = p->frames[i];
             p->frames[i] = p->frames[--p->count];
             return true;
         }
@@ -29,6 +25,6 @@ bool pending_take(struct pending *p, uint64_t id, uint32_t *crc)
 
 void pending_free(struct pending *p)
 {
-    free(p->frames);
+    mem_free(p->frames);
     *p = (struct pending){0};
 }

@@ -12,9 +12,9 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "chain.h"
-#include "io/image_file.h"
+#include "difference.h"
 #include "origin.h"
-#include "output.h"
+#include "recompute_files.h"
 #include "wire/codec.h"
 
 /* A frame of a recording, and what it was decoded from. */
@@ -108,52 +108,6 @@ static enum status check_history(const struct again *a, struct error *e)
 
 /* --- comparing ----------------------------------------------------------- */
 
-static void say(const char *name, const char *what)
-{
-    printf("%s: %s\n", name, what);
-}
-
-/* Where a pixel is, for people. */
-static void say_place(const struct experiment *x, size_t i, char text[64])
-{
-    const struct panel *p = x->panels;
-    size_t number = 0;
-    while (number + 1 < x->npanels && i >= (size_t)p[1].first_pixel) {
-        number++;
-        p++;
-    }
-    const size_t within = i - (size_t)p->first_pixel, width = (size_t)p->fast_pixels;
-    const int used = snprintf(text, 64, "%zu,%zu", within % width, within / width);
-    if (x->npanels > 1)
-        (void)snprintf(text + used, 64 - (size_t)used, " of panel %zu", number);
-}
-
-/* Says which pixel differs first; false when none does. */
-static bool say_pixels(const struct again *a, const char *name, const struct image *was,
-                       const struct image *is)
-{
-    char place[64];
-    size_t count = 0, first = 0;
-    if (was->count != is->count || was->type != is->type) {
-        printf("%s: had %zu pixels of %zu bytes, recomputed %zu of %zu\n", name, was->count,
-               pixel_size(was->type), is->count, pixel_size(is->type));
-        return true;
-    }
-    const size_t size = pixel_size(was->type);
-    for (size_t i = was->count; i-- > 0;)
-        if (memcmp((const char *)was->pixels + i * size, (const char *)is->pixels + i * size,
-                   size) != 0) {
-            first = i;
-            count++;
-        }
-    if (!count)
-        return false;
-    say_place(&a->new.experiment, first, place);
-    printf("%s: pixel %s is %.9g, recomputed %.9g; %zu of %zu pixels differ\n", name, place,
-           image_value(was, first), image_value(is, first), count, was->count);
-    return true;
-}
-
 static bool same_messages(const struct message *a, const struct message *b)
 {
     bool same = a->nparts == b->nparts;
@@ -170,95 +124,13 @@ static enum status compare_recorded(struct again *a, struct error *e)
     const enum status s = read_frame(&a->origin.recording, a->origin.id, &old, e);
     (void)snprintf(name, sizeof name, "%s: frame %" PRIu64, a->origin.recording.path, a->origin.id);
     if (s == STATUS_OK && same_messages(&old.copy, &a->new.copy)) {
-        say(name, "the same bytes");
+        difference_say(name, "the same bytes");
     } else if (s == STATUS_OK) {
         a->differs = true;
-        if (!say_pixels(a, name, &old.frame.image, &a->new.frame.image))
-            say(name, "the recipe differs");
+        if (!difference_say_pixels(&a->new.experiment, name, &old.frame.image, &a->new.frame.image))
+            difference_say(name, "the recipe differs");
     }
     made_free(&old);
-    return s;
-}
-
-/* --- files --------------------------------------------------------------- */
-
-/* The first byte that differs; false when none does. */
-static enum status compare_bytes(const char *was, const char *is, bool *differs, uint64_t *where,
-                                 struct error *e)
-{
-    FILE *a = fopen(was, "rbe"), *b = fopen(is, "rbe");
-    enum status s = STATUS_OK;
-    if (!a || !b)
-        s = error_errno(e, STATUS_INPUT, "%s: cannot open", a ? is : was);
-    *differs = false;
-    for (*where = 0; s == STATUS_OK; ++*where) {
-        const int x = getc(a), y = getc(b);
-        *differs = x != y;
-        if (x != y || x == EOF)
-            break;
-    }
-    if (a)
-        (void)fclose(a);
-    if (b)
-        (void)fclose(b);
-    return s;
-}
-
-static enum format format_of(const char *path)
-{
-    FILE *in = fopen(path, "rbe");
-    char first[6] = "";
-    const size_t got = in ? fread(first, 1, sizeof first, in) : 0;
-    if (in)
-        (void)fclose(in);
-    if (got && first[0] == '{')
-        return FORMAT_SMV;
-    if (got == 6 && memcmp(first, "###CBF", 6) == 0)
-        return FORMAT_CBF;
-    if (got == 6 && memcmp(first, "\x89PNG", 4) == 0)
-        return FORMAT_PNG;
-    return got >= 2 && memcmp(first, "P5", 2) == 0 ? FORMAT_PGM : FORMAT_RAW;
-}
-
-static enum status say_difference(const struct again *a, const char *path, const char *again,
-                                  uint64_t where, struct error *e)
-{
-    struct image_file was, is;
-    enum status s = image_file_read(path, &was, e);
-    if (s)
-        return s;
-    s = image_file_read(again, &is, e);
-    if (s == STATUS_OK && !say_pixels(a, path, &was.image, &is.image))
-        printf("%s: the same pixels, but byte %" PRIu64 " differs\n", path, where);
-    image_free(&was.image);
-    if (s == STATUS_OK)
-        image_free(&is.image);
-    return s;
-}
-
-/* One file of the frame; pictures are not compared: how they were drawn is not known. */
-static enum status compare_file(struct again *a, const char *path, struct error *e)
-{
-    const struct path again = inside(a, "frame.img");
-    struct output output = {.format = format_of(path)};
-    const struct output_settings settings = {.has_scale = a->origin.has_scale,
-                                             .scale = a->origin.scale};
-    if (output.format == FORMAT_PNG || output.format == FORMAT_PGM) {
-        log_line(LOG_INFO, "%s: a picture, passed over", path);
-        return STATUS_OK;
-    }
-    bool differs = false;
-    uint64_t where;
-    enum status s =
-        output_write(&output, &settings, &a->new.experiment, &a->new.frame, again.text, e);
-    output_close(&output);
-    if (s == STATUS_OK)
-        s = compare_bytes(path, again.text, &differs, &where, e);
-    if (s == STATUS_OK && !differs)
-        say(path, "the same bytes");
-    if (s == STATUS_OK && differs)
-        s = say_difference(a, path, again.text, where, e);
-    a->differs = a->differs || differs;
     return s;
 }
 
@@ -266,9 +138,17 @@ static enum status compare(struct again *a, struct error *e)
 {
     if (a->origin.recorded)
         return compare_recorded(a, e);
+    const struct recomputed r = {.experiment = &a->new.experiment,
+                                 .frame = &a->new.frame,
+                                 .folder = a->folder,
+                                 .has_scale = a->origin.has_scale,
+                                 .scale = a->origin.scale};
     enum status s = STATUS_OK;
-    for (int i = 0; i < a->origin.nfiles && s == STATUS_OK; i++)
-        s = compare_file(a, a->origin.files[i], e);
+    for (int i = 0; i < a->origin.nfiles && s == STATUS_OK; i++) {
+        bool differs;
+        s = recompute_compare_file(&r, a->origin.files[i], &differs, e);
+        a->differs = a->differs || differs;
+    }
     return s;
 }
 

@@ -3,6 +3,21 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+
+enum {
+    GROW_MIN = 16,            // items
+    LARGE_BYTES = 1 << 20,    // what is larger than this ...
+    RESERVE_BYTES = 4 << 20,  // ... leaves so much
+};
+
+/* Libraries that abort when memory is out, as libzmq does, find some for what is small. */
+static bool leaves_reserve(void)
+{
+    void *reserve = mmap(NULL, RESERVE_BYTES, PROT_READ | PROT_WRITE,
+                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    return reserve != MAP_FAILED && munmap(reserve, RESERVE_BYTES) == 0;
+}
 
 bool size_multiply(size_t a, size_t b, size_t *product)
 {
@@ -21,6 +36,10 @@ void *mem_array(size_t count, size_t size)
         bytes = 1;
     const size_t rounded = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
     void *memory = aligned_alloc(MEM_ALIGNMENT, rounded);
+    if (memory && rounded > LARGE_BYTES && !leaves_reserve()) {
+        free(memory);
+        return NULL;
+    }
     if (memory)
         memset(memory, 0, rounded);
     return memory;
@@ -34,6 +53,26 @@ void *mem_copy(const void *items, size_t count, size_t size)
     if (copy)
         memcpy(copy, items, count * size);
     return copy;
+}
+
+void *mem_grow(void *items, size_t count, size_t more, size_t size, size_t *capacity)
+{
+    size_t doubled;
+    if (more <= *capacity - count)
+        return items;
+    if (!size_multiply(*capacity, 2, &doubled) || more > SIZE_MAX - count)
+        return NULL;
+    if (doubled < GROW_MIN)
+        doubled = GROW_MIN;
+    const size_t wanted = doubled < count + more ? count + more : doubled;
+    void *grown = mem_array(wanted, size);
+    if (!grown)
+        return NULL;
+    if (count)
+        memcpy(grown, items, count * size);
+    mem_free(items);
+    *capacity = wanted;
+    return grown;
 }
 
 void mem_free(void *memory)

@@ -20,17 +20,10 @@ static size_t find(const struct id_set *set, uint64_t id)
 
 static bool insert(struct id_set *set, size_t at, struct id_range range)
 {
-    if (set->count == set->capacity) {
-        const size_t capacity = set->capacity ? 2 * set->capacity : 8;
-        struct id_range *ranges = mem_array(capacity, sizeof *ranges);
-        if (!ranges)
-            return false;
-        if (set->count)
-            memcpy(ranges, set->ranges, set->count * sizeof *ranges);
-        mem_free(set->ranges);
-        set->ranges = ranges;
-        set->capacity = capacity;
-    }
+    struct id_range *ranges = mem_grow(set->ranges, set->count, 1, sizeof *ranges, &set->capacity);
+    if (!ranges)
+        return false;
+    set->ranges = ranges;
     memmove(&set->ranges[at + 1], &set->ranges[at], (set->count - at) * sizeof range);
     set->ranges[at] = range;
     set->count++;

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/log.h"
 #include "base/version.h"
 
 /* argp wants an int per option; ours start above the range of characters. */
@@ -270,7 +271,13 @@ static void answer(const struct opt_program *program, const struct argp *argp, c
     else
         argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
                   (char *)(uintptr_t)program->name);
-    exit(fflush(stdout) == 0 ? STATUS_OK : STATUS_FAILED);
+    if (fflush(stdout) == 0)
+        exit(STATUS_OK);
+    if (errno == EPIPE)  // the reader has seen enough
+        exit(STATUS_FAILED);
+    struct error e;
+    (void)error_errno(&e, STATUS_FAILED, "cannot write to stdout");
+    exit(log_fail(&e));
 }
 
 enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,

@@ -5,22 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "codec/be32.h"
 #include "codec/bitshuffle.h"
 
 enum { HEADER = 12, LENGTH = 4, BLOCK_MAX = 1 << 24 };
-
-static void put_be32(uint8_t *out, size_t value)
-{
-    const uint32_t big = htobe32((uint32_t)value);
-    memcpy(out, &big, sizeof big);
-}
-
-static uint32_t get_be32(const uint8_t *from)
-{
-    uint32_t big;
-    memcpy(&big, from, sizeof big);
-    return be32toh(big);
-}
 
 size_t bslz4_bound(size_t count, size_t size)
 {

@@ -2,15 +2,12 @@
 
 #include <endian.h>
 #include <lz4.h>
+#include <stdbool.h>
 #include <string.h>
 
-enum { HEADER = 12, LENGTH = 4 };
+#include "codec/be32.h"
 
-static void put_be32(uint8_t *out, size_t value)
-{
-    const uint32_t big = htobe32((uint32_t)value);
-    memcpy(out, &big, sizeof big);
-}
+enum { HEADER = 12, LENGTH = 4 };
 
 size_t lz4_blocks_bound(size_t bytes)
 {
@@ -48,4 +45,49 @@ size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
         bytes -= n;
     }
     return (size_t)(out - start);
+}
+
+/* The next block, of `bytes` bytes, from chunk[*at]; false when it is cut off or damaged. */
+static bool get_block(const uint8_t *chunk, size_t *at, size_t length, uint8_t *to, size_t bytes)
+{
+    const size_t packed = length - *at >= LENGTH ? get_be32(chunk + *at) : SIZE_MAX;
+    if (packed > length - *at - LENGTH || packed > bytes)
+        return false;
+    const uint8_t *from = chunk + *at + LENGTH;
+    *at += LENGTH + packed;
+    if (packed == bytes) {
+        memcpy(to, from, bytes);
+        return true;
+    }
+    return LZ4_decompress_safe((const char *)from, (char *)to, (int)packed, (int)bytes) ==
+           (int)bytes;
+}
+
+enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *data, size_t bytes,
+                                  struct error *e)
+{
+    uint8_t *to = data;
+    uint64_t total;
+    if (length < HEADER)
+        return error_set(e, STATUS_INPUT, "lz4: %zu bytes, the header alone has %d", length,
+                         HEADER);
+    memcpy(&total, chunk, sizeof total);
+    const size_t block = get_be32(chunk + sizeof total);
+    if (be64toh(total) != bytes || (bytes && !block) || block > LZ4_MAX_INPUT_SIZE)
+        return error_set(
+            e, STATUS_INPUT,
+            "lz4: header: %zu bytes in blocks of %zu, must be %zu in blocks of 1 to %d",
+            (size_t)be64toh(total), block, bytes, LZ4_MAX_INPUT_SIZE);
+    size_t at = HEADER;
+    for (size_t left = bytes; left;) {
+        const size_t n = left < block ? left : block;
+        if (!get_block(chunk, &at, length, to, n))
+            return error_set(e, STATUS_INPUT,
+                             "lz4: a block is cut off or damaged, %zu bytes to come", left);
+        to += n;
+        left -= n;
+    }
+    if (at != length)
+        return error_set(e, STATUS_INPUT, "lz4: %zu bytes behind the blocks", length - at);
+    return STATUS_OK;
 }

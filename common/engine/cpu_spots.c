@@ -26,17 +26,10 @@ struct work {
 
 static bool append(struct cpu_spots *list, const struct cpu_spot *spot)
 {
-    if (list->count == list->capacity) {
-        const size_t capacity = list->capacity ? 2 * list->capacity : 256;
-        struct cpu_spot *items = mem_array(capacity, sizeof *items);
-        if (!items)
-            return false;
-        for (size_t i = 0; i < list->count; i++)
-            items[i] = list->items[i];
-        mem_free(list->items);
-        list->items = items;
-        list->capacity = capacity;
-    }
+    struct cpu_spot *items = mem_grow(list->items, list->count, 1, sizeof *items, &list->capacity);
+    if (!items)
+        return false;
+    list->items = items;
     list->items[list->count++] = *spot;
     return true;
 }

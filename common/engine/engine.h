@@ -12,6 +12,7 @@
 
 #include "base/error.h"
 #include "model/experiment.h"
+#include "model/frame.h"
 #include "model/recipe.h"
 
 /* Of the lattice factors; indices are in double precision always. */
@@ -34,6 +35,17 @@ struct pixel_trace {
     void (*value)(void *context, const char *name, int count, const double *values,
                   const char *unit);
     void *context;
+};
+
+struct background_material;
+struct noise;
+
+/* What becomes of photons before they leave an engine that can do it. */
+struct engine_after {
+    const struct background_material *materials;  // [nmaterials], see physics/background.h
+    size_t nmaterials;                            // 0: no background
+    const struct noise *noise;                    // see engine/noise.h; NULL: photons leave
+    enum pixel_type type;                         // of what leaves: PIXEL_F32 without noise
 };
 
 struct plan;  // what an engine prepares once per experiment
@@ -61,6 +73,24 @@ struct engine {
      * non-finite vectors) are STATUS_INPUT. */
     enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
+
+    /* Prepares for `develop`, once, after create; what *after points to must outlive the plan.
+     * Takes what it can of background, then noise, out of *after, which becomes what is left for
+     * others to do: background on a curved detector, noise with a point spread, and noise behind
+     * a background that is left.  NULL for an engine that does nothing of the kind. */
+    enum status (*prepare)(struct plan *plan, struct engine_after *after, struct error *e);
+
+    /* As `run`, and on with what `prepare` took: the bytes are those of background_image,
+     * added in float32, and of noise_apply with that seed.  pixels[experiment_pixels()] are of
+     * the type that `prepare` was asked for, PIXEL_F32 if it left the noise.  Photons that noise
+     * refuses are STATUS_INPUT. */
+    enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
+                           void *pixels, atomic_uint_fast64_t *rows, struct error *e);
+
+    /* Frames to come may be asked for at `pixels`, in memory that stays mapped while the process
+     * uses engines; asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an
+     * engine to which places are alike. */
+    enum status (*pin)(struct plan *plan, void *pixels, size_t bytes, struct error *e);
 
     /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
      * when there is none.  NULL for an engine that forms none. */

@@ -187,15 +187,20 @@ static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, fl
     return bad;
 }
 
+enum status noise_refuse(uint64_t id, int64_t pixel, float photons, struct error *e)
+{
+    return error_set(e, STATUS_INPUT,
+                     "frame %" PRIu64 ": pixel %" PRId64
+                     " has %g photons, must be finite and not negative",
+                     id, pixel, (double)photons);
+}
+
 static enum status refuse(const struct noise_plan *p, uint64_t id, const float *photons,
                           int64_t first, struct error *e)
 {
     while (first + 1 < p->count && photons[first] >= 0.0f && photons[first] <= 3.4e38f)
         first++;
-    return error_set(e, STATUS_INPUT,
-                     "frame %" PRIu64 ": pixel %" PRId64
-                     " has %g photons, must be finite and not negative",
-                     id, first, (double)photons[first]);
+    return noise_refuse(id, first, photons[first], e);
 }
 
 static enum status spread(const struct noise_plan *p, float *photons, struct error *e)

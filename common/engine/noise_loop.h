@@ -22,6 +22,16 @@ enum {
     NOISE_CHUNK = 32 * NOISE_BLOCK,
 };
 
+/* Of a frame; struct noise without what needs neighbours. */
+struct noise_pixels {
+    double flicker, calibration;
+    uint64_t calibration_seed;
+    bool poisson;
+    double gain, offset_adu, readout_adu;
+    double largest_adu;  // whole
+    uint64_t seed, frame;
+};
+
 /* Which random numbers. */
 struct noise_key {
     uint64_t seed, frame;
@@ -60,6 +70,9 @@ struct noise_kernels {
 };
 
 extern const struct noise_kernels noise_kernels_baseline, noise_kernels_avx2, noise_kernels_avx512;
+
+/* STATUS_INPUT: that pixel of frame `id` has no number of photons. */
+enum status noise_refuse(uint64_t id, int64_t pixel, float photons, struct error *e);
 
 /* The kernels called `isa`, or the best for NULL; NULL with STATUS_USAGE in *e. */
 const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e);

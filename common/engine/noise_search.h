@@ -12,18 +12,11 @@
 #define BRAGG_ENGINE_NOISE_SEARCH_H
 
 #include "engine/noise_large.h"
+#include "engine/noise_pixel.h"
 
 /* Steps of the search between two looks whether all have found their count, and pixels
  * that are looked at together. */
 enum { SEARCH_STEPS = 5, SEARCH_PIXELS = 32 };
-
-/* More than a sum of probabilities in single precision can be off by: three roundings of
- * 2^-24 a term, so 3 POISSON_SMALL_MEAN of them on the average, 1.2e-5, and 3e-6 of
- * adding up and e^-mean, SEARCH_MIN_MEAN included; 2.7e-6 found.  And the least mean that is
- * searched for. */
-#define SEARCH_DOUBT 0x1p-16f
-#define SEARCH_MIN_MEAN 1e-6f
-#define SEARCH_UNIT 0x1p100f  // of probabilities: 2^POISSON_SCALE
 
 /* Means of so much and more are far, and so many of them in a group are a few. */
 #define NEAR_MEAN 12.0f
@@ -143,9 +136,7 @@ INLINE bool search_all(struct search *s, const uint32_t *word, float limit)
 static int32_t search_exactly(const struct noise_key *key, int64_t pixel, uint32_t word,
                               double mean)
 {
-    struct rng r = rng_stream(key->seed, key->purpose, key->frame, (uint32_t)pixel);
-    r.counter[1]++;
-    return (int32_t)poisson_invert(mean, rng_uniform_of(word, rng_word(&r)));
+    return (int32_t)noise_count_exactly(key, (uint32_t)pixel, word, mean);
 }
 
 /* Counts of SEARCH_PIXELS in a row, whose means were loaded from value[], from pixel

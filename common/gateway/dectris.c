@@ -10,6 +10,7 @@
 
 #include "base/alloc.h"
 #include "base/isa.h"
+#include "base/units.h"
 #include "codec/bslz4.h"
 #include "codec/lz4_blocks.h"
 
@@ -81,13 +82,14 @@ static enum status is_counted(const struct content_options *o, const struct deli
                               size_t channel, bool *counted, struct error *e)
 {
     const double threshold_eV = o->nthresholds ? o->threshold_eV[channel] : 0;
-    *counted = threshold_eV < d->energy_eV[0];
-    if (*counted || threshold_eV >= d->energy_eV[1])
+    const double low_eV = m_to_ev(d->beam.longest_m), high_eV = m_to_ev(d->beam.shortest_m);
+    *counted = threshold_eV < low_eV;
+    if (*counted || threshold_eV >= high_eV)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
                      "frame %" PRIu64 ": threshold %g eV lies within the spectrum, %g to %g eV, "
                      "must be below or above",
-                     d->id, threshold_eV, d->energy_eV[0], d->energy_eV[1]);
+                     d->id, threshold_eV, low_eV, high_eV);
 }
 
 enum status dectris_refuse_panels(size_t npanels, struct error *e)

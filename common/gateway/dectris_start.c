@@ -51,7 +51,7 @@ static void put_fixed(struct cborpack *p, const struct content_options *o,
 {
     const struct panel *panel = x->panels;
     const struct series *s = o->series;
-    const double wavelength_m = delivery_wavelength_m(x, &f->recipe);
+    const double wavelength_m = incident_beam(x, &f->recipe).mean_m;
     const double period_s = (double)s->period_ns / 1e9;
     dectris_put_series(p, "start", s);
     cborpack_key_date(p, "arm_date", s->start_ns);

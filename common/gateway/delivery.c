@@ -1,7 +1,6 @@
 #include "gateway/delivery.h"
 
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -58,18 +57,6 @@ static size_t module_panels(const struct experiment *x)
     return tiles;
 }
 
-/* Lowest and highest energy of the photons of a frame: its own sources', or the beam's. */
-static void find_energies(const struct experiment *x, const struct recipe *r, double eV[2])
-{
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    eV[0] = eV[1] = m_to_ev(count ? sources[0].wavelength_m : x->beam.wavelength_m);
-    for (size_t i = 1; i < count; i++) {
-        eV[0] = fmin(eV[0], m_to_ev(sources[i].wavelength_m));
-        eV[1] = fmax(eV[1], m_to_ev(sources[i].wavelength_m));
-    }
-}
-
 enum status delivery_start(struct delivery *d, const char *key, const struct experiment *x,
                            const struct frame *f, uint64_t time_ns, struct error *e)
 {
@@ -88,60 +75,27 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
         d->shape[d->ndims++] = x->npanels / tiles;
     d->shape[d->ndims++] = tiles * (size_t)first->slow_pixels;
     d->shape[d->ndims++] = (size_t)first->fast_pixels;
-    find_energies(x, &f->recipe, d->energy_eV);
+    d->beam = incident_beam(x, &f->recipe);
     d->type = f->image.type;
     d->pixels = f->image.pixels;
     d->pixel_bytes = f->image.count * pixel_size(f->image.type);
     return STATUS_OK;
 }
 
-double delivery_wavelength_m(const struct experiment *x, const struct recipe *r)
-{
-    double sum = 0, weights = 0;
-    for (size_t i = 0; i < r->nsources; i++) {
-        sum += r->sources[i].weight * r->sources[i].wavelength_m;
-        weights += r->sources[i].weight;
-    }
-    return weights > 0 ? sum / weights : x->beam.wavelength_m;
-}
-
-/* Shortest, mean and longest. */
-static void add_spectrum(struct delivery *d, const struct experiment *x, const struct recipe *r)
-{
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    const double mean_m = delivery_wavelength_m(x, r);
-    double shortest_m = mean_m, longest_m = mean_m;
-    for (size_t i = 0; i < count; i++) {
-        const double wavelength_m = sources[i].wavelength_m;
-        shortest_m = wavelength_m < shortest_m ? wavelength_m : shortest_m;
-        longest_m = wavelength_m > longest_m ? wavelength_m : longest_m;
-    }
-    const double spectrum_A[] = {m_to_angstrom(shortest_m), m_to_angstrom(mean_m),
-                                 m_to_angstrom(longest_m)};
-    delivery_reals(d, "spectrum", spectrum_A, 3);
-}
-
-static double fluence_ph_m2(const struct experiment *x, const struct recipe *r)
-{
-    double sum = 0;
-    for (size_t i = 0; i < r->nsources; i++)
-        sum += r->sources[i].weight;
-    return x->beam.fluence_ph_m2 * (r->nsources ? sum / (double)r->nsources : 1.0);
-}
-
 void delivery_truth(struct delivery *d, const struct experiment *x, const struct recipe *r)
 {
     delivery_int(d, "seed", (int64_t)r->seed);
     delivery_text(d, "lineage", x->lineage);
-    delivery_real(d, "fluence", fluence_ph_m2(x, r));
+    delivery_real(d, "fluence", d->beam.fluence_ph_m2);
     delivery_int(d, "hit", r->nlattices > 0);
     delivery_int(d, "lattice_count", (int64_t)r->nlattices);
 }
 
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r)
 {
-    add_spectrum(d, x, r);
+    const double spectrum_A[] = {m_to_angstrom(d->beam.shortest_m), m_to_angstrom(d->beam.mean_m),
+                                 m_to_angstrom(d->beam.longest_m)};
+    delivery_reals(d, "spectrum", spectrum_A, 3);
     if (!r->nlattices)
         return;
     const struct lattice *l = r->lattices;
@@ -149,13 +103,8 @@ void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const
     delivery_reals(d, "reciprocal_cell", l->reciprocal_A, 9);
     if (l->crystal >= x->ncrystals || !x->crystals[l->crystal].has_cell)
         return;
-    const struct crystal *c = &x->crystals[l->crystal];
-    const double cell[6] = {c->cell_A[0],
-                            c->cell_A[1],
-                            c->cell_A[2],
-                            rad_to_deg(c->cell_rad[0]),
-                            rad_to_deg(c->cell_rad[1]),
-                            rad_to_deg(c->cell_rad[2])};
+    double cell[6];
+    crystal_cell(&x->crystals[l->crystal], cell);
     delivery_reals(d, "unit_cell", cell, 6);
 }
 

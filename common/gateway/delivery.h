@@ -13,6 +13,7 @@
 #include "gateway/peaks.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/incident.h"
 
 enum { DELIVERY_VALUES_MAX = 40, DELIVERY_NUMBERS_MAX = 9, DELIVERY_DIMS_MAX = 3 };
 
@@ -31,10 +32,10 @@ struct value {
 };
 
 struct delivery {
-    uint64_t id;          // frame number
-    uint64_t time_ns;     // when it was handed over, Unix time
-    char id_text[24];     // the number as text, for protocols that want it so
-    double energy_eV[2];  // lowest and highest of the photons
+    uint64_t id;       // frame number
+    uint64_t time_ns;  // when it was handed over, Unix time
+    char id_text[24];  // the number as text, for protocols that want it so
+    struct incident beam;
     size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
     struct value values[DELIVERY_VALUES_MAX];
     const struct peak *peaks;  // NULL: no list was asked for
@@ -67,9 +68,6 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
  * longest wavelength, A), and of the first lattice rotation, reciprocal_cell (1/A, rows a*, b*,
  * c*) and unit_cell (A, deg), as far as there is one. */
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r);
-
-/* Wavelength of one frame, m: its own sources' mean by weight, or the beam's. */
-double delivery_wavelength_m(const struct experiment *x, const struct recipe *r);
 
 /* numpy's name of a type, "uint16". */
 const char *delivery_dtype(enum pixel_type type);

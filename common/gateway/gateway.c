@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "gateway/backlog.h"
 #include "gateway/outlet.h"
 
 struct gateway {
@@ -24,9 +25,7 @@ struct gateway {
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Under the mutex. */
-    struct packet *queue;  // ring of settings.queue
-    size_t first, count;
-    struct packet opening, closing;  // before and after all frames; no parts: none
+    struct backlog backlog;
     struct gateway_counts counts;
     size_t nconnected;
     bool cancelled, stopping;
@@ -38,42 +37,6 @@ enum {
     CANCELLED_MS = 500,  // what a client gets of the last frame after an abort
 };
 static const uint64_t TICK_NS = 200000000;
-
-/* --- the queue, under the mutex --------------------------------------------- */
-
-static void drop_first(struct gateway *g)
-{
-    packet_free(&g->queue[g->first]);
-    g->first = (g->first + 1) % g->settings.queue;
-    g->count--;
-}
-
-static void push(struct gateway *g, const struct packet *p)
-{
-    g->queue[(g->first + g->count++) % g->settings.queue] = *p;
-}
-
-/* What leaves next: the opening, frames, the closing; NULL: nothing is there. */
-static struct packet *next(struct gateway *g)
-{
-    if (g->opening.nparts)
-        return &g->opening;
-    if (g->count)
-        return &g->queue[g->first];
-    return g->closing.nparts ? &g->closing : NULL;
-}
-
-/* The next one was taken. */
-static void pass(struct gateway *g, struct packet *p)
-{
-    if (p == &g->opening || p == &g->closing) {
-        packet_free(p);
-        g->counts.notes++;
-    } else {
-        drop_first(g);
-        g->counts.taken++;
-    }
-}
 
 static void wake(const struct gateway *g)
 {
@@ -98,15 +61,16 @@ static void await(struct gateway *g, uint64_t until_ns)
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    for (struct packet *p = next(g); p && outlet_send(&g->outlet, p); p = next(g)) {
-        pass(g, p);
+    for (struct packet *p = backlog_next(&g->backlog); p && outlet_send(&g->outlet, p);
+         p = backlog_next(&g->backlog)) {
+        ++*(backlog_pass(&g->backlog, p) ? &g->counts.taken : &g->counts.notes);
         (void)pthread_cond_broadcast(&g->changed);
     }
     g->counts.rejected = g->outlet.rejected;
     if (g->nconnected != g->outlet.nconnected)
         (void)pthread_cond_broadcast(&g->changed);
     g->nconnected = g->outlet.nconnected;
-    const bool left = next(g) != NULL;
+    const bool left = backlog_next(&g->backlog) != NULL;
     (void)pthread_mutex_unlock(&g->mutex);
     return left;
 }
@@ -172,9 +136,8 @@ static void open_condition(struct gateway *g)
 static enum status start(struct gateway *g, char *endpoint, size_t size, struct error *e)
 {
     const struct gateway_settings *settings = &g->settings;
-    g->queue = mem_array(g->settings.queue, sizeof *g->queue);
     g->context = zmq_ctx_new();
-    if (!g->queue || !g->context)
+    if (!backlog_open(&g->backlog, settings->queue) || !g->context)
         return error_memory(e, "the queue of the clients");
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->event < 0)
@@ -221,10 +184,10 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns)
 /* Makes room for one more, or says that there is none. */
 static bool make_room(struct gateway *g)
 {
-    if (g->count < g->settings.queue)
+    if (g->backlog.count < g->backlog.room)
         return !g->cancelled;
     if (g->settings.policy == GATEWAY_DROP_OLD) {
-        drop_first(g);
+        backlog_drop_first(&g->backlog);
         g->counts.dropped++;
         return true;
     }
@@ -239,9 +202,9 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
         return s;
     (void)pthread_mutex_lock(&g->mutex);
     if (make_room(g)) {
-        push(g, &p);
+        backlog_push(&g->backlog, &p);
         wake(g);
-        while (g->settings.policy == GATEWAY_WAIT && g->count && !g->cancelled)
+        while (g->settings.policy == GATEWAY_WAIT && g->backlog.count && !g->cancelled)
             await(g, UINT64_MAX);
     } else {
         packet_free(&p);
@@ -266,12 +229,12 @@ static enum status note(struct gateway *g, struct packet *where, struct message 
 
 enum status gateway_announce(struct gateway *g, struct message *m, struct error *e)
 {
-    return note(g, &g->opening, m, e);
+    return note(g, &g->backlog.opening, m, e);
 }
 
 enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e)
 {
-    return note(g, &g->closing, m, e);
+    return note(g, &g->backlog.closing, m, e);
 }
 
 void gateway_cancel(struct gateway *g)
@@ -294,14 +257,14 @@ static bool is_interrupted(void)
 /* After an abort: frames are dropped, and who knows of the series learns that it is over. */
 static void abandon(struct gateway *g)
 {
-    for (; g->count; g->counts.dropped++)
-        drop_first(g);
-    if (g->opening.nparts) {
-        packet_free(&g->opening);
-        packet_free(&g->closing);
+    struct backlog *b = &g->backlog;
+    g->counts.dropped += backlog_drop_all(b);
+    if (b->opening.nparts) {
+        packet_free(&b->opening);
+        packet_free(&b->closing);
     }
     const uint64_t end = clock_ns() + CANCELLED_MS * UINT64_C(1000000);
-    while (g->closing.nparts && g->nconnected && clock_ns() < end)
+    while (b->closing.nparts && g->nconnected && clock_ns() < end)
         await(g, end);
 }
 
@@ -313,7 +276,8 @@ static void drain(struct gateway *g)
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
-    while ((next(g) || (!asks && g->nconnected)) && !g->cancelled && clock_ns() < end) {
+    while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !g->cancelled &&
+           clock_ns() < end) {
         await(g, end);
         g->cancelled = g->cancelled || is_interrupted();
     }
@@ -332,14 +296,11 @@ struct gateway_counts gateway_close(struct gateway *g)
         return (struct gateway_counts){0};
     if (g->started)
         drain(g);
-    for (; g->count; g->counts.dropped++)
-        drop_first(g);
-    packet_free(&g->opening);
-    packet_free(&g->closing);
+    g->counts.dropped += backlog_drop_all(&g->backlog);
+    backlog_free(&g->backlog);
     outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     if (g->context)
         (void)zmq_ctx_term(g->context);
-    mem_free(g->queue);
     if (g->event >= 0)
         (void)close(g->event);
     (void)pthread_cond_destroy(&g->changed);

@@ -42,9 +42,8 @@ static void karabo_describe(const struct content_options *o, const struct experi
     delivery_text(d, "image_dtype", delivery_dtype(f->image.type));
     delivery_text(d, "image_unit", f->image.unit == UNIT_ADU ? "adu" : "photons");
     describe_panel(x, d);
-    const double wavelength_m = delivery_wavelength_m(x, &f->recipe);
-    delivery_real(d, "incident_wavelength", m_to_angstrom(wavelength_m));
-    delivery_real(d, "incident_energy", m_to_ev(wavelength_m));
+    delivery_real(d, "incident_wavelength", m_to_angstrom(d->beam.mean_m));
+    delivery_real(d, "incident_energy", m_to_ev(d->beam.mean_m));
     delivery_real(d, "saturation_value", x->saturation);
     delivery_real(d, "adc_offset", x->adc_offset);
     delivery_real(d, "gain", x->gain);

@@ -9,7 +9,7 @@
 #include "base/version.h"
 #include "io/byte_offset.h"
 #include "io/header_text.h"
-#include "io/truth.h"
+#include "model/incident.h"
 
 /* Pixels that are encoded at once, and bytes that this may take. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
@@ -34,7 +34,7 @@ static void append_contents(struct header_text *h, const struct experiment *x,
     header_append(h, "# Pixel_size %.9g m x %.9g m\r\n", p->pixel_m, p->pixel_m);
     header_append(h, "# Exposure_time 1 s\r\n# Exposure_period 1 s\r\n");
     header_append(h, "# Count_cutoff %.0f counts\r\n", limited ? x->saturation : (double)INT32_MAX);
-    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(truth_wavelength_m(x, r)));
+    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(incident_beam(x, r).mean_m));
     header_append(h, "# Detector_distance %.9g m\r\n", p->distance_m);
     header_append(h, "# Beam_xy (%.9g, %.9g) pixels\r\n", p->beam_fast_m / p->pixel_m,
                   p->beam_slow_m / p->pixel_m);

@@ -39,16 +39,16 @@ enum status crystfel_write_cell(FILE *out, const struct crystal *c, struct error
 {
     if (!c->has_cell)
         return error_set(e, STATUS_INPUT, "the unit cell of the crystal is not known");
-    const double deg[3] = {rad_to_deg(c->cell_rad[0]), rad_to_deg(c->cell_rad[1]),
-                           rad_to_deg(c->cell_rad[2])};
+    double cell[6];
+    const double *deg = cell + 3;
+    crystal_cell(c, cell);
     char unique;
-    const char *type = lattice_type(c->cell_A, deg, &unique);
+    const char *type = lattice_type(cell, deg, &unique);
     fprintf(out, "CrystFEL unit cell file version 1.0\n\nlattice_type = %s\n", type);
     fprintf(out, "centering = %s\n", *type == 'r' ? "R" : "P");
     if (unique)
         fprintf(out, "unique_axis = %c\n", unique);
-    fprintf(out, "\na = %.6g A\nb = %.6g A\nc = %.6g A\n", c->cell_A[0], c->cell_A[1],
-            c->cell_A[2]);
+    fprintf(out, "\na = %.6g A\nb = %.6g A\nc = %.6g A\n", cell[0], cell[1], cell[2]);
     fprintf(out, "al = %.6g deg\nbe = %.6g deg\nga = %.6g deg\n", deg[0], deg[1], deg[2]);
     return STATUS_OK;
 }

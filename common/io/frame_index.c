@@ -117,9 +117,11 @@ static enum status take_locked(struct frame_index *x, const struct frame_index_s
             s = remember(x, listed, e);
     }
     struct stat st;
+    const bool restart = l.torn && !x->entries;
+    x->no_hits = l.no_hits && !restart;
     if (s == STATUS_OK && l.torn &&
-        (x->entries ? fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)
-                    : ftruncate(x->file, 0) != 0))
+        (restart ? ftruncate(x->file, 0) != 0
+                 : fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)))
         s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
     free(l.line);
     (void)fclose(l.in);
@@ -155,10 +157,13 @@ enum status frame_index_open(struct frame_index *x, const char *path,
         return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
     if (x->anew)
         return STATUS_OK;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is no regular file, as an index must be", path);
     const enum status s = take_in(x, settings, e);
     if (s == STATUS_OK || !settings->overwrite)
         return s;
     x->anew = true;
+    x->no_hits = false;
     tdestroy(x->entries, free);
     x->entries = NULL;
     return STATUS_OK;
@@ -183,20 +188,22 @@ enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t
                      x->path, id, found->crc, crc);
 }
 
-enum status frame_index_add(struct frame_index *x, uint64_t id, uint32_t crc, const char *names,
-                            uint64_t bytes, struct error *e)
+enum status frame_index_add(struct frame_index *x, const struct index_entry *entry, struct error *e)
 {
-    enum status s = frame_index_check(x, id, crc, e);
-    if (s || frame_index_has(x, id, names, bytes))
+    enum status s = frame_index_check(x, entry->id, entry->crc, e);
+    if (s || frame_index_has(x, entry->id, entry->names, entry->bytes))
         return s;
     char *line;
-    const int length =
-        asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s\n", id, crc, bytes, names);
+    const char *hit = x->no_hits ? "" : entry->hit ? INDEX_HIT : INDEX_BLANK;
+    const int length = asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s%s\n", entry->id,
+                                entry->crc, entry->bytes, hit, entry->names);
     if (length < 0)
         return error_memory(e, "a line of the index");
     s = append(x, line, (size_t)length, e);
     free(line);
-    return s ? s : remember(x, (struct listed){id, bytes, crc, hash_text(HASH_START, names)}, e);
+    const struct listed listed = {entry->id, entry->bytes, entry->crc,
+                                  hash_text(HASH_START, entry->names)};
+    return s ? s : remember(x, listed, e);
 }
 
 struct collector {

@@ -1,18 +1,19 @@
 /*
  * The index of finished frames: a text file beside them.  Its first line is
  *
- *     bragg-index 2 LINEAGE
+ *     bragg-index 3 LINEAGE
  *
  * then come lines that begin with "# " and say what made the frames (base/history.h), and
  * each further one names a frame that is complete on disk:
  *
- *     NUMBER CRC32C BYTES NAME [NAME...]
+ *     NUMBER CRC32C BYTES HIT NAME [NAME...]
  *
  * in the order in which they were finished, parted by tabs; CRC32C is that of
- * the pixels, as 8 hex digits, BYTES the size of all its files.  Lines are appended in
- * one piece, after the files have got their names: a file that is not in the index is
- * not finished.  Of several lines of a frame the last one holds.  Several processes
- * may share an index.
+ * the pixels, as 8 hex digits, BYTES the size of all its files, HIT "hit" for a frame that
+ * holds lattices, else "blank"; one of version 2 has no HIT, also in what is added to it.
+ * Lines are appended in one piece, after the files have got their names: a file that is not in the
+ * index is not finished.  Of several lines of a frame the last one holds.  Several processes may
+ * share an index.
  */
 #ifndef BRAGG_IO_FRAME_INDEX_H
 #define BRAGG_IO_FRAME_INDEX_H
@@ -29,6 +30,7 @@ struct frame_index {
     int file;       // descriptor, -1 until there is a line to write
     bool anew;      // begin anew
     bool sync;      // wait for the disk after each line
+    bool no_hits;   // of version 2
     void *entries;  // what it says of each frame
 };
 
@@ -58,9 +60,19 @@ bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names
 enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
                               struct error *e);
 
-/* Checks likewise and appends a line, unless the last one of this frame says the same. */
-enum status frame_index_add(struct frame_index *x, uint64_t id, uint32_t crc, const char *names,
-                            uint64_t bytes, struct error *e);
+/* What a line says of a frame. */
+struct index_entry {
+    uint64_t id;
+    uint32_t crc;
+    uint64_t bytes;
+    bool hit;
+    const char *names;  // parted by tabs
+};
+
+/* Checks likewise and appends a line, unless the last one of this frame names the same files
+ * with the same size. */
+enum status frame_index_add(struct frame_index *x, const struct index_entry *entry,
+                            struct error *e);
 
 void frame_index_close(struct frame_index *x);
 

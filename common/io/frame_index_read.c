@@ -7,7 +7,8 @@
 #include "base/hash.h"
 #include "base/history.h"
 
-#define TITLE "bragg-index 2 "
+#define TITLE "bragg-index 3 "
+#define TITLE_2 "bragg-index 2 "
 
 char *index_head(const struct frame_index_settings *settings)
 {
@@ -24,14 +25,23 @@ char *index_head(const struct frame_index_settings *settings)
     return head;
 }
 
+static bool skip_word(const char *line, int *used, const char *word)
+{
+    const bool there = strncmp(line + *used, word, strlen(word)) == 0;
+    *used += there ? (int)strlen(word) : 0;
+    return there;
+}
+
 /* Reads a line of the index; false when it is none. */
-static bool parse_line(const char *line, struct listed *listed)
+static bool parse_line(const char *line, bool no_hits, struct listed *listed)
 {
     int used = 0;
     if (line[0] < '0' || line[0] > '9' ||
         sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%" SCNu64 "\t%n", &listed->id, &listed->crc,
                &listed->bytes, &used) != 3 ||
         used == 0)
+        return false;
+    if (!no_hits && !skip_word(line, &used, INDEX_HIT) && !skip_word(line, &used, INDEX_BLANK))
         return false;
     listed->names = hash_text(HASH_START, line + used);
     return true;
@@ -65,7 +75,8 @@ static enum status refuse_lineage(const struct index_lines *l, const char *linea
 static bool is_torn_title(const char *line)
 {
     const size_t length = strlen(line), title = strlen(TITLE);
-    return strncmp(line, TITLE, length < title ? length : title) == 0;
+    const size_t common = length < title ? length : title;
+    return strncmp(line, TITLE, common) == 0 || strncmp(line, TITLE_2, common) == 0;
 }
 
 /* Reads the first lines; the one behind them is then at hand, if *more. */
@@ -74,7 +85,8 @@ static enum status take_head(struct index_lines *l, const struct frame_index_set
 {
     char lineage[64], *history = NULL;
     size_t length = 0;
-    if (strncmp(l->line, TITLE, strlen(TITLE)) != 0)
+    l->no_hits = strncmp(l->line, TITLE_2, strlen(TITLE_2)) == 0;
+    if (!l->no_hits && strncmp(l->line, TITLE, strlen(TITLE)) != 0)
         return error_set(e, STATUS_FAILED, "%s: exists and is no index; --overwrite replaces it",
                          l->path);
     (void)snprintf(lineage, sizeof lineage, "%.40s", l->line + strlen(TITLE));
@@ -102,7 +114,7 @@ enum status index_begin(struct index_lines *l, const struct frame_index_settings
 
 enum status index_next(struct index_lines *l, struct listed *listed, bool *more, struct error *e)
 {
-    if (!parse_line(l->line, listed))
+    if (!parse_line(l->line, l->no_hits, listed))
         return error_set(e, STATUS_FAILED,
                          "%s:%ld: no line of an index; --overwrite begins a new one", l->path,
                          l->number);

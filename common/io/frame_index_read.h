@@ -15,6 +15,10 @@ struct listed {
     uint64_t names;  // hash
 };
 
+/* The column that tells them apart. */
+#define INDEX_HIT "hit\t"
+#define INDEX_BLANK "blank\t"
+
 /* The lines of an index, one after the other. */
 struct index_lines {
     FILE *in;
@@ -22,7 +26,8 @@ struct index_lines {
     char *line;        // owned, from malloc
     size_t room;
     long number;
-    bool torn;  // the last line has no end
+    bool torn;     // the last line has no end
+    bool no_hits;  // of version 2
 };
 
 /* The first lines of a new index; the caller frees them.  NULL when memory is out. */

@@ -8,7 +8,7 @@
 
 #include "base/history.h"
 #include "base/units.h"
-#include "io/truth.h"
+#include "model/incident.h"
 
 void header_append(struct header_text *h, const char *format, ...)
 {
@@ -66,10 +66,7 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
     if (l->crystal < x->ncrystals) {
         const struct crystal *c = &x->crystals[l->crystal];
         double cell[6];
-        for (int i = 0; i < 3; i++) {
-            cell[i] = c->cell_A[i];
-            cell[3 + i] = rad_to_deg(c->cell_rad[i]);
-        }
+        crystal_cell(c, cell);
         append_name(w, "BRAGG_CRYSTAL", c->name);
         append_list(w, "BRAGG_CELL", cell, 6);
     }
@@ -79,13 +76,12 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
     append_list(w, "BRAGG_RECIPROCAL", l->reciprocal_A, 9);
 }
 
-static void append_spectrum(const struct writer *w, const struct experiment *x,
-                            const struct recipe *r)
+static void append_beam(const struct writer *w, const struct incident *b)
 {
-    const struct truth_spectrum t = truth_spectrum(x, r);
+    append_list(w, "BRAGG_FLUENCE", &b->fluence_ph_m2, 1);
     append_key(w, "BRAGG_SPECTRUM");
-    header_append(w->h, "%zu %.9g %.9g %.9g%s", t.sources, m_to_angstrom(t.shortest_m),
-                  m_to_angstrom(t.mean_m), m_to_angstrom(t.longest_m), w->style->behind);
+    header_append(w->h, "%zu %.9g %.9g %.9g%s", b->sources, m_to_angstrom(b->shortest_m),
+                  m_to_angstrom(b->mean_m), m_to_angstrom(b->longest_m), w->style->behind);
 }
 
 /* A line per stage, or none. */
@@ -111,14 +107,13 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
                          size_t most, const struct header_style *style)
 {
     struct writer w = {h, style, 0};
+    const struct incident beam = incident_beam(x, r);
     append_whole(&w, "BRAGG_FRAME", r->id);
     append_whole(&w, "BRAGG_SEED", r->seed);
     append_key(&w, "BRAGG_LINEAGE");
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);
-    const double fluence_ph_m2 = x->beam.fluence_ph_m2 * truth_fluence(r);
-    append_list(&w, "BRAGG_FLUENCE", &fluence_ph_m2, 1);
-    append_spectrum(&w, x, r);
+    append_beam(&w, &beam);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);
     size_t whole = h->length;

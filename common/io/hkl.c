@@ -3,7 +3,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdint.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -211,13 +210,10 @@ enum status hkl_read_list(struct text_file *text, struct reflection **list, size
     *list = NULL;
     *n = 0;
     while (!(s = text_line(text, TEXT_SPACE, '#', e)) && text->nwords) {
-        if (*n == room) {
-            room = room ? 2 * room : 4096;
-            struct reflection *grown = reallocarray(*list, room, sizeof *grown);
-            if (!grown)
-                return error_memory(e, "the reflections");
-            *list = grown;
-        }
+        struct reflection *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);
+        if (!grown)
+            return error_memory(e, "the reflections");
+        *list = grown;
         if ((s = read_reflection(text, &(*list)[*n], e)))
             return s;
         ++*n;
@@ -236,7 +232,7 @@ static enum status read_strict(struct text_file *file, double default_F, struct 
     enum status s = hkl_read_list(file, &list, &n, e);
     if (s == STATUS_OK)
         s = hkl_expand(list, n, identity, 1, false, default_F, t, file->path, e);
-    free(list);
+    mem_free(list);
     return s;
 }
 

@@ -1,8 +1,8 @@
 #include "io/lysozyme.h"
 
 #include <math.h>
-#include <stdlib.h>
 
+#include "base/alloc.h"
 #include "io/hkl.h"
 #include "io/textfile.h"
 
@@ -41,7 +41,7 @@ enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_tabl
         s = hkl_read_list(&text, &list, &n, e);
     if (s == STATUS_OK)
         s = hkl_expand(list, n, operators, 4, true, 0.0, t, text.path, e);
-    free(list);
+    mem_free(list);
     text_close(&text);
     return s;
 }

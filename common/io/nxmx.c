@@ -8,8 +8,6 @@
 #include "io/hdf5_file.h"
 #include "io/nxmx_layout.h"
 
-#define DATA "/entry/data/data"
-
 enum { FILTER_LZ4 = 32004, FILTER_BITSHUFFLE = 32008, NAME_BYTES = 4096 };
 
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e)
@@ -57,7 +55,7 @@ static hid_t create_data(struct hdf5_file *f, const struct nxmx_kind *kind, size
     (void)hdf5_good(f, H5Pset_chunk(made, 3, chunk));
     (void)hdf5_good(f, H5Pset_fill_time(made, H5D_FILL_TIME_NEVER));
     declare_filter(f, made, kind);
-    const hid_t data = hdf5_data(f, DATA, nxmx_pixel_type(kind->type), 3, dims, made, NULL);
+    const hid_t data = hdf5_data(f, NXMX_DATA, nxmx_pixel_type(kind->type), 3, dims, made, NULL);
     (void)H5Pclose(made);
     return data;
 }
@@ -97,7 +95,7 @@ static void map_file(struct hdf5_file *f, hid_t made, hid_t space, const hsize_t
     const hsize_t start[3] = {first}, count[3] = {end - first, dims[1], dims[2]};
     const hid_t source = H5Screate_simple(3, count, NULL);
     (void)hdf5_good(f, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
-    (void)hdf5_good(f, H5Pset_virtual(made, space, name, DATA, source));
+    (void)hdf5_good(f, H5Pset_virtual(made, space, name, NXMX_DATA, source));
     (void)H5Sclose(source);
 }
 
@@ -115,7 +113,7 @@ static void put_virtual(struct hdf5_file *f, const struct nxmx_kind *kind,
         name(owner, rows->frames[first].file, file, sizeof file);
         map_file(f, made, space, dims, first, end, file);
     }
-    const hid_t data = hdf5_data(f, DATA, nxmx_pixel_type(kind->type), 3, dims, made, NULL);
+    const hid_t data = hdf5_data(f, NXMX_DATA, nxmx_pixel_type(kind->type), 3, dims, made, NULL);
     if (data >= 0)
         (void)hdf5_good(f, H5Dclose(data));
     (void)H5Sclose(space);
@@ -147,13 +145,12 @@ struct nxmx_file {
 static bool is_of_kind(struct nxmx_file *file, const struct nxmx_kind *kind, struct nxmx_rows *rows)
 {
     char lineage[32], compression[16];
-    if (!hdf5_read_text(&file->hdf5, "/entry/braggpipe/lineage", lineage, sizeof lineage) ||
-        !hdf5_read_text(&file->hdf5, "/entry/braggpipe/compression", compression,
-                        sizeof compression) ||
+    if (!hdf5_read_text(&file->hdf5, NXMX_TRUTH "/lineage", lineage, sizeof lineage) ||
+        !hdf5_read_text(&file->hdf5, NXMX_TRUTH "/compression", compression, sizeof compression) ||
         strcmp(lineage, kind->lineage) != 0 ||
         strcmp(compression, nxmx_compression_name(kind->compression)) != 0)
         return false;
-    file->data = H5Dopen2(file->hdf5.id, DATA, H5P_DEFAULT);
+    file->data = H5Dopen2(file->hdf5.id, NXMX_DATA, H5P_DEFAULT);
     return file->data >= 0 && nxmx_get_rows(&file->hdf5, rows);
 }
 
@@ -183,15 +180,7 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
 enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,
                       struct error *e)
 {
-    const hsize_t at[3] = {place};
-    hsize_t length;
-    uint32_t mask;
-    if (H5Dget_chunk_storage_size(file->data, at, &length) < 0 || !length)
-        return error_set(e, STATUS_FAILED, "%s: cannot read image %zu", file->path, place);
-    if (!nxmx_chunk_reserve(chunk, (size_t)length))
-        return error_memory(e, "a packed image");
-    chunk->length = (size_t)length;
-    if (H5Dread_chunk(file->data, H5P_DEFAULT, at, &mask, chunk->bytes) < 0 || mask)
+    if (!nxmx_get_chunk(file->data, place, chunk))
         return error_set(e, STATUS_FAILED, "%s: cannot read image %zu", file->path, place);
     return STATUS_OK;
 }

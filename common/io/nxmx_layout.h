@@ -5,8 +5,19 @@
 #include "io/hdf5_file.h"
 #include "io/nxmx.h"
 
+#define NXMX_INSTRUMENT "/entry/instrument"
+#define NXMX_DATA "/entry/data/data"
+#define NXMX_TRUTH "/entry/braggpipe"
+
 /* Everything but /entry/data/data. */
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
+
+/* The group of the detector; nxmx_layout's. */
+void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind);
+
+/* Makes a data set an axis along or about v; `on` is the one that it depends on. */
+void nxmx_note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
+                    const char *units, const char *on);
 
 /* Slow and fast pixels of an image. */
 void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
@@ -17,5 +28,8 @@ hid_t nxmx_pixel_type(enum pixel_type type);
 /* The tables: written, and read back (false when that cannot be). */
 void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
+
+/* Reads the packed image at a place; false when that cannot be. */
+bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk);
 
 #endif

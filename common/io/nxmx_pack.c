@@ -1,6 +1,5 @@
 #include "io/nxmx_pack.h"
 
-#include <endian.h>
 #include <lz4.h>
 #include <string.h>
 #include <zlib.h>
@@ -8,13 +7,25 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "codec/bslz4.h"
+#include "codec/lz4_blocks.h"
 
-enum { LZ4_HEADER = 8 + 4 + 4, GZIP_LEVEL = 1 };
+enum { GZIP_LEVEL = 1 };
+
+static const char *const names[] = {"bslz4", "lz4", "gzip", "none"};
 
 const char *nxmx_compression_name(enum nxmx_compression compression)
 {
-    static const char *const names[] = {"bslz4", "lz4", "gzip", "none"};
     return names[compression];
+}
+
+bool nxmx_compression_of(const char *name, enum nxmx_compression *compression)
+{
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
+        if (strcmp(names[i], name) == 0) {
+            *compression = (enum nxmx_compression)i;
+            return true;
+        }
+    return false;
 }
 
 static size_t bound(enum nxmx_compression compression, const struct image *image, size_t bytes)
@@ -23,7 +34,7 @@ static size_t bound(enum nxmx_compression compression, const struct image *image
     case NXMX_BSLZ4:
         return bslz4_bound(image->count, pixel_size(image->type));
     case NXMX_LZ4:
-        return LZ4_HEADER + (size_t)LZ4_compressBound((int)bytes);
+        return lz4_blocks_bound(bytes);
     case NXMX_GZIP:
         return compressBound(bytes);
     case NXMX_NONE:
@@ -40,24 +51,6 @@ bool nxmx_chunk_reserve(struct nxmx_chunk *chunk, size_t room)
     chunk->bytes = mem_array(room, 1);
     chunk->room = chunk->bytes ? room : 0;
     return chunk->bytes != NULL;
-}
-
-static void pack_lz4(const void *pixels, size_t bytes, struct nxmx_chunk *chunk)
-{
-    const uint64_t total = htobe64(bytes);
-    const uint32_t block = htobe32((uint32_t)bytes);
-    uint8_t *to = chunk->bytes + LZ4_HEADER;
-    size_t length = (size_t)LZ4_compress_default(pixels, (char *)to, (int)bytes,
-                                                 (int)(chunk->room - LZ4_HEADER));
-    if (length >= bytes) {
-        memcpy(to, pixels, bytes);
-        length = bytes;
-    }
-    const uint32_t packed = htobe32((uint32_t)length);
-    memcpy(chunk->bytes, &total, 8);
-    memcpy(chunk->bytes + 8, &block, 4);
-    memcpy(chunk->bytes + 12, &packed, 4);
-    chunk->length = LZ4_HEADER + length;
 }
 
 static enum status pack_gzip(const void *pixels, size_t bytes, struct nxmx_chunk *chunk,
@@ -84,7 +77,7 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
         chunk->length = bslz4_compress(isa_best(), image->pixels, image->count, size, chunk->bytes);
         break;
     case NXMX_LZ4:
-        pack_lz4(image->pixels, bytes, chunk);
+        chunk->length = lz4_blocks_compress(image->pixels, bytes, chunk->bytes);
         break;
     case NXMX_GZIP:
         return pack_gzip(image->pixels, bytes, chunk, e);
@@ -93,6 +86,30 @@ enum status nxmx_pack(enum nxmx_compression compression, const struct image *ima
         chunk->length = bytes;
         break;
     }
+    return STATUS_OK;
+}
+
+enum status nxmx_unpack(enum nxmx_compression compression, const struct nxmx_chunk *chunk,
+                        struct image *image, struct error *e)
+{
+    const size_t size = pixel_size(image->type), bytes = image->count * size;
+    uLongf length = bytes;
+    switch (compression) {
+    case NXMX_BSLZ4:
+        return bslz4_decompress(chunk->bytes, chunk->length, image->pixels, image->count, size, e);
+    case NXMX_LZ4:
+        return lz4_blocks_decompress(chunk->bytes, chunk->length, image->pixels, bytes, e);
+    case NXMX_GZIP:
+        if (uncompress(image->pixels, &length, chunk->bytes, chunk->length) != Z_OK ||
+            length != bytes)
+            return error_set(e, STATUS_INPUT, "gzip: damaged, or not of %zu bytes", bytes);
+        return STATUS_OK;
+    case NXMX_NONE:
+        break;
+    }
+    if (chunk->length != bytes)
+        return error_set(e, STATUS_INPUT, "%zu bytes, must be %zu", chunk->length, bytes);
+    memcpy(image->pixels, chunk->bytes, bytes);
     return STATUS_OK;
 }
 

@@ -1,11 +1,11 @@
 #include "io/nxmx_rows.h"
 
 #include <math.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/units.h"
-#include "io/truth.h"
+#include "model/incident.h"
 
 /* --- axes ---------------------------------------------------------------- */
 
@@ -39,44 +39,31 @@ void nxmx_turn(const double axes[9], const double v[3], double out[3])
 
 /* --- rows ---------------------------------------------------------------- */
 
-/* Room for `more` items behind `count`. */
-static bool reserve(void *items, size_t *room, size_t count, size_t more, size_t size)
+/* How many of `count` rows of `size` bytes, which begin with the number of a frame, have lower
+ * numbers. */
+static size_t below(const void *rows, size_t count, size_t size, uint64_t number)
 {
-    if (count + more <= *room)
-        return true;
-    void *grown = realloc(*(void **)items, 2 * (count + more) * size);
-    if (!grown)
-        return false;
-    *(void **)items = grown;
-    *room = 2 * (count + more);
-    return true;
-}
-
-/* How many frames have lower numbers. */
-static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
-{
-    size_t low = 0, high = rows->nframes;
+    size_t low = 0, high = count;
     while (low < high) {
         const size_t middle = (low + high) / 2;
-        if (rows->frames[middle].number < number)
+        uint64_t found;
+        memcpy(&found, (const char *)rows + middle * size, sizeof found);
+        if (found < number)
             low = middle + 1;
         else
             high = middle;
     }
     return low;
+}
+
+static size_t frames_below(const struct nxmx_rows *rows, uint64_t number)
+{
+    return below(rows->frames, rows->nframes, sizeof *rows->frames, number);
 }
 
 static size_t lattices_below(const struct nxmx_rows *rows, uint64_t number)
 {
-    size_t low = 0, high = rows->nlattices;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (rows->lattices[middle].frame < number)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    return below(rows->lattices, rows->nlattices, sizeof *rows->lattices, number);
 }
 
 int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
@@ -106,9 +93,15 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
                           struct nxmx_lattice **lattices, struct error *e)
 {
     const size_t n = frame->lattices;
-    if (!reserve(&rows->frames, &rows->frames_room, rows->nframes, 1, sizeof *rows->frames) ||
-        !reserve(&rows->lattices, &rows->lattices_room, rows->nlattices, n, sizeof *rows->lattices))
+    struct nxmx_frame *frames =
+        mem_grow(rows->frames, rows->nframes, 1, sizeof *frames, &rows->frames_room);
+    rows->frames = frames ? frames : rows->frames;
+    struct nxmx_lattice *grown =
+        n ? mem_grow(rows->lattices, rows->nlattices, n, sizeof *grown, &rows->lattices_room)
+          : rows->lattices;
+    if (!frames || (n && !grown))
         return error_memory(e, "the truth about frames");
+    rows->lattices = grown;
     const size_t at = frames_below(rows, frame->number),
                  first = lattices_below(rows, frame->number);
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
@@ -127,10 +120,8 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
                                        const struct recipe *r, const struct lattice *l)
 {
     struct nxmx_lattice row = {.frame = r->id, .crystal = l->crystal, .share = l->weight};
-    for (int i = 0; i < 3 && l->crystal < x->ncrystals; i++) {
-        row.cell[i] = x->crystals[l->crystal].cell_A[i];
-        row.cell[3 + i] = rad_to_deg(x->crystals[l->crystal].cell_rad[i]);
-    }
+    if (l->crystal < x->ncrystals)
+        crystal_cell(&x->crystals[l->crystal], row.cell);
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
@@ -147,13 +138,14 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e)
 {
+    const struct incident beam = incident_beam(x, r);
     const struct nxmx_frame frame = {.number = r->id,
                                      .seed = r->seed,
                                      .file = file,
                                      .rotation_start = rad_to_deg(r->phi_rad),
                                      .rotation_width = rad_to_deg(r->osc_rad),
-                                     .wavelength = m_to_angstrom(truth_wavelength_m(x, r)),
-                                     .fluence = x->beam.fluence_ph_m2 * truth_fluence(r),
+                                     .wavelength = m_to_angstrom(beam.mean_m),
+                                     .fluence = beam.fluence_ph_m2,
                                      .lattices = r->nlattices};
     struct nxmx_lattice *lattices;
     double axes[9];
@@ -188,9 +180,22 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
             remove_frame(rows, rows->frames[i].number);
 }
 
+bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number)
+{
+    const int64_t in_a = nxmx_rows_find(a, number), in_b = nxmx_rows_find(b, number);
+    if (in_a < 0 || in_b < 0)
+        return false;
+    struct nxmx_frame frame = a->frames[in_a];
+    frame.file = b->frames[in_b].file;
+    return memcmp(&frame, &b->frames[in_b], sizeof frame) == 0 &&
+           (!frame.lattices ||
+            memcmp(&a->lattices[lattices_below(a, number)], &b->lattices[lattices_below(b, number)],
+                   frame.lattices * sizeof *a->lattices) == 0);
+}
+
 void nxmx_rows_free(struct nxmx_rows *rows)
 {
-    free(rows->frames);
-    free(rows->lattices);
+    mem_free(rows->frames);
+    mem_free(rows->lattices);
     *rows = (struct nxmx_rows){0};
 }

@@ -64,6 +64,9 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file);
 /* The place of a frame, or -1. */
 int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number);
 
+/* True when both say the same of a frame that they have, but for the file that holds it. */
+bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number);
+
 void nxmx_rows_free(struct nxmx_rows *rows);
 
 #endif

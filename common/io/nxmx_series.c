@@ -9,6 +9,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "io/replace.h"
 
 /* A file that is being filled: its frames, and where their packed images are. */
@@ -72,7 +73,7 @@ static void free_filling(struct nxmx_filling *g)
     if (g->spool.stream)
         replace_abort(&g->spool);
     nxmx_rows_free(&g->rows);
-    free(g->places);
+    mem_free(g->places);
     free(g);
 }
 
@@ -111,14 +112,10 @@ static struct place *find_place(const struct nxmx_filling *g, uint64_t id)
 static enum status keep(struct nxmx_filling *g, uint64_t id, const struct nxmx_chunk *chunk,
                         struct error *e)
 {
-    if (g->nplaces == g->places_room) {
-        const size_t room = g->places_room ? 2 * g->places_room : 16;
-        struct place *places = realloc(g->places, room * sizeof *places);
-        if (!places)
-            return error_memory(e, "a list of images");
-        g->places = places;
-        g->places_room = room;
-    }
+    struct place *places = mem_grow(g->places, g->nplaces, 1, sizeof *places, &g->places_room);
+    if (!places)
+        return error_memory(e, "a list of images");
+    g->places = places;
     if (fwrite(chunk->bytes, 1, chunk->length, g->spool.stream) != chunk->length ||
         fflush(g->spool.stream))
         return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);

@@ -3,8 +3,8 @@
 
 #include "io/nxmx_layout.h"
 
-#define FRAMES "/entry/braggpipe/frames"
-#define LATTICES "/entry/braggpipe/lattices"
+#define FRAMES NXMX_TRUTH "/frames"
+#define LATTICES NXMX_TRUTH "/lattices"
 
 static void add(hid_t type, const char *name, size_t offset, hid_t member)
 {
@@ -66,6 +66,17 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows)
     put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
 }
 
+/* True when items are stored as they are in memory; the library reads beyond damaged types that it
+ * has to convert. */
+static bool is_stored_as(hid_t data, hid_t type)
+{
+    const hid_t stored = H5Dget_type(data);
+    const bool same = stored >= 0 && H5Tequal(stored, type) > 0;
+    if (stored >= 0)
+        (void)H5Tclose(stored);
+    return same;
+}
+
 /* Reads a whole table of items of `size` bytes into new memory. */
 static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t size, size_t *count,
                       void *items)
@@ -76,7 +87,8 @@ static bool get_table(struct hdf5_file *f, const char *path, hid_t type, size_t 
     void *memory = n > 0 ? calloc((size_t)n, size) : NULL;
     bool good = n == 0 || memory;
     if (memory)
-        good = H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory) >= 0;
+        good = is_stored_as(data, type) &&
+               H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, memory) >= 0;
     if (good) {
         *(void **)items = memory;
         *count = (size_t)n;

@@ -92,16 +92,10 @@ static enum status read_list(struct text_file *t, double (**rotations)[9], size_
     int columns = 0;
     enum status s;
     while (!(s = text_line(t, TEXT_SPACE ",", '#', e)) && t->nwords) {
-        if (*n == room) {
-            room = room ? 2 * room : 64;
-            double(*grown)[9] = mem_array(room, sizeof *grown);
-            if (!grown)
-                return error_memory(e, "the orientations");
-            if (*n)
-                memcpy(grown, *rotations, *n * sizeof *grown);
-            mem_free(*rotations);
-            *rotations = grown;
-        }
+        double(*grown)[9] = mem_grow(*rotations, *n, 1, sizeof *grown, &room);
+        if (!grown)
+            return error_memory(e, "the orientations");
+        *rotations = grown;
         if ((s = read_rotation(t, columns, (*rotations)[*n], e)))
             return s;
         columns = t->nwords;

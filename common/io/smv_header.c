@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "io/truth.h"
+#include "model/incident.h"
 
 enum { LEGACY_BYTES = 512, MODERN_BYTES = 1024 };
 
@@ -122,7 +122,7 @@ static void append_geometry(struct header_text *h, const struct experiment *x,
     header_append(h, "SIZE1=%" PRId64 ";\nSIZE2=%" PRId64 ";\n", p->fast_pixels, p->slow_pixels);
     header_append(h, "PIXEL_SIZE=%.9g;\nDISTANCE=%.9g;\n", m_to_mm(p->pixel_m),
                   m_to_mm(p->distance_m));
-    header_append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(truth_wavelength_m(x, r)));
+    header_append(h, "WAVELENGTH=%.9g;\n", m_to_angstrom(incident_beam(x, r).mean_m));
     header_append(h, "BEAM_CENTER_X=%.9g;\nBEAM_CENTER_Y=%.9g;\n",
                   m_to_mm(p->beam_fast_m - p->pixel_m),
                   m_to_mm(height_m + p->pixel_m - p->beam_slow_m));

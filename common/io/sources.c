@@ -58,16 +58,10 @@ static enum status read_list(struct text_file *t, enum physics physics, const do
     while (!(s = text_line(t, SEPARATORS, comment, e)) && t->nwords) {
         if (*n == SOURCES_MAX)
             return text_error(t, e, "at most %d sources are allowed", SOURCES_MAX);
-        if (*n == room) {
-            room = room ? 2 * room : 64;
-            struct source *grown = mem_array(room, sizeof *grown);
-            if (!grown)
-                return error_memory(e, "the sources");
-            for (size_t i = 0; i < *n; i++)
-                grown[i] = (*list)[i];
-            mem_free(*list);
-            *list = grown;
-        }
+        struct source *grown = mem_grow(*list, *n, 1, sizeof *grown, &room);
+        if (!grown)
+            return error_memory(e, "the sources");
+        *list = grown;
         if ((s = read_source(t, physics, beam, wavelength_m, &(*list)[*n], e)))
             return s;
         ++*n;

@@ -3,44 +3,7 @@
 #include <inttypes.h>
 
 #include "base/units.h"
-
-static double total_weight(const struct recipe *r)
-{
-    double total = 0.0;
-    for (size_t i = 0; i < r->nsources; i++)
-        total += r->sources[i].weight;
-    return total;
-}
-
-double truth_fluence(const struct recipe *r)
-{
-    return r->nsources ? total_weight(r) / (double)r->nsources : 1.0;
-}
-
-double truth_wavelength_m(const struct experiment *x, const struct recipe *r)
-{
-    const double total = total_weight(r);
-    if (!(total > 0.0))
-        return x->beam.wavelength_m;
-    double sum = 0.0;
-    for (size_t i = 0; i < r->nsources; i++)
-        sum += r->sources[i].weight * r->sources[i].wavelength_m;
-    return sum / total;
-}
-
-struct truth_spectrum truth_spectrum(const struct experiment *x, const struct recipe *r)
-{
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const double mean_m = truth_wavelength_m(x, r);
-    struct truth_spectrum t = {r->nsources ? r->nsources : x->beam.nsources, mean_m, mean_m,
-                               mean_m};
-    for (size_t i = 0; i < t.sources; i++) {
-        const double wavelength_m = sources[i].wavelength_m;
-        t.shortest_m = !i || wavelength_m < t.shortest_m ? wavelength_m : t.shortest_m;
-        t.longest_m = !i || wavelength_m > t.longest_m ? wavelength_m : t.longest_m;
-    }
-    return t;
-}
+#include "model/incident.h"
 
 void truth_write_title(FILE *out)
 {
@@ -68,9 +31,10 @@ static void write_lattice(FILE *out, const struct experiment *x, const struct re
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r)
 {
     enum { BLANK_ITEMS = 4 + 9 + 9 };
+    const struct incident beam = incident_beam(x, r);
     for (size_t i = 0; i == 0 || i < r->nlattices; i++) {
-        fprintf(out, "%" PRIu64 "\t%zu\t%.17g\t%.17g", r->id, r->nlattices, truth_fluence(r),
-                m_to_angstrom(truth_wavelength_m(x, r)));
+        fprintf(out, "%" PRIu64 "\t%zu\t%.17g\t%.17g", r->id, r->nlattices, beam.share,
+                m_to_angstrom(beam.mean_m));
         if (r->nlattices)
             write_lattice(out, x, r, i);
         for (int k = 0; k < BLANK_ITEMS && !r->nlattices; k++)

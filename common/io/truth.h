@@ -28,18 +28,4 @@ void truth_write_title(FILE *out);
 /* The lines of one frame; write errors stay in the stream. */
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r);
 
-/* Mean weight of a recipe's sources, and their mean wavelength in m with these weights;
- * 1 and the beam's when it has none of its own. */
-double truth_fluence(const struct recipe *r);
-double truth_wavelength_m(const struct experiment *x, const struct recipe *r);
-
-/* What a frame's beam consists of. */
-struct truth_spectrum {
-    size_t sources;                        // 0: an experiment without any
-    double shortest_m, mean_m, longest_m;  // wavelengths; the mean is weighted
-};
-
-/* Of the recipe's sources or, when it has none, the beam's. */
-struct truth_spectrum truth_spectrum(const struct experiment *x, const struct recipe *r);
-
 #endif

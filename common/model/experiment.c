@@ -3,6 +3,15 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
+
+void crystal_cell(const struct crystal *c, double cell[6])
+{
+    for (int i = 0; i < 3; i++) {
+        cell[i] = c->cell_A[i];
+        cell[3 + i] = rad_to_deg(c->cell_rad[i]);
+    }
+}
 
 int64_t experiment_pixels(const struct experiment *x)
 {

@@ -137,6 +137,9 @@ struct experiment {
     char history[EXPERIMENT_HISTORY_SIZE];  // the same for people, see base/history.h
 };
 
+/* The cell as asked for: a, b, c in A, alpha, beta, gamma in degrees. */
+void crystal_cell(const struct crystal *c, double cell[6]);
+
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);
 

@@ -29,6 +29,11 @@ void image_free(struct image *image)
     *image = (struct image){.memory = image->memory};
 }
 
+bool image_is_lasting(const struct image *image)
+{
+    return image->memory && image->memory->lasting && image->release != mem_free;
+}
+
 bool image_is_intact(const struct image *image)
 {
     return !image->intact || image->intact(image->owner);

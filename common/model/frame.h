@@ -19,6 +19,10 @@ struct image;
 struct image_memory {
     /* Sets pixels, release and owner of *image; false: it has none for so many bytes. */
     bool (*take)(struct image_memory *memory, size_t bytes, struct image *image);
+
+    /* What it gives comes again and again, from memory that stays mapped as long as frames
+     * are made. */
+    bool lasting;
 };
 
 /* Pixels of all panels, little-endian, item first_pixel + s*fast_pixels + f. */
@@ -49,6 +53,9 @@ bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit un
 
 /* Pixel number i as a number. */
 double image_value(const struct image *image, size_t i);
+
+/* True when the pixels lie in memory that is lasting. */
+bool image_is_lasting(const struct image *image);
 
 /* True when the pixels read so far are those of the frame.  Pixels in the memory of
  * another process, which took this one for dead, may have become those of another frame. */

@@ -5,15 +5,13 @@
 #ifndef BRAGG_PHYSICS_BACKGROUND_H
 #define BRAGG_PHYSICS_BACKGROUND_H
 
-#include <stddef.h>
+#include "physics/background_pixel.h"
 
-#include "model/experiment.h"
-#include "physics/amorphous.h"
-
-struct background_material {
-    struct amorphous table;  // F per molecule
-    double molecules;        // in the beam
-};
+/* What all pixels share, for sources of the experiment or of a recipe. */
+struct background_scene background_scene(const struct experiment *x, const struct source *sources,
+                                         size_t nsources,
+                                         const struct background_material *materials,
+                                         size_t nmaterials);
 
 /* Fills photons[experiment_pixels()] with
  *

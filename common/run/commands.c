@@ -18,19 +18,10 @@ struct words {
 /* Takes ownership of `word`. */
 static void add(struct words *w, char *word)
 {
-    if (w->count + 2 >= w->capacity) {  // one more for the NULL, and one for `again`
-        const size_t capacity = w->capacity ? 2 * w->capacity : 64;
-        char **list = mem_array(capacity, sizeof *list);
-        if (list && w->count)
-            memcpy(list, w->list, w->count * sizeof *list);
-        if (list) {
-            mem_free(w->list);
-            w->list = list;
-            w->capacity = capacity;
-        }
-        w->failed |= !list;
-    }
-    if (!word || w->failed) {
+    /* one more for the NULL, and one for `again` */
+    char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
+    w->list = list ? list : w->list;
+    if (!word || !list || w->failed) {
         w->failed = true;
         mem_free(word);
         return;

@@ -54,6 +54,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     int fd[2];
     const pid_t parent = getpid();
     p->start_ns = 0;
+    p->asked = false;
     p->length = 0;
     if (pipe2(fd, O_CLOEXEC) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);

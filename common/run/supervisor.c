@@ -101,12 +101,13 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
-/* What gave a source its experiment has ended long ago: it does so again. */
+/* What gave a source its experiment has ended, or may be about to: it does so again. */
 static void start_before(struct supervisor *s, const struct process *after)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
-        if (p->command->stage == after->command->before && !p->pid && !p->start_ns) {
+        if (p->command->stage == after->command->before && !p->start_ns) {
+            process_signal(p, SIGKILL);
             p->start_ns = after->start_ns;
             start_before(s, p);
         }
@@ -157,7 +158,7 @@ static void on_end(struct supervisor *s, struct process *p)
 {
     if (!s->complete && !s->stopping && is_complete(s))
         on_complete(s);
-    if (!process_failed(p) || try_restart(s, p))
+    if (p->start_ns || !process_failed(p) || try_restart(s, p))
         return;
     if (WIFSIGNALED(p->status))
         stop(s, 0);
@@ -181,7 +182,7 @@ static enum status start_due(struct supervisor *s, uint64_t now, struct error *e
 {
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
-        if (!p->start_ns || now < p->start_ns)
+        if (!p->start_ns || p->pid || now < p->start_ns)
             continue;
         const enum status status = process_start(p, &s->env, e);
         if (status)

@@ -17,17 +17,11 @@ static bool remember(struct runtime *rt, const char *uuid)
 {
     if (link_is_buried(rt, uuid))
         return true;
-    if (rt->nburied == rt->buried_capacity) {
-        const size_t capacity = rt->buried_capacity ? 2 * rt->buried_capacity : 16;
-        struct upstream *list = mem_array(capacity, sizeof *list);
-        if (!list)
-            return false;
-        if (rt->nburied)
-            memcpy(list, rt->buried, rt->nburied * sizeof *list);
-        mem_free(rt->buried);
-        rt->buried = list;
-        rt->buried_capacity = capacity;
-    }
+    struct upstream *list =
+        mem_grow(rt->buried, rt->nburied, 1, sizeof *list, &rt->buried_capacity);
+    if (!list)
+        return false;
+    rt->buried = list;
     memcpy(rt->buried[rt->nburied++].uuid, uuid, UUID_SIZE);
     return true;
 }
@@ -107,30 +101,32 @@ void link_bury(struct runtime *rt, const char *uuid)
     }
 }
 
-/* Who took the experiment died before it said so; it may be started again. */
+/* Who was to give the experiment, or took it, ended before it did so; it may be started again. */
 static void wait_for_another(struct runtime *rt, struct link *l, uint64_t now_ns)
 {
-    bury(rt, l);
-    rt->met_down = false;
+    *(l->port->up ? &rt->met_up : &rt->met_down) = false;
     rt->start_ns = now_ns;
+    bury(rt, l);
+}
+
+bool link_lacks_experiment(const struct runtime *rt, const struct link *l)
+{
+    return l->port->up && rt->wants == KIND_EXPERIMENT && !rt->given;
 }
 
 void link_check(struct runtime *rt, uint64_t now_ns)
 {
-    /* The source says who died; before it, and for who never spoke to it, nobody does. */
-    const bool early = rt->stage->gives == KIND_EXPERIMENT;
     for (struct link *l = rt->links, *next; l && !rt->stopping; l = next) {
         next = l->next;
-        if (!l->lost_ns || l->gone)
-            continue;
+        /* The source says who died; before it, and for who never spoke to it, nobody does. */
+        const bool lacks = link_lacks_experiment(rt, l);
+        const bool early = lacks || rt->stage->gives == KIND_EXPERIMENT;
         const uint64_t patience_ns =
             early && !endpoint_is_network(l->port->endpoint) ? GRACE_NS : rt->patience_ns;
-        if (now_ns <= l->lost_ns + patience_ns)
+        if (l->gone ? !lacks : !l->lost_ns || now_ns <= l->lost_ns + patience_ns)
             continue;
-        if (early && l->port != rt->out.port)
+        if (early)
             wait_for_another(rt, l, now_ns);
-        else if (early)
-            io_stop(rt, STATUS_FAILED, "%s (the stage after this one) died", l->peer.stage);
         else
             bury(rt, l);
     }

@@ -55,6 +55,12 @@ static bool is_new_source(const struct runtime *rt, const struct route *r)
            !rt->in.used && !rt->out.used;
 }
 
+/* One that was started again and has no experiment yet, and so no run. */
+static bool is_early_source(const struct route *r)
+{
+    return r->type == MESSAGE_WELCOME && !r->run;
+}
+
 bool control_receive(struct runtime *rt)
 {
     bool any = false;
@@ -75,6 +81,8 @@ bool control_receive(struct runtime *rt)
             on_notice(rt, &r, &n);
         } else if (!damaged && is_new_source(rt, &r)) {
             rejoin(rt);
+        } else if (!damaged && is_early_source(&r)) {
+            rt->control_heard_ns = clock_ns();
         } else {
             rt->dropped++;
         }
@@ -92,8 +100,7 @@ static void connect_source(struct runtime *rt, uint64_t now_ns)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
         return;
     }
-    if (endpoint_is_network(rt->control))
-        rt->control_watch = port_watch(rt->context, rt->control_socket);
+    rt->control_watch = port_watch(rt->context, rt->control_socket);
     if (!rt->control_heard_ns)
         rt->control_heard_ns = now_ns;
     rt->control_opened_ns = now_ns;
@@ -207,9 +214,11 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (rt->control_watch && port_was_cut(rt->control_watch))
+    if (rt->control_watch && port_was_cut(rt->control_watch)) {
+        (void)control_receive(rt);  // what had come before
         port_drop(&rt->control_socket, &rt->control_watch);
-    if (!rt->control_socket &&
+    }
+    if (!rt->stopping && !rt->control_socket &&
         (!rt->control_opened_ns || now_ns > rt->control_opened_ns + REOPEN_NS))
         connect_source(rt, now_ns);
     if (rt->stopping)

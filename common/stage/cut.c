@@ -1,7 +1,7 @@
 /*
- * The data plane through a network: a connection that is cut comes back, and what a
- * damaged message was nobody knows.  In both cases the link begins anew: who connects
- * does so again and says hello; what was sent and not confirmed is issued again.
+ * The data plane: a connection that is cut comes back, and what a damaged message was
+ * (a network's) nobody knows.  In both cases the link begins anew: who connects does so
+ * again and says hello; what was sent and not confirmed is issued again.
  */
 #include "base/clock.h"
 #include "stage/runtime.h"
@@ -24,17 +24,28 @@ static void connect_anew(struct runtime *rt, struct port *p, uint64_t now_ns)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
 }
 
+/* Who said bye closes its connection, which is no cut. */
+static bool is_done(const struct runtime *rt, const struct port *p)
+{
+    const struct link *l = link_of_port(rt, p);
+    return rt->stopping || (l && l->gone);
+}
+
 void cut_check(struct runtime *rt, uint64_t now_ns)
 {
     for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
         struct port *p = &rt->ports[i];
-        if (p->bound)
+        if (p->bound || is_done(rt, p))
             continue;
-        if (p->watch && port_was_cut(p->watch))
-            cut_port(rt, p);
+        if (p->watch && port_was_cut(p->watch)) {
+            while (link_receive(rt, p))
+                continue;  // what had come before
+            if (!is_done(rt, p))
+                cut_port(rt, p);
+        }
         if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
             connect_anew(rt, p, now_ns);
-        if (p->socket && !p->watch && !p->greeted_ns && endpoint_is_network(p->endpoint))
+        if (p->socket && !p->watch && !p->greeted_ns)
             p->watch = port_watch(rt->context, p->socket);
     }
 }
@@ -74,6 +85,7 @@ void cut_forget(struct runtime *rt)
             forget_frame(rt, id);
     id_set_clear(&damaged);
     rt->dropped += experiment;
+    rt->given &= !experiment;
     for (struct link *l = experiment ? rt->links : NULL; l; l = l->next)
         if (l->port->up)
             cut_damaged(rt, l->port, l);

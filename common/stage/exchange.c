@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "stage/exchange_lock.h"
 
 static void queue_push(struct queue *q, struct item *item)
 {
@@ -73,25 +74,6 @@ void exchange_close(struct exchange *x)
     (void)pthread_mutex_destroy(&x->mutex);
 }
 
-static void wake_io(struct exchange *x)
-{
-    const uint64_t one = 1;
-    if (write(x->event, &one, sizeof one) < 0)
-        return;  // the counter is full: the I/O thread is awake anyway
-}
-
-static void lock(struct exchange *x)
-{
-    (void)pthread_mutex_lock(&x->mutex);
-}
-
-/* Lets the other thread see what changed, which finds the mutex free. */
-static void unlock(struct exchange *x)
-{
-    (void)pthread_mutex_unlock(&x->mutex);
-    (void)pthread_cond_broadcast(&x->changed);
-}
-
 /* Likewise when all that changed is room for what leaves. */
 static void unlock_room(struct exchange *x)
 {
@@ -99,205 +81,120 @@ static void unlock_room(struct exchange *x)
     (void)pthread_cond_broadcast(&x->room);
 }
 
-/* The main thread only. */
-static void await(struct exchange *x, pthread_cond_t *what)
-{
-    x->waiting = true;
-    (void)pthread_cond_wait(what, &x->mutex);
-    x->waiting = false;
-}
-
 bool exchange_take(struct exchange *x, struct item **item)
 {
-    lock(x);
+    exchange_lock(x);
     while (!x->in.head && !x->flush && !x->ended)
-        await(x, &x->changed);
+        exchange_sleep(x, &x->changed);
     *item = x->ended && !x->complete ? NULL : queue_shift(&x->in);
     const bool flush = !*item && x->flush && !x->ended;
     if (flush)
         x->flush = false;
-    unlock(x);
+    exchange_unlock(x);
     return *item || flush;
 }
 
 bool exchange_give(struct exchange *x, struct item *item)
 {
-    lock(x);
+    exchange_lock(x);
     while (x->out.head && !x->ended)
-        await(x, &x->room);
+        exchange_sleep(x, &x->room);
     const bool ended = x->ended;
     if (!ended)
         queue_push(&x->out, item);
-    unlock(x);
+    exchange_unlock(x);
     if (ended)
         item_free(item);
     else
-        wake_io(x);
-    return !ended;
-}
-
-/* The next id of the list. */
-static uint64_t issue(struct exchange *x)
-{
-    const struct id_range *range = &x->list.ranges[x->range];
-    const uint64_t id = range->first + x->offset++;
-    if (id == range->last) {
-        x->range++;
-        x->offset = 0;
-    }
-    x->issued++;
-    return id;
-}
-
-bool exchange_next(struct exchange *x, struct ticket *next)
-{
-    lock(x);
-    while (!x->nagain && x->issued >= x->limit && !x->ended)
-        await(x, &x->changed);
-    const bool ended = x->ended;
-    if (!ended && x->nagain) {
-        *next = x->again[0];
-        x->nagain--;
-        memmove(&x->again[0], &x->again[1], x->nagain * sizeof *x->again);
-    } else if (!ended) {
-        *next = (struct ticket){.id = issue(x)};
-    }
-    unlock(x);
+        exchange_wake_io(x);
     return !ended;
 }
 
 bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context)
 {
-    lock(x);
+    exchange_lock(x);
     while (!x->ended && !ready(context))
-        await(x, &x->room);
+        exchange_sleep(x, &x->room);
     const bool ended = x->ended;
-    unlock(x);
-    return !ended;
-}
-
-bool exchange_wait_until(struct exchange *x, uint64_t when_ns)
-{
-    const struct timespec until = {(time_t)(when_ns / 1000000000), (long)(when_ns % 1000000000)};
-    lock(x);
-    x->waiting = true;
-    while (!x->ended && !x->cut && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
-        continue;
-    x->waiting = false;
-    const bool ended = x->ended;
-    unlock(x);
+    exchange_unlock(x);
     return !ended;
 }
 
 void exchange_wake(void *exchange)
 {
-    lock(exchange);
+    exchange_lock(exchange);
     unlock_room(exchange);
 }
 
 void exchange_wait_end(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     while (!x->ended)
-        await(x, &x->changed);
-    unlock(x);
-}
-
-void exchange_durable(struct exchange *x, uint64_t id)
-{
-    lock(x);
-    (void)id_set_add(&x->durable, id);
-    (void)id_set_remove(&x->kept, id);
-    unlock(x);
-    wake_io(x);
+        exchange_sleep(x, &x->changed);
+    exchange_unlock(x);
 }
 
 void exchange_damaged(struct exchange *x, const struct route *route)
 {
-    lock(x);
+    exchange_lock(x);
     if (route->type == MESSAGE_FRAME)
         (void)id_set_add(&x->damaged, route->frame);
     else
         x->damaged_other = true;
-    unlock(x);
-    wake_io(x);
-}
-
-void exchange_kept(struct exchange *x, uint64_t id)
-{
-    lock(x);
-    (void)id_set_add(&x->kept, id);
-    unlock(x);
-    wake_io(x);
+    exchange_unlock(x);
+    exchange_wake_io(x);
 }
 
 void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
                     const char *lineage, const atomic_uint_fast64_t *rows)
 {
-    lock(x);
+    exchange_lock(x);
     x->image_bytes = image_bytes;
     x->rows = rows;
     (void)snprintf(x->identity, sizeof x->identity, "%s", identity);
     (void)snprintf(x->lineage, sizeof x->lineage, "%s", lineage);
     x->begun = true;
-    unlock(x);
-    wake_io(x);
+    exchange_unlock(x);
+    exchange_wake_io(x);
 }
 
 void exchange_set_total(struct exchange *x, uint64_t total)
 {
-    lock(x);
+    exchange_lock(x);
     x->total = total;
     x->total_known = true;
-    unlock(x);
-    wake_io(x);
+    exchange_unlock(x);
+    exchange_wake_io(x);
 }
 
 uint64_t exchange_total(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     while (!x->total_known && !x->ended)
-        await(x, &x->changed);
+        exchange_sleep(x, &x->changed);
     const uint64_t total = x->total;
-    unlock(x);
+    exchange_unlock(x);
     return total;
-}
-
-void exchange_set_have(struct exchange *x, const struct id_set *ids)
-{
-    lock(x);
-    x->have = *ids;
-    unlock(x);
-}
-
-void exchange_set_list(struct exchange *x, const struct id_set *list)
-{
-    lock(x);
-    x->list = *list;
-    x->total = id_set_size(list);
-    x->total_known = true;
-    unlock(x);
-    wake_io(x);
 }
 
 void exchange_main_done(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     x->main_done = true;
-    unlock(x);
-    wake_io(x);
+    exchange_unlock(x);
+    exchange_wake_io(x);
 }
 
 void exchange_put(struct exchange *x, struct item *item)
 {
-    lock(x);
+    exchange_lock(x);
     queue_push(&x->in, item);
-    unlock(x);
+    exchange_unlock(x);
 }
 
 struct item *exchange_peek(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     struct item *item = x->out.head;
     (void)pthread_mutex_unlock(&x->mutex);
     return item;
@@ -305,7 +202,7 @@ struct item *exchange_peek(struct exchange *x)
 
 void exchange_pop(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     struct item *item = queue_shift(&x->out);
     unlock_room(x);
     item_free(item);
@@ -313,7 +210,7 @@ void exchange_pop(struct exchange *x)
 
 struct exchange_view exchange_look(struct exchange *x)
 {
-    lock(x);
+    exchange_lock(x);
     const struct exchange_view view = {.begun = x->begun,
                                        .total_known = x->total_known,
                                        .total = x->total,
@@ -327,59 +224,9 @@ struct exchange_view exchange_look(struct exchange *x)
     return view;
 }
 
-/* What is in a set, which becomes empty. */
-static struct id_set take_set(struct exchange *x, struct id_set *set)
-{
-    lock(x);
-    const struct id_set taken = *set;
-    *set = (struct id_set){0};
-    (void)pthread_mutex_unlock(&x->mutex);
-    return taken;
-}
-
-struct id_set exchange_take_durable(struct exchange *x)
-{
-    return take_set(x, &x->durable);
-}
-
-struct id_set exchange_take_kept(struct exchange *x)
-{
-    return take_set(x, &x->kept);
-}
-
-void exchange_flush(struct exchange *x)
-{
-    lock(x);
-    x->flush = x->begun;
-    unlock(x);
-}
-
-struct id_set exchange_take_have(struct exchange *x)
-{
-    lock(x);
-    const struct id_set have = x->have;
-    x->have = (struct id_set){0};
-    (void)pthread_mutex_unlock(&x->mutex);
-    return have;
-}
-
-void exchange_change_list(struct exchange *x, const struct id_set *list)
-{
-    lock(x);
-    id_set_clear(&x->list);
-    x->list = *list;
-    x->total = id_set_size(list);
-    unlock(x);
-}
-
-const struct id_set *exchange_list(struct exchange *x)
-{
-    return &x->list;
-}
-
 struct id_set exchange_take_damaged(struct exchange *x, bool *other)
 {
-    lock(x);
+    exchange_lock(x);
     const struct id_set damaged = x->damaged;
     *other = x->damaged_other;
     x->damaged = (struct id_set){0};
@@ -388,59 +235,12 @@ struct id_set exchange_take_damaged(struct exchange *x, bool *other)
     return damaged;
 }
 
-void exchange_set_limit(struct exchange *x, uint64_t limit)
-{
-    lock(x);
-    x->limit = limit;
-    unlock(x);
-}
-
-static bool reserve_again(struct exchange *x)
-{
-    if (x->nagain < x->again_capacity)
-        return true;
-    const size_t capacity = x->again_capacity ? 2 * x->again_capacity : 32;
-    struct ticket *again = mem_array(capacity, sizeof *again);
-    if (!again)
-        return false;
-    if (x->nagain)
-        memcpy(again, x->again, x->nagain * sizeof *again);
-    mem_free(x->again);
-    x->again = again;
-    x->again_capacity = capacity;
-    return true;
-}
-
-bool exchange_reissue(struct exchange *x, struct ticket again)
-{
-    lock(x);
-    const bool room = reserve_again(x);
-    size_t at = x->nagain;
-    for (; room && at > 0 && x->again[at - 1].id > again.id; at--)
-        x->again[at] = x->again[at - 1];
-    if (room) {
-        x->again[at] = again;
-        x->nagain++;
-    }
-    unlock(x);
-    return room;
-}
-
-uint64_t exchange_cut(struct exchange *x)
-{
-    lock(x);
-    const uint64_t total = x->total = x->limit = x->issued;
-    x->cut = true;
-    unlock(x);
-    return total;
-}
-
 void exchange_end(struct exchange *x, bool complete)
 {
-    lock(x);
+    exchange_lock(x);
     x->ended = true;
     x->complete = complete;
-    unlock(x);
+    exchange_unlock(x);
     (void)pthread_cond_broadcast(&x->room);
 }
 
@@ -449,10 +249,10 @@ bool exchange_await_main(struct exchange *x, int seconds)
     struct timespec until;
     (void)clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += seconds;
-    lock(x);
+    exchange_lock(x);
     while (!x->main_done && pthread_cond_timedwait(&x->changed, &x->mutex, &until) == 0)
         continue;
     const bool done = x->main_done;
-    unlock(x);
+    exchange_unlock(x);
     return done;
 }

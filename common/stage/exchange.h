@@ -1,7 +1,8 @@
 /*
  * What passes between the two threads of a stage: the main one, which computes,
  * and the I/O one, which owns all sockets.  Bounded by credit inwards and by one
- * waiting message outwards.
+ * waiting message outwards.  What only a source or a last stage needs is in
+ * exchange_source.c and exchange_sink.c.
  */
 #ifndef BRAGG_STAGE_EXCHANGE_H
 #define BRAGG_STAGE_EXCHANGE_H

@@ -59,17 +59,10 @@ static uint64_t open_groups(const struct runtime *rt)
 
 static bool note_sent(struct link *l, uint64_t id)
 {
-    if (l->nsent == l->sent_capacity) {
-        const size_t capacity = l->sent_capacity ? 2 * l->sent_capacity : 16;
-        uint64_t *sent = mem_array(capacity, sizeof *sent);
-        if (!sent)
-            return false;
-        if (l->nsent)
-            memcpy(sent, l->sent, l->nsent * sizeof *sent);
-        mem_free(l->sent);
-        l->sent = sent;
-        l->sent_capacity = capacity;
-    }
+    uint64_t *sent = mem_grow(l->sent, l->nsent, 1, sizeof *sent, &l->sent_capacity);
+    if (!sent)
+        return false;
+    l->sent = sent;
     l->sent[l->nsent++] = id;
     return true;
 }

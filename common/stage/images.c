@@ -49,7 +49,7 @@ void images_open(struct images *m, const struct pool_owner *owner, size_t image_
                  struct exchange *exchange)
 {
     struct error e;
-    *m = (struct images){.memory.take = take, .exchange = exchange};
+    *m = (struct images){.memory = {.take = take, .lasting = true}, .exchange = exchange};
     if (image_bytes >= POOL_WORTH_BYTES &&
         pool_open(&m->pool, owner, image_bytes, exchange_wake, exchange, &e) != STATUS_OK)
         log_line(LOG_WARNING, "%s; images go into the messages", e.text);

@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "stage/runtime.h"
 
-enum { TICK_MS = 100, MAIN_GRACE_S = 2, UPSTREAMS_MAX = 256 };
+enum { TICK_MS = 100, MAIN_GRACE_S = 2 };
 
 bool io_is_ours(struct runtime *rt, const struct route *r)
 {
@@ -45,74 +45,6 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 uint64_t io_beat_ns(const struct runtime *rt)
 {
     return rt->patience_ns / 5 < HEARTBEAT_NS ? rt->patience_ns / 5 : HEARTBEAT_NS;
-}
-
-void io_stir(struct runtime *rt, const void *socket)
-{
-    if (socket == rt->control_socket)
-        rt->control_stirred = true;
-    for (size_t i = 0; i < rt->nports; i++)
-        if (rt->ports[i].socket == socket)
-            rt->ports[i].stirred = true;
-}
-
-bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
-                     enum message_type type, struct message *m, enum status s)
-{
-    struct route r = {.type = type, .run = rt->run, .incarnation = rt->incarnation};
-    (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
-    bool sent = false;
-    if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        sent = port_send(socket, to, m, NULL);
-    io_stir(rt, socket);
-    message_free(m);
-    return sent;
-}
-
-static size_t list_upstreams(const struct runtime *rt, struct upstream list[UPSTREAMS_MAX])
-{
-    size_t n = 0;
-    for (const struct link *l = rt->links; l && n < UPSTREAMS_MAX; l = l->next)
-        if (l->port->up)
-            memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
-    return n;
-}
-
-bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream)
-{
-    struct upstream upstreams[UPSTREAMS_MAX];
-    const struct stage *stage = rt->stage;
-    struct hello h = {.wants = (int)rt->wants,
-                      .gives = (int)stage->gives,
-                      .downstream = downstream,
-                      .durable = stage_is_sink(stage) && !stage->transient,
-                      .order = rt->options.order,
-                      .pid = getpid(),
-                      .nupstreams = list_upstreams(rt, upstreams),
-                      .upstreams = upstreams};
-    memcpy(h.uuid, rt->uuid, sizeof h.uuid);
-    memcpy(h.control, rt->control, sizeof h.control);
-    (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
-    if (rt->options.group || stage->group)
-        (void)snprintf(h.group, sizeof h.group, "%s",
-                       rt->options.group ? rt->options.group : stage->group);
-    else
-        (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
-    (void)pthread_mutex_lock(&rt->exchange.mutex);
-    (void)snprintf(h.identity, sizeof h.identity, "%s",
-                   rt->exchange.begun ? rt->exchange.identity : "any");
-    (void)pthread_mutex_unlock(&rt->exchange.mutex);
-    struct message m = {0};
-    const enum status s = control_hello_encode(&h, &m, NULL);
-    return io_send_message(rt, socket, to, MESSAGE_HELLO, &m, s);
-}
-
-bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
-                    enum message_type type, struct notice *n)
-{
-    struct message m = {0};
-    const enum status s = control_notice_encode(type, n, &m, NULL);
-    return io_send_message(rt, socket, to, type, &m, s);
 }
 
 static void stop(struct runtime *rt, enum status status)
@@ -192,89 +124,6 @@ static void on_signal(struct runtime *rt)
     }
 }
 
-/* Connects to what the line in stdin names. */
-static void on_line(struct runtime *rt)
-{
-    struct pipe_line line;
-    struct error e;
-    struct port *port = &rt->ports[rt->nports];
-    enum status s = pipe_line_parse(rt->line, &line, &e);
-    if (s == STATUS_OK) {
-        *port = (struct port){.up = true};
-        memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(rt->context, false, port->endpoint, &port->socket, &e);
-        rt->nports++;
-    }
-    if (s) {
-        io_stop(rt, s, "%s", e.text);
-        return;
-    }
-    rt->in.port = port;
-    io_know_run(rt, line.run, line.control, port);
-}
-
-static void on_stdin(struct runtime *rt, uint64_t now_ns)
-{
-    char bytes[256];
-    const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
-    if (n < 0 && (errno == EINTR || errno == EAGAIN))
-        return;
-    if (n <= 0) {
-        rt->in.closed = true;
-        rt->in.deadline_ns = now_ns + GRACE_NS;
-        if (!rt->in.port && !rt->line_length)
-            io_stop(rt, STATUS_FAILED, NULL);
-        else if (!rt->in.port)
-            io_stop(rt, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
-                    rt->line);
-    }
-    for (ssize_t i = 0; i < n && !rt->in.port && !rt->stopping; i++) {
-        if (bytes[i] == '\n')
-            on_line(rt);
-        else if (rt->line_length + 1 < sizeof rt->line)
-            rt->line[rt->line_length++] = bytes[i];
-    }
-}
-
-/* Tells the next stage where to connect, once that is known. */
-static void write_line(struct runtime *rt)
-{
-    if (!rt->out.used || !rt->run_known || rt->out.port)
-        return;
-    struct pipe_line line = {.run = rt->run};
-    char text[PIPE_LINE_SIZE];
-    rt->out.port = &rt->ports[0];  // runtime_open put it first
-    memcpy(line.data, rt->out.port->endpoint, sizeof line.data);
-    memcpy(line.control, rt->control, sizeof line.control);
-    pipe_line_format(&line, text);
-    const size_t size = strlen(text);
-    if (write(STDOUT_FILENO, text, size) != (ssize_t)size)
-        io_stop(rt, STATUS_FAILED, NULL);  // the reader is gone and has said why
-}
-
-/* A neighbour that closed the pipe without a bye has died. */
-static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char *where,
-                       uint64_t now_ns)
-{
-    if (!p->closed || rt->stopping || now_ns < p->deadline_ns)
-        return;
-    const struct link *l = p->port ? link_of_port(rt, p->port) : NULL;
-    if (l && !l->gone)
-        io_stop(rt, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage, where);
-    else if (!l)
-        io_stop(rt, STATUS_FAILED, NULL);
-}
-
-static void check_start(struct runtime *rt, uint64_t now_ns)
-{
-    if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
-        return;
-    if (rt->stage->wants != KIND_NONE && !rt->met_up)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my input");
-    else if (rt->stage->gives == KIND_EXPERIMENT && !rt->met_down)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
-}
-
 /* What the loop waits for; what is not there is -1. */
 enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
 
@@ -319,7 +168,7 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
     for (nfds_t i = SLOT_PORTS; i < count; i++)
         rt->ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
     if (slots[SLOT_STDIN].revents && !rt->stopping)  // the last: it may add a port
-        on_stdin(rt, now_ns);
+        start_listen(rt, now_ns);
 }
 
 /* Takes messages from the sockets that may have some; false when there were none: only
@@ -344,15 +193,13 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         io_leave(rt);
     else if (failure)
         io_stop(rt, (enum status)failure, NULL);
-    check_pipe(rt, &rt->in, "before", now_ns);
-    check_pipe(rt, &rt->out, "after", now_ns);
     cut_forget(rt);
     cut_check(rt, now_ns);
     link_check(rt, now_ns);
     if (!rt->stopping)
-        check_start(rt, now_ns);
+        start_check(rt, now_ns);
     if (!rt->stopping)
-        write_line(rt);
+        start_tell(rt);
     if (!rt->stopping)
         link_greet(rt, now_ns);
     if (!rt->stopping)

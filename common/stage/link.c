@@ -1,4 +1,4 @@
-/* The data plane: who is at the other end of a link, and what it says. */
+/* The data plane: what comes through a link, and its last words. */
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -18,114 +18,12 @@ struct link *link_find(struct runtime *rt, const struct port *port, const struct
     return l;
 }
 
-struct link *link_of_port(struct runtime *rt, const struct port *port)
+struct link *link_of_port(const struct runtime *rt, const struct port *port)
 {
     struct link *l = rt->links;
     while (l && l->port != port)
         l = l->next;
     return l;
-}
-
-/* Index of a group by name; the last one takes what is too many. */
-static unsigned group_index(struct runtime *rt, const char *name)
-{
-    unsigned i = 0;
-    while (i < rt->ngroups && strcmp(rt->groups[i], name) != 0)
-        i++;
-    if (i == rt->ngroups && i < GROUPS_MAX)
-        memcpy(rt->groups[rt->ngroups++], name, strlen(name) + 1);
-    return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
-}
-
-/* A process of another run that reports to where we do. */
-static bool has_our_source(const struct runtime *rt, const struct link *l)
-{
-    char control[ENDPOINT_SIZE];
-    memcpy(control, l->peer.control, sizeof control);
-    if (!l->port->bound)
-        endpoint_resolve(control, l->port->endpoint);
-    return control[0] && strcmp(control, rt->control) == 0;
-}
-
-/* A hello from the stage before this one: its kind must be what this one wants. */
-static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
-{
-    const enum kind gives = (enum kind)l->peer.gives;
-    if (rt->wants == KIND_ANY && gives != KIND_NONE)
-        rt->wants = gives;
-    if (gives != rt->wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
-                kind_name(gives), l->peer.stage);
-        return;
-    }
-    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
-        rt->dropped++;  // it knows already that the source was started again; our turn will come
-        link_drop(rt, l, false);
-        return;
-    }
-    if (rt->run_known && r->run != rt->run) {
-        io_stop(rt, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
-        return;
-    }
-    io_know_run(rt, r->run, l->peer.control, l->port);
-    rt->hello_due = true;
-}
-
-/* A process that comes back through another connection loses the one before, which was cut. */
-static void drop_former(struct runtime *rt, const struct link *l)
-{
-    for (struct link *other = rt->links, *next; other; other = next) {
-        next = other->next;
-        if (other != l && other->port == l->port && strcmp(other->peer.uuid, l->peer.uuid) == 0)
-            link_drop(rt, other, false);
-    }
-}
-
-static void on_hello(struct runtime *rt, struct port *port, const struct address *from,
-                     const struct route *r, const struct message *m)
-{
-    struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
-        (r->run && r->run == rt->former_run)) {
-        rt->dropped++;
-        hello_free(&h);
-        return;
-    }
-    struct link *l = link_find(rt, port, from);
-    if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
-        hello_free(&h);
-        cut_port(rt, port);
-        return;
-    }
-    if (l && !port->bound) {
-        link_drop(rt, l, strcmp(l->peer.uuid, h.uuid) != 0);
-        l = NULL;
-    }
-    if (!l) {
-        l = mem_array(1, sizeof *l);
-        if (!l) {
-            hello_free(&h);
-            return;
-        }
-        *l = (struct link){
-            .next = rt->links, .port = port, .address = *from, .answered = !port->bound};
-        rt->links = l;
-    }
-    hello_free(&l->peer);
-    l->peer = h;
-    drop_former(rt, l);
-    *(port->up ? &rt->met_up : &rt->met_down) = true;
-    if (h.downstream == port->up) {
-        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
-                port->up ? "--in" : "--out");
-        return;
-    }
-    if (l->peer.wants == (int)KIND_ANY)
-        l->peer.wants = (int)rt->stage->gives;
-    if (port->up)
-        accept_upstream(rt, l, r);
-    else if (l->peer.wants == (int)rt->stage->gives)
-        l->group = group_index(rt, h.group);
 }
 
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
@@ -148,6 +46,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         order_receive(rt, item);
     else
         exchange_put(&rt->exchange, item);
+    rt->given |= r->type == MESSAGE_EXPERIMENT;
     if (r->type == MESSAGE_EXPERIMENT && rt->wants == KIND_EXPERIMENT) {
         struct notice bye = {0};
         l->gone = true;
@@ -163,17 +62,10 @@ static bool hold(struct runtime *rt, struct link *l, uint64_t id)
         from_here += rt->held[i].from == l;
     if (!l->granted || from_here >= CREDIT_MAX)
         return false;
-    if (rt->nheld == rt->held_capacity) {
-        const size_t capacity = rt->held_capacity ? 2 * rt->held_capacity : 64;
-        struct held *held = mem_array(capacity, sizeof *held);
-        if (!held)
-            return false;
-        if (rt->nheld)
-            memcpy(held, rt->held, rt->nheld * sizeof *held);
-        mem_free(rt->held);
-        rt->held = held;
-        rt->held_capacity = capacity;
-    }
+    struct held *held = mem_grow(rt->held, rt->nheld, 1, sizeof *held, &rt->held_capacity);
+    if (!held)
+        return false;
+    rt->held = held;
     rt->held[rt->nheld++] = (struct held){id, l};
     return true;
 }
@@ -304,7 +196,7 @@ static void dispatch(struct runtime *rt, struct port *port, const struct address
         return;
     }
     if (r.type == MESSAGE_HELLO) {
-        on_hello(rt, port, from, &r, m);
+        link_meet(rt, port, from, &r, m);
         return;
     }
     struct link *l = link_find(rt, port, from);
@@ -342,27 +234,6 @@ bool link_receive(struct runtime *rt, struct port *port)
         message_free(&m);
     }
     return any;
-}
-
-/* Says hello on the sockets that connect, again when there is no answer: who was at the
- * other end may have died before it came. */
-void link_greet(struct runtime *rt, uint64_t now_ns)
-{
-    const struct address nobody = {0};
-    for (size_t i = 0; i < rt->nports; i++) {
-        struct port *p = &rt->ports[i];
-        const struct link *l = link_of_port(rt, p);
-        if (p->bound || !p->socket || !(p->up || rt->run_known) ||
-            (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
-            continue;
-        if (p->greeted_ns && endpoint_is_network(p->endpoint))
-            cut_port(rt, p);  // without the hellos that wait for a connection
-        else if (io_send_hello(rt, p->socket, &nobody, p->up))
-            p->greeted_ns = now_ns;
-    }
-    for (struct link *l = rt->links; l; l = l->next)
-        if (!l->answered && (l->port->up || rt->run_known))
-            l->answered = io_send_hello(rt, l->port->socket, &l->address, l->port->up);
 }
 
 void link_bye(struct runtime *rt, enum status status, const char *reason)

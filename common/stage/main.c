@@ -1,9 +1,11 @@
 /* A stage as a program: options, the life of its callbacks, the exit status. */
 #include <inttypes.h>
 #include <signal.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/target.h"
 #include "base/trace.h"
 #include "stage/fused.h"
 #include "stage/stats.h"
@@ -108,6 +110,10 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     mem_free(defaults);
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
+    if (s == STATUS_OK && o->stats && strcmp(o->stats, "-") != 0)
+        s = target_check_in_place(o->stats, e);
+    if (s == STATUS_OK && o->trace)
+        s = target_check_in_place(o->trace, e);
     return s ? s : runtime_check_endpoints(stage, w->state, o, e);
 }
 

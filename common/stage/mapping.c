@@ -17,7 +17,7 @@ struct mapping {
     uint32_t slots, fd;
     int64_t pid;
     atomic_uint references;
-    atomic_uint_fast64_t released;  // bits of slots
+    atomic_uint_fast64_t leased, released;  // bits of slots
 };
 
 /* The owner of leased bytes. */
@@ -105,6 +105,7 @@ static void release_lease(void *owner)
     struct lease *lease = owner;
     struct mapping *m = lease->mapping;
     atomic_fetch_or(&m->released, UINT64_C(1) << lease->slot);
+    atomic_fetch_and(&m->leased, ~(UINT64_C(1) << lease->slot));  // later: see mapping_cut
     drop(m);
     mem_free(lease);
 }
@@ -122,6 +123,7 @@ enum status mapping_lease(struct mapping *m, const struct descriptor *d, struct 
         return error_memory(e, "a lease");
     *lease = (struct lease){m, d->slot, d->generation};
     atomic_fetch_add(&m->references, 1);
+    atomic_fetch_or(&m->leased, UINT64_C(1) << d->slot);
     *part = (struct part){.data = (char *)(uintptr_t)m->header + d->offset,
                           .size = d->length,
                           .release = release_lease,
@@ -144,4 +146,14 @@ bool mapping_is_intact(const void *owner)
 uint64_t mapping_take_returned(struct mapping *m)
 {
     return atomic_exchange(&m->released, 0);
+}
+
+bool mapping_is_of(const struct mapping *m, int64_t pid, uint32_t fd)
+{
+    return m->pid == pid && m->fd == fd;
+}
+
+void mapping_cut(struct mapping *m)
+{
+    atomic_fetch_or(&m->released, ~atomic_load(&m->leased));
 }

@@ -20,6 +20,13 @@ struct mapping;
 enum status mapping_open(struct mapping **mapping, int64_t pid, uint32_t fd,
                          const struct pool_owner *owner, struct error *e);
 
+/* True when it is descriptor `fd` of process `pid`. */
+bool mapping_is_of(const struct mapping *mapping, int64_t pid, uint32_t fd);
+
+/* The link to the other process was cut: slots that are not on lease count as released, as
+ * what was on its way is lost. */
+void mapping_cut(struct mapping *mapping);
+
 /* Sets the pointer to NULL; the mapping goes when the last lease is released. */
 void mapping_close(struct mapping **mapping);
 

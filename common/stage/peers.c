@@ -127,7 +127,7 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
     if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
-        if (!damaged && rt->run_known && r.run && r.run != rt->run)
+        if (!damaged && r.run && r.run != rt->run)  // of run 0 while ours is not known
             (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &n);
         return;
     }

@@ -30,6 +30,15 @@ static void ask(struct runtime *rt, struct link *l, uint64_t now_ns)
     l->ncovered = l->nsent;
 }
 
+/* A credit for nothing shows whether who is to give the experiment is there. */
+static void knock(struct runtime *rt, struct link *l, uint64_t now_ns)
+{
+    struct notice nothing = {0};
+    l->asked_ns = now_ns;
+    if (!io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &nothing))
+        l->lost_ns = now_ns;
+}
+
 void probe_pump(struct runtime *rt, uint64_t now_ns)
 {
     /* Who only hands the experiment over has no source that says who died: it asks again. */
@@ -38,10 +47,12 @@ void probe_pump(struct runtime *rt, uint64_t now_ns)
         if (l->port->up && l->to_answer)
             (void)say_count(rt, l, l->nmessages);
         l->to_answer = false;
-        const bool open = l->experiment_sent && !l->gone && !l->lost_ns;
-        const bool matters = early || (!l->asking && l->nasked != l->nmessages);
-        if (open && matters && now_ns > l->asked_ns + io_beat_ns(rt))
+        if (l->gone || l->lost_ns || now_ns <= l->asked_ns + io_beat_ns(rt))
+            continue;
+        if (l->experiment_sent && (early || (!l->asking && l->nasked != l->nmessages)))
             ask(rt, l, now_ns);
+        else if (l->answered && link_lacks_experiment(rt, l))
+            knock(rt, l, now_ns);
     }
 }
 

@@ -129,9 +129,10 @@ static bool find_acknowledged(struct runtime *rt)
 
 static bool write_memory(struct runtime *rt, int file, const struct memory *m)
 {
+    if (file < 0 || !find_acknowledged(rt) || write(file, m, sizeof *m) != sizeof *m)
+        return false;
     const size_t size = rt->seen.ids.count * sizeof(struct id_range);
-    return file >= 0 && find_acknowledged(rt) && write(file, m, sizeof *m) == sizeof *m &&
-           (!size || write(file, rt->seen.ids.ranges, size) == (ssize_t)size);
+    return !size || write(file, rt->seen.ids.ranges, size) == (ssize_t)size;
 }
 
 /* For the process that this one becomes; false when that is not possible. */
@@ -145,7 +146,8 @@ static bool hand_over(struct runtime *rt)
     m.run = rt->run;
     if (rt->identified) {
         exchange_end(&rt->exchange, false);  // no further frame; the one at hand may be done soon
-        (void)exchange_await_main(&rt->exchange, AT_HAND_S);
+        if (!exchange_await_main(&rt->exchange, AT_HAND_S))
+            log_line(LOG_INFO, "the frame at hand is cut short: it comes again");
         memcpy(m.lineage, rt->exchange.lineage, sizeof m.lineage);
         file = memfd_create("acknowledged", 0);
         if (!write_memory(rt, file, &m))

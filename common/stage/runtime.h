@@ -2,9 +2,9 @@
  * The inside of a running stage, for the files of this folder only.
  *
  * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
- * pipes and timers.  link.c, bury.c, cut.c, flow.c and probe.c are the data plane, control.c the
- * part of a process on the control plane, source.c that of the one which numbers the frames
- * (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
+ * pipes and timers.  meet.c, link.c, bury.c, cut.c, flow.c and probe.c are the data plane,
+ * control.c the part of a process on the control plane, source.c that of the one which numbers the
+ * frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -41,7 +41,7 @@ struct port {
     bool bound;           // ROUTER with any number of links; else DEALER with one
     bool up;              // towards the source
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
-    void *watch;          // connecting through a network: tells when it is cut
+    void *watch;          // connecting: tells when it is cut
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
     bool stirred;         // may have messages of which its descriptor does not tell
     char endpoint[ENDPOINT_SIZE];
@@ -125,6 +125,7 @@ struct runtime {
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
     struct message experiment;  // sticky, shared; empty before it is known
+    bool given;                 // the experiment has come
     struct route experiment_route;
     size_t nheld, held_capacity;
     struct held *held;
@@ -191,7 +192,12 @@ void io_leave(struct runtime *rt);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* Something was sent there: see port.stirred. */
+/* start.c: neighbours at the other ends of pipes, and who does not come. */
+void start_listen(struct runtime *rt, uint64_t now_ns);  // stdin can be read
+void start_tell(struct runtime *rt);  // tells the next stage where to connect, once that is known
+void start_check(struct runtime *rt, uint64_t now_ns);
+
+/* send.c: something was sent there: see port.stirred. */
 void io_stir(struct runtime *rt, const void *socket);
 
 /* Seals part 0 of *m and sends it, unless `s` says that making it failed; frees it. */
@@ -201,7 +207,8 @@ bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream);
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);
-/* True when run and incarnation are ours; else the message is dropped and counted. */
+
+/* io.c again: true when run and incarnation are ours; else the message is dropped and counted. */
 bool io_is_ours(struct runtime *rt, const struct route *r);
 /* Takes run id and control endpoint over from the stage before. */
 void io_know_run(struct runtime *rt, uint64_t run, const char *control, const struct port *via);
@@ -211,18 +218,24 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 /* How often to send heartbeats. */
 uint64_t io_beat_ns(const struct runtime *rt);
 
-/* link.c: the data plane, who is there. */
+/* meet.c: the data plane, how links begin: with a hello that came, and those to be said. */
+void link_meet(struct runtime *rt, struct port *port, const struct address *from,
+               const struct route *r, const struct message *m);
+void link_greet(struct runtime *rt, uint64_t now_ns);
+
+/* link.c: the data plane, what comes. */
 bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
-void link_greet(struct runtime *rt, uint64_t now_ns);      // hellos that became possible
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
-struct link *link_of_port(struct runtime *rt, const struct port *port);
+struct link *link_of_port(const struct runtime *rt, const struct port *port);
 
 /* bury.c: the data plane, who died. */
 void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
 void link_bury(struct runtime *rt, const char *uuid);  // ends all links to a process, for ever
 bool link_is_buried(const struct runtime *rt, const char *uuid);
+/* The other end is to give the experiment, and has not. */
+bool link_lacks_experiment(const struct runtime *rt, const struct link *l);
 /* Ends a link; what was sent there is lost, with the process when that died. */
 void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
@@ -250,6 +263,10 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e);
 bool shared_send(struct runtime *rt, struct link *l, const struct item *item);
 void shared_credit(struct runtime *rt, struct link *l, const struct notice *n);  // slots came back
 void shared_release(struct runtime *rt, struct link *l);  // it reads none any more
+/* A process that lives has come back through another connection: what it reads of our pool, and
+ * we of its, stays so. */
+void shared_inherit(struct link *l, struct link *former);
+
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 

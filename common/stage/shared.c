@@ -19,6 +19,8 @@ void shared_meet(struct runtime *rt, struct link *l, const struct notice *n)
     struct error e;
     struct pool_owner owner = {.run = rt->run, .incarnation = rt->incarnation};
     memcpy(owner.uuid, l->peer.uuid, sizeof owner.uuid);
+    if (l->pool && mapping_is_of(l->pool, n->pid, n->fd))
+        return;
     mapping_close(&l->pool);
     if (rt->options.transport == TRANSPORT_AUTO &&
         mapping_open(&l->pool, n->pid, n->fd, &owner, &e) != STATUS_OK)
@@ -79,4 +81,14 @@ void shared_credit(struct runtime *rt, struct link *l, const struct notice *n)
 void shared_release(struct runtime *rt, struct link *l)
 {
     give_back(rt, l, UINT64_MAX);
+}
+
+void shared_inherit(struct link *l, struct link *former)
+{
+    l->slots = former->slots;
+    l->pool = former->pool;
+    former->slots = 0;
+    former->pool = NULL;
+    if (l->pool)
+        mapping_cut(l->pool);
 }

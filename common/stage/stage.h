@@ -37,6 +37,8 @@ struct start {
     bool resume;  // a last stage is to continue former output
 };
 
+struct guest;
+
 /*
  * What a stage is, and callbacks in the order in which they come.  Each gets the state and may
  * be NULL.  A failure ends the run; one that leaves *e as it was does so without a word: who
@@ -87,6 +89,11 @@ struct stage {
 
     /* Identity class for the hello and lineage, after begin; NULL: "any". */
     const char *(*identity)(void *state);
+
+    /* Stages whose work this one does, too, on every frame after its own, in that order: lineage
+     * and history tell of them as if they came after it.  Asked after begin; returns how many,
+     * in *guests, which stay the stage's.  NULL: none.  See stage/guest.h. */
+    size_t (*guests)(void *state, const struct guest **guests);
 
     /* With --resume, asked once, after begin: adds to the empty *ids the frames that
      * are durable already.  What all last stages have is not computed again.  Without it

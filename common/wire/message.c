@@ -10,20 +10,6 @@ static void part_release(struct part *part)
         part->release(part->owner);
 }
 
-static bool grow(struct message *m)
-{
-    const size_t capacity = m->capacity ? 2 * m->capacity : 8;
-    struct part *parts = mem_array(capacity, sizeof *parts);
-    if (!parts)
-        return false;
-    if (m->nparts)
-        memcpy(parts, m->parts, m->nparts * sizeof *parts);
-    mem_free(m->parts);
-    m->parts = parts;
-    m->capacity = capacity;
-    return true;
-}
-
 enum status message_add(struct message *m, struct part part, struct error *e)
 {
     if (m->nparts == MESSAGE_PARTS_MAX) {
@@ -31,10 +17,12 @@ enum status message_add(struct message *m, struct part part, struct error *e)
         return error_set(e, STATUS_FAILED, "a message would need more than %d parts",
                          MESSAGE_PARTS_MAX);
     }
-    if (m->nparts == m->capacity && !grow(m)) {
+    struct part *parts = mem_grow(m->parts, m->nparts, 1, sizeof *parts, &m->capacity);
+    if (!parts) {
         part_release(&part);
         return error_memory(e, "a message");
     }
+    m->parts = parts;
     m->parts[m->nparts++] = part;
     return STATUS_OK;
 }

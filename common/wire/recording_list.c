@@ -7,17 +7,11 @@
 
 bool recording_list_add(struct recording_list *l, struct recording_entry entry)
 {
-    if (l->count == l->capacity) {
-        const size_t capacity = l->capacity ? 2 * l->capacity : 64;
-        struct recording_entry *entries = mem_array(capacity, sizeof *entries);
-        if (!entries)
-            return false;
-        if (l->count)
-            memcpy(entries, l->entries, l->count * sizeof *entries);
-        mem_free(l->entries);
-        l->entries = entries;
-        l->capacity = capacity;
-    }
+    struct recording_entry *entries =
+        mem_grow(l->entries, l->count, 1, sizeof *entries, &l->capacity);
+    if (!entries)
+        return false;
+    l->entries = entries;
     l->entries[l->count++] = entry;
     return true;
 }

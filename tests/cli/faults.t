@@ -184,6 +184,75 @@ stage sink sink out --in="ipc://$d/w" &
 settle
 is 'who takes the experiment dies: the next one gets it' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 20'
 
+# Who is to give the experiment dies before it has; @ in OUT or IN tells who binds.
+# unfed OUT IN
+unfed() {
+	fresh
+	rm -f lost
+	LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=lost FAULT='experiment 1 mute' stage first first --out="$1ipc://$d/g" &
+	stage source source --in="$2ipc://$d/g" --out="@ipc://$d/s" --start-timeout=2 &
+	soon test -e lost
+	kill -9 "$(cat first.pid)"
+	wait
+	is "who gives the experiment to $2ipc dies: that ends" "$(cat errors.source) $(statuses source)" \
+		'test-source: no stage is connected to my input 1'
+}
+unfed @ ''
+unfed '' @
+
+# A source that was started again waits for its experiment: the others wait with it.
+fresh
+late_source() {
+	stage "$1" source --in="@ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=100 --dead-after=0.5
+}
+stage first first --out="ipc://$d/g" &
+late_source killed &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=10 &
+stage sink sink out --in="ipc://$d/w" &
+flowing
+kill -9 "$(cat killed.pid)"
+late_source source &
+sleep 2.5
+stage first first --out="ipc://$d/g" &
+settle
+is 'a source without experiment is waited for' "$(statuses source make sink) $(find out -type f | wc -l)" '0 0 0 100'
+
+# Connections of this host that break under processes that live, whoever connects; images are in
+# shared memory, and wait there.
+# broken WHO FAULT OUT IN: @ in OUT or IN tells who binds between maker and worker
+broken() {
+	fresh
+	rm -f lost
+	for name in source make work sink; do
+		case $name in
+		source) set -- "$1" "$2" "$3" "$4" source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=60 ;;
+		make) set -- "$1" "$2" "$3" "$4" make --in="ipc://$d/s" --out="$3ipc://$d/w" ;;
+		work) set -- "$1" "$2" "$3" "$4" work --in="$4ipc://$d/w" --out="@ipc://$d/x" --sleep=10 ;;
+		sink) set -- "$1" "$2" "$3" "$4" sink out --in="ipc://$d/x" ;;
+		esac
+		(
+			who=$1 FAULT=$2 FAULT_ONCE=lost
+			shift 4
+			if [ "$who" = "$name" ]; then
+				LD_PRELOAD=$(command -v faults.so)
+				export LD_PRELOAD FAULT FAULT_ONCE
+			fi
+			stage "$name" "$@"
+		) &
+	done
+	stage first first --out="@ipc://$d/g" --pixels=200 &
+	settle
+	is "$1: $2, $3ipc: all end well, without a death" \
+		"$(statuses source make work sink) $(ls lost)$(grep -h warning errors.*)" '0 0 0 0 lost'
+	is "$1: $2, $3ipc: the same files" "$(digest out)" "$whole"
+}
+whole=$(first_options=--pixels=200 && plain 60)
+broken make 'frame 20 cut' @ ''
+broken make 'frame 20 cut' '' @
+broken work 'frame 7 cut' @ ''
+broken work 'frame 7 cut' '' @
+broken sink 'heartbeat 2 cut' @ ''
+
 # Groups
 fresh
 stage first first --out="@ipc://$d/g" &

@@ -19,17 +19,16 @@ limited_chain() {
 	one first $first_options | one source --frames="$4" | one make | one sink out
 }
 
-# refused NAME: the sink, and so the run, ended with 1; one line in all; nothing is left
+# refused NAME TEXT: the sink, and so the run, ended with 1; that is all that is said; nothing is left
 refused() {
 	is "$1: status" "$(cat sink.status)" 1
-	is "$1: one line beside warnings" "$(cat errors.* | grep -vc warning)" 1
+	is "$1: why" "$(cat errors.*)" "$2"
 	is "$1: nothing is left" "$(find out -name '*.part'; find run -mindepth 1)" ''
 }
 
 for victim in first source make sink; do
 	limited_chain $victim -n 20 10
-	refused "20 open files, $victim"
-	is "20 open files, $victim: why" "$(cat errors.*)" \
+	refused "20 open files, $victim" \
 		"test-$victim: only 20 open files are allowed (ulimit -n), must be 64"
 done
 limited_chain sink -n 64 10
@@ -38,12 +37,18 @@ is '64 open files are enough' "$(statuses first source make sink) $(find out -ty
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'memory' 'sanitizers need more address space than a limit leaves'
 else
-	# from too little for a thread to too little for the second image
-	for kib in 30000 40000 45000; do
+	# from too little for a thread, over too little for a few images, to too little for shared memory
+	warning='test-make: warning: no shared memory: Cannot allocate memory; images go into the messages'
+	limited_chain make -v 30000 100
+	refused '30000 KiB of memory' 'test-make: cannot start a thread: Resource temporarily unavailable'
+	for kib in 40000 45000; do
 		limited_chain make -v $kib 100
-		refused "$kib KiB of memory"
-		check "$kib KiB of memory: why" grep -q -e 'out of memory' -e 'cannot start a thread' errors.make
+		refused "$kib KiB of memory" "$warning
+test-make: out of memory for an image"
 	done
+	limited_chain make -v 150000 100
+	is '150000 KiB of memory are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 100'
+	is '150000 KiB of memory: what that costs is said' "$(cat errors.*)" "$warning"
 fi
 first_options=
 

@@ -41,7 +41,7 @@ mkdir raw
 counts --frames=3 | bragg-write raw/a_master.h5 'raw/a_%d.raw' --preview='raw/a_%d.png' 2>message
 is 'beside other files; _master is no part of the name' "$(files raw)" \
 	'a_0.png a_0.raw a_1.png a_1.raw a_2.png a_2.raw a_data_000001.h5 a_master.h5 a_master.h5.index '
-is 'the index names both' "$(sed -n 's/^1\t[0-9a-f]*\t[0-9]*\t//p' raw/a_master.h5.index | tr '\t' ' ')" 'a_data_000001.h5 a_1.raw a_1.png'
+is 'the index names both' "$(sed -n 's/^1\t[0-9a-f]*\t[0-9]*\thit\t//p' raw/a_master.h5.index | tr '\t' ' ')" 'a_data_000001.h5 a_1.raw a_1.png'
 
 mkdir workers small shared
 d="$tap_scratch/run"

@@ -27,6 +27,12 @@ bragg-replay photons.rec | bragg-write --scale=0.3 's_%04d.cbf'
 bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --physics=faithful | bragg-orient --frames=2 --osc=1 |
 	bragg-tap --record=recipes.rec
 bragg-replay recipes.rec | bragg-intensity | bragg-noise | bragg-write 'f_%04d.img'
+bragg-replay photons.rec | bragg-noise --seed=3 | bragg-write n.nxs --frames-per-file=4
+for c in lz4 gzip none; do
+	bragg-replay --frames=4 photons.rec | bragg-noise --seed=3 | bragg-write $c.nxs --compression=$c
+done
+bragg-replay photons.rec | bragg-write float_master.h5
+bragg-replay photons.rec | bragg-write scaled.nxs --scale=0.3
 is 'an SMV image, by its header' "$(again x_0003.img)" '0 x_0003.img: the same bytes'
 is 'a CBF image, by its header' "$(again x_0000.cbf:0)" '0 x_0000.cbf: the same bytes'
 is 'photons as whole numbers' "$(again s_0002.cbf)" '0 s_0002.cbf: the same bytes'
@@ -40,6 +46,21 @@ is 'a frame of recorded counts' "$(again counts.rec:1)" '0 counts.rec: frame 1: 
 is 'a recorded recipe' "$(again recipes.rec:1)" '0 recipes.rec: frame 1: the same bytes'
 is 'hits and blanks were among them' \
 	"$(for k in 0 1 2 3 4 5; do strings x_000$k.img | sed -n 's/^BRAGG_LATTICES=\([0-9]*\);/\1/p'; done | sort -u | tr '\n' ' ')" '0 2 '
+is 'the index tells them apart' "$(grep '^[0-9]' x.img.index | sort -n | cut -f4 | tr '\n' ' ')" \
+	"$(for k in 0 1 2 3 4 5; do strings x_000$k.cbf | sed -n 's/^# BRAGG_LATTICES 0.*/blank/p; s/^# BRAGG_LATTICES [1-9].*/hit/p'; done | tr '\n' ' ')"
+older() { sed 's/^bragg-index 3/bragg-index 2/; s/\t\(hit\|blank\)\t/\t/' "$1"; }
+older s.cbf.index >old.index
+is 'by an index without that' "$(again old.index:4)" '0 s_0004.cbf: the same bytes'
+
+is 'a frame of NXmx, by the master' "$(again n.nxs:2)" '0 n.nxs: the same bytes'
+is 'by the file that holds it, in another folder' "$(mkdir else && cp n_data_000002.h5 else && again else/n_data_000002.h5:5)" \
+	'0 else/n_data_000002.h5: the same bytes'
+is 'by the index' "$(again n.nxs.index:3)" '0 n_data_000001.h5: the same bytes'
+is 'the only one, however packed' "$(for c in lz4 gzip none; do again $c.nxs; done)" '0 lz4.nxs: the same bytes
+0 gzip.nxs: the same bytes
+0 none.nxs: the same bytes'
+is 'photons in NXmx' "$(again float_master.h5:1)" '0 float_master.h5: the same bytes'
+is 'and as whole numbers' "$(again scaled.nxs:1)" '0 scaled.nxs: the same bytes'
 
 # --- differences
 cp x_0001.img pixel.img
@@ -50,6 +71,15 @@ cp x_0001.img header.img
 flip header.img 60
 is 'or the byte of a header' "$(again header.img)" '1 header.img: the same pixels, but byte 60 differs'
 cp x_0001.cbf short.cbf
+# place FILE NAME: where the raw image NAME stands in it
+place() { perl -e 'local $/; open F, $ARGV[0]; open I, $ARGV[1]; print index(<F>, <I>)' "$1" "$2"; }
+tail -c 8192 x_0004.img >image4
+flip none_data_000001.h5 $(($(place none_data_000001.h5 image4) + 2 * (3 * 64 + 7)))
+is 'or of NXmx' "$(again none.nxs | sed 's/ is [0-9]*, recomputed [0-9]*;/ differs;/')" \
+	'1 none.nxs: pixel 7,3 differs; 1 of 4096 pixels differ'
+perl -e 'print pack("Q<2", 4, 5)' >row4 # number, seed; the wavelength is the sixth
+flip lz4_data_000001.h5 $(($(place lz4_data_000001.h5 row4) + 5 * 8))
+is 'or what the tables say of a frame' "$(again lz4.nxs)" '1 lz4.nxs: the same image, but its tables say something else'
 is 'a lost file is named' "$(mv x_0001.raw lost && again x.img.index:1 | tail -n 1)" \
 	'bragg-replay: x_0001.raw: cannot open: No such file or directory'
 
@@ -81,6 +111,16 @@ is 'another option' "$(edited e.img 's/--hit-rate~0.5/--hit-rate~0.6/' | sed 's/
 	'3 e.img: cannot be recomputed: its lineage'
 is 'without a header' "$(again f_0000.img)" \
 	'3 bragg-replay: f_0000.img: does not say how it was made; its index may, as NAME.index:K'
+sed 's/history/hiztory/' n_data_000001.h5 >old.h5
+is 'NXmx of a version that did not say' "$(again old.h5:0)" \
+	'3 bragg-replay: old.h5: does not say how it was made; its index may, as NAME.index:K'
+head -c 2000 n.nxs >torn.nxs
+is 'damaged NXmx' "$(again torn.nxs:0)" '3 bragg-replay: torn.nxs: is no NXmx file of bragg-write, or damaged'
+is 'NXmx without the frame' "$(again n.nxs:6) $(again n_data_000002.h5:3)" \
+	'3 bragg-replay: n.nxs: has no frame 6 3 bragg-replay: n_data_000002.h5: has no frame 3'
+is 'a master without its file' "$(rm n_data_000002.h5 && again n.nxs:5)" \
+	'3 bragg-replay: n_data_000002.h5: cannot open: No such file or directory'
+is 'NXmx without a number' "$(again n.nxs)" '2 bragg-replay: which frame? n.nxs holds 6, name one as n.nxs:0'
 is 'a frame that is not there' "$(again photons.rec:6)" '3 bragg-replay: photons.rec: has no frame 6'
 is 'nor in the index' "$(again x.img.index:6)" '3 bragg-replay: x.img.index: has no frame 6'
 is 'another frame' "$(again x_0001.img:2)" '3 bragg-replay: x_0001.img: is frame 1, not 2'

@@ -16,7 +16,7 @@ images() { geometry | orient | bragg-intensity --threads=1; }
 # sums NAME: of the files NAME_*.img, and the lineage of their index
 sums() {
 	cat "$1"_*.img | sha256sum
-	sed -n 's/^bragg-index 1 //p' "$1.img.index"
+	sed -n 's/^bragg-index [0-9]* //p' "$1.img.index" | grep .
 }
 
 # count FILE: frames of a recording
@@ -176,6 +176,9 @@ is 'the reader of a last stage leaves: all end, quietly' "$(cat source.status ma
 # --- failures
 images | bragg-tap --record=/dev/full 2>full.err
 is 'full disk: one line' "$? $(grep -c . full.err) $(cat full.err)" '1 1 bragg-tap: /dev/full: cannot write: No space left on device'
+images | bragg-tap --record=counted.rec --count 2>full.err >/dev/full
+is 'a count that is lost, and a recording that is not' "$? $(ls counted.rec*) $(cat full.err)" \
+	'1 counted.rec bragg-tap: stdout: cannot write: No space left on device'
 mkdir small
 if unshare -m mount -t tmpfs none small 2>/dev/null; then
 	unshare -m sh -c 'mount -t tmpfs -o size=64k none small && cd small && bragg-replay ../photons.rec | bragg-tap --record=x.rec

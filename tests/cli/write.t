@@ -40,9 +40,9 @@ mkdir one
 check "three files a frame" write counts 2 7 'one/a_%04d.img' 'one/a_%04d.raw' --preview='one/a_%04d.png' --preview-size=16
 is "nothing else is left" "$(files one)" \
 	"a.img.index a_0000.img a_0000.png a_0000.raw a_0001.img a_0001.png a_0001.raw "
-is "first line of the index" "$(sed -n '1s/[0-9a-f]\{16\}$/LINEAGE/p' one/a.img.index)" "bragg-index 2 LINEAGE"
+is "first line of the index" "$(sed -n '1s/[0-9a-f]\{16\}$/LINEAGE/p' one/a.img.index)" "bragg-index 3 LINEAGE"
 is "frames in the index" "$(grep -v "^[b#]" one/a.img.index | cut -f1,4- | sort | tr '\t\n' ' ;')" \
-	"0 a_0000.img a_0000.raw a_0000.png;1 a_0001.img a_0001.raw a_0001.png;"
+	"0 hit a_0000.img a_0000.raw a_0000.png;1 hit a_0001.img a_0001.raw a_0001.png;"
 is "SMV holds 16 bits a pixel" "$(($(wc -c <one/a_0000.img) % 512 + 8192))" 8192
 check_status "SMV and raw hold the same numbers" 0 bragg-compare one/a_0001.img one/a_0001.raw
 check_status "frames differ" 1 bragg-compare one/a_0000.img one/a_0001.img
@@ -56,6 +56,16 @@ refused "another lineage" 1 "of another lineage" counts 2 8 'same/a_%04d.img'
 check_status "leaves the files as they were" 0 cmp one/a_0001.img same/a_0001.img
 check "--overwrite replaces them" write counts 1 8 'same/a_%04d.img' --overwrite
 is "and begins the index anew" "$(grep -vc '^[b#]' same/a.img.index)" 1
+
+# older FILE: an index as version 2 had it, without the column of hits
+older() {
+	sed 's/^bragg-index 3/bragg-index 2/; s/\t\(hit\|blank\)\t/\t/' "$1"
+}
+cp -r one old
+older one/a.img.index >old/a.img.index
+sed -i '$d' old/a.img.index
+check "an index without hits is resumed" write counts 2 7 'old/a_%04d.img' 'old/a_%04d.raw' --preview='old/a_%04d.png' --preview-size=16 --resume
+is "and stays as it is" "$(sort old/a.img.index)" "$(older one/a.img.index | sort)"
 
 mkdir float
 refused "photons into SMV" 3 "give --scale" photons 1 7 'float/a_%d.img'

@@ -49,4 +49,8 @@ enum status check_golden(struct run *run, const char *label, int argc, char **ar
 /* The workloads of the benchmark at that size: a Markdown table. */
 enum status check_times(struct run *run, int64_t size, struct error *e);
 
+/* Background and noise after every case of the table, and after the first workload at that
+ * size, which is timed. */
+enum status check_after(struct run *run, int64_t size, struct error *e);
+
 #endif

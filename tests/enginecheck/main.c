@@ -34,10 +34,10 @@ static const struct opt_program PROGRAM = {
     .name = "enginecheck",
     .summary = "Compare the CUDA engine with the reference.",
     .max_operands = 3,
-    .operands = "probe | table | random N SEED | golden -FLAG... | times SIZE",
+    .operands = "probe | table | random N SEED | golden -FLAG... | times SIZE | after SIZE",
     .details = "probe: what card there is.  table: every case of the unit tests.  random: N cases "
                "drawn by chance.  golden: one command line of nanoBragg.  times: the workloads of "
-               "the benchmark at SIZE x SIZE pixels.",
+               "the benchmark at SIZE x SIZE pixels.  after: background and noise on the card.",
 };
 
 static enum status probe(struct run *run, struct error *e)
@@ -84,6 +84,8 @@ static enum status perform(struct run *run, const char **operands, int count, st
         return check_random(run, number, seed, e);
     if (count == 2 && !strcmp(mode, "times"))
         return check_times(run, number, e);
+    if (count == 2 && !strcmp(mode, "after"))
+        return check_after(run, number, e);
     return error_set(e, STATUS_USAGE, "must be %s", PROGRAM.operands);
 }
 

@@ -3,12 +3,7 @@
 # as from SMV, and DIALS imports one sweep.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-
-if ! /usr/bin/python3 -c 'import dxtbx, fabio, numpy, pycbf' 2>/dev/null; then
-	skip 'CBF' 'dxtbx, fabio, numpy or pycbf is not installed'
-	finish
-	exit
-fi
+needs CBF python:dxtbx python:fabio python:numpy python:pycbf
 
 # A mask that excludes every 37th pixel.
 mask() {

@@ -2,11 +2,8 @@
 # Frames for CrystFEL, taken by a stand-in that is stricter than indexamajig, with the
 # geometry and cell files beside them.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-if ! /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
-	skip 'a client as strict as CrystFEL' 'python3-zmq, python3-msgpack or python3-numpy is missing'
-	finish
-	exit
-fi
+. "$BRAGG_TESTS/gateways.sh"
+needs 'a client as strict as CrystFEL' python:zmq python:msgpack python:numpy
 full=$BRAGG_TESTS/full
 scratch
 
@@ -14,15 +11,13 @@ scratch
 pipeline() {
 	count=$1 name=$2
 	shift 2
-	rm -f endpoint
-	mkdir "$name"
+	mkdir "$name" # for the truth
 	bragg-geometry --detpixels=600 --pixel=0.15 --distance=120 --ncells=12 --oversample=2 --fluence=1e28 --beam-center=43.1,47.2 |
 		bragg-orient --frames="$count" --random --seed=7 --groups=2 --truth="$name/truth" | bragg-intensity |
 		bragg-noise --seed=9 --out=@ipc://"$PWD/$name.images" &
-	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.img" &
-	bragg-serve --in=ipc://"$PWD/$name.images" --protocol=crystfel --bind=ipc://"$PWD/$name.socket" \
-		--geom="$name/lyso.geom" --cell="$name/lyso.cell" "$@" >endpoint &
-	until [ -s endpoint ] && [ -s "$name/lyso.cell" ]; do sleep 0.05; done
+	serve_beside "$name" img --protocol=crystfel --bind=ipc://"$PWD/$name.socket" \
+		--geom="$name/lyso.geom" --cell="$name/lyso.cell" "$@"
+	until [ -s "$name/lyso.cell" ]; do sleep 0.05; done
 }
 client() {
 	timeout 120 /usr/bin/python3 "$full/crystfel_client.py" "$@"

@@ -4,11 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 scratch
-if ! command -v nvcc >/dev/null; then
-	skip 'CUDA' 'no nvcc on PATH'
-	finish
-	exit
-fi
+needs CUDA nvcc
 compile() {
 	printf '#include "%s"\n' "$1" >header.cu
 	nvcc -std=c++17 -I"$top/common" -D_GNU_SOURCE -c header.cu -o header.o
@@ -23,14 +19,16 @@ done
 flags=$(make -s -C "$top" --eval='flags: ; @echo $(filter-out -arch=%,$(NVCCFLAGS))' flags)
 kernel() {
 	# shellcheck disable=SC2086 # flags are words
-	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch="$1" -Xptxas -v -c "$top/gpu/kernel.cu" \
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch="$1" -Xptxas -v -c "$top/gpu/$2.cu" \
 		-o kernel.o 2>report
 }
 for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] || continue
-	check "kernels for $arch" kernel "$arch"
-	is "$arch: kernels that use a stack or spill" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
-	note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
+	for name in kernel after_kernel; do
+		check "$name for $arch" kernel "$arch" $name
+		is "$arch: $name with stack or spills" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
+		note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
+	done
 done
 
 # fused() is the only place where a product may go into a sum unrounded.
@@ -42,6 +40,12 @@ fused_alone() {
 		! grep -q 'fma' plain.ptx
 }
 check 'no multiply-add of its own' fused_alone
+unfused() {
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_80 -ptx "$top/gpu/after_kernel.cu" -o after.ptx &&
+		grep -q 'mul.*f64' after.ptx && ! grep -q 'fma' after.ptx
+}
+check 'none at all after photons' unfused
 
 # Without nvcc the programs are built too, and say what is missing.
 without_nvcc() {

@@ -2,12 +2,8 @@
 # Stream V2 of Dectris, decoded by python3-cbor2, bitshuffle and lz4: every coding, byte by byte,
 # and images as bragg-write writes them behind the same stages; the pipeline of README.md.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-if ! /usr/bin/python3 -c 'import cbor2, bitshuffle, lz4.block, numpy, zmq' 2>/dev/null; then
-	skip 'Stream V2' 'python3-cbor2, bitshuffle, python3-lz4, python3-numpy or python3-zmq is missing'
-	finish
-	exit
-fi
-top=$BRAGG_TESTS/..
+. "$BRAGG_TESTS/gateways.sh"
+needs 'Stream V2' python:cbor2 python:bitshuffle python:lz4.block python:numpy python:zmq
 scratch
 
 # pipeline NAME BITS OPTION...: a writer and a gateway behind the same stages, for $frames of
@@ -16,19 +12,14 @@ detector='--detpixels=100,99 --pixel=1' frames=6
 pipeline() {
 	name=$1 bits=$2
 	shift 2
-	rm -f endpoint
-	mkdir "$name"
 	# shellcheck disable=SC2086 # the options are meant to split
 	bragg-geometry $detector --distance=120 --ncells=5 |
 		bragg-orient --frames=$frames --seed=7 --phi0=10 --osc=0.5 --phi-steps=8 --groups=2 | bragg-intensity --threads=1 |
 		bragg-noise --seed=9 --bits="$bits" --out=@ipc://"$PWD/$name.images" &
-	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.raw" &
-	timeout 60 bragg-serve --in=ipc://"$PWD/$name.images" --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@" >endpoint &
-	serve=$!
-	until [ -s endpoint ] || ! kill -0 $serve 2>/dev/null; do sleep 0.05; done
+	serve_beside "$name" raw --protocol=dectris2 --bind=tcp://127.0.0.1:* "$@"
 }
 client() {
-	timeout 60 /usr/bin/python3 "$top/tests/full/dectris_client.py" "$(cat endpoint)" "$@"
+	timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/dectris_client.py" "$(cat endpoint)" "$@"
 }
 
 for bits in 16 32; do
@@ -50,7 +41,7 @@ for panels in modules image; do
 	detector="--detector=jungfrau-4m --panels=$panels"
 	pipeline $panels 16 --compression=none
 	check "$panels: panels of one plane are one image with masked gaps" \
-		timeout 60 /usr/bin/python3 "$top/tests/full/dectris_panels.py" "$(cat endpoint)" $panels
+		timeout 60 /usr/bin/python3 "$BRAGG_TESTS/full/dectris_panels.py" "$(cat endpoint)" $panels
 	wait
 done
 bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
@@ -58,10 +49,6 @@ bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
 is 'tiles that stand apart are refused in one line' "$(cat err)" \
 	'bragg-serve: panels 0 and 8 of 128 do not lie on one grid: they make no image'
 
-timeout 60 bragg-run --quiet --workdir=run --frames=20 "--set=serve.bind=ipc://$PWD/live" "$top/pipelines/dectris.yaml" >/dev/null &
-run=$!
-check 'pipelines/dectris.yaml' timeout 60 testclient series "ipc://$PWD/live" 22
-status=0
-wait "$run" || status=$?
-is 'pipelines/dectris.yaml ends' "$status" 0
+live=ipc://$PWD/live
+live dectris.yaml testclient series "$live" 22
 finish

@@ -3,13 +3,6 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-
-if ! command -v dials.import >/dev/null; then
-	skip 'DIALS' 'dials is not installed'
-	finish
-	exit
-fi
-series 0 'rot_%04d.cbf'
-is 'twenty frames are written' "$(ls rot_*.cbf | wc -l)" 20
-process rot_*.cbf
+needs DIALS dials.import
+sweep 0 cbf
 finish

@@ -3,13 +3,8 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-
-if ! command -v dials.import >/dev/null || ! /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	skip 'DIALS' 'dials or bitshuffle is not installed'
-	finish
-	exit
-fi
-series 0 rot.nxs 'rot_%04d.img' 'rot_%04d.cbf'
+needs DIALS dials.import python:bitshuffle.h5
+series 0 --frames-per-file=8 rot.nxs 'rot_%04d.img' 'rot_%04d.cbf'
 is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
 	'rot.nxs rot_data_000001.h5 rot_data_000002.h5 rot_data_000003.h5 '
 check 'dxtbx reads the same frames from all formats' /usr/bin/python3 "$BRAGG_TESTS/full/nxmx_readers.py" rot

@@ -5,15 +5,8 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-
-if ! command -v dials.import >/dev/null; then
-	skip 'DIALS' 'dials is not installed'
-	finish
-	exit
-fi
-series 40 'rot_%04d.img'
-is 'twenty frames are written' "$(ls rot_*.img | wc -l)" 20
-process rot_*.img
+needs DIALS dials.import
+sweep 40 img
 
 # the refined detector, beam, axis and crystal in place of what they were refined from; every
 # reflection as strong as the others, as DIALS may name the axes of the cell in another order

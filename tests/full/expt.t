@@ -3,12 +3,7 @@
 # that dxtbx made, give the geometry back.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-
-if ! command -v dials.import >/dev/null || ! /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	skip 'experiment lists' 'dials or bitshuffle is not installed'
-	finish
-	exit
-fi
+needs 'experiment lists' dials.import python:bitshuffle.h5
 same() {
 	/usr/bin/python3 "$BRAGG_TESTS/full/expt_readers.py" "$@"
 }

@@ -2,26 +2,18 @@
 # The real karabo-bridge client and its glimpse program take the frames that the pipeline
 # writes with bragg-write in a second group; a rate holds over a minute's worth of frames.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-if ! /usr/bin/python3 -c 'import karabo_bridge, numpy' 2>/dev/null; then
-	skip 'the real karabo-bridge client' 'python3-karabo-bridge or python3-numpy is missing'
-	finish
-	exit
-fi
-top=$BRAGG_TESTS/..
+. "$BRAGG_TESTS/gateways.sh"
+needs 'the real karabo-bridge client' python:karabo_bridge python:numpy
 scratch
 
 # pipeline FRAMES NAME OPTION...: a writer and a gateway behind the same stages
 pipeline() {
 	count=$1 name=$2
 	shift 2
-	rm -f endpoint
-	mkdir "$name"
 	bragg-geometry --detpixels=100 --pixel=1 --distance=120 --ncells=5 |
 		bragg-orient --frames="$count" --random --seed=7 --groups=2 | bragg-intensity --threads=1 |
 		bragg-noise --seed=9 --out=@ipc://"$PWD/$name.images" &
-	bragg-write --in=ipc://"$PWD/$name.images" "$name/a_%d.img" &
-	bragg-serve --in=ipc://"$PWD/$name.images" --bind=tcp://127.0.0.1:* --stats="$name.stats" "$@" >endpoint &
-	until [ -s endpoint ]; do sleep 0.05; done
+	serve_beside "$name" img --bind=tcp://127.0.0.1:* --stats="$name.stats" "$@"
 }
 # client NAME SOCKET FRAMES: the frames come in order and are as written, or with
 # SOCKET SUB some of them
@@ -29,10 +21,16 @@ cat >client.py <<'END'
 import sys, numpy
 from karabo_bridge import Client
 name, socket, count = sys.argv[1], sys.argv[2], int(sys.argv[3])
-client = Client(open('endpoint').read().strip(), sock=socket, timeout=30)
+lossy = name == 'lossy'
+client = Client(open('endpoint').read().strip(), sock=socket, timeout=10 if lossy else 30)
 images, last = {}, -1
 while last < count - 1:
-    data, meta = client.next()
+    try:
+        data, meta = client.next()
+    except TimeoutError:
+        if lossy and images:
+            break  # the last one may be in a gap
+        raise
     (source, values), = data.items()
     train = meta[source]['timestamp.tid'] - 10000000000
     assert train > last, f'{train} after {last}'
@@ -104,10 +102,6 @@ check 'a rate is steady to 1 %' rate
 wait
 
 # The pipeline file, with the client that README.md shows beside it
-timeout 60 bragg-run --quiet --workdir=run --frames=20 "--set=serve.bind=ipc://$PWD/live" "$top/pipelines/karabo.yaml" >/dev/null &
-run=$!
-check 'pipelines/karabo.yaml' timeout 60 karabo-bridge-glimpse "ipc://$PWD/live"
-status=0
-wait "$run" || status=$?
-is 'pipelines/karabo.yaml ends' "$status" 0
+live=ipc://$PWD/live
+live karabo.yaml karabo-bridge-glimpse "$live"
 finish

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Every program has a manual page without faults, and --help names every option in it.
+# Every program has a manual page without faults, which names every option of --help and no other.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
 
@@ -12,6 +12,12 @@ for source in "$top"/stages/bragg-*.c; do
 	name=$(basename "$source" .c)
 	check "$name has a manual page" test -f "$top/stages/$name.1"
 	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
+	# ... and the other way round
+	unknown=$(sed -n 's/^\.It //p' "$top/stages/$name.1" | grep -o 'Fl \\-[a-z][a-zA-Z-]*' | sed 's/Fl ./-/' | sort -u |
+		while read -r option; do
+			"$name" --help | grep -q -e "^ *$option\>" || echo "$option"
+		done)
+	is "$name.1 describes what there is" "$unknown" ''
 	# GNU long options of --help must stand in the manual page of the program or of all programs
 	for option in $("$name" --help | grep -o -- '--[a-z][a-z-]*' | sort -u); do
 		case $option in --help | --version | --usage) continue ;; esac

@@ -3,12 +3,7 @@
 # geometry of SMV; h5py reads the truth; stills are indexed.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-
-if ! command -v dials.import >/dev/null || ! /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	skip 'NXmx' 'dials or bitshuffle is not installed'
-	finish
-	exit
-fi
+needs NXmx dials.import python:bitshuffle.h5
 # frames NAME COMPRESSION ORIENTATION OPTION...: four as NAME.nxs and SMV; the last of bragg-geometry.
 frames() {
 	name=$1 compression=$2 orientation=$3

@@ -7,11 +7,7 @@ scratch
 reference() {
 	/usr/bin/python3 "$BRAGG_TESTS/full/packed_reference.py" "$@"
 }
-if ! /usr/bin/python3 -c 'import bitshuffle.h5, fabio, h5py, numpy' 2>/dev/null; then
-	skip 'packed pixels' 'bitshuffle, fabio, h5py or numpy is not installed'
-	finish
-	exit
-fi
+needs 'packed pixels' python:bitshuffle.h5 python:fabio python:h5py python:numpy
 for size in 1 2 4; do
 	for count in 7 8 1000 2048 100003; do
 		name="$count items of $size bytes"

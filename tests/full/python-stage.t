@@ -3,11 +3,7 @@
 # it says, its failure ends the run, and its sum of the payload is believed.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 top=$BRAGG_TESTS/..
-if ! /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
-	skip 'a stage in Python' 'python3-zmq, python3-msgpack or python3-numpy is missing'
-	finish
-	exit
-fi
+needs 'a stage in Python' python:zmq python:msgpack python:numpy
 is 'bragg.py stays within 200 lines' "$(awk 'END {print NR <= 200}' "$top/pipelines/bragg.py")" 1
 scratch
 export PYTHONDONTWRITEBYTECODE=1

@@ -4,7 +4,7 @@
 top=$BRAGG_TESTS/..
 scratch
 grep -E '^bragg-[a-z]+ ' "$top/README.md" | grep -v '^bragg-run --workdir=live' >lines
-is 'README.md shows its pipelines' "$(wc -l <lines)" 7
+is 'README.md shows its pipelines' "$(wc -l <lines)" 8
 number=0
 while read -r line; do
 	number=$((number + 1))
@@ -12,8 +12,14 @@ while read -r line; do
 	status=0
 	(cd "$number" && sh -c "$line" </dev/null >out 2>warnings) || status=$?
 	is "pipeline $number ends well, without a warning" "$status $(cat "$number/warnings")" '0 '
-	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.cbf $number/*.raw 2>/dev/null | grep -q ."
+	check "pipeline $number wrote an image" sh -c "ls $number/*.img $number/*.cbf $number/*.raw $number/*.rec 2>/dev/null | grep -q ."
 done <lines
+cd "$(dirname */photons.rec)" || exit 1
+grep '^for seed' "$top/README.md" >again
+check 'the recorded photons are played thrice' sh again
+is 'into as many files' "$(ls seed?_*.img | wc -l)" 60
+check 'a frame of them is made again as README.md says' sh -c "$(grep -o 'bragg-replay --recompute [^`]*' "$top/README.md")"
+cd ..
 
 # The live pipelines: as they stand, but for an endpoint that nobody else on this machine has.
 live() {

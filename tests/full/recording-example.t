@@ -2,11 +2,7 @@
 # The reader in Python that bragg-recording(5) shows works as it stands there.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-if ! /usr/bin/python3 -c 'import msgpack, numpy' 2>/dev/null; then
-	skip 'the example of bragg-recording(5)' 'python3-msgpack or python3-numpy is missing'
-	finish
-	exit
-fi
+needs 'the example of bragg-recording(5)' python:msgpack python:numpy
 sed -n '/^\.Bd -literal/,/^\.Ed/p' "$BRAGG_TESTS/../common/wire/bragg-recording.5" | sed '/^\./d; s/\\&//g' >sums.py
 teststage first | teststage source --frames=3 | teststage make | bragg-tap --record=x.rec
 is 'the example of bragg-recording(5) reads a recording' "$(/usr/bin/python3 sums.py x.rec | sort | tr '\n' ' ')" \

@@ -4,19 +4,8 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/dials.sh"
 scratch
-
-if ! command -v dials.import >/dev/null || ! /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
-	skip 'stills' 'dials or bitshuffle is not installed'
-	finish
-	exit
-fi
-bragg-geometry --detpixels=1024 --pixel=0.172 --distance=150 --wavelength=1.0 --ncells=15 --oversample=3 \
-	--fluence=1e26 --beam-size=0.001 |
-	bragg-orient --frames=1 --random --mosaic=0.3 --mosaic-domains=100 |
-	bragg-intensity |
-	bragg-background --water=0.0015 |
-	bragg-noise --seed=3 --adc-offset=0 |
-	bragg-write still.nxs 2>write.log
+needs stills dials.import python:bitshuffle.h5
+crystal | bragg-orient --frames=1 --random --mosaic=0.3 --mosaic-domains=100 | images 0 | bragg-write still.nxs 2>write.log
 check 'DIALS imports a still' quiet dials.import still.nxs output.experiments=imported.expt
 check 'as such' grep -q 'num stills: 1' dials.import.log
 check 'finds spots' quiet dials.find_spots imported.expt

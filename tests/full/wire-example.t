@@ -2,11 +2,7 @@
 # The stage in Python that bragg-wire(5) shows works as it stands there.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-if ! /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
-	skip 'the example of bragg-wire(5)' 'python3-zmq, python3-msgpack or python3-numpy is missing'
-	finish
-	exit
-fi
+needs 'the example of bragg-wire(5)' python:zmq python:msgpack python:numpy
 sed -n '/^\.Bd -literal/,/^\.Ed/p' "$BRAGG_TESTS/../common/wire/bragg-wire.5" | sed '/^\./d' >mean.py
 {
 	teststage first | teststage source --frames=5 | teststage make | /usr/bin/python3 mean.py

@@ -8,7 +8,8 @@
  *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
  *           killed, after it
  *     CALL  experiment, frame, heartbeat (sent to another stage)
- *     HOW   lost: it never arrives; mute: nor do later ones
+ *     HOW   lost: it never arrives; mute: nor do later ones; cut: all connections of this
+ *           process to others of this host break before it is sent
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
 #include <arpa/inet.h>
@@ -24,6 +25,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 #include <unistd.h>
 #include <zmq.h>
 
@@ -229,6 +231,21 @@ int zmq_send(void *socket, const void *bytes, size_t size, int flags)
     return (int)size;
 }
 
+/* Shuts down all connections through sockets in the file system. */
+static void cut_all(void)
+{
+    enum { FILES = 1024 };
+    for (int fd = 3; fd < FILES; fd++) {
+        struct sockaddr_un ends[2] = {{0}};
+        socklen_t sizes[2] = {sizeof ends[0], sizeof ends[1]};
+        const bool connected = getsockname(fd, (struct sockaddr *)&ends[0], &sizes[0]) == 0 &&
+                               getpeername(fd, (struct sockaddr *)&ends[1], &sizes[1]) == 0;
+        if (connected && ends[0].sun_family == AF_UNIX &&
+            (ends[0].sun_path[0] || ends[1].sun_path[0]))
+            (void)shutdown(fd, SHUT_RDWR);
+    }
+}
+
 static bool is_lost(zmq_msg_t *first)
 {
     enum { TYPE_AT = 2 };
@@ -241,6 +258,8 @@ static bool is_lost(zmq_msg_t *first)
     const char *how = (int)type == mute ? "lost" : fault(calls[type]);
     if (strcmp(how, "mute") == 0)
         mute = (int)type;
+    if (strcmp(how, "cut") == 0)
+        cut_all();
     return (int)type == mute || strcmp(how, "lost") == 0;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Small stages for the tests of the runtime, chosen by the first argument:
  *
- *   first  -> one panel of --pixels^2 pixels
+ *   first  -> one panel of --pixels^2 pixels; pauses before it ends
  *   source -> --frames recipes, numbered in steps of --step
  *   make   -> images: pixel i of frame n is n + i
  *   work   -> images, each pixel + 1
@@ -87,6 +87,13 @@ static enum status first_begin(void *state, struct experiment *x, struct error *
     x->panels[0] = (struct panel){.fast_pixels = t->pixels, .slow_pixels = t->pixels, .layers = 1};
     x->panels[0].roi = (struct roi){0, t->pixels - 1, 0, t->pixels - 1};
     return STATUS_OK;
+}
+
+static void first_close(void *state)
+{
+    const struct test *t = state;
+    const struct timespec pause = {t->sleep_ms / 1000, t->sleep_ms % 1000 * 1000000};
+    (void)nanosleep(&pause, NULL);
 }
 
 static enum status source_list(void *state, struct id_set *ids, struct error *e)
@@ -253,7 +260,11 @@ static enum status sink_have(void *state, struct id_set *ids, struct error *e)
     .defaults = test_defaults, .open = test_open
 
 static const struct stage stages[] = {
-    {.name = "test-first", COMMON, .gives = KIND_EXPERIMENT, .begin = first_begin},
+    {.name = "test-first",
+     COMMON,
+     .gives = KIND_EXPERIMENT,
+     .begin = first_begin,
+     .close = first_close},
     {.name = "test-source",
      COMMON,
      .wants = KIND_EXPERIMENT,

@@ -10,7 +10,6 @@
 #include <cmocka.h>
 
 #include <cbor.h>
-#include <lz4.h>
 
 #include "codec/bslz4.h"
 #include "codec/lz4_blocks.h"
@@ -322,33 +321,6 @@ static void too_much_is_noticed(void **state)
     cborpack_abort(&p);
 }
 
-static void lz4_blocks_are_as_hdf5_has_them(void **state)
-{
-    (void)state;
-    enum { BYTES = LZ4_BLOCKS_BLOCK + 1000 };
-    uint8_t *data = malloc(BYTES), *chunk = malloc(lz4_blocks_bound(BYTES)), *back = malloc(BYTES);
-    uint32_t x = 1;
-    for (size_t i = 0; i < BYTES; i++)  // the last block cannot be packed
-        data[i] =
-            i < LZ4_BLOCKS_BLOCK ? (uint8_t)(i / 100) : (uint8_t)((x = x * 1664525 + 7) >> 24);
-    const size_t length = lz4_blocks_compress(data, BYTES, chunk);
-    assert_true(length <= lz4_blocks_bound(BYTES));
-    assert_memory_equal(chunk, "\0\0\0\0\0\x10\x03\xe8\0\x10\0\0", 12);
-    const size_t first = (size_t)chunk[12] << 24 | (size_t)chunk[13] << 16 |
-                         (size_t)chunk[14] << 8 | (size_t)chunk[15];
-    assert_int_equal(LZ4_decompress_safe((char *)chunk + 16, (char *)back, (int)first, BYTES),
-                     LZ4_BLOCKS_BLOCK);
-    assert_memory_equal(back, data, LZ4_BLOCKS_BLOCK);
-    assert_memory_equal(chunk + 16 + first, "\0\0\x03\xe8", 4);
-    assert_memory_equal(chunk + 20 + first, data + LZ4_BLOCKS_BLOCK, 1000);
-    assert_int_equal(length, 20 + first + 1000);
-    assert_int_equal(lz4_blocks_compress(data, 0, chunk), 12);
-    assert_int_equal(lz4_blocks_bound(SIZE_MAX), 0);
-    free(data);
-    free(chunk);
-    free(back);
-}
-
 static void a_series_has_an_id_of_its_own(void **state)
 {
     (void)state;
@@ -372,7 +344,6 @@ int main(void)
         cmocka_unit_test(photons_count_below_their_energy),
         cmocka_unit_test(what_cannot_be_told_is_refused),
         cmocka_unit_test(too_much_is_noticed),
-        cmocka_unit_test(lz4_blocks_are_as_hdf5_has_them),
         cmocka_unit_test(a_series_has_an_id_of_its_own),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -107,6 +107,14 @@ static void leftovers_of_the_dead_are_removed(void **state)
     assert_int_equal(scratch_count(), 0);
 }
 
+/* Odd frames are hits. */
+static enum status add(struct frame_index *x, uint64_t id, uint32_t crc, const char *names,
+                       struct error *e)
+{
+    const struct index_entry entry = {id, crc, 20, id % 2 == 1, names};
+    return frame_index_add(x, &entry, e);
+}
+
 static void index_without_frames_is_no_file(void **state)
 {
     (void)state;
@@ -124,20 +132,20 @@ static void index_is_continued(void **state)
     struct frame_index x;
     struct error e = {0};
     assert_int_equal(open_index(&x, path, "0123456789abcdef", false, false, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", 20, &e), STATUS_OK);
+    assert_int_equal(add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
     frame_index_close(&x);
-    assert_string_equal(content(path), "bragg-index 2 0123456789abcdef\n"
-                                       "3\tdeadbeef\t20\ta_3.img\ta_3.png\n");
+    assert_string_equal(content(path), "bragg-index 3 0123456789abcdef\n"
+                                       "3\tdeadbeef\t20\thit\ta_3.img\ta_3.png\n");
     assert_int_equal(open_index(&x, path, "0123456789abcdef", false, true, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", 20, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", 20, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "a_1.img", 20, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 1, 7, "b_1.img", 20, &e), STATUS_OK);
+    assert_int_equal(add(&x, 3, 0xdeadbeef, "a_3.img\ta_3.png", &e), STATUS_OK);
+    assert_int_equal(add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
+    assert_int_equal(add(&x, 1, 7, "a_1.img", &e), STATUS_OK);
+    assert_int_equal(add(&x, 1, 7, "b_1.img", &e), STATUS_OK);
     frame_index_close(&x);
-    assert_string_equal(content(path), "bragg-index 2 0123456789abcdef\n"
-                                       "3\tdeadbeef\t20\ta_3.img\ta_3.png\n"
-                                       "1\t00000007\t20\ta_1.img\n"
-                                       "1\t00000007\t20\tb_1.img\n");
+    assert_string_equal(content(path), "bragg-index 3 0123456789abcdef\n"
+                                       "3\tdeadbeef\t20\thit\ta_3.img\ta_3.png\n"
+                                       "1\t00000007\t20\thit\ta_1.img\n"
+                                       "1\t00000007\t20\thit\tb_1.img\n");
     unlink(path);
 }
 
@@ -147,12 +155,12 @@ static void other_pixels_for_a_frame_are_a_fault(void **state)
     struct frame_index x;
     struct error e = {0};
     const char *path =
-        scratch_text(scratch_path("a.index"), "bragg-index 2 l\n3\t00000007\t20\tx\n");
+        scratch_text(scratch_path("a.index"), "bragg-index 3 l\n3\t00000007\t20\thit\tx\n");
     assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 4, 8, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 3, 7, &e), STATUS_OK);
     assert_int_equal(frame_index_check(&x, 3, 8, &e), STATUS_FAILED);
-    assert_int_equal(frame_index_add(&x, 3, 8, "x", 20, &e), STATUS_FAILED);
+    assert_int_equal(add(&x, 3, 8, "x", &e), STATUS_FAILED);
     assert_non_null(strstr(e.text, "a.index: frame 3 came with other pixels before (checksum "
                                    "00000007, now 00000008)"));
     frame_index_close(&x);
@@ -165,16 +173,56 @@ static void unfinished_line_is_removed(void **state)
     struct frame_index x;
     struct error e = {0};
     const char *path =
-        scratch_text(scratch_path("a.index"), "bragg-index 2 l\n3\t00000007\t20\tx\n4\t000");
+        scratch_text(scratch_path("a.index"), "bragg-index 3 l\n3\t00000007\t20\thit\tx\n4\t000");
     assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
-    assert_int_equal(frame_index_add(&x, 4, 9, "y", 20, &e), STATUS_OK);
+    assert_int_equal(add(&x, 4, 9, "y", &e), STATUS_OK);
     frame_index_close(&x);
     assert_string_equal(content(scratch_path("a.index")),
-                        "bragg-index 2 l\n3\t00000007\t20\tx\n4\t00000009\t20\ty\n");
+                        "bragg-index 3 l\n3\t00000007\t20\thit\tx\n4\t00000009\t20\tblank\ty\n");
     unlink(scratch_path("a.index"));
 }
 
-static const char *const ours = "bragg-index 2 l\n# a\tseed=7\n# b\n";
+/* An index of version 2 has no column for hits, and gets none. */
+static void old_index_is_continued(void **state)
+{
+    (void)state;
+    static const char *const old[] = {"bragg-index 2 l\n3\t00000007\t20\tx\n",
+                                      "bragg-index 2 l\n3\t00000007\t20\tx\n5\t000",
+                                      "bragg-index 2 l\n"};
+    static const char *const then[] = {"bragg-index 2 l\n3\t00000007\t20\tx\n4\t00000009\t20\ty\n",
+                                       "bragg-index 2 l\n3\t00000007\t20\tx\n4\t00000009\t20\ty\n",
+                                       "bragg-index 2 l\n4\t00000009\t20\ty\n"};
+    for (int i = 0; i < 3; i++) {
+        struct frame_index x;
+        struct error e = {0};
+        const char *path = scratch_text(scratch_path("a.index"), old[i]);
+        assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
+        assert_true(frame_index_has(&x, 3, "x", 20) == (i < 2));
+        assert_int_equal(add(&x, 4, 9, "y", &e), STATUS_OK);
+        frame_index_close(&x);
+        assert_string_equal(content(path), then[i]);
+        unlink(path);
+    }
+}
+
+/* Nothing of it was said: it may become a new one. */
+static void old_index_without_a_frame_is_replaced(void **state)
+{
+    (void)state;
+    static const char *const old[] = {"bragg-index 2 l\n3\t0000", "bragg-index 2"};
+    for (int i = 0; i < 2; i++) {
+        struct frame_index x;
+        struct error e = {0};
+        const char *path = scratch_text(scratch_path("a.index"), old[i]);
+        assert_int_equal(open_index(&x, path, "l", false, false, &e), STATUS_OK);
+        assert_int_equal(add(&x, 3, 9, "y", &e), STATUS_OK);
+        frame_index_close(&x);
+        assert_string_equal(content(path), "bragg-index 3 l\n3\t00000009\t20\thit\ty\n");
+        unlink(path);
+    }
+}
+
+static const char *const ours = "bragg-index 3 l\n# a\tseed=7\n# b\n";
 
 static const struct frame_index_settings resuming = {
     .lineage = "l", .history = "a\tseed=7\nb\n", .resume = true, .overwrite = true};
@@ -190,7 +238,7 @@ static void unfinished_head_is_written_again(void **state)
         (void)snprintf(torn, sizeof torn, "%.*s", (int)length, ours);
         (void)scratch_text(path, torn);
         assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
-        assert_int_equal(frame_index_add(&x, 4, 9, "y", 20, &e), STATUS_OK);
+        assert_int_equal(add(&x, 4, 9, "y", &e), STATUS_OK);
         frame_index_close(&x);
         assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
         assert_true(frame_index_has(&x, 4, "y", 20));
@@ -208,7 +256,7 @@ static void resume_continues_and_names_what_differs(void **state)
     struct frame_index x;
     struct error e = {0};
     struct id_set ids = {0};
-    (void)snprintf(text, sizeof text, "%s3\t00000007\t20\tx\n5\t00000007\t20\tz\n", ours);
+    (void)snprintf(text, sizeof text, "%s3\t00000007\t20\thit\tx\n5\t00000007\t20\thit\tz\n", ours);
     const char *path = scratch_text(scratch_path("a.index"), text);
     assert_int_equal(frame_index_open(&x, path, &resuming, &e), STATUS_OK);
     assert_int_equal(frame_index_ids(&x, &ids, &e), STATUS_OK);
@@ -236,12 +284,14 @@ static void other_lineage_needs_overwrite(void **state)
     static const struct {
         const char *text, *error;
     } bad[] = {
-        {"bragg-index 2 m\n3\t00000007\t20\tx\n", "frames of another lineage are there (m, not l)"},
+        {"bragg-index 3 m\n3\t00000007\t20\thit\tx\n",
+         "frames of another lineage are there (m, not l)"},
         {"something else\n", "exists and is no index"},
         {"bragg-index 1 l\n", "exists and is no index"},
         {"something else", "exists and is no index"},
-        {"bragg-index 2 l\nx\n", "a.index:2: no line of an index"},
-        {"bragg-index 2 l\n3 x\n", "a.index:2: no line of an index"},
+        {"bragg-index 3 l\nx\n", "a.index:2: no line of an index"},
+        {"bragg-index 3 l\n3\t00000007\t20\tx\n", "a.index:2: no line of an index"},
+        {"bragg-index 3 l\n3 x\n", "a.index:2: no line of an index"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         struct frame_index x;
@@ -253,9 +303,9 @@ static void other_lineage_needs_overwrite(void **state)
         assert_string_equal(content(path), bad[i].text);
         assert_int_equal(open_index(&x, path, "l", true, false, &e), STATUS_OK);
         assert_string_equal(content(path), bad[i].text);
-        assert_int_equal(frame_index_add(&x, 5, 6, "y", 20, &e), STATUS_OK);
+        assert_int_equal(add(&x, 5, 6, "y", &e), STATUS_OK);
         frame_index_close(&x);
-        assert_string_equal(content(path), "bragg-index 2 l\n5\t00000006\t20\ty\n");
+        assert_string_equal(content(path), "bragg-index 3 l\n5\t00000006\t20\thit\ty\n");
         unlink(path);
     }
 }
@@ -273,6 +323,8 @@ int main(void)
         cmocka_unit_test(resume_continues_and_names_what_differs),
         cmocka_unit_test(other_pixels_for_a_frame_are_a_fault),
         cmocka_unit_test(unfinished_line_is_removed),
+        cmocka_unit_test(old_index_is_continued),
+        cmocka_unit_test(old_index_without_a_frame_is_replaced),
         cmocka_unit_test(other_lineage_needs_overwrite),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);

@@ -217,6 +217,29 @@ static void what_is_written_is_read(void **state)
     pool_close(&p);
 }
 
+static void a_cut_returns_what_is_not_on_lease(void **state)
+{
+    (void)state;
+    struct error e;
+    struct pool *p = open_pool(NULL);
+    struct image image = take(p);
+    struct mapping *m = map(p);
+    const struct descriptor d = find(p, &image);
+    struct part part;
+    assert_true(mapping_is_of(m, getpid(), (uint32_t)pool_fd(p)));
+    assert_false(mapping_is_of(m, getpid() + 1, (uint32_t)pool_fd(p)));
+    assert_int_equal(mapping_lease(m, &d, &part, &e), STATUS_OK);
+    mapping_cut(m);
+    assert_true(mapping_take_returned(m) == ~(UINT64_C(1) << d.slot));
+    part.release(part.owner);
+    assert_true(mapping_take_returned(m) == UINT64_C(1) << d.slot);
+    mapping_cut(m);
+    assert_true(mapping_take_returned(m) == UINT64_MAX);
+    image_free(&image);
+    mapping_close(&m);
+    pool_close(&p);
+}
+
 static void a_lease_outlives_the_producer(void **state)
 {
     (void)state;
@@ -415,6 +438,7 @@ int main(void)
         cmocka_unit_test(foreign_memory_is_not_found),
         cmocka_unit_test(limits_of_the_process_are_errors),
         cmocka_unit_test(what_is_written_is_read),
+        cmocka_unit_test(a_cut_returns_what_is_not_on_lease),
         cmocka_unit_test(a_lease_outlives_the_producer),
         cmocka_unit_test(others_cannot_write),
         cmocka_unit_test(descriptors_outside_are_refused),

@@ -1,0 +1,35 @@
+#include "base/target.h"
+
+#include <libgen.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+enum status target_check(const char *path, struct error *e)
+{
+    struct stat st;
+    char copy[PATH_MAX];
+    const bool exists = stat(path, &st) == 0;
+    if (exists && S_ISDIR(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+    if (exists && !S_ISREG(st.st_mode) && access(path, W_OK) == 0)
+        return STATUS_OK;  // a device is written in place
+    if (strlen(path) >= sizeof copy)
+        return error_set(e, STATUS_FAILED, "'%.60s...' is too long for a file name", path);
+    (void)snprintf(copy, sizeof copy, "%s", path);
+    const char *folder = dirname(copy);
+    if (access(folder, W_OK | X_OK))
+        return error_errno(e, STATUS_FAILED, "%s: cannot write into this folder", folder);
+    return STATUS_OK;
+}
+
+enum status target_check_in_place(const char *path, struct error *e)
+{
+    struct stat st;
+    if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, W_OK) == 0)
+        return STATUS_OK;
+    return target_check(path, e);
+}

@@ -1,0 +1,15 @@
+/* Names of files that will be written: what is wrong with them is said before the work, not
+ * after it. */
+#ifndef BRAGG_BASE_TARGET_H
+#define BRAGG_BASE_TARGET_H
+
+#include "base/error.h"
+
+/* For a file that appears by renaming.  Its folder must be there and writable, and the name
+ * free, a file or a device: STATUS_FAILED.  Creates nothing. */
+enum status target_check(const char *path, struct error *e);
+
+/* Likewise for one that is written in place, where a writable file is enough. */
+enum status target_check_in_place(const char *path, struct error *e);
+
+#endif

@@ -1,0 +1,57 @@
+#include "gateway/backlog.h"
+
+#include "base/alloc.h"
+
+bool backlog_open(struct backlog *b, size_t room)
+{
+    *b = (struct backlog){.ring = mem_array(room, sizeof *b->ring), .room = room};
+    return b->ring != NULL;
+}
+
+void backlog_push(struct backlog *b, const struct packet *p)
+{
+    b->ring[(b->first + b->count++) % b->room] = *p;
+}
+
+void backlog_drop_first(struct backlog *b)
+{
+    packet_free(&b->ring[b->first]);
+    b->first = (b->first + 1) % b->room;
+    b->count--;
+}
+
+size_t backlog_drop_all(struct backlog *b)
+{
+    const size_t count = b->count;
+    while (b->count)
+        backlog_drop_first(b);
+    return count;
+}
+
+struct packet *backlog_next(struct backlog *b)
+{
+    if (b->opening.nparts)
+        return &b->opening;
+    if (b->count)
+        return &b->ring[b->first];
+    return b->closing.nparts ? &b->closing : NULL;
+}
+
+bool backlog_pass(struct backlog *b, struct packet *p)
+{
+    if (p == &b->opening || p == &b->closing) {
+        packet_free(p);
+        return false;
+    }
+    backlog_drop_first(b);
+    return true;
+}
+
+void backlog_free(struct backlog *b)
+{
+    (void)backlog_drop_all(b);
+    packet_free(&b->opening);
+    packet_free(&b->closing);
+    mem_free(b->ring);
+    *b = (struct backlog){0};
+}

@@ -1,0 +1,36 @@
+/* What waits for clients: frames in a ring, one packet before all of them and one behind.  Not
+ * locked. */
+#ifndef BRAGG_GATEWAY_BACKLOG_H
+#define BRAGG_GATEWAY_BACKLOG_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "gateway/outlet.h"
+
+struct backlog {
+    struct packet *ring;  // owned, `room` of them
+    size_t room, first, count;
+    struct packet opening, closing;  // owned; no parts: none
+};
+
+/* Room for so many frames; false when memory is out.  Followed by backlog_free. */
+bool backlog_open(struct backlog *b, size_t room);
+
+/* Takes a frame over, for which there is room. */
+void backlog_push(struct backlog *b, const struct packet *p);
+
+void backlog_drop_first(struct backlog *b);
+
+/* Drops all frames; how many there were. */
+size_t backlog_drop_all(struct backlog *b);
+
+/* What leaves next: the opening, frames, the closing; NULL: nothing is there. */
+struct packet *backlog_next(struct backlog *b);
+
+/* What backlog_next gave was taken: removes it.  True when it was a frame. */
+bool backlog_pass(struct backlog *b, struct packet *p);
+
+void backlog_free(struct backlog *b);
+
+#endif

@@ -1,0 +1,134 @@
+/* What was read, made into panels and their masks. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/geom_reader.h"
+
+static const double PIXELS_MAX = 1 << 28;
+
+static enum status refuse(const struct geom_reader *r, const struct geom_entry *p, const char *what)
+{
+    return error_set(r->e, STATUS_INPUT, "%s: panel %s %s", r->text.path, p->name, what);
+}
+
+static enum status check_panel(const struct geom_reader *r, const struct geom_entry *p)
+{
+    static const char *const names[] = {"has no min_fs", "has no max_fs", "has no min_ss",
+                                        "has no max_ss"};
+    for (int i = 0; i < 4; i++)
+        if (!p->given[i])
+            return refuse(r, p, names[i]);
+    for (int i = 0; i < 4; i += 2)
+        if (p->span[i] > p->span[i + 1] || p->span[i + 1] - p->span[i] >= GEOM_EDGE_MAX)
+            return refuse(r, p, "is empty or has more than 65536 pixels along an edge");
+    if (!p->has_x || !p->has_y)
+        return refuse(r, p, "has no corner_x or no corner_y");
+    if (!p->has_res)
+        return refuse(r, p, "has no res");
+    const double *f = p->axes[0], *s = p->axes[1];
+    if (fabs(f[0] * s[0] + f[1] * s[1] + f[2] * s[2]) > 0.5 ||
+        (f[0] == 0 && f[1] == 0 && f[2] == 0) || (s[0] == 0 && s[1] == 0 && s[2] == 0))
+        return refuse(r, p, "has no fs and ss, or they are not about at right angles");
+    if (!p->has_clen && !(r->clen_m > 0))
+        return refuse(r, p, "has no clen that is a number with a unit: give the distance");
+    return STATUS_OK;
+}
+
+/* Clears the pixels of a row of n whose two coordinates, `at` for the first pixel and `step`
+ * from one to the next, lie within the region. */
+static void clear_region(const struct geom_bad *b, const double at[2], const double step[2],
+                         int64_t n, uint8_t *row)
+{
+    double first = 0, last = (double)(n - 1);
+    for (int k = 0; k < 2; k++) {
+        const double low = b->span[2 * k], high = b->span[2 * k + 1];
+        if (step[k] == 0 && (at[k] < low || at[k] > high))
+            return;
+        if (step[k] == 0)
+            continue;
+        const double from = ((step[k] > 0 ? low : high) - at[k]) / step[k];
+        const double to = ((step[k] > 0 ? high : low) - at[k]) / step[k];
+        first = fmax(first, ceil(from));
+        last = fmin(last, floor(to));
+    }
+    if (first <= last)
+        memset(row + (int64_t)first, 0, (size_t)(last - first) + 1);
+}
+
+/* Row s of the mask of a panel with n pixels along fast: bad regions and edges. */
+static void mask_row(const struct geom_reader *r, const struct geom_entry *p, int64_t s, int64_t n,
+                     uint8_t *row)
+{
+    const int64_t edge = p->edge, rows = p->span[3] - p->span[2] + 1;
+    const bool inside = s >= edge && s < rows - edge && n > 2 * edge;
+    memset(row, 0, (size_t)n);
+    if (inside)
+        memset(row + edge, 1, (size_t)(n - 2 * edge));
+    for (size_t i = 0; i < r->nbad && inside; i++) {
+        const struct geom_bad *b = &r->bad[i];
+        const double data[2] = {(double)p->span[0], (double)(s + p->span[2])};
+        double lab[2];
+        for (int k = 0; k < 2; k++)
+            lab[k] = p->corner_px[k] + 0.5 * p->axes[0][k] + ((double)s + 0.5) * p->axes[1][k];
+        if (!*b->panel || strcmp(b->panel, p->name) == 0) {
+            if (b->has_pixels)
+                clear_region(b, data, (const double[]){1, 0}, n, row);
+            if (b->has_lab)
+                clear_region(b, lab, p->axes[0], n, row);
+        }
+    }
+}
+
+static enum status make_mask(const struct geom_reader *r, const struct geom_entry *p,
+                             struct geom_panel *out)
+{
+    bool any = p->edge > 0;
+    for (size_t i = 0; i < r->nbad && !any; i++)
+        any = !*r->bad[i].panel || strcmp(r->bad[i].panel, p->name) == 0;
+    if (!any)
+        return STATUS_OK;
+    out->mask = mem_array((size_t)out->fast_pixels, (size_t)out->slow_pixels);
+    if (!out->mask)
+        return error_memory(r->e, "the mask of a panel");
+    for (int64_t s = 0; s < out->slow_pixels; s++)
+        mask_row(r, p, s, out->fast_pixels, out->mask + s * out->fast_pixels);
+    return STATUS_OK;
+}
+
+static enum status make_panel(const struct geom_reader *r, const struct geom_entry *p,
+                              struct geom_panel *out, double *pixels)
+{
+    const enum status s = check_panel(r, p);
+    if (s)
+        return s;
+    out->fast_pixels = p->span[1] - p->span[0] + 1;
+    out->slow_pixels = p->span[3] - p->span[2] + 1;
+    *pixels += (double)out->fast_pixels * (double)out->slow_pixels;
+    if (*pixels > PIXELS_MAX)
+        return error_set(r->e, STATUS_INPUT, "%s: the panels have more than %.0f pixels",
+                         r->text.path, PIXELS_MAX);
+    out->pixel_m = 1.0 / p->res_1_m;
+    memcpy(out->fast, p->axes[0], sizeof out->fast);
+    memcpy(out->slow, p->axes[1], sizeof out->slow);
+    out->corner_m[0] = p->corner_px[0] * out->pixel_m;
+    out->corner_m[1] = p->corner_px[1] * out->pixel_m;
+    out->corner_m[2] = (r->clen_m > 0 ? r->clen_m : p->clen_m) + p->coffset_m;
+    return make_mask(r, p, out);
+}
+
+enum status geom_make_panels(struct geom_reader *r)
+{
+    struct geom *g = r->geom;
+    if (!r->npanels)
+        return error_set(r->e, STATUS_INPUT, "%s: there is no panel in it", r->text.path);
+    g->panels = mem_array(r->npanels, sizeof *g->panels);
+    if (!g->panels)
+        return error_memory(r->e, "the panels");
+    g->npanels = r->npanels;
+    enum status s = STATUS_OK;
+    double pixels = 0;
+    for (size_t i = 0; i < r->npanels && !s; i++)
+        s = make_panel(r, &r->panels[i], &g->panels[i], &pixels);
+    return s;
+}

@@ -1,0 +1,131 @@
+/* The detector of an NXmx file: its modules, where they stand, and its mask. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "io/nxmx_layout.h"
+
+#define DETECTOR NXMX_INSTRUMENT "/detector"
+
+enum { GROUP_BYTES = 64, PATH_BYTES = 128 };
+
+/* Of a sensor without thickness: dxtbx wants more than 0. */
+static const double THIN_M = 1e-9;
+
+/* A translation by `length_m` along the unit vector v. */
+static void put_translation(struct hdf5_file *f, const char *path, double length_m,
+                            const double v[3], const char *on)
+{
+    hdf5_real(f, path, length_m, NULL);
+    nxmx_note_axis(f, path, "translation", v, "m", on);
+}
+
+static void put_pair(struct hdf5_file *f, const char *path, uint64_t first, uint64_t second)
+{
+    const uint64_t pair[2] = {first, second};
+    const hid_t data = hdf5_data(f, path, H5T_NATIVE_UINT64, 1, &(hsize_t){2}, H5P_DEFAULT, pair);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+}
+
+static void put_module(struct hdf5_file *f, const struct experiment *x, size_t number,
+                       const char *group, hsize_t slow_origin)
+{
+    const struct panel *p = &x->panels[number];
+    double axes[9], origin[3], v[3];
+    char offset[PATH_BYTES], path[PATH_BYTES];
+    nxmx_axes(x, axes);
+    nxmx_turn(axes, p->origin_m, origin);
+    origin[2] -= x->panels->distance_m;  // that is in det_z
+    const double length =
+        sqrt(origin[0] * origin[0] + origin[1] * origin[1] + origin[2] * origin[2]);
+    for (int i = 0; i < 3; i++)
+        v[i] = length > 0.0 ? origin[i] / length : i == 0;
+#define IN(name) (snprintf(path, sizeof path, "%s/" name, group), path)
+    hdf5_group(f, group, "NXdetector_module");
+    put_pair(f, IN("data_origin"), slow_origin, 0);
+    put_pair(f, IN("data_size"), (uint64_t)p->slow_pixels, (uint64_t)p->fast_pixels);
+    (void)snprintf(offset, sizeof offset, "%s/module_offset", group);
+    put_translation(f, offset, length, v, DETECTOR "/transformations/det_z");
+    nxmx_turn(axes, p->fast, v);
+    put_translation(f, IN("fast_pixel_direction"), p->pixel_m, v, offset);
+    nxmx_turn(axes, p->slow, v);
+    put_translation(f, IN("slow_pixel_direction"), p->pixel_m, v, offset);
+#undef IN
+}
+
+static void put_modules(struct hdf5_file *f, const struct experiment *x)
+{
+    hsize_t slow = 0;
+    hdf5_group(f, DETECTOR "/transformations", "NXtransformations");
+    put_translation(f, DETECTOR "/transformations/det_z", x->panels->distance_m,
+                    (const double[]){0, 0, 1}, ".");
+    hdf5_text(f, DETECTOR "/depends_on", DETECTOR "/transformations/det_z");
+    for (size_t i = 0; i < x->npanels; i++) {
+        char group[GROUP_BYTES] = DETECTOR "/module";
+        if (x->npanels > 1)
+            (void)snprintf(group, sizeof group, DETECTOR "/module_%03zu", i);
+        put_module(f, x, i, group, slow);
+        slow += (hsize_t)x->panels[i].slow_pixels;
+    }
+}
+
+/* Bit 0 of a pixel: never computed, a gap. */
+static void put_mask(struct hdf5_file *f, const struct experiment *x)
+{
+    hsize_t size[2];
+    bool any = false;
+    for (size_t i = 0; i < x->npanels; i++)
+        any |= x->panels[i].mask != NULL;
+    nxmx_image_size(x, size);
+    uint32_t *mask = any ? mem_array((size_t)(size[0] * size[1]), sizeof *mask) : NULL;
+    if (!any || !hdf5_good(f, mask ? 0 : -1))
+        return;
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        for (int64_t k = 0; p->mask && k < p->fast_pixels * p->slow_pixels; k++)
+            mask[p->first_pixel + k] = !p->mask[k];
+    }
+    const hid_t packed = hdf5_creation(f);
+    (void)hdf5_good(f, H5Pset_chunk(packed, 2, size));
+    (void)hdf5_good(f, H5Pset_deflate(packed, 1));
+    const hid_t data =
+        hdf5_data(f, DETECTOR "/pixel_mask", H5T_NATIVE_UINT32, 2, size, packed, mask);
+    if (data >= 0)
+        (void)hdf5_good(f, H5Dclose(data));
+    (void)H5Pclose(packed);
+    mem_free(mask);
+}
+
+static void put_range(struct hdf5_file *f, const struct experiment *x, enum pixel_type type)
+{
+    static const double most[] = {
+        [PIXEL_U16] = UINT16_MAX, [PIXEL_U32] = UINT32_MAX, [PIXEL_I32] = INT32_MAX};
+    if (type == PIXEL_F32)
+        return;
+    const double limit =
+        x->saturation > 0.0 && x->saturation < most[type] ? x->saturation : most[type];
+    hdf5_whole(f, DETECTOR "/saturation_value", (uint64_t)limit);
+    hdf5_whole(f, DETECTOR "/underload_value", 0);
+    hdf5_whole(f, DETECTOR "/bit_depth_readout", 8 * pixel_size(type));
+}
+
+void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
+{
+    const struct panel *p = kind->experiment->panels;
+    hdf5_group(f, DETECTOR, "NXdetector");
+    hdf5_text(f, DETECTOR "/description", "simulated");
+    hdf5_text(f, DETECTOR "/type", "pixel");
+    hdf5_text(f, DETECTOR "/sensor_material", "Si");
+    hdf5_real(f, DETECTOR "/sensor_thickness", p->thickness_m > 0.0 ? p->thickness_m : THIN_M, "m");
+    hdf5_real(f, DETECTOR "/count_time", 1.0, "s");
+    hdf5_real(f, DETECTOR "/frame_time", 1.0, "s");
+    hdf5_real(f, DETECTOR "/distance", p->distance_m, "m");
+    hdf5_real(f, DETECTOR "/x_pixel_size", p->pixel_m, "m");
+    hdf5_real(f, DETECTOR "/y_pixel_size", p->pixel_m, "m");
+    hdf5_real(f, DETECTOR "/beam_center_x", p->beam_fast_m / p->pixel_m, "pixel");
+    hdf5_real(f, DETECTOR "/beam_center_y", p->beam_slow_m / p->pixel_m, "pixel");
+    put_range(f, kind->experiment, kind->type);
+    put_mask(f, kind->experiment);
+    put_modules(f, kind->experiment);
+}

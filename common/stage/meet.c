@@ -1,0 +1,134 @@
+/* The data plane: hellos, and how a link begins. */
+#include <string.h>
+
+#include "base/alloc.h"
+#include "stage/runtime.h"
+
+/* Index of a group by name; the last one takes what is too many. */
+static unsigned group_index(struct runtime *rt, const char *name)
+{
+    unsigned i = 0;
+    while (i < rt->ngroups && strcmp(rt->groups[i], name) != 0)
+        i++;
+    if (i == rt->ngroups && i < GROUPS_MAX)
+        memcpy(rt->groups[rt->ngroups++], name, strlen(name) + 1);
+    return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
+}
+
+/* A process of another run that reports to where we do. */
+static bool has_our_source(const struct runtime *rt, const struct link *l)
+{
+    char control[ENDPOINT_SIZE];
+    memcpy(control, l->peer.control, sizeof control);
+    if (!l->port->bound)
+        endpoint_resolve(control, l->port->endpoint);
+    return control[0] && strcmp(control, rt->control) == 0;
+}
+
+/* A hello from the stage before this one: its kind must be what this one wants. */
+static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
+{
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (rt->wants == KIND_ANY && gives != KIND_NONE)
+        rt->wants = gives;
+    if (gives != rt->wants) {
+        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
+                kind_name(gives), l->peer.stage);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
+        rt->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(rt, l, false);
+        return;
+    }
+    if (rt->run_known && r->run != rt->run) {
+        io_stop(rt, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
+        return;
+    }
+    io_know_run(rt, r->run, l->peer.control, l->port);
+    rt->hello_due = true;
+}
+
+/* A process that comes back through another connection loses the one before, which was cut.
+ * Where this process connects there is one at a time: another one that answers is dead. */
+static void drop_former(struct runtime *rt, struct link *l)
+{
+    for (struct link *other = rt->links, *next; other; other = next) {
+        next = other->next;
+        if (other == l || other->port != l->port)
+            continue;
+        const bool same = strcmp(other->peer.uuid, l->peer.uuid) == 0;
+        if (same)
+            shared_inherit(l, other);
+        if (same || !l->port->bound)
+            link_drop(rt, other, !same);
+    }
+}
+
+static struct link *add_link(struct runtime *rt, struct port *port, const struct address *address)
+{
+    struct link *l = mem_array(1, sizeof *l);
+    if (!l)
+        return NULL;
+    *l = (struct link){
+        .next = rt->links, .port = port, .address = *address, .answered = !port->bound};
+    return rt->links = l;
+}
+
+void link_meet(struct runtime *rt, struct port *port, const struct address *from,
+               const struct route *r, const struct message *m)
+{
+    struct hello h;
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        (r->run && r->run == rt->former_run)) {
+        rt->dropped++;
+        hello_free(&h);
+        return;
+    }
+    struct link *l = link_find(rt, port, from);
+    if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
+        hello_free(&h);
+        cut_port(rt, port);
+        return;
+    }
+    if ((!l || !port->bound) && !(l = add_link(rt, port, from))) {
+        hello_free(&h);
+        return;
+    }
+    hello_free(&l->peer);
+    l->peer = h;
+    drop_former(rt, l);
+    *(port->up ? &rt->met_up : &rt->met_down) = true;
+    if (h.downstream == port->up) {
+        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
+                port->up ? "--in" : "--out");
+        return;
+    }
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)rt->stage->gives;
+    if (port->up)
+        accept_upstream(rt, l, r);
+    else if (l->peer.wants == (int)rt->stage->gives)
+        l->group = group_index(rt, h.group);
+}
+
+/* Says hello on the sockets that connect, again when there is no answer: who was at the
+ * other end may have died before it came. */
+void link_greet(struct runtime *rt, uint64_t now_ns)
+{
+    const struct address nobody = {0};
+    for (size_t i = 0; i < rt->nports; i++) {
+        struct port *p = &rt->ports[i];
+        const struct link *l = link_of_port(rt, p);
+        if (p->bound || !p->socket || !(p->up || rt->run_known) ||
+            (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
+            continue;
+        if (p->greeted_ns && endpoint_is_network(p->endpoint))
+            cut_port(rt, p);  // without the hellos that wait for a connection
+        else if (io_send_hello(rt, p->socket, &nobody, p->up))
+            p->greeted_ns = now_ns;
+    }
+    for (struct link *l = rt->links; l; l = l->next)
+        if (!l->answered && (l->port->up || rt->run_known))
+            l->answered = io_send_hello(rt, l->port->socket, &l->address, l->port->up);
+}

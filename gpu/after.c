@@ -1,0 +1,125 @@
+/* What comes after photons: what can be done on the card, and its data there. */
+#include <math.h>
+#include <string.h>
+
+#include "engine/noise.h"
+#include "gpu/plan.h"
+#include "physics/background.h"
+
+/* Curved panels take sines, which differ between the card and this processor. */
+static bool is_flat(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return false;
+    return true;
+}
+
+static void take_noise(struct gpu_afterwards *a, const struct engine_after *after)
+{
+    const struct noise *n = after->noise;
+    a->type = after->type;
+    a->noise = (struct noise_pixels){.flicker = n->flicker,
+                                     .calibration = n->calibration,
+                                     .calibration_seed = n->calibration_seed,
+                                     .poisson = n->poisson,
+                                     .gain = n->gain,
+                                     .offset_adu = n->offset_adu,
+                                     .readout_adu = n->readout_adu,
+                                     .largest_adu = floor(n->saturation_adu)};
+}
+
+static enum status upload_scene(struct plan *p, const struct engine_after *after, struct error *e)
+{
+    struct gpu_afterwards *a = &p->afterwards;
+    const struct beam *beam = &p->experiment->beam;
+    struct gpu_pack pack = {0};
+    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
+                                after->nmaterials);
+    gpu_pack_scene(&pack, &a->scene);
+    enum status s = p->device->reserve(p->context, pack.bytes, &a->resident, e);
+    if (s)
+        return s;
+    pack = (struct gpu_pack){mem_array(pack.bytes, 1), (uintptr_t)a->resident, 0};
+    if (!pack.to)
+        return error_memory(e, "the background");
+    a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
+                                after->nmaterials);
+    gpu_pack_scene(&pack, &a->scene);
+    s = p->device->upload(p->context, a->resident, pack.to, pack.bytes, e);
+    mem_free(pack.to);
+    return s;
+}
+
+enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e)
+{
+    struct gpu_afterwards *a = &p->afterwards;
+    const bool adds = after->nmaterials && is_flat(p->experiment);
+    const bool counts =
+        after->noise && after->noise->psf.kind == PSF_NONE && (adds || !after->nmaterials);
+    a->type = PIXEL_F32;
+    if (adds) {
+        const enum status s = upload_scene(p, after, e);
+        if (s)
+            return s;
+        after->nmaterials = 0;
+        p->pixel_bytes += sizeof(float);
+    }
+    if (counts) {
+        take_noise(a, after);
+        after->noise = NULL;
+        p->pixel_bytes += pixel_size(a->type);
+    }
+    return STATUS_OK;
+}
+
+void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe)
+{
+    struct gpu_afterwards *a = &p->afterwards;
+    if (a->scene.nmaterials && recipe->nsources)
+        a->sources = gpu_pack_add(pack, recipe->sources, recipe->nsources, sizeof *a->sources);
+}
+
+/* The scene of a background that has to be made for this frame and its rows, or NULL. */
+static const struct background_scene *scene_of(struct gpu_afterwards *a,
+                                               const struct recipe *recipe, int64_t row)
+{
+    if (!a->scene.nmaterials)
+        return NULL;
+    if (recipe->nsources) {
+        a->recipe_scene = a->scene;
+        a->recipe_scene.sources = a->sources;
+        a->recipe_scene.nsources = recipe->nsources;
+        a->has_background = false;
+        return &a->recipe_scene;
+    }
+    if (a->has_background && a->background_row == row)
+        return NULL;
+    a->has_background = true;
+    a->background_row = row;
+    return &a->scene;
+}
+
+void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
+                    struct gpu_after *after)
+{
+    struct gpu_afterwards *a = &p->afterwards;
+    const size_t room = (size_t)(p->out_rows * p->widest);
+    *after = (struct gpu_after){.photons = p->out, .type = a->type, .noise = a->noise};
+    after->background = a->scene.nmaterials ? p->out + room : NULL;
+    after->counts = p->out + (after->background ? 2 : 1) * room;
+    after->noise.seed = seed;
+    after->noise.frame = recipe->id;
+    r->after = after;
+    r->scene = scene_of(a, recipe, r->part[0].rows.first);
+}
+
+enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e)
+{
+    const uint32_t bits = (uint32_t)bad;
+    float photons;
+    if (bad == GPU_GOOD)
+        return STATUS_OK;
+    memcpy(&photons, &bits, sizeof photons);
+    return noise_refuse(recipe->id, (int64_t)(bad >> 32), photons, e);
+}

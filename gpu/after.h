@@ -1,0 +1,60 @@
+/*
+ * What becomes of photons on the card: background is added, and the detector counts.  As
+ * gpu/pixel.h the same text is a kernel (gpu/after_kernel.cu) and a loop (gpu/host_after.c).
+ * Nothing is fused: the bits are those of background_image and noise_apply.
+ */
+#ifndef BRAGG_GPU_AFTER_H
+#define BRAGG_GPU_AFTER_H
+
+#define FASTMATH_UNFUSED
+#include "engine/noise_pixel.h"
+#include "gpu/after_kernel.h"
+#include "physics/background_pixel.h"
+
+/* Thread `thread` of a block of pixels, the `block`-th of row `row`: one pixel's background, 0
+ * outside the ROI and under the mask, on flat panels.  `out` is the place of pixel
+ * `first_pixel` of the frame. */
+HD void gpu_background_thread(const struct gpu_frame *f, const struct background_scene *scene,
+                              int64_t row, int64_t block, int thread, int64_t first_pixel,
+                              float *out)
+{
+    const struct gpu_panel *g = gpu_panel_of(f, row);
+    const struct panel *p = &g->panel;
+    const int64_t fast = block * GPU_THREADS + thread, slow = row - g->first_row;
+    if (fast >= p->fast_pixels)
+        return;
+    const int64_t pixel = p->first_pixel + slow * p->fast_pixels + fast;
+    double position[3];
+    float photons = 0.0f;
+    if (pixel_is_computed(p, fast, slow)) {
+        pixel_flat_position(p, fast, slow, 0, 0, 0, 1, position);
+        photons = (float)background_photons(scene, p, position);
+    }
+    out[pixel - first_pixel] = photons;
+}
+
+/* Pixel i of the arrays, number `pixel` of the frame: photons[i] plus background[i], counted if
+ * there is noise.  Returns GPU_GOOD, or what says which pixel has no number of photons. */
+HD uint64_t gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
+{
+    float photons = a->photons[i];
+    if (a->background)
+        photons = photons + a->background[i];
+    if (a->type == PIXEL_F32) {
+        a->photons[i] = photons;
+        return GPU_GOOD;
+    }
+    if (!noise_accepts(photons)) {
+        uint32_t bits;
+        memcpy(&bits, &photons, sizeof bits);
+        return (uint64_t)pixel << 32 | bits;
+    }
+    const uint32_t adu = noise_adu(&a->noise, pixel, photons);
+    if (a->type == PIXEL_U16)
+        ((uint16_t *)a->counts)[i] = (uint16_t)adu;
+    else
+        ((uint32_t *)a->counts)[i] = adu;
+    return GPU_GOOD;
+}
+
+#endif

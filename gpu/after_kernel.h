@@ -1,0 +1,39 @@
+/* The launches of what comes after photons, callable from C. */
+#ifndef BRAGG_GPU_AFTER_KERNEL_H
+#define BRAGG_GPU_AFTER_KERNEL_H
+
+#include "engine/noise_loop.h"
+#include "gpu/kernel.h"
+#include "physics/background_pixel.h"
+
+#define GPU_GOOD UINT64_MAX  // no pixel is bad; else its number << 32 | bits of its photons
+
+/* All pointers are of the card. */
+struct gpu_after {
+    float *photons;
+    float *background;  // NULL: none
+    void *counts;       // of `type`; PIXEL_F32: not used, the sum replaces the photons
+    enum pixel_type type;
+    struct noise_pixels noise;  // PIXEL_U16 and PIXEL_U32
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Background of the rows into `out`, device memory, as are sources and materials of *scene;
+ * all panels are flat.  Returns a cudaError_t. */
+int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
+                          const struct gpu_rows *rows, float *out, void *stream);
+
+/* Items first to end - 1 of the arrays, of which item 0 is pixel `first_pixel` of the frame; *bad,
+ * on the card and GPU_GOOD before, becomes the least value of a bad one.  Returns a
+ * cudaError_t. */
+int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
+                     uint64_t *bad, void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

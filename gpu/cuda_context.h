@@ -1,0 +1,47 @@
+/* A card that is open: for cuda_device.c, and for cuda_run.c, which computes. */
+#ifndef BRAGG_GPU_CUDA_CONTEXT_H
+#define BRAGG_GPU_CUDA_CONTEXT_H
+
+#include <cuda_runtime_api.h>
+
+#include "gpu/device.h"
+
+enum {
+    BANDS_MAX = 32,  // of a part
+    PLACES_MAX = 128,
+};
+
+/* Bytes on their way, counted from the beginning of what leaves. */
+struct band {
+    size_t at, bytes;
+    cudaEvent_t copied;
+};
+
+/* Memory of the caller that is pinned. */
+struct place {
+    char *at;
+    size_t bytes;
+};
+
+struct cuda {
+    int threads;
+    cudaStream_t stream, copies;
+    cudaEvent_t begun, computed;  // with times
+    cudaEvent_t part[GPU_PARTS];
+    int nbands;
+    struct band band[GPU_PARTS * BANDS_MAX];
+    int nplaces;
+    struct place place[PLACES_MAX];
+    char *pinned;
+    size_t pinned_bytes;
+    uint64_t *bad, *pinned_bad;  // on the card; here
+};
+
+/* STATUS_FAILED with what was being done, unless `code` is good. */
+enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
+
+/* See struct gpu_device. */
+enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                     uint64_t *bad, struct error *e);
+
+#endif

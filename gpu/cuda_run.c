@@ -1,0 +1,144 @@
+/*
+ * Rows of a frame: one stream computes part after part, another one copies those that are
+ * there.  Pixels go straight to where they are wanted if that is pinned; else in bands
+ * through a pinned buffer: threads copy a band while the next ones are on the bus.
+ */
+#include <nvtx3/nvToolsExt.h>
+#include <string.h>
+
+#include "gpu/cuda_context.h"
+
+enum {
+    BAND_BYTES = 4 << 20,   // the last may be longer
+    SLICE_BYTES = 1 << 18,  // that one thread copies at a time
+};
+
+static enum status grow_pinned(struct cuda *c, size_t bytes, struct error *e)
+{
+    if (bytes <= c->pinned_bytes)
+        return STATUS_OK;
+    (void)cudaFreeHost(c->pinned);
+    c->pinned = NULL;
+    c->pinned_bytes = 0;
+    const enum status status = cuda_failed(
+        cudaHostAlloc((void **)&c->pinned, bytes, cudaHostAllocDefault), "pinned memory", e);
+    if (!status)
+        c->pinned_bytes = bytes;
+    return status;
+}
+
+static bool is_pinned(const struct cuda *c, const char *at, size_t bytes)
+{
+    for (int i = 0; i < c->nplaces; i++)
+        if (at >= c->place[i].at && at + bytes <= c->place[i].at + c->place[i].bytes)
+            return true;
+    return false;
+}
+
+static cudaError_t launch(struct cuda *c, const struct gpu_run *r, const struct gpu_part *p)
+{
+    const int64_t first_pixel = p->rows.first_pixel;
+    cudaError_t code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons, c->stream);
+    if (code == cudaSuccess && r->scene)
+        code = (cudaError_t)gpu_background_launch(r->frame, r->scene, &p->rows,
+                                                  r->after->background, c->stream);
+    if (code == cudaSuccess && r->after)
+        code = (cudaError_t)gpu_after_launch(r->after, first_pixel, p->first, p->end, c->bad,
+                                             c->stream);
+    return code;
+}
+
+/* Bytes [at, end) of what leaves, in bands that follow one another on the bus. */
+static cudaError_t send_bands(struct cuda *c, const char *from, char *to, size_t at, size_t end)
+{
+    cudaError_t code = cudaSuccess;
+    size_t count = (end - at) / BAND_BYTES;
+    count = count < 1 ? 1 : count > BANDS_MAX ? BANDS_MAX : count;
+    const size_t size = (end - at) / count;
+    for (size_t i = 0; i < count && code == cudaSuccess; i++) {
+        struct band *b = &c->band[c->nbands++];
+        b->at = at + i * size;
+        b->bytes = i == count - 1 ? end - b->at : size;
+        code =
+            cudaMemcpyAsync(to + b->at, from + b->at, b->bytes, cudaMemcpyDeviceToHost, c->copies);
+        if (code == cudaSuccess)
+            code = cudaEventRecord(b->copied, c->copies);
+    }
+    return code;
+}
+
+/* Queues everything: what leaves goes to `to`, which is pinned. */
+static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
+{
+    const void *from;
+    const size_t size = pixel_size(gpu_leaving(r, &from));
+    cudaError_t code = cudaEventRecord(c->begun, c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
+    for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
+        const struct gpu_part *p = &r->part[i];
+        code = launch(c, r, p);
+        if (code == cudaSuccess)
+            code = cudaEventRecord(c->part[i], c->stream);
+        if (code == cudaSuccess)
+            code = cudaStreamWaitEvent(c->copies, c->part[i], 0);
+        if (code == cudaSuccess)
+            code = send_bands(c, from, to, (size_t)p->first * size, (size_t)p->end * size);
+    }
+    if (code == cudaSuccess)
+        code = cudaEventRecord(c->computed, c->stream);
+    return code == cudaSuccess ? cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad,
+                                                 cudaMemcpyDeviceToHost, c->stream)
+                               : code;
+}
+
+static void copy(char *to, const char *from, size_t bytes, int threads)
+{
+#pragma omp parallel for num_threads(threads)
+    for (size_t at = 0; at < bytes; at += SLICE_BYTES)
+        memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
+}
+
+/* Waits until all is there; copies it out of the pinned buffer unless it came straight. */
+static cudaError_t receive(const struct cuda *c, char *to, bool straight)
+{
+    cudaError_t code = cudaSuccess;
+    for (int i = 0; i < c->nbands && code == cudaSuccess; i++) {
+        const struct band *b = &c->band[i];
+        code = cudaEventSynchronize(b->copied);
+        if (code == cudaSuccess && !straight)
+            copy(to + b->at, c->pinned + b->at, b->bytes, c->threads);
+    }
+    return code == cudaSuccess ? cudaStreamSynchronize(c->stream) : code;
+}
+
+enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+                     uint64_t *bad, struct error *e)
+{
+    struct cuda *c = context;
+    const void *from;
+    const size_t size = pixel_size(gpu_leaving(r, &from));
+    const size_t bytes = (size_t)r->part[r->nparts - 1].end * size;
+    const bool straight = is_pinned(c, to, bytes);
+    float ms = 0.0f;
+    enum status status = straight ? STATUS_OK : grow_pinned(c, bytes, e);
+    if (status)
+        return status;
+    c->nbands = 0;
+    (void)nvtxRangePushA("launches");
+    cudaError_t code = queue(c, r, straight ? to : c->pinned);
+    (void)nvtxRangePop();
+    (void)nvtxRangePushA(straight ? "wait" : "wait and copy");
+    if (code == cudaSuccess)
+        code = receive(c, to, straight);
+    (void)nvtxRangePop();
+    if (code == cudaSuccess)
+        code = cudaEventElapsedTime(&ms, c->begun, c->computed);
+    if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller
+        (void)cudaStreamSynchronize(c->stream);
+        (void)cudaStreamSynchronize(c->copies);
+    }
+    *kernel_ms += (double)ms;
+    *bad = *c->pinned_bad;
+    return cuda_failed(code, "a frame", e);
+}

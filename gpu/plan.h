@@ -1,0 +1,59 @@
+/* The inside of a plan: for engine.c, and for after.c, which goes on where photons are there. */
+#ifndef BRAGG_GPU_PLAN_H
+#define BRAGG_GPU_PLAN_H
+
+#include "engine/cpu.h"
+#include "gpu/device.h"
+#include "gpu/pack.h"
+
+/* What becomes of photons on the card; PIXEL_F32 and no materials: nothing. */
+struct gpu_afterwards {
+    enum pixel_type type;                  // of what leaves
+    struct noise_pixels noise;             // without seed and frame
+    void *resident;                        // on the card: materials, sources
+    struct background_scene scene;         // of the experiment; its pointers are of the card
+    struct background_scene recipe_scene;  // the same with sources of the recipe at hand
+    const struct source *sources;          // these, on the card
+    bool has_background;  // that of `scene` for rows from background_row on is there
+    int64_t background_row;
+};
+
+struct plan {
+    const struct gpu_device *device;
+    void *context;  // of the device
+    const struct experiment *experiment;
+    enum engine_precision precision;
+    struct gpu_panel *panels;         // in the order of their pixels
+    struct cpu_table *tables;         // one per crystal
+    const struct cpu_table *on_card;  // the same there
+    struct gpu_frame frame;           // of the experiment
+    void *resident;                   // on the card: panels, tables
+    void *recipe;                     // on the card: sources, lattices
+    unsigned char *packed;            // here: the same, before it is copied
+    size_t recipe_bytes;              // of both
+    float *out;                       // on the card: photons of out_rows rows; then, if
+                                      // `afterwards` has them, background, counts
+    size_t pixel_bytes;               // of all these, for a pixel
+    int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
+    double kernel_ms;                 // of the last frame
+    struct gpu_afterwards afterwards;
+    char description[GPU_DESCRIPTION];
+};
+
+/* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
+void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);
+
+/* See struct engine. */
+enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e);
+
+/* Packs the recipe's own sources if background asks for them. */
+void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe);
+
+/* Completes *r, whose parts are set, with what comes after photons; *after is r->after. */
+void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
+                    struct gpu_after *after);
+
+/* The error of a bad pixel, see struct gpu_device. */
+enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e);
+
+#endif

@@ -1,0 +1,243 @@
+#include "background.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <stdio.h>
+
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/hash.h"
+#include "base/units.h"
+#include "io/stol.h"
+#include "physics/background.h"
+#include "physics/water.h"
+#include "stage/stage.h"
+
+enum {
+    MATERIALS_MAX = 3,
+    SUM_BLOCK = 4096,  // pixels that are summed up while they are in the first cache
+};
+
+struct background {
+    /* options */
+    double water_um, air_mm, density_g_cm3, molar_mass_g_mol, thickness_um;
+    const char *stol;
+    int stol_axis;
+    int64_t threads;
+    bool has_density, has_molar_mass, has_thickness, has_stol_axis;
+    /* state */
+    struct background_material materials[MATERIALS_MAX];
+    double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
+    size_t nmaterials;
+    char digest[17];  // of the table in the file
+    const struct experiment *experiment;
+    bool deferred;
+    float *photons;  // of the experiment's own sources; owned
+};
+
+#define AT(member) .offset = offsetof(struct background, member)
+#define GIVEN(member) .given = offsetof(struct background, has_##member)
+
+static const struct opt options[] = {
+    {"water", "UM", "Thickness of water in the beam (0)", OPT_REAL, AT(water_um), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES},
+    {"air", "MM", "Length of air that the beam crosses near the sample (0)", OPT_REAL, AT(air_mm),
+     .min = 0, .max = 1e6, .flags = OPT_BYTES},
+    {.doc = "Any other material:", .type = OPT_GROUP},
+    {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
+     AT(stol), .flags = OPT_BYTES},
+    {"stol-axis", "stol|4stol|q", "First column: sin(theta)/lambda, 4 or 4 pi times that (stol)",
+     OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis)},
+    {"thickness", "UM", "Its thickness", OPT_REAL, AT(thickness_um), .min = 0, .max = 1e9,
+     .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness)},
+    {"density", "G/CM3", "Its density (1)", OPT_REAL, AT(density_g_cm3), .min = 0, .max = 100,
+     .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density)},
+    {"molecular-weight", "G/MOL", "Of the molecule that F is of", OPT_REAL, AT(molar_mass_g_mol),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(molar_mass)},
+    {.doc = "Work:", .type = OPT_GROUP},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    {0},
+};
+
+static void defaults(void *state)
+{
+    struct background *o = state;
+    o->density_g_cm3 = 1;
+    o->threads = omp_get_max_threads();
+}
+
+static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
+                                size_t rows, double thickness_m, double density_g_cm3,
+                                double molar_mass, struct error *e)
+{
+    const size_t i = o->nmaterials++;
+    o->thickness_m[i] = thickness_m;
+    o->density[i] = density_g_cm3;
+    o->molar_mass[i] = molar_mass;
+    return amorphous_make(&o->materials[i].table, stol_1_m, F, rows, true, e);
+}
+
+/* Water or air, from the tables of physics/water.h. */
+static enum status add_shipped(struct background *o, double (*value)(double), double thickness_m,
+                               double density_g_cm3, double molar_mass, struct error *e)
+{
+    double stol[WATER_TABLE_ROWS], F[WATER_TABLE_ROWS];
+    water_table(value, stol, F);
+    for (int i = 0; i < WATER_TABLE_ROWS; i++)
+        stol[i] *= 1e10;
+    return add_material(o, stol, F, WATER_TABLE_ROWS, thickness_m, density_g_cm3, molar_mass, e);
+}
+
+static enum status add_file(struct background *o, struct error *e)
+{
+    if (!o->has_thickness || !o->has_molar_mass)
+        return error_set(e, STATUS_USAGE, "--stol needs --thickness and --molecular-weight");
+    struct stol_table table;
+    enum status s = stol_read(o->stol, (enum stol_unit)o->stol_axis, false, &table, e);
+    if (!s)
+        s = add_material(o, table.stol_1_m, table.F, table.rows, um_to_m(o->thickness_um),
+                         o->density_g_cm3, o->molar_mass_g_mol, e);
+    if (!s) {
+        /* the lineage follows what the file holds, not its name */
+        uint64_t hash = hash_bytes(HASH_START, table.stol_1_m, table.rows * sizeof *table.stol_1_m);
+        hash = hash_finish(hash_bytes(hash, table.F, table.rows * sizeof *table.F));
+        (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
+        o->stol = o->digest;
+    }
+    stol_free(&table);
+    return s;
+}
+
+static enum status open_background(void *state, const char **operands, int noperands,
+                                   struct error *e)
+{
+    struct background *o = state;
+    (void)operands;
+    (void)noperands;
+    if (!o->stol && (o->has_density || o->has_molar_mass || o->has_thickness || o->has_stol_axis))
+        return error_set(e, STATUS_USAGE,
+                         "--density, --molecular-weight, --thickness and --stol-axis need --stol");
+    if (!(o->water_um > 0) && !(o->air_mm > 0) && !o->stol)
+        return error_set(e, STATUS_USAGE,
+                         "nothing to add: --water=UM, --air=MM or --stol=FILE is needed");
+    enum status s = STATUS_OK;
+    if (o->water_um > 0)
+        s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
+                        WATER_MOLAR_MASS_G_MOL, e);
+    if (!s && o->air_mm > 0)
+        s = add_shipped(o, air_F, mm_to_m(o->air_mm), AIR_DENSITY_G_CM3, AIR_MOLAR_MASS_G_MOL, e);
+    if (!s && o->stol)
+        s = add_file(o, e);
+    return s;
+}
+
+static void compute(const struct background *o, const struct source *sources, size_t nsources,
+                    float *photons)
+{
+    background_image(o->experiment, sources, nsources, o->materials, o->nmaterials, (int)o->threads,
+                     photons);
+}
+
+enum status background_start(void *state, struct error *e)
+{
+    struct background *o = state;
+    const struct experiment *x = o->experiment;
+    o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+    if (!o->photons)
+        return error_memory(e, "the background");
+    compute(o, x->beam.sources, x->beam.nsources, o->photons);
+    return STATUS_OK;
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct background *o = state;
+    if (!(x->beam.size_m > 0))
+        return error_set(e, STATUS_INPUT,
+                         "the beam has no size, so the amount of matter in it is unknown");
+    o->experiment = x;
+    for (size_t i = 0; i < o->nmaterials; i++) {
+        const double box_m[3] = {o->thickness_m[i], x->beam.size_m, x->beam.size_m};
+        o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
+    }
+    return o->deferred ? STATUS_OK : background_start(o, e);
+}
+
+void background_defer(void *state)
+{
+    ((struct background *)state)->deferred = true;
+}
+
+size_t background_materials(const void *state, const struct background_material **materials)
+{
+    const struct background *o = state;
+    *materials = o->materials;
+    return o->nmaterials;
+}
+
+/* Pixels plus background into a new image in place of the old one. */
+static enum status add(struct image *image, const float *background, struct error *e)
+{
+    struct image sum = {.memory = image->memory};
+    if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
+        return error_memory(e, "the image");
+    const float *photons = image->pixels;
+    float *pixels = sum.pixels;
+    for (size_t first = 0; first < sum.count; first += SUM_BLOCK) {
+        const size_t end = first + SUM_BLOCK < sum.count ? first + SUM_BLOCK : sum.count;
+        for (size_t i = first; i < end; i++)
+            pixels[i] = photons[i] + background[i];
+        sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
+    }
+    sum.has_sum = true;
+    image_free(image);
+    *image = sum;
+    return STATUS_OK;
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    const struct background *o = state;
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64
+                         " holds no float32 photons: bragg-background goes before bragg-noise",
+                         f->recipe.id);
+    if (!f->recipe.nsources)
+        return add(&f->image, o->photons, e);
+    /* a frame with a spectrum of its own */
+    float *photons = mem_array(count, sizeof *photons);
+    if (!photons)
+        return error_memory(e, "the background");
+    compute(o, f->recipe.sources, f->recipe.nsources, photons);
+    const enum status s = add(&f->image, photons, e);
+    mem_free(photons);
+    return s;
+}
+
+static void close_background(void *state)
+{
+    struct background *o = state;
+    for (size_t i = 0; i < o->nmaterials; i++)
+        amorphous_free(&o->materials[i].table);
+    mem_free(o->photons);
+}
+
+const struct stage stage_background = {
+    .name = "bragg-background",
+    .summary = "Add the photons that water, air and other amorphous matter scatter.",
+    .options = options,
+    .wants = KIND_IMAGE,
+    .gives = KIND_IMAGE,
+    .reads_only = true,
+    .state_size = sizeof(struct background),
+    .defaults = defaults,
+    .open = open_background,
+    .begin = begin,
+    .frame = frame,
+    .close = close_background,
+};

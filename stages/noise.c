@@ -1,0 +1,254 @@
+#include "noise.h"
+
+#include <inttypes.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <omp.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "physics/constants.h"
+#include "physics/noisify.h"
+#include "stage/stage.h"
+
+enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
+
+struct noise_stage {
+    /* options */
+    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, saturation;
+    int64_t calibration_seed, psf_radius_px, seed, threads;
+    int psf, bits, generator;
+    bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
+        no_poisson;
+    /* state */
+    bool deferred;
+    struct noise noise;
+    struct noise_plan *plan;  // of the generator philox
+    const struct experiment *experiment;
+    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
+};
+
+#define AT(member) .offset = offsetof(struct noise_stage, member)
+#define GIVEN(member) .given = offsetof(struct noise_stage, has_##member)
+
+static const struct opt options[] = {
+    {"seed", "N", "Of all noise but the calibration (that of bragg-orient)", OPT_INT, AT(seed),
+     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(seed)},
+    {"no-poisson", NULL, "Do not count: no photon noise", OPT_FLAG, AT(no_poisson),
+     .flags = OPT_BYTES},
+    {"flicker", "FRACTION", "Relative error of every pixel in every frame (0)", OPT_REAL,
+     AT(flicker), .min = 0, .max = 1, .flags = OPT_BYTES},
+    {"calibration", "FRACTION",
+     "Relative error of a pixel's sensitivity, the same in all frames (0)", OPT_REAL,
+     AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES},
+    {"calibration-seed", "N", "Of the sensitivities (1)", OPT_INT, AT(calibration_seed), .min = 0,
+     .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed)},
+    {"psf", "none|gauss|fiber", "Point spread of the detector (none)", OPT_CHOICE, AT(psf),
+     .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
+    {"psf-fwhm", "UM", "Its full width at half maximum (46)", OPT_REAL, AT(psf_fwhm_um), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm)},
+    {"psf-radius", "PIXELS", "Half width that it reaches, 0 chooses (0)", OPT_INT,
+     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius)},
+    {"gain", "ADU", "Of one photon (1)", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
+     .flags = OPT_BYTES | OPT_OPEN_MIN},
+    {"adc-offset", "ADU", "Value of no photons (40)", OPT_REAL, AT(adc_offset), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES},
+    {"readout", "ADU", "Standard deviation of the readout noise (0)", OPT_REAL, AT(readout),
+     .min = 0, .max = 1e6, .flags = OPT_BYTES},
+    {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
+     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation)},
+    {"bits", "16|32", "Bits of a pixel (16)", OPT_CHOICE, AT(bits), .choices = "16|32",
+     .flags = OPT_BYTES},
+    {"generator", "philox|nanobragg",
+     "Random numbers; nanobragg for faithful physics only (philox)", OPT_CHOICE, AT(generator),
+     .choices = "philox|nanobragg", .flags = OPT_BYTES},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    {0},
+};
+
+static void defaults(void *state)
+{
+    struct noise_stage *o = state;
+    o->gain = 1;
+    o->adc_offset = 40;
+    o->psf_fwhm_um = 46;
+    o->calibration_seed = 1;
+    o->threads = omp_get_max_threads();
+}
+
+static enum pixel_type pixel_type(const struct noise_stage *o)
+{
+    return o->bits == 0 ? PIXEL_U16 : PIXEL_U32;
+}
+
+static enum status open_noise(void *state, const char **operands, int noperands, struct error *e)
+{
+    struct noise_stage *o = state;
+    (void)operands;
+    (void)noperands;
+    const double largest = o->bits == 0 ? 65535.0 : 4294967295.0;
+    if (!o->has_saturation)
+        o->saturation = largest;
+    if (o->saturation > largest)
+        return error_set(e, STATUS_USAGE,
+                         "--saturation=%.12g does not fit into %d bits, must be at most %.12g",
+                         o->saturation, o->bits ? 32 : 16, largest);
+    if (o->adc_offset > o->saturation)
+        return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
+                         o->adc_offset, o->saturation);
+    if (o->psf == PSF_NONE && (o->has_psf_fwhm || o->has_psf_radius))
+        return error_set(e, STATUS_USAGE,
+                         "--psf-fwhm and --psf-radius need --psf=gauss or --psf=fiber");
+    if (o->has_calibration_seed && !(o->calibration > 0))
+        return error_set(e, STATUS_USAGE, "--calibration-seed needs --calibration");
+    if (o->generator == GENERATOR_NANOBRAGG && (o->no_poisson || o->has_saturation))
+        return error_set(e, STATUS_USAGE,
+                         "--generator=nanobragg takes neither --no-poisson nor --saturation");
+    return STATUS_OK;
+}
+
+enum status noise_start(void *state, struct error *e)
+{
+    struct noise_stage *o = state;
+    const struct experiment *x = o->experiment;
+    if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
+        o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+        if (!o->photons)
+            return error_memory(e, "the photons");
+    }
+    return o->generator == GENERATOR_NANOBRAGG ? STATUS_OK
+                                               : noise_create(&o->plan, &o->noise, x, e);
+}
+
+static enum status begin(void *state, struct experiment *x, struct error *e)
+{
+    struct noise_stage *o = state;
+    if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
+        return error_set(e, STATUS_USAGE,
+                         "--generator=nanobragg needs bragg-geometry --physics=faithful");
+    o->experiment = x;
+    /* a detector that counts so many photons saturates as many above the offset */
+    const double most = x->saturation * o->gain + o->adc_offset;
+    if (x->saturation > 0 && !o->has_saturation && most < o->saturation)
+        o->saturation = most;
+    o->noise = (struct noise){
+        .flicker = o->flicker,
+        .calibration = o->calibration,
+        .calibration_seed = (uint64_t)o->calibration_seed,
+        .poisson = !o->no_poisson,
+        .psf = {.kind = (enum psf_kind)o->psf,
+                .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
+                .radius_px = o->psf_radius_px},
+        .gain = o->gain,
+        .offset_adu = o->adc_offset,
+        .readout_adu = o->readout,
+        .saturation_adu = o->saturation,
+        .threads = (int)o->threads,
+    };
+    x->adc_offset = o->adc_offset;
+    x->gain = o->gain;
+    x->saturation = o->saturation;
+    return o->deferred ? STATUS_OK : noise_start(o, e);
+}
+
+void noise_defer(void *state)
+{
+    ((struct noise_stage *)state)->deferred = true;
+}
+
+const struct noise *noise_asked(const void *state, enum pixel_type *type)
+{
+    const struct noise_stage *o = state;
+    *type = pixel_type(o);
+    return o->generator == GENERATOR_NANOBRAGG ? NULL : &o->noise;
+}
+
+uint64_t noise_seed(const void *state, const struct recipe *recipe)
+{
+    const struct noise_stage *o = state;
+    return o->has_seed ? (uint64_t)o->seed : recipe->seed;
+}
+
+/* noisify's chain and its sequential generators, started anew for every frame with
+ * the seed plus the frame's number. */
+static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uint64_t id,
+                                 float *photons, struct image *adu, struct error *e)
+{
+    const struct panel *p = &o->experiment->panels[0];
+    struct noisify n = {.nx = p->fast_pixels,
+                        .ny = p->slow_pixels,
+                        .fluence_ph_m2 = FLUENCE_UNIT_PH_M2,
+                        .scale = 1,
+                        .gain = o->gain,
+                        .adc = o->adc_offset,
+                        .flicker = o->flicker,
+                        .calibration = o->calibration,
+                        .readout = o->readout,
+                        .psf = o->noise.psf,
+                        .bits = o->bits ? 32 : 16,
+                        .seed = -(long)((seed + id) & 0x7fffffff),
+                        .calibration_seed = -(long)(o->calibration_seed & 0x7fffffff)};
+    n.psf.loose_bounds = true;
+    uint32_t *wide = mem_array(adu->count, sizeof *wide);
+    if (!wide)
+        return error_memory(e, "the counts");
+    struct ran1 r = {0};
+    const enum status s = noisify_noise(&n, &r, photons, wide, e);
+    for (size_t i = 0; !s && adu->type == PIXEL_U16 && i < adu->count; i++)
+        ((uint16_t *)adu->pixels)[i] = (uint16_t)wide[i];
+    if (!s && adu->type == PIXEL_U32)
+        memcpy(adu->pixels, wide, adu->count * sizeof *wide);
+    mem_free(wide);
+    return s;
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    const struct noise_stage *o = state;
+    const uint64_t id = f->recipe.id, seed = noise_seed(o, &f->recipe);
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 " holds no float32 photons: it has its noise already",
+                         id);
+    struct image adu = {.memory = f->image.memory};
+    if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
+        return error_memory(e, "the counts");
+    float *photons = f->image.pixels;
+    if (o->photons)
+        photons = memcpy(o->photons, photons, count * sizeof *photons);
+    const enum status s = o->generator == GENERATOR_NANOBRAGG
+                              ? run_nanobragg(o, seed, id, photons, &adu, e)
+                              : noise_apply(o->plan, seed, id, photons, &adu, e);
+    if (s) {
+        image_free(&adu);
+        return s;
+    }
+    image_free(&f->image);
+    f->image = adu;
+    return STATUS_OK;
+}
+
+static void close_noise(void *state)
+{
+    struct noise_stage *o = state;
+    noise_destroy(&o->plan);
+    mem_free(o->photons);
+}
+
+const struct stage stage_noise = {
+    .name = "bragg-noise",
+    .summary = "Turn expected photons into detector counts with noise.",
+    .options = options,
+    .wants = KIND_IMAGE,
+    .gives = KIND_IMAGE,
+    .reads_only = true,
+    .state_size = sizeof(struct noise_stage),
+    .defaults = defaults,
+    .open = open_noise,
+    .begin = begin,
+    .frame = frame,
+    .close = close_noise,
+};

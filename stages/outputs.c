@@ -1,0 +1,91 @@
+#include "outputs.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "io/leftovers.h"
+
+enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
+                        struct error *e)
+{
+    for (int i = 0; i < o->count; i++)
+        if (strcmp(o->all[i].name.text, text) == 0)
+            return error_set(e, STATUS_USAGE, "'%.60s' is named twice", text);
+    struct output *added = &o->all[o->count++];
+    const enum status s = output_parse(added, text, format, edge_max, e);
+    if (s || added->format != FORMAT_NXMX)
+        return s;
+    if (o->series)
+        return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
+    o->series = added;
+    return STATUS_OK;
+}
+
+const char *outputs_unnumbered(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (&o->all[i] != o->series && !template_is_numbered(&o->all[i].name))
+            return o->all[i].name.text;
+    return NULL;
+}
+
+enum status outputs_write(struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, const struct frame *f, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    enum status s = STATUS_OK;
+    for (int i = 0; i < o->count && s == STATUS_OK; i++) {
+        output_path(&o->all[i], f->recipe.id, path);
+        s = output_write(&o->all[i], settings, x, f, path, e);
+    }
+    return s;
+}
+
+static const char *name_in_index(const char *index, const char *path)
+{
+    const char *slash = strrchr(index, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
+    return strncmp(path, index, folder) == 0 ? path + folder : path;
+}
+
+uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
+                      char names[OUTPUTS_NAMES_SIZE])
+{
+    uint64_t bytes = 0;
+    size_t used = 0;
+    for (int i = 0; i < o->count; i++) {
+        char path[TEMPLATE_PATH_MAX];
+        struct stat st;
+        output_path(&o->all[i], id, path);
+        used += (size_t)snprintf(names + used, OUTPUTS_NAMES_SIZE - used, i ? "\t%s" : "%s",
+                                 name_in_index(index, path));
+        if (&o->all[i] != o->series && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+            bytes += (uint64_t)st.st_size;
+    }
+    return bytes;
+}
+
+bool outputs_in_series(const struct outputs *o, uint64_t id)
+{
+    char path[TEMPLATE_PATH_MAX];
+    if (!o->series)
+        return true;
+    output_path(o->series, id, path);
+    return access(path, R_OK) == 0 && access(o->series->series.master, R_OK) == 0;
+}
+
+void outputs_remove_leftovers(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        leftovers_remove(&o->all[i].name);
+    if (o->series)
+        leftovers_remove(&o->series->series.data);
+}
+
+void outputs_close(struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        output_close(&o->all[i]);
+}

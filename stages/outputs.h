@@ -1,0 +1,48 @@
+/* The outputs of bragg-write: the files that each frame has, or shares. */
+#ifndef BRAGG_STAGES_OUTPUTS_H
+#define BRAGG_STAGES_OUTPUTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "output.h"
+
+enum {
+    OUTPUTS_TEMPLATES_MAX = 4,
+    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 1,  // a preview
+    OUTPUTS_NAMES_SIZE = OUTPUTS_MAX * TEMPLATE_PATH_MAX
+};
+
+struct outputs {
+    struct output all[OUTPUTS_MAX];
+    int count;
+    struct output *series;  // the one of NXmx, or NULL
+};
+
+/* Adds one, see output_parse; at most OUTPUTS_MAX.  STATUS_USAGE for a name that is there, and for
+ * a second series. */
+enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
+                        struct error *e);
+
+/* The name of one that has a file for each frame but no number in it, or NULL. */
+const char *outputs_unnumbered(const struct outputs *o);
+
+/* Writes a frame to all; see output_write. */
+enum status outputs_write(struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, const struct frame *f, struct error *e);
+
+/* The names of a frame's files as the index at path `index` gives them, parted by tabs: without
+ * the folder if that is the index's own.  Returns the size of those that are there and hold
+ * nothing else. */
+uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
+                      char names[OUTPUTS_NAMES_SIZE]);
+
+/* The files of the series that hold a frame are there; true without a series. */
+bool outputs_in_series(const struct outputs *o, uint64_t id);
+
+/* Removes what dead processes left. */
+void outputs_remove_leftovers(const struct outputs *o);
+
+void outputs_close(struct outputs *o);
+
+#endif

@@ -1,0 +1,155 @@
+#include "recompute_files.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "difference.h"
+#include "io/image_file.h"
+#include "io/nxmx_read.h"
+#include "origin.h"
+#include "output.h"
+
+static enum format format_of(const char *path)
+{
+    FILE *in = fopen(path, "rbe");
+    char first[6] = "";
+    const size_t got = in ? fread(first, 1, sizeof first, in) : 0;
+    if (in)
+        (void)fclose(in);
+    if (got && first[0] == '{')
+        return FORMAT_SMV;
+    if (got == 6 && memcmp(first, "###CBF", 6) == 0)
+        return FORMAT_CBF;
+    if (got == 6 && memcmp(first, "\x89PNG", 4) == 0)
+        return FORMAT_PNG;
+    if (got == 6 && memcmp(first, "\x89HDF", 4) == 0)
+        return FORMAT_NXMX;
+    return got >= 2 && memcmp(first, "P5", 2) == 0 ? FORMAT_PGM : FORMAT_RAW;
+}
+
+static struct output_settings settings_of(const struct recomputed *r)
+{
+    return (struct output_settings){.has_scale = r->has_scale, .scale = r->scale};
+}
+
+/* --- a file a frame ------------------------------------------------------ */
+
+/* The first byte that differs, if *differs. */
+static enum status compare_bytes(const char *was, const char *is, bool *differs, uint64_t *where,
+                                 struct error *e)
+{
+    FILE *a = fopen(was, "rbe"), *b = fopen(is, "rbe");
+    enum status s = STATUS_OK;
+    if (!a || !b)
+        s = error_errno(e, STATUS_INPUT, "%s: cannot open", a ? is : was);
+    *differs = false;
+    for (*where = 0; s == STATUS_OK; ++*where) {
+        const int x = getc(a), y = getc(b);
+        *differs = x != y;
+        if (x != y || x == EOF)
+            break;
+    }
+    if (a)
+        (void)fclose(a);
+    if (b)
+        (void)fclose(b);
+    return s;
+}
+
+static enum status say_difference(const struct recomputed *r, const char *path, const char *again,
+                                  uint64_t where, struct error *e)
+{
+    struct image_file was, is;
+    enum status s = image_file_read(path, &was, e);
+    if (s)
+        return s;
+    s = image_file_read(again, &is, e);
+    if (s == STATUS_OK && !difference_say_pixels(r->experiment, path, &was.image, &is.image))
+        printf("%s: the same pixels, but byte %" PRIu64 " differs\n", path, where);
+    image_free(&was.image);
+    if (s == STATUS_OK)
+        image_free(&is.image);
+    return s;
+}
+
+static enum status compare_whole(const struct recomputed *r, enum format format, const char *path,
+                                 bool *differs, struct error *e)
+{
+    char again[ORIGIN_PATH_MAX + 16];
+    struct output output = {.format = format};
+    const struct output_settings settings = settings_of(r);
+    uint64_t where;
+    (void)snprintf(again, sizeof again, "%s/frame.img", r->folder);
+    enum status s = output_write(&output, &settings, r->experiment, r->frame, again, e);
+    output_close(&output);
+    if (s == STATUS_OK)
+        s = compare_bytes(path, again, differs, &where, e);
+    if (s == STATUS_OK && !*differs)
+        difference_say(path, "the same bytes");
+    return s == STATUS_OK && *differs ? say_difference(r, path, again, where, e) : s;
+}
+
+/* --- NXmx ---------------------------------------------------------------- */
+
+/* As a series of this frame alone. */
+static enum status write_series(const struct recomputed *r, enum nxmx_compression compression,
+                                const char *master, struct error *e)
+{
+    struct output output = {0};
+    const struct output_settings settings = settings_of(r);
+    enum status s = output_parse(&output, master, FORMAT_NXMX, 0, e);
+    output.series.compression = compression;
+    if (s == STATUS_OK)
+        s = output_write(&output, &settings, r->experiment, r->frame, master, e);
+    if (s == STATUS_OK)
+        s = nxmx_series_flush(&output.series, e);
+    output_close(&output);
+    return s;
+}
+
+static bool same_images(const struct nxmx_one *a, const struct nxmx_one *b)
+{
+    return a->chunk.length == b->chunk.length &&
+           memcmp(a->chunk.bytes, b->chunk.bytes, a->chunk.length) == 0;
+}
+
+static enum status compare_nxmx(const struct recomputed *r, const char *path, bool *differs,
+                                struct error *e)
+{
+    char master[ORIGIN_PATH_MAX + 16];
+    struct nxmx_one was, is = {0};
+    (void)snprintf(master, sizeof master, "%s/frame.nxs", r->folder);
+    enum status s = nxmx_one_read(path, r->frame->recipe.id, &was, e);
+    if (s == STATUS_OK)
+        s = write_series(r, was.compression, master, e);
+    if (s == STATUS_OK)
+        s = nxmx_one_read(master, r->frame->recipe.id, &is, e);
+    if (s == STATUS_OK) {
+        const bool rows = nxmx_rows_agree(&was.rows, &is.rows, r->frame->recipe.id);
+        const bool images = same_images(&was, &is);
+        *differs = !rows || !images;
+        if (!*differs)
+            difference_say(path, "the same bytes");
+        else if (!difference_say_pixels(r->experiment, path, &was.image, &is.image))
+            difference_say(path, images ? "the same image, but its tables say something else"
+                                        : "the same pixels, but packed to other bytes");
+    }
+    nxmx_one_free(&was);
+    nxmx_one_free(&is);
+    return s;
+}
+
+enum status recompute_compare_file(const struct recomputed *r, const char *path, bool *differs,
+                                   struct error *e)
+{
+    const enum format format = format_of(path);
+    *differs = false;
+    if (format == FORMAT_NXMX)
+        return compare_nxmx(r, path, differs, e);
+    if (format != FORMAT_PNG && format != FORMAT_PGM)
+        return compare_whole(r, format, path, differs, e);
+    log_line(LOG_INFO, "%s: a picture, passed over", path);
+    return STATUS_OK;
+}

@@ -1,0 +1,54 @@
+#!/bin/sh
+# Background and noise in the program of bragg-intensity give the files of three programs,
+# lineage and history included.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+awk 'BEGIN { for (s = 0; s <= 1; s += 0.02) print s, 8 * exp(-5 * s * s) + 2 }' >'my table'
+stol="'--stol=$PWD/my table' --thickness=50 --molecular-weight=28"
+
+# What comes before; the options are of each case.
+geometry='' orient=''
+recipes() {
+	# shellcheck disable=SC2086 # options are words
+	bragg-geometry --detpixels=100 --pixel=0.8 --distance=120 --ncells=8 $geometry |
+		bragg-orient --quiet --frames=3 --seed=7 $orient
+}
+
+# INTENSITY BACKGROUND NOISE, '' for a stage that is left out: into this folder
+programs() {
+	recipes | eval "bragg-intensity $1 ${2:+| bragg-background $2} ${3:+| bragg-noise $3} | bragg-write $file"
+}
+one_program() {
+	# shellcheck disable=SC2086 # options are words
+	recipes | bragg-intensity $1 ${2:+--fuse "background $2"} ${3:+--fuse "noise $3"} | bragg-write $file
+}
+
+# same NAME INTENSITY BACKGROUND NOISE
+same() {
+	name=$1 file=n_%d.img
+	shift
+	[ "$3" ] || file=n_%d.raw
+	rm -rf programs one_program
+	for way in programs one_program; do
+		mkdir "$way"
+		(cd "$way" && $way "$@") || complain "$name: $way failed"
+	done
+	is "$name: as much" "$(cat one_program/* | wc -c)" "$(cat programs/* | wc -c)"
+	check "$name: files of three programs" diff -r programs one_program
+	is "$name: four files" "$(find one_program -name 'n*' | wc -l)" 4
+}
+
+orient='--random --lattices=2 --mosaic=0.5 --mosaic-domains=2'
+same 'cpu engine' '--threads=2' '--water=0.1 --air=1' '--seed=9 --readout=1 --flicker=0.02 --calibration=0.03'
+grep -aho '^BRAGG_STAGE_[0-9]=bragg-[a-z]*' one_program/n_0.img >stages
+is 'the history names all stages' "$(tr '\n' ' ' <stages)" "$(for stage in \
+	1=bragg-geometry 2=bragg-orient 3=bragg-intensity 4=bragg-background 5=bragg-noise; do printf 'BRAGG_STAGE_%s ' $stage; done)"
+check 'a frame of one program can be recomputed by three' bragg-replay --recompute one_program/n_1.img
+same 'cpu engine in double precision' '--precision=double' '' '--bits=32 --gain=3.5 --saturation=900'
+geometry='--thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
+same 'reference engine, spectra of their own' '--engine=reference' "$stol --water=2" ''
+same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
+geometry='--physics=faithful --curved' orient=''
+same "noisify's generator" '--engine=reference' '--air=30' '--generator=nanobragg --flicker=0.1 --readout=2'
+geometry='' orient=''
+finish

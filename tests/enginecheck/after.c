@@ -1,0 +1,159 @@
+/* Background and noise on the card, against the same by stages on this processor. */
+#include <string.h>
+
+#include "../../bench/workload.h"
+#include "../unit/after_case.h"
+#include "../unit/engine_table.h"
+#include "base/clock.h"
+#include "check.h"
+#include "gpu/gpu.h"
+
+enum { ROUNDS = 15 };
+static const uint64_t SEED = 77;
+
+/* A frame twice: by stages, and on the card. */
+struct pair {
+    const struct run *run;
+    const struct experiment *x;
+    const struct recipe *r;
+    struct background_material material;
+    struct noise noise;
+    struct engine_after after;
+    size_t count;
+    float *photons, *background;
+    void *expected, *image;
+    double kernel_ms, frame_ms;
+};
+
+static enum status pair_open(struct pair *p, struct run *run, const struct experiment *x,
+                             const struct recipe *r, size_t which, struct error *e)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    *p = (struct pair){.run = run, .x = x, .r = r, .count = count, .noise = after_noises[which]};
+    p->noise.threads = run->options.threads;
+    p->photons = mem_array(count, sizeof *p->photons);
+    p->background = mem_array(count, sizeof *p->background);
+    p->expected = mem_array(count, sizeof(uint32_t));
+    p->image = mem_array(count, sizeof(uint32_t));
+    p->after = (struct engine_after){&p->material, 1, &p->noise,
+                                     p->noise.saturation_adu > 65535.0 ? PIXEL_U32 : PIXEL_U16};
+    if (!p->photons || !p->background || !p->expected || !p->image)
+        return error_memory(e, "the images");
+    return after_water(&p->material, e);
+}
+
+static void pair_close(struct pair *p)
+{
+    amorphous_free(&p->material.table);
+    mem_free(p->photons);
+    mem_free(p->background);
+    mem_free(p->expected);
+    mem_free(p->image);
+}
+
+static enum status by_stages(struct pair *p, struct error *e)
+{
+    struct noise_plan *plan = NULL;
+    struct image adu = {.type = p->after.type, .count = p->count, .pixels = p->expected};
+    enum status s = compute(p->run->engine, &p->run->options, p->x, p->r, p->photons, e);
+    for (size_t i = 0; i < p->count; i++)
+        p->photons[i] = p->photons[i] + p->background[i];
+    if (!s)
+        s = noise_create(&plan, &p->noise, p->x, e);
+    if (!s)
+        s = noise_apply(plan, SEED, p->r->id, p->photons, &adu, e);
+    if (plan)
+        noise_destroy(&plan);
+    return s;
+}
+
+/* The best of some rounds. */
+static enum status on_card(struct pair *p, int rounds, struct error *e)
+{
+    const struct engine *engine = p->run->engine;
+    struct engine_after left = p->after;
+    struct plan *plan;
+    enum status s = engine->create(&plan, p->x, &p->run->options, e);
+    if (!s)
+        s = engine->prepare(plan, &left, e);
+    if (!s && (left.noise || left.nmaterials))
+        s = error_set(e, STATUS_FAILED, "the engine leaves background or noise to others");
+    for (int i = 0; i < rounds && !s; i++) {
+        const uint64_t start = clock_ns();
+        s = engine->develop(plan, p->r, SEED, p->image, NULL, e);
+        const double ms = (double)(clock_ns() - start) * 1e-6;
+        p->frame_ms = i && p->frame_ms < ms ? p->frame_ms : ms;
+        p->kernel_ms =
+            !s && (!i || gpu_kernel_ms(plan) < p->kernel_ms) ? gpu_kernel_ms(plan) : p->kernel_ms;
+    }
+    if (plan)
+        engine->destroy(&plan);
+    return s;
+}
+
+static void report(struct run *run, const char *name, const struct pair *p, bool timed)
+{
+    const bool same = memcmp(p->expected, p->image, p->count * pixel_size(p->after.type)) == 0;
+    run->cases++;
+    run->failed += !same;
+    run->pixels += p->count;
+    printf("%-44s %d bits, %s", name, p->after.type == PIXEL_U16 ? 16 : 32,
+           same ? "same integers" : "FAILED: other integers");
+    if (timed)
+        printf(", kernels %.3f ms, recipe to pixels %.3f ms", p->kernel_ms, p->frame_ms);
+    printf("\n");
+    if (run->json)
+        (void)fprintf(run->json,
+                      "{\"part\": \"background and noise\", \"case\": \"%s\", \"pixels\": %zu, "
+                      "\"kernel_ms\": %.4g, \"frame_ms\": %.4g, \"passed\": %s}\n",
+                      name, p->count, p->kernel_ms, p->frame_ms, same ? "true" : "false");
+}
+
+static enum status check_one(struct run *run, const char *name, const struct experiment *x,
+                             const struct recipe *r, size_t which, int rounds, struct error *e)
+{
+    struct pair p;
+    enum status s = pair_open(&p, run, x, r, which, e);
+    if (!s)
+        after_set_brightest(x, &p.material, which == 1 ? 2000.0 : 10.0, p.background);
+    if (!s)
+        s = by_stages(&p, e);
+    if (!s)
+        s = on_card(&p, rounds, e);
+    if (!s)
+        report(run, name, &p, rounds > 1);
+    pair_close(&p);
+    return s;
+}
+
+static enum status check_workload(struct run *run, const struct workload *w, int64_t size,
+                                  struct error *e)
+{
+    struct words words;
+    struct experiment x = {0};
+    struct recipe r = {0};
+    workload_words(w, size, &words);
+    enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
+    if (!s)
+        s = check_one(run, w->name, &x, &r, 0, ROUNDS, e);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+enum status check_after(struct run *run, int64_t size, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < NCASES && !s; i++) {
+        struct experiment x = {0};
+        struct recipe r = {0};
+        if (cases[i].curved)
+            continue;
+        s = case_build(&cases[i], &x, &r, e);
+        if (!s)
+            s = check_one(run, cases[i].name, &x, &r, (size_t)i % 3, 1, e);
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+    return s ? s : check_workload(run, &workloads[0], size, e);
+}

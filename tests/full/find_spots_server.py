@@ -1,0 +1,13 @@
+"""find_spots_server.py: dials.find_spots_server as it is, but on a free port of the loopback
+interface, which it prints first; the program itself listens on all interfaces."""
+import dials.command_line.find_spots_server as program
+
+
+class Loopback(program.server_base.HTTPServer):
+    def __init__(self, address, handler):
+        super().__init__(("127.0.0.1", 0), handler)
+        print(self.server_port, flush=True)
+
+
+program.server_base.HTTPServer = Loopback
+program.main(1, 0)

@@ -1,0 +1,71 @@
+/* Arrays that grow. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "base/alloc.h"
+
+static void grows_as_items_come(void **state)
+{
+    (void)state;
+    uint32_t *items = NULL;
+    size_t capacity = 0, moves = 0;
+    for (uint32_t i = 0; i < 10000; i++) {
+        const size_t before = capacity;
+        uint32_t *grown = mem_grow(items, i, 1, sizeof *items, &capacity);
+        assert_non_null(grown);
+        assert_true(i < capacity);
+        assert_true(capacity != before || grown == items);
+        moves += capacity != before;
+        items = grown;
+        items[i] = i;
+    }
+    for (uint32_t i = 0; i < 10000; i++)
+        assert_int_equal(items[i], i);
+    assert_true(moves < 12);
+    mem_free(items);
+}
+
+static void takes_many_at_once(void **state)
+{
+    (void)state;
+    size_t capacity = 0;
+    char *items = mem_grow(NULL, 0, 1000, 1, &capacity);
+    assert_non_null(items);
+    assert_true(capacity >= 1000);
+    items[999] = 7;
+    items = mem_grow(items, 1000, 5000, 1, &capacity);
+    assert_non_null(items);
+    assert_true(capacity >= 6000);
+    assert_int_equal(items[999], 7);
+    assert_int_equal(items[1000], 0);
+    mem_free(items);
+}
+
+static void too_many_leave_what_is_there(void **state)
+{
+    (void)state;
+    size_t capacity = 0;
+    uint64_t *items = mem_grow(NULL, 0, 3, sizeof *items, &capacity);
+    const size_t before = capacity;
+    items[2] = 5;
+    assert_null(mem_grow(items, 3, SIZE_MAX, sizeof *items, &capacity));
+    assert_null(mem_grow(items, 3, SIZE_MAX / sizeof *items, sizeof *items, &capacity));
+    assert_int_equal(capacity, before);
+    assert_true(items[2] == 5);
+    mem_free(items);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(grows_as_items_come),
+        cmocka_unit_test(takes_many_at_once),
+        cmocka_unit_test(too_many_leave_what_is_there),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,189 @@
+/* Hellos, notices and the status of a run as messages: there and back, and what is refused. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "wire_attack.h"
+
+static void notices_survive(void **state)
+{
+    (void)state;
+    struct id_range ids[] = {{0, 3}, {7, 7}, {UINT64_MAX - 1, UINT64_MAX}};
+    struct notice in = {.grant = 8,
+                        .progress = 9,
+                        .known = true,
+                        .total = 12,
+                        .status = 130,
+                        .pid = 5,
+                        .reason = "why",
+                        .nids = 3,
+                        .ids = ids};
+    in.work.wait_out_ns = in.until = UINT64_MAX;
+    for (int type = MESSAGE_CREDIT; type <= MESSAGE_POOL; type++) {
+        if (type == MESSAGE_STATUS)
+            continue;
+        struct notice out;
+        struct message m = {0};
+        if (strcmp(message_type_name((enum message_type)type), "?") == 0)
+            continue;
+        assert_int_equal(control_notice_encode((enum message_type)type, &in, &m, NULL), 0);
+        seal(&m, (enum message_type)type);
+        assert_int_equal(control_notice_decode((enum message_type)type, &out, &m, NULL), 0);
+        if (out.nids)
+            assert_memory_equal(out.ids, ids, sizeof ids);
+        assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5);
+        assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
+        assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
+        attack(&m, NULL);
+        notice_free(&out);
+        message_free(&m);
+    }
+}
+
+static void statuses_survive(void **state)
+{
+    (void)state;
+    struct process_status p[] = {
+        {.stage = "bragg-orient", .pid = 5, .held = 3},
+        {.stage = "bragg-write", .group = "g", .hops = 1, .durable = true}};
+    struct run_status in = {.known = true,
+                            .total = 9,
+                            .issued = 8,
+                            .acknowledged = 7,
+                            .window = 32,
+                            .elapsed_ns = UINT64_MAX,
+                            .unlisted = 1,
+                            .nprocesses = 2,
+                            .processes = p},
+                      out;
+    struct message m = {0};
+    p[1].work.frames = 7;
+    assert_int_equal(control_status_encode(&in, &m, NULL), 0);
+    seal(&m, MESSAGE_STATUS);
+    assert_int_equal(control_status_decode(&out, &m, NULL), 0);
+    assert_memory_equal(out.processes, p, sizeof p);
+    assert_int_equal(out.issued, 8);
+    assert_true(out.elapsed_ns == UINT64_MAX);
+    run_status_free(&out);
+    attack(&m, NULL);
+    message_free(&m);
+}
+
+static void the_largest_status_fits(void **state)
+{
+    (void)state;
+    static struct process_status p[STATUS_PROCESSES_MAX];
+    struct run_status r = {.nprocesses = STATUS_PROCESSES_MAX, .processes = p};
+    struct message m = {0};
+    for (size_t i = 0; i < STATUS_PROCESSES_MAX; i++) {
+        memset(&p[i], 0xff, sizeof p[i]);
+        memset(p[i].stage, 'x', sizeof p[i].stage - 1);
+        memset(p[i].group, 'x', sizeof p[i].group - 1);
+        p[i].stage[sizeof p[i].stage - 1] = p[i].group[sizeof p[i].group - 1] = 0;
+        p[i].pid = INT64_MIN;
+        p[i].durable = true;
+    }
+    assert_int_equal(control_status_encode(&r, &m, NULL), 0);
+    message_free(&m);
+}
+
+static enum status decode_heartbeat(const char *map, size_t size, struct notice *n)
+{
+    struct message m = {0};
+    assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    assert_int_equal(message_add(&m, (struct part){(void *)(uintptr_t)map, size, NULL, NULL}, NULL),
+                     0);
+    const enum status s = control_notice_decode(MESSAGE_HEARTBEAT, n, &m, NULL);
+    message_free(&m);
+    return s;
+}
+
+/* Heartbeats of stages that tell nothing about their work, as in other languages. */
+static void what_is_optional_may_be_missing(void **state)
+{
+    (void)state;
+    static const char plain[] = "\x82\xa3ids\x90\xa8progress\x05",
+                      newer[] = "\x84\xa3ids\x90\xa8progress\x05\xa1w\xc0\xa1z\x01",
+                      lacks[] = "\x81\xa3ids\x90";
+    struct notice n;
+    assert_int_equal(decode_heartbeat(plain, sizeof plain - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_true(n.work.time_ns == 0);
+    assert_int_equal(decode_heartbeat(newer, sizeof newer - 1, &n), 0);
+    assert_int_equal(n.progress, 5);
+    assert_int_equal(decode_heartbeat(lacks, sizeof lacks - 1, &n), STATUS_INPUT);
+}
+
+static void hellos_survive(void **state)
+{
+    (void)state;
+    struct upstream up[] = {{"one"}, {"two"}};
+    static struct hello in = {.uuid = "0123",
+                              .stage = "bragg-x",
+                              .wants = 2,
+                              .gives = 3,
+                              .group = "g",
+                              .identity = "any",
+                              .control = "ipc:///x",
+                              .downstream = true,
+                              .durable = true,
+                              .pid = 42,
+                              .nupstreams = 2};
+    in.upstreams = up;
+    struct hello out;
+    struct message m = {0};
+    assert_int_equal(control_hello_encode(&in, &m, NULL), 0);
+    seal(&m, MESSAGE_HELLO);
+    assert_int_equal(control_hello_decode(&out, &m, NULL), 0);
+    assert_string_equal(out.upstreams[1].uuid, "two");
+    mem_free(out.upstreams);
+    out.upstreams = up;
+    assert_memory_equal(&out, &in, sizeof in);
+    attack(&m, NULL);
+    message_free(&m);
+}
+
+/* What a stage that cannot read shared memory says, and what a later one may add. */
+static void keys_may_be_absent(void **state)
+{
+    (void)state;
+    static uint8_t plain[] = "\x82\xa5grant\x02\xa3ids\x90",
+                   one[] = "\x83\xa5grant\x02\xa3ids\x90\xa5slots\x06",
+                   foreign[] = "\x84\xa5grant\x02\xa3ids\x90\xa6sender\x01\xa6shared\xc3",
+                   wrong[] = "\x83\xa5grant\x02\xa3ids\x90\xa6shared\x01";
+    struct message m = {0};
+    struct notice n;
+    for (int i = 0; i < 2; i++)
+        assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    m.parts[1] = (struct part){.data = plain, .size = sizeof plain - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_int_equal(n.grant, 2);
+    assert_false(n.shared || n.slots);
+    m.parts[1] = (struct part){.data = one, .size = sizeof one - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_true(!n.shared && n.slots == 6);
+    m.parts[1] = (struct part){.data = foreign, .size = sizeof foreign - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    assert_true(n.shared && !n.slots);
+    m.parts[1] = (struct part){.data = wrong, .size = sizeof wrong - 1};
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_INPUT);
+    message_free(&m);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(notices_survive),
+        cmocka_unit_test(statuses_survive),
+        cmocka_unit_test(the_largest_status_fits),
+        cmocka_unit_test(what_is_optional_may_be_missing),
+        cmocka_unit_test(hellos_survive),
+        cmocka_unit_test(keys_may_be_absent),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

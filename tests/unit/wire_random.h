@@ -1,0 +1,119 @@
+/* Experiments and frames of any shape, for tests of messages.  Include after cmocka.h. */
+#ifndef BRAGG_TESTS_WIRE_RANDOM_H
+#define BRAGG_TESTS_WIRE_RANDOM_H
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "model/experiment.h"
+#include "model/frame.h"
+
+static inline uint64_t draw(uint64_t below)
+{
+    static uint64_t seed = 1;
+    return hash_finish(seed++) % below;
+}
+
+static inline double draw_real(void)
+{
+    return ((double)draw(2000001) - 1e6) * 1.37e-5;
+}
+
+static inline void fill(double *x, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        x[i] = draw_real();
+}
+
+static inline void random_panel(struct panel *p, int64_t first)
+{
+    *p = (struct panel){.fast_pixels = 1 + (int64_t)draw(7), .slow_pixels = 1 + (int64_t)draw(5)};
+    p->first_pixel = first;
+    p->layers = 1;
+    p->curved = draw(2);
+    p->point_pixel = draw(2);
+    p->pixel_m = draw_real();
+    p->twotheta_rad = draw_real();
+    p->beam_x_mm = draw_real();
+    p->absorption_1_m = draw_real();
+    fill(p->fast, 3);
+    fill(p->slow, 3);
+    fill(p->normal, 3);
+    fill(p->origin_m, 3);
+    p->roi = (struct roi){0, p->fast_pixels - 1, 0, p->slow_pixels - 1};
+    if (draw(2)) {
+        p->mask = mem_array((size_t)(p->fast_pixels * p->slow_pixels), 1);
+        p->mask[0] = 1;
+    }
+}
+
+static inline void random_crystal(struct crystal *c)
+{
+    (void)snprintf(c->name, sizeof c->name, "crystal %d", (int)draw(1000));
+    fill(c->cell_A, 3);
+    fill(c->reciprocal_A, 9);
+    c->shape = (enum crystal_shape)draw(4);
+    c->table.default_F = draw_real();
+    if (draw(2)) {
+        for (int i = 0; i < 3; i++) {
+            c->table.min[i] = -(int)draw(9);
+            c->table.count[i] = 1 + (int)draw(4);
+        }
+        const size_t n = (size_t)(c->table.count[0] * c->table.count[1] * c->table.count[2]);
+        c->table.F = mem_array(n, sizeof(double));
+        fill(c->table.F, n);
+    }
+}
+
+static inline void random_experiment(struct experiment *x)
+{
+    *x = (struct experiment){
+        .convention = (enum convention)draw(6), .npanels = 1 + draw(4), .ncrystals = draw(4)};
+    x->panels = mem_array(x->npanels, sizeof *x->panels);
+    int64_t first = 0;
+    for (size_t i = 0; i < x->npanels; i++) {
+        random_panel(&x->panels[i], first);
+        first += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
+    }
+    if (x->ncrystals)
+        x->crystals = mem_array(x->ncrystals, sizeof *x->crystals);
+    for (size_t i = 0; i < x->ncrystals; i++)
+        random_crystal(&x->crystals[i]);
+    x->beam.nsources = draw(5);
+    x->beam.sources = mem_array(x->beam.nsources, sizeof *x->beam.sources);
+    fill((double *)(void *)x->beam.sources, 5 * x->beam.nsources);
+    x->beam.fluence_ph_m2 = 1e24;
+    x->gain = draw_real();
+    x->sampling.oversample = (int)draw(9);
+    (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));
+}
+
+static inline void random_frame(struct frame *f, const struct experiment *x, bool image)
+{
+    *f = (struct frame){
+        .recipe = {.id = draw(1000), .seed = UINT64_MAX - draw(9), .nlattices = draw(4)}};
+    struct recipe *r = &f->recipe;
+    r->nlattices = x->ncrystals ? r->nlattices : 0;
+    if (r->nlattices)
+        r->lattices = mem_array(r->nlattices, sizeof *r->lattices);
+    for (size_t i = 0; i < r->nlattices; i++) {
+        struct lattice *l = &r->lattices[i];
+        assert_true(lattice_reserve(l, 1 + draw(3), 1 + draw(3)));
+        l->crystal = (uint32_t)draw(x->ncrystals);
+        l->mosaic = draw(2);
+        l->weight = draw_real();
+        fill(l->rotation, 9);
+        fill(l->phi_rad, l->nphi);
+        fill(l->cells_m, 9 * l->nphi);
+        fill(l->domains, 9 * l->ndomains);
+    }
+    if (image) {
+        assert_true(image_reserve(&f->image, (enum pixel_type)draw(4), UNIT_ADU,
+                                  (size_t)experiment_pixels(x)));
+        memset(f->image.pixels, (int)draw(256), f->image.count * pixel_size(f->image.type));
+    }
+}
+
+#endif
