@@ -66,15 +66,17 @@ CUDA_ARCH   ?= all-major
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
 GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run,absent))
 GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/host_loop.baseline.o $(BUILD)/obj/gpu/host_loop.avx2.o
+# CC and SANITIZE have no part in the kernels: builds may share a folder of them.
+GPU_KERNELS ?= $(BUILD)/obj/gpu
 ifeq ($(CUDA),1)
 CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
 CUDA_HOME   := $(CUDA_HOME)
-GPU_OBJECTS += $(BUILD)/obj/gpu/kernel.o $(BUILD)/obj/gpu/after_kernel.o
+GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/after_kernel.o
 LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
 $(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
 endif
 
-$(BUILD)/obj/gpu/%.o: gpu/%.cu
+$(GPU_KERNELS)/%.o: gpu/%.cu
 	@mkdir -p $(@D)
 	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
 	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi
@@ -105,7 +107,7 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
 
-LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(LIBRARIES) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
+LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
 $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
 
@@ -117,9 +119,10 @@ $(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) -lcmocka
 
-# Test programs that scripts use beside the real ones.
+# Test programs that scripts use beside the real ones.  They compute no image.
+HELPER_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,stage wire io model codec base)
 HELPERS := $(patsubst tests/programs/%.c,$(BUILD)/tests/bin/%,$(wildcard tests/programs/*.c))
-$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(LIBRARIES)
+$(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
@@ -149,7 +152,8 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BENCHES)  ## build the u
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
 FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base codec model io wire,$(wildcard common/$(layer)/*.c)))
 FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
-$(BUILD)/fuzz/stream: FUZZ_MORE = $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=aligned_alloc
+$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
 $(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/codec/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
@@ -160,8 +164,10 @@ deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
 # Recipes below call make again, so that what deps installed is seen.
-PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --exec "timeout -k 9 600" -j$(JOBS)
+PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --exec "timeout -k 9 600" -j$(TEST_JOBS)
 JOBS  ?= 2
+# Tests wait more than they compute.
+TEST_JOBS ?= 4
 
 check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
@@ -222,4 +228,4 @@ list:  ## this list
 
 .PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(GPU_KERNELS)/*kernel.d)

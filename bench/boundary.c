@@ -40,23 +40,10 @@ struct boundary {
 static void make_command(const struct boundary *x, enum how how, int64_t frames, char *command)
 {
     const char *inlined = how == INLINE ? " --transport=inline" : "";
-    char options[96];
     chain_still(x->b, command, x->edge, frames, x->mix->orient);
     (void)strncat(command, inlined, COMMAND_MAX - strlen(command) - 1);
-    (void)snprintf(options, sizeof options, "--threads=1 --water=7.5%s", inlined);
-    chain_stage(x->b, command, "bragg-background", options);
-    (void)snprintf(options, sizeof options, "--threads=1%s", inlined);
-    chain_stage(x->b, command, "bragg-noise", options);
-    (void)snprintf(options, sizeof options, "frame_%%04d.cbf%s", inlined);
-    chain_stage(x->b, command, "bragg-write", options);
+    chain_rest(x->b, command, "7.5", "cbf", inlined);
 }
-
-/* What a run took, in ns. */
-struct run {
-    double cpu_ns, wall_ns;
-    struct cost costs[STAGES_MAX];
-    size_t ncosts;
-};
 
 static enum status run(const struct boundary *x, enum how how, int64_t frames, int64_t round,
                        struct run *r, struct error *e)
@@ -66,7 +53,7 @@ static enum status run(const struct boundary *x, enum how how, int64_t frames, i
     (void)snprintf(shell, sizeof shell, how == FUSED ? "exec bench-fused '%s'" : "%s", command);
     (void)snprintf(name, sizeof name, "boundary-%d-%" PRId64 "-%" PRId64 "-%" PRId64, (int)how,
                    x->edge, frames, round);
-    return chain_run(x->b, name, shell, &r->cpu_ns, &r->wall_ns, r->costs, &r->ncosts, e);
+    return chain_run(x->b, name, shell, r, e);
 }
 
 static enum status run_how(struct boundary *x, enum how how, int64_t round, struct error *e)
@@ -78,7 +65,7 @@ static enum status run_how(struct boundary *x, enum how how, int64_t round, stru
     const double frames = (double)x->more;
     double sum_ns = 0.0, slowest_ns = 0.0;
     for (size_t i = 0; i < many.ncosts; i++) {
-        const struct cost *before = chain_find(few.costs, few.ncosts, many.costs[i].stage);
+        const struct cost *before = chain_find(&few, many.costs[i].stage);
         const double ns = 1e9 * (many.costs[i].compute_cpu_s - before->compute_cpu_s) / frames;
         sum_ns += ns;
         slowest_ns = fmax(slowest_ns, ns);

@@ -13,7 +13,8 @@ static double field(const char *line, const char *name)
     return found ? strtod(found + strlen(key), NULL) : 0.0;
 }
 
-size_t chain_read_costs(const char *folder, struct cost costs[STAGES_MAX])
+/* The lines of the file `stats` in a folder; returns how many. */
+static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
 {
     char path[160], line[1024];
     (void)snprintf(path, sizeof path, "%s/stats", folder);
@@ -31,6 +32,8 @@ size_t chain_read_costs(const char *folder, struct cost costs[STAGES_MAX])
         c->codec_s = field(line, "codec_s");
         c->wait_in_s = field(line, "wait_in_s");
         c->wait_out_s = field(line, "wait_out_s");
+        c->setups_made = field(line, "setups_made");
+        c->setups_found = field(line, "setups_found");
     }
     if (in)
         (void)fclose(in);
@@ -63,26 +66,38 @@ void chain_still(const struct bench *b, char *command, int64_t edge, int64_t fra
     chain_stage(b, command, "bragg-intensity", "--threads=1");
 }
 
-enum status chain_run(const struct bench *b, const char *name, const char *command, double *cpu_ns,
-                      double *wall_ns, struct cost *costs, size_t *ncosts, struct error *e)
+void chain_rest(const struct bench *b, char *command, const char *water_um, const char *suffix,
+                const char *more)
+{
+    char options[96];
+    (void)snprintf(options, sizeof options, "--threads=1 --water=%s %s", water_um, more);
+    chain_stage(b, command, "bragg-background", options);
+    (void)snprintf(options, sizeof options, "--threads=1 %s", more);
+    chain_stage(b, command, "bragg-noise", options);
+    (void)snprintf(options, sizeof options, "frame_%%04d.%s %s", suffix, more);
+    chain_stage(b, command, "bragg-write", options);
+}
+
+enum status chain_run(const struct bench *b, const char *name, const char *command, struct run *r,
+                      struct error *e)
 {
     char folder[128];
     const char *const argv[] = {"sh", "-c", command, NULL};
     enum status s = folder_make(b, name, folder, sizeof folder, e);
     if (!s)
-        s = process_run(argv, folder, b->o.threads, cpu_ns, wall_ns, e);
+        s = process_run(argv, folder, b->o.threads, &r->cpu_ns, &r->wall_ns, e);
     if (!s)
-        *ncosts = chain_read_costs(folder, costs);
+        r->ncosts = read_costs(folder, r->costs);
     if (!b->o.keep_artifacts && !b->o.profile)
         folder_remove(folder);
     return s;
 }
 
-const struct cost *chain_find(const struct cost *costs, size_t n, const char *name)
+const struct cost *chain_find(const struct run *r, const char *stage)
 {
     static const struct cost none;
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(costs[i].stage, name) == 0)
-            return &costs[i];
+    for (size_t i = 0; i < r->ncosts; i++)
+        if (strcmp(r->costs[i].stage, stage) == 0)
+            return &r->costs[i];
     return &none;
 }

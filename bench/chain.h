@@ -10,6 +10,14 @@ enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
 struct cost {
     char stage[32];
     double cpu_s, compute_cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
+    double setups_made, setups_found;
+};
+
+/* What a pipe took. */
+struct run {
+    double cpu_ns, wall_ns;
+    struct cost costs[STAGES_MAX];
+    size_t ncosts;
 };
 
 /* Appends one stage to a command of COMMAND_MAX bytes, "" at first; all write their
@@ -21,14 +29,16 @@ void chain_stage(const struct bench *b, char *command, const char *name, const c
 void chain_still(const struct bench *b, char *command, int64_t edge, int64_t frames,
                  const char *more);
 
-/* Runs it by sh in a folder of its own, `name`, and reads what the stages say they cost. */
-enum status chain_run(const struct bench *b, const char *name, const char *command, double *cpu_ns,
-                      double *wall_ns, struct cost *costs, size_t *ncosts, struct error *e);
+/* Appends what is between the photons and the disk: water of that thickness, noise, frames
+ * of that suffix; `more` are further options of all three. */
+void chain_rest(const struct bench *b, char *command, const char *water_um, const char *suffix,
+                const char *more);
 
-/* The lines of the file `stats` in a folder; returns how many. */
-size_t chain_read_costs(const char *folder, struct cost costs[STAGES_MAX]);
+/* Runs it by sh in a folder of its own, `name`, and reads what the stages say they cost. */
+enum status chain_run(const struct bench *b, const char *name, const char *command, struct run *r,
+                      struct error *e);
 
 /* The line of a stage, or one of zeros. */
-const struct cost *chain_find(const struct cost *costs, size_t n, const char *name);
+const struct cost *chain_find(const struct run *r, const char *stage);
 
 #endif

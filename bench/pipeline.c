@@ -19,64 +19,83 @@
 enum { TOTAL, START, LOAD, COMPUTE, REST, WARM, PARTS };
 static const char *const part_names[PARTS] = {"total", "start", "load", "compute", "rest", "warm"};
 
-static void split(const struct cost *costs, size_t n, double total_ns, int64_t frames,
-                  double warm_ns, struct timing t[PARTS])
+static void split(const struct run *one, const struct run *more, int64_t frames,
+                  struct timing t[PARTS])
 {
     double longest_s = 0.0;
-    for (size_t i = 0; i < n; i++)
-        longest_s = fmax(longest_s, costs[i].wall_s);
-    const double load = 1e9 * chain_find(costs, n, "bragg-geometry")->compute_s;
-    const double compute = 1e9 * chain_find(costs, n, "bragg-intensity")->compute_s;
-    const double start = fmax(0.0, total_ns - 1e9 * longest_s);
-    const double ns[PARTS] = {total_ns,
+    for (size_t i = 0; i < one->ncosts; i++)
+        longest_s = fmax(longest_s, one->costs[i].wall_s);
+    const double load = 1e9 * chain_find(one, "bragg-geometry")->compute_s;
+    const double compute = 1e9 * chain_find(one, "bragg-intensity")->compute_s;
+    const double start = fmax(0.0, one->wall_ns - 1e9 * longest_s);
+    const double ns[PARTS] = {one->wall_ns,
                               start,
                               load,
                               compute,
-                              total_ns - start - load - compute,
-                              (warm_ns - total_ns) / (double)(frames - 1)};
+                              one->wall_ns - start - load - compute,
+                              (more->wall_ns - one->wall_ns) / (double)(frames - 1)};
     for (int i = 0; i < PARTS; i++)
         timing_add(&t[i], ns[i], ns[i]);
 }
 
-static enum status cold_round(struct bench *b, int64_t edge, int64_t round, struct timing t[PARTS],
-                              struct timing *peer, struct error *e)
+/* The peer as one process for one frame; `more` are further options, ended by NULL. */
+static enum status time_peer(const struct bench *b, int64_t edge, const char *const *more,
+                             int64_t threads, struct timing *t, struct error *e)
 {
-    char command[COMMAND_MAX], name[48], folder[128];
-    struct cost costs[STAGES_MAX], more[STAGES_MAX];
-    size_t n = 0, nmore;
-    double cpu_ns, wall_ns, warm_ns;
-    chain_still(b, command, edge, 1, "");
-    chain_stage(b, command, "bragg-write", "frame_%d.raw");
-    (void)snprintf(name, sizeof name, "cold-%" PRId64 "-%" PRId64, edge, round);
-    enum status s = chain_run(b, name, command, &cpu_ns, &wall_ns, costs, &n, e);
-    chain_still(b, command, edge, b->o.frames, "");
-    chain_stage(b, command, "bragg-write", "frame_%d.raw");
-    (void)snprintf(name, sizeof name, "warm-%" PRId64 "-%" PRId64, edge, round);
-    if (s || (s = chain_run(b, name, command, &cpu_ns, &warm_ns, more, &nmore, e)))
-        return s;
-    split(costs, n, wall_ns, b->o.frames, warm_ns, t);
-    if (!b->o.peer)
-        return STATUS_OK;
     struct words words;
+    char folder[128];
+    double cpu_ns, wall_ns;
     workload_words(&workloads[0], edge, &words);
     words.argv[0] = b->o.peer;
-    for (const char *const *word = (const char *const[]){"-nonoise", "-nopgm", NULL}; *word; word++)
-        words.argv[words.argc++] = *word;
+    while (*more)
+        words.argv[words.argc++] = *more++;
     words.argv[words.argc] = NULL;
-    if ((s = folder_make(b, "peer", folder, sizeof folder, e)))
+    enum status s = folder_make(b, "peer", folder, sizeof folder, e);
+    if (s)
         return s;
-    s = process_run(words.argv, folder, b->o.threads, &cpu_ns, &wall_ns, e);
+    s = process_run(words.argv, folder, threads, &cpu_ns, &wall_ns, e);
     folder_remove(folder);
-    timing_add(peer, cpu_ns, wall_ns);
+    if (!s)
+        timing_add(t, cpu_ns, wall_ns);
     return s;
+}
+
+static enum status run_photons(const struct bench *b, int64_t edge, int64_t frames, int64_t round,
+                               struct run *r, struct error *e)
+{
+    char command[COMMAND_MAX], name[64];
+    chain_still(b, command, edge, frames, "");
+    chain_stage(b, command, "bragg-write", "frame_%d.raw");
+    (void)snprintf(name, sizeof name, "photons-%" PRId64 "-%" PRId64 "-%" PRId64, edge, frames,
+                   round);
+    return chain_run(b, name, command, r, e);
+}
+
+/* One frame, and more of them; adds the set-ups of the longer run. */
+static enum status cold_round(struct bench *b, int64_t edge, int64_t round, struct timing t[PARTS],
+                              struct timing *peer, struct cost *setups, struct error *e)
+{
+    struct run one, more;
+    enum status s = run_photons(b, edge, 1, round, &one, e);
+    if (s || (s = run_photons(b, edge, b->o.frames, round, &more, e)))
+        return s;
+    split(&one, &more, b->o.frames, t);
+    const struct cost *intensity = chain_find(&more, "bragg-intensity");
+    setups->setups_made += intensity->setups_made;
+    setups->setups_found += intensity->setups_found;
+    if (!b->o.peer)
+        return STATUS_OK;
+    return time_peer(b, edge, (const char *const[]){"-nonoise", "-nopgm", NULL}, b->o.threads, peer,
+                     e);
 }
 
 static enum status cold_size(struct bench *b, int64_t edge, struct error *e)
 {
     struct timing t[PARTS] = {{0}}, peer = {0};
+    struct cost setups = {0};
     enum status s = STATUS_OK;
     for (int64_t round = 0; round < b->o.processes && !s; round++)
-        s = cold_round(b, edge, round, t, &peer, e);
+        s = cold_round(b, edge, round, t, &peer, &setups, e);
     if (s)
         return s;
     record_open(b, "cold");
@@ -91,8 +110,11 @@ static enum status cold_size(struct bench *b, int64_t edge, struct error *e)
         printf(" | %.1f%s", ms, i == TOTAL ? timing_mark(&t[i]) : "");
     }
     const double peer_ms = peer.count ? timing_median(peer.wall_ns, peer.count) / 1e6 : NAN;
+    record_real(b, "setups_made", setups.setups_made);
+    record_real(b, "setups_found", setups.setups_found);
     record_real(b, "peer_ms", peer_ms);
     record_close(b);
+    printf(" | %.0f, %.0f", setups.setups_made, setups.setups_found);
     printf(peer.count ? " | %.1f |\n" : " | |\n", peer_ms);
     (void)fflush(stdout);
     return STATUS_OK;
@@ -103,8 +125,8 @@ enum status bench_cold(struct bench *b, struct error *e)
     enum status s = STATUS_OK;
     printf(
         "\nWall ms of new processes to the first frame on the disk, and of each further frame\n\n"
-        "| size | cold | start | load | compute | meeting, handing on | warm | peer, whole process "
-        "|\n|---|---|---|---|---|---|---|---|\n");
+        "| size | cold | start | load | compute | meeting, handing on | warm | set-ups made, found "
+        "| peer, whole process |\n|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < b->nsizes && !s; i++)
         s = cold_size(b, b->sizes[i], e);
     return s;
@@ -129,57 +151,34 @@ struct chain {
     const struct kind *kind;
     int64_t edge;
     struct timing warm, cold, peer;  // warm: of one frame; cold: of the whole long run
-    struct cost few[STAGES_MAX], many[STAGES_MAX];
-    size_t nfew, nmany;
+    struct run few, many;            // the last ones
 };
 
-static void chain_command(const struct chain *c, char *command, int64_t frames)
+static enum status run_frames(const struct chain *c, int64_t frames, int64_t round, struct run *r,
+                              struct error *e)
 {
-    char options[64];
+    char command[COMMAND_MAX], name[64];
     chain_still(c->b, command, c->edge, frames, "");
-    (void)snprintf(options, sizeof options, "--threads=1 --water=%s", c->kind->water_um);
-    chain_stage(c->b, command, "bragg-background", options);
-    chain_stage(c->b, command, "bragg-noise", "--threads=1");
-    (void)snprintf(options, sizeof options, "frame_%%04d.%s", c->kind->suffix);
-    chain_stage(c->b, command, "bragg-write", options);
-}
-
-static enum status chain_peer(struct chain *c, struct error *e)
-{
-    struct words words;
-    char folder[128];
-    double cpu_ns, wall_ns;
-    workload_words(&workloads[0], c->edge, &words);
-    words.argv[0] = c->b->o.peer;
-    for (const char *const *w = (const char *const[]){"-water", c->kind->water_um, "-nopgm", NULL};
-         *w; w++)
-        words.argv[words.argc++] = *w;
-    words.argv[words.argc] = NULL;
-    enum status s = folder_make(c->b, "peer", folder, sizeof folder, e);
-    if (s)
-        return s;
-    s = process_run(words.argv, folder, 1, &cpu_ns, &wall_ns, e);
-    folder_remove(folder);
-    timing_add(&c->peer, cpu_ns, wall_ns);
-    return s;
+    chain_rest(c->b, command, c->kind->water_um, c->kind->suffix, "");
+    (void)snprintf(name, sizeof name, "pipeline-%s-%" PRId64 "-%" PRId64, c->kind->suffix, frames,
+                   round);
+    return chain_run(c->b, name, command, r, e);
 }
 
 static enum status chain_round(struct chain *c, int64_t round, struct error *e)
 {
     const struct bench *b = c->b;
     const double more = (double)(b->o.frames - FEW);
-    char command[COMMAND_MAX], name[48];
-    double cpu[2], wall[2];
-    chain_command(c, command, FEW);
-    (void)snprintf(name, sizeof name, "pipeline-few-%s-%" PRId64, c->kind->suffix, round);
-    enum status s = chain_run(b, name, command, &cpu[0], &wall[0], c->few, &c->nfew, e);
-    chain_command(c, command, b->o.frames);
-    (void)snprintf(name, sizeof name, "pipeline-%s-%" PRId64, c->kind->suffix, round);
-    if (s || (s = chain_run(b, name, command, &cpu[1], &wall[1], c->many, &c->nmany, e)))
+    enum status s = run_frames(c, FEW, round, &c->few, e);
+    if (s || (s = run_frames(c, b->o.frames, round, &c->many, e)))
         return s;
-    timing_add(&c->warm, (cpu[1] - cpu[0]) / more, (wall[1] - wall[0]) / more);
-    timing_add(&c->cold, cpu[1], wall[1]);
-    return b->o.peer ? chain_peer(c, e) : STATUS_OK;
+    timing_add(&c->warm, (c->many.cpu_ns - c->few.cpu_ns) / more,
+               (c->many.wall_ns - c->few.wall_ns) / more);
+    timing_add(&c->cold, c->many.cpu_ns, c->many.wall_ns);
+    if (!b->o.peer)
+        return STATUS_OK;
+    return time_peer(b, c->edge, (const char *const[]){"-water", c->kind->water_um, "-nopgm", NULL},
+                     1, &c->peer, e);
 }
 
 /* Compute, codec and waits are wall time of the stage, so on a busy machine they may
@@ -188,7 +187,7 @@ static void report_stage(const struct chain *c, const struct cost *many)
 {
     static const char *const names[] = {"cpu_ms",   "compute_cpu_ms", "compute_ms",
                                         "codec_ms", "wait_in_ms",     "wait_out_ms"};
-    const struct cost *few = chain_find(c->few, c->nfew, many->stage);
+    const struct cost *few = chain_find(&c->few, many->stage);
     const double unit = 1e3 / (double)(c->b->o.frames - FEW);
     const double s[] = {many->cpu_s - few->cpu_s,         many->compute_cpu_s - few->compute_cpu_s,
                         many->compute_s - few->compute_s, many->codec_s - few->codec_s,
@@ -246,8 +245,8 @@ enum status bench_pipeline(struct bench *b, struct error *e)
             s = chain_round(&chains[k], round, e);
     for (int k = 0; k < NKINDS && !s; k++) {
         report_chain(&chains[k]);
-        for (size_t i = 0; i < chains[k].nmany; i++)
-            report_stage(&chains[k], &chains[k].many[i]);
+        for (size_t i = 0; i < chains[k].many.ncosts; i++)
+            report_stage(&chains[k], &chains[k].many.costs[i]);
     }
     return s;
 }

@@ -23,25 +23,13 @@ static void plan_destroy(struct plan **plan)
         p->device->release(p->context, p->resident);
         p->device->detach(p->context);
     }
-    for (size_t i = 0; p->tables && i < p->experiment->ncrystals; i++)
-        cpu_table_free(&p->tables[i]);
-    mem_free(p->tables);
+    cpu_tables_free(p->tables, p->experiment);
     mem_free(p->panels);
     mem_free(p->packed);
     mem_free(p);
 }
 
 /* ---- once per plan ---------------------------------------------------------------- */
-
-static enum status open_tables(struct plan *p, struct error *e)
-{
-    const struct experiment *x = p->experiment;
-    p->tables = mem_array(x->ncrystals, sizeof *p->tables);
-    enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
-    for (size_t i = 0; i < x->ncrystals && !status; i++)
-        status = cpu_table_open(&p->tables[i], &x->crystals[i], p->precision, e);
-    return status;
-}
 
 static enum status upload_experiment(struct plan *p, struct error *e)
 {
@@ -91,7 +79,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     if (!status)
         status = open_panels(p, e);
     if (!status)
-        status = open_tables(p, e);
+        status = cpu_tables_open(&p->tables, x, p->precision, e);
     if (!status)
         status = upload_experiment(p, e);
     if (status)

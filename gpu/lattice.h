@@ -15,17 +15,13 @@
 
 enum { GPU_FLOAT_TERMS = 64 };  // as CPU_FLOAT_TERMS
 
-/* Scattering vector times INDEX_SCALE, 1/m. */
-struct gpu_q {
-    double x, y, z;
-};
-
 /* Indices of one step, times INDEX_SCALE. */
 struct gpu_indices {
     double h, k, l;
 };
 
-INLINE struct gpu_indices gpu_indices(const double cell[9], struct gpu_q q)
+/* For the scattering vector q times INDEX_SCALE, 1/m. */
+INLINE struct gpu_indices gpu_indices(const double cell[9], struct point q)
 {
     const struct gpu_indices i = {index_along(cell, q.x, q.y, q.z),
                                   index_along(cell + 3, q.x, q.y, q.z),
@@ -62,50 +58,20 @@ INLINE double gpu_offset(double scaled, int32_t *nearest)
 
 /* ---- squared lattice factors of one step / shape_unit, and the slot of F ---------- */
 
-INLINE float gpu_square(const struct cpu_lattice *l, const struct cpu_table *t,
-                        struct gpu_indices at, int32_t *slot)
-{
-    const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
-    float numerator = l->start, denominator = 1.0f;
-    square_axis(h, l->N[0], l->turns[0], l->wide, &numerator, &denominator);
-    square_axis(k, l->N[1], l->turns[1], l->wide, &numerator, &denominator);
-    square_axis(m, l->N[2], l->turns[2], l->wide, &numerator, &denominator);
-    const float ratio = numerator / denominator;
-    *slot = table_slot(t, index_split_nearest(h), index_split_nearest(k), index_split_nearest(m));
-    return ratio * ratio;
-}
-
-INLINE double gpu_square_double(const struct cpu_lattice *l, double dh, double dk, double dl)
-{
-    double numerator = (double)l->start, denominator = 1.0;
-    square_axis_double(dh, (double)l->N[0], &numerator, &denominator);
-    square_axis_double(dk, (double)l->N[1], &numerator, &denominator);
-    square_axis_double(dl, (double)l->N[2], &numerator, &denominator);
-    const double ratio = numerator / denominator;
-    return ratio * ratio;
-}
-
-INLINE double gpu_round_shape(const struct cpu_lattice *l, double dh, double dk, double dl)
-{
-    return round_squared(fused(dh * dh, l->cells_fudge[0],
-                               fused(dk * dk, l->cells_fudge[1], dl * dl * l->cells_fudge[2])));
-}
-
 /* Single precision, from double offsets where the shape wants them. */
 INLINE float gpu_shape(const struct cpu_lattice *l, const struct cpu_table *t,
                        enum crystal_shape shape, struct gpu_indices at, int32_t *slot)
 {
-    if (shape == SHAPE_SQUARE)
-        return gpu_square(l, t, at, slot);
+    if (shape == SHAPE_SQUARE) {
+        const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
+        *slot =
+            table_slot(t, index_split_nearest(h), index_split_nearest(k), index_split_nearest(m));
+        return square_at(l, l->wide, h, k, m);
+    }
     int32_t h, k, m;
     const double dh = gpu_offset(at.h, &h), dk = gpu_offset(at.k, &k), dl = gpu_offset(at.l, &m);
     *slot = table_slot(t, h, k, m);
-    if (shape == SHAPE_ROUND)
-        return (float)gpu_round_shape(l, dh, dk, dl);
-    const double form = distance_of_form(l->form, dh, dk, dl);
-    if (shape == SHAPE_GAUSS)
-        return exp2_negative_f(form);
-    return form < TOPHAT_LIMIT ? 1.0f : 0.0f;
+    return shape_at_offset(l, shape, dh, dk, dl);
 }
 
 INLINE double gpu_shape_double(const struct cpu_lattice *l, const struct cpu_table *t,
@@ -114,46 +80,17 @@ INLINE double gpu_shape_double(const struct cpu_lattice *l, const struct cpu_tab
     int32_t h, k, m;
     const double dh = gpu_offset(at.h, &h), dk = gpu_offset(at.k, &k), dl = gpu_offset(at.l, &m);
     *slot = table_slot(t, h, k, m);
-    if (shape == SHAPE_SQUARE)
-        return gpu_square_double(l, dh, dk, dl);
-    if (shape == SHAPE_ROUND)
-        return gpu_round_shape(l, dh, dk, dl);
-    const double form = distance_of_form(l->form, dh, dk, dl);
-    if (shape == SHAPE_GAUSS)
-        return exp2_negative(form);
-    return form < TOPHAT_LIMIT ? 1.0 : 0.0;
+    return shape_at_offset_double(l, shape, dh, dk, dl);
 }
 
 /* ---- tricubic structure factors, as cpu_cubic.h ------------------------------------ */
 
-/* The nodes along one axis: the first one, counted from the edge of the box, and weights
- * (Lagrange's of -1, 0, 1, 2). */
-struct gpu_nodes {
-    int32_t first;
-    int room;  // whether the box has room for them
-    double weight[4];
-};
-
-INLINE struct gpu_nodes gpu_nodes(const struct cpu_table *t, int axis, double h)
-{
-    struct gpu_nodes n;
-    const double floor = floor_fast(h), at = h - floor;
-    const double below = at + 1.0, above = at - 1.0, far = at - 2.0;
-    n.room = (h - t->min[axis] + 3.0 <= t->count[axis]) & (h - 2.0 >= t->min[axis]);
-    n.first = n.room ? (int32_t)floor - 1 - t->min[axis] : 0;
-    n.weight[0] = at * above * far * (-1.0 / 6.0);
-    n.weight[1] = below * above * far * 0.5;
-    n.weight[2] = below * at * far * -0.5;
-    n.weight[3] = below * at * above * (1.0 / 6.0);
-    return n;
-}
-
 /* Sets *F in electrons; false where there is no room for the nodes. */
 INLINE bool gpu_tricubic(const struct cpu_table *t, struct gpu_indices at, double *F)
 {
-    const struct gpu_nodes h = gpu_nodes(t, 0, at.h * (1.0 / INDEX_SCALE));
-    const struct gpu_nodes k = gpu_nodes(t, 1, at.k * (1.0 / INDEX_SCALE));
-    const struct gpu_nodes l = gpu_nodes(t, 2, at.l * (1.0 / INDEX_SCALE));
+    const struct cubic_nodes h = cubic_nodes(t, 0, at.h * (1.0 / INDEX_SCALE));
+    const struct cubic_nodes k = cubic_nodes(t, 1, at.k * (1.0 / INDEX_SCALE));
+    const struct cubic_nodes l = cubic_nodes(t, 2, at.l * (1.0 / INDEX_SCALE));
     if (!(h.room & k.room & l.room))
         return false;
     double sum[4] = {0.0, 0.0, 0.0, 0.0};
@@ -186,7 +123,7 @@ INLINE double gpu_tricubic_sqr(const struct cpu_table *t, struct gpu_indices at,
 /* What a lattice of that shape adds for one source and subpixel, to *total; `factor`
  * multiplies all its terms.  `shape` and `cubic` are constants where it is called. */
 INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape shape, bool cubic,
-                          struct gpu_q q, double factor, double *total)
+                          struct point q, double factor, double *total)
 {
     const struct cpu_lattice l = *lattice;
     const struct cpu_table t = *l.table;
@@ -209,7 +146,7 @@ INLINE void gpu_add_mixed(const struct cpu_lattice *lattice, enum crystal_shape 
 }
 
 INLINE void gpu_add_double(const struct cpu_lattice *lattice, enum crystal_shape shape, bool cubic,
-                           struct gpu_q q, double factor, double *total)
+                           struct point q, double factor, double *total)
 {
     const struct cpu_lattice l = *lattice;
     const struct cpu_table t = *l.table;
@@ -227,7 +164,7 @@ INLINE void gpu_add_double(const struct cpu_lattice *lattice, enum crystal_shape
 }
 
 INLINE void gpu_add_shape(const struct cpu_lattice *l, enum crystal_shape shape,
-                          struct gpu_kind kind, struct gpu_q q, double factor, double *total)
+                          struct gpu_kind kind, struct point q, double factor, double *total)
 {
     if (kind.cubic && l->table->F) {
         if (kind.precise)
@@ -243,7 +180,7 @@ INLINE void gpu_add_shape(const struct cpu_lattice *l, enum crystal_shape shape,
 
 /* One constant shape per line, so that each becomes a loop of its own; which one is the
  * same for all threads. */
-INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct gpu_q q,
+INLINE void gpu_add_lattice(const struct cpu_lattice *l, struct gpu_kind kind, struct point q,
                             double factor, double *total)
 {
     switch (l->shape) {

@@ -12,71 +12,12 @@
 
 /* A direction from the sample, and what has been found out on the way. */
 struct gpu_ray {
-    double x, y, z;          // position in m, then unit vector
-    double inverse_airpath;  // 1/m
-    double solid_angle;      // sr
-    double polarization;     // 0: not known yet
+    double x, y, z;       // unit vector
+    double solid_angle;   // sr
+    double polarization;  // 0: not known yet
     double capture;
     double total;  // the pixel's sum
 };
-
-/* ---- where the subpixel is ---------------------------------------------------------- */
-
-INLINE void gpu_flat_position(const struct panel *p, int oversample, int64_t fast, int64_t slow,
-                              struct subpixel sub, struct gpu_ray *ray)
-{
-    const struct flat_row row = flat_row(p, slow, oversample, sub);
-    const double f = fused((double)(row.first + (int32_t)fast), p->pixel_m, row.offset);
-    ray->x = fused(f, p->fast[0], row.base[0]);
-    ray->y = fused(f, p->fast[1], row.base[1]);
-    ray->z = fused(f, p->fast[2], row.base[2]);
-}
-
-/* Flat position onto the sphere, as pixel_curve_faithful. */
-INLINE void gpu_curve_faithful(const struct panel *p, const double beam[3], struct gpu_ray *ray)
-{
-    const double distance = p->distance_m;
-    double v[3] = {beam[0] * distance, beam[1] * distance, beam[2] * distance};
-    double sine, cosine;
-    sincos_fast(ray->y / distance, &sine, &cosine);
-    turn(v, p->slow, sine, cosine);
-    sincos_fast(ray->z / distance, &sine, &cosine);
-    turn(v, p->fast, sine, cosine);
-    ray->x = v[0];
-    ray->y = v[1];
-    ray->z = v[2];
-}
-
-/* Position on the sphere, as pixel_curve. */
-INLINE void gpu_curve(const struct panel *p, const double beam[3], int oversample, int64_t fast,
-                      int64_t slow, struct subpixel sub, struct gpu_ray *ray)
-{
-    const double edge = p->pixel_m / oversample;
-    const struct curved_row row = curved_row(p, beam, slow, oversample, sub);
-    const double offset = edge * sub.fast + edge / 2.0 - p->beam_fast_m;
-    double sine, cosine;
-    sincos_fast(fused((double)fast, p->pixel_m, offset) / p->distance_m, &sine, &cosine);
-    ray->x = fused(sine, row.u[0], cosine * row.v[0]);
-    ray->y = fused(sine, row.u[1], cosine * row.v[1]);
-    ray->z = fused(sine, row.u[2], cosine * row.v[2]);
-}
-
-/* Position becomes a unit vector. */
-INLINE void gpu_direction(struct gpu_ray *ray)
-{
-    const double x = ray->x, y = ray->y, z = ray->z;
-    ray->inverse_airpath = inverse_sqrt(fused(x, x, fused(y, y, z * z)));
-    ray->x = x * ray->inverse_airpath;
-    ray->y = y * ray->inverse_airpath;
-    ray->z = z * ray->inverse_airpath;
-}
-
-INLINE double gpu_solid_angle(const struct panel *p, double inverse)
-{
-    if (p->point_pixel)
-        return inverse * inverse;
-    return p->pixel_m * p->pixel_m * p->close_distance_m * inverse * inverse * inverse;
-}
 
 /* ---- sums over sources and subpixels ------------------------------------------------ */
 
@@ -85,9 +26,7 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size
                            struct gpu_ray *ray)
 {
     const struct cpu_source *source = &f->sources[index];
-    const double dx = ray->x - source->incident[0], dy = ray->y - source->incident[1];
-    const double dz = ray->z - source->incident[2];
-    if (f->culled && fused(dx, dx, fused(dy, dy, dz * dz)) > source->reach_sqr)
+    if (f->culled && is_culled(source, ray->x, ray->y, ray->z))
         return;
     const bool each = f->sampling.each_polarization;
     if (!f->no_polarization && (each || ray->polarization == 0.0))
@@ -100,9 +39,25 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size
     if (f->water > 0.0)
         ray->total = fused(factor, f->water, ray->total);
     const double scale = source->index_per_m;
-    const struct gpu_q q = {dx * scale, dy * scale, dz * scale};
+    const struct point q = {(ray->x - source->incident[0]) * scale,
+                            (ray->y - source->incident[1]) * scale,
+                            (ray->z - source->incident[2]) * scale};
     for (size_t l = 0; l < f->nlattices; l++)
         gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
+}
+
+/* Where a subpixel is. */
+INLINE struct point gpu_position(const struct gpu_frame *f, const struct panel *p, int32_t fast,
+                                 int64_t slow, struct subpixel sub)
+{
+    const int oversample = f->sampling.oversample;
+    if (p->curved && f->physics != PHYSICS_FAITHFUL) {
+        const struct curved_row row = curved_row(p, f->beam, slow, oversample, sub);
+        return curved_point(p, &row, fast);
+    }
+    const struct flat_row row = flat_row(p, slow, oversample, sub);
+    const struct point flat = flat_point(p, &row, fast);
+    return p->curved ? curved_point_faithful(p, f->beam, flat) : flat;
 }
 
 /* One subpixel of one layer.  What is not taken of each is that of the first subpixel. */
@@ -111,15 +66,13 @@ INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, co
 {
     const struct sampling *each = &f->sampling;
     const bool first = !sub.slow && !sub.fast;
-    if (p->curved && f->physics != PHYSICS_FAITHFUL)
-        gpu_curve(p, f->beam, each->oversample, fast, slow, sub, ray);
-    else
-        gpu_flat_position(p, each->oversample, fast, slow, sub, ray);
-    if (p->curved && f->physics == PHYSICS_FAITHFUL)
-        gpu_curve_faithful(p, f->beam, ray);
-    gpu_direction(ray);
+    const struct point at = gpu_position(f, p, (int32_t)fast, slow, sub);
+    const double inverse = inverse_length(at);
+    ray->x = at.x * inverse;
+    ray->y = at.y * inverse;
+    ray->z = at.z * inverse;
     if (each->each_solid_angle || (first && !sub.layer))
-        ray->solid_angle = gpu_solid_angle(p, ray->inverse_airpath);
+        ray->solid_angle = solid_angle_of(p, inverse);
     if (each->each_thickness || first)
         ray->capture = capture_of(p, sub.layer, ray->x, ray->y, ray->z);
     for (size_t i = 0; i < f->nsources; i++)
@@ -130,7 +83,7 @@ INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, co
 INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
                          int64_t fast, int64_t slow)
 {
-    struct gpu_ray ray = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    struct gpu_ray ray = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
     struct subpixel sub;
     ray.polarization = f->no_polarization ? 1.0 : 0.0;
     for (sub.layer = 0; sub.layer < p->layers; sub.layer++)

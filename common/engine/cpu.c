@@ -56,9 +56,7 @@ static void cpu_destroy(struct plan **plan)
     *plan = NULL;
     if (!p)
         return;
-    for (size_t i = 0; p->tables && i < p->experiment->ncrystals; i++)
-        cpu_table_free(&p->tables[i]);
-    mem_free(p->tables);
+    cpu_tables_free(p->tables, p->experiment);
     mem_free(p->row_sums);
     mem_free(p);
 }
@@ -94,10 +92,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s", kernels->name,
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
-    p->tables = mem_array(experiment->ncrystals, sizeof *p->tables);
-    enum status status = p->tables ? STATUS_OK : error_memory(e, "the structure factors");
-    for (size_t i = 0; i < experiment->ncrystals && !status; i++)
-        status = cpu_table_open(&p->tables[i], &experiment->crystals[i], options->precision, e);
+    enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
     if (!status && options->sums)
         status = open_sums(p, e);
     if (status)

@@ -105,6 +105,11 @@ enum status cpu_table_open(struct cpu_table *t, const struct crystal *c,
                            enum engine_precision precision, struct error *e);
 void cpu_table_free(struct cpu_table *t);
 
+/* The tables of all crystals of *x; cpu_tables_free frees them, also after an error. */
+enum status cpu_tables_open(struct cpu_table **tables, const struct experiment *x,
+                            enum engine_precision precision, struct error *e);
+void cpu_tables_free(struct cpu_table *tables, const struct experiment *x);
+
 /* Prepares a frame; `tables` has one item per crystal.  Bad recipes are STATUS_INPUT.
  * cpu_job_close frees it, also after an error. */
 enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,

@@ -16,36 +16,19 @@ struct cubic_lanes {
     int32_t base[CPU_LANES];  // item of the first node; -1: no room for the nodes
 };
 
-/* Lagrange's weights of the nodes -1, 0, 1, 2 at 0 <= t < 1. */
-HD void cubic_weights(double t, double w[4][CPU_LANES], int lane)
-{
-    const double below = t + 1.0, above = t - 1.0, far = t - 2.0;
-    w[0][lane] = t * above * far * (-1.0 / 6.0);
-    w[1][lane] = below * above * far * 0.5;
-    w[2][lane] = below * t * far * -0.5;
-    w[3][lane] = below * t * above * (1.0 / 6.0);
-}
-
-/* Whether axis i of the box has room for the nodes around h, as
- * hkl_can_interpolate. */
-HD int cubic_room(const struct cpu_table *t, int i, double h)
-{
-    return (h - t->min[i] + 3.0 <= t->count[i]) & (h - 2.0 >= t->min[i]);
-}
-
 /* Nodes and weights of one pixel at indices h, k, l. */
-HD void cubic_prepare(const struct cpu_table *t, double h, double k, double l, int lane,
-                      struct cubic_lanes *lanes)
+INLINE void cubic_prepare(const struct cpu_table *t, double h, double k, double l, int lane,
+                          struct cubic_lanes *lanes)
 {
-    const int room = cubic_room(t, 0, h) & cubic_room(t, 1, k) & cubic_room(t, 2, l);
-    const double fh = floor_fast(h), fk = floor_fast(k), fl = floor_fast(l);
-    const uint32_t row = ((uint32_t)((int32_t)fh - 1 - t->min[0])) * (uint32_t)t->count[1] +
-                         (uint32_t)((int32_t)fk - 1 - t->min[1]);
-    const uint32_t item = row * (uint32_t)t->count[2] + (uint32_t)((int32_t)fl - 1 - t->min[2]);
-    lanes->base[lane] = room ? (int32_t)item : -1;
-    cubic_weights(h - fh, lanes->h, lane);
-    cubic_weights(k - fk, lanes->k, lane);
-    cubic_weights(l - fl, lanes->l, lane);
+    const struct cubic_nodes a = cubic_nodes(t, 0, h), b = cubic_nodes(t, 1, k);
+    const struct cubic_nodes c = cubic_nodes(t, 2, l);
+    const int32_t item = (a.first * t->count[1] + b.first) * t->count[2] + c.first;
+    lanes->base[lane] = a.room & b.room & c.room ? item : -1;
+    for (int i = 0; i < 4; i++) {
+        lanes->h[i][lane] = a.weight[i];
+        lanes->k[i][lane] = b.weight[i];
+        lanes->l[i][lane] = c.weight[i];
+    }
 }
 
 /* F in electrons; 0 where there is no room. */

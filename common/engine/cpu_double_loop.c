@@ -11,33 +11,8 @@
 #include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
 
-/* SQUARE: squared lattice factors of one step, and slots. */
-static void square_shape(const struct cpu_lattice *lattice, const double *step, int n,
-                         struct cpu_scratch *s)
-{
-    const struct cpu_lattice l = *lattice;
-    const struct cpu_table t = *lattice->table;
-    const double c[9] = {step[0], step[1], step[2], step[3], step[4],
-                         step[5], step[6], step[7], step[8]};
-    const double Na = (double)l.N[0], Nb = (double)l.N[1], Nc = (double)l.N[2];
-    const double start = (double)l.start;
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const double qx = s->qx[i], qy = s->qy[i], qz = s->qz[i];
-        int32_t h, k, m;
-        const double dh = index_offset(index_along(c, qx, qy, qz), &h);
-        const double dk = index_offset(index_along(c + 3, qx, qy, qz), &k);
-        const double dl = index_offset(index_along(c + 6, qx, qy, qz), &m);
-        double numerator = start, denominator = 1.0;
-        square_axis_double(dh, Na, &numerator, &denominator);
-        square_axis_double(dk, Nb, &numerator, &denominator);
-        square_axis_double(dl, Nc, &numerator, &denominator);
-        const double ratio = numerator / denominator;
-        s->shape_double[i] = ratio * ratio;
-        s->slot[i] = table_slot(&t, h, k, m);
-    }
-}
-
-/* ROUND, GAUSS and TOPHAT: from the offsets to the nearest lattice point. */
+/* Squared lattice factors of one step, from the offsets to the nearest lattice point, and
+ * slots. */
 INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
                          enum crystal_shape shape, int n, struct cpu_scratch *s)
 {
@@ -51,14 +26,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
         const double dh = index_offset(index_along(c, qx, qy, qz), &h);
         const double dk = index_offset(index_along(c + 3, qx, qy, qz), &k);
         const double dl = index_offset(index_along(c + 6, qx, qy, qz), &m);
-        if (shape == SHAPE_ROUND)
-            s->shape_double[i] =
-                round_squared(fused(dh * dh, l.cells_fudge[0],
-                                    fused(dk * dk, l.cells_fudge[1], dl * dl * l.cells_fudge[2])));
-        else if (shape == SHAPE_GAUSS)
-            s->shape_double[i] = exp2_negative(distance_of_form(l.form, dh, dk, dl));
-        else
-            s->shape_double[i] = distance_of_form(l.form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0 : 0.0;
+        s->shape_double[i] = shape_at_offset_double(&l, shape, dh, dk, dl);
         s->slot[i] = table_slot(&t, h, k, m);
     }
 }
@@ -67,7 +35,7 @@ static void shapes(const struct cpu_lattice *l, const double *step, int n, struc
 {
     switch (l->shape) {
     case SHAPE_SQUARE:
-        square_shape(l, step, n, s);
+        offset_shape(l, step, SHAPE_SQUARE, n, s);
         break;
     case SHAPE_ROUND:
         offset_shape(l, step, SHAPE_ROUND, n, s);

@@ -80,6 +80,23 @@ void cpu_table_free(struct cpu_table *t)
     *t = (struct cpu_table){0};
 }
 
+enum status cpu_tables_open(struct cpu_table **tables, const struct experiment *x,
+                            enum engine_precision precision, struct error *e)
+{
+    *tables = mem_array(x->ncrystals, sizeof **tables);
+    enum status status = *tables ? STATUS_OK : error_memory(e, "the structure factors");
+    for (size_t i = 0; i < x->ncrystals && !status; i++)
+        status = cpu_table_open(&(*tables)[i], &x->crystals[i], precision, e);
+    return status;
+}
+
+void cpu_tables_free(struct cpu_table *tables, const struct experiment *x)
+{
+    for (size_t i = 0; tables && i < x->ncrystals; i++)
+        cpu_table_free(&tables[i]);
+    mem_free(tables);
+}
+
 /* ---- sources ----------------------------------------------------------------- */
 
 static void source_open(struct cpu_source *to, const struct source *from,

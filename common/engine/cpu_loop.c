@@ -10,8 +10,8 @@
 #include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
 
-/* SQUARE: squared lattice factors of one step, and slots where `indexed`.  Six short
- * polynomials and one division for three axes; bounded by their multiplications. */
+/* SQUARE: squared lattice factors of one step, and slots where `indexed`; bounded by
+ * multiplications. */
 INLINE void square_shape(const struct cpu_lattice *lattice, const double *step, bool wide,
                          bool indexed, int n, struct cpu_scratch *s)
 {
@@ -24,12 +24,7 @@ INLINE void square_shape(const struct cpu_lattice *lattice, const double *step, 
         const struct index_split h = index_split(index_along(c, qx, qy, qz));
         const struct index_split k = index_split(index_along(c + 3, qx, qy, qz));
         const struct index_split m = index_split(index_along(c + 6, qx, qy, qz));
-        float numerator = l.start, denominator = 1.0f;
-        square_axis(h, l.N[0], l.turns[0], wide, &numerator, &denominator);
-        square_axis(k, l.N[1], l.turns[1], wide, &numerator, &denominator);
-        square_axis(m, l.N[2], l.turns[2], wide, &numerator, &denominator);
-        const float ratio = numerator / denominator;
-        s->shape[i] = ratio * ratio;
+        s->shape[i] = square_at(&l, wide, h, k, m);
         if (indexed)
             s->slot[i] = table_slot(&t, index_split_nearest(h), index_split_nearest(k),
                                     index_split_nearest(m));
@@ -50,14 +45,7 @@ INLINE void offset_shape(const struct cpu_lattice *lattice, const double *step,
         const double dh = index_offset(index_along(c, qx, qy, qz), &h);
         const double dk = index_offset(index_along(c + 3, qx, qy, qz), &k);
         const double dl = index_offset(index_along(c + 6, qx, qy, qz), &m);
-        if (shape == SHAPE_ROUND)
-            s->shape[i] = (float)round_squared(
-                fused(dh * dh, l.cells_fudge[0],
-                      fused(dk * dk, l.cells_fudge[1], dl * dl * l.cells_fudge[2])));
-        else if (shape == SHAPE_GAUSS)
-            s->shape[i] = exp2_negative_f(distance_of_form(l.form, dh, dk, dl));
-        else
-            s->shape[i] = distance_of_form(l.form, dh, dk, dl) < TOPHAT_LIMIT ? 1.0f : 0.0f;
+        s->shape[i] = shape_at_offset(&l, shape, dh, dk, dl);
         s->slot[i] = table_slot(&t, h, k, m);
     }
 }

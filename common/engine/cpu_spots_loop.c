@@ -24,12 +24,11 @@ struct site {
 INLINE double direction_to(const struct site *at, const struct flat_row *row, int64_t fast,
                            double d[3])
 {
-    const double f = fused((double)(row->first + (int32_t)fast), at->panel->pixel_m, row->offset);
-    for (int i = 0; i < 3; i++)
-        d[i] = fused(f, at->panel->fast[i], row->base[i]);
-    const double inverse = inverse_sqrt(fused(d[0], d[0], fused(d[1], d[1], d[2] * d[2])));
-    for (int i = 0; i < 3; i++)
-        d[i] *= inverse;
+    const struct point to = flat_point(at->panel, row, (int32_t)fast);
+    const double inverse = inverse_length(to);
+    d[0] = to.x * inverse;
+    d[1] = to.y * inverse;
+    d[2] = to.z * inverse;
     return inverse;
 }
 
@@ -77,14 +76,6 @@ INLINE double factor_at(const struct site *at, int64_t fast, int64_t slow, const
     return factor;
 }
 
-INLINE bool is_culled(const struct site *at, const double d[3])
-{
-    const struct cpu_source *source = &at->job->sources[at->spot->source];
-    const double dx = d[0] - source->incident[0], dy = d[1] - source->incident[1];
-    const double dz = d[2] - source->incident[2];
-    return fused(dx, dx, fused(dy, dy, dz * dz)) > source->reach_sqr;
-}
-
 /* Least and largest pixel, within `min` and `max`, whose subpixel `sub` of `n` is between
  * two distances from the edge. */
 INLINE void pixel_range(const double range_m[2], double pixel_m, int sub, int n, int64_t min,
@@ -103,6 +94,8 @@ INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_e
     const struct panel *p = at->panel;
     const struct cpu_spot *spot = at->spot;
     const struct cpu_lattice *l = &at->job->lattices[spot->lattice];
+    const struct cpu_source *source = &at->job->sources[spot->source];
+    const bool culled = at->job->x->dmin_m > 0.0;
     const int n = at->job->x->sampling.oversample;
     const double *corner = pixel_plane(p);
     const double depth = vec_dot(corner, p->normal) + at->sub.layer * p->layer_m;
@@ -122,7 +115,7 @@ INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_e
             double d[3];
             const double inverse = direction_to(at, &row, fast, d);
             const double shape = shape_at(at, d);
-            if (shape == 0.0 || (at->job->x->dmin_m > 0.0 && is_culled(at, d)))
+            if (shape == 0.0 || (culled && is_culled(source, d[0], d[1], d[2])))
                 continue;
             out[fast] = fused(factor_at(at, fast, slow, d, inverse) * l->scale, shape * spot->F_sqr,
                               out[fast]);

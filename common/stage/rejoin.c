@@ -19,8 +19,9 @@
 #include "stage/runtime.h"
 
 enum {
-    COMMAND_LINE_MAX = 1 << 22,  // bytes; twice what Linux allows
-    AT_HAND_S = 1,               // how long to wait for the frame at hand
+    COMMAND_LINE_USUAL = 1 << 12,  // bytes
+    COMMAND_LINE_MAX = 1 << 22,    // twice what Linux allows
+    AT_HAND_S = 1,                 // how long to wait for the frame at hand
 };
 
 static const char former_run[] = "BRAGG_FORMER_RUN";
@@ -38,27 +39,39 @@ uint64_t rejoin_former_run(void)
     return text ? strtoull(text, NULL, 16) : 0;
 }
 
-/* All of /proc/self/cmdline; *size without the final NUL. */
-static char *read_command_line(size_t *size)
+/* Up to `most` bytes of /proc/self/cmdline; returns how many. */
+static size_t read_command_line(char *text, size_t most)
 {
-    char *text = mem_array(COMMAND_LINE_MAX, 1);
     const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
-    *size = 0;
-    for (ssize_t n = 1; text && file >= 0 && n > 0 && *size < COMMAND_LINE_MAX - 1;) {
-        n = read(file, text + *size, COMMAND_LINE_MAX - 1 - *size);
-        *size += n > 0 ? (size_t)n : 0;
+    size_t size = 0;
+    for (ssize_t n = 1; file >= 0 && n > 0 && size < most;) {
+        n = read(file, text + size, most - size);
+        size += n > 0 ? (size_t)n : 0;
     }
     if (file >= 0)
         (void)close(file);
-    return text;
+    return size;
+}
+
+/* All of it, with a NUL behind its *size bytes. */
+static char *copy_command_line(size_t *size)
+{
+    for (size_t room = COMMAND_LINE_USUAL;; room *= 2) {
+        char *text = mem_array(room, 1);
+        *size = text ? read_command_line(text, room - 1) : 0;
+        if (!text || *size < room - 1 || room >= COMMAND_LINE_MAX)
+            return text;
+        mem_free(text);
+    }
 }
 
 /* The words of this process's command line, ended by NULL, with `extra` (unless NULL)
- * before the last `behind` ones.  Kept until the end of the process. */
+ * before the last `behind` ones.  The first word is the text of all; the caller frees
+ * both. */
 static char **command_line(char *extra, size_t behind)
 {
     size_t size, n = 0, count = 0;
-    char *text = read_command_line(&size);
+    char *text = copy_command_line(&size);
     for (size_t i = 0; text && i < size; i++)
         count += text[i] == 0;
     char **words = count ? mem_array(count + 2, sizeof *words) : NULL;
@@ -157,8 +170,11 @@ void rejoin(struct runtime *rt)
     if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(rt) ||
         setenv(former_run, run, 1) != 0) {
         io_stop(rt, STATUS_FAILED, "cannot begin anew for a source that was started again");
-        return;
+    } else {
+        (void)execv("/proc/self/exe", words);
+        io_stop(rt, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
     }
-    (void)execv("/proc/self/exe", words);
-    io_stop(rt, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
+    if (words)
+        mem_free(words[0]);  // the text of all
+    mem_free(words);
 }

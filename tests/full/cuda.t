@@ -54,10 +54,10 @@ without_nvcc() {
 }
 check 'without nvcc' without_nvcc
 
-# The one command on a machine without a card: builds, then one line.
+# The one command on a machine without a card: builds what that lacks, then one line.
 gpu_check() {
 	status=0
-	BUILD="$tap_scratch/gpu" "$top/scripts/gpu-check" >out 2>err || status=$?
+	BUILD="$tap_scratch/build" "$top/scripts/gpu-check" >out 2>err || status=$?
 	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: ' err
 }
 if enginecheck probe >/dev/null 2>&1; then
@@ -69,7 +69,7 @@ fi
 
 # The whole of it, on the processor.
 rehearsal() {
-	BUILD="$tap_scratch/gpu" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
+	BUILD="$tap_scratch/build" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
 		"$top/scripts/gpu-check" &&
 		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
 }

@@ -13,7 +13,7 @@ run() {
 	mkdir -p "$1"
 	run_name=$1 run_inputs=$2
 	shift 2
-	"$fuzz/$run_name" -runs="$run_inputs" -seed="$seed" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=640 \
+	"$fuzz/$run_name" -runs="$run_inputs" -seed="$seed" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=100 \
 		-print_final_stats=0 "$@" "$run_name" >"$run_name.log" 2>&1
 }
 mkdir parsers

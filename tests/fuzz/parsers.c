@@ -20,6 +20,19 @@
 #include "io/stol.h"
 #include "limit.h"
 
+enum { TABLE_MAX = 64 << 20 };  // bytes
+
+/* The linker puts this in place of aligned_alloc: where the limit of limit.h is lifted, no
+ * table is larger than TABLE_MAX.  One of half a GiB is legal for a few lines of text, but takes
+ * 1000 times longer to fill than they take to parse. */
+void *__real_aligned_alloc(size_t alignment, size_t size);
+void *__wrap_aligned_alloc(size_t alignment, size_t size);
+
+void *__wrap_aligned_alloc(size_t alignment, size_t size)
+{
+    return allocated.on || size <= TABLE_MAX ? __real_aligned_alloc(alignment, size) : NULL;
+}
+
 static void read_hkl(const char *path, enum physics physics)
 {
     struct hkl_table table = {0};
