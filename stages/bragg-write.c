@@ -26,9 +26,10 @@ struct writer {
     struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index, has_frame, has_compression, has_frames_per_file, has_preview_size;
+    bool has_index, has_frame, has_compression, has_frames_per_file, has_preview_size,
+        has_cbf_header;
     uint64_t only_id;  // the one frame that fits an unnumbered name
-    int compression;
+    int compression, cbf_header;
     int64_t frames_per_file;
     struct pending pending;  // frames whose files are not finished
     struct id_set durable;   // frames, until the runtime asks
@@ -43,6 +44,9 @@ static const struct opt options[] = {
      .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
     {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
      .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
+    {"cbf-header", CBF_HEADERS,
+     "Headers of CBF: for any detector, or as a maker's, whose size it must have (generic)",
+     OPT_CHOICE, AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
     {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
      AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
@@ -70,16 +74,15 @@ static void writer_defaults(void *state)
 /* Options that would do nothing are a mistake. */
 static enum status check_unused(const struct writer *w, struct error *e)
 {
-    bool pictures = false;
-    for (int i = 0; i < w->outputs.count; i++)
-        pictures = pictures || w->outputs.all[i].format == FORMAT_PNG ||
-                   w->outputs.all[i].format == FORMAT_PGM;
-    const char *unused = !w->outputs.series && w->has_compression ? "--compression is for NXmx"
-                         : !w->outputs.series && w->has_frames_per_file
-                             ? "--frames-per-file is for NXmx"
-                         : !w->preview && w->has_preview_size ? "--preview-size needs --preview"
-                         : !pictures && w->settings.log       ? "--log is for pictures"
-                                                              : NULL;
+    const bool pictures =
+        outputs_have(&w->outputs, FORMAT_PNG) || outputs_have(&w->outputs, FORMAT_PGM);
+    const char *unused =
+        !w->outputs.series && w->has_compression       ? "--compression is for NXmx"
+        : !w->outputs.series && w->has_frames_per_file ? "--frames-per-file is for NXmx"
+        : !w->preview && w->has_preview_size           ? "--preview-size needs --preview"
+        : w->has_cbf_header && !outputs_have(&w->outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
+        : !pictures && w->settings.log                                ? "--log is for pictures"
+                                                                      : NULL;
     return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
 }
 
@@ -125,6 +128,10 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     struct writer *w = state;
     char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
+    w->settings.cbf_header = (enum cbf_header)w->cbf_header;
+    const enum status s = outputs_check(&w->outputs, &w->settings, x, e);
+    if (s)
+        return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
     files_lineage(w, lineage, history);
     w->has_index = true;

@@ -103,11 +103,12 @@ static enum status scale_frame(enum format format, double scale, const struct ex
     return STATUS_OK;
 }
 
-static enum status write_counts(struct output *o, const struct experiment *x, const struct frame *f,
-                                FILE *out, struct error *e)
+static enum status write_counts(struct output *o, const struct output_settings *settings,
+                                const struct experiment *x, const struct frame *f, FILE *out,
+                                struct error *e)
 {
     if (o->format == FORMAT_CBF)
-        return cbf_write(out, x, f, &o->cbf, e);
+        return cbf_write(out, x, f, settings->cbf_header, &o->cbf, e);
     return x->physics == PHYSICS_FAITHFUL && f->image.type == PIXEL_U16
                ? smv_write_nanobragg(out, x, f, e)
                : smv_write_modern(out, x, f, e);
@@ -122,7 +123,7 @@ static enum status write_whole(struct output *o, const struct output_settings *s
     struct frame copy;
     if (f->image.type != PIXEL_F32)
         return settings->has_scale ? error_set(e, STATUS_INPUT, SCALE_OF_COUNTS)
-                                   : write_counts(o, x, f, out, e);
+                                   : write_counts(o, settings, x, f, out, e);
     if (!settings->has_scale)
         return error_set(e, STATUS_INPUT,
                          "the pixels are float32 and %s holds whole numbers: put bragg-noise "
@@ -130,7 +131,7 @@ static enum status write_whole(struct output *o, const struct output_settings *s
                          o->format == FORMAT_SMV ? "SMV" : "CBF");
     enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
     if (s == STATUS_OK)
-        s = write_counts(o, &scaled, &copy, out, e);
+        s = write_counts(o, settings, &scaled, &copy, out, e);
     image_free(&copy.image);
     return s;
 }

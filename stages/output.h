@@ -37,6 +37,7 @@ struct output_settings {
     bool has_scale;    // float32 pixels become whole numbers, times `scale`
     double scale;      // ADU per photon
     char lineage[17];  // of the files
+    enum cbf_header cbf_header;
 };
 
 /* Takes a template; FORMAT_AUTO goes by its suffix.  The folder must be there and

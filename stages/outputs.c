@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "io/assembly.h"
 #include "io/leftovers.h"
 
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
@@ -21,6 +22,26 @@ enum status outputs_add(struct outputs *o, const char *text, enum format format,
         return error_set(e, STATUS_USAGE, "'%.60s' is a second series of NXmx", text);
     o->series = added;
     return STATUS_OK;
+}
+
+bool outputs_have(const struct outputs *o, enum format format)
+{
+    for (int i = 0; i < o->count; i++)
+        if (o->all[i].format == format)
+            return true;
+    return false;
+}
+
+enum status outputs_check(const struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, struct error *e)
+{
+    struct assembly assembly;
+    if (!outputs_have(o, FORMAT_CBF) || settings->cbf_header == CBF_GENERIC)
+        return STATUS_OK;
+    enum status s = assembly_open(&assembly, x, e);
+    s = s ? s : cbf_header_check(settings->cbf_header, &assembly.whole, e);
+    assembly_free(&assembly);
+    return s;
 }
 
 const char *outputs_unnumbered(const struct outputs *o)

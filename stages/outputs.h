@@ -24,6 +24,13 @@ struct outputs {
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e);
 
+/* Whether one has that format. */
+bool outputs_have(const struct outputs *o, enum format format);
+
+/* Whether frames of *x can be what the settings say; STATUS_INPUT if not. */
+enum status outputs_check(const struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, struct error *e);
+
 /* The name of one that has a file for each frame but no number in it, or NULL. */
 const char *outputs_unnumbered(const struct outputs *o);
 

@@ -5,70 +5,16 @@
 #include <string.h>
 
 #include "base/isa.h"
-#include "base/units.h"
-#include "base/version.h"
 #include "io/byte_offset.h"
-#include "io/header_text.h"
-#include "model/incident.h"
 
 /* Pixels that are encoded at once, and bytes that this may take. */
 enum { CHUNK = 16384, CHUNK_BYTES = BYTE_OFFSET_WORST * CHUNK + BYTE_OFFSET_SLACK };
-
-/* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
-enum { CONTENTS_BYTES = 7680 };
 
 void cbf_scratch_free(struct cbf_scratch *scratch)
 {
     free(scratch->bytes);
     *scratch = (struct cbf_scratch){0};
 }
-
-/* --- header -------------------------------------------------------------- */
-
-static void append_contents(struct header_text *h, const struct experiment *x,
-                            const struct recipe *r)
-{
-    const struct panel *p = x->panels;
-    const bool limited = x->saturation > 0.0 && x->saturation < INT32_MAX;
-    header_append(h, "# Detector: braggpipe " BRAGG_VERSION ", simulated\r\n");
-    header_append(h, "# Pixel_size %.9g m x %.9g m\r\n", p->pixel_m, p->pixel_m);
-    header_append(h, "# Exposure_time 1 s\r\n# Exposure_period 1 s\r\n");
-    header_append(h, "# Count_cutoff %.0f counts\r\n", limited ? x->saturation : (double)INT32_MAX);
-    header_append(h, "# Wavelength %.9g A\r\n", m_to_angstrom(incident_beam(x, r).mean_m));
-    header_append(h, "# Detector_distance %.9g m\r\n", p->distance_m);
-    header_append(h, "# Beam_xy (%.9g, %.9g) pixels\r\n", p->beam_fast_m / p->pixel_m,
-                  p->beam_slow_m / p->pixel_m);
-    header_append(h, "# Start_angle %.9g deg.\r\n# Angle_increment %.9g deg.\r\n",
-                  rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
-    header_append(h, "# Detector_2theta %.9g deg.\r\n# Phi %.9g deg.\r\n",
-                  rad_to_deg(p->twotheta_rad), rad_to_deg(r->phi_rad));
-    header_append(h, "# ADC_offset %.9g counts\r\n", x->adc_offset);
-    header_append_truth(h, x, r, CONTENTS_BYTES, &(struct header_style){"# ", " ", "\r\n"});
-}
-
-static void make_header(struct header_text *h, const struct experiment *x, const struct frame *f,
-                        size_t bytes)
-{
-    h->length = 0;
-    header_append(h, "###CBF: VERSION 1.5, braggpipe " BRAGG_VERSION "\r\n\r\n");
-    header_append(h, "data_frame_%" PRIu64 "\r\n\r\n", f->recipe.id);
-    header_append(h, "_array_data.header_convention \"GENERIC_MINI_1.0\"\r\n"
-                     "_array_data.header_contents\r\n;\r\n");
-    append_contents(h, x, &f->recipe);
-    header_append(h, ";\r\n\r\n_array_data.data\r\n;\r\n--CIF-BINARY-FORMAT-SECTION--\r\n");
-    header_append(h, "Content-Type: application/octet-stream;\r\n"
-                     "     conversions=\"x-CBF_BYTE_OFFSET\"\r\n"
-                     "Content-Transfer-Encoding: BINARY\r\n");
-    header_append(h, "X-Binary-Size: %zu\r\nX-Binary-ID: 1\r\n", bytes);
-    header_append(h, "X-Binary-Element-Type: \"signed 32-bit integer\"\r\n"
-                     "X-Binary-Element-Byte-Order: LITTLE_ENDIAN\r\n");
-    header_append(h, "X-Binary-Number-of-Elements: %zu\r\n", f->image.count);
-    header_append(h, "X-Binary-Size-Fastest-Dimension: %" PRId64 "\r\n", x->panels->fast_pixels);
-    header_append(h, "X-Binary-Size-Second-Dimension: %" PRId64 "\r\n", x->panels->slow_pixels);
-    header_append(h, "X-Binary-Size-Padding: 4095\r\n\r\n\x0c\x1a\x04\xd5");
-}
-
-/* --- pixels -------------------------------------------------------------- */
 
 /* The n pixels from number `first` as int32: the image's own, or in room[CHUNK] when they
  * must be changed.  NULL when one is too large, and then *first is its number. */
@@ -148,18 +94,19 @@ static enum status check(const struct experiment *x, const struct image *image, 
 }
 
 enum status cbf_write(FILE *out, const struct experiment *x, const struct frame *f,
-                      struct cbf_scratch *scratch, struct error *e)
+                      enum cbf_header kind, struct cbf_scratch *scratch, struct error *e)
 {
     static const char padding[4095];
     static const char end[] = "\r\n--CIF-BINARY-FORMAT-SECTION----\r\n;\r\n";
     struct header_text h;
     size_t bytes;
     enum status s = check(x, &f->image, e);
+    s = s ? s : cbf_header_check(kind, x, e);
     if (!s)
         s = encode(&f->image, x->panels->mask, scratch, &bytes, e);
     if (s)
         return s;
-    make_header(&h, x, f, bytes);
+    cbf_header_make(&h, kind, x, f, bytes);
     if (fwrite(h.text, 1, h.length, out) != h.length ||
         fwrite(scratch->bytes, 1, bytes, out) != bytes ||
         fwrite(padding, 1, sizeof padding, out) != sizeof padding || fputs(end, out) < 0)

@@ -1,11 +1,10 @@
 /*
  * Mini-CBF: a text header, then one image of int32 as byte offsets (byte_offset.h).
  *
- * The header is of the kind GENERIC_MINI, which DIALS reads for detectors of any
- * size: one flat panel across the beam, rows along +x and columns along -y of the
- * laboratory.  It holds neither the time of day, so that the same frame gives the same
- * bytes, nor a Content-MD5: MD5 takes three times as long as the encoding, readers do
- * without it, and bragg-write's index has the CRC-32C of the pixels.
+ * The header (cbf_header.h) tells of one flat panel across the beam, rows along +x and columns
+ * along -y of the laboratory.  It holds neither the time of day, so that the same frame gives the
+ * same bytes, nor a Content-MD5: MD5 takes three times as long as the encoding, readers do without
+ * it, and bragg-write's index has the CRC-32C of the pixels.
  */
 #ifndef BRAGG_IO_CBF_H
 #define BRAGG_IO_CBF_H
@@ -14,6 +13,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "io/cbf_header.h"
 #include "io/image_file.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -31,10 +31,10 @@ enum { CBF_MASKED = -2 };  // pixels that the mask of the panel excludes
 
 /* Writes a frame whose pixels are whole numbers; those that the mask of the panel
  * excludes become CBF_MASKED.  STATUS_INPUT for float32 pixels, for one above
- * 2147483647, for an image of another size and for more than one panel; STATUS_FAILED
- * when a write fails. */
+ * 2147483647, for an image of another size, for more than one panel, and where
+ * cbf_header_check says so; STATUS_FAILED when a write fails. */
 enum status cbf_write(FILE *out, const struct experiment *x, const struct frame *f,
-                      struct cbf_scratch *scratch, struct error *e);
+                      enum cbf_header kind, struct cbf_scratch *scratch, struct error *e);
 
 /* Reads an image of byte offsets from `in`, which is at its start and has `size` bytes; `path`
  * is for messages.  STATUS_INPUT when it is not such a file, or damaged. */

@@ -30,8 +30,24 @@ check 'frames with a mask are made' frames masked --misset=10,20,30 --mask=mask.
 check 'frames of twelve lattices are made' frames many '--lattices=12 --random'
 is 'the header tells of most' "$([ "$(head -c 8000 many_0000.cbf | grep -ac '^# BRAGG_ROTATION')" -ge 10 ] && echo yes)" yes
 for name in plain masked many; do
-	check "$name: all readers agree" /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" "$name"
+	check "$name: all readers agree" /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" "$name" FormatCBFMini
 done
+
+# sold NAME KIND OPTION...: three frames of a detector that is sold; the last of bragg-geometry.
+sold() {
+	name=$1 kind=$2
+	shift 2
+	bragg-geometry --distance=90 --wavelength=1.0332 --ncells=10 --fluence=1e27 --oversample=1 "$@" 2>>geometry.log |
+		bragg-orient --frames=3 --phi0=30 --osc=0.5 --phi-steps=9 --misset=10,20,30 |
+		bragg-intensity | bragg-background --water=0.0015 | bragg-noise --seed=3 --adc-offset=0 |
+		bragg-write --cbf-header="$kind" "${name}_%04d.img" "${name}_%04d.cbf" 2>>write.log
+}
+check 'a Pilatus 300K' sold pilatus pilatus --detpixels=487,619 --pixel=0.172
+check 'an Eiger2 1M' sold eiger eiger --detpixels=1028,1062 --pixel=0.075
+check 'an Eiger 16M of 32 modules, thick' sold thick eiger --detector=eiger-16m --layers=3
+check 'the Pilatus: readers know it and agree' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" pilatus FormatCBFMiniPilatus 0
+check 'the Eiger2: readers know it and agree' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" eiger FormatCBFMiniEiger 0
+check 'the Eiger: readers know it and its sensor' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" thick FormatCBFMiniEiger 0.45
 check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
 check 'one sweep of three frames' sh -c 'grep -q "num images: 3" import.log && grep -q "sweep: *1" import.log'
 finish

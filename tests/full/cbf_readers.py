@@ -1,5 +1,6 @@
-"""cbf_readers.py NAME: the frames NAME_*.cbf as other programs read them, against
-NAME_*.img, which dxtbx is known to read right."""
+"""cbf_readers.py NAME CLASS [THICKNESS]: the frames NAME_*.cbf as other programs read them,
+against NAME_*.img, which dxtbx is known to read right.  dxtbx takes them for those of CLASS, and
+for a sensor of so many mm, with its parallax."""
 import glob
 import sys
 
@@ -36,20 +37,31 @@ def geometry(image):
     )
 
 
-paths = sorted(glob.glob(sys.argv[1] + "_*.cbf"))
+name = sys.argv[1]
+paths = sorted(glob.glob(name + "_*.cbf"))
 assert len(paths) == 3, paths
 for path in paths:
     smv = dxtbx.load(path.replace(".cbf", ".img"))
     cbf = dxtbx.load(path)
-    assert type(cbf).__name__ == "FormatCBFMini", type(cbf)
+    assert type(cbf).__name__ == sys.argv[2], type(cbf)
     expected = smv.get_raw_data().as_numpy_array()
-    if sys.argv[1] == "masked":
+    if name == "masked":
         excluded = (np.arange(expected.size) % 37 == 5).reshape(expected.shape)
         expected = np.where(excluded, -2, expected)
         assert not cbf.get_detector()[0].is_value_in_trusted_range(-2)
     assert expected.max() > 100, "an empty frame"
+    panel = cbf.get_detector()[0]
+    if len(sys.argv) > 3:
+        thickness = float(sys.argv[3])
+        far = panel.pixel_to_millimeter((0.0, 0.0))
+        assert abs(panel.get_thickness() - thickness) < 1e-5, panel.get_thickness()
+        assert (abs(far[0]) > 0.01) == (thickness > 0.01), far
+        for fast, slow, fast_end, slow_end in panel.get_mask() if thickness > 0.01 else []:
+            gap = (slice(slow, slow_end), slice(fast, fast_end))
+            assert (cbf.get_raw_data().as_numpy_array()[gap] == -2).all(), "counts in a gap"
+            expected[gap] = -2  # where SMV has 0
     assert np.array_equal(cbf.get_raw_data().as_numpy_array(), expected), "dxtbx"
     assert np.array_equal(fabio.open(path).data, expected), "fabio"
     assert np.array_equal(by_cbflib(path), expected.ravel()), "CBFlib"
     assert np.allclose(geometry(cbf), geometry(smv), atol=1e-6), (geometry(cbf), geometry(smv))
-    assert cbf.get_detector()[0].get_trusted_range()[1] == 65535
+    assert cbf.get_detector()[0].get_trusted_range()[1] == (65534 if name == "thick" else 65535)

@@ -44,7 +44,7 @@ static void there_and_back(const struct frame *f, struct image_file *file)
     struct cbf_scratch scratch = {0};
     for (int i = 0; i < 2; i++) {
         FILE *out = fopen(path, "wb");
-        assert_int_equal(cbf_write(out, &experiment, f, &scratch, NULL), STATUS_OK);
+        assert_int_equal(cbf_write(out, &experiment, f, CBF_GENERIC, &scratch, NULL), STATUS_OK);
         assert_int_equal(fclose(out), 0);
     }
     cbf_scratch_free(&scratch);
@@ -96,11 +96,39 @@ static void masked_pixels_are_marked(void **state)
     panel.mask = NULL;
 }
 
+/* The true sizes of detectors are called by their names, no others. */
+static void makers_have_their_sizes(void **state)
+{
+    (void)state;
+    struct header_text h = {0};
+    struct error e;
+    const struct frame f = {.recipe = {.id = 61}};
+    struct panel other = panel;
+    const struct experiment x = {.npanels = 1, .panels = &other, .beam = {.wavelength_m = 1e-10}};
+    assert_int_equal(cbf_header_check(CBF_GENERIC, &x, &e), STATUS_OK);
+    assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_INPUT);
+    other.fast_pixels = 1030;
+    other.slow_pixels = 1065;
+    other.layers = 4;
+    other.thickness_m = 450e-6;
+    assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_OK);
+    assert_int_equal(cbf_header_check(CBF_PILATUS, &x, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "no Pilatus has 1030 x 1065 pixels of 0.075 mm; headers of kind "
+                                "generic are for all detectors");
+    cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
+    assert_non_null(strstr(h.text, "\"PILATUS_1.2\""));
+    assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
+    assert_non_null(strstr(h.text, "# 1970-01-01T00:01:01.000\r\n"));
+    assert_non_null(strstr(h.text, "# Silicon sensor, thickness 0.000450000 m\r\n"));
+    other.pixel_m = 76e-6;
+    assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_INPUT);
+}
+
 static enum status try(const struct frame *f, struct error *e)
 {
     struct cbf_scratch scratch = {0};
     FILE *out = fopen(scratch_path("no.cbf"), "wb");
-    const enum status s = cbf_write(out, &experiment, f, &scratch, e);
+    const enum status s = cbf_write(out, &experiment, f, CBF_GENERIC, &scratch, e);
     (void)fclose(out);
     cbf_scratch_free(&scratch);
     return s;
@@ -145,7 +173,7 @@ static void full_disk_is_an_error(void **state)
     if (!out)
         skip();
     make_frame(&f, PIXEL_U16);
-    assert_int_equal(cbf_write(out, &experiment, &f, &scratch, &e), STATUS_FAILED);
+    assert_int_equal(cbf_write(out, &experiment, &f, CBF_GENERIC, &scratch, &e), STATUS_FAILED);
     (void)fclose(out);
     cbf_scratch_free(&scratch);
     frame_free(&f);
@@ -193,9 +221,9 @@ int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_comes_back),  cmocka_unit_test(masked_pixels_are_marked),
-        cmocka_unit_test(what_cannot_be_written), cmocka_unit_test(full_disk_is_an_error),
-        cmocka_unit_test(damaged_files),
+        cmocka_unit_test(makers_have_their_sizes),  cmocka_unit_test(every_type_comes_back),
+        cmocka_unit_test(masked_pixels_are_marked), cmocka_unit_test(what_cannot_be_written),
+        cmocka_unit_test(full_disk_is_an_error),    cmocka_unit_test(damaged_files),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
