@@ -328,6 +328,7 @@ static void bad_goniometers_and_crystals_are_refused(void **state)
                           a, &error),
         STATUS_INPUT);
     assert_non_null(strstr(error.text, "crystal[0]: real_space_a, _b and _c make no cell"));
+    expt_free(&expt);
     assert_int_equal(expt_read(scratch_path("none.expt"), &expt, &error), STATUS_FAILED);
     assert_true(expt_is_named("a/b.expt") && !expt_is_named(".expt") && !expt_is_named("a.mat"));
     expt_free(&expt);
