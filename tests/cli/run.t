@@ -97,6 +97,10 @@ printf 'echo wrapped\nexec "$@"\n' >wrapper
 bragg-run --wrap='make=sh wrapper' "$file" 2>said
 is '--wrap puts a command before a stage, and shows what it says' "$? $(files) $(sort said | tr '\n' ' ')" \
 	'0 200 make.1| wrapped make.2| wrapped '
+small 200 '' '--sleep=20' '' # who is stopped under a debugger for longer than the others wait lives
+printf '"$@" & sleep 0.3; kill -STOP $!; sleep 6; kill -CONT $!; wait $!\n' >stopper
+bragg-run --wrap='make=sh stopper' "$file" 2>said
+is '--wrap: a stage may be stopped for long' "$? $(files) $(cat said)" '0 200 '
 
 # --- the same bytes as the shell pipe, and as the commands that --dry-run prints
 cat >lyso.yaml <<'END'
