@@ -169,6 +169,12 @@ small 10 '' '' '--unknown'
 status=0
 bragg-run "$file" 2>said || status=$?
 is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown'"
+is 'and leaves no folder that it made' "$(bragg-run --workdir=made/for/nothing "$file" 2>/dev/null; echo "$?"; find made 2>/dev/null)" 2
+sed -i '$d' "$file" # no sink is left
+status=0
+timeout 20 bragg-run "$file" 2>said || status=$?
+is 'a pipeline without a last stage is refused' "$status $(sed 's/make\.[12]/make.N/' said)" \
+	'2 bragg-run: stage make.N gives what no stage takes: put one after it that takes it, as bragg-write takes images'
 for victim in source make sink; do
 	small 5000 '' '--sleep=1' '--sleep=1'
 	behind
