@@ -130,6 +130,18 @@ static void send_items(struct runtime *rt)
     }
 }
 
+/* Until credit comes nothing can leave. */
+static bool is_stuck(const struct runtime *rt)
+{
+    uint64_t lacking = open_groups(rt);
+    if (!rt->experiment.nparts || !lacking)
+        return false;
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (is_open(rt, l) && l->credit)
+            lacking &= ~(UINT64_C(1) << l->group);
+    return lacking != 0;
+}
+
 static void return_to(struct link *l, uint64_t id)
 {
     if (!l)
@@ -206,6 +218,7 @@ void flow_pump(struct runtime *rt, uint64_t now_ns)
 {
     send_experiment(rt);
     send_items(rt);
+    exchange_set_stuck(&rt->exchange, is_stuck(rt));
     return_credit(rt, now_ns);
 }
 
