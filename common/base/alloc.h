@@ -14,8 +14,8 @@ enum {
 bool size_multiply(size_t a, size_t b, size_t *product);
 
 /* Zeroed array of `count` items of `size` bytes, aligned to MEM_ALIGNMENT from MEM_ALIGNED
- * bytes on.  NULL when the product overflows or memory is out, or nearly so for a large one; count 0 gives a
- * valid pointer.  The caller owns it and frees it with mem_free. */
+ * bytes on.  NULL when the product overflows or memory is out, or nearly so for a large one; count
+ * 0 gives a valid pointer.  The caller owns it and frees it with mem_free. */
 void *mem_array(size_t count, size_t size);
 
 /* A copy of `count` items of `size` bytes (NULL for count 0 or out of memory). */

@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "stage/runtime.h"
 
-static const uint64_t OWED_NS = 1000000;  // credit is returned at the latest after this time
+static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
 
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
@@ -175,7 +175,7 @@ void flow_release(struct runtime *rt, uint64_t id)
     }
 }
 
-/* Frames that pass by the thousand: their credit is returned for several at once. */
+/* Where much credit is under way it is returned for several frames at once. */
 static bool is_due(struct link *l, uint32_t at_once, uint64_t now_ns)
 {
     if (!l->owed_ns)
@@ -186,7 +186,6 @@ static bool is_due(struct link *l, uint32_t at_once, uint64_t now_ns)
 static void return_credit(struct runtime *rt, uint64_t now_ns)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
-    rt->owes = false;
     for (struct link *l = rt->links; l; l = l->next) {
         if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
             !view.begun)
@@ -198,10 +197,8 @@ static void return_credit(struct runtime *rt, uint64_t now_ns)
         const uint64_t slots = l->pool ? mapping_take_returned(l->pool) : 0;
         if (!l->grant && !slots)
             continue;
-        if (!slots && !is_due(l, credit / 2, now_ns)) {
-            rt->owes = true;
+        if (!slots && !is_due(l, credit / 2, now_ns))
             continue;
-        }
         struct notice n = {.grant = l->grant,
                            .shared = l->pool != NULL,
                            .slots = slots,

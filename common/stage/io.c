@@ -15,7 +15,7 @@
 #include "base/log.h"
 #include "stage/runtime.h"
 
-enum { TICK_MS = 100, OWES_MS = 2, MAIN_GRACE_S = 2 };
+enum { TICK_MS = 100, MAIN_GRACE_S = 2 };
 
 bool io_is_ours(struct runtime *rt, const struct route *r)
 {
@@ -235,7 +235,7 @@ void *io_run(void *runtime)
             break;
         const bool more = receive(rt);  // what the calls of pump kept from the descriptors
         const nfds_t count = fill_slots(rt, slots);
-        const int ready = poll(slots, count, more ? 0 : rt->owes ? OWES_MS : TICK_MS);
+        const int ready = poll(slots, count, more ? 0 : TICK_MS);
         if (ready < 0 && errno != EINTR)
             io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
         else if (ready >= 0)

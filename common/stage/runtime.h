@@ -126,7 +126,6 @@ struct runtime {
     struct link *links;
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
-    bool owes;                  // credit waits to be returned with more
     struct message experiment;  // sticky, shared; empty before it is known
     bool given;                 // the experiment has come
     struct route experiment_route;
