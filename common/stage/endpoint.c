@@ -193,7 +193,7 @@ void folder_close(struct folder *f)
 
 void pipe_line_format(const struct pipe_line *line, char text[PIPE_LINE_SIZE])
 {
-    (void)snprintf(text, PIPE_LINE_SIZE, "bragg1 %016" PRIx64 " %s %s\n", line->run, line->data,
+    (void)snprintf(text, PIPE_LINE_SIZE, PIPE_WORD " %016" PRIx64 " %s %s\n", line->run, line->data,
                    line->control[0] ? line->control : "-");
 }
 
@@ -210,7 +210,8 @@ enum status pipe_line_parse(const char *text, struct pipe_line *line, struct err
     char data[ENDPOINT_SIZE], control[ENDPOINT_SIZE];
     int end = -1;
     *line = (struct pipe_line){0};
-    if (sscanf(text, "bragg1 %16" SCNx64 " %255s %255s%n", &line->run, data, control, &end) != 3 ||
+    if (sscanf(text, PIPE_WORD " %16" SCNx64 " %255s %255s%n", &line->run, data, control, &end) !=
+            3 ||
         end < 0 || text[end] || !copy_endpoint(data, line->data) ||
         (strcmp(control, "-") != 0 && !copy_endpoint(control, line->control)))
         return error_set(e, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
