@@ -133,6 +133,8 @@ if [ -w /dev/full ]; then
 	refused "full disk, index" 1 "full: cannot write: No space" counts 1 7 'bad/a_%d.raw' --index=/dev/full --overwrite
 	refused "full disk, image" 1 "full: cannot write: No space" counts 1 7 /dev/full --format=raw --index=bad/index
 	rm -f bad/index bad/a_0.raw
+	refused "a device, NXmx" 1 "full: is no regular file, as NXmx must be" none 1 7 /dev/full --format=nxmx
+	is "no file of data beside it" "$(ls /dev/full_* 2>/dev/null)" ""
 else
 	skip "full disk" "no /dev/full"
 fi
