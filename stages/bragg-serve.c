@@ -207,6 +207,11 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
     return s;
 }
 
+static void serve_interrupt(void *state)
+{
+    gateway_interrupt(((struct serve *)state)->gateway);
+}
+
 static void serve_cancel(void *state)
 {
     gateway_cancel(((struct serve *)state)->gateway);
@@ -279,6 +284,7 @@ static const struct stage serve = {
     .begin = serve_begin,
     .expect = serve_expect,
     .frame = serve_frame,
+    .interrupt = serve_interrupt,
     .cancel = serve_cancel,
     .report = serve_report,
     .close = serve_close,
