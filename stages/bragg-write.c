@@ -128,7 +128,7 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
     w->settings.cbf_header = (enum cbf_header)w->cbf_header;
-    const enum status s = outputs_check(&w->outputs, &w->settings, x, e);
+    const enum status s = outputs_begin(&w->outputs, &w->settings, x, e);
     if (s)
         return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
