@@ -38,7 +38,7 @@ struct gateway_settings {
 /* Every frame that was offered is in one of the first two at the end. */
 struct gateway_counts {
     uint64_t taken;     // handed to the connection of a client; PUB: of every subscriber
-    uint64_t dropped;   // PUB: also those for which some subscriber had no room
+    uint64_t dropped;   // PUB: also those that some subscriber may have missed
     uint64_t notes;     // of gateway_announce and gateway_conclude, likewise taken
     uint64_t rejected;  // requests that were none
 };
