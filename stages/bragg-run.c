@@ -49,6 +49,9 @@ static const struct opt_program program = {
     .operands = "FILE",
     .min_operands = 1,
     .max_operands = 1,
+    .details =
+        "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
+        "threads, window, input, restart and order, such as '- name: noise'.",
 };
 
 /* The command line's changes to the file. */

@@ -136,6 +136,7 @@ void endpoint_remove(const char *endpoint)
 static void watch(const char *path, int fd)
 {
     sigset_t all;
+    (void)setpgid(0, 0);
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)dup2(fd, STDIN_FILENO);
@@ -174,6 +175,8 @@ enum status folder_open(struct folder *f, struct error *e)
     f->watcher = fork();
     if (f->watcher == 0)
         watch(f->path, fd[0]);
+    /* What kills the group of the stage leaves it alone; it does the same, whoever is first. */
+    (void)setpgid(f->watcher, 0);
     (void)close(fd[0]);
     if (f->watcher < 0 || mkdir(f->path, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", f->path);
