@@ -69,11 +69,12 @@ GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/
 # CC and SANITIZE have no part in the kernels: builds may share a folder of them.
 GPU_KERNELS ?= $(BUILD)/obj/gpu
 ifeq ($(CUDA),1)
-CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
-CUDA_HOME   := $(CUDA_HOME)
+# Where the toolkit is, by its compiler: folders differ from one installation to another.
+CUDA_DRYRUN  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/"//g; s/^.. INCLUDES=\|^.. LIBRARIES=/ /p')
+CUDA_HEADERS := $(patsubst -I%,-isystem %,$(filter -I%,$(CUDA_DRYRUN)))
 GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/after_kernel.o
-LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
-$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
+$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += $(CUDA_HEADERS)
 endif
 
 $(GPU_KERNELS)/%.o: gpu/%.cu
@@ -137,6 +138,19 @@ $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
 
+# Programs of the CUDA engine without a GPU, see tests/standin/cuda_runtime.c.
+ifeq ($(CUDA),1)
+STANDIN := $(BUILD)/obj/tests/standin/cuda_runtime.o
+STANDINS := $(BUILD)/tests/standin/bragg-intensity $(BUILD)/tests/standin/enginecheck
+$(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
+$(BUILD)/tests/standin/bragg-intensity: $(BUILD)/obj/stages/bragg-intensity.o $(STANDIN) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+$(BUILD)/tests/standin/enginecheck: $(ENGINECHECK_OBJECTS) $(STANDIN) $(ENGINECHECK_LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(STANDIN) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
+endif
+
 # Libraries that scripts preload into programs.
 PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/tests/bin/%.so,$(wildcard tests/preload/*.c))
 $(BUILD)/tests/bin/%.so: tests/preload/%.c
@@ -146,7 +160,7 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 # bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
 BENCHES := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BENCHES)  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))

@@ -84,7 +84,7 @@ static enum status on_card(struct pair *p, int rounds, struct error *e)
         const double ms = (double)(clock_ns() - start) * 1e-6;
         p->frame_ms = i && p->frame_ms < ms ? p->frame_ms : ms;
         p->kernel_ms =
-            !s && (!i || gpu_kernel_ms(plan) < p->kernel_ms) ? gpu_kernel_ms(plan) : p->kernel_ms;
+            !s && (!i || gpu_last_times(plan)->kernels < p->kernel_ms) ? gpu_last_times(plan)->kernels : p->kernel_ms;
     }
     if (plan)
         engine->destroy(&plan);

@@ -41,7 +41,7 @@ static enum status take_times(const struct run *run, const struct experiment *x,
         start = clock_ns();
         s = run->engine->run(plan, r, pixels, NULL, e);
         frame[i] = (double)(clock_ns() - start) * 1e-6;
-        kernel[i] = gpu_kernel_ms(plan);
+        kernel[i] = gpu_last_times(plan)->kernels;
     }
     if (plan)
         run->engine->destroy(&plan);
