@@ -5,7 +5,9 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
 
@@ -77,10 +79,13 @@ LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
 $(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += $(CUDA_HEADERS)
 endif
 
-$(GPU_KERNELS)/%.o: gpu/%.cu
-	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
-	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi
+define kernel_rule
+$(GPU_KERNELS)/%.o: $(1)/%.cu
+	@mkdir -p $$(@D)
+	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $$< -o $$@ 2>$$(@:.o=.ptxas) || { cat $$(@:.o=.ptxas) >&2; exit 1; }
+	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $$(@:.o=.ptxas) >&2; then rm $$@; echo '$$<: registers spill' >&2; exit 1; fi
+endef
+$(foreach folder,gpu tests/enginecheck,$(eval $(call kernel_rule,$(folder))))
 
 $(SHARED_LIBRARY): $(SHARED)
 	@mkdir -p $(@D)
@@ -130,13 +135,14 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 # The check of the CUDA engine, linked with nothing but what a machine with gcc and the
 # CUDA toolkit has.
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
-ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/enginecheck/*.c) bench/workload.c \
+ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
+ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/stage/pool.c \
 	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
 	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c textfile.c smv.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
-$(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_LIBRARIES)
+$(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
 
 # Programs of the CUDA engine without a GPU, see tests/standin/cuda_runtime.c.
 ifeq ($(CUDA),1)
@@ -242,4 +248,4 @@ list:  ## this list
 
 .PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(GPU_KERNELS)/*kernel.d)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel after_kernel peak))

@@ -181,14 +181,14 @@ static void cuda_release(void *context, void *memory)
     (void)cudaFree(memory);
 }
 
+/* What kernels of the stream read.  `from` is pageable, so that its bytes have been taken when
+ * the call returns. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
     const struct cuda *c = context;
     (void)nvtxRangePushA("upload");
-    cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(c->stream);
+    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
     (void)nvtxRangePop();
     return cuda_failed(code, "copying to it", e);
 }

@@ -80,7 +80,10 @@ static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
 {
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
-    cudaError_t code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
+    cudaError_t code = cudaSuccess;
+    *c->pinned_bad = GPU_GOOD;
+    if (r->after)
+        code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         const struct gpu_part *p = &r->part[i];
         code = launch(c, r, i);
@@ -93,9 +96,10 @@ static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
     }
     if (code == cudaSuccess)
         code = cudaEventRecord(c->copied, c->copies);
-    return code == cudaSuccess ? cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad,
-                                                 cudaMemcpyDeviceToHost, c->stream)
-                               : code;
+    if (code == cudaSuccess && r->after)
+        code = cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad, cudaMemcpyDeviceToHost,
+                               c->stream);
+    return code;
 }
 
 static void copy(char *to, const char *from, size_t bytes, int threads)

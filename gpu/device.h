@@ -51,6 +51,7 @@ struct gpu_device {
     /* Memory on the card; *memory is NULL after an error.  release takes NULL too. */
     enum status (*reserve)(void *context, size_t bytes, void **memory, struct error *e);
     void (*release)(void *context, void *memory);
+    /* from[] is ordinary memory, and may change after the call. */
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
     /* Memory here that pixels will be copied to, once or often, and that stays mapped until

@@ -67,11 +67,20 @@ else
 	note "$(cat err)"
 fi
 
-# The whole of it, on the processor.
+# The whole of it, over a stand-in for the CUDA runtime.
+standin=$(dirname "$(command -v enginecheck)")/../standin/enginecheck
 rehearsal() {
-	BUILD="$tap_scratch/build" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
-		"$top/scripts/gpu-check" &&
+	ENGINECHECK=$standin RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
+		"$top/scripts/gpu-check" >out &&
 		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
 }
 check 'gpu-check, rehearsed' rehearsal
+is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
+	'agreement,background and noise,bytes,card,first frame,peak,stream,times,'
+is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 6
+limited() {
+	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&
+		grep -q '^gpu-check: failed:.* times 4096 (left out),' err
+}
+check 'a limit of time' limited
 finish

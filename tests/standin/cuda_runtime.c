@@ -23,6 +23,7 @@
 #include "base/clock.h"
 #include "engine/cpu.h"
 #include "gpu/host_loop.h"
+#include "tests/enginecheck/peak.h"
 
 enum { HEADER = MEM_ALIGNMENT, PLACES = 1024 };
 
@@ -261,6 +262,12 @@ cudaError_t cudaEventElapsedTime(float *ms, cudaEvent_t from, cudaEvent_t to)
         return cudaErrorInvalidResourceHandle;
     *ms = (float)((double)end - (double)start) * 1e-6f;
     return cudaSuccess;
+}
+
+/* Nothing is worth measuring here; numbers let the shares be printed. */
+struct card_peak card_peak(void)
+{
+    return (struct card_peak){1e12, 5e11, 1e11, 1e10};
 }
 
 /* ---- the kernels -------------------------------------------------------------------- */
