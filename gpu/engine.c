@@ -260,24 +260,6 @@ static void plan_unpin(struct plan *p)
     p->device->unpin(p->context);
 }
 
-static size_t plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS])
-{
-    const struct gpu_counts *c = &p->counts;
-    const struct engine_count all[] = {
-        {"card_tables_made", 1},
-        {"card_tables_found", c->tables_found},
-        {"card_buffers_made", c->buffers_made},
-        {"card_buffers_found", c->buffers_found},
-        {"card_backgrounds_made", c->backgrounds_made},
-        {"card_backgrounds_found", c->backgrounds_found},
-        {"card_upload_bytes", c->upload_bytes},
-        {"card_places_pinned", c->places_pinned},
-    };
-    _Static_assert(sizeof all / sizeof *all <= ENGINE_COUNTS, "room for all");
-    memcpy(counts, all, sizeof all);
-    return sizeof all / sizeof *all;
-}
-
 const struct gpu_times *gpu_last_times(const struct plan *plan)
 {
     return &plan->times;
@@ -297,12 +279,12 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
     return plan_create(plan, &gpu_device_host, experiment, options, e);
 }
 
-#define ENGINE(its_name, its_create)                                                          \
-    {                                                                                         \
-        .name = its_name, .create = its_create, .identity = plan_identity,                    \
-        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,             \
-        .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = plan_counts, \
-        .trace = plan_trace, .destroy = plan_destroy,                                         \
+#define ENGINE(its_name, its_create)                                                              \
+    {                                                                                             \
+        .name = its_name, .create = its_create, .identity = plan_identity,                        \
+        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
+        .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
+        .trace = plan_trace, .destroy = plan_destroy,                                             \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

@@ -66,6 +66,9 @@ void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
                     struct gpu_after *after);
 
+/* See struct engine. */
+size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
+
 /* The error of a bad pixel, see struct gpu_device. */
 enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e);
 
