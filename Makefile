@@ -91,9 +91,15 @@ $(SHARED_LIBRARY): $(SHARED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS)
+$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS) $(BUILD)/obj/gpu/setting
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+# Changes when nvcc has come or gone since the last build.
+$(BUILD)/obj/gpu/setting: FORCE
+	@mkdir -p $(@D)
+	@[ "$$(cat $@ 2>/dev/null)" = $(CUDA) ] || echo $(CUDA) >$@
+FORCE:
 
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c
@@ -246,6 +252,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
+.PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel after_kernel peak))
