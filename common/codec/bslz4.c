@@ -120,7 +120,7 @@ enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, s
         return error_set(e, STATUS_INPUT,
                          "bslz4: header: blocks of %zu bytes, must be a multiple of %zu up to %d",
                          block, BITSHUFFLE_GROUP * size, BLOCK_MAX);
-    uint8_t *bits = mem_array(block, 1);
+    uint8_t *bits = mem_array(block < count * size ? block : count * size, 1);
     if (!bits)
         return error_memory(e, "a block");
     const enum status s =

@@ -1,7 +1,7 @@
 #!/bin/sh
 # A stream whose sockets get 100,000 inputs of somebody who speaks ZMTP badly, or no language of
-# ours (tests/programs/rawpeer.c): it neither ends nor hangs nor grows by more than 8 MiB, and serves good stages
-# afterwards.
+# ours (tests/programs/rawpeer.c): it neither ends nor hangs nor grows by more than 8 MiB, and
+# serves good stages afterwards.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
