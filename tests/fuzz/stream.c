@@ -313,7 +313,7 @@ static void pump(uint64_t seconds)
     if (!rt.stopping)
         link_greet(&rt, now_ns);
     if (!rt.stopping)
-        flow_pump(&rt);
+        flow_pump(&rt, now_ns);
     if (rt.stopping)
         return;
     if (rt.source)
