@@ -154,7 +154,7 @@ FUZZ_SOURCES := $(filter-out %_loop.c common/stage/port.c,$(foreach layer,base c
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
 $(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o
-$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv
+$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
 $(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(FUZZ_CC) -MMD -MP -c $< -o $@
