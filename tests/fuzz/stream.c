@@ -81,6 +81,11 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
     return socket && !refuse;
 }
 
+bool port_has_messages(void *socket)
+{
+    return ((struct fake *)socket)->full;
+}
+
 enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
 {
     struct fake *f = socket;
@@ -223,6 +228,8 @@ static void open_stage(uint8_t bits)
     }
     if (exchange_open(&rt.exchange, NULL) != STATUS_OK)
         abort();
+    rt.exchange.leave = handover;
+    rt.exchange.context = &rt;
     if (stage_is_source(rt.stage)) {
         (void)snprintf(rt.control, sizeof rt.control, "%s://127.0.0.1:%d", transport, CONTROL);
         rt.control_socket = &fakes[CONTROL];
@@ -284,6 +291,7 @@ static void work(struct input *in)
     struct item *item = NULL;
     struct ticket t;
     const uint8_t what = byte(in);
+    rt.io_waits = what & 2;  // then the main thread sends
     if (!x->begun) {
         if (rt.stage->gives)
             give(MESSAGE_EXPERIMENT, 0);
@@ -313,6 +321,8 @@ static void pump(uint64_t seconds)
     link_check(&rt, now_ns);
     if (!rt.stopping)
         link_greet(&rt, now_ns);
+    if (!rt.stopping)
+        control_settle(&rt);
     if (!rt.stopping)
         flow_pump(&rt, now_ns);
     if (rt.stopping)
