@@ -1,4 +1,6 @@
 /* Order on request: what the source tells, and what a process does with it. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "stage/stream.h"
 
@@ -35,11 +37,32 @@ static void tell(struct runtime *rt, struct peer *p)
     id_set_clear(&ids);
 }
 
+/* Another process that takes frames of the same group in order lives beside this one.  Who
+ * takes the place of a dead one does not hear of it for so long. */
+static bool has_rival(const struct runtime *rt, const struct peer *p)
+{
+    for (const struct peer *q = p->next; q; q = q->next) {
+        if (!q->hello.order || q->bye || strcmp(q->hello.group, p->hello.group) != 0)
+            continue;
+        const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
+        const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
+        if (heard_ns > both_ns + rt->patience_ns)
+            return true;
+    }
+    return false;
+}
+
 void order_tell(struct runtime *rt)
 {
-    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next)
-        if (p->hello.order && !p->bye)
+    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next) {
+        if (!p->hello.order || p->bye)
+            continue;
+        if (has_rival(rt, p))
+            io_stop(rt, STATUS_FAILED, "two processes of %s take frames in order, must be one",
+                    p->hello.stage);
+        else
             tell(rt, p);
+    }
 }
 
 /* --- a process that takes frames in order -------------------------------- */
