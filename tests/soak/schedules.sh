@@ -15,10 +15,10 @@ draw() {
 		print "seed=" seed " shape=" shape " restarts=" restarts " frames=" frames " workers=" workers
 		print "pixels=" one("8 150") " window=" one("1 2 8 32 200") " sink=" one("sink sink file")
 		# about a second of work
-		print "sleep=" int(1000 * workers / (frames < 97 ? 4 : frames) / (shape == "chain" ? 2 : 1))
+		print "sleep=" int(1000 * workers / (frames < 97 ? 4 : frames))
 		print "transport=" one("auto auto inline") " order=" one("no no yes") " dead_after=" (shape == "network" ? 5 : one("0.5 1 3"))
 		print "victim=" one("none none make1 work1 sink") " fault=" one("frame frame heartbeat experiment") "," one("lost cut")
-		print "network=" one("ct d f ctdf") " mean_ms=" 40 + below(80)
+		print "network=" one("ct d f ctdf") " mean_ms=" 80 + below(80)
 		for (i = 1; i <= workers; i++)
 			makes = makes " make" i
 		all = "work1" (shape == "chain" ? " work2" : "") " sink" makes (restarts == "yes" ? " number" : "")

@@ -65,8 +65,8 @@ part_chain() {
 	row 'a chain, killed anywhere' "$expected" "$hits" first source sink
 }
 
-# restarted OPTION...: a source with the stage before it, which is started again with it; where it
-# reports to is fixed
+# restarted OPTION...: a source with the stage before it, which is started again with it, unless
+# it died when the sink had ended well; where it reports to is fixed
 restarted() {
 	while
 		stage first first $first_options --out="@ipc://$d/g" &
@@ -74,6 +74,7 @@ restarted() {
 	do
 		kill "$(cat first.pid)"
 		wait
+		[ ! -e sink.status ] || [ "$(cat sink.status)" != 0 ] || { echo 0 >number.status && break; }
 	done 2>/dev/null
 	cp number.status source.status
 }
