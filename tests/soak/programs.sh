@@ -93,10 +93,10 @@ part_valgrind() {
 		  - {name: write, args: [$PWD/out/again_%d.img], order: true}
 	END
 	checked bragg-run p.yaml
+	[ "$(find out -name '*[0-9].img' | wc -l)" = $((2 * frames)) ] || row_result='FAIL: frames are missing'
 	for program in geometry orient intensity background tap replay noise write run; do
 		[ "$(statuses $program)" = 0 ] || row_result="FAIL: bragg-$program ended with $(statuses $program)"
 	done
-	[ "$(find out -name '*[0-9].img' | wc -l)" = $((2 * frames)) ] || row_result='FAIL: frames are missing'
 	print_row 'under valgrind' 0 "$row_result"
 	[ "$row_result" = pass ] || cat errors.*
 }
