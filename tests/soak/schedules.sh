@@ -12,16 +12,17 @@ draw() {
 		shape = one("fan fan fan fan chain chain chain network"); restarts = one("yes no")
 		# with less, a bad network may keep a stage from the stream until it is over
 		frames = one((shape == "network" ? "" : "1 2 ") "97 120 151 200"); workers = shape == "chain" ? 2 : 1 + below(4)
-		print "seed=" seed " shape=" shape " restarts=" restarts " frames=" frames " workers=" workers
+		groups = shape == "fan" ? one("1 1 2") : 1
+		print "seed=" seed " shape=" shape " restarts=" restarts " frames=" frames " workers=" workers " groups=" groups
 		print "pixels=" one("8 150") " window=" one("1 2 8 32 200") " sink=" one("sink sink file")
 		# about a second of work
 		print "sleep=" int(1000 * workers / (frames < 97 ? 4 : frames))
 		print "transport=" one("auto auto inline") " order=" one("no no yes") " dead_after=" (shape == "network" ? 5 : one("0.5 1 3"))
-		print "victim=" one("none none make1 work1 sink") " fault=" one("frame frame heartbeat experiment") "," one("lost cut")
+		print "victim=" one("none none make1 work1 sink") " fault=" one("frame frame heartbeat experiment") "," one("lost cut") " nth=" 1 + below(9) * below(2)
 		print "network=" one("ct d f ctdf") " mean_ms=" 80 + below(80)
 		for (i = 1; i <= workers; i++)
 			makes = makes " make" i
-		all = "work1" (shape == "chain" ? " work2" : "") " sink" makes (restarts == "yes" ? " number" : "")
+		all = "work1" (shape == "chain" ? " work2" : "") " sink" (groups == 2 ? " other" : "") makes (restarts == "yes" ? " number" : "")
 		for (i = 1 + below(5); i > 0; i--) {
 			action = one("one one one two all makes freeze freeze")
 			names = action == "all" ? all : action == "makes" ? makes : one(all) (action == "two" ? " " one(all) : "")
@@ -34,7 +35,7 @@ draw() {
 kept() {
 	(
 		if [ "$1" = "$victim" ]; then
-			LD_PRELOAD=$(command -v faults.so) FAULT="${fault%,*} 1 ${fault#*,}" FAULT_ONCE=$PWD/lost
+			LD_PRELOAD=$(command -v faults.so) FAULT="${fault%%,*} $nth ${fault#*,}" FAULT_ONCE=$PWD/lost
 			export LD_PRELOAD FAULT FAULT_ONCE
 		fi
 		keep "$@" $waits
@@ -49,7 +50,7 @@ raise() {
 		network "$frames" "$seed" "$network" "$mean_ms"
 		return
 	fi
-	raise_source="--frames=$frames --window=$window $limits" work=--transport=$transport last=$work waits=''
+	raise_source="--frames=$frames --window=$window --groups=$groups $limits" work=--transport=$transport last=$work waits=''
 	[ "$order" = no ] || last="$work --order"
 	if [ "$restarts" = yes ]; then
 		waits=--source-timeout=30
@@ -71,6 +72,7 @@ raise() {
 		done
 		kept work1 work --in="@ipc://$d/w" --out="@ipc://$d/x" $work
 		kept sink "$sink" out --in="ipc://$d/x" $last
+		[ "$groups" = 1 ] || kept other "$sink" out2 --in="ipc://$d/x" --group=other $last
 	fi
 }
 
@@ -95,8 +97,10 @@ judge() {
 		[ "$process" = first ] || grep -q -w "$process" hits || [ "$(statuses "$process")" = 0 ] ||
 			echo "$process ended with $(statuses "$process")"
 	done
-	find out -name '*.part' -delete
-	[ "$(digest out)" = "$(cat "../expected.$pixels.$frames")" ] || echo 'other files'
+	find out out2 -name '*.part' -delete
+	for folder in out $([ "$groups" = 1 ] || echo out2); do
+		[ "$(digest $folder)" = "$(cat "../expected.$pixels.$frames")" ] || echo "other files in $folder"
+	done
 }
 
 # scheduled SEED: one stream; says what is wrong with it
