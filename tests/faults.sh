@@ -72,7 +72,7 @@ plain() {
 	plain_frames=$1
 	shift
 	teststage first $first_options | teststage source --frames="$plain_frames" | teststage make "$@" |
-		teststage work | teststage sink out
+		teststage work | teststage sink out --quiet
 	digest out
 }
 
