@@ -23,7 +23,8 @@ static void tell(struct runtime *rt, struct peer *p)
     const struct stream *s = rt->source;
     struct notice n = {0};
     struct id_set ids = {0};
-    if (!window_to_come(&s->window, p->order_from, s->total, RANGES_MAX, &ids, &n.until)) {
+    if (!window_to_come(&s->window, p->durable, p->order_from, s->total, RANGES_MAX, &ids,
+                        &n.until)) {
         io_stop(rt, STATUS_FAILED, "out of memory for the order of frames");
     } else if (n.until != p->told_until || !same(&ids, &p->told)) {
         n.nids = ids.count;

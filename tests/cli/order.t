@@ -91,6 +91,21 @@ for window in 2 16; do
 	check "late acknowledgements, window $window: killed often ($hits)" test "$hits" -ge 3
 done
 
+# One group that acknowledges a file of twenty frames, when the window has eight; and one in order,
+# whose only process dies and does not know what it had.
+fresh
+rm -f log
+stage geometry bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --out="@ipc://$d/g" &
+stage source bragg-orient --frames=40 --random --groups=2 --window=8 --in="ipc://$d/g" --out="@ipc://$d/s" $limits &
+stage make bragg-intensity --threads=1 --in="ipc://$d/s" --out="@ipc://$d/w" &
+stage series bragg-write out2/s.nxs --frames-per-file=20 --in="ipc://$d/w" &
+keep sink sink out --order --sleep=20 --group=other --log=log --in="ipc://$d/w" &
+soon test -e out/000003
+kill -9 "$(cat sink.pid)"
+settle
+is 'what a group has acknowledged it does not wait for' \
+	"$(statuses source series sink) $(find out -name '0000??' | wc -l) $(sort -n -c log && echo ascending)" '0 0 0 40 ascending'
+
 # The first frame comes last, through a stage with shared memory for fewer images than wait.
 fresh
 rm -f log
