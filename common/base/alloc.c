@@ -35,7 +35,7 @@ void *mem_array(size_t count, size_t size)
     if (bytes == 0)
         bytes = 1;
     const size_t rounded = (bytes + MEM_ALIGNMENT - 1) / MEM_ALIGNMENT * MEM_ALIGNMENT;
-    void *memory = aligned_alloc(MEM_ALIGNMENT, rounded);
+    void *memory = bytes < MEM_ALIGNED ? malloc(rounded) : aligned_alloc(MEM_ALIGNMENT, rounded);
     if (memory && rounded > LARGE_BYTES && !leaves_reserve()) {
         free(memory);
         return NULL;

@@ -5,14 +5,17 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { MEM_ALIGNMENT = 64 };  // bytes: one cache line, one AVX-512 register
+enum {
+    MEM_ALIGNMENT = 64,    // bytes: one cache line, one AVX-512 register
+    MEM_ALIGNED = 1 << 10  // bytes: less is aligned as any type needs, and quicker to come by
+};
 
 /* *product = a * b; false, and *product = 0, when it does not fit. */
 bool size_multiply(size_t a, size_t b, size_t *product);
 
-/* Zeroed array of `count` items of `size` bytes, aligned to MEM_ALIGNMENT.
- * NULL when the product overflows or memory is out, or nearly so for a large one; count 0 gives a
- * valid pointer.  The caller owns it and frees it with mem_free. */
+/* Zeroed array of `count` items of `size` bytes, aligned to MEM_ALIGNMENT from MEM_ALIGNED
+ * bytes on.  NULL when the product overflows or memory is out, or nearly so for a large one; count
+ * 0 gives a valid pointer.  The caller owns it and frees it with mem_free. */
 void *mem_array(size_t count, size_t size);
 
 /* A copy of `count` items of `size` bytes (NULL for count 0 or out of memory). */

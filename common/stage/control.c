@@ -214,7 +214,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (rt->control_watch && port_was_cut(rt->control_watch)) {
+    if (rt->control_watch && rt->looks && port_was_cut(rt->control_watch)) {
         (void)control_receive(rt);  // what had come before
         port_drop(&rt->control_socket, &rt->control_watch);
     }

@@ -33,11 +33,13 @@ static bool is_done(const struct runtime *rt, const struct port *p)
 
 void cut_check(struct runtime *rt, uint64_t now_ns)
 {
+    rt->looks = now_ns >= rt->looked_ns + LOOK_NS;
+    rt->looked_ns = rt->looks ? now_ns : rt->looked_ns;
     for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
         struct port *p = &rt->ports[i];
         if (p->bound || is_done(rt, p))
             continue;
-        if (p->watch && port_was_cut(p->watch)) {
+        if (p->watch && rt->looks && port_was_cut(p->watch)) {
             while (link_receive(rt, p))
                 continue;  // what had come before
             if (!is_done(rt, p))

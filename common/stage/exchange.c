@@ -52,6 +52,7 @@ enum status exchange_open(struct exchange *x, struct error *e)
     (void)pthread_mutex_init(&x->mutex, NULL);
     (void)pthread_cond_init(&x->changed, &monotonic);
     (void)pthread_cond_init(&x->room, &monotonic);
+    (void)pthread_cond_init(&x->memory, &monotonic);
     (void)pthread_condattr_destroy(&monotonic);
     return STATUS_OK;
 }
@@ -71,14 +72,8 @@ void exchange_close(struct exchange *x)
     (void)close(x->event);
     (void)pthread_cond_destroy(&x->changed);
     (void)pthread_cond_destroy(&x->room);
+    (void)pthread_cond_destroy(&x->memory);
     (void)pthread_mutex_destroy(&x->mutex);
-}
-
-/* Likewise when all that changed is room for what leaves. */
-static void unlock_room(struct exchange *x)
-{
-    (void)pthread_mutex_unlock(&x->mutex);
-    (void)pthread_cond_broadcast(&x->room);
 }
 
 bool exchange_take(struct exchange *x, struct item **item)
@@ -99,13 +94,13 @@ bool exchange_give(struct exchange *x, struct item *item)
     exchange_lock(x);
     while (x->out.head && !x->ended)
         exchange_sleep(x, &x->room);
-    const bool ended = x->ended;
+    const bool ended = x->ended, stuck = x->stuck;
     if (!ended)
         queue_push(&x->out, item);
-    exchange_unlock(x);
+    (void)pthread_mutex_unlock(&x->mutex);
     if (ended)
         item_free(item);
-    else
+    else if (!stuck)
         exchange_wake_io(x);
     return !ended;
 }
@@ -114,7 +109,7 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 {
     exchange_lock(x);
     while (!x->ended && !ready(context))
-        exchange_sleep(x, &x->room);
+        exchange_sleep(x, &x->memory);
     const bool ended = x->ended;
     exchange_unlock(x);
     return !ended;
@@ -122,8 +117,10 @@ bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *cont
 
 void exchange_wake(void *exchange)
 {
-    exchange_lock(exchange);
-    unlock_room(exchange);
+    struct exchange *x = exchange;
+    exchange_lock(x);
+    (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->memory);
 }
 
 void exchange_wait_end(struct exchange *x)
@@ -204,8 +201,16 @@ void exchange_pop(struct exchange *x)
 {
     exchange_lock(x);
     struct item *item = queue_shift(&x->out);
-    unlock_room(x);
+    (void)pthread_mutex_unlock(&x->mutex);
+    (void)pthread_cond_broadcast(&x->room);
     item_free(item);
+}
+
+void exchange_set_stuck(struct exchange *x, bool stuck)
+{
+    exchange_lock(x);
+    x->stuck = stuck;
+    (void)pthread_mutex_unlock(&x->mutex);
 }
 
 struct exchange_view exchange_look(struct exchange *x)
@@ -242,6 +247,7 @@ void exchange_end(struct exchange *x, bool complete)
     x->complete = complete;
     exchange_unlock(x);
     (void)pthread_cond_broadcast(&x->room);
+    (void)pthread_cond_broadcast(&x->memory);
 }
 
 bool exchange_await_main(struct exchange *x, int seconds)

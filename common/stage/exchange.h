@@ -43,9 +43,11 @@ struct queue {
 struct exchange {
     pthread_mutex_t mutex;
     pthread_cond_t changed;  // for who waits, but:
-    pthread_cond_t room;     // for the main thread that waits with a frame or for memory
+    pthread_cond_t room;     // for the main thread that waits with a frame
+    pthread_cond_t memory;   // for the main thread in exchange_await
     int event;               // eventfd: wakes the I/O thread
     struct queue in, out;
+    bool stuck;             // outwards: what is given cannot leave yet
     struct id_set durable;  // sink: made durable and not yet told
     struct id_set kept;     // sink: taken before it is durable, and not yet told
     bool flush;             // sink: what is kept is to become durable
@@ -112,6 +114,8 @@ struct exchange_view {
 void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
+/* While nothing can leave, the I/O thread is not woken for what is given. */
+void exchange_set_stuck(struct exchange *x, bool stuck);
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
 struct id_set exchange_take_kept(struct exchange *x);                  // likewise

@@ -5,6 +5,8 @@
 #include "base/clock.h"
 #include "stage/runtime.h"
 
+static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
+
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
 {
@@ -128,6 +130,18 @@ static void send_items(struct runtime *rt)
     }
 }
 
+/* Until credit comes nothing can leave. */
+static bool is_stuck(const struct runtime *rt)
+{
+    uint64_t lacking = open_groups(rt);
+    if (!rt->experiment.nparts || !lacking)
+        return false;
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (is_open(rt, l) && l->credit)
+            lacking &= ~(UINT64_C(1) << l->group);
+    return lacking != 0;
+}
+
 static void return_to(struct link *l, uint64_t id)
 {
     if (!l)
@@ -161,18 +175,29 @@ void flow_release(struct runtime *rt, uint64_t id)
     }
 }
 
-static void return_credit(struct runtime *rt)
+/* Where much credit is under way it is returned for several frames at once. */
+static bool is_due(struct link *l, uint32_t at_once, uint64_t now_ns)
+{
+    if (!l->owed_ns)
+        l->owed_ns = now_ns;
+    return l->grant >= at_once || now_ns >= l->owed_ns + OWED_NS;
+}
+
+static void return_credit(struct runtime *rt, uint64_t now_ns)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
     for (struct link *l = rt->links; l; l = l->next) {
         if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
             !view.begun)
             continue;
+        const uint32_t credit = credit_of(view.image_bytes);
         if (!l->granted)
-            l->grant = credit_of(view.image_bytes);
+            l->grant = credit;
         l->granted = true;
         const uint64_t slots = l->pool ? mapping_take_returned(l->pool) : 0;
         if (!l->grant && !slots)
+            continue;
+        if (!slots && !is_due(l, credit / 2, now_ns))
             continue;
         struct notice n = {.grant = l->grant,
                            .shared = l->pool != NULL,
@@ -181,15 +206,17 @@ static void return_credit(struct runtime *rt)
                            .ids = l->returned.ranges};
         (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
         l->grant = 0;
+        l->owed_ns = 0;
         id_set_clear(&l->returned);
     }
 }
 
-void flow_pump(struct runtime *rt)
+void flow_pump(struct runtime *rt, uint64_t now_ns)
 {
     send_experiment(rt);
     send_items(rt);
-    return_credit(rt);
+    exchange_set_stuck(&rt->exchange, is_stuck(rt));
+    return_credit(rt, now_ns);
 }
 
 struct id_set flow_ids(const struct runtime *rt)

@@ -203,7 +203,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->stopping)
         link_greet(rt, now_ns);
     if (!rt->stopping)
-        flow_pump(rt);
+        flow_pump(rt, now_ns);
     if (!rt->stopping)
         probe_pump(rt, now_ns);
     if (rt->stopping)

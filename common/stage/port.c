@@ -14,6 +14,7 @@ enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
 /* A connection is closed when it is silent for so long (a part must not take longer), or
  * not established after so long. */
 enum { PING_MS = 1000, SILENCE_MS = 20000, HANDSHAKE_MS = 5000 };
+enum { COPIED_MAX = 1024 };  // bytes of a part that is copied rather than shared
 static const int64_t PART_MAX = INT64_C(1) << 33;  // bytes
 
 bool address_equal(const struct address *a, const struct address *b)
@@ -139,9 +140,10 @@ static void release_deferred(void *data, void *hint)
         d.release(d.owner);
 }
 
+/* What is small is copied whenever it is sent: that costs less. */
 static bool share_part(struct part *part)
 {
-    if (part->release == release_shared)
+    if (part->release == release_shared || part->size <= COPIED_MAX)
         return true;
     zmq_msg_t *shared = mem_array(1, sizeof *shared);
     struct deferred *d = mem_array(1, sizeof *d);

@@ -33,6 +33,7 @@ enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
 #define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
 #define GREET_NS (SECOND / 2)    // how long to wait for an answer before another hello
 #define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
+#define LOOK_NS (SECOND / 100)   // who is cut is asked so often: it costs as much as a message
 #define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
 
 /* A socket of the data plane. */
@@ -73,8 +74,9 @@ struct link {
     size_t ncovered;         // ... and among those in `sent` the first so many
     bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
-    uint32_t grant;          // up: credit to return now ...
-    struct id_set returned;  // ... for these
+    uint32_t grant;          // up: credit to return ...
+    struct id_set returned;  // ... for these ...
+    uint64_t owed_ns;        // ... since then, 0: none
 };
 
 /* A frame in this process and where its credit goes. */
@@ -148,6 +150,8 @@ struct runtime {
     bool met_up, met_down;  // there was a link
     uint64_t patience_ns;   // who is silent for longer is dead
     uint64_t control_heard_ns, control_opened_ns, beat_ns, start_ns;
+    bool looks;             // asks in this round whether connections are cut ...
+    uint64_t looked_ns;     // ... as it did last then
     uint64_t awake_ns;      // since then the I/O loop was never stopped (Ctrl-Z)
     uint64_t ticks;         // progress: counts up while frames move
     struct stream *source;  // NULL but in the source
@@ -247,7 +251,8 @@ void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // beg
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
 
 /* flow.c: the data plane, what flows. */
-void flow_pump(struct runtime *rt);                  // sends what credit allows, returns credit
+/* Sends what credit allows, returns credit. */
+void flow_pump(struct runtime *rt, uint64_t now_ns);
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
 

@@ -1,8 +1,6 @@
 #include "wire/descriptor.h"
 
-#include <msgpack.h>
-
-#include "base/alloc.h"
+#include "wire/pack.h"
 #include "wire/reader.h"
 
 enum { ITEMS = 6 };
@@ -20,13 +18,12 @@ enum status descriptor_encode(const struct descriptor *d, struct part *part, str
     bad |= msgpack_pack_uint64(&p, d->offset);
     bad |= msgpack_pack_uint64(&p, d->length);
     bad |= msgpack_pack_uint64(&p, d->generation);
-    void *bytes = bad ? NULL : mem_copy(buffer.data, buffer.size, 1);
-    const size_t size = buffer.size;
-    msgpack_sbuffer_destroy(&buffer);
-    if (!bytes)
-        return error_memory(e, "a descriptor");
-    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
-    return STATUS_OK;
+    *part = pack_take(&buffer);
+    if (!bad)
+        return STATUS_OK;
+    part->release(part->owner);
+    *part = (struct part){0};
+    return error_memory(e, "a descriptor");
 }
 
 enum status descriptor_decode(struct descriptor *d, const struct part *part, struct error *e)

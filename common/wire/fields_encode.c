@@ -1,18 +1,26 @@
 #include <math.h>
-#include <msgpack.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "wire/fields.h"
+#include "wire/pack.h"
 
 struct encoder {
     msgpack_packer packer;
-    bool give;
+    msgpack_sbuffer buffer;
+    bool give, full;  // full: memory was out
     struct message *m;
     struct error *e;
 };
 
 static enum status encode_map(struct encoder *n, const struct table *t, char *object);
+
+static int write_bytes(void *encoder, const char *bytes, size_t size)
+{
+    struct encoder *n = encoder;
+    n->full = n->full || msgpack_sbuffer_write(&n->buffer, bytes, size) != 0;
+    return n->full ? -1 : 0;
+}
 
 static enum status encode_reals(struct encoder *n, const struct field *f, const double *x)
 {
@@ -139,17 +147,16 @@ static enum status encode_map(struct encoder *n, const struct table *t, char *ob
 }
 
 /* Moves what was packed into part 1. */
-static enum status place(struct message *m, const msgpack_sbuffer *buffer, struct error *e)
+static enum status place(struct encoder *n)
 {
-    if (buffer->size > MESSAGE_METADATA_MAX)
-        return error_set(e, STATUS_FAILED,
-                         "the metadata of a message has %zu bytes, at most %d are allowed",
-                         buffer->size, MESSAGE_METADATA_MAX);
-    void *bytes = mem_copy(buffer->data, buffer->size, 1);
-    if (!bytes)
-        return error_memory(e, "a message");
-    m->parts[1] =
-        (struct part){.data = bytes, .size = buffer->size, .release = mem_free, .owner = bytes};
+    const size_t size = n->buffer.size;
+    if (n->full)
+        return error_memory(n->e, "a message");
+    if (size > MESSAGE_METADATA_MAX)
+        return error_set(n->e, STATUS_FAILED,
+                         "the metadata of a message has %zu bytes, at most %d are allowed", size,
+                         MESSAGE_METADATA_MAX);
+    n->m->parts[1] = pack_take(&n->buffer);
     return STATUS_OK;
 }
 
@@ -162,13 +169,12 @@ enum status fields_encode(const struct table *t, void *object, bool give, struct
         if (s)
             return s;
     }
-    msgpack_sbuffer buffer;
-    msgpack_sbuffer_init(&buffer);
     struct encoder n = {.give = give, .m = m, .e = e};
-    msgpack_packer_init(&n.packer, &buffer, msgpack_sbuffer_write);
+    msgpack_sbuffer_init(&n.buffer);
+    msgpack_packer_init(&n.packer, &n, write_bytes);
     enum status s = encode_map(&n, t, object);
     if (s == STATUS_OK)
-        s = place(m, &buffer, e);
-    msgpack_sbuffer_destroy(&buffer);
+        s = place(&n);
+    msgpack_sbuffer_destroy(&n.buffer);
     return s;
 }

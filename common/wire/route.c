@@ -1,10 +1,9 @@
 #include "wire/route.h"
 
-#include <msgpack.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/crc32c.h"
+#include "wire/pack.h"
 #include "wire/reader.h"
 
 enum { ROUTE_ITEMS = 11 };
@@ -78,13 +77,12 @@ enum status route_encode(const struct route *r, const struct part *metadata, str
     const bool good =
         pack(r, &packer) == 0 &&
         msgpack_pack_uint32(&packer, head_sum(buffer.data, buffer.size, metadata)) == 0;
-    void *bytes = good ? mem_copy(buffer.data, buffer.size, 1) : NULL;
-    const size_t size = buffer.size;
-    msgpack_sbuffer_destroy(&buffer);
-    if (!bytes)
-        return error_memory(e, "a route");
-    *part = (struct part){.data = bytes, .size = size, .release = mem_free, .owner = bytes};
-    return STATUS_OK;
+    *part = pack_take(&buffer);
+    if (good)
+        return STATUS_OK;
+    part->release(part->owner);
+    *part = (struct part){0};
+    return error_memory(e, "a route");
 }
 
 enum status route_seal(struct route *r, struct message *m, struct error *e)
