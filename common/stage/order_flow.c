@@ -38,12 +38,22 @@ static void tell(struct runtime *rt, struct peer *p)
     id_set_clear(&ids);
 }
 
+/* Some process hands out frames to both, who share them. */
+static bool share_frames(const struct hello *a, const struct hello *b)
+{
+    for (size_t i = 0; i < a->nupstreams; i++)
+        for (size_t k = 0; k < b->nupstreams; k++)
+            if (strcmp(a->upstreams[i].uuid, b->upstreams[k].uuid) == 0)
+                return strcmp(a->group, b->group) == 0;
+    return false;
+}
+
 /* Another process that takes frames of the same group in order lives beside this one.  Who
  * takes the place of a dead one does not hear of it for so long. */
 static bool has_rival(const struct runtime *rt, const struct peer *p)
 {
     for (const struct peer *q = p->next; q; q = q->next) {
-        if (!q->hello.order || q->bye || strcmp(q->hello.group, p->hello.group) != 0)
+        if (!q->hello.order || q->bye || !share_frames(&p->hello, &q->hello))
             continue;
         const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
         const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;

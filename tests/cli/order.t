@@ -150,6 +150,12 @@ wait
 is 'two in order: refused' "$(statuses source sink1 sink2) $(cat errors.*)" \
 	'1 1 1 test-source: two processes of test-sink take frames in order, must be one'
 
+fresh
+rm -f log
+teststage first | teststage source --dead-after=0.5 --frames=60 | teststage make --sleep=20 |
+	teststage work --order | teststage work --order | teststage sink out --order --log=log
+is 'one after the other they may' "$? $(files) $(ascending log)" '0 60 yes'
+
 # What is refused
 check_status '--order of a stage that only watches' 2 teststage tap . --in="ipc://$d/none" --order
 check_status '--order of the source' 2 teststage source --in="ipc://$d/none" --out="ipc://$d/none" --order
