@@ -32,8 +32,8 @@ static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
         c->codec_s = field(line, "codec_s");
         c->wait_in_s = field(line, "wait_in_s");
         c->wait_out_s = field(line, "wait_out_s");
-        c->setups_made = field(line, "setups_made");
-        c->setups_found = field(line, "setups_found");
+        c->frames = field(line, "frames");
+        c->setups = field(line, "setups");
     }
     if (in)
         (void)fclose(in);

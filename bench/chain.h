@@ -10,7 +10,7 @@ enum { STAGES_MAX = 8, COMMAND_MAX = 2048 };
 struct cost {
     char stage[32];
     double cpu_s, compute_cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
-    double setups_made, setups_found;
+    double frames, setups;  // frames; set-ups of the engine
 };
 
 /* What a pipe took. */

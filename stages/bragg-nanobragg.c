@@ -34,13 +34,12 @@ struct options {
 static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
-    {"engine", "NAME", "What computes pixels: reference, cpu or cuda (default reference)",
-     OPT_CHOICE, offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
-    {"threads", "N", "Threads of the engine (default 1; faithful reference: always 1)", OPT_INT,
+    {"engine", "NAME", "What computes pixels: reference, cpu or cuda (reference)", OPT_CHOICE,
+     offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
+    {"threads", "N", "Threads of the engine (1; faithful reference: always 1)", OPT_INT,
      offsetof(struct options, threads), 1, 1024, 0, NULL, 0, 0},
-    {"physics", "MODE",
-     "Faithful repeats nanoBragg's quirks, physical mends them (default faithful)", OPT_CHOICE,
-     offsetof(struct options, physics), 0, 0, 0, PHYSICS_CHOICES, 0, 0},
+    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them (faithful)",
+     OPT_CHOICE, offsetof(struct options, physics), 0, 0, 0, PHYSICS_CHOICES, 0, 0},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
      offsetof(struct options, trace_pixel), 0, 65535, 2, NULL, 0,
      offsetof(struct options, has_trace_pixel)},

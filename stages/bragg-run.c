@@ -49,6 +49,9 @@ static const struct opt_program program = {
     .operands = "FILE",
     .min_operands = 1,
     .max_operands = 1,
+    .details =
+        "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
+        "threads, window, input, restart and order, such as '- name: noise'.",
 };
 
 /* The command line's changes to the file. */
@@ -77,8 +80,8 @@ static enum status find_wraps(const struct pipeline *p, const struct options *o,
     return s;
 }
 
-/* Makes a folder and those above it. */
-static enum status make_folder(const char *path, struct error *e)
+/* Makes a folder and those above it; adds to *made how many were not there. */
+static enum status make_folder(const char *path, int *made, struct error *e)
 {
     char part[4096];
     for (const char *end = path; *end;) {
@@ -86,7 +89,9 @@ static enum status make_folder(const char *path, struct error *e)
         end += strcspn(end, "/");
         if (snprintf(part, sizeof part, "%.*s", (int)(end - path), path) >= (int)sizeof part)
             errno = ENAMETOOLONG;
-        else if (mkdir(part, 0777) == 0 || errno == EEXIST)
+        else if (mkdir(part, 0777) == 0 && ++*made)
+            continue;
+        else if (errno == EEXIST)
             continue;
         return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
     }
@@ -96,6 +101,20 @@ static enum status make_folder(const char *path, struct error *e)
     else if (access(path, W_OK | X_OK) == 0)
         return STATUS_OK;
     return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
+}
+
+/* Removes the last `made` folders of a path, if nothing is in them. */
+static void remove_folder(const char *path, int made)
+{
+    char part[4096];
+    (void)snprintf(part, sizeof part, "%s", path);
+    for (size_t length = strlen(part); made > 0 && rmdir(part) == 0; made--) {
+        while (length && part[length - 1] == '/')
+            length--;
+        while (length && part[length - 1] != '/')
+            length--;
+        part[length] = 0;
+    }
 }
 
 static enum status dry_run(const struct pipeline *p, struct command_settings *settings,
@@ -115,10 +134,11 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
                           struct error *e)
 {
     struct commands commands;
+    int made = 0;
     settings->folder = keeper->folder;
     enum status s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK && o->workdir)
-        s = make_folder(o->workdir, e);
+        s = make_folder(o->workdir, &made, e);
     if (s == STATUS_OK) {
         if (o->workdir)
             find_note_workdir(keeper->folder, o->workdir);
@@ -133,6 +153,8 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
         if (o->stats)
             report_stats(&commands, keeper->folder, stdout);
     }
+    if (s)
+        remove_folder(o->workdir ? o->workdir : "", made);
     commands_free(&commands);
     return s;
 }

@@ -157,7 +157,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
                                 struct message *m, struct error *e)
 {
     struct frame copy = *f;
-    struct image converted = {0}, whole = {0};
+    struct image converted = {0};
     const enum pixel_type type = type_for(v, f->image.type);
     const bool opens = v->speaks->start && !v->announced;
     enum status s = STATUS_OK;
@@ -168,10 +168,10 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         copy.image = converted;
     }
     if (s == STATUS_OK && v->assembly.of) {
-        s = assembly_image(&v->assembly, &copy.image, &whole, e);
+        s = assembly_image(&v->assembly, &copy.image, e);
         if (s == STATUS_OK)
-            assembly_blank(&v->assembly, &whole);
-        copy.image = whole;
+            assembly_blank(&v->assembly);
+        copy.image = v->assembly.image;
     }
     if (s == STATUS_OK)
         s = protocol_message(v->speaks, &v->options.content, v->experiment, &copy,
@@ -179,7 +179,6 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     if (s == STATUS_OK && opens)
         s = announce(v, &copy, e);
     image_free(&converted);
-    image_free(&whole);
     return s;
 }
 
@@ -205,6 +204,11 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
     s = gateway_offer(v->gateway, &m, e);
     pace_out(&v->pace, clock_ns());
     return s;
+}
+
+static void serve_interrupt(void *state)
+{
+    gateway_interrupt(((struct serve *)state)->gateway);
 }
 
 static void serve_cancel(void *state)
@@ -279,6 +283,7 @@ static const struct stage serve = {
     .begin = serve_begin,
     .expect = serve_expect,
     .frame = serve_frame,
+    .interrupt = serve_interrupt,
     .cancel = serve_cancel,
     .report = serve_report,
     .close = serve_close,

@@ -26,9 +26,8 @@ struct writer {
     struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index, has_frame, has_compression, has_frames_per_file, has_preview_size,
-        has_cbf_header;
-    uint64_t only_id;  // the one frame that fits an unnumbered name
+    bool has_index, has_compression, has_frames_per_file, has_preview_size, has_cbf_header;
+    uint64_t expected;  // frames of this run
     int compression, cbf_header;
     int64_t frames_per_file;
     struct pending pending;  // frames whose files are not finished
@@ -129,7 +128,7 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
     w->settings.cbf_header = (enum cbf_header)w->cbf_header;
-    const enum status s = outputs_check(&w->outputs, &w->settings, x, e);
+    const enum status s = outputs_begin(&w->outputs, &w->settings, x, e);
     if (s)
         return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
@@ -175,18 +174,21 @@ static enum status writer_have(void *state, struct id_set *ids, struct error *e)
     return s;
 }
 
-static enum status check_frame(struct writer *w, const struct frame *f, struct error *e)
+static void writer_expect(void *state, uint64_t frames)
+{
+    ((struct writer *)state)->expected = frames;
+}
+
+static enum status check_frame(const struct writer *w, const struct frame *f, struct error *e)
 {
     if ((int64_t)f->image.count != experiment_pixels(w->experiment))
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %zu pixels, the detector %" PRId64,
                          f->recipe.id, f->image.count, experiment_pixels(w->experiment));
     const char *unnumbered = outputs_unnumbered(&w->outputs);
-    if (w->has_frame && f->recipe.id != w->only_id && unnumbered)
+    if (unnumbered && w->expected > 1)
         return error_set(e, STATUS_USAGE,
                          "'%.60s' holds no number such as %%04d, and there is more than one frame",
                          unnumbered);
-    w->has_frame = true;
-    w->only_id = f->recipe.id;
     return STATUS_OK;
 }
 
@@ -290,6 +292,7 @@ static const struct stage writer = {
     .settle = writer_settle,
     .begin = writer_begin,
     .have = writer_have,
+    .expect = writer_expect,
     .frame = writer_frame,
     .durable = writer_durable,
     .flush = writer_flush,

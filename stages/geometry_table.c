@@ -58,7 +58,7 @@ const struct opt geometry_table[] = {
     CHOICE("panels", "image|modules",
            "One image with masked gaps, or a panel for each module (by the detector)", panels,
            GIVEN(panels)),
-    TEXT("geom", "FILE", "Panels of a CrystFEL geometry file, in place of the options below", geom,
+    TEXT("geom", "FILE", "Panels of a CrystFEL geometry file: their pixels, places and axes", geom,
          OPT_CONTENT, GIVEN(geom)),
     TEXT("expt", "FILE",
          "Detector, beam and spindle of a DIALS experiment list, in place of these options", expt,
@@ -134,8 +134,9 @@ const struct opt geometry_table[] = {
     INT("divergence-v-steps", "N", "Directions across --divergence-v", divergence_v_steps, 1, 1000,
         GIVEN(divergence_v_steps)),
     FLAG("square-divergence", "Keep the corners of the divergence", square_divergence),
-    TEXT("source-file", "FILE", "Sources: X Y Z weight wavelength(m), in place of the above",
-         source_file, OPT_CONTENT, GIVEN(source_file)),
+    TEXT("source-file", "FILE",
+         "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion", source_file,
+         OPT_CONTENT, GIVEN(source_file)),
     CHOICE("weights", "ignore|apply|override",
            "The file's weights: not used, used, or not used and one wavelength for all (ignore)",
            weights, GIVEN(weights)),
@@ -154,7 +155,8 @@ const struct opt geometry_table[] = {
      .type = OPT_TEXTS,
      AT(crystals),
      .flags = OPT_CONTENT,
-     .doc = "One of several crystals; keys are the options below, which hold for all crystals that "
+     .doc = "One of several crystals; keys are the other options here, which hold for all crystals "
+            "that "
             "say nothing else; may be repeated"},
     /* all that follows is a key of --crystal too */
     TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, OPT_CONTENT, NOTHING),

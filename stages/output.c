@@ -7,7 +7,6 @@
 
 #include "base/history.h"
 #include "base/target.h"
-#include "io/assembly.h"
 #include "io/picture.h"
 #include "io/raw.h"
 #include "io/replace.h"
@@ -51,6 +50,11 @@ enum status output_parse(struct output *o, const char *text, enum format format,
             return opened;
     }
     return target_check(text, e);
+}
+
+bool output_is_image(const struct output *o)
+{
+    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX;
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -162,32 +166,13 @@ static enum status write_image(struct output *o, const struct output_settings *s
     return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
 }
 
-/* Several panels as one image. */
-static enum status write_assembled(struct output *o, const struct output_settings *settings,
-                                   const struct experiment *x, const struct frame *f, FILE *out,
-                                   const char *path, struct error *e)
-{
-    struct assembly assembly;
-    struct frame whole = {.recipe = f->recipe};
-    struct error cause = {0};
-    enum status s = assembly_open(&assembly, x, &cause);
-    if (!s)
-        s = assembly_image(&assembly, &f->image, &whole.image, &cause);
-    s = s ? error_set(e, s, "%s: %s", path, cause.text)
-          : write_image(o, settings, &assembly.whole, &whole, out, path, e);
-    image_free(&whole.image);
-    assembly_free(&assembly);
-    return s;
-}
-
 static enum status write_content(struct output *o, const struct output_settings *settings,
                                  const struct experiment *x, const struct frame *f, FILE *out,
                                  const char *path, struct error *e)
 {
     if (o->format == FORMAT_RAW)
         return raw_write(out, &f->image, path, e);
-    return x->npanels == 1 ? write_image(o, settings, x, f, out, path, e)
-                           : write_assembled(o, settings, x, f, out, path, e);
+    return write_image(o, settings, x, f, out, path, e);
 }
 
 /* Into the series; as whole numbers if so asked. */

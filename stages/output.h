@@ -45,12 +45,15 @@ struct output_settings {
 enum status output_parse(struct output *o, const char *text, enum format format, int64_t edge_max,
                          struct error *e);
 
+/* Whether it holds one image, of one panel; else it takes panels as they are. */
+bool output_is_image(const struct output *o);
+
 /* Puts the path of the file of frame `id` into path[TEMPLATE_PATH_MAX]. */
 void output_path(const struct output *o, uint64_t id, char *path);
 
-/* Writes the image of a frame to `path`, complete or not at all; NXmx only takes it: see
- * nxmx_series_add.  STATUS_INPUT when
- * the format cannot hold it, STATUS_FAILED when a step fails. */
+/* Writes the image of a frame, of one panel where output_is_image, to `path`, complete or not at
+ * all; NXmx only takes it: see nxmx_series_add.  STATUS_INPUT when the format cannot hold it,
+ * STATUS_FAILED when a step fails. */
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e);

@@ -1,11 +1,11 @@
 #include "outputs.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "io/assembly.h"
 #include "io/leftovers.h"
 
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
@@ -32,16 +32,28 @@ bool outputs_have(const struct outputs *o, enum format format)
     return false;
 }
 
-enum status outputs_check(const struct outputs *o, const struct output_settings *settings,
+/* The first that holds one image, or NULL. */
+static const struct output *first_image(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (output_is_image(&o->all[i]))
+            return &o->all[i];
+    return NULL;
+}
+
+enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e)
 {
-    struct assembly assembly;
+    struct error cause = {0};
+    const struct output *image = first_image(o);
+    if (image && x->npanels != 1) {
+        const enum status s = assembly_open(&o->assembly, x, &cause);
+        if (s)
+            return error_set(e, s, "%s: %s", image->name.text, cause.text);
+    }
     if (!outputs_have(o, FORMAT_CBF) || settings->cbf_header == CBF_GENERIC)
         return STATUS_OK;
-    enum status s = assembly_open(&assembly, x, e);
-    s = s ? s : cbf_header_check(settings->cbf_header, &assembly.whole, e);
-    assembly_free(&assembly);
-    return s;
+    return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
 }
 
 const char *outputs_unnumbered(const struct outputs *o)
@@ -52,14 +64,32 @@ const char *outputs_unnumbered(const struct outputs *o)
     return NULL;
 }
 
+/* Of several panels: the frame as one image, borrowed from the assembly. */
+static enum status assemble(struct outputs *o, const struct frame *f, struct frame *whole,
+                            struct error *e)
+{
+    *whole = (struct frame){.recipe = f->recipe};
+    const enum status s = assembly_image(&o->assembly, &f->image, e);
+    whole->image = o->assembly.image;
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        return error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was read",
+                         f->recipe.id);
+    return s;
+}
+
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, const struct frame *f, struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
-    enum status s = STATUS_OK;
+    struct frame whole;
+    const bool assembled = o->assembly.of != NULL;
+    enum status s = assembled ? assemble(o, f, &whole, e) : STATUS_OK;
     for (int i = 0; i < o->count && s == STATUS_OK; i++) {
-        output_path(&o->all[i], f->recipe.id, path);
-        s = output_write(&o->all[i], settings, x, f, path, e);
+        struct output *out = &o->all[i];
+        output_path(out, f->recipe.id, path);
+        s = assembled && output_is_image(out)
+                ? output_write(out, settings, &o->assembly.whole, &whole, path, e)
+                : output_write(out, settings, x, f, path, e);
     }
     return s;
 }
@@ -109,4 +139,5 @@ void outputs_close(struct outputs *o)
 {
     for (int i = 0; i < o->count; i++)
         output_close(&o->all[i]);
+    assembly_free(&o->assembly);
 }

@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "io/assembly.h"
 #include "output.h"
 
 enum {
@@ -16,7 +17,8 @@ enum {
 struct outputs {
     struct output all[OUTPUTS_MAX];
     int count;
-    struct output *series;  // the one of NXmx, or NULL
+    struct output *series;     // the one of NXmx, or NULL
+    struct assembly assembly;  // of several panels, where some output holds one image
 };
 
 /* Adds one, see output_parse; at most OUTPUTS_MAX.  STATUS_USAGE for a name that is there, and for
@@ -27,8 +29,9 @@ enum status outputs_add(struct outputs *o, const char *text, enum format format,
 /* Whether one has that format. */
 bool outputs_have(const struct outputs *o, enum format format);
 
-/* Whether frames of *x can be what the settings say; STATUS_INPUT if not. */
-enum status outputs_check(const struct outputs *o, const struct output_settings *settings,
+/* Prepares for frames of *x, which must last; STATUS_INPUT when they cannot be what the settings
+ * say, or an output holds one image and the panels make none. */
+enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
 /* The name of one that has a file for each frame but no number in it, or NULL. */

@@ -1,14 +1,14 @@
 #include "codec/bslz4.h"
 
-#include <endian.h>
 #include <lz4.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "codec/be32.h"
 #include "codec/bitshuffle.h"
+#include "codec/chunk_head.h"
 
-enum { HEADER = 12, LENGTH = 4, BLOCK_MAX = 1 << 24 };
+enum { LENGTH = 4, BLOCK_MAX = 1 << 24 };
 
 size_t bslz4_bound(size_t count, size_t size)
 {
@@ -16,7 +16,7 @@ size_t bslz4_bound(size_t count, size_t size)
     if (!size_multiply(count, size, &bytes) || bytes > PTRDIFF_MAX / 2)
         return 0;
     /* LZ4 adds at most a byte in 255 and 16 to a block. */
-    return HEADER + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
+    return CHUNK_HEAD + bytes + (bytes / BSLZ4_BLOCK + 1) * (LENGTH + BSLZ4_BLOCK / 255 + 16);
 }
 
 size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out)
@@ -26,10 +26,8 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
     const uint8_t *from = items;
     uint8_t *const start = out;
     uint8_t scratch[BSLZ4_BLOCK], bits[BSLZ4_BLOCK];
-    const uint64_t total = htobe64((uint64_t)count * size);
-    memcpy(out, &total, sizeof total);
-    put_be32(out + sizeof total, BSLZ4_BLOCK);
-    out += HEADER;
+    chunk_head_put(out, count * size, BSLZ4_BLOCK);
+    out += CHUNK_HEAD;
     while (count >= BITSHUFFLE_GROUP) {
         const size_t most = BSLZ4_BLOCK / size;
         const size_t n = count < most ? count - count % BITSHUFFLE_GROUP : most;
@@ -107,24 +105,15 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
 enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
                              size_t size, struct error *e)
 {
-    uint64_t total;
-    if (length < HEADER)
-        return error_set(e, STATUS_INPUT, "bslz4: %zu bytes, the header alone has %d", length,
-                         HEADER);
-    memcpy(&total, chunk, sizeof total);
-    const size_t block = get_be32(chunk + sizeof total);
-    if (be64toh(total) != (uint64_t)count * size)
-        return error_set(e, STATUS_INPUT, "bslz4: header: %zu bytes, must be %zu",
-                         (size_t)be64toh(total), count * size);
-    if (block == 0 || block > BLOCK_MAX || block % (BITSHUFFLE_GROUP * size))
-        return error_set(e, STATUS_INPUT,
-                         "bslz4: header: blocks of %zu bytes, must be a multiple of %zu up to %d",
-                         block, BITSHUFFLE_GROUP * size, BLOCK_MAX);
+    size_t block;
+    enum status s = chunk_head_get(chunk, length, "bslz4", count * size, BITSHUFFLE_GROUP * size,
+                                   BLOCK_MAX, &block, e);
+    if (s)
+        return s;
     uint8_t *bits = mem_array(block, 1);
     if (!bits)
         return error_memory(e, "a block");
-    const enum status s =
-        read_blocks(chunk, HEADER, length, block, items, count * size, size, bits, e);
+    s = read_blocks(chunk, CHUNK_HEAD, length, block, items, count * size, size, bits, e);
     mem_free(bits);
     return s;
 }

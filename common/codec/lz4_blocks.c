@@ -1,20 +1,20 @@
 #include "codec/lz4_blocks.h"
 
-#include <endian.h>
 #include <lz4.h>
 #include <stdbool.h>
 #include <string.h>
 
 #include "codec/be32.h"
+#include "codec/chunk_head.h"
 
-enum { HEADER = 12, LENGTH = 4 };
+enum { LENGTH = 4 };  // bytes before a block
 
 size_t lz4_blocks_bound(size_t bytes)
 {
     if (bytes > PTRDIFF_MAX / 2)
         return 0;
     const size_t nblocks = (bytes + LZ4_BLOCKS_BLOCK - 1) / LZ4_BLOCKS_BLOCK;
-    return HEADER + nblocks * (LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
+    return CHUNK_HEAD + nblocks * (LENGTH + LZ4_COMPRESSBOUND(LZ4_BLOCKS_BLOCK));
 }
 
 /* One block, without its length. */
@@ -32,10 +32,8 @@ size_t lz4_blocks_compress(const void *data, size_t bytes, uint8_t *out)
 {
     const uint8_t *from = data;
     uint8_t *const start = out;
-    const uint64_t total = htobe64((uint64_t)bytes);
-    memcpy(out, &total, sizeof total);
-    put_be32(out + sizeof total, bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK);
-    out += HEADER;
+    chunk_head_put(out, bytes, bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK);
+    out += CHUNK_HEAD;
     while (bytes) {
         const size_t n = bytes < LZ4_BLOCKS_BLOCK ? bytes : LZ4_BLOCKS_BLOCK;
         const size_t length = put_block(from, n, out + LENGTH);
@@ -67,18 +65,12 @@ enum status lz4_blocks_decompress(const uint8_t *chunk, size_t length, void *dat
                                   struct error *e)
 {
     uint8_t *to = data;
-    uint64_t total;
-    if (length < HEADER)
-        return error_set(e, STATUS_INPUT, "lz4: %zu bytes, the header alone has %d", length,
-                         HEADER);
-    memcpy(&total, chunk, sizeof total);
-    const size_t block = get_be32(chunk + sizeof total);
-    if (be64toh(total) != bytes || (bytes && !block) || block > LZ4_MAX_INPUT_SIZE)
-        return error_set(
-            e, STATUS_INPUT,
-            "lz4: header: %zu bytes in blocks of %zu, must be %zu in blocks of 1 to %d",
-            (size_t)be64toh(total), block, bytes, LZ4_MAX_INPUT_SIZE);
-    size_t at = HEADER;
+    size_t block;
+    const enum status s =
+        chunk_head_get(chunk, length, "lz4", bytes, 1, LZ4_MAX_INPUT_SIZE, &block, e);
+    if (s)
+        return s;
+    size_t at = CHUNK_HEAD;
     for (size_t left = bytes; left;) {
         const size_t n = left < block ? left : block;
         if (!get_block(chunk, &at, length, to, n))

@@ -28,6 +28,14 @@ size_t backlog_drop_all(struct backlog *b)
     return count;
 }
 
+size_t backlog_parts(const struct backlog *b)
+{
+    size_t parts = b->opening.nparts + b->closing.nparts;
+    for (size_t i = 0; i < b->count; i++)
+        parts += b->ring[(b->first + i) % b->room].nparts;
+    return parts;
+}
+
 struct packet *backlog_next(struct backlog *b)
 {
     if (b->opening.nparts)
@@ -37,14 +45,17 @@ struct packet *backlog_next(struct backlog *b)
     return b->closing.nparts ? &b->closing : NULL;
 }
 
-bool backlog_pass(struct backlog *b, struct packet *p)
+bool backlog_is_frame(const struct backlog *b, const struct packet *p)
 {
-    if (p == &b->opening || p == &b->closing) {
+    return p != &b->opening && p != &b->closing;
+}
+
+void backlog_pass(struct backlog *b, struct packet *p)
+{
+    if (backlog_is_frame(b, p))
+        backlog_drop_first(b);
+    else
         packet_free(p);
-        return false;
-    }
-    backlog_drop_first(b);
-    return true;
 }
 
 void backlog_free(struct backlog *b)

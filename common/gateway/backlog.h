@@ -25,11 +25,17 @@ void backlog_drop_first(struct backlog *b);
 /* Drops all frames; how many there were. */
 size_t backlog_drop_all(struct backlog *b);
 
+/* Parts of all that is there. */
+size_t backlog_parts(const struct backlog *b);
+
 /* What leaves next: the opening, frames, the closing; NULL: nothing is there. */
 struct packet *backlog_next(struct backlog *b);
 
-/* What backlog_next gave was taken: removes it.  True when it was a frame. */
-bool backlog_pass(struct backlog *b, struct packet *p);
+/* Whether what backlog_next gave is one of the frames. */
+bool backlog_is_frame(const struct backlog *b, const struct packet *p);
+
+/* What backlog_next gave is dealt with: removes it. */
+void backlog_pass(struct backlog *b, struct packet *p);
 
 void backlog_free(struct backlog *b);
 

@@ -22,13 +22,14 @@ struct gateway {
     bool started;
     int event;                   // eventfd: wakes the thread
     atomic_uint_fast64_t ticks;  // see gateway_ticks
+    atomic_size_t loans;         // parts of the backlog, and of what is on its way
     pthread_mutex_t mutex;
     pthread_cond_t changed;
     /* Under the mutex. */
     struct backlog backlog;
     struct gateway_counts counts;
     size_t nconnected;
-    bool cancelled, stopping;
+    bool interrupted, cancelled, stopping;
 };
 
 enum {
@@ -57,22 +58,37 @@ static void await(struct gateway *g, uint64_t until_ns)
 
 /* --- the thread --------------------------------------------------------------- */
 
+/* Hands the next message over; false when nobody can take it now.  Announcements wait for all
+ * subscribers, whatever the policy. */
+static bool hand_over(struct gateway *g, struct packet *p)
+{
+    const bool frame = backlog_is_frame(&g->backlog, p);
+    const struct outlet_send how = {
+        .hold = !frame || g->settings.policy == GATEWAY_WAIT,
+        .idle = atomic_load(&g->loans) == backlog_parts(&g->backlog),
+    };
+    const enum outlet_sent sent = outlet_send(&g->outlet, p, how);
+    if (sent == OUTLET_HELD)
+        return false;
+    backlog_pass(&g->backlog, p);
+    ++*(!frame ? &g->counts.notes : sent == OUTLET_TAKEN ? &g->counts.taken : &g->counts.dropped);
+    (void)pthread_cond_broadcast(&g->changed);
+    return true;
+}
+
 /* Hands over what clients can take now; true when something is left. */
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    for (struct packet *p = backlog_next(&g->backlog); p && outlet_send(&g->outlet, p);
-         p = backlog_next(&g->backlog)) {
-        ++*(backlog_pass(&g->backlog, p) ? &g->counts.taken : &g->counts.notes);
-        (void)pthread_cond_broadcast(&g->changed);
-    }
+    struct packet *p = backlog_next(&g->backlog);
+    while (p && hand_over(g, p))
+        p = backlog_next(&g->backlog);
     g->counts.rejected = g->outlet.rejected;
     if (g->nconnected != g->outlet.nconnected)
         (void)pthread_cond_broadcast(&g->changed);
     g->nconnected = g->outlet.nconnected;
-    const bool left = backlog_next(&g->backlog) != NULL;
     (void)pthread_mutex_unlock(&g->mutex);
-    return left;
+    return p != NULL;
 }
 
 static bool is_stopping(struct gateway *g)
@@ -142,9 +158,7 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->event < 0)
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
-    const struct outlet_settings outlet = {.kind = settings->socket,
-                                           .lossless = settings->policy == GATEWAY_WAIT,
-                                           .request = settings->request};
+    const struct outlet_settings outlet = {.kind = settings->socket, .request = settings->request};
     const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
     return s ? s : start_thread(g, e);
 }
@@ -181,6 +195,12 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
+/* True when nobody is worth waiting for. */
+static bool is_over(const struct gateway *g)
+{
+    return g->cancelled || (g->interrupted && !g->nconnected);
+}
+
 /* Makes room for one more, or says that there is none. */
 static bool make_room(struct gateway *g)
 {
@@ -197,14 +217,14 @@ static bool make_room(struct gateway *g)
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
 {
     struct packet p;
-    const enum status s = packet_make(&p, m, e);
+    const enum status s = packet_make(&p, m, &g->loans, e);
     if (s)
         return s;
     (void)pthread_mutex_lock(&g->mutex);
     if (make_room(g)) {
         backlog_push(&g->backlog, &p);
         wake(g);
-        while (g->settings.policy == GATEWAY_WAIT && g->backlog.count && !g->cancelled)
+        while (g->settings.policy == GATEWAY_WAIT && g->backlog.count && !is_over(g))
             await(g, UINT64_MAX);
     } else {
         packet_free(&p);
@@ -217,7 +237,7 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
 static enum status note(struct gateway *g, struct packet *where, struct message *m, struct error *e)
 {
     struct packet p;
-    const enum status s = packet_make(&p, m, e);
+    const enum status s = packet_make(&p, m, &g->loans, e);
     if (s)
         return s;
     (void)pthread_mutex_lock(&g->mutex);
@@ -237,12 +257,23 @@ enum status gateway_conclude(struct gateway *g, struct message *m, struct error 
     return note(g, &g->backlog.closing, m, e);
 }
 
-void gateway_cancel(struct gateway *g)
+/* Sets one of the flags. */
+static void tell(struct gateway *g, bool *flag)
 {
     (void)pthread_mutex_lock(&g->mutex);
-    g->cancelled = true;
+    *flag = true;
     (void)pthread_cond_broadcast(&g->changed);
     (void)pthread_mutex_unlock(&g->mutex);
+}
+
+void gateway_interrupt(struct gateway *g)
+{
+    tell(g, &g->interrupted);
+}
+
+void gateway_cancel(struct gateway *g)
+{
+    tell(g, &g->cancelled);
 }
 
 /* Ctrl-C and the like, which nobody else takes any more. */
@@ -276,7 +307,7 @@ static void drain(struct gateway *g)
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
-    while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !g->cancelled &&
+    while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !is_over(g) &&
            clock_ns() < end) {
         await(g, end);
         g->cancelled = g->cancelled || is_interrupted();

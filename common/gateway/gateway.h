@@ -37,8 +37,8 @@ struct gateway_settings {
 
 /* Every frame that was offered is in one of the first two at the end. */
 struct gateway_counts {
-    uint64_t taken;  // handed to the connection of a client (PUB: to all that there were)
-    uint64_t dropped;
+    uint64_t taken;     // handed to the connection of a client; PUB: of every subscriber
+    uint64_t dropped;   // PUB: also those that some subscriber may have missed
     uint64_t notes;     // of gateway_announce and gateway_conclude, likewise taken
     uint64_t rejected;  // requests that were none
 };
@@ -54,13 +54,18 @@ enum status gateway_open(struct gateway **g, const struct gateway_settings *sett
 void gateway_wait_until(struct gateway *g, uint64_t due_ns);
 
 /* Offers one message, whose memory it takes over.  Returns when the policy has dealt
- * with it: GATEWAY_WAIT when a client took it, or when cancelled (then it is dropped). */
+ * with it: GATEWAY_WAIT when a client took it, or when nobody is waited for any more (then it is
+ * dropped). */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
 /* A message before the first frame, and one after the last, whose memory they take over.  No
  * policy drops them, and they wait for no client. */
 enum status gateway_announce(struct gateway *g, struct message *m, struct error *e);
 enum status gateway_conclude(struct gateway *g, struct message *m, struct error *e);
+
+/* The user wants the end: from now on nothing waits while no client is connected.  From any
+ * thread. */
+void gateway_interrupt(struct gateway *g);
 
 /* Ends all waiting.  From any thread. */
 void gateway_cancel(struct gateway *g);

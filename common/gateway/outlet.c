@@ -11,31 +11,41 @@ enum {
     PART_TIMEOUT_MS = 1000,
 };
 
+/* A part that ZeroMQ holds. */
+struct loan {
+    struct part part;
+    atomic_size_t *loans;
+};
+
 static void release_part(void *data, void *hint)
 {
     (void)data;
-    struct part part = *(struct part *)hint;
+    const struct loan loan = *(struct loan *)hint;
     mem_free(hint);
-    part.release(part.owner);
+    loan.part.release(loan.part.owner);
+    atomic_fetch_sub(loan.loans, 1);
 }
 
-static bool make_part(zmq_msg_t *to, const struct part *part)
+static bool make_part(zmq_msg_t *to, const struct part *part, atomic_size_t *loans)
 {
-    struct part *owner = mem_copy(part, 1, sizeof *part);
-    if (owner && zmq_msg_init_data(to, part->data, part->size, release_part, owner) == 0)
-        return true;
-    mem_free(owner);
-    return false;
+    const struct loan loan = {*part, loans};
+    struct loan *owner = mem_copy(&loan, 1, sizeof loan);
+    if (!owner || zmq_msg_init_data(to, part->data, part->size, release_part, owner) != 0) {
+        mem_free(owner);
+        return false;
+    }
+    atomic_fetch_add(loans, 1);
+    return true;
 }
 
-enum status packet_make(struct packet *p, struct message *m, struct error *e)
+enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e)
 {
     *p = (struct packet){0};
     enum status s = m->nparts <= PACKET_PARTS_MAX
                         ? STATUS_OK
                         : error_set(e, STATUS_FAILED, "more than %d parts", PACKET_PARTS_MAX);
     for (size_t i = 0; i < m->nparts && s == STATUS_OK; i++) {
-        if (make_part(&p->parts[i], &m->parts[i]))
+        if (make_part(&p->parts[i], &m->parts[i], loans))
             p->nparts++;
         else
             s = error_memory(e, "a message");
@@ -73,7 +83,7 @@ static void set_options(const struct outlet *o, const char *endpoint)
         set_int(o->socket, ZMQ_ROUTER_MANDATORY, 1);  // who has vanished is no silent loss
         set_int(o->socket, ZMQ_ROUTER_HANDOVER, 1);
     } else if (o->settings.kind == GATEWAY_PUB) {
-        set_int(o->socket, ZMQ_XPUB_NODROP, o->settings.lossless);
+        set_int(o->socket, ZMQ_XPUB_NODROP, true);  // it tells that somebody has no room
     }
 }
 
@@ -263,13 +273,35 @@ static bool answer(struct outlet *o, const struct packet *p)
     return false;
 }
 
-bool outlet_send(struct outlet *o, const struct packet *p)
+/* ZeroMQ leaves subscribers that missed a message alone, without a word, until they have read
+ * what they have: then nothing is on its way. */
+static enum outlet_sent publish(struct outlet *o, const struct packet *p, struct outlet_send how)
 {
-    if (o->settings.kind == GATEWAY_REP)
-        return answer(o, p);
-    if (o->settings.kind == GATEWAY_PUB && !o->subscribed)
-        return false;
-    return send_parts(o->socket, p, false);
+    outlet_receive(o);  // the last one may have left
+    o->behind = o->behind && !how.idle;
+    if (!o->subscribed || (how.hold && o->behind))
+        return OUTLET_HELD;
+    if (send_parts(o->socket, p, false))
+        return o->behind ? OUTLET_MISSED : OUTLET_TAKEN;
+    if (how.hold)
+        return OUTLET_HELD;
+    set_int(o->socket, ZMQ_XPUB_NODROP, false);
+    o->behind = send_parts(o->socket, p, false) || o->behind;
+    set_int(o->socket, ZMQ_XPUB_NODROP, true);
+    return o->behind ? OUTLET_MISSED : OUTLET_HELD;
+}
+
+enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct outlet_send how)
+{
+    switch (o->settings.kind) {
+    case GATEWAY_REP:
+        return answer(o, p) ? OUTLET_TAKEN : OUTLET_HELD;
+    case GATEWAY_PUSH:
+        return send_parts(o->socket, p, false) ? OUTLET_TAKEN : OUTLET_HELD;
+    case GATEWAY_PUB:
+        return publish(o, p, how);
+    }
+    return OUTLET_HELD;
 }
 
 short outlet_events(const struct outlet *o, bool sending)

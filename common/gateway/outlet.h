@@ -5,6 +5,7 @@
 #ifndef BRAGG_GATEWAY_OUTLET_H
 #define BRAGG_GATEWAY_OUTLET_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -16,7 +17,6 @@
 
 struct outlet_settings {
     enum gateway_socket kind;
-    bool lossless;        // PUB: a slow subscriber holds all back, else it misses frames
     const char *request;  // REP: what asks for a frame
 };
 
@@ -34,6 +34,7 @@ struct outlet {
     void *socket, *monitor;
     size_t nconnected;      // clients, and others who found the port
     bool subscribed;        // PUB: somebody wants everything
+    bool behind;            // PUB: a subscriber has missed something and may miss more
     uint64_t rejected;      // REP: messages that were no request
     size_t first, naskers;  // REP: ring
     struct asker *askers;
@@ -46,8 +47,9 @@ struct packet {
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };
 
-/* Takes over the memory of *m, which is empty afterwards. */
-enum status packet_make(struct packet *p, struct message *m, struct error *e);
+/* Takes over the memory of *m, which is empty afterwards.  *loans, which must last, counts the
+ * parts whose memory ZeroMQ has not given back. */
+enum status packet_make(struct packet *p, struct message *m, atomic_size_t *loans, struct error *e);
 void packet_free(struct packet *p);
 
 /* Binds; `endpoint` (`size` bytes) gets the real port where it was left open. */
@@ -60,8 +62,20 @@ void outlet_close(struct outlet *o, int linger_ms);
 /* Reads requests and subscriptions, and who came and went. */
 void outlet_receive(struct outlet *o);
 
-/* Gives *p to a client; false when none can take it now.  *p stays the caller's. */
-bool outlet_send(struct outlet *o, const struct packet *p);
+/* How a message is published. */
+struct outlet_send {
+    bool hold;  // to all subscribers at once or to nobody; else who has no room misses it
+    bool idle;  // all that went out before has left this process
+};
+
+enum outlet_sent {
+    OUTLET_HELD,    // nobody can take it now
+    OUTLET_TAKEN,   // by a client; PUB: by all subscribers
+    OUTLET_MISSED,  // PUB: perhaps not by all: one has missed something and may be behind still
+};
+
+/* Gives *p, which stays the caller's, to a client, or to all subscribers. */
+enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct outlet_send how);
 
 /* Events for zmq_poll, with or without something to send. */
 short outlet_events(const struct outlet *o, bool sending);

@@ -97,25 +97,37 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     return set_mask(x, whole, e);
 }
 
-enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
-                           struct error *e)
+/* Room for the whole; a new one is 0 all over. */
+static enum status reserve(struct assembly *a, const struct image *like, struct error *e)
+{
+    const size_t count = (size_t)(a->panel.fast_pixels * a->panel.slow_pixels);
+    a->image.unit = like->unit;
+    if (a->image.pixels && a->image.type == like->type)
+        return STATUS_OK;
+    if (!image_reserve(&a->image, like->type, like->unit, count))
+        return error_memory(e, "the assembled image");
+    memset(a->image.pixels, 0, count * pixel_size(like->type));
+    return STATUS_OK;
+}
+
+enum status assembly_image(struct assembly *a, const struct image *from, struct error *e)
 {
     const struct experiment *x = a->of;
     const size_t size = pixel_size(from->type);
     const int64_t width = a->panel.fast_pixels;
-    *to = (struct image){0};
     if ((int64_t)from->count != experiment_pixels(x))
         return error_set(e, STATUS_INPUT, "the image has %zu pixels, the detector %" PRId64,
                          from->count, experiment_pixels(x));
-    if (!image_reserve(to, from->type, from->unit, (size_t)(width * a->panel.slow_pixels)))
-        return error_memory(e, "the assembled image");
-    memset(to->pixels, 0, to->count * size);
+    const enum status s = reserve(a, from, e);
+    if (s)
+        return s;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
-        for (int64_t s = 0; s < p->slow_pixels; s++)
-            memcpy((char *)to->pixels + (size_t)((p->grid_slow + s) * width + p->grid_fast) * size,
+        for (int64_t row = 0; row < p->slow_pixels; row++)
+            memcpy((char *)a->image.pixels +
+                       (size_t)((p->grid_slow + row) * width + p->grid_fast) * size,
                    (const char *)from->pixels +
-                       (size_t)(p->first_pixel + s * p->fast_pixels) * size,
+                       (size_t)(p->first_pixel + row * p->fast_pixels) * size,
                    (size_t)p->fast_pixels * size);
     }
     return STATUS_OK;
@@ -133,22 +145,44 @@ bool assembly_is_partial(const struct experiment *x)
     return partial;
 }
 
-void assembly_blank(const struct assembly *a, struct image *whole)
+/* Pixels first .. end-1 of the whole. */
+static void blank_run(struct image *whole, int64_t first, int64_t end)
 {
     const size_t size = pixel_size(whole->type);
+    if (first < end)
+        memset((char *)whole->pixels + (size_t)first * size, 0xff, (size_t)(end - first) * size);
+}
+
+/* What is masked among pixels first .. end-1 of the whole. */
+static void blank_masked(struct image *whole, const uint8_t *mask, int64_t first, int64_t end)
+{
+    const uint8_t *at;
+    while (first < end && (at = memchr(mask + first, 0, (size_t)(end - first)))) {
+        const int64_t start = at - mask;
+        for (first = start + 1; first < end && !mask[first];)
+            first++;
+        blank_run(whole, start, first);
+    }
+}
+
+void assembly_blank(struct assembly *a)
+{
     const int64_t width = a->panel.fast_pixels;
     const struct roi *r = &a->panel.roi;
-    for (int64_t s = 0; s < a->panel.slow_pixels; s++)
-        for (int64_t f = 0; f < width; f++) {
-            const bool inside =
-                f >= r->fast_min && f <= r->fast_max && s >= r->slow_min && s <= r->slow_max;
-            if (!inside || !a->panel.mask[s * width + f])
-                memset((char *)whole->pixels + (size_t)(s * width + f) * size, 0xff, size);
-        }
+    for (int64_t s = 0; s < a->panel.slow_pixels; s++) {
+        const int64_t row = s * width;
+        const bool inside = s >= r->slow_min && s <= r->slow_max && r->fast_min <= r->fast_max;
+        const int64_t first = row + (inside ? r->fast_min : width);
+        const int64_t end = inside ? row + r->fast_max + 1 : first;
+        blank_run(&a->image, row, first);
+        blank_masked(&a->image, a->panel.mask, first, end);
+        blank_run(&a->image, end, row + width);
+    }
 }
 
 void assembly_free(struct assembly *a)
 {
     mem_free(a->panel.mask);
     a->panel.mask = NULL;
+    image_free(&a->image);
 }

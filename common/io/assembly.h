@@ -13,6 +13,7 @@ struct assembly {
     struct experiment whole;  // with one panel; all but that is borrowed
     struct panel panel;       // its mask is owned
     const struct experiment *of;
+    struct image image;  // owned; see assembly_image
 };
 
 /* Prepares for frames of *x, which must last.  STATUS_INPUT when the panels do not lie on one
@@ -22,14 +23,14 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
 /* Whether some pixel of the frames of *x is never computed: a gap, masked, outside of the ROI. */
 bool assembly_is_partial(const struct experiment *x);
 
-/* *to, of the size of the whole, from the pixels of a frame, 0 between panels; a new buffer, to
- * be freed with image_free.  STATUS_FAILED when memory is out. */
-enum status assembly_image(const struct assembly *a, const struct image *from, struct image *to,
-                           struct error *e);
+/* Makes a->image, of the size of the whole, from the pixels of a frame; the next call uses its
+ * memory again.  Between panels it holds 0, or what assembly_blank has put there.  STATUS_INPUT
+ * for another number of pixels, STATUS_FAILED when memory is out. */
+enum status assembly_image(struct assembly *a, const struct image *from, struct error *e);
 
-/* Gives pixels of the whole that are never computed the largest value of their type, which is
+/* Gives pixels of a->image that are never computed the largest value of their type, which is
  * unsigned: "no data". */
-void assembly_blank(const struct assembly *a, struct image *whole);
+void assembly_blank(struct assembly *a);
 
 void assembly_free(struct assembly *a);
 

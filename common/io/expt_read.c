@@ -23,20 +23,32 @@ void expt_free(struct expt *x)
 
 /* --- the list ------------------------------------------------------------------- */
 
-/* The first experiment, and how many there are. */
-static enum status first_experiment(const struct json_at *root, struct json_at *experiment,
-                                    size_t *count, struct error *e)
+/* An open list. */
+struct list {
+    struct json_at root, first;  // all, and its first experiment
+    size_t experiments;          // how many there are
+};
+
+static enum status find_first(struct list *l, struct error *e)
 {
-    struct json_at id, list;
-    *count = 0;
-    const char *what = json_at_optional(root, "__id__", &id) ? json_string_value(id.value) : NULL;
+    struct json_at id, all;
+    const char *what =
+        json_at_optional(&l->root, "__id__", &id) ? json_string_value(id.value) : NULL;
     if (!what || strcmp(what, "ExperimentList") != 0)
-        return json_at_error(root, e, "no experiment list: '__id__' must be 'ExperimentList'");
-    enum status s = json_at_member(root, "experiment", &list, e);
-    s = s ? s : json_at_list(&list, 1, count, e);
+        return json_at_error(&l->root, e, "no experiment list: '__id__' must be 'ExperimentList'");
+    enum status s = json_at_member(&l->root, "experiment", &all, e);
+    s = s ? s : json_at_list(&all, 1, &l->experiments, e);
     if (!s)
-        json_at_item(&list, 0, experiment);
+        json_at_item(&all, 0, &l->first);
     return s;
+}
+
+/* To be followed by json_at_close(&l->root), also after an error. */
+static enum status open_list(struct list *l, const char *path, struct error *e)
+{
+    *l = (struct list){0};
+    const enum status s = json_at_open(&l->root, path, e);
+    return s ? s : find_first(l, e);
 }
 
 enum status expt_model(const struct json_at *experiment, const struct json_at *root,
@@ -58,12 +70,12 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
                                       : json_at_error(out, e, "must be an object, '{...}'");
 }
 
-/* The same for one that must be there. */
-static enum status need_model(const struct json_at *experiment, const struct json_at *root,
-                              const char *kind, struct json_at *out, struct error *e)
+/* The same for one of the first experiment that must be there. */
+static enum status need_model(const struct list *l, const char *kind, struct json_at *out,
+                              struct error *e)
 {
-    const enum status s = expt_model(experiment, root, kind, out, e);
-    return s || out->value ? s : json_at_error(experiment, e, "has no '%s'", kind);
+    const enum status s = expt_model(&l->first, &l->root, kind, out, e);
+    return s || out->value ? s : json_at_error(&l->first, e, "has no '%s'", kind);
 }
 
 /* --- beam ----------------------------------------------------------------------- */
@@ -125,11 +137,10 @@ static enum status first_of(const struct json_at *list, double min, double max, 
 }
 
 /* In s, where the scan tells it. */
-static enum status read_exposure(const struct json_at *experiment, const struct json_at *root,
-                                 double *exposure_s, struct error *e)
+static enum status read_exposure(const struct list *l, double *exposure_s, struct error *e)
 {
     struct json_at scan, properties, times;
-    const enum status s = expt_model(experiment, root, "scan", &scan, e);
+    const enum status s = expt_model(&l->first, &l->root, "scan", &scan, e);
     if (s || !scan.value)
         return s;
     const bool nested = json_at_optional(&scan, "properties", &properties);
@@ -141,17 +152,17 @@ static enum status read_exposure(const struct json_at *experiment, const struct 
 
 /* --- detector and beam ---------------------------------------------------------- */
 
-static enum status read_setup(const struct json_at *root, struct expt *x, struct error *e)
+static enum status read_setup(const struct list *l, struct expt *x, struct error *e)
 {
-    struct json_at experiment, beam, detector;
+    struct json_at beam, detector;
     struct expt_goniometer g;
-    enum status s = first_experiment(root, &experiment, &x->nexperiments, e);
-    s = s ? s : need_model(&experiment, root, "beam", &beam, e);
+    x->nexperiments = l->experiments;
+    enum status s = need_model(l, "beam", &beam, e);
     s = s ? s : read_beam(&beam, x, e);
-    s = s ? s : need_model(&experiment, root, "detector", &detector, e);
+    s = s ? s : need_model(l, "detector", &detector, e);
     s = s ? s : expt_detector(&detector, x, e);
-    s = s ? s : read_exposure(&experiment, root, &x->exposure_s, e);
-    s = s ? s : expt_goniometer(&experiment, root, &g, e);
+    s = s ? s : read_exposure(l, &x->exposure_s, e);
+    s = s ? s : expt_goniometer(&l->first, &l->root, &g, e);
     if (s)
         return s;
     double axis[3];
@@ -163,11 +174,11 @@ static enum status read_setup(const struct json_at *root, struct expt *x, struct
 
 enum status expt_read(const char *path, struct expt *x, struct error *e)
 {
-    struct json_at root;
+    struct list l;
     *x = (struct expt){0};
-    enum status s = json_at_open(&root, path, e);
-    s = s ? s : read_setup(&root, x, e);
-    json_at_close(&root);
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_setup(&l, x, e);
+    json_at_close(&l.root);
     return s;
 }
 
@@ -197,13 +208,11 @@ static enum status read_oscillation(const struct json_at *at, struct expt_scan *
     return s;
 }
 
-static enum status read_scan(const struct json_at *root, struct expt_scan *scan, struct error *e)
+static enum status read_scan(const struct list *l, struct expt_scan *scan, struct error *e)
 {
-    struct json_at experiment, at;
-    size_t count;
+    struct json_at at;
     double range[2];
-    enum status s = first_experiment(root, &experiment, &count, e);
-    s = s ? s : need_model(&experiment, root, "scan", &at, e);
+    enum status s = need_model(l, "scan", &at, e);
     s = s ? s : json_at_member_reals(&at, "image_range", 2, 0, 1e9 - 1, range, e);
     s = s ? s : read_oscillation(&at, scan, e);
     if (s)
@@ -217,11 +226,11 @@ static enum status read_scan(const struct json_at *root, struct expt_scan *scan,
 
 enum status expt_read_scan(const char *path, struct expt_scan *scan, struct error *e)
 {
-    struct json_at root;
+    struct list l;
     *scan = (struct expt_scan){0};
-    enum status s = json_at_open(&root, path, e);
-    s = s ? s : read_scan(&root, scan, e);
-    json_at_close(&root);
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_scan(&l, scan, e);
+    json_at_close(&l.root);
     return s;
 }
 
@@ -244,16 +253,14 @@ static enum status invert(const struct json_at *at, const double direct_A[9],
     return STATUS_OK;
 }
 
-static enum status read_crystal(const struct json_at *root, double reciprocal_A[9], struct error *e)
+static enum status read_crystal(const struct list *l, double reciprocal_A[9], struct error *e)
 {
     static const char *const names[] = {"real_space_a", "real_space_b", "real_space_c"};
-    struct json_at experiment, at;
+    struct json_at at;
     struct expt_goniometer g;
-    size_t count;
     double direct_A[9];
-    enum status s = first_experiment(root, &experiment, &count, e);
-    s = s ? s : need_model(&experiment, root, "crystal", &at, e);
-    s = s ? s : expt_goniometer(&experiment, root, &g, e);
+    enum status s = need_model(l, "crystal", &at, e);
+    s = s ? s : expt_goniometer(&l->first, &l->root, &g, e);
     for (int i = 0; i < 3 && !s; i++)
         s = json_at_member_reals(&at, names[i], 3, -1e6, 1e6, direct_A + 3 * i, e);
     s = s ? s : invert(&at, direct_A, reciprocal_A, e);
@@ -268,9 +275,9 @@ static enum status read_crystal(const struct json_at *root, double reciprocal_A[
 
 enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct error *e)
 {
-    struct json_at root;
-    enum status s = json_at_open(&root, path, e);
-    s = s ? s : read_crystal(&root, reciprocal_A, e);
-    json_at_close(&root);
+    struct list l;
+    enum status s = open_list(&l, path, e);
+    s = s ? s : read_crystal(&l, reciprocal_A, e);
+    json_at_close(&l.root);
     return s;
 }

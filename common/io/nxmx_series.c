@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -36,6 +37,9 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
     int length = (int)(dot && dot != base ? dot - master : (int64_t)strlen(master));
     if (length > 7 && strncmp(master + length - 7, "_master", 7) == 0)
         length -= 7;
+    struct stat st;
+    if (stat(master, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is no regular file, as NXmx must be", master);
     if (strchr(master, '%'))
         return error_set(e, STATUS_USAGE,
                          "'%.60s' names one file for all frames, it must hold no %%", master);

@@ -41,7 +41,8 @@ struct nxmx_series {
 };
 
 /* Prepares a series: nothing is written.  A master run_master.h5 or run.nxs has data files
- * run_data_000001.h5 and so on.  STATUS_USAGE for a name that does not do. */
+ * run_data_000001.h5 and so on.  STATUS_USAGE for a name that does not do, STATUS_FAILED for one of
+ * a folder or device. */
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e);
 
 /* Takes a frame with an image, of the detector of *x and of the type of those before.  The

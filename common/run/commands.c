@@ -1,11 +1,9 @@
 #include "run/commands.h"
 
-#include <limits.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
+#include "run/program.h"
 
 /* --- lists of words ------------------------------------------------------ */
 
@@ -48,63 +46,6 @@ static void add_words(struct words *w, const char *text)
         add(w, word);
         text += length;
     }
-}
-
-/* --- programs ------------------------------------------------------------ */
-
-static bool is_program(const char *path)
-{
-    return access(path, X_OK) == 0;
-}
-
-/* The program in one of the folders of PATH; NULL when it is in none. */
-static char *find_in_path(const char *program)
-{
-    const char *path = getenv("PATH");
-    for (path = path ? path : "/usr/bin:/bin"; *path;) {
-        char folder[PATH_MAX];
-        const size_t length = strcspn(path, ":");
-        (void)snprintf(folder, sizeof folder, "%.*s", (int)length, length ? path : ".");
-        char *found = join(folder, "/", program, "");
-        if (found && is_program(found))
-            return found;
-        mem_free(found);
-        path += length + (path[length] == ':');
-    }
-    return NULL;
-}
-
-static char *find_beside(const char *program)
-{
-    char self[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
-        return NULL;
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    slash[1] = 0;
-    char *found = join(self, program, "", "");
-    if (found && is_program(found))
-        return found;
-    mem_free(found);
-    return NULL;
-}
-
-/* A plain name when PATH leads to the right one, so that printed commands are short. */
-static char *find_program(const char *program)
-{
-    char first[PATH_MAX], second[PATH_MAX];
-    if (strchr(program, '/'))
-        return is_program(program) && realpath(program, first) ? join(first, "", "", "") : NULL;
-    char *beside = find_beside(program), *in_path = find_in_path(program);
-    const bool plain =
-        in_path && (!beside || (realpath(beside, first) && realpath(in_path, second) &&
-                                strcmp(first, second) == 0));
-    mem_free(in_path);
-    if (!plain)
-        return beside;
-    mem_free(beside);
-    return join(program, "", "", "");
 }
 
 /* --- command lines ------------------------------------------------------- */
@@ -157,6 +98,35 @@ static void add_groups(struct words *w, const struct pipeline *p, const struct c
         add(w, join("--group=", c->stage->name, "", ""));
 }
 
+/* A debugger stops a process, valgrind slows it down many times: that is no death. */
+static void add_patience(struct words *w, const struct command *c)
+{
+    static const char *const options[] = {"start-timeout", "dead-after", "hang", "rejoin-timeout"};
+    const size_t count = c->source ? sizeof options / sizeof *options : 1;
+    for (size_t i = 0; i < count; i++)
+        if (!pipeline_has(c->stage, options[i]))
+            add(w, join("--", options[i], "=86400", ""));
+}
+
+/* The command that wraps a stage; its program must be there. */
+static enum status add_wrap(struct words *w, const struct wrap *wrap, struct error *e)
+{
+    const size_t first = w->count;
+    add_words(w, wrap->command);
+    if (w->failed || w->count == first)
+        return w->failed ? error_memory(e, "the command lines")
+                         : error_set(e, STATUS_USAGE, "--wrap: no command for stage '%s'",
+                                     wrap->stage->name);
+    char *program = program_find(w->list[first]);
+    if (!program)
+        return error_set(e, STATUS_USAGE,
+                         "--wrap: there is no program '%.200s' beside bragg-run or in PATH",
+                         w->list[first]);
+    mem_free(w->list[first]);
+    w->list[first] = program;
+    return STATUS_OK;
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -167,13 +137,16 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->workdir = c->last ? settings->workdir : NULL;
     name_process(s, i, c->name);
-    for (size_t k = 0; k < settings->nwraps; k++)
+    enum status status = STATUS_OK;
+    for (size_t k = 0; k < settings->nwraps && status == STATUS_OK; k++)
         if (settings->wraps[k].stage == s) {
-            add_words(&w, settings->wraps[k].command);
+            status = add_wrap(&w, &settings->wraps[k], e);
             c->wrapped = true;
         }
     c->argv = w.list;
-    char *program = find_program(s->program);
+    if (status)
+        return status;
+    char *program = program_find(s->program);
     if (!program)
         return error_set(e, STATUS_INPUT,
                          "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
@@ -186,6 +159,8 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     if (c->source && !pipeline_has(s, "control"))
         add(&w, join("--control=ipc://", settings->folder, "/", "control"));
     add_groups(&w, p, c);
+    if (settings->nwraps)
+        add_patience(&w, c);
     if (c->last && settings->resume)
         add(&w, join("--resume", "", "", ""));
     else if (c->last)

@@ -45,7 +45,8 @@ struct commands {
 };
 
 /* Puts the command lines together; finds programs beside this executable, else in
- * PATH.  STATUS_INPUT with FILE:LINE when there is none.  Always followed by
+ * PATH.  STATUS_INPUT with FILE:LINE when there is none, STATUS_USAGE when there is none for
+ * a wrap.  With a wrap all stages wait for each other much longer.  Always followed by
  * commands_free. */
 enum status commands_make(struct commands *c, const struct pipeline *p,
                           const struct command_settings *settings, struct error *e);

@@ -50,7 +50,8 @@ struct pipeline {
 enum status pipeline_load(struct pipeline *p, const char *path, struct error *e);
 void pipeline_close(struct pipeline *p);
 
-/* After all changes: one process of a stage takes frames in order.  STATUS_INPUT. */
+/* After all changes: who takes frames in order, numbers them, or comes before that has one
+ * process.  STATUS_INPUT. */
 enum status pipeline_check(const struct pipeline *p, struct error *e);
 
 /* The stage of that name, or NULL. */

@@ -54,6 +54,21 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     return STATUS_OK;
 }
 
+/* Frames are numbered in one place, and one process makes the experiment for it. */
+static enum status check_source(const struct pipeline *p, struct error *e)
+{
+    const struct pipeline_stage *source = pipeline_source(p);
+    for (const struct pipeline_stage *s = source; s;
+         s = s->input >= 0 ? &p->stages[s->input] : NULL)
+        if (s->count > 1)
+            return error_set(
+                e, STATUS_INPUT, "%s:%ld: stage '%s' %s: that is for one process, not for %lld",
+                p->path, s->line, s->name,
+                s == source ? "numbers the frames" : "comes before the one that numbers the frames",
+                (long long)s->count);
+    return STATUS_OK;
+}
+
 enum status pipeline_check(const struct pipeline *p, struct error *e)
 {
     for (size_t i = 0; i < p->nstages; i++) {
@@ -65,7 +80,7 @@ enum status pipeline_check(const struct pipeline *p, struct error *e)
                                  "process, not for %lld",
                                  p->path, s->line, s->name, (long long)s->count);
     }
-    return STATUS_OK;
+    return check_source(p, e);
 }
 
 /* The stage named by the first `length` bytes of `text`. */

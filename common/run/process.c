@@ -11,6 +11,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "stage/endpoint.h"
 
 /* --- start --------------------------------------------------------------- */
 
@@ -80,6 +81,10 @@ static void take_line(struct process *p, struct environment *env)
     p->length = 0;
     if (!p->line[0])
         return;
+    if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
+        p->unheard = true;
+        return;
+    }
     if (!p->asked) {
         p->spoke_ns = clock_ns();
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);

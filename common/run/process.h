@@ -20,6 +20,7 @@ struct process {
     int64_t restarts;   // so far
     uint64_t start_ns;  // when it is to be started (again); 0 for never
     bool asked;         // we have asked it to end
+    bool unheard;       // it offers frames on its stdout, where no stage listens
     int status;         // as waitpid gave it, once it has ended
     uint64_t ended_ns;  // 0 while it never did
     uint64_t spoke_ns;  // when the last line of `tail` came; 0 for never

@@ -160,8 +160,8 @@ static void on_end(struct supervisor *s, struct process *p)
         on_complete(s);
     if (p->start_ns || !process_failed(p) || try_restart(s, p))
         return;
-    if (WIFSIGNALED(p->status))
-        stop(s, 0);
+    if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
+        stop(s, 0);  // nobody else knows better
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
         stop(s, WORD_NS);
 }
@@ -201,6 +201,21 @@ static bool is_alive(const struct supervisor *s)
     return false;
 }
 
+/* The first stage that gives what no other takes; NULL when there is none. */
+static const struct process *find_unheard(const struct supervisor *s)
+{
+    size_t i = 0;
+    while (i < s->count && !s->processes[i].unheard)
+        i++;
+    return i < s->count ? &s->processes[i] : NULL;
+}
+
+static void stop_unheard(struct supervisor *s)
+{
+    if (!s->stopping && find_unheard(s))
+        stop(s, 0);
+}
+
 static void turn(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++)
@@ -209,6 +224,7 @@ static void turn(struct supervisor *s)
     (void)poll(s->polls, s->count + 1, TICK_MS);
     for (size_t i = 0; i < s->count; i++)
         process_listen(&s->processes[i], &s->env);
+    stop_unheard(s);
     on_signals(s);
     for (size_t i = 0; i < s->count; i++)
         if (process_reap(&s->processes[i], &s->env))
@@ -274,7 +290,12 @@ static void show_warnings(const struct supervisor *s)
 
 static enum status judge(const struct supervisor *s, struct error *e)
 {
-    const struct process *culprit = find_culprit(s);
+    const struct process *culprit = find_culprit(s), *unheard = find_unheard(s);
+    if (unheard)
+        return error_set(e, STATUS_USAGE,
+                         "stage %s gives what no stage takes: put one after it that takes it, as "
+                         "bragg-write takes images",
+                         unheard->command->name);
     if (s->ended_by)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
                          s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");

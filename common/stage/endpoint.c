@@ -136,6 +136,7 @@ void endpoint_remove(const char *endpoint)
 static void watch(const char *path, int fd)
 {
     sigset_t all;
+    (void)setpgid(0, 0);
     (void)sigfillset(&all);
     (void)sigprocmask(SIG_SETMASK, &all, NULL);
     (void)dup2(fd, STDIN_FILENO);
@@ -174,6 +175,8 @@ enum status folder_open(struct folder *f, struct error *e)
     f->watcher = fork();
     if (f->watcher == 0)
         watch(f->path, fd[0]);
+    /* What kills the group of the stage leaves it alone; it does the same, whoever is first. */
+    (void)setpgid(f->watcher, 0);
     (void)close(fd[0]);
     if (f->watcher < 0 || mkdir(f->path, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", f->path);
@@ -193,7 +196,7 @@ void folder_close(struct folder *f)
 
 void pipe_line_format(const struct pipe_line *line, char text[PIPE_LINE_SIZE])
 {
-    (void)snprintf(text, PIPE_LINE_SIZE, "bragg1 %016" PRIx64 " %s %s\n", line->run, line->data,
+    (void)snprintf(text, PIPE_LINE_SIZE, PIPE_WORD " %016" PRIx64 " %s %s\n", line->run, line->data,
                    line->control[0] ? line->control : "-");
 }
 
@@ -210,7 +213,8 @@ enum status pipe_line_parse(const char *text, struct pipe_line *line, struct err
     char data[ENDPOINT_SIZE], control[ENDPOINT_SIZE];
     int end = -1;
     *line = (struct pipe_line){0};
-    if (sscanf(text, "bragg1 %16" SCNx64 " %255s %255s%n", &line->run, data, control, &end) != 3 ||
+    if (sscanf(text, PIPE_WORD " %16" SCNx64 " %255s %255s%n", &line->run, data, control, &end) !=
+            3 ||
         end < 0 || text[end] || !copy_endpoint(data, line->data) ||
         (strcmp(control, "-") != 0 && !copy_endpoint(control, line->control)))
         return error_set(e, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",

@@ -52,6 +52,8 @@ enum status folder_open(struct folder *f, struct error *e);
 void folder_close(struct folder *f);
 
 /* The line of text that passes through a pipe: "bragg1 RUN DATA CONTROL". */
+#define PIPE_WORD "bragg1"
+
 struct pipe_line {
     uint64_t run;
     char data[ENDPOINT_SIZE];

@@ -121,6 +121,8 @@ static void on_signal(struct runtime *rt)
             io_stop(rt, STATUS_INTERRUPTED, NULL);
         else if (rt->source)
             source_interrupt(rt);
+        else if (rt->stage->interrupt)
+            rt->stage->interrupt(rt->state);
     }
 }
 

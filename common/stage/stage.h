@@ -141,6 +141,10 @@ struct stage {
     /* Finished rows of the frame at hand, for progress; NULL: none. */
     atomic_uint_fast64_t *(*progress)(void *state);
 
+    /* A last stage: the first Ctrl-C came, and no frames but those on their way will.  Comes from
+     * another thread, between open and report. */
+    void (*interrupt)(void *state);
+
     /* The run was ended from outside while `frame` may be at work, perhaps waiting for
      * somebody: that should return soon.  Comes from another thread, between begin and
      * end of the stream. */

@@ -35,7 +35,7 @@ check 'these results are JSON too' parses rest.jsonl
 is 'each part has results' "$(sed 's/.*"part": "\([a-z]*\).*/\1/' rest.jsonl | uniq | tr '\n' ' ')" \
 	'machine noise stream transport output cold pipeline diagnose '
 is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline", "kind": ' rest.jsonl)" 2
-is 'the set-up of the engine is found by each frame' "$(sed -n 's/.*"setups_made": \([0-9]*\), "setups_found": \([0-9]*\).*/\1 \2/p' rest.jsonl)" '1 3'
+is 'the engine is set up once' "$(sed -n 's/.*"setups": \([0-9]*\), "setup_hits": \([0-9]*\).*/\1 \2/p' rest.jsonl)" '1 2'
 rm rest.jsonl
 
 check 'the boundary between processes is timed' bench --parts=boundary --sizes=32 --iterations=1 --frames=3 \

@@ -67,6 +67,12 @@ more() {
 	meanwhile grown $(($(count) + 5))
 }
 
+# named: ps knows the workers by their names
+named() {
+	for pid in $(pids intensity); do cat "/proc/$pid/comm"; done 2>/dev/null | sort -u >names
+	[ "$(cat names)" = bragg-intensity ]
+}
+
 idle() {
 	[ -z "$(pids '[a-z]*')" ]
 }
@@ -100,8 +106,10 @@ behind
 for _ in 1 2 3; do
 	hit orient
 	more
+	meanwhile named
 done
 run_to_end
+is 'source killed three times: processes keep their names' "$(cat names)" bragg-intensity
 is 'source killed three times: status, frames' "$status $(grep -c 'orient was killed by signal 9: started again' said)" '0 3'
 is 'source killed three times: the same files' "$(digest)" "$expected"
 is 'source killed three times: nothing is left' "$(find run -mindepth 1)$(pids '[a-z]*')" ''

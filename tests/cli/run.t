@@ -97,6 +97,10 @@ printf 'echo wrapped\nexec "$@"\n' >wrapper
 bragg-run --wrap='make=sh wrapper' "$file" 2>said
 is '--wrap puts a command before a stage, and shows what it says' "$? $(files) $(sort said | tr '\n' ' ')" \
 	'0 200 make.1| wrapped make.2| wrapped '
+small 200 '' '--sleep=20' '' # who is stopped under a debugger for longer than the others wait lives
+printf '"$@" & sleep 0.3; kill -STOP $!; sleep 6; kill -CONT $!; wait $!\n' >stopper
+bragg-run --wrap='make=sh stopper' "$file" 2>said
+is '--wrap: a stage may be stopped for long' "$? $(files) $(cat said)" '0 200 '
 
 # --- the same bytes as the shell pipe, and as the commands that --dry-run prints
 cat >lyso.yaml <<'END'
@@ -165,6 +169,12 @@ small 10 '' '' '--unknown'
 status=0
 bragg-run "$file" 2>said || status=$?
 is 'an option that the stage does not know' "$status $(head -n 1 said)" "2 sink| test-sink: unknown option '--unknown'"
+is 'and leaves no folder that it made' "$(bragg-run --workdir=made/for/nothing "$file" 2>/dev/null; echo "$?"; find made 2>/dev/null)" 2
+sed -i '$d' "$file" # no sink is left
+status=0
+timeout 20 bragg-run "$file" 2>said || status=$?
+is 'a pipeline without a last stage is refused' "$status $(sed 's/make\.[12]/make.N/' said)" \
+	'2 bragg-run: stage make.N gives what no stage takes: put one after it that takes it, as bragg-write takes images'
 for victim in source make sink; do
 	small 5000 '' '--sleep=1' '--sleep=1'
 	behind

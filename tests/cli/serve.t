@@ -170,23 +170,43 @@ check 'bad clients: most frames reached the good one' test "$(ls good | wc -l)" 
 check 'bad clients: rubbish is counted' test "$(figure rejected)" -ge 80
 S=ipc://$PWD/s
 
-# ended from outside, with nobody there to take a frame
+# a subscriber that never reads: what it missed counts as dropped
+rm -f endpoint stats
+{
+	soon test -e go
+	bragg-geometry --detpixels=512 --pixel=0.2 --ncells=1
+} | bragg-orient --frames=40 | bragg-intensity --threads=1 |
+	bragg-serve --bind="$S" --stats=stats --socket=pub --policy=drop-new --linger=0 >endpoint 2>message &
+pipe=$!
+soon test -s endpoint
+testclient stall "$S" 60 &
+stalled=$!
+sleep 0.5
+: >go
+ended 'published past a slow client: the pipeline does not wait' 0
+is 'and every frame is counted once' "$(($(figure taken) + $(figure dropped)))" 40
+check 'as dropped when the client had no room' test "$(figure dropped)" -ge 20
+kill $stalled
+
+# Ctrl-C, with nobody there to take a frame
 cat >interrupted <<END
 trap : INT
 bragg-geometry --detpixels=64 --pixel=1.6 | (trap - INT; exec bragg-orient --frames=50) | bragg-intensity --threads=1 |
 	(trap - INT; exec bragg-serve --bind=$S --stats=stats) >endpoint
+: >over
 END
-rm -f endpoint stats
+rm -f endpoint stats over
 setsid env --default-signal=INT sh ./interrupted 2>errors &
 group=$!
-until [ -s endpoint ]; do sleep 0.05; done
+soon test -s endpoint
 sleep 1
 kill -INT -$group
-sleep 0.5
-kill -INT -$group
+check 'Ctrl-C: nobody is there and nothing waits' soon test -e over
+kill -INT -$group 2>/dev/null
 wait "$group"
-is 'Ctrl-C twice: no socket stays behind' "$(ls -d s 2>/dev/null)" ''
-is 'Ctrl-C twice: nothing counts as taken' "$(figure taken)" 0
+is 'Ctrl-C: no socket stays behind' "$(ls -d s 2>/dev/null)" ''
+is 'Ctrl-C: nothing counts as taken' "$(figure taken)" 0
+check 'Ctrl-C: all that was issued counts as dropped' test "$(figure dropped)" -gt 0
 
 # Ctrl-C in the middle of a series, with a client
 sed "s/(trap - INT; exec bragg-serve/bragg-noise | & --protocol=dectris2 --rate=10/; s/--frames=50/--frames=5000/" interrupted >series.sh

@@ -108,8 +108,7 @@ is "index by name" "$(grep -vc '^[b#]' other/list)" 1
 
 mkdir bad
 refused "two frames, no number" 2 "more than one frame" counts 2 7 bad/single.img
-is "the first frame is complete" "$(wc -c <bad/single.img)" "$(wc -c <one/a_0000.img)"
-rm -f bad/*
+is "nothing is written" "$(files bad)" ""
 refused "missing folder" 1 "nowhere: cannot write into this folder: No such file" none 1 7 'nowhere/a_%d.img'
 refused "unknown suffix" 2 "does not tell a format" none 1 7 'bad/a_%d.xyz'
 refused "two numbers" 2 "must hold one number" none 1 7 'bad/a_%d_%d.img'
@@ -134,6 +133,8 @@ if [ -w /dev/full ]; then
 	refused "full disk, index" 1 "full: cannot write: No space" counts 1 7 'bad/a_%d.raw' --index=/dev/full --overwrite
 	refused "full disk, image" 1 "full: cannot write: No space" counts 1 7 /dev/full --format=raw --index=bad/index
 	rm -f bad/index bad/a_0.raw
+	refused "a device, NXmx" 1 "full: is no regular file, as NXmx must be" none 1 7 /dev/full --format=nxmx
+	is "no file of data beside it" "$(ls /dev/full_* 2>/dev/null)" ""
 else
 	skip "full disk" "no /dev/full"
 fi

@@ -43,24 +43,49 @@ static void what_is_never_computed_can_be_no_data(void **state)
     const struct image from = {.type = PIXEL_U16, .count = 12, .pixels = pixels};
     const struct experiment x = experiment();
     struct assembly a;
-    struct image to;
+    const struct image *to = &a.image;
     assert_true(assembly_is_partial(&x));
     assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
     assert_true(a.whole.npanels == 1 && a.whole.panels->fast_pixels == WIDTH);
     assert_memory_equal(a.whole.panels->mask, good, sizeof good);
-    assert_int_equal(assembly_image(&a, &from, &to, NULL), STATUS_OK);
-    assert_int_equal(to.count, SLOW * WIDTH);
-    assert_memory_equal(to.pixels, put, sizeof put);
-    assembly_blank(&a, &to);
-    assert_memory_equal(to.pixels, blank, sizeof blank);
+    assert_int_equal(assembly_image(&a, &from, NULL), STATUS_OK);
+    assert_int_equal(to->count, SLOW * WIDTH);
+    assert_memory_equal(to->pixels, put, sizeof put);
+    assembly_blank(&a);
+    assert_memory_equal(to->pixels, blank, sizeof blank);
+    const void *memory = to->pixels;
+    assert_int_equal(assembly_image(&a, &from, NULL), STATUS_OK);
+    assembly_blank(&a);
+    assert_ptr_equal(to->pixels, memory);  // no new memory for a frame
+    assert_memory_equal(to->pixels, blank, sizeof blank);
     a.panel.roi.fast_min = 1;
-    assembly_blank(&a, &to);
-    assert_true(*(const uint16_t *)to.pixels == 65535);
-    image_free(&to);
+    assembly_blank(&a);
+    assert_true(*(const uint16_t *)to->pixels == 65535);
     assembly_free(&a);
 }
 
 /* Curved, too: nothing is put together. */
+/* Nothing of the former frame is left. */
+static void frames_of_another_type_begin_anew(void **state)
+{
+    (void)state;
+    static uint16_t small[2 * FAST * SLOW];
+    static float large[2 * FAST * SLOW];
+    const struct image u16 = {.type = PIXEL_U16, .count = 12, .pixels = small},
+                       f32 = {.type = PIXEL_F32, .count = 12, .pixels = large};
+    const struct experiment x = experiment();
+    struct assembly a;
+    large[3] = 7;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    assert_int_equal(assembly_image(&a, &u16, NULL), STATUS_OK);
+    assembly_blank(&a);
+    assert_int_equal(assembly_image(&a, &f32, NULL), STATUS_OK);
+    const float *pixels = a.image.pixels;
+    assert_true(a.image.type == PIXEL_F32 && pixels[FAST] == 0 && pixels[WIDTH] == 7);
+    assert_int_equal(assembly_image(&a, &(struct image){.count = 11}, NULL), STATUS_INPUT);
+    assembly_free(&a);
+}
+
 static void one_panel_can_have_holes(void **state)
 {
     (void)state;
@@ -109,6 +134,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_never_computed_can_be_no_data),
+        cmocka_unit_test(frames_of_another_type_begin_anew),
         cmocka_unit_test(one_panel_can_have_holes),
         cmocka_unit_test(the_region_is_that_of_all_panels),
         cmocka_unit_test(panels_of_two_planes_are_no_image),

@@ -1,11 +1,14 @@
 /* Endpoints options given, the line in the pipe, the private folder. */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <cmocka.h>
@@ -108,12 +111,51 @@ static void folder_is_private_and_goes(void **state)
     folder_close(&folder);
 }
 
+/* Makes a folder with a socket in it as a process group of its own, tells its path and waits. */
+static void be_killed(int fd)
+{
+    struct folder folder;
+    char path[ENDPOINT_SIZE + 16];
+    (void)setpgid(0, 0);
+    if (folder_open(&folder, NULL) != STATUS_OK)
+        _exit(1);
+    (void)snprintf(path, sizeof path, "%s/data", folder.path);
+    if (mknod(path, S_IFSOCK | 0600, 0) != 0 ||
+        write(fd, folder.path, sizeof folder.path) != (ssize_t)sizeof folder.path)
+        _exit(1);
+    (void)pause();
+    _exit(1);
+}
+
+static void folder_goes_when_the_whole_group_is_killed(void **state)
+{
+    (void)state;
+    int fd[2];
+    char path[ENDPOINT_SIZE];
+    assert_int_equal(pipe(fd), 0);
+    const pid_t child = fork();
+    if (child == 0)
+        be_killed(fd[1]);
+    assert_int_equal(read(fd[0], path, sizeof path), sizeof path);
+    assert_int_equal(access(path, F_OK), 0);
+    assert_int_equal(kill(-child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    for (int i = 0; i < 6000 && access(path, F_OK) == 0; i++)
+        (void)nanosleep(&(struct timespec){.tv_nsec = 10000000}, NULL);
+    assert_int_equal(access(path, F_OK), -1);
+    (void)close(fd[0]);
+    (void)close(fd[1]);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_may_be_bound),          cmocka_unit_test(control_on_all_interfaces),
-        cmocka_unit_test(pipe_line_there_and_back),   cmocka_unit_test(pipe_lines_of_strangers),
+        cmocka_unit_test(what_may_be_bound),
+        cmocka_unit_test(control_on_all_interfaces),
+        cmocka_unit_test(pipe_line_there_and_back),
+        cmocka_unit_test(pipe_lines_of_strangers),
         cmocka_unit_test(folder_is_private_and_goes),
+        cmocka_unit_test(folder_goes_when_the_whole_group_is_killed),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,0 +1,76 @@
+#include "run/program.h"
+
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+static char *join(const char *folder, const char *name)
+{
+    const size_t size = strlen(folder) + strlen(name) + 1;
+    char *path = mem_array(size, 1);
+    if (path)
+        (void)snprintf(path, size, "%s%s", folder, name);
+    return path;
+}
+
+static bool is_program(const char *path)
+{
+    struct stat what;
+    return access(path, X_OK) == 0 && stat(path, &what) == 0 && S_ISREG(what.st_mode);
+}
+
+/* The program in one of the folders of PATH; NULL when it is in none. */
+static char *find_in_path(const char *program)
+{
+    const char *path = getenv("PATH");
+    for (path = path ? path : "/usr/bin:/bin"; *path;) {
+        char folder[PATH_MAX];
+        const size_t length = strcspn(path, ":");
+        (void)snprintf(folder, sizeof folder, "%.*s/", length ? (int)length : 1,
+                       length ? path : ".");
+        char *found = join(folder, program);
+        if (found && is_program(found))
+            return found;
+        mem_free(found);
+        path += length + (path[length] == ':');
+    }
+    return NULL;
+}
+
+static char *find_beside(const char *program)
+{
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    if (length <= 0)
+        return NULL;
+    self[length] = 0;
+    char *slash = strrchr(self, '/');
+    slash[1] = 0;
+    char *found = join(self, program);
+    if (found && is_program(found))
+        return found;
+    mem_free(found);
+    return NULL;
+}
+
+char *program_find(const char *program)
+{
+    char first[PATH_MAX], second[PATH_MAX];
+    if (strchr(program, '/'))
+        return is_program(program) && realpath(program, first) ? join("", first) : NULL;
+    char *beside = find_beside(program), *in_path = find_in_path(program);
+    const bool plain =
+        in_path && (!beside || (realpath(beside, first) && realpath(in_path, second) &&
+                                strcmp(first, second) == 0));
+    mem_free(in_path);
+    if (!plain)
+        return beside;
+    mem_free(beside);
+    return join("", program);
+}
