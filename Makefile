@@ -5,7 +5,9 @@
 BUILD   ?= build
 PREFIX  ?= /usr/local
 DESTDIR ?=
-CC      ?= gcc
+ifeq ($(origin CC),default)
+CC      := gcc
+endif
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
 
@@ -39,8 +41,8 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
 all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
 
-# For the fuzzers, see below.
-FUZZ_CC := clang -std=c11 -O1 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all
+# For the fuzzers, see below.  Without trace-cmp they take twice as many inputs a second.
+FUZZ_CC := clang -std=c11 -O2 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-coverage=trace-cmp -fno-sanitize-recover=all
 
 # Hot loops, *_loop.c, are compiled once per instruction set.
 ISAS := baseline avx2 avx512
@@ -69,25 +71,35 @@ GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/
 # CC and SANITIZE have no part in the kernels: builds may share a folder of them.
 GPU_KERNELS ?= $(BUILD)/obj/gpu
 ifeq ($(CUDA),1)
-CUDA_HOME   ?= $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/^.. TOP=//p')
-CUDA_HOME   := $(CUDA_HOME)
+# Where the toolkit is, by its compiler: folders differ from one installation to another.
+CUDA_DRYRUN  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/"//g; s/^.. INCLUDES=\|^.. LIBRARIES=/ /p')
+CUDA_HEADERS := $(patsubst -I%,-isystem %,$(filter -I%,$(CUDA_DRYRUN)))
 GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/after_kernel.o
-LIBS_gpu    := -L$(CUDA_HOME)/lib64 -lcudart_static -ldl -lrt -lpthread
-$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += -isystem $(CUDA_HOME)/include
+LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
+$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += $(CUDA_HEADERS)
 endif
 
-$(GPU_KERNELS)/%.o: gpu/%.cu
-	@mkdir -p $(@D)
-	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $< -o $@ 2>$(@:.o=.ptxas) || { cat $(@:.o=.ptxas) >&2; exit 1; }
-	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $(@:.o=.ptxas) >&2; then rm $@; echo '$<: registers spill' >&2; exit 1; fi
+define kernel_rule
+$(GPU_KERNELS)/%.o: $(1)/%.cu
+	@mkdir -p $$(@D)
+	$(Q)$(NVCC) $(CPPFLAGS) $(NVCCFLAGS) -Xptxas -v -MMD -MP -c $$< -o $$@ 2>$$(@:.o=.ptxas) || { cat $$(@:.o=.ptxas) >&2; exit 1; }
+	$(Q)if grep -E '[1-9][0-9]* bytes (stack|spill)' $$(@:.o=.ptxas) >&2; then rm $$@; echo '$$<: registers spill' >&2; exit 1; fi
+endef
+$(foreach folder,gpu tests/enginecheck,$(eval $(call kernel_rule,$(folder))))
 
 $(SHARED_LIBRARY): $(SHARED)
 	@mkdir -p $(@D)
 	$(Q)rm -f $@ && ar rcs $@ $^
 
-$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS)
+$(BUILD)/lib/libbragg-gpu.a: $(GPU_OBJECTS) $(BUILD)/obj/gpu/setting
 	@mkdir -p $(@D)
-	$(Q)rm -f $@ && ar rcs $@ $^
+	$(Q)rm -f $@ && ar rcs $@ $(filter %.o,$^)
+
+# Changes when nvcc has come or gone since the last build.
+$(BUILD)/obj/gpu/setting: FORCE
+	@mkdir -p $(@D)
+	@[ "$$(cat $@ 2>/dev/null)" = $(CUDA) ] || echo $(CUDA) >$@
+FORCE:
 
 define isa_rule
 $(BUILD)/obj/%.$(1).o: %.c
@@ -96,7 +108,7 @@ $(BUILD)/obj/%.$(1).o: %.c
 
 $(BUILD)/fuzz/obj/%.$(1).o: %.c
 	@mkdir -p $$(@D)
-	$(Q)$(FUZZ_CC) $(ISA_$(1)) -DISA=$(1) -c $$< -o $$@
+	$(Q)$(FUZZ_CC) $(ISA_$(1)) -DISA=$(1) -MMD -MP -c $$< -o $$@
 endef
 $(foreach isa,$(ISAS),$(eval $(call isa_rule,$(isa))))
 
@@ -129,13 +141,27 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 # The check of the CUDA engine, linked with nothing but what a machine with gcc and the
 # CUDA toolkit has.
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
-ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/enginecheck/*.c) bench/workload.c \
+ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
+ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/stage/pool.c \
 	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
 	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c textfile.c smv.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
-$(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_LIBRARIES)
+$(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
+
+# Programs of the CUDA engine without a GPU, see tests/standin/cuda_runtime.c.
+ifeq ($(CUDA),1)
+STANDIN := $(BUILD)/obj/tests/standin/cuda_runtime.o
+STANDINS := $(BUILD)/tests/standin/bragg-intensity $(BUILD)/tests/standin/enginecheck
+$(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
+$(BUILD)/tests/standin/bragg-intensity: $(BUILD)/obj/stages/bragg-intensity.o $(STANDIN) $(LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK)
+$(BUILD)/tests/standin/enginecheck: $(ENGINECHECK_OBJECTS) $(STANDIN) $(ENGINECHECK_LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(LDFLAGS_ALL) -o $@ $(ENGINECHECK_OBJECTS) $(STANDIN) -Wl,--start-group $(ENGINECHECK_LIBRARIES) -Wl,--end-group $(LIBS_gpu) -lm
+endif
 
 # Libraries that scripts preload into programs.
 PRELOADS := $(patsubst tests/preload/%.c,$(BUILD)/tests/bin/%.so,$(wildcard tests/preload/*.c))
@@ -146,17 +172,25 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 # bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
 BENCHES := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(BENCHES)  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ## build the unit tests and the benchmark
 
-# libFuzzer harnesses, each with the layers' sources under clang's sanitizers.
+# libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c,$(foreach layer,base codec model io wire,$(wildcard common/$(layer)/*.c)))
-FUZZ_LOOPS   := $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
-$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=aligned_alloc
-$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv $(filter-out common/stage/port.c,$(wildcard common/stage/*.c)) $(LIBS_stage)
-$(BUILD)/fuzz/%: tests/fuzz/%.c $(FUZZ_LOOPS) $(wildcard tests/fuzz/*.h common/base/*.[ch] common/codec/*.[ch] common/model/*.[ch] common/io/*.[ch] common/wire/*.[ch] common/stage/*.[ch])
+FUZZ_SOURCES := $(filter-out %_loop.c common/stage/port.c,$(foreach layer,base codec model io wire stage run,$(wildcard common/$(layer)/*.c)))
+FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
+FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
+$(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o
+$(BUILD)/fuzz/stream: FUZZ_MORE = -Wl,--wrap=execv,--wrap=exchange_await_main,--wrap=memfd_create
+$(BUILD)/fuzz/obj/%.o: %.c
 	@mkdir -p $(@D)
-	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_SOURCES) $(FUZZ_LOOPS) $(FUZZ_MORE) $(LIBS_io) $(LIBS_wire) -lm
+	$(Q)$(FUZZ_CC) -MMD -MP -c $< -o $@
+
+$(FUZZ_LIBRARY): $(FUZZ_OBJECTS)
+	$(Q)rm -f $@ && ar rcs $@ $^
+
+$(BUILD)/fuzz/parsers: $(BUILD)/fuzz/obj/stages/origin.o
+$(BUILD)/fuzz/%: $(BUILD)/fuzz/obj/tests/fuzz/%.o $(FUZZ_LIBRARY)
+	$(Q)$(FUZZ_CC) -o $@ $< $(FUZZ_MORE) $(FUZZ_LIBRARY) $(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(LIBS_run) -lm
 
 fuzz: $(FUZZ)  ## build the fuzzers (clang)
 
@@ -226,6 +260,6 @@ clean:  ## remove what was built
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: all units fuzz deps check check-full gpu-check soak demo bench install clean list
+.PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(GPU_KERNELS)/*kernel.d)
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel after_kernel peak))

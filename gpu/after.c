@@ -46,7 +46,7 @@ static enum status upload_scene(struct plan *p, const struct engine_after *after
     a->scene = background_scene(p->experiment, beam->sources, beam->nsources, after->materials,
                                 after->nmaterials);
     gpu_pack_scene(&pack, &a->scene);
-    s = p->device->upload(p->context, a->resident, pack.to, pack.bytes, e);
+    s = gpu_upload(p, a->resident, pack.to, pack.bytes, e);
     mem_free(pack.to);
     return s;
 }
@@ -82,9 +82,15 @@ void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe
 
 /* The scene of a background that has to be made for this frame and its rows, or NULL. */
 static const struct background_scene *scene_of(struct gpu_afterwards *a,
-                                               const struct recipe *recipe, int64_t row)
+                                               const struct recipe *recipe, int64_t row,
+                                               struct gpu_counts *counts)
 {
     if (!a->scene.nmaterials)
+        return NULL;
+    const bool found = !recipe->nsources && a->has_background && a->background_row == row;
+    counts->backgrounds_found += found;
+    counts->backgrounds_made += !found;
+    if (found)
         return NULL;
     if (recipe->nsources) {
         a->recipe_scene = a->scene;
@@ -93,8 +99,6 @@ static const struct background_scene *scene_of(struct gpu_afterwards *a,
         a->has_background = false;
         return &a->recipe_scene;
     }
-    if (a->has_background && a->background_row == row)
-        return NULL;
     a->has_background = true;
     a->background_row = row;
     return &a->scene;
@@ -111,7 +115,7 @@ void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, 
     after->noise.seed = seed;
     after->noise.frame = recipe->id;
     r->after = after;
-    r->scene = scene_of(a, recipe, r->part[0].rows.first);
+    r->scene = scene_of(a, recipe, r->part[0].rows.first, &p->counts);
 }
 
 enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e)

@@ -11,26 +11,22 @@
 #include "gpu/after_kernel.h"
 #include "physics/background_pixel.h"
 
-/* Thread `thread` of a block of pixels, the `block`-th of row `row`: one pixel's background, 0
- * outside the ROI and under the mask, on flat panels.  `out` is the place of pixel
- * `first_pixel` of the frame. */
+/* One thread, see gpu_find_place: its pixel's background, 0 outside the ROI and under the mask,
+ * on flat panels.  `out` is the place of pixel `first_pixel` of the frame. */
 HD void gpu_background_thread(const struct gpu_frame *f, const struct background_scene *scene,
                               int64_t row, int64_t block, int thread, int64_t first_pixel,
                               float *out)
 {
-    const struct gpu_panel *g = gpu_panel_of(f, row);
-    const struct panel *p = &g->panel;
-    const int64_t fast = block * GPU_THREADS + thread, slow = row - g->first_row;
-    if (fast >= p->fast_pixels)
-        return;
-    const int64_t pixel = p->first_pixel + slow * p->fast_pixels + fast;
+    struct gpu_place at;
     double position[3];
     float photons = 0.0f;
-    if (pixel_is_computed(p, fast, slow)) {
-        pixel_flat_position(p, fast, slow, 0, 0, 0, 1, position);
-        photons = (float)background_photons(scene, p, position);
+    if (!gpu_find_place(f, row, block, thread, &at))
+        return;
+    if (pixel_is_computed(at.panel, at.fast, at.slow)) {
+        pixel_flat_position(at.panel, at.fast, at.slow, 0, 0, 0, 1, position);
+        photons = (float)background_photons(scene, at.panel, position);
     }
-    out[pixel - first_pixel] = photons;
+    out[at.pixel - first_pixel] = photons;
 }
 
 /* Pixel i of the arrays, number `pixel` of the frame: photons[i] plus background[i], counted if

@@ -23,11 +23,14 @@ struct place {
     size_t bytes;
 };
 
+/* Before the kernels of a part, and behind each of them. */
+enum mark { MARK_BEGUN, MARK_PHOTONS, MARK_BACKGROUND, MARK_COUNTS, MARKS };
+
 struct cuda {
     int threads;
     cudaStream_t stream, copies;
-    cudaEvent_t begun, computed;  // with times
-    cudaEvent_t part[GPU_PARTS];
+    cudaEvent_t mark[GPU_PARTS][MARKS];  // on `stream`
+    cudaEvent_t copying, copied;         // on `copies`: before the first band, behind the last
     int nbands;
     struct band band[GPU_PARTS * BANDS_MAX];
     int nplaces;
@@ -41,7 +44,7 @@ struct cuda {
 enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 
 /* See struct gpu_device. */
-enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      uint64_t *bad, struct error *e);
 
 #endif

@@ -39,16 +39,20 @@ static enum status no_card(cudaError_t code, struct error *e)
     return error_set(e, STATUS_USAGE, "--engine=cuda: %s", cudaGetErrorString(code));
 }
 
-/* The first card that CUDA_VISIBLE_DEVICES lets through. */
-static enum status choose_card(char description[GPU_DESCRIPTION], struct error *e)
+/* One of those that CUDA_VISIBLE_DEVICES lets through. */
+static enum status choose_card(const struct engine_options *options,
+                               char description[GPU_DESCRIPTION], struct error *e)
 {
-    int count = 0;
+    int count = 0, number;
     struct cudaDeviceProp card;
     cudaError_t code = cudaGetDeviceCount(&count);
     if (code != cudaSuccess || count == 0)
         return no_card(code, e);
-    if ((code = cudaSetDevice(0)) != cudaSuccess ||
-        (code = cudaGetDeviceProperties(&card, 0)) != cudaSuccess)
+    const enum status status = gpu_choose(count, options, &number, e);
+    if (status)
+        return status;
+    if ((code = cudaSetDevice(number)) != cudaSuccess ||
+        (code = cudaGetDeviceProperties(&card, number)) != cudaSuccess)
         return no_card(code, e);
     if (10 * card.major + card.minor < OLDEST_CARD)
         return error_set(e, STATUS_USAGE,
@@ -57,25 +61,38 @@ static enum status choose_card(char description[GPU_DESCRIPTION], struct error *
     int driver = 0;
     (void)cudaDriverGetVersion(&driver);
     (void)snprintf(description, GPU_DESCRIPTION,
-                   "%.80s, compute capability %d.%d, %zu MB, driver for CUDA %d.%d", card.name,
-                   card.major, card.minor, card.totalGlobalMem >> 20, driver / 1000,
-                   driver % 1000 / 10);
+                   "%.80s, GPU %d of %d, compute capability %d.%d, %zu MB, driver for CUDA %d.%d",
+                   card.name, number, count, card.major, card.minor, card.totalGlobalMem >> 20,
+                   driver / 1000, driver % 1000 / 10);
     return STATUS_OK;
+}
+
+static void cuda_unpin(void *context)
+{
+    struct cuda *c = context;
+    while (c->nplaces)
+        (void)cudaHostUnregister(c->place[--c->nplaces].at);
+}
+
+static void close_events(struct cuda *c)
+{
+    for (int i = 0; i < GPU_PARTS * BANDS_MAX; i++)
+        if (c->band[i].copied)
+            (void)cudaEventDestroy(c->band[i].copied);
+    for (int i = 0; i < GPU_PARTS * MARKS; i++)
+        if (c->mark[i / MARKS][i % MARKS])
+            (void)cudaEventDestroy(c->mark[i / MARKS][i % MARKS]);
+    if (c->copying)
+        (void)cudaEventDestroy(c->copying);
+    if (c->copied)
+        (void)cudaEventDestroy(c->copied);
 }
 
 static void cuda_detach(void *context)
 {
     struct cuda *c = context;
-    for (int i = 0; i < GPU_PARTS * BANDS_MAX; i++)
-        if (c->band[i].copied)
-            (void)cudaEventDestroy(c->band[i].copied);
-    for (int i = 0; i < GPU_PARTS; i++)
-        if (c->part[i])
-            (void)cudaEventDestroy(c->part[i]);
-    if (c->begun)
-        (void)cudaEventDestroy(c->begun);
-    if (c->computed)
-        (void)cudaEventDestroy(c->computed);
+    cuda_unpin(c);
+    close_events(c);
     if (c->stream)
         (void)cudaStreamDestroy(c->stream);
     if (c->copies)
@@ -88,11 +105,11 @@ static void cuda_detach(void *context)
 
 static enum status open_events(struct cuda *c, struct error *e)
 {
-    cudaError_t code = cudaEventCreate(&c->begun);
+    cudaError_t code = cudaEventCreate(&c->copying);
     if (code == cudaSuccess)
-        code = cudaEventCreate(&c->computed);
-    for (int i = 0; i < GPU_PARTS && code == cudaSuccess; i++)
-        code = cudaEventCreateWithFlags(&c->part[i], cudaEventDisableTiming);
+        code = cudaEventCreate(&c->copied);
+    for (int i = 0; i < GPU_PARTS * MARKS && code == cudaSuccess; i++)
+        code = cudaEventCreate(&c->mark[i / MARKS][i % MARKS]);
     for (int i = 0; i < GPU_PARTS * BANDS_MAX && code == cudaSuccess; i++)
         code = cudaEventCreateWithFlags(&c->band[i].copied, cudaEventDisableTiming);
     return cuda_failed(code, "an event", e);
@@ -119,7 +136,7 @@ static enum status cuda_attach(void **context, const struct engine_options *opti
                                char description[GPU_DESCRIPTION], struct error *e)
 {
     *context = NULL;
-    enum status status = choose_card(description, e);
+    enum status status = choose_card(options, description, e);
     if (status)
         return status;
     struct cuda *c = mem_array(1, sizeof *c);
@@ -164,19 +181,18 @@ static void cuda_release(void *context, void *memory)
     (void)cudaFree(memory);
 }
 
+/* What kernels of the stream read.  `from` is pageable, so that its bytes have been taken when
+ * the call returns. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
     const struct cuda *c = context;
     (void)nvtxRangePushA("upload");
-    cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
-    if (code == cudaSuccess)
-        code = cudaStreamSynchronize(c->stream);
+    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
     (void)nvtxRangePop();
     return cuda_failed(code, "copying to it", e);
 }
 
-/* Never undone: what is pinned stays mapped, see struct gpu_device, and ends with the process. */
 static enum status cuda_pin(void *context, void *memory, size_t bytes, struct error *e)
 {
     struct cuda *c = context;
@@ -199,5 +215,6 @@ const struct gpu_device gpu_device_cuda = {
     .release = cuda_release,
     .upload = cuda_upload,
     .pin = cuda_pin,
+    .unpin = cuda_unpin,
     .run = cuda_run,
 };

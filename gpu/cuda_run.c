@@ -35,17 +35,25 @@ static bool is_pinned(const struct cuda *c, const char *at, size_t bytes)
     return false;
 }
 
-static cudaError_t launch(struct cuda *c, const struct gpu_run *r, const struct gpu_part *p)
+/* The kernels of part i, with a mark before and behind each. */
+static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i)
 {
-    const int64_t first_pixel = p->rows.first_pixel;
-    cudaError_t code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons, c->stream);
+    const struct gpu_part *p = &r->part[i];
+    cudaEvent_t *mark = c->mark[i];
+    cudaError_t code = cudaEventRecord(mark[MARK_BEGUN], c->stream);
+    if (code == cudaSuccess)
+        code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons, c->stream);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(mark[MARK_PHOTONS], c->stream);
     if (code == cudaSuccess && r->scene)
         code = (cudaError_t)gpu_background_launch(r->frame, r->scene, &p->rows,
                                                   r->after->background, c->stream);
+    if (code == cudaSuccess)
+        code = cudaEventRecord(mark[MARK_BACKGROUND], c->stream);
     if (code == cudaSuccess && r->after)
-        code = (cudaError_t)gpu_after_launch(r->after, first_pixel, p->first, p->end, c->bad,
-                                             c->stream);
-    return code;
+        code = (cudaError_t)gpu_after_launch(r->after, p->rows.first_pixel, p->first, p->end,
+                                             c->bad, c->stream);
+    return code == cudaSuccess ? cudaEventRecord(mark[MARK_COUNTS], c->stream) : code;
 }
 
 /* Bytes [at, end) of what leaves, in bands that follow one another on the bus. */
@@ -72,24 +80,26 @@ static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
 {
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
-    cudaError_t code = cudaEventRecord(c->begun, c->stream);
-    if (code == cudaSuccess)
+    cudaError_t code = cudaSuccess;
+    *c->pinned_bad = GPU_GOOD;
+    if (r->after)
         code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         const struct gpu_part *p = &r->part[i];
-        code = launch(c, r, p);
+        code = launch(c, r, i);
         if (code == cudaSuccess)
-            code = cudaEventRecord(c->part[i], c->stream);
-        if (code == cudaSuccess)
-            code = cudaStreamWaitEvent(c->copies, c->part[i], 0);
+            code = cudaStreamWaitEvent(c->copies, c->mark[i][MARK_COUNTS], 0);
+        if (code == cudaSuccess && i == 0)
+            code = cudaEventRecord(c->copying, c->copies);
         if (code == cudaSuccess)
             code = send_bands(c, from, to, (size_t)p->first * size, (size_t)p->end * size);
     }
     if (code == cudaSuccess)
-        code = cudaEventRecord(c->computed, c->stream);
-    return code == cudaSuccess ? cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad,
-                                                 cudaMemcpyDeviceToHost, c->stream)
-                               : code;
+        code = cudaEventRecord(c->copied, c->copies);
+    if (code == cudaSuccess && r->after)
+        code = cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad, cudaMemcpyDeviceToHost,
+                               c->stream);
+    return code;
 }
 
 static void copy(char *to, const char *from, size_t bytes, int threads)
@@ -109,10 +119,39 @@ static cudaError_t receive(const struct cuda *c, char *to, bool straight)
         if (code == cudaSuccess && !straight)
             copy(to + b->at, c->pinned + b->at, b->bytes, c->threads);
     }
+    if (code == cudaSuccess)
+        code = cudaEventSynchronize(c->copied);
     return code == cudaSuccess ? cudaStreamSynchronize(c->stream) : code;
 }
 
-enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+/* Adds the time between two events to *ms. */
+static cudaError_t add_time(cudaEvent_t from, cudaEvent_t to, double *ms)
+{
+    float between = 0.0f;
+    const cudaError_t code = cudaEventElapsedTime(&between, from, to);
+    *ms += (double)between;
+    return code;
+}
+
+/* After receive.  `last`: the number of the last part. */
+static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *times)
+{
+    cudaError_t code =
+        add_time(c->mark[0][MARK_BEGUN], c->mark[last][MARK_COUNTS], &times->kernels);
+    if (code == cudaSuccess)
+        code = add_time(c->copying, c->copied, &times->to_host);
+    for (int i = 0; i <= last && code == cudaSuccess; i++) {
+        const cudaEvent_t *mark = c->mark[i];
+        code = add_time(mark[MARK_BEGUN], mark[MARK_PHOTONS], &times->photons);
+        if (code == cudaSuccess)
+            code = add_time(mark[MARK_PHOTONS], mark[MARK_BACKGROUND], &times->background);
+        if (code == cudaSuccess)
+            code = add_time(mark[MARK_BACKGROUND], mark[MARK_COUNTS], &times->counts);
+    }
+    return code;
+}
+
+enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      uint64_t *bad, struct error *e)
 {
     struct cuda *c = context;
@@ -120,7 +159,6 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *k
     const size_t size = pixel_size(gpu_leaving(r, &from));
     const size_t bytes = (size_t)r->part[r->nparts - 1].end * size;
     const bool straight = is_pinned(c, to, bytes);
-    float ms = 0.0f;
     enum status status = straight ? STATUS_OK : grow_pinned(c, bytes, e);
     if (status)
         return status;
@@ -133,12 +171,11 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, double *k
         code = receive(c, to, straight);
     (void)nvtxRangePop();
     if (code == cudaSuccess)
-        code = cudaEventElapsedTime(&ms, c->begun, c->computed);
+        code = take_times(c, r->nparts - 1, times);
     if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller
         (void)cudaStreamSynchronize(c->stream);
         (void)cudaStreamSynchronize(c->copies);
     }
-    *kernel_ms += (double)ms;
     *bad = *c->pinned_bad;
     return cuda_failed(code, "a frame", e);
 }

@@ -8,8 +8,9 @@
 
 #include "engine/engine.h"
 #include "gpu/after_kernel.h"
+#include "gpu/gpu.h"
 
-enum { GPU_DESCRIPTION = 160, GPU_PARTS = 8 };  // bytes of a description; parts at most
+enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; parts at most
 
 /* Rows of a frame, what is computed, and where on the card: in parts, so that some are on the
  * bus while others are computed. */
@@ -50,18 +51,23 @@ struct gpu_device {
     /* Memory on the card; *memory is NULL after an error.  release takes NULL too. */
     enum status (*reserve)(void *context, size_t bytes, void **memory, struct error *e);
     void (*release)(void *context, void *memory);
+    /* from[] is ordinary memory, and may change after the call. */
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
-    /* Memory here that pixels will be copied to, once or often, and that stays mapped as long
-     * as any plan of the process is used.  STATUS_FAILED: copies take a longer way. */
+    /* Memory here that pixels will be copied to, once or often, and that stays mapped until
+     * unpin, which is for all of it.  STATUS_FAILED: copies take a longer way. */
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
+    void (*unpin)(void *context);
 
-    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds the time of
-     * the kernels alone to *kernel_ms.  *bad becomes GPU_GOOD, or what noise said of the first
-     * pixel that it refused. */
-    enum status (*run)(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
+    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times.
+     * *bad becomes GPU_GOOD, or what noise said of the first pixel that it refused. */
+    enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        uint64_t *bad, struct error *e);
 };
+
+/* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0
+ * to count - 1. */
+enum status gpu_choose(int count, const struct engine_options *options, int *card, struct error *e);
 
 /* Without CUDA in this build, attach fails and says so. */
 extern const struct gpu_device gpu_device_cuda;

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/clock.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
 #include "gpu/pack.h"
@@ -29,6 +30,12 @@ static void plan_destroy(struct plan **plan)
     mem_free(p);
 }
 
+enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e)
+{
+    p->counts.upload_bytes += bytes;
+    return p->device->upload(p->context, to, from, bytes, e);
+}
+
 /* ---- once per plan ---------------------------------------------------------------- */
 
 static enum status upload_experiment(struct plan *p, struct error *e)
@@ -44,7 +51,7 @@ static enum status upload_experiment(struct plan *p, struct error *e)
         return error_memory(e, "the experiment");
     gpu_pack_experiment(&pack, p->experiment, p->panels, p->tables, p->precision, &p->frame,
                         &p->on_card);
-    status = p->device->upload(p->context, p->resident, pack.to, pack.bytes, e);
+    status = gpu_upload(p, p->resident, pack.to, pack.bytes, e);
     mem_free(pack.to);
     return status;
 }
@@ -110,8 +117,10 @@ static void drop_out(struct plan *p)
 /* Room for a recipe of that size, here and on the card: the buffer of pixels makes way. */
 static enum status grow_recipe(struct plan *p, size_t bytes, struct error *e)
 {
+    p->counts.buffers_found += bytes <= p->recipe_bytes;
     if (bytes <= p->recipe_bytes)
         return STATUS_OK;
+    p->counts.buffers_made++;
     mem_free(p->packed);
     p->device->release(p->context, p->recipe);
     p->recipe = NULL;
@@ -141,7 +150,10 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
     gpu_pack_recipe(&pack, job, p->tables, p->on_card, frame);
     gpu_after_recipe(p, &pack, job->recipe);
-    return p->device->upload(p->context, p->recipe, p->packed, pack.bytes, e);
+    const uint64_t start = clock_ns();
+    const enum status uploaded = gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+    p->times.upload = (double)(clock_ns() - start) * 1e-6;
+    return uploaded;
 }
 
 /* Pixels of as many rows as fit, all of them where they do; 1/16 of the memory is left
@@ -150,8 +162,10 @@ static enum status open_out(struct plan *p, struct error *e)
 {
     size_t room;
     const size_t row = (size_t)p->widest * p->pixel_bytes;
+    p->counts.buffers_found += p->out != NULL;
     if (p->out)
         return STATUS_OK;
+    p->counts.buffers_made++;
     const enum status status = p->device->room(p->context, &room, e);
     if (status)
         return status;
@@ -173,17 +187,17 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
 {
     enum status status = STATUS_OK;
     const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof *p->out;
-    p->kernel_ms = 0.0;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
         struct gpu_run r = {.frame = frame, .photons = p->out};
         struct gpu_after after;
         uint64_t bad;
+        p->counts.tables_found++;
         gpu_cut_parts(p, row, end, &r);
         if (t->seed)
             gpu_after_rows(p, t->recipe, *t->seed, &r, &after);
         status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
-                                &p->kernel_ms, &bad, e);
+                                &p->times, &bad, e);
         if (status)
             p->afterwards.has_background = false;
         else
@@ -198,6 +212,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
 {
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
+    p->times = (struct gpu_times){0};
     enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
     if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
         recipe_run_dark(p->experiment, (float *)(void *)t->to, t->done);
@@ -235,12 +250,19 @@ static enum status plan_trace(struct plan *p, const struct recipe *recipe,
 
 static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)
 {
-    return p->device->pin(p->context, pixels, bytes, e);
+    const enum status status = p->device->pin(p->context, pixels, bytes, e);
+    p->counts.places_pinned += status == STATUS_OK;
+    return status;
 }
 
-double gpu_kernel_ms(const struct plan *plan)
+static void plan_unpin(struct plan *p)
 {
-    return plan->kernel_ms;
+    p->device->unpin(p->context);
+}
+
+const struct gpu_times *gpu_last_times(const struct plan *plan)
+{
+    return &plan->times;
 }
 
 /* ---- the two cards ---------------------------------------------------------------- */
@@ -257,28 +279,13 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
     return plan_create(plan, &gpu_device_host, experiment, options, e);
 }
 
-const struct engine engine_cuda = {
-    .name = "cuda",
-    .create = cuda_create,
-    .identity = plan_identity,
-    .describe = plan_describe,
-    .run = plan_run,
-    .prepare = gpu_after_prepare,
-    .develop = plan_develop,
-    .pin = plan_pin,
-    .trace = plan_trace,
-    .destroy = plan_destroy,
-};
+#define ENGINE(its_name, its_create)                                                              \
+    {                                                                                             \
+        .name = its_name, .create = its_create, .identity = plan_identity,                        \
+        .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
+        .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
+        .trace = plan_trace, .destroy = plan_destroy,                                             \
+    }
 
-const struct engine engine_cuda_host = {
-    .name = "cuda-host",
-    .create = host_create,
-    .identity = plan_identity,
-    .describe = plan_describe,
-    .run = plan_run,
-    .prepare = gpu_after_prepare,
-    .develop = plan_develop,
-    .pin = plan_pin,
-    .trace = plan_trace,
-    .destroy = plan_destroy,
-};
+const struct engine engine_cuda = ENGINE("cuda", cuda_create);
+const struct engine engine_cuda_host = ENGINE("cuda-host", host_create);

@@ -53,4 +53,24 @@ HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
     return &f->panels[low];
 }
 
+/* The pixel of a thread. */
+struct gpu_place {
+    const struct panel *panel;
+    int64_t fast, slow;  // of the panel
+    int64_t pixel;       // of the frame
+};
+
+/* Of thread `thread` of a block of pixels, the `block`-th of row `row`; false when the row is
+ * shorter. */
+HD bool gpu_find_place(const struct gpu_frame *f, int64_t row, int64_t block, int thread,
+                       struct gpu_place *at)
+{
+    const struct gpu_panel *g = gpu_panel_of(f, row);
+    at->panel = &g->panel;
+    at->fast = block * GPU_THREADS + thread;
+    at->slow = row - g->first_row;
+    at->pixel = g->panel.first_pixel + at->slow * g->panel.fast_pixels + at->fast;
+    return at->fast < g->panel.fast_pixels;
+}
+
 #endif

@@ -4,16 +4,27 @@
 
 #include "engine/engine.h"
 
-/* Cannot be created where there is no GPU.  `threads` of its options copy pixels; `isa` is
- * ignored.  What a trace reports is computed by the kernels of the CPU engine. */
+/* Cannot be created where there is no GPU.  Its plans are used by the thread that made them.
+ * `threads` of its options copy pixels; `isa` is ignored.  What a trace reports is computed by
+ * the kernels of the CPU engine. */
 extern const struct engine engine_cuda;
 
 /* For checks: slow.  `isa`: "baseline" or "avx2", NULL for the best. */
 extern const struct engine engine_cuda_host;
 
-/* Time of the kernel alone in the last frame of a plan of these engines, by events on the
- * card, in ms; 0 before. */
-double gpu_kernel_ms(const struct plan *plan);
+/* Where the time of a frame goes, in ms; copies back run beside kernels.  Of the card by its
+ * events. */
+struct gpu_times {
+    double upload;      // of the recipe, as seen from here
+    double photons;     // the kernel that makes them ...
+    double background;  // ... the one of background, where it is made ...
+    double counts;      // ... and the one that adds background and counts
+    double kernels;     // from the first launch to the end of the last
+    double to_host;     // from the first part that is there to the last that is here
+};
+
+/* Of the last frame of a plan of these engines; 0 before. */
+const struct gpu_times *gpu_last_times(const struct plan *plan);
 
 /* Memory of the card that engine_cuda_host pretends to have, in bytes; SIZE_MAX at first.
  * For tests of small memory; not to be changed while a frame is computed. */

@@ -100,36 +100,55 @@ static enum status host_pin(void *context, void *memory, size_t bytes, struct er
     return STATUS_OK;
 }
 
+static void host_unpin(void *context)
+{
+    (void)context;
+}
+
+/* Adds the time since *start, which becomes now. */
+static void lap(uint64_t *start, double *ms)
+{
+    const uint64_t now = clock_ns();
+    *ms += (double)(now - *start) * 1e-6;
+    *start = now;
+}
+
 /* One part; its verdict. */
-static uint64_t run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part)
+static uint64_t run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part,
+                         struct gpu_times *times)
 {
     const struct gpu_rows *rows = &part->rows;
+    uint64_t bad = GPU_GOOD, start = clock_ns();
 #pragma omp parallel for schedule(dynamic) num_threads(h->threads)
     for (int64_t row = 0; row < rows->count; row++)
         h->row(r->frame, rows, row, r->photons);
+    lap(&start, &times->photons);
     if (r->scene)
         gpu_host_background(r->frame, r->scene, rows, h->threads, r->after->background);
-    return r->after
-               ? gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads)
-               : GPU_GOOD;
+    lap(&start, &times->background);
+    if (r->after)
+        bad = gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads);
+    lap(&start, &times->counts);
+    return bad;
 }
 
-static enum status host_run(void *context, const struct gpu_run *r, void *to, double *kernel_ms,
-                            uint64_t *bad, struct error *e)
+static enum status host_run(void *context, const struct gpu_run *r, void *to,
+                            struct gpu_times *times, uint64_t *bad, struct error *e)
 {
     const struct host *h = context;
-    const uint64_t start = clock_ns();
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
     (void)e;
     *bad = GPU_GOOD;
     for (int i = 0; i < r->nparts; i++) {
-        const uint64_t verdict = run_part(h, r, &r->part[i]);
+        uint64_t start = clock_ns();
+        const uint64_t verdict = run_part(h, r, &r->part[i], times);
         const size_t at = (size_t)r->part[i].first * size;
         *bad = verdict < *bad ? verdict : *bad;
+        lap(&start, &times->kernels);
         memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
+        lap(&start, &times->to_host);
     }
-    *kernel_ms += (double)(clock_ns() - start) * 1e-6;
     return STATUS_OK;
 }
 
@@ -143,5 +162,6 @@ const struct gpu_device gpu_device_host = {
     .release = host_release,
     .upload = host_upload,
     .pin = host_pin,
+    .unpin = host_unpin,
     .run = host_run,
 };

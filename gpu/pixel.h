@@ -99,19 +99,16 @@ INLINE float gpu_photons(const struct gpu_frame *f, struct gpu_kind kind, const 
 
 /* ---- threads ------------------------------------------------------------------------ */
 
-/* Thread `thread` of a block of pixels, the `block`-th of its row: one pixel of row `row`, 0
- * outside the ROI and under the mask.  `out` is the place of pixel `first_pixel` of the frame. */
+/* One thread, see gpu_find_place: its pixel, 0 outside the ROI and under the mask.  `out` is the
+ * place of pixel `first_pixel` of the frame. */
 INLINE void gpu_thread(const struct gpu_frame *f, struct gpu_kind kind, int64_t row, int64_t block,
                        int thread, int64_t first_pixel, float *out)
 {
-    const struct gpu_panel *g = gpu_panel_of(f, row);
-    const struct panel *p = &g->panel;
-    const int64_t fast = block * GPU_THREADS + thread, slow = row - g->first_row;
-    if (fast >= p->fast_pixels)
-        return;
-    const int64_t pixel = p->first_pixel + slow * p->fast_pixels + fast;
-    out[pixel - first_pixel] =
-        pixel_is_computed(p, fast, slow) ? gpu_photons(f, kind, p, fast, slow) : 0.0f;
+    struct gpu_place at;
+    if (gpu_find_place(f, row, block, thread, &at))
+        out[at.pixel - first_pixel] = pixel_is_computed(at.panel, at.fast, at.slow)
+                                          ? gpu_photons(f, kind, at.panel, at.fast, at.slow)
+                                          : 0.0f;
 }
 
 #endif

@@ -18,6 +18,15 @@ struct gpu_afterwards {
     int64_t background_row;
 };
 
+/* What was made on the card, and what was there when it was wanted. */
+struct gpu_counts {
+    uint64_t tables_found;  // by frames or parts of them; made once
+    uint64_t buffers_made, buffers_found;
+    uint64_t backgrounds_made, backgrounds_found;
+    uint64_t places_pinned;
+    uint64_t upload_bytes;
+};
+
 struct plan {
     const struct gpu_device *device;
     void *context;  // of the device
@@ -35,10 +44,14 @@ struct plan {
                                       // `afterwards` has them, background, counts
     size_t pixel_bytes;               // of all these, for a pixel
     int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
-    double kernel_ms;                 // of the last frame
+    struct gpu_times times;           // of the last frame
+    struct gpu_counts counts;
     struct gpu_afterwards afterwards;
     char description[GPU_DESCRIPTION];
 };
+
+/* Copies to the card, and counts what. */
+enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e);
 
 /* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
 void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);
@@ -52,6 +65,9 @@ void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe
 /* Completes *r, whose parts are set, with what comes after photons; *after is r->after. */
 void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
                     struct gpu_after *after);
+
+/* See struct engine. */
+size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 
 /* The error of a bad pixel, see struct gpu_device. */
 enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e);

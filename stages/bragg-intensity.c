@@ -2,6 +2,8 @@
 #include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
 #include <omp.h>
 
@@ -14,9 +16,9 @@ struct intensity {
     /* options */
     const char *engine_name;
     int isa, precision;
-    int64_t threads;
+    int64_t threads, device;
     double trace_pixel[2];
-    bool has_isa, has_trace_pixel;
+    bool has_isa, has_device, has_trace_pixel;
     struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
@@ -24,8 +26,8 @@ struct intensity {
     struct plan *plan;
     struct fuse fuse;  // stages after this one
     atomic_uint_fast64_t rows;
-    uint64_t setups;   // plans made: one serves all frames
-    char figures[96];  // the same, for --stats
+    uint64_t setups;    // plans made: one serves all frames
+    char figures[640];  // the same and the engine's counts, for --stats
 };
 
 #define AT(member) .offset = offsetof(struct intensity, member)
@@ -42,6 +44,9 @@ static const struct opt options[] = {
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
      AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
+    {"device", "N",
+     "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, else 0)",
+     OPT_INT, AT(device), .min = 0, .max = 1023, GIVEN(device)},
     {"precision", PRECISION_CHOICES,
      "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
@@ -78,6 +83,8 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
+    if (o->has_device && strcmp(o->engine_name, "cuda") != 0)
+        return error_set(e, STATUS_USAGE, "--device is for --engine=cuda");
     for (int i = 0; i < 2; i++)
         if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
             return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
@@ -95,6 +102,20 @@ static enum status take_experiment(struct intensity *o, struct experiment *x, st
     return STATUS_OK;
 }
 
+/* Which GPU: as asked for, or by the number that bragg-run gives the process. */
+static enum status choose_device(const struct intensity *o, struct engine_options *how,
+                                 struct error *e)
+{
+    const char *worker = getenv("BRAGG_WORKER");
+    int64_t number = o->device;
+    how->device_by_turns = !o->has_device;
+    const enum status s = o->has_device || !worker
+                              ? STATUS_OK
+                              : parse_int(worker, 0, 1023, "BRAGG_WORKER", &number, e);
+    how->device = (int)number;
+    return s;
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct intensity *o = state;
@@ -107,11 +128,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     enum status s = take_experiment(o, x, e);
     if (s)
         return s;
-    const struct engine_options how = {.threads = (int)o->threads,
-                                       .isa = o->has_isa ? isa_names[o->isa] : NULL,
-                                       .precision = (enum engine_precision)o->precision,
-                                       .sums = !o->fuse.n};
-    s = o->engine->create(&o->plan, &o->experiment, &how, e);
+    struct engine_options how = {.threads = (int)o->threads,
+                                 .isa = o->has_isa ? isa_names[o->isa] : NULL,
+                                 .precision = (enum engine_precision)o->precision,
+                                 .sums = !o->fuse.n};
+    s = choose_device(o, &how, e);
+    if (!s)
+        s = o->engine->create(&o->plan, &o->experiment, &how, e);
     if (s)
         return s;
     o->setups++;
@@ -152,7 +175,14 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 static const char *report(void *state)
 {
     struct intensity *o = state;
-    (void)snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
+    struct engine_count counts[ENGINE_COUNTS];
+    const size_t n = o->plan && o->engine->counts ? o->engine->counts(o->plan, counts) : 0;
+    int at = snprintf(o->figures, sizeof o->figures, "\"setups\":%" PRIu64, o->setups);
+    for (size_t i = 0; i < n; i++)
+        at += snprintf(o->figures + at, sizeof o->figures - (size_t)at, ",\"%.32s\":%" PRIu64,
+                       counts[i].name, counts[i].count);
+    if (o->plan && o->engine->unpin)
+        o->engine->unpin(o->plan);
     return o->figures;
 }
 

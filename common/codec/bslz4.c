@@ -110,7 +110,7 @@ enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, s
                                    BLOCK_MAX, &block, e);
     if (s)
         return s;
-    uint8_t *bits = mem_array(block, 1);
+    uint8_t *bits = mem_array(block < count * size ? block : count * size, 1);
     if (!bits)
         return error_memory(e, "a block");
     s = read_blocks(chunk, CHUNK_HEAD, length, block, items, count * size, size, bits, e);

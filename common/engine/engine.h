@@ -26,6 +26,15 @@ struct engine_options {
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
     bool sums;                        // form the checksum of the pixels, if it can: see `sum`
+    int device;                       // of cuda: which GPU, from 0
+    bool device_by_turns;             // ... counted on from 0 behind the last one
+};
+
+/* What a plan keeps from frame to frame, and how often it was there. */
+enum { ENGINE_COUNTS = 8 };
+struct engine_count {
+    const char *name;  // with its unit, if it has one
+    uint64_t count;
 };
 
 /* Where a pixel's intermediates go, one call per named quantity:
@@ -87,10 +96,17 @@ struct engine {
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
-    /* Frames to come may be asked for at `pixels`, in memory that stays mapped while the process
-     * uses engines; asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an
-     * engine to which places are alike. */
+    /* Frames to come may be asked for at `pixels`, in memory that stays mapped until `unpin`;
+     * asked once for a place.  STATUS_FAILED when nothing is gained.  NULL for an engine to
+     * which places are alike. */
     enum status (*pin)(struct plan *plan, void *pixels, size_t bytes, struct error *e);
+
+    /* Lets go of all places.  With `pin`. */
+    void (*unpin)(struct plan *plan);
+
+    /* Fills in the first members of counts[]; returns how many.  NULL for an engine that counts
+     * nothing. */
+    size_t (*counts)(const struct plan *plan, struct engine_count counts[ENGINE_COUNTS]);
 
     /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
      * when there is none.  NULL for an engine that forms none. */

@@ -9,7 +9,7 @@
 
 #include "base/opt.h"
 
-enum { CHUNK = 1 << 16 };
+enum { CHUNK = 1 << 14 };
 
 /* Makes room for another chunk and the terminator. */
 static enum status grow(struct text_file *t, size_t *room, struct error *e)

@@ -137,6 +137,8 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->workdir = c->last ? settings->workdir : NULL;
     name_process(s, i, c->name);
+    if (s->count > 1)
+        (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
     enum status status = STATUS_OK;
     for (size_t k = 0; k < settings->nwraps && status == STATUS_OK; k++)
         if (settings->wraps[k].stage == s) {
@@ -241,8 +243,12 @@ void commands_print(const struct commands *c, FILE *out)
         if (one->workdir) {
             fputs("(cd ", out);
             print_word(one->workdir, out);
-            fputs(" && exec ", out);
+            fputs(" && ", out);
         }
+        if (one->worker[0])
+            fprintf(out, "BRAGG_WORKER=%s ", one->worker);
+        if (one->workdir)
+            fputs("exec ", out);
         for (char **word = one->argv; *word; word++) {
             print_word(*word, out);
             putc(word[1] ? ' ' : one->workdir ? ')' : ' ', out);

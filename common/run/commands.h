@@ -37,6 +37,7 @@ struct command {
     bool wrapped;                                 // a command stands before it
     char **argv;        // owned, ended by NULL, with room for one word more
     const char *again;  // that word, for one that is started again; NULL: none
+    char worker[8];     // BRAGG_WORKER of one of several: its number, from 0; else empty
 };
 
 struct commands {

@@ -39,6 +39,8 @@ static _Noreturn void become(const struct command *c, const struct environment *
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    if (c->worker[0])
+        (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
         add_word(c->argv, c->again);
     if (getppid() != parent)

@@ -183,6 +183,14 @@ static void send_durable(struct runtime *rt)
     id_set_clear(&durable);
 }
 
+void control_settle(struct runtime *rt)
+{
+    if (rt->source || !rt->control_socket || rt->hello_due)
+        return;
+    send_kept(rt);
+    send_durable(rt);
+}
+
 static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
 {
     if (now_ns - rt->beat_ns < io_beat_ns(rt))
@@ -224,8 +232,6 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
     if (rt->stopping)
         return;
     greet_source(rt);
-    send_kept(rt);
-    send_durable(rt);
     send_heartbeat(rt, now_ns);
     if (io_is_silent(rt, rt->control_heard_ns, source_patience(rt), now_ns))
         io_stop(rt, STATUS_FAILED, "the source at %s does not answer any more", rt->control);

@@ -94,12 +94,14 @@ bool exchange_give(struct exchange *x, struct item *item)
     exchange_lock(x);
     while (x->out.head && !x->ended)
         exchange_sleep(x, &x->room);
-    const bool ended = x->ended, stuck = x->stuck;
+    const bool ended = x->ended, stuck = x->stuck, frame = item->route.type == MESSAGE_FRAME;
     if (!ended)
         queue_push(&x->out, item);
     (void)pthread_mutex_unlock(&x->mutex);
     if (ended)
         item_free(item);
+    else if (!stuck && frame)
+        exchange_hand_over(x);
     else if (!stuck)
         exchange_wake_io(x);
     return !ended;

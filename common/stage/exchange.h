@@ -42,10 +42,12 @@ struct queue {
 
 struct exchange {
     pthread_mutex_t mutex;
-    pthread_cond_t changed;  // for who waits, but:
-    pthread_cond_t room;     // for the main thread that waits with a frame
-    pthread_cond_t memory;   // for the main thread in exchange_await
-    int event;               // eventfd: wakes the I/O thread
+    pthread_cond_t changed;        // for who waits, but:
+    pthread_cond_t room;           // for the main thread that waits with a frame
+    pthread_cond_t memory;         // for the main thread in exchange_await
+    int event;                     // eventfd: wakes the I/O thread
+    bool (*leave)(void *context);  // for the main thread, or NULL: sends what it gave in place of
+    void *context;                 // the I/O thread; false when that must be woken
     struct queue in, out;
     bool stuck;             // outwards: what is given cannot leave yet
     struct id_set durable;  // sink: made durable and not yet told

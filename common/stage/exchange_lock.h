@@ -13,6 +13,13 @@ static inline void exchange_wake_io(struct exchange *x)
         return;  // the counter is full: the I/O thread is awake anyway
 }
 
+/* The main thread, after it gave something. */
+static inline void exchange_hand_over(struct exchange *x)
+{
+    if (!x->leave || !x->leave(x->context))
+        exchange_wake_io(x);
+}
+
 static inline void exchange_lock(struct exchange *x)
 {
     (void)pthread_mutex_lock(&x->mutex);

@@ -17,7 +17,7 @@ void exchange_durable(struct exchange *x, uint64_t id)
     (void)id_set_add(&x->durable, id);
     (void)id_set_remove(&x->kept, id);
     exchange_unlock(x);
-    exchange_wake_io(x);
+    exchange_hand_over(x);
 }
 
 void exchange_kept(struct exchange *x, uint64_t id)
@@ -25,7 +25,7 @@ void exchange_kept(struct exchange *x, uint64_t id)
     exchange_lock(x);
     (void)id_set_add(&x->kept, id);
     exchange_unlock(x);
-    exchange_wake_io(x);
+    exchange_hand_over(x);
 }
 
 void exchange_set_have(struct exchange *x, const struct id_set *ids)

@@ -7,6 +7,8 @@
 
 static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
 
+enum { SMALL_BYTES = 1 << 16 };  // of an image
+
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
 {
@@ -175,9 +177,12 @@ void flow_release(struct runtime *rt, uint64_t id)
     }
 }
 
-/* Where much credit is under way it is returned for several frames at once. */
-static bool is_due(struct link *l, uint32_t at_once, uint64_t now_ns)
+/* Credit for recipes and small images is returned for several at once; large ones would come
+ * in bursts that fill memory. */
+static bool is_due(const struct runtime *rt, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
+    const bool small = rt->wants == KIND_RECIPE || image_bytes <= SMALL_BYTES;
+    const uint32_t at_once = small ? credit_of(image_bytes) / 2 : 1;
     if (!l->owed_ns)
         l->owed_ns = now_ns;
     return l->grant >= at_once || now_ns >= l->owed_ns + OWED_NS;
@@ -190,14 +195,13 @@ static void return_credit(struct runtime *rt, uint64_t now_ns)
         if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
             !view.begun)
             continue;
-        const uint32_t credit = credit_of(view.image_bytes);
         if (!l->granted)
-            l->grant = credit;
+            l->grant = credit_of(view.image_bytes);
         l->granted = true;
         const uint64_t slots = l->pool ? mapping_take_returned(l->pool) : 0;
         if (!l->grant && !slots)
             continue;
-        if (!slots && !is_due(l, credit / 2, now_ns))
+        if (!slots && !is_due(rt, l, view.image_bytes, now_ns))
             continue;
         struct notice n = {.grant = l->grant,
                            .shared = l->pool != NULL,

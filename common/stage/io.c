@@ -205,6 +205,8 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->stopping)
         link_greet(rt, now_ns);
     if (!rt->stopping)
+        control_settle(rt);
+    if (!rt->stopping)
         flow_pump(rt, now_ns);
     if (!rt->stopping)
         probe_pump(rt, now_ns);
@@ -221,12 +223,26 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         io_finish(rt, STATUS_OK);
 }
 
+/* Meanwhile the main thread may send. */
+static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
+{
+    rt->io_waits = true;
+    (void)pthread_mutex_unlock(&rt->turn);
+    const int ready = poll(slots, count, ms);
+    const int cause = errno;
+    (void)pthread_mutex_lock(&rt->turn);
+    rt->io_waits = false;
+    errno = cause;
+    return ready;
+}
+
 void *io_run(void *runtime)
 {
     struct runtime *rt = runtime;
     struct pollfd *slots = mem_array(SLOT_PORTS + PORTS_MAX + 1, sizeof *slots);
     if (!slots)
         io_stop(rt, STATUS_FAILED, "out of memory for the sockets");
+    (void)pthread_mutex_lock(&rt->turn);
     for (uint64_t last_ns = clock_ns(); !rt->stopping;) {
         const uint64_t now_ns = clock_ns();
         if (now_ns - last_ns > 2 * io_beat_ns(rt))
@@ -237,7 +253,7 @@ void *io_run(void *runtime)
             break;
         const bool more = receive(rt);  // what the calls of pump kept from the descriptors
         const nfds_t count = fill_slots(rt, slots);
-        const int ready = poll(slots, count, more ? 0 : TICK_MS);
+        const int ready = await(rt, slots, count, more ? 0 : TICK_MS);
         if (ready < 0 && errno != EINTR)
             io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
         else if (ready >= 0)
@@ -247,6 +263,7 @@ void *io_run(void *runtime)
     mem_free(slots);
     exchange_end(&rt->exchange, rt->complete);
     runtime_disconnect(rt);
+    (void)pthread_mutex_unlock(&rt->turn);
     if (atomic_load(&rt->status) != STATUS_OK && rt->stage->cancel)
         rt->stage->cancel(rt->state);
     /* A callback may take minutes; after a failure nobody waits for it. */

@@ -59,8 +59,8 @@ static int run_open(struct worker *w)
     const struct work work = runtime_work(&w->rt);
     runtime_close(&w->rt);
     fused_await_end();
-    images_close(&w->images);
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
+    images_close(&w->images);
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);

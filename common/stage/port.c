@@ -201,6 +201,13 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
     return true;
 }
 
+bool port_has_messages(void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
+}
+
 /* One part into *m; `good` turns false when it exceeds what a message may have. */
 static bool receive_part(void *socket, struct message *m, bool *good, bool *more)
 {

@@ -44,6 +44,9 @@ bool port_send(void *socket, const struct address *to, const struct message *m,
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 
+/* True when port_receive would find something, and when nobody can tell. */
+bool port_has_messages(void *socket);
+
 /* Receives without waiting.  Stops to keep parts beyond the limits of a message,
  * which is then PORT_DAMAGED (and *m empty). */
 enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m);

@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <malloc.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,6 +216,7 @@ static enum status take_descriptors(struct error *e)
 
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
+    (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
     rt->start_ns = clock_ns();
     rt->wants = rt->stage->wants;
     rt->signals = -1;
@@ -222,6 +224,9 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     enum status s = exchange_open(&rt->exchange, e);
     if (s)
         return s;
+    (void)pthread_mutex_init(&rt->turn, NULL);
+    rt->exchange.leave = handover;
+    rt->exchange.context = rt;
     s = take_descriptors(e);
     rt->context = fused_context();
     rt->fused = rt->context != NULL;
@@ -299,5 +304,6 @@ void runtime_close(struct runtime *rt)
     mem_free(rt->buried);
     mem_free(rt->held);
     exchange_close(&rt->exchange);
+    (void)pthread_mutex_destroy(&rt->turn);
     (void)close(rt->signals);
 }

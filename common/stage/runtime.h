@@ -106,6 +106,8 @@ struct runtime {
     struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     pthread_t thread;
     bool started;          // the I/O thread runs
+    pthread_mutex_t turn;  // held by who uses what is below: the I/O thread, but while it waits
+    bool io_waits;         // it does
     void *context;         // of ZeroMQ
     bool fused;            // it belongs to somebody else
     int signals;           // signalfd
@@ -250,6 +252,9 @@ void cut_port(struct runtime *rt, struct port *port);  // ends a connection, and
 void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // begins it anew
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
 
+/* handover.c: the main thread in place of an I/O thread that waits; false: that must be woken. */
+bool handover(void *runtime);
+
 /* flow.c: the data plane, what flows. */
 /* Sends what credit allows, returns credit. */
 void flow_pump(struct runtime *rt, uint64_t now_ns);
@@ -283,6 +288,7 @@ void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 bool control_receive(struct runtime *rt);  // false: there was nothing
+void control_settle(struct runtime *rt);   // tells the source what has become durable or is kept
 void control_pump(struct runtime *rt, uint64_t now_ns);
 
 /* rejoin.c: the source was started again, and this process begins anew. */

@@ -155,8 +155,9 @@ struct stage {
     /* A last stage: the stream ended well, also early on request. */
     enum status (*end)(void *state, struct error *e);
 
-    /* The stream is over, well or not: ends what goes on in the background.  Returns
-     * more members for the line of --stats, `"dropped":3`, or NULL. */
+    /* The stream is over, well or not: ends what goes on in the background, and lets go of the
+     * memory that images had.  Returns more members for the line of --stats,
+     * `"dropped":3`, or NULL. */
     const char *(*report)(void *state);
 
     /* Always called once if open was called; frees what the state holds. */

@@ -39,7 +39,7 @@ stage make1 make --in="$at:$1" --out="@$at:$3" --sleep=4 --verbose &
 stage work work --in="$at:$3" --out="@ipc://$d/x" &
 stage sink sink out --in="ipc://$d/x" &
 flowing
-"$BRAGG_TESTS"/programs/strangers.pl "$seed" 150 "$1" "$2" "$3" &
+check 'strangers: a stream stands what they say' rawpeer "$seed" 4000 "$at:$2" "$at:$1" "$at:$3"
 settle
 is 'strangers: all end well' "$(statuses first source make1 work sink)" '0 0 0 0 0'
 is 'strangers: the same files' "$(digest out)" "$expected"

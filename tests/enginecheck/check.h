@@ -13,12 +13,15 @@
 
 #include "../unit/engine_case.h"
 #include "engine/engine.h"
+#include "gpu/gpu.h"
+#include "peak.h"
 
 /* All that a run of the program adds up. */
 struct run {
     const struct engine *engine;
     struct engine_options options;
-    FILE *json;  // NULL: none
+    FILE *json;             // NULL: none
+    struct card_peak peak;  // of modes that measure it
     int failed, cases;
     size_t unsteady, pixels;  // of all cases
     double worst;             // likewise
@@ -35,22 +38,35 @@ enum status hold(struct run *run, const char *name, const struct experiment *x,
                  const struct recipe *r, double limit, bool single, struct error *e);
 enum status hold_case(struct run *run, const struct engine_case *c, bool single, struct error *e);
 
-/* Every case of engine_table.h. */
-enum status check_table(struct run *run, struct error *e);
+/* Modes of the program; `numbers` are those behind the name of one. */
 
-/* `count` cases drawn by chance; the seed and number of a case bring it back. */
-enum status check_random(struct run *run, int64_t count, int64_t seed, struct error *e);
+/* Every case of engine_table.h. */
+enum status check_table(struct run *run, const int64_t *numbers, struct error *e);
+
+/* The same bytes twice; how many are those of the CPU engine is told. */
+enum status check_bytes(struct run *run, const int64_t *numbers, struct error *e);
+
+/* COUNT SEED: cases drawn by chance; the seed and number of a case bring it back. */
+enum status check_random(struct run *run, const int64_t *numbers, struct error *e);
 
 /* One command line of nanoBragg, physical and, where it has no quirk that only the
  * reference repeats, faithful; argv[0] is not a flag. */
 enum status check_golden(struct run *run, const char *label, int argc, char **argv,
                          struct error *e);
 
-/* The workloads of the benchmark at that size: a Markdown table. */
-enum status check_times(struct run *run, int64_t size, struct error *e);
+/* SIZE: the workloads of the benchmark at that size, as a Markdown table, with the share of what
+ * the card does at most. */
+enum status check_times(struct run *run, const int64_t *numbers, struct error *e);
 
-/* Background and noise after every case of the table, and after the first workload at that
+/* SIZE: background and noise after every case of the table, and after the first workload at that
  * size, which is timed. */
-enum status check_after(struct run *run, int64_t size, struct error *e);
+enum status check_after(struct run *run, const int64_t *numbers, struct error *e);
+
+/* SIZE: frames of the first workload, with background and noise, into another process. */
+enum status check_stream(struct run *run, const int64_t *numbers, struct error *e);
+
+/* SIZE: from the start of a process to its first frame of the first workload; and that process. */
+enum status check_first(struct run *run, const int64_t *numbers, struct error *e);
+enum status check_frame(struct run *run, const int64_t *numbers, struct error *e);
 
 #endif

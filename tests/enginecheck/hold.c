@@ -3,8 +3,6 @@
 #include "../unit/engine_table.h"
 #include "check.h"
 
-static const struct engine_options OF_REFERENCE = {.threads = 2};
-
 enum status compute(const struct engine *engine, const struct engine_options *options,
                     const struct experiment *x, const struct recipe *r, float *pixels,
                     struct error *e)
@@ -70,7 +68,7 @@ enum status hold(struct run *run, const char *name, const struct experiment *x,
     struct images m;
     enum status s = images_open(&m, (size_t)experiment_pixels(x), e);
     if (!s)
-        s = compute(&engine_reference, &OF_REFERENCE, x, r, m.reference, e);
+        s = compute(&engine_reference, &run->options, x, r, m.reference, e);
     if (!s)
         s = compute(run->engine, &run->options, x, r, m.image, e);
     if (!s) {
@@ -102,9 +100,10 @@ enum status hold_case(struct run *run, const struct engine_case *c, bool single,
     return s;
 }
 
-enum status check_table(struct run *run, struct error *e)
+enum status check_table(struct run *run, const int64_t *numbers, struct error *e)
 {
     enum status s = STATUS_OK;
+    (void)numbers;
     for (int i = 0; i < NCASES && !s; i++)
         s = hold_case(run, &cases[i], true, e);
     return s;

@@ -3,10 +3,11 @@
 #include <string.h>
 #include <time.h>
 
+#include <omp.h>
+
 #include "base/log.h"
 #include "base/opt.h"
 #include "check.h"
-#include "gpu/gpu.h"
 
 struct options {
     int engine;  // index into ENGINES
@@ -34,14 +35,19 @@ static const struct opt_program PROGRAM = {
     .name = "enginecheck",
     .summary = "Compare the CUDA engine with the reference.",
     .max_operands = 3,
-    .operands = "probe | table | random N SEED | golden -FLAG... | times SIZE | after SIZE",
-    .details = "probe: what card there is.  table: every case of the unit tests.  random: N cases "
-               "drawn by chance.  golden: one command line of nanoBragg.  times: the workloads of "
-               "the benchmark at SIZE x SIZE pixels.  after: background and noise on the card.",
+    .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE | "
+                "after SIZE | stream SIZE | first SIZE | frame SIZE",
+    .details = "probe: what card there is.  table: every case of the unit tests.  bytes: whether "
+               "they come out the same twice, and as on the processor.  random: N cases drawn by "
+               "chance.  golden: one command line of nanoBragg.  times: the workloads of the "
+               "benchmark at SIZE x SIZE pixels.  after: background and noise on the card.  "
+               "stream: frames with both into another process.  first: from the start of a "
+               "process to its first frame, which frame makes.",
 };
 
-static enum status probe(struct run *run, struct error *e)
+static enum status probe(struct run *run, const int64_t *numbers, struct error *e)
 {
+    (void)numbers;
     struct experiment x = {0};
     struct recipe r = {0};
     struct plan *plan = NULL;
@@ -64,28 +70,29 @@ static enum status probe(struct run *run, struct error *e)
     return s;
 }
 
-/* A mode other than golden. */
+/* Modes other than golden, with how many numbers follow them. */
+static const struct {
+    const char *name;
+    int numbers;
+    enum status (*perform)(struct run *run, const int64_t *numbers, struct error *e);
+} MODES[] = {
+    {"probe", 0, probe},         {"table", 0, check_table}, {"bytes", 0, check_bytes},
+    {"random", 2, check_random}, {"times", 1, check_times}, {"after", 1, check_after},
+    {"stream", 1, check_stream}, {"first", 1, check_first}, {"frame", 1, check_frame},
+};
+
 static enum status perform(struct run *run, const char **operands, int count, struct error *e)
 {
-    const char *mode = count ? operands[0] : "";
-    int64_t number = 0, seed = 0;
+    static const int64_t most[] = {100000, 1000000};
+    int64_t numbers[2] = {0};
     enum status s = STATUS_OK;
-    if (count > 1)
-        s = parse_int(operands[1], 1, 100000, mode, &number, e);
-    if (!s && count > 2)
-        s = parse_int(operands[2], 0, 1000000, "SEED", &seed, e);
-    if (s)
-        return s;
-    if (count == 1 && !strcmp(mode, "probe"))
-        return probe(run, e);
-    if (count == 1 && !strcmp(mode, "table"))
-        return check_table(run, e);
-    if (count == 3 && !strcmp(mode, "random"))
-        return check_random(run, number, seed, e);
-    if (count == 2 && !strcmp(mode, "times"))
-        return check_times(run, number, e);
-    if (count == 2 && !strcmp(mode, "after"))
-        return check_after(run, number, e);
+    for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
+        if (!count || strcmp(operands[0], MODES[i].name) != 0 || count != MODES[i].numbers + 1)
+            continue;
+        for (int k = 1; k < count && !s; k++)
+            s = parse_int(operands[k], k == 1, most[k - 1], MODES[i].name, &numbers[k - 1], e);
+        return s ? s : MODES[i].perform(run, numbers, e);
+    }
     return error_set(e, STATUS_USAGE, "must be %s", PROGRAM.operands);
 }
 
@@ -108,7 +115,8 @@ static enum status go(struct run *run, int argc, char **argv, struct error *e)
     if (s)
         return s;
     run->engine = ENGINES[o.engine];
-    run->options = (struct engine_options){.threads = 2, .isa = o.has_isa ? ISAS[o.isa] : NULL};
+    run->options = (struct engine_options){.threads = omp_get_max_threads(),
+                                           .isa = o.has_isa ? ISAS[o.isa] : NULL};
     if (o.out && !(run->json = fopen(o.out, "a")))
         return error_errno(e, STATUS_FAILED, "%s", o.out);
     if (golden < argc)

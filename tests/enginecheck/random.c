@@ -79,8 +79,9 @@ static struct engine_case random_case(int64_t seed, int64_t number, char *name, 
     return c;
 }
 
-enum status check_random(struct run *run, int64_t count, int64_t seed, struct error *e)
+enum status check_random(struct run *run, const int64_t *numbers, struct error *e)
 {
+    const int64_t count = numbers[0], seed = numbers[1];
     enum status s = STATUS_OK;
     for (int64_t i = 0; i < count && !s; i++) {
         char name[80];

@@ -54,11 +54,12 @@ without_nvcc() {
 }
 check 'without nvcc' without_nvcc
 
-# The one command on a machine without a card: builds what that lacks, then one line.
+# The one command on a machine without a card: builds what that lacks (here after a build
+# without nvcc), then one line.
 gpu_check() {
 	status=0
 	BUILD="$tap_scratch/build" "$top/scripts/gpu-check" >out 2>err || status=$?
-	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: ' err
+	[ "$status" = 1 ] && [ "$(wc -l <err)" = 1 ] && grep -q '^gpu-check: .* no \(NVIDIA driver here\|GPU is visible\)$' err
 }
 if enginecheck probe >/dev/null 2>&1; then
 	skip 'gpu-check without a card' 'there is one'
@@ -67,11 +68,20 @@ else
 	note "$(cat err)"
 fi
 
-# The whole of it, on the processor.
+# The whole of it, over a stand-in for the CUDA runtime.
+standin=$(dirname "$(command -v enginecheck)")/../standin/enginecheck
 rehearsal() {
-	BUILD="$tap_scratch/build" ENGINE=host RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
-		"$top/scripts/gpu-check" &&
+	ENGINECHECK=$standin RESULTS="$tap_scratch/results" SIZES=32 CUDA_RANDOM=3 GOLDEN_CASES='1*' \
+		"$top/scripts/gpu-check" >out &&
 		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
 }
 check 'gpu-check, rehearsed' rehearsal
+is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
+	'agreement,background and noise,bytes,card,first frame,peak,stream,times,'
+is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 6
+limited() {
+	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&
+		grep -q '^gpu-check: failed:.* times 4096 (left out),' err
+}
+check 'a limit of time' limited
 finish

@@ -6,24 +6,14 @@
 top=$BRAGG_TESTS/..
 fuzz=${BRAGG_FUZZ:-$top/build/fuzz}
 decoder=${BRAGG_FUZZ_DECODER:-100000} others=${BRAGG_FUZZ_OTHERS:-100000} seed=${BRAGG_SEED:-1}
+jobs=${BRAGG_FUZZ_JOBS:-2} share=5000000 # inputs of a process at most
 scratch
 
-# run NAME INPUTS [OPTION...]: the seeds are the inputs that the tests ship.
-run() {
-	mkdir -p "$1"
-	run_name=$1 run_inputs=$2
-	shift 2
-	"$fuzz/$run_name" -runs="$run_inputs" -seed="$seed" -max_len=4096 -timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=100 \
-		-print_final_stats=0 "$@" "$run_name" >"$run_name.log" 2>&1
-}
-mkdir parsers
-n=0
-for file in "$top"/tests/golden/inputs/*; do
+# The seeds are the inputs that the tests ship, and some of every form.
+mkdir files texts
+for file in "$top"/tests/golden/inputs/* "$top"/pipelines/*.yaml; do
 	case $file in *.gz) continue ;; esac
-	for which in 0 1 2 3 4 5 6 7 8 9; do
-		n=$((n + 1))
-		{ printf "\\00$which"; head -c 1000 "$file"; } >"parsers/$n"
-	done
+	head -c 1000 "$file" >"files/${file##*/}"
 done
 mkdir wire recording
 check 'seeds of the decoders are made' fuzz-seeds wire recording
@@ -33,18 +23,19 @@ head -c 301 "$BRAGG_TESTS/full/fuzz.t" >text
 for size in 1 2 4; do
 	{ printf "\\00$((size / 2))$"; head -c $((36 * size)) text | packed bslz4 $size; } >packed/bslz4-$size
 done
+{ printf '\100$\0\0\0\0\0\0\0$\0\0\0$\0\0\0$'; head -c 36 text; } >packed/lz4-blocks
 {
-	printf '\010###CBF\nx-CBF_BYTE_OFFSET "signed 32-bit integer"\n'
+	printf '###CBF\nx-CBF_BYTE_OFFSET "signed 32-bit integer"\n'
 	printf 'X-Binary-Size: 16\nX-Binary-Size-Fastest-Dimension: 4\nX-Binary-Size-Second-Dimension: 3\n'
 	printf '\n\014\032\004\325\001\002\003\004\200\001\020\005\006\007\200\001\001\010\011\012'
-} >parsers/cbf
+} >files/cbf
 {
-	printf '\011clen = 0.1 m\nres = 5000\nphoton_energy = 9 keV\nmask_edge_pixels = 1\n'
+	printf 'clen = 0.1 m\nres = 5000\nphoton_energy = 9 keV\nmask_edge_pixels = 1\n'
 	printf 'a/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 3\na/corner_x = -3\na/corner_y = 2\n'
 	printf 'a/fs = +0.9999x -0.01y\na/ss = +0.01x +0.9999y\na/coffset = 0.001\nbad/min_x = 1\nbad/max_x = 2\n'
-} >parsers/geom
+} >files/geom
 {
-	printf '\012{"__id__": "ExperimentList", "experiment": [{"beam": 0, "detector": 0, "goniometer": 0, "scan": 0, "crystal": 0}],'
+	printf '{"__id__": "ExperimentList", "experiment": [{"beam": 0, "detector": 0, "goniometer": 0, "scan": 0, "crystal": 0}],'
 	printf '"beam": [{"direction": [0, 0, 1], "wavelength": 1, "polarization_normal": [0, 1, 0], "polarization_fraction": 0.9}],'
 	printf '"detector": [{"panels": [{"fast_axis": [1, 0, 0], "slow_axis": [0, 1, 0], "origin": [0, 0, 9], "mask": [[0, 0, 1, 2]],'
 	printf '"image_size": [4, 3], "pixel_size": [1, 1], "trusted_range": [0, 9], "thickness": 1, "mu": 2, "material": "Si"}],'
@@ -52,12 +43,71 @@ done
 	printf '"goniometer": [{"axes": [[1, 0, 0], [0, 1, 0]], "angles": [1, 2], "scan_axis": 1}],'
 	printf '"scan": [{"image_range": [1, 2], "oscillation": [0, 1], "exposure_time": [1]}],'
 	printf '"crystal": [{"real_space_a": [9, 0, 0], "real_space_b": [0, 9, 0], "real_space_c": [0, 0, 9]}]}'
-} >parsers/expt
-for name in parsers packed wire recording; do
-	[ $name = wire ] && number=$decoder || number=$others
-	check "$name: $number inputs" run $name "$number"
-	grep -h 'SUMMARY\|Done' "$name.log" | sed 's/^/# /'
+} >files/expt
+printf 'bragg-index 3 0123456789abcdef\n# bragg-orient\t--seed=7\n3\t0123abcd\t512\thit\ta.img\n' >files/index
+printf '{\nHEADER_BYTES=512;\nBRAGG_FRAME=3;\nBRAGG_LINEAGE=0123456789abcdef;\nBRAGG_STAGE_1=bragg-orient --seed~7;\n}\f' >files/origin
+head -c 4 text >files/float
+printf '0 1 0 0 0 0\n\f' >files/dump
+head -c 96 /dev/zero >>files/dump
+{
+	printf 'MTZ \031\0\0\0\104\101\0\0'
+	head -c 84 /dev/zero
+	printf '%-80s' 'VERS MTZ:V1.1' 'NCOL 4 1 0' 'CELL 9 9 9 90 90 90' 'SYMINF 1 1 P 1 P1 1' 'SYMM X, Y, Z' \
+		'COLUMN H H 0 1 1' 'COLUMN K H 0 1 1' 'COLUMN L H 0 1 1' 'COLUMN F F 0 1 1' END MTZENDOFHEADERS
+} >files/mtz
+for text in '1.5e3,-2,0x9' "bragg-orient \$'--a\\x7e'  'b c'" 'a/lyso_%04d.img' '@tcp://127.0.0.1:5555' 'ipc:///run/x' \
+	"bragg-orient	--seed=8	options given=--seed=8	identity class=any" 'bragg1 00000000000000ff ipc:///run/x tcp://[::1]:5'; do
+	n=$((${n:-0} + 1))
+	printf '%s' "$text" >"texts/$n"
 done
-check "stream: $others inputs" run stream "$others" -max_len=256 -len_control=0
-grep -h 'SUMMARY\|Done' stream.log | sed 's/^/# /'
+
+# Lines of NAME PARSER INPUTS SEED, a process each.
+plan() {
+	left=$3 part=0
+	while [ "$left" -gt 0 ]; do
+		part=$((part + 1))
+		echo "$1" "$2" $((left < share ? left : share)) $((seed * 1000 + part))
+		left=$((left - share))
+	done
+}
+
+# fuzz.sh NAME PARSER INPUTS SEED: leaves NAME-PARSER-SEED.log and, when all went well, .good
+cat >fuzz.sh <<'END'
+name=$1-$2-$4 longest=1024
+case $1-$2 in
+wire-*) seeds=wire ;;
+packed-* | recording-*) seeds=$1 longest=2048 ;;
+stream-*) seeds= longest=256 ;;
+*-numbers | *-words | *-history | *-template | *-endpoint | *-pipe-line) seeds=texts longest=300 ;;
+*) seeds=files ;;
+esac
+[ -z "$seeds" ] || ls $seeds/* | paste -sd, >"$name.seeds"
+# a small quarantine and short stacks: four times as many inputs a second
+ASAN_OPTIONS=quarantine_size_mb=4:malloc_context_size=1 BRAGG_PARSER=$2 "$fuzz/$1" -runs="$3" -seed="$4" -max_len=$longest \
+	-timeout=10 -rss_limit_mb=1024 -malloc_limit_mb=100 -print_final_stats=0 -artifact_prefix="$name-" \
+	${seeds:+-seed_inputs=@"$name.seeds"} $([ "$1" != stream ] || echo -len_control=0) >"$name.log" 2>&1 && : >"$name.good"
+END
+export fuzz
+parsers=$("$fuzz/parsers")
+check 'parsers have names' test -n "$parsers"
+{
+	plan wire - "$decoder"
+	plan stream - "$others"
+	for name in packed recording; do plan $name - "$others"; done
+	for name in $parsers; do plan parsers "$name" "$others"; done
+} >plan
+xargs -P "$jobs" -L 1 sh fuzz.sh <plan
+
+# passed NAME PARSER: all of its processes
+passed() {
+	grep "^$1 $2 " plan | while read -r name parser inputs number; do
+		[ -e "$name-$parser-$number.good" ] || { grep -h 'SUMMARY\|wants\|Base64' "$name-$parser-$number.log"; exit 1; }
+	done
+}
+for name in wire stream packed recording; do
+	check "$name: $(awk -v name=$name '$1 == name {n += $3} END {print n}' plan) inputs" passed $name -
+done
+for name in $parsers; do
+	check "$name: $others inputs" passed parsers "$name"
+done
 finish

@@ -13,6 +13,7 @@
 
 static struct {
     bool on;
+    bool refuse;  // what does not fit, in place of a complaint
     size_t used, limit;
 } allocated;
 
@@ -46,6 +47,22 @@ static inline void limit_begin(size_t input)
     allocated.used = 0;
     allocated.limit = 64 * input + (1 << 20);
     allocated.on = true;
+    allocated.refuse = false;
+}
+
+/* From here to limit_end limit_refuses is to be asked for memory of a size that the input only
+ * tells, and may: what is allocated without asking is limited as ever. */
+static inline void limit_refuse(void)
+{
+    allocated.refuse = true;
+}
+
+static inline bool limit_refuses(size_t count, size_t size)
+{
+    const size_t room = allocated.limit - allocated.used, rounded = 64;
+    size_t bytes;
+    return allocated.on && allocated.refuse &&
+           (__builtin_mul_overflow(count, size, &bytes) || bytes > room || bytes + rounded > room);
 }
 
 static inline void limit_end(void)

@@ -8,7 +8,9 @@
 #include <string.h>
 
 #include "codec/bslz4.h"
+#include "codec/lz4_blocks.h"
 #include "io/byte_offset.h"
+#include "limit.h"
 
 enum { ITEMS_MAX = 255 * 9 };
 
@@ -36,6 +38,18 @@ static void try_bslz4(const uint8_t *bytes, size_t length, size_t count, size_t 
         abort();
 }
 
+static void try_lz4_blocks(const uint8_t *bytes, size_t length, size_t count)
+{
+    static uint8_t items[ITEMS_MAX], back[ITEMS_MAX], again[LZ4_BLOCKS_BLOCK + (1 << 13)];
+    if (lz4_blocks_bound(count) > sizeof again)
+        abort();
+    if (lz4_blocks_decompress(bytes, length, items, count, NULL))
+        return;
+    const size_t n = lz4_blocks_compress(items, count, again);
+    if (lz4_blocks_decompress(again, n, back, count, NULL) || memcmp(items, back, count))
+        abort();
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -43,9 +57,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size < 2)
         return 0;
     const size_t count = (size_t)data[1] * (data[0] & 0x80 ? 9 : 1);
+    limit_begin(size);
     if (data[0] % 4 == 3)
         try_byte_offset(data + 2, size - 2, count);
+    else if (data[0] & 0x40)
+        try_lz4_blocks(data + 2, size - 2, count);
     else
         try_bslz4(data + 2, size - 2, count, (size_t)1 << data[0] % 4);
+    limit_end();
     return 0;
 }

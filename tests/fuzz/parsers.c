@@ -1,61 +1,82 @@
 /*
- * libFuzzer: every parser of ours in common/io.  The first byte chooses the
- * parser, the rest is the file, which lies in memory (memfd) and is opened by
- * its name under /proc.
+ * libFuzzer: every parser of ours for files and text.  BRAGG_PARSER names the one that gets the
+ * inputs (without it their names are printed).  A file lies in memory (memfd) and is opened by its
+ * name under /proc.
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/history.h"
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/words.h"
 #include "io/expt.h"
+#include "io/frame_index_read.h"
 #include "io/geom.h"
 #include "io/hkl.h"
 #include "io/image_file.h"
 #include "io/matrix.h"
+#include "io/mtz.h"
+#include "io/nanobragg_files.h"
 #include "io/orientations.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "io/stol.h"
+#include "io/template.h"
 #include "limit.h"
+#include "run/pipeline.h"
+#include "stage/endpoint.h"
+#include "stages/origin.h"
 
-enum { TABLE_MAX = 64 << 20 };  // bytes
+/* --- files ----------------------------------------------------------------- */
 
-/* The linker puts this in place of aligned_alloc: where the limit of limit.h is lifted, no
- * table is larger than TABLE_MAX.  One of half a GiB is legal for a few lines of text, but takes
- * 1000 times longer to fill than they take to parse. */
-void *__real_aligned_alloc(size_t alignment, size_t size);
-void *__wrap_aligned_alloc(size_t alignment, size_t size);
-
-void *__wrap_aligned_alloc(size_t alignment, size_t size)
-{
-    return allocated.on || size <= TABLE_MAX ? __real_aligned_alloc(alignment, size) : NULL;
-}
-
-static void read_hkl(const char *path, enum physics physics)
+static void read_table(const char *path, enum physics physics)
 {
     struct hkl_table table = {0};
-    limit_end();  // a table has room for all indices between the extreme ones
+    limit_refuse();  // a table has room for all indices between the extreme ones
     (void)hkl_read(path, physics, 1.0, &table, NULL);
     hkl_free(&table);
+}
+
+static void read_hkl(const char *path)
+{
+    read_table(path, PHYSICS_PHYSICAL);
+}
+
+static void read_hkl_faithful(const char *path)
+{
+    read_table(path, PHYSICS_FAITHFUL);
 }
 
 static void read_dump(const char *path)
 {
     struct hkl_table table = {0};
-    limit_end();  // likewise
     (void)hkl_read_dump(path, 1.0, &table, NULL);
     hkl_free(&table);
 }
 
-static void read_sources(const char *path, enum physics physics)
+static void read_matrix(const char *path)
+{
+    double matrix[9];
+    (void)matrix_read(path, matrix, NULL);
+}
+
+static void read_sources(const char *path)
 {
     const double beam[3] = {1, 0, 0};
-    struct source *list = NULL;
-    size_t n = 0;
-    (void)sources_read(path, physics, beam, 1e-10, &list, &n, NULL);
-    mem_free(list);
+    for (enum physics p = PHYSICS_PHYSICAL;; p = PHYSICS_FAITHFUL) {
+        struct source *list = NULL;
+        size_t n = 0;
+        (void)sources_read(path, p, beam, 1e-10, &list, &n, NULL);
+        mem_free(list);
+        if (p == PHYSICS_FAITHFUL)
+            return;
+    }
 }
 
 static void read_orientations(const char *path)
@@ -66,11 +87,13 @@ static void read_orientations(const char *path)
     mem_free(rotations);
 }
 
-static void read_stol(const char *path, bool faithful)
+static void read_stol(const char *path)
 {
-    struct stol_table table = {0};
-    (void)stol_read(path, STOL_STOL, faithful, &table, NULL);
-    stol_free(&table);
+    for (int faithful = 0; faithful < 2; faithful++) {
+        struct stol_table table = {0};
+        (void)stol_read(path, STOL_STOL, faithful, &table, NULL);
+        stol_free(&table);
+    }
 }
 
 static void read_smv(const char *path)
@@ -87,12 +110,18 @@ static void read_image(const char *path)
         image_free(&file.image);
 }
 
+static void read_float(const char *path)
+{
+    float pixels[9];
+    (void)nanobragg_read_float(path, pixels, 9, NULL);
+}
+
 static void read_expt(const char *path)
 {
     struct expt expt;
     struct expt_scan scan;
     double reciprocal_A[9];
-    limit_end();  // masks are as large as panels
+    limit_refuse();  // masks are as large as panels
     (void)expt_read(path, &expt, NULL);
     expt_free(&expt);
     (void)expt_read_scan(path, &scan, NULL);
@@ -102,68 +131,198 @@ static void read_expt(const char *path)
 static void read_geom(const char *path)
 {
     struct geom geom;
-    limit_end();  // a mask has room for all pixels of a panel
+    limit_refuse();  // a mask has room for all pixels of a panel
     (void)geom_read(path, 0.1, &geom, NULL);
     geom_free(&geom);
 }
 
-static void read_file(uint8_t which, const char *path)
+static void read_mtz(const char *path)
 {
-    double matrix[9];
-    switch (which % 12) {
-    case 0:
-        read_hkl(path, PHYSICS_PHYSICAL);
-        break;
-    case 1:
-        read_hkl(path, PHYSICS_FAITHFUL);
-        break;
-    case 2:
-        read_dump(path);
-        break;
-    case 3:
-        (void)matrix_read(path, matrix, NULL);
-        break;
-    case 4:
-        read_sources(path, PHYSICS_PHYSICAL);
-        break;
-    case 5:
-        read_sources(path, PHYSICS_FAITHFUL);
-        break;
-    case 6:
-        read_orientations(path);
-        break;
-    case 7:
-        read_stol(path, which & 0x80);
-        break;
-    case 8:
-        read_image(path);
-        break;
-    case 9:
-        read_geom(path);
-        break;
-    case 10:
-        read_expt(path);
-        break;
-    default:
-        read_smv(path);
-        break;
+    struct mtz_layout layout;
+    (void)mtz_check(path, NULL, &layout, NULL);
+}
+
+static void read_index(const char *path)
+{
+    const struct frame_index_settings settings = {.lineage = "0123456789abcdef",
+                                                  .history = "bragg-orient\t--seed=7\n"};
+    struct index_lines l = {.in = fopen(path, "rbe"), .path = path};
+    struct listed listed;
+    bool more = false;
+    if (!l.in)
+        abort();
+    enum status s = index_begin(&l, &settings, &more, NULL);
+    while (s == STATUS_OK && more)
+        s = index_next(&l, &listed, &more, NULL);
+    free(l.line);
+    (void)fclose(l.in);
+}
+
+static void read_origin(const char *path)
+{
+    static struct origin origin;
+    char target[64];
+    (void)snprintf(target, sizeof target, "%s:3", path);
+    (void)origin_open(&origin, target, NULL);
+    origin_close(&origin);
+}
+
+static void read_pipeline(const char *path)
+{
+    struct pipeline p;
+    if (pipeline_load(&p, path, NULL) == STATUS_OK)
+        (void)pipeline_check(&p, NULL);
+    pipeline_close(&p);
+}
+
+/* --- text ------------------------------------------------------------------ */
+
+static void take_numbers(char *text)
+{
+    double real, reals[8];
+    int64_t whole;
+    int count;
+    (void)parse_real(text, -1e9, 1e9, "x", &real, NULL);
+    (void)parse_int(text, -5, INT64_MAX, "x", &whole, NULL);
+    if (parse_list(text, 8, -1e300, 1e300, "x", reals, &count, NULL) == STATUS_OK &&
+        (count < 1 || count > 8))
+        abort();
+}
+
+/* What is split comes back. */
+static void take_words(char *text)
+{
+    char *words[16], again[5000] = "";
+    size_t count, back;
+    if (!words_split(text, words, 16, &count))
+        return;
+    for (size_t i = 0; i < count; i++)
+        if (!words_append(again, sizeof again, words[i]))
+            return;
+    char *copies[16];
+    if (!words_split(again, copies, 16, &back) || back != count)
+        abort();
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(words[i], copies[i]) != 0)
+            abort();
+}
+
+static void take_history(char *text)
+{
+    char value[64], brief[256], what[HISTORY_DIFFERENCE_SIZE];
+    (void)history_value(text, "--seed", value, sizeof value);
+    (void)history_brief(text, brief, sizeof brief);
+    (void)history_difference(text, "bragg-orient\t--seed=7\n", what);
+}
+
+static void take_template(char *text)
+{
+    struct template t;
+    char name[TEMPLATE_PATH_MAX];
+    if (template_parse(&t, text, NULL) != STATUS_OK)
+        return;
+    template_name(&t, UINT64_MAX, name);
+    template_stem(&t, ".index", name);
+}
+
+static void take_endpoint(char *text)
+{
+    char endpoint[ENDPOINT_SIZE];
+    bool bind;
+    if (endpoint_parse(text, false, &bind, endpoint, NULL) != STATUS_OK)
+        return;
+    (void)endpoint_is_local(endpoint);
+    (void)endpoint_is_network(endpoint);
+    endpoint_resolve(endpoint, "tcp://127.0.0.1:5");
+}
+
+static void take_pipe_line(char *text)
+{
+    struct pipe_line line;
+    char again[PIPE_LINE_SIZE];
+    if (pipe_line_parse(text, &line, NULL) == STATUS_OK)
+        pipe_line_format(&line, again);
+}
+
+/* --- the harness ----------------------------------------------------------- */
+
+static const struct parser {
+    const char *name;
+    void (*read)(const char *path);  // one of the two
+    void (*take)(char *text);
+} parsers[] = {
+    {"hkl", .read = read_hkl},           {"hkl-faithful", .read = read_hkl_faithful},
+    {"hkl-dump", .read = read_dump},     {"matrix", .read = read_matrix},
+    {"sources", .read = read_sources},   {"orientations", .read = read_orientations},
+    {"stol", .read = read_stol},         {"smv", .read = read_smv},
+    {"image", .read = read_image},       {"float", .read = read_float},
+    {"expt", .read = read_expt},         {"geom", .read = read_geom},
+    {"mtz", .read = read_mtz},           {"index", .read = read_index},
+    {"origin", .read = read_origin},     {"pipeline", .read = read_pipeline},
+    {"numbers", .take = take_numbers},   {"words", .take = take_words},
+    {"history", .take = take_history},   {"template", .take = take_template},
+    {"endpoint", .take = take_endpoint}, {"pipe-line", .take = take_pipe_line},
+};
+static const struct parser *chosen;
+static int file;
+
+/* The linker puts this in place of mem_array where others call it: what a file only describes is
+ * refused beyond the limit, as if memory were out. */
+void *__real_mem_array(size_t count, size_t size);
+void *__wrap_mem_array(size_t count, size_t size);
+
+void *__wrap_mem_array(size_t count, size_t size)
+{
+    return limit_refuses(count, size) ? NULL : __real_mem_array(count, size);
+}
+
+int LLVMFuzzerInitialize(int *argc, char ***argv);
+
+int LLVMFuzzerInitialize(int *argc, char ***argv)
+{
+    (void)argc, (void)argv;
+    const char *name = getenv("BRAGG_PARSER");
+    log_set_level(LOG_ERROR);
+    for (size_t i = 0; i < sizeof parsers / sizeof *parsers; i++) {
+        if (!name)
+            puts(parsers[i].name);
+        else if (strcmp(parsers[i].name, name) == 0)
+            chosen = &parsers[i];
     }
+    file = memfd_create("fuzz", MFD_CLOEXEC);
+    if (!chosen || file < 0)
+        exit(name ? 2 : 0);
+    return 0;
+}
+
+static void read_bytes(const uint8_t *data, size_t size)
+{
+    char path[32];
+    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
+    if (ftruncate(file, 0) || pwrite(file, data, size, 0) != (ssize_t)size)
+        abort();
+    limit_begin(size);
+    chosen->read(path);
+    limit_end();
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
-    if (size < 1)
+    if (chosen->read) {
+        read_bytes(data, size);
         return 0;
-    const int fd = memfd_create("fuzz", MFD_CLOEXEC);
-    if (fd < 0 || write(fd, data + 1, size - 1) != (ssize_t)(size - 1))
-        return 0;
-    char path[64];
-    (void)snprintf(path, sizeof path, "/proc/self/fd/%d", fd);
+    }
+    char *text = malloc(size + 1);
+    if (!text)
+        abort();
+    if (size)
+        memcpy(text, data, size);
+    text[size] = 0;
     limit_begin(size);
-    read_file(data[0], path);
+    chosen->take(text);
     limit_end();
-    (void)close(fd);
+    free(text);
     return 0;
 }

@@ -4,10 +4,12 @@
  */
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "limit.h"
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
 
@@ -32,16 +34,19 @@ static void read_frames(const struct recording *r)
 
 static void read_file(const uint8_t *data, size_t size)
 {
+    static int file = -1;
     char path[64];
-    const int file = memfd_create("fuzz", MFD_CLOEXEC);
-    if (file < 0 || write(file, data, size) != (ssize_t)size)
-        return;
+    if (file < 0)
+        file = memfd_create("fuzz", MFD_CLOEXEC);
+    if (ftruncate(file, 0) || pwrite(file, data, size, 0) != (ssize_t)size)
+        abort();
     (void)snprintf(path, sizeof path, "/proc/self/fd/%d", file);
     struct recording r;
+    limit_begin(size);
     if (recording_open(&r, path, NULL) == STATUS_OK)
         read_frames(&r);
     recording_close(&r);
-    (void)close(file);
+    limit_end();
 }
 
 /* What the head at `at` sums up behind itself, where that lies in the file. */

@@ -7,6 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -313,7 +314,7 @@ static void pump(uint64_t seconds)
     if (!rt.stopping)
         link_greet(&rt, now_ns);
     if (!rt.stopping)
-        flow_pump(&rt);
+        flow_pump(&rt, now_ns);
     if (rt.stopping)
         return;
     if (rt.source)
@@ -414,6 +415,28 @@ int __wrap_execv(const char *path, char *const *argv)
     (void)argv;
     errno = EACCES;
     return -1;
+}
+
+/* Likewise of what such a stage waits for and opens: its main thread is this one, and the file
+ * for the process that it becomes is always the same. */
+bool __wrap_exchange_await_main(struct exchange *x, int seconds);
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+
+bool __wrap_exchange_await_main(struct exchange *x, int seconds)
+{
+    (void)seconds;
+    return x->main_done;
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    static int file = -1;
+    if (file < 0)
+        file = __real_memfd_create(name, flags);
+    if (ftruncate(file, 0) || lseek(file, 0, SEEK_SET))
+        abort();
+    return file;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

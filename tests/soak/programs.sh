@@ -101,9 +101,16 @@ part_valgrind() {
 	[ "$row_result" = pass ] || cat errors.*
 }
 
+# fuzzed ROW TEST: runs tests/full/TEST.t on `frames` inputs
+fuzzed() {
+	row_start=$(date +%s) row_result=pass
+	BRAGG_TESTS=$tests BRAGG_SEED=$seed BRAGG_FUZZ_DECODER=$(scaled 100000000 1000) BRAGG_FUZZ_OTHERS=$(scaled 10000000 1000) \
+		"$tests/full/$2.t" >fuzz.log || row_result="FAIL: $(grep -m 1 '^not ok' fuzz.log)"
+	print_row "$1" 0 "$row_result" "$(grep -c '^ok' fuzz.log) passed"
+}
+
 part_fuzz() {
-	frames=$(scaled 100000000 1000) row_start=$(date +%s) row_result=pass
-	BRAGG_TESTS=$tests BRAGG_SEED=$seed BRAGG_FUZZ_DECODER=$frames BRAGG_FUZZ_OTHERS=$(scaled 10000000 1000) \
-		"$tests/full/fuzz.t" >fuzz.log || row_result="FAIL: $(grep -m 1 '^not ok' fuzz.log)"
-	print_row 'parsers on made inputs' 0 "$row_result" "$(grep -c '^ok' fuzz.log) passed"
+	frames=$(scaled 10000000 1000)
+	fuzzed 'a peer of bytes' rawpeer
+	fuzzed 'parsers on made inputs, each' fuzz
 }

@@ -1,0 +1,136 @@
+#!/bin/sh
+# The CUDA engine in its program, over a stand-in for the CUDA runtime (see
+# tests/standin/cuda_runtime.c): frames, pinned slots of the pool, cards, memory, counts, and
+# what a user reads where something is missing.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+intensity=$(dirname "$(command -v bragg-intensity)")/../tests/standin/bragg-intensity
+scratch
+if ! [ -x "$intensity" ]; then
+	skip 'the CUDA engine over a stand-in' 'built without nvcc'
+	finish
+	exit
+fi
+
+# Four frames of 0.26 MB.
+recipes() {
+	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 |
+		bragg-orient --quiet --frames=4 --random
+}
+# frames PREFIX OPTION...: by the stand-in, with ./stats and ./report
+frames() {
+	prefix=$1
+	shift
+	rm -f stats report
+	recipes | STANDIN_REPORT=$PWD/report "$intensity" --engine=cuda --threads=2 --stats=stats "$@" |
+		bragg-write --quiet "${prefix}_%d.raw"
+}
+same() {
+	for i in 0 1 2 3; do cmp "$1_$i.raw" "$2_$i.raw" || return 1; done
+}
+count() {
+	sed -n "s/.*\"card_$1\":\([0-9]*\).*/\1/p" stats
+}
+nothing_left() {
+	grep -q 'blocks 0, events 0, streams 0, places 0 left; pinned [0-9]*, unmapped 0$' report
+}
+
+# --- frames, and what is kept on the card
+recipes | bragg-intensity --threads=2 | bragg-write --quiet 'cpu_%d.raw'
+check 'frames' frames plain
+check 'are those of the cpu engine' same plain cpu
+check 'nothing is left on the card, and places are unpinned while they are mapped' nothing_left
+note "$(cat report)"
+is 'structure factors and detector are copied once, and found by each frame' \
+	"$(count tables_made) $(count tables_found)" '1 4'
+is 'buffers of recipe and pixels, likewise' "$(count buffers_made) $(count buffers_found)" '2 6'
+check 'slots of the pool are pinned' [ "$(count places_pinned)" -ge 1 ]
+is 'all of them, each once' "$(sed 's/.*pinned \([0-9]*\),.*/\1/' report)" "$(count places_pinned)"
+recipes | bragg-intensity --threads=2 --fuse='background --water=1' --fuse=noise |
+	bragg-write --quiet 'counts_%d.img'
+frames_after() {
+	rm -f report stats
+	recipes | STANDIN_REPORT=$PWD/report "$intensity" --engine=cuda --stats=stats \
+		--fuse='background --water=1' --fuse=noise |
+		bragg-write --quiet 'card_%d.img'
+}
+pixels() {
+	tail -c $((2 * 256 * 256)) "$1"
+}
+same_counts() {
+	for i in 0 1 2 3; do
+		pixels counts_$i.img >one && pixels card_$i.img >other && cmp one other || return 1
+	done
+}
+check 'counts' frames_after
+check 'are those of the cpu engine and the stages' same_counts
+check 'of these nothing is left either' nothing_left
+is 'the background is made once' "$(count backgrounds_made) $(count backgrounds_found)" '1 3'
+
+# --- memory
+export STANDIN_PINS=0
+check 'without pinned slots' frames unpinned 2>err
+check 'frames are the same' same unpinned cpu
+is 'it is said once' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
+unset STANDIN_PINS
+export STANDIN_MEMORY=700000
+check 'with memory for a part of a frame' frames parts
+check 'frames are the same, too' same parts cpu
+check 'they were made in parts' [ "$(count tables_found)" -gt 4 ]
+note "$(count tables_found) parts"
+unset STANDIN_MEMORY
+
+# --- what is missing: one line each, no file
+# refused NAME STATUS PATTERN OPTION...: of the line, behind the program's name
+refused() {
+	name=$1 want="$2 bragg-intensity: $3"
+	shift 3
+	rm -f status
+	recipes 2>others | { timeout 20 "$intensity" --engine=cuda "$@" 2>err || echo $? >status; } |
+		bragg-write --quiet 'x_%d.raw' 2>>others
+	check "$name" reads "$(cat status) $(cat err)" "$want"
+	check "$name: no file" [ ! -e x_0.raw ]
+}
+reads() {
+	# shellcheck disable=SC2254 # a pattern is meant
+	case $1 in $2) ;; *) echo "'$1', expected '$2'" && return 1 ;; esac
+}
+STANDIN_DRIVER=0 STANDIN_CARDS=0 refused 'no driver' 2 '--engine=cuda: there is no NVIDIA driver here'
+STANDIN_DRIVER=11020 refused 'an old driver' 2 \
+	'--engine=cuda: the NVIDIA driver is for CUDA 11.2, must be [0-9]*.[0-9] or newer'
+STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
+STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
+STANDIN_MEMORY=100000 refused 'little memory' 1 '1 MB do not fit into the memory of the GPU, 0 MB free'
+STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
+BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is no whole number"
+check_status 'a GPU for the cpu engine' 2 bragg-intensity --device=1
+is 'is refused' "$tap_output" 'bragg-intensity: --device is for --engine=cuda'
+
+# --- several cards
+cards() {
+	sed 's/^card \([0-9]*\).*/\1/' report | sort | tr '\n' ' '
+}
+STANDIN_CARDS=4 frames chosen --device=3
+is '--device' "$(cards)" '3 '
+cat >many.yaml <<END
+stages:
+  - name: geometry
+    args: [--detpixels=256, --pixel=0.4, --distance=120, --ncells=8]
+  - name: orient
+    args: [--frames=16, --random]
+  - name: intensity
+    program: $intensity
+    args: [--engine=cuda]
+    threads: 1
+    count: 4
+  - name: write
+    args: ['many_%d.raw']
+END
+for cards in 4 3; do
+	rm -f report many_*
+	STANDIN_REPORT=$PWD/report STANDIN_CARDS=$cards bragg-run --quiet many.yaml
+	is "four processes, $cards cards" "$(cards)" "$(case $cards in 4) echo '0 1 2 3 ' ;; 3) echo '0 0 1 2 ' ;; esac)"
+done
+for i in 0 1 2 3; do check "frame $i by several" cmp many_$i.raw cpu_$i.raw; done
+is '--dry-run shows which is which' "$(bragg-run --dry-run many.yaml | grep -o 'BRAGG_WORKER=[0-9]' | tr '\n' ' ')" \
+	'BRAGG_WORKER=0 BRAGG_WORKER=1 BRAGG_WORKER=2 BRAGG_WORKER=3 '
+finish
