@@ -215,8 +215,8 @@ gpu-check:  ## compare the CUDA engine on this machine's GPU with the reference,
 	@scripts/gpu-check
 
 soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a table; SOAK=options
-	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS) fuzz
-	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$$PATH" scripts/soak $(SOAK)
+	@$(MAKE) --no-print-directory -j$(JOBS) all $(HELPERS) $(PRELOADS) $(BUILD)/bench/bench-hop fuzz
+	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
 	@$(MAKE) --no-print-directory -j$(JOBS) all

@@ -7,12 +7,12 @@ helper=
 first_options= # of all first stages
 export XDG_RUNTIME_DIR="$d"
 
-# stage NAME ARGUMENT...: runs a test stage, or the program bragg-*, leaving its process
+# stage NAME ARGUMENT...: runs a test stage, or bragg-*, bench-*, valgrind, leaving its process
 # id and exit status.  A test stage takes SIGINT also in the background.
 stage() {
 	stage_name=$1
 	shift
-	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-*) exec "$@" ;; esac
+	sh -c 'echo $$ >"$0.pid"; case $1 in bragg-* | bench-* | valgrind) exec "$@" ;; esac
 		exec env --default-signal=INT teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
 	stage_status=$?
 	echo $stage_status >"$stage_name.status"
@@ -72,7 +72,7 @@ plain() {
 	plain_frames=$1
 	shift
 	teststage first $first_options | teststage source --frames="$plain_frames" | teststage make "$@" |
-		teststage work | teststage sink out
+		teststage work | teststage sink out --quiet
 	digest out
 }
 

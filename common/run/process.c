@@ -128,9 +128,10 @@ void process_show_tail(const struct process *p)
 
 void process_signal(struct process *p, int number)
 {
+    if (p->pid <= 0)
+        return;
     p->asked |= number == SIGTERM || number == SIGKILL;
-    if (p->pid > 0)
-        (void)kill(-p->pid, number);
+    (void)kill(-p->pid, number);
 }
 
 bool process_reap(struct process *p, struct environment *env)

@@ -235,11 +235,15 @@ static void turn(struct supervisor *s)
 
 /* --- who it was ---------------------------------------------------------- */
 
-/* It came too late to be needed: asked to end, or tired of waiting for the others. */
+/* It was not needed any more: asked to end, or tired of waiting for the others, or killed while
+ * it could have been started again. */
 static bool came_late(const struct supervisor *s, const struct process *p)
 {
-    return s->complete && (p->asked || (p->ended_ns >= s->complete_ns && WIFEXITED(p->status) &&
-                                        WEXITSTATUS(p->status) == STATUS_FAILED));
+    if (!s->complete || p->asked)
+        return s->complete;
+    const bool forgiven = WIFSIGNALED(p->status) ? p->restarts < p->command->stage->restart
+                                                 : WEXITSTATUS(p->status) == STATUS_FAILED;
+    return p->ended_ns >= s->complete_ns && forgiven;
 }
 
 /* One that was killed, else the last one that said something (the others follow

@@ -1,4 +1,6 @@
 /* Order on request: what the source tells, and what a process does with it. */
+#include <string.h>
+
 #include "base/alloc.h"
 #include "stage/stream.h"
 
@@ -21,7 +23,8 @@ static void tell(struct runtime *rt, struct peer *p)
     const struct stream *s = rt->source;
     struct notice n = {0};
     struct id_set ids = {0};
-    if (!window_to_come(&s->window, p->order_from, s->total, RANGES_MAX, &ids, &n.until)) {
+    if (!window_to_come(&s->window, p->durable, p->order_from, s->total, RANGES_MAX, &ids,
+                        &n.until)) {
         io_stop(rt, STATUS_FAILED, "out of memory for the order of frames");
     } else if (n.until != p->told_until || !same(&ids, &p->told)) {
         n.nids = ids.count;
@@ -35,11 +38,42 @@ static void tell(struct runtime *rt, struct peer *p)
     id_set_clear(&ids);
 }
 
+/* Some process hands out frames to both, who share them. */
+static bool share_frames(const struct hello *a, const struct hello *b)
+{
+    for (size_t i = 0; i < a->nupstreams; i++)
+        for (size_t k = 0; k < b->nupstreams; k++)
+            if (strcmp(a->upstreams[i].uuid, b->upstreams[k].uuid) == 0)
+                return strcmp(a->group, b->group) == 0;
+    return false;
+}
+
+/* Another process that takes frames of the same group in order lives beside this one.  Who
+ * takes the place of a dead one does not hear of it for so long. */
+static bool has_rival(const struct runtime *rt, const struct peer *p)
+{
+    for (const struct peer *q = p->next; q; q = q->next) {
+        if (!q->hello.order || q->bye || !share_frames(&p->hello, &q->hello))
+            continue;
+        const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
+        const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
+        if (heard_ns > both_ns + rt->patience_ns)
+            return true;
+    }
+    return false;
+}
+
 void order_tell(struct runtime *rt)
 {
-    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next)
-        if (p->hello.order && !p->bye)
+    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next) {
+        if (!p->hello.order || p->bye)
+            continue;
+        if (has_rival(rt, p))
+            io_stop(rt, STATUS_FAILED, "two processes of %s take frames in order, must be one",
+                    p->hello.stage);
+        else
             tell(rt, p);
+    }
 }
 
 /* --- a process that takes frames in order -------------------------------- */

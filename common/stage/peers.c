@@ -41,7 +41,7 @@ static struct peer *get_peer(struct stream *s, const struct address *from, const
     p->address = *from;
     p->next = s->peers;
     s->peers = p;
-    p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
+    p->came_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
     return p;
 }
 

@@ -64,7 +64,7 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     p->held = 0;
     for (size_t i = 0; i < n->nids; i++) {
         p->held += n->ids[i].last - n->ids[i].first + 1;
-        window_listed(&rt->source->window, n->ids[i], now_ns);
+        window_listed(&rt->source->window, n->ids[i], p->durable, now_ns);
     }
 }
 
@@ -116,11 +116,11 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = rt->links; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
-            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
+            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, 0, now_ns);
     for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
-        if (f->out && f->listed_ns < rounds_ns)
+        if (f->out && !window_is_listed(w, f, rounds_ns))
             lose(rt, id, false);
     }
 }

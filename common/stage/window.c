@@ -120,12 +120,23 @@ bool window_is_stuck(const struct window *w, uint64_t total)
     return w->lowest < total;
 }
 
-void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
+void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t place = range.first; place <= range.last; place++)
-        at(w, place)->listed_ns = now_ns;
+    for (uint64_t place = range.first; place <= range.last; place++) {
+        struct frame_state *f = at(w, place);
+        if ((f->acked | f->kept) & group)
+            f->kept_ns = now_ns;
+        else
+            f->listed_ns = now_ns;
+    }
+}
+
+bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns)
+{
+    const bool lacking = w->required & ~f->acked & ~f->kept;
+    return f->listed_ns >= since_ns || (!lacking && f->kept_ns >= since_ns);
 }
 
 void window_advance(struct window *w, uint64_t total)
@@ -142,12 +153,12 @@ uint64_t window_count_done(const struct window *w, uint64_t total)
     return done;
 }
 
-bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
-                    struct id_set *ids, uint64_t *until)
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
+                    size_t ranges_max, struct id_set *ids, uint64_t *until)
 {
     uint64_t place = from > w->lowest ? from : w->lowest;
     for (; place < total && place - w->lowest < w->size; place++) {
-        if (window_is_done(w, at(w, place)))
+        if (window_is_done(w, at(w, place)) || at(w, place)->acked & group)
             continue;
         if (ids->count == ranges_max)
             break;

@@ -15,7 +15,8 @@
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
     uint64_t kept;       // likewise, that has it and has not acknowledged it yet
-    uint64_t listed_ns;  // when a live process last said that it holds it
+    uint64_t listed_ns;  // when a live process last said that it holds it ...
+    uint64_t kept_ns;    // ... likewise one whose group has it already
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
     bool out;            // it has left the source
@@ -50,10 +51,16 @@ bool window_is_done(const struct window *w, const struct frame_state *f);
 /* Turns a range of ids into that of their places in the window; false when there are none. */
 bool window_clip(const struct window *w, struct id_range *range);
 
-/* Notes an acknowledgement by groups, and that somebody holds frames. */
+/* Notes an acknowledgement by groups, or that they keep frames until later. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups);
-void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
 void window_keep(struct window *w, struct id_range range, uint64_t groups);
+
+/* Notes that a process holds frames; `group` is its bit, 0 for one that passes them on. */
+void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns);
+
+/* True when the frame was held since then by somebody from whom it can still reach all that
+ * lack it: what a last stage keeps is of no use to other groups. */
+bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns);
 
 /* True when groups have all frames of the window below place `total` but have not
  * acknowledged some: nothing moves before they do. */
@@ -65,11 +72,12 @@ void window_advance(struct window *w, uint64_t total);
 /* How many frames at places below `total` are done. */
 uint64_t window_count_done(const struct window *w, uint64_t total);
 
-/* Adds to the set the ids in the window, at places from `from` on and below `total`, that are
- * not done, in at most `ranges_max` ranges; false when memory is out.  Of the ids below
+/* Adds to the set the ids in the window, at places from `from` on and below `total`, that a
+ * process may wait for, in at most `ranges_max` ranges; false when memory is out: all that are
+ * not done but those which its group, a bit or 0 for none, has acknowledged.  Of the ids below
  * *until, no others at such places are. */
-bool window_to_come(const struct window *w, uint64_t from, uint64_t total, size_t ranges_max,
-                    struct id_set *ids, uint64_t *until);
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
+                    size_t ranges_max, struct id_set *ids, uint64_t *until);
 
 /* What is to be done with a frame of which a copy was lost. */
 enum window_verdict {

@@ -7,14 +7,17 @@ mkdir run plain
 export XDG_RUNTIME_DIR="$tap_scratch/run"
 faults=$(command -v faults.so)
 
-# frames FOLDER [VARIABLE=VALUE...]: eight frames; status and messages are those of bragg-write.
+# eight frames
+images() {
+	bragg-geometry --detpixels=64 --ncells=10 | bragg-orient --frames=8 --random |
+		bragg-intensity --threads=1 | bragg-noise --threads=1
+}
+
+# frames FOLDER [VARIABLE=VALUE...]: status and messages are those of bragg-write.
 frames() {
 	frames_folder=$1
 	shift
-	{
-		bragg-geometry --detpixels=64 --ncells=10 | bragg-orient --frames=8 --random |
-			bragg-intensity --threads=1 | bragg-noise --threads=1
-	} 2>upstream | env "$@" bragg-write "$frames_folder/f_%03d.img" --preview="$frames_folder/f_%03d.png" \
+	images 2>upstream | env "$@" bragg-write "$frames_folder/f_%03d.img" --preview="$frames_folder/f_%03d.png" \
 		--preview-size=16 --fsync 2>message
 }
 
@@ -94,5 +97,24 @@ killed 'when the index is made' index 1 killed
 killed 'in the middle of the first line' append 1 killed
 killed 'in the middle of a line' append 4 killed
 killed 'before a line' append 5 kill
+
+# A series of NXmx files, whose master is written anew after each of them
+series() { # FOLDER [VARIABLE=VALUE...]
+	series_folder=$1
+	shift
+	images 2>upstream | env "$@" bragg-write "$series_folder/s.nxs" --frames-per-file=3 --fsync 2>message
+}
+mkdir series
+series series
+for fault in 'create 3 killed' 'write 2 ENOSPC' 'write 3 killed' 'rename 2 kill' 'rename 3 killed' 'append 2 short' 'append 3 killed'; do
+	mkdir out
+	status=0
+	{ series out LD_PRELOAD="$faults" FAULT="$fault" FAULT_ONCE=happened || status=$?; } 2>/dev/null
+	is "series, $fault: it happens" "$(ls happened) $status" "happened $(case $fault in *kill*) echo 137 ;; *) echo 1 ;; esac)"
+	series out
+	check "series, $fault: again, the same files" diff -r -x '*.index' series out
+	is "series, $fault: again, the same index" "$(sort -u out/s.nxs.index)" "$(sort -u series/s.nxs.index)"
+	rm -r out happened
+done
 is 'nothing is left' "$(find run -mindepth 1)" ''
 finish

@@ -203,7 +203,7 @@ unfed '' @
 # A source that was started again waits for its experiment: the others wait with it.
 fresh
 late_source() {
-	stage "$1" source --in="@ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=100 --dead-after=0.5
+	stage "$1" source --in="@ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=100 --dead-after=1
 }
 stage first first --out="ipc://$d/g" &
 late_source killed &
@@ -212,7 +212,7 @@ stage sink sink out --in="ipc://$d/w" &
 flowing
 kill -9 "$(cat killed.pid)"
 late_source source &
-sleep 2.5
+sleep 4 # longer than others wait for a source that is silent
 stage first first --out="ipc://$d/g" &
 settle
 is 'a source without experiment is waited for' "$(statuses source make sink) $(find out -type f | wc -l)" '0 0 0 100'

@@ -62,6 +62,50 @@ is 'ordered stages killed: all frames' "$(statuses source work sink)" '0 0 0'
 is 'ordered stages killed: the same files' "$(find out -name '*.part' -delete; digest out)" "$expected"
 check "ordered stages killed: often ($hits)" test "$hits" -ge 1
 
+# A last stage that acknowledges late, when a file of four frames is full; with a window that is
+# smaller than that nothing comes until it writes what it has.
+# series WINDOW: the same frames, undisturbed for want of a window
+series() {
+	fresh
+	stage geometry bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --out="@ipc://$d/g" &
+	stage source bragg-orient --frames=90 --random --in="ipc://$d/g" --out="@ipc://$d/s" ${1:+--window=$1} $limits &
+	for i in 1 2; do
+		keep make$i bragg-intensity --threads=1 --in="ipc://$d/s" --out="ipc://$d/w" &
+	done
+	stage slow pass ${1:+--sleep=20} --slow-every=2 --in="@ipc://$d/w" --out="@ipc://$d/x" &
+	keep sink bragg-write out/s.nxs --frames-per-file=4 --order --in="ipc://$d/x" &
+}
+series
+settle
+mkdir whole
+mv out/*.h5 out/s.nxs whole
+for window in 2 16; do
+	series $window
+	soon test -s out/s.nxs.index
+	hits=$(kill_all "$seed" 8 0.05 0.2 sink make1 sink make2)
+	settle
+	is "late acknowledgements, window $window: all end well" "$(statuses geometry source slow sink)" '0 0 0 0'
+	grep '^[0-9]' out/s.nxs.index | cut -f1 >log
+	check "late acknowledgements, window $window: in order" sort -n -c log
+	check "late acknowledgements, window $window: the same files" diff -r -x '*.index' whole out
+	check "late acknowledgements, window $window: killed often ($hits)" test "$hits" -ge 3
+done
+
+# One group that acknowledges a file of twenty frames, when the window has eight; and one in order,
+# whose only process dies and does not know what it had.
+fresh
+rm -f log
+stage geometry bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --out="@ipc://$d/g" &
+stage source bragg-orient --frames=40 --random --groups=2 --window=8 --in="ipc://$d/g" --out="@ipc://$d/s" $limits &
+stage make bragg-intensity --threads=1 --in="ipc://$d/s" --out="@ipc://$d/w" &
+stage series bragg-write out2/s.nxs --frames-per-file=20 --in="ipc://$d/w" &
+keep sink sink out --order --sleep=20 --group=other --log=log --in="ipc://$d/w" &
+soon test -e out/000003
+kill -9 "$(cat sink.pid)"
+settle
+is 'what a group has acknowledged it does not wait for' \
+	"$(statuses source series sink) $(find out -name '0000??' | wc -l) $(sort -n -c log && echo ascending)" '0 0 0 40 ascending'
+
 # The first frame comes last, through a stage with shared memory for fewer images than wait.
 fresh
 rm -f log
@@ -93,6 +137,24 @@ flowing
 kill -INT "$(cat source.pid)"
 settle
 is 'an interrupted stream, in order and without a gap' "$(ascending log) $(tail -n 1 log)" "yes $(($(files) - 1))"
+
+# Two that take frames in order would wait for each other
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --dead-after=0.5 --frames=200 &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=40 &
+for i in 1 2; do
+	stage sink$i sink out --in="ipc://$d/w" --order &
+done
+wait
+is 'two in order: refused' "$(statuses source sink1 sink2) $(cat errors.*)" \
+	'1 1 1 test-source: two processes of test-sink take frames in order, must be one'
+
+fresh
+rm -f log
+teststage first | teststage source --dead-after=0.5 --frames=60 | teststage make --sleep=20 |
+	teststage work --order | teststage work --order | teststage sink out --order --log=log
+is 'one after the other they may' "$? $(files) $(ascending log)" '0 60 yes'
 
 # What is refused
 check_status '--order of a stage that only watches' 2 teststage tap . --in="ipc://$d/none" --order

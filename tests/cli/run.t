@@ -208,6 +208,17 @@ is 'each is told' "$(grep -c 'make[.][12] was killed by signal 9: started again'
 is 'the frames are those of an undisturbed run' "$(sums) $(files)" "$undisturbed $number"
 is 'restarts leave nothing' "$(left)" ''
 
+small 60 '' '' ''
+cat >late <<'END'
+teststage source "$@"
+sleep 0.3 # the last stages have ended
+kill -9 $$
+END
+sed -i "s|program: teststage, args: .source,|program: sh, restart: 4, args: [$tap_scratch/late,|" "$file"
+status=0
+bragg-run "$file" 2>said || status=$?
+is 'a source killed when all is done: that is well' "$status $(files) $(cat said)" '0 60 '
+
 # --- signals
 small 5000 '' '--sleep=1' '--sleep=1'
 behind

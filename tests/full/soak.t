@@ -1,11 +1,12 @@
 #!/bin/sh
 # A short form of every part of scripts/soak.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-for part in kill freeze chain source any network rate slow same; do
+for part in kill freeze chain source any network rate slow large same valgrind schedules; do
 	case $part in
 	rate) scale=0.01 ;;
 	slow) scale=0.05 ;;
 	freeze) scale=0.15 ;;
+	large) scale=0.02 ;;
 	*) scale=0.04 ;;
 	esac
 	check "soak: $part" "$BRAGG_TESTS/../scripts/soak" --part=$part --scale=$scale

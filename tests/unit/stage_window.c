@@ -102,6 +102,26 @@ static void lost_frames_are_issued_again(void **state)
     window_close(&w);
 }
 
+static void what_a_group_keeps_is_of_no_use_to_another(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE | TWO);
+    const struct id_range frame = {1, 1};
+    leave(&w, 1);
+    window_listed(&w, frame, ONE, 5);
+    assert_true(window_is_listed(&w, window_find(&w, 1), 5));
+    window_keep(&w, frame, ONE);
+    window_listed(&w, frame, ONE, 6);
+    assert_false(window_is_listed(&w, window_find(&w, 1), 6));  // TWO lacks it
+    window_listed(&w, frame, TWO, 7);
+    assert_true(window_is_listed(&w, window_find(&w, 1), 7));
+    window_ack(&w, frame, TWO);
+    window_listed(&w, frame, ONE, 8);
+    assert_true(window_is_listed(&w, window_find(&w, 1), 8));
+    assert_false(window_is_listed(&w, window_find(&w, 1), 9));
+    window_close(&w);
+}
+
 static void what_kills_is_given_up(void **state)
 {
     (void)state;
@@ -124,7 +144,7 @@ static void ranges_are_clipped(void **state)
 {
     (void)state;
     struct window w = open_window(ONE);
-    window_listed(&w, (struct id_range){0, UINT64_MAX}, 7);
+    window_listed(&w, (struct id_range){0, UINT64_MAX}, 0, 7);
     assert_true(window_find(&w, 3)->listed_ns == 7);
     window_ack(&w, (struct id_range){0, 1}, ONE);
     window_advance(&w, 100);
@@ -189,6 +209,7 @@ int main(void)
         cmocka_unit_test(groups_that_are_not_required_do_not_count),
         cmocka_unit_test(is_stuck_when_all_is_kept),
         cmocka_unit_test(lost_frames_are_issued_again),
+        cmocka_unit_test(what_a_group_keeps_is_of_no_use_to_another),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(ranges_are_clipped),
         cmocka_unit_test(lists_have_gaps),
