@@ -277,6 +277,8 @@ static enum status list(void *state, struct id_set *ids, struct error *e)
     const uint64_t only = (uint64_t)p->only, count = (uint64_t)p->frames;
     const struct id_range range =
         p->has_only ? (struct id_range){only, only} : (struct id_range){0, count - 1};
+    if (!p->has_only && !count)
+        return STATUS_OK;
     return id_set_add_range(ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
 }
 

@@ -10,7 +10,7 @@
 
 const struct opt orient_table[] = {
     {"frames", "N", "Number of frames (1, or what --orientations is enough for)", OPT_INT,
-     AT(frames), .min = 1, .max = 1e9, GIVEN(frames)},
+     AT(frames), .min = 0, .max = 1e9, GIVEN(frames)},
     {"only", "K", "Make frame K alone (all of them)", OPT_INT, AT(only), .min = 0, .max = 1e9 - 1,
      GIVEN(only)},
     {"seed", "N", "Of all that is random here, and of all noise that sets none (1)", OPT_INT,

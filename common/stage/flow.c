@@ -7,7 +7,7 @@
 
 static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
 
-enum { SMALL_BYTES = 1 << 16 };  // of an image
+enum { SMALL_BYTES = 1 << 20 };  // of an image
 
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
@@ -177,41 +177,45 @@ void flow_release(struct runtime *rt, uint64_t id)
     }
 }
 
-/* Credit for recipes and small images is returned for several at once; large ones would come
- * in bursts that fill memory. */
+/* Credit for recipes and small images is returned, with their slots, for several at once; large
+ * images would come in bursts that fill memory. */
 static bool is_due(const struct runtime *rt, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
     const bool small = rt->wants == KIND_RECIPE || image_bytes <= SMALL_BYTES;
-    const uint32_t at_once = small ? credit_of(image_bytes) / 2 : 1;
+    const uint32_t at_once = small ? credit_of(image_bytes) / 2 : 0;
+    if (!l->grant && !(l->pool && mapping_has_returned(l->pool)))
+        return false;
     if (!l->owed_ns)
         l->owed_ns = now_ns;
     return l->grant >= at_once || now_ns >= l->owed_ns + OWED_NS;
 }
 
+static void send_credit(struct runtime *rt, struct link *l)
+{
+    struct notice n = {.grant = l->grant,
+                       .shared = l->pool != NULL,
+                       .slots = l->pool ? mapping_take_returned(l->pool) : 0,
+                       .nids = l->returned.count,
+                       .ids = l->returned.ranges};
+    (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
+    l->grant = 0;
+    l->owed_ns = 0;
+    id_set_clear(&l->returned);
+}
+
 static void return_credit(struct runtime *rt, uint64_t now_ns)
 {
     const struct exchange_view view = exchange_look(&rt->exchange);
+    if (rt->wants == KIND_EXPERIMENT || !view.begun)
+        return;
     for (struct link *l = rt->links; l; l = l->next) {
-        if (!l->port->up || !l->answered || l->gone || l->lost_ns || rt->wants == KIND_EXPERIMENT ||
-            !view.begun)
+        if (!l->port->up || !l->answered || l->gone || l->lost_ns)
             continue;
         if (!l->granted)
             l->grant = credit_of(view.image_bytes);
         l->granted = true;
-        const uint64_t slots = l->pool ? mapping_take_returned(l->pool) : 0;
-        if (!l->grant && !slots)
-            continue;
-        if (!slots && !is_due(rt, l, view.image_bytes, now_ns))
-            continue;
-        struct notice n = {.grant = l->grant,
-                           .shared = l->pool != NULL,
-                           .slots = slots,
-                           .nids = l->returned.count,
-                           .ids = l->returned.ranges};
-        (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
-        l->grant = 0;
-        l->owed_ns = 0;
-        id_set_clear(&l->returned);
+        if (is_due(rt, l, view.image_bytes, now_ns))
+            send_credit(rt, l);
     }
 }
 

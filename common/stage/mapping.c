@@ -143,6 +143,11 @@ bool mapping_is_intact(const void *owner)
     return atomic_load(&lease->mapping->header->generation[lease->slot]) == lease->generation;
 }
 
+bool mapping_has_returned(struct mapping *m)
+{
+    return atomic_load(&m->released) != 0;
+}
+
 uint64_t mapping_take_returned(struct mapping *m)
 {
     return atomic_exchange(&m->released, 0);

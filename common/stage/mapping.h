@@ -41,6 +41,8 @@ bool mapping_is_lease(void (*release)(void *owner));
 /* True while the slot has not been used again: what was read until now is right. */
 bool mapping_is_intact(const void *owner);
 
+/* True when slots were released since the last call of mapping_take_returned. */
+bool mapping_has_returned(struct mapping *mapping);
 /* Bits of the slots that were released since the last call. */
 uint64_t mapping_take_returned(struct mapping *mapping);
 

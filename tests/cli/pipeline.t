@@ -25,6 +25,11 @@ is 'frames differ' "$(cd one && sha256sum ./*.img | cut -c1-64 | sort -u | wc -l
 check 'two threads run too' run two 2
 is 'one thread and two give the same bytes' "$(sums one)" "$(sums two)"
 
+# No frame is a number of frames, too.
+none() { mkdir none && (cd none && $geometry | bragg-orient --frames=0 | bragg-intensity | bragg-write 'n_%04d.img'); }
+check 'a stream of no frames ends well' none
+is 'it writes none' "$(count none)" 0
+
 # Two intensity stages share the frames of one orient stage by named endpoints.
 workers() {
 	mkdir "$1" && (

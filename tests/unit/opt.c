@@ -1,5 +1,6 @@
 /* Options: types, ranges, and what is refused with which words. */
 #include <setjmp.h>
+#include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <string.h>
@@ -169,11 +170,21 @@ static void sizes_do_not_overflow(void **state)
     assert_false(size_multiply(SIZE_MAX, 2, &product));
     assert_int_equal(product, 0);
     assert_null(mem_array(SIZE_MAX / 2, 4));
-    double *zeros = mem_array(3, sizeof *zeros);
-    assert_non_null(zeros);
-    assert_int_equal((uintptr_t)zeros % MEM_ALIGNMENT, 0);
-    assert_true(zeros[0] == 0 && zeros[2] == 0);
-    mem_free(zeros);
+}
+
+static void memory_is_zeroed_and_aligned(void **state)
+{
+    (void)state;
+    for (size_t bytes = sizeof(double); bytes <= 2 * MEM_ALIGNED; bytes *= 2) {
+        double *zeros = mem_array(bytes / sizeof *zeros, sizeof *zeros);
+        assert_non_null(zeros);
+        assert_int_equal(
+            (uintptr_t)zeros % (bytes < MEM_ALIGNED ? alignof(max_align_t) : MEM_ALIGNMENT), 0);
+        for (size_t i = 0; i < bytes / sizeof *zeros; i++)
+            assert_true(zeros[i] == 0);
+        memset(zeros, 1, bytes);
+        mem_free(zeros);
+    }
 }
 
 static void errors_are_one_line(void **state)
@@ -194,6 +205,7 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
         cmocka_unit_test(sizes_do_not_overflow),
+        cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(errors_are_one_line),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
