@@ -77,11 +77,13 @@ struct link {
     uint32_t grant;          // up: credit to return ...
     struct id_set returned;  // ... for these ...
     uint64_t owed_ns;        // ... since then, 0: none
+    bool prompt;             // up: it returns at once, as frames came that were lost before
 };
 
 /* A frame in this process and where its credit goes. */
 struct held {
     uint64_t id;
+    bool again;         // it was issued before
     struct link *from;  // NULL when that neighbour has died
 };
 
