@@ -211,8 +211,11 @@ void exchange_pop(struct exchange *x)
 void exchange_set_stuck(struct exchange *x, bool stuck)
 {
     exchange_lock(x);
+    const bool untold = x->stuck && !stuck && x->out.head;
     x->stuck = stuck;
     (void)pthread_mutex_unlock(&x->mutex);
+    if (untold)
+        exchange_wake_io(x);
 }
 
 struct exchange_view exchange_look(struct exchange *x)

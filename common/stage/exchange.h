@@ -116,7 +116,7 @@ struct exchange_view {
 void exchange_put(struct exchange *x, struct item *item);  // takes ownership
 struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
 void exchange_pop(struct exchange *x);                     // drops what peek showed
-/* While nothing can leave, the I/O thread is not woken for what is given. */
+/* While nothing can leave, the I/O thread is not woken for what is given, but afterwards. */
 void exchange_set_stuck(struct exchange *x, bool stuck);
 struct exchange_view exchange_look(struct exchange *x);
 struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it

@@ -177,12 +177,22 @@ void flow_release(struct runtime *rt, uint64_t id)
     }
 }
 
+static bool holds_again(const struct runtime *rt, const struct link *l)
+{
+    for (size_t i = 0; i < rt->nheld; i++)
+        if (rt->held[i].from == l && rt->held[i].again)
+            return true;
+    return false;
+}
+
 /* Credit for recipes and small images is returned, with their slots, for several at once; large
- * images would come in bursts that fill memory. */
+ * images would come in bursts that fill memory.  Should this process die, the oldest frame whose
+ * credit is not back is taken for the one at work: where that may be one that kills, frames that
+ * were passed on must not look so. */
 static bool is_due(const struct runtime *rt, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
     const bool small = rt->wants == KIND_RECIPE || image_bytes <= SMALL_BYTES;
-    const uint32_t at_once = small ? credit_of(image_bytes) / 2 : 0;
+    const uint32_t at_once = small && !l->prompt ? credit_of(image_bytes) / 2 : 0;
     if (!l->grant && !(l->pool && mapping_has_returned(l->pool)))
         return false;
     if (!l->owed_ns)
@@ -200,6 +210,7 @@ static void send_credit(struct runtime *rt, struct link *l)
     (void)io_send_notice(rt, l->port->socket, &l->address, MESSAGE_CREDIT, &n);
     l->grant = 0;
     l->owed_ns = 0;
+    l->prompt = holds_again(rt, l);
     id_set_clear(&l->returned);
 }
 

@@ -55,7 +55,7 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
 }
 
 /* Notes where the credit of a frame goes; false when it is to be dropped. */
-static bool hold(struct runtime *rt, struct link *l, uint64_t id)
+static bool hold(struct runtime *rt, struct link *l, const struct route *r)
 {
     size_t from_here = 0;
     for (size_t i = 0; i < rt->nheld; i++)
@@ -66,7 +66,8 @@ static bool hold(struct runtime *rt, struct link *l, uint64_t id)
     if (!held)
         return false;
     rt->held = held;
-    rt->held[rt->nheld++] = (struct held){id, l};
+    rt->held[rt->nheld++] = (struct held){r->frame, r->attempt > 0, l};
+    l->prompt |= r->attempt > 0;
     return true;
 }
 
@@ -104,7 +105,7 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
 static void on_frame(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
     struct error e;
-    if (!hold(rt, l, r->frame)) {
+    if (!hold(rt, l, r)) {
         io_stop(rt, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
         return;
     }

@@ -4,7 +4,8 @@
  * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
  * pipes and timers.  meet.c, link.c, bury.c, cut.c, flow.c and probe.c are the data plane,
  * control.c the part of a process on the control plane, source.c that of the one which numbers the
- * frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs.
+ * frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs, and to
+ * the main one for moments in which that waits (handover.c).
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -77,11 +78,13 @@ struct link {
     uint32_t grant;          // up: credit to return ...
     struct id_set returned;  // ... for these ...
     uint64_t owed_ns;        // ... since then, 0: none
+    bool prompt;             // up: it returns at once, as frames came that were lost before
 };
 
 /* A frame in this process and where its credit goes. */
 struct held {
     uint64_t id;
+    bool again;         // it was issued before
     struct link *from;  // NULL when that neighbour has died
 };
 

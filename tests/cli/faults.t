@@ -141,6 +141,16 @@ is 'a frame that kills is given up' "$(grep -c 'frame 7 is given up: 3 processes
 is 'a frame that kills: status 1 in the end' "$(statuses source sink)" '1 1'
 is 'a frame that kills: all others are there' "$(find out -type f | wc -l) $(find out -name 000007 | wc -l)" '59 0'
 
+# those before it wait long for the last stage
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=12 --dead-after=3 &
+keep make make --in="ipc://$d/s" --out="ipc://$d/w" --die-at=7 &
+stage sink sink out --in="@ipc://$d/w" --sleep=5000 --slow-every=100 &
+settle
+is 'a frame that kills: no other is blamed' "$(grep -o 'frame .* is given up' errors.source)" 'frame 7 is given up'
+is 'a frame that kills: those before it are there' "$(find out -type f | wc -l)" '11'
+
 fresh
 stage first first --out="@ipc://$d/g" &
 stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=600 $limits --hang=2 &
