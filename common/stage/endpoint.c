@@ -53,6 +53,19 @@ void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via)
         memcpy(endpoint, resolved, sizeof resolved);
 }
 
+/* libzmq takes any number modulo 65536. */
+static bool port_is_good(const char *name, bool bind)
+{
+    const char *port = strrchr(name, ':') + 1;
+    const size_t digits = strspn(port, "0123456789");
+    if (bind && strcmp(port, "*") == 0)
+        return true;
+    if (!digits || digits > 5 || port[digits])
+        return false;
+    const long number = strtol(port, NULL, 10);
+    return number >= !bind && number <= UINT16_MAX;
+}
+
 enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e)
 {
     const char *path = ipc_path(name);
@@ -67,6 +80,10 @@ enum status endpoint_check(const char *name, bool bind, bool insecure, struct er
         return error_set(e, STATUS_USAGE,
                          "endpoint '%.120s' must be an absolute path of at most %d bytes", name,
                          SOCKET_PATH_MAX);
+    if (!path && !port_is_good(name, bind))
+        return error_set(e, STATUS_USAGE,
+                         "endpoint '%.80s' must end with a port, :1 to :65535%s", name,
+                         bind ? ", or with :* for a free one" : "");
     if (bind && !path && !insecure && !is_loopback(name + 6))
         return error_set(e, STATUS_USAGE,
                          "endpoint '%.80s' can be reached by other hosts: bind tcp://127.0.0.1 or "

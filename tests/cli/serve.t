@@ -213,7 +213,8 @@ sed "s/(trap - INT; exec bragg-serve/bragg-noise | & --protocol=dectris2 --rate=
 rm -f endpoint stats
 setsid env --default-signal=INT sh ./series.sh 2>errors &
 group=$!
-testclient series "$S" 10000 >taken &
+: >taken
+testclient series "$S" 10000 >>taken &
 client=$!
 while kill -0 "$client" 2>/dev/null && [ "$(wc -l <taken)" -le 3 ]; do sleep 0.05; done
 kill -INT -$group
