@@ -81,9 +81,8 @@ enum status endpoint_check(const char *name, bool bind, bool insecure, struct er
                          "endpoint '%.120s' must be an absolute path of at most %d bytes", name,
                          SOCKET_PATH_MAX);
     if (!path && !port_is_good(name, bind))
-        return error_set(e, STATUS_USAGE,
-                         "endpoint '%.80s' must end with a port, :1 to :65535%s", name,
-                         bind ? ", or with :* for a free one" : "");
+        return error_set(e, STATUS_USAGE, "endpoint '%.80s' must end with a port, :1 to :65535%s",
+                         name, bind ? ", or with :* for a free one" : "");
     if (bind && !path && !insecure && !is_loopback(name + 6))
         return error_set(e, STATUS_USAGE,
                          "endpoint '%.80s' can be reached by other hosts: bind tcp://127.0.0.1 or "
