@@ -211,7 +211,7 @@ is 'restarts leave nothing' "$(left)" ''
 small 60 '' '' ''
 cat >late <<'END'
 teststage source "$@"
-sleep 0.3 # the last stages have ended
+while ps -o comm= --ppid $PPID | grep -q teststage; do sleep 0.05; done # all others have ended
 kill -9 $$
 END
 sed -i "s|program: teststage, args: .source,|program: sh, restart: 4, args: [$tap_scratch/late,|" "$file"
