@@ -18,12 +18,12 @@ enum status descriptor_encode(const struct descriptor *d, struct part *part, str
     bad |= msgpack_pack_uint64(&p, d->offset);
     bad |= msgpack_pack_uint64(&p, d->length);
     bad |= msgpack_pack_uint64(&p, d->generation);
+    if (bad) {
+        msgpack_sbuffer_destroy(&buffer);
+        return error_memory(e, "a descriptor");
+    }
     *part = pack_take(&buffer);
-    if (!bad)
-        return STATUS_OK;
-    part->release(part->owner);
-    *part = (struct part){0};
-    return error_memory(e, "a descriptor");
+    return STATUS_OK;
 }
 
 enum status descriptor_decode(struct descriptor *d, const struct part *part, struct error *e)

@@ -9,7 +9,7 @@
 
 #include "wire/message.h"
 
-/* A part that owns what was packed (its data are NULL when nothing was); the buffer is empty. */
+/* A part that owns what was packed, at least a byte; the buffer is empty then. */
 static inline struct part pack_take(msgpack_sbuffer *buffer)
 {
     const size_t size = buffer->size;

@@ -74,15 +74,13 @@ enum status route_encode(const struct route *r, const struct part *metadata, str
     msgpack_sbuffer_init(&buffer);
     msgpack_packer packer;
     msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
-    const bool good =
-        pack(r, &packer) == 0 &&
-        msgpack_pack_uint32(&packer, head_sum(buffer.data, buffer.size, metadata)) == 0;
+    if (pack(r, &packer) != 0 ||
+        msgpack_pack_uint32(&packer, head_sum(buffer.data, buffer.size, metadata)) != 0) {
+        msgpack_sbuffer_destroy(&buffer);
+        return error_memory(e, "a route");
+    }
     *part = pack_take(&buffer);
-    if (good)
-        return STATUS_OK;
-    part->release(part->owner);
-    *part = (struct part){0};
-    return error_memory(e, "a route");
+    return STATUS_OK;
 }
 
 enum status route_seal(struct route *r, struct message *m, struct error *e)
