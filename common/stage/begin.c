@@ -66,6 +66,7 @@ static void open_images(struct worker *w)
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
                 &w->rt.exchange);
     w->images.meter = &w->rt.meter;
+    w->images.window = &w->rt.window;
     w->rt.pool = w->images.pool;
 }
 

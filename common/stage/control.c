@@ -14,6 +14,7 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
     case MESSAGE_WELCOME:
         if (n->dead_after_s >= 0.1 && n->dead_after_s <= 1e6)
             rt->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
+        atomic_store(&rt->window, n->window);
         // fall through
     case MESSAGE_TOTAL:
         rt->welcomed = true;

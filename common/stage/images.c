@@ -9,6 +9,7 @@
 struct request {
     struct pool *pool;
     size_t bytes;
+    uint64_t most;
     struct image *image;
     enum pool_got got;
 };
@@ -16,7 +17,7 @@ struct request {
 static bool try_to_take(void *context)
 {
     struct request *r = context;
-    r->got = pool_take(r->pool, r->bytes, r->image);
+    r->got = pool_take(r->pool, r->bytes, r->most, r->image);
     return r->got != POOL_BUSY;
 }
 
@@ -32,11 +33,19 @@ static bool await_slot(struct images *m, struct request *r)
     return more;
 }
 
+/* One for each frame that can be under way, and one whose return is: with more, a process would
+ * hold more memory than its stream needs. */
+static uint64_t slots_of(const struct images *m)
+{
+    const uint64_t window = m->window ? atomic_load(m->window) : 0;
+    return window && window < POOL_SLOTS_MAX ? window + 1 : POOL_SLOTS_MAX;
+}
+
 /* Waits for a free slot; at the end of the stream none will come, and the heap does. */
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member
-    struct request r = {.pool = m->pool, .bytes = bytes, .image = image};
+    struct request r = {.pool = m->pool, .bytes = bytes, .most = slots_of(m), .image = image};
     if (bytes < POOL_WORTH_BYTES || m->given_up)
         return false;
     if (!try_to_take(&r) && !await_slot(m, &r))

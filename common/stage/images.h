@@ -5,6 +5,8 @@
 #ifndef BRAGG_STAGE_IMAGES_H
 #define BRAGG_STAGE_IMAGES_H
 
+#include <stdatomic.h>
+
 #include "base/error.h"
 #include "stage/exchange.h"
 #include "stage/meter.h"
@@ -16,7 +18,8 @@ struct images {
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
     struct exchange *exchange;
-    struct meter *meter;  // told of waits for a slot; NULL: nobody is
+    const atomic_uint_fast64_t *window;  // frames under way at most, 0: not known; NULL: likewise
+    struct meter *meter;                 // told of waits for a slot; NULL: nobody is
 };
 
 /* From here on images of up to image_bytes come from a pool if that is worth it and the

@@ -68,16 +68,20 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
         hello_free(&h);
         return;
     }
-    /* A stage in the middle does not wait for frames that may have passed before it came. */
-    if (!p->hello.uuid[0] && h.gives)
-        p->order_from = exchange_look(&rt->exchange).issued;
+    if (!p->hello.uuid[0]) {
+        anew_returned(s, h.pid);
+        /* A stage in the middle does not wait for frames that may have passed before it came. */
+        p->order_from = h.gives ? exchange_look(&rt->exchange).issued : 0;
+    }
     hello_free(&p->hello);
     p->hello = h;
     p->heard_ns = clock_ns();
     p->durable = durable_bit(s, &h);
     s->changed = true;
-    struct notice n = {
-        .known = s->open, .total = s->total, .dead_after_s = rt->options.dead_after_s};
+    struct notice n = {.known = s->open,
+                       .total = s->total,
+                       .dead_after_s = rt->options.dead_after_s,
+                       .window = s->window.size};
     source_send(rt, p, MESSAGE_WELCOME, &n);
     for (size_t i = 0; i < rt->nburied; i++) {  // it may have missed some of it
         struct notice out = {.status = STATUS_FAILED};
@@ -128,7 +132,7 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
         if (!damaged && r.run && r.run != rt->run)  // of run 0 while ours is not known
-            (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &n);
+            anew_tell(rt, from, &r, m);
         return;
     }
     if (r.type == MESSAGE_HELLO) {

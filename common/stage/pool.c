@@ -128,17 +128,19 @@ static char *slot_memory(const struct pool *p, unsigned slot)
     return (char *)p->header + POOL_HEADER_SIZE + slot * p->slot_bytes;
 }
 
-/* Reserves the lowest free slot, or returns p->limit. */
-static unsigned reserve(struct pool *p)
+/* Reserves the lowest free slot of the first `most`; false when there is none. */
+static bool reserve(struct pool *p, uint64_t most, unsigned *slot)
 {
     unsigned i = 0;
     (void)pthread_mutex_lock(&p->mutex);
-    while (i < p->limit && p->slots[i].references)
+    while (i < p->limit && i < most && p->slots[i].references)
         i++;
-    if (i < p->limit)
+    const bool found = i < p->limit && i < most;
+    if (found)
         p->slots[i].references = 1;
     (void)pthread_mutex_unlock(&p->mutex);
-    return i;
+    *slot = i;
+    return found;
 }
 
 /* Gives a reserved slot its memory now: later, when there is none, writing to it would
@@ -160,12 +162,13 @@ static bool prepare(struct pool *p, unsigned slot)
     return false;
 }
 
-enum pool_got pool_take(struct pool *p, size_t bytes, struct image *image)
+enum pool_got pool_take(struct pool *p, size_t bytes, uint64_t most, struct image *image)
 {
+    unsigned i;
     if (bytes > p->slot_bytes)
         return POOL_WITHOUT;
-    const unsigned i = reserve(p);
-    if (i == p->limit || !prepare(p, i))
+    if (!reserve(p, most > POOL_USEFUL_SLOTS_MIN ? most : POOL_USEFUL_SLOTS_MIN, &i) ||
+        !prepare(p, i))
         return p->limit ? POOL_BUSY : POOL_WITHOUT;
     atomic_fetch_add(&p->header->generation[i], 1);
     atomic_thread_fence(memory_order_seq_cst);  // before anything is written to it

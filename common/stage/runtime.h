@@ -152,8 +152,9 @@ struct runtime {
     bool identified;  // the source knows our identity class
     bool hello_due;   // control: say hello (again)
     bool welcomed;
-    bool met_up, met_down;  // there was a link
-    uint64_t patience_ns;   // who is silent for longer is dead
+    bool met_up, met_down;        // there was a link
+    atomic_uint_fast64_t window;  // frames under way at most, 0: not known yet
+    uint64_t patience_ns;         // who is silent for longer is dead
     uint64_t control_heard_ns, control_opened_ns, beat_ns, start_ns;
     bool looks;             // asks in this round whether connections are cut ...
     uint64_t looked_ns;     // ... as it did last then

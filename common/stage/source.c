@@ -17,6 +17,7 @@ enum status source_open(struct runtime *rt, struct error *e)
         return error_memory(e, "the source");
     (void)snprintf(rt->source->broken_by, sizeof rt->source->broken_by,
                    "a link between stages is broken");
+    atomic_store(&rt->window, (uint64_t)rt->options.window);
     return window_open(&rt->source->window, (uint64_t)rt->options.window,
                        (uint32_t)rt->options.attempts, e);
 }
@@ -45,6 +46,7 @@ void source_close(struct runtime *rt)
         s->peers = next;
     }
     source_forget_have(s);
+    mem_free(s->away);
     window_close(&s->window);
     mem_free(s);
     rt->source = NULL;
@@ -108,6 +110,8 @@ static bool all_gone(const struct runtime *rt)
 static void end(struct runtime *rt, uint64_t now_ns)
 {
     struct stream *s = rt->source;
+    if (!s->freed && !rt->interrupts && anew_is_awaited(s, now_ns))
+        return;
     if (!s->freed) {
         status_end(rt, source_end_status(rt));
         for (struct peer *p = s->peers; p; p = p->next)

@@ -1,6 +1,7 @@
 /*
- * The stream as its source sees it, for source.c (window and end), peers.c (who takes
- * part), barrier.c (the start) and recover.c (who died, what is issued again).
+ * The stream as its source sees it, for source.c (window and end), peers.c (who takes part),
+ * anew.c (who comes from a former run), barrier.c (the start) and recover.c (who died, what is
+ * issued again).
  */
 #ifndef BRAGG_STAGE_STREAM_H
 #define BRAGG_STAGE_STREAM_H
@@ -31,6 +32,12 @@ struct peer {
     bool bye;
 };
 
+/* A process that was told to begin anew. */
+struct away {
+    char uuid[UUID_SIZE];  // which it loses ...
+    int64_t pid;           // ... while it keeps this
+};
+
 enum { WATCHERS_MAX = 16 };
 
 struct stream {
@@ -50,6 +57,9 @@ struct stream {
     bool failed;          // a frame was given up
     bool flush_due;       // look whether all that can come has come to the last stages
     bool ready, open, freed;
+    size_t naway, away_capacity;
+    struct away *away;  // who is not back yet
+    uint64_t told_ns;   // when a process was told to begin anew last, 0 for never
     size_t nwatchers, next_watcher;
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
 };
@@ -66,6 +76,13 @@ void source_forget_have(struct stream *s);  // what groups have from the start
  * path to a durable sink is there. */
 uint64_t source_reach(struct runtime *rt);
 void barrier_try(struct runtime *rt, uint64_t now_ns);
+
+/* anew.c: answers a message of another run; a process has come that may have been told to begin
+ * anew; whether the end must wait for others that were. */
+void anew_tell(struct runtime *rt, const struct address *from, const struct route *r,
+               const struct message *m);
+void anew_returned(struct stream *s, int64_t pid);
+bool anew_is_awaited(const struct stream *s, uint64_t now_ns);
 
 /* recover.c: a heartbeat; who is silent or stands still; what nobody holds; whether
  * frames may be issued, or the run waits for a process that replaces a dead one. */

@@ -130,6 +130,10 @@ static const struct table status_table = {"status", sizeof(struct run_status),
     {                                 \
         "total", FIELD_U64, AT(total) \
     }
+#define WINDOW                                                 \
+    {                                                          \
+        "window", FIELD_U64, AT(window), .flags = FIELD_ABSENT \
+    }
 #define WORK                                                                     \
     {                                                                            \
         "work", FIELD_MAP, AT(work), .table = &work_table, .flags = FIELD_ABSENT \
@@ -145,7 +149,7 @@ static const struct field flush_fields[] = {TOTAL};
 static const struct field order_fields[] = {IDS, {"until", FIELD_U64, AT(until)}};
 static const struct field pool_fields[] = {FD, PID};
 static const struct field total_fields[] = {KNOWN, TOTAL};
-static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL};
+static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL, WINDOW};
 #undef OBJECT
 
 #define NOTICE(fields)                                 \

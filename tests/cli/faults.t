@@ -227,6 +227,26 @@ stage first first --out="ipc://$d/g" &
 settle
 is 'a source without experiment is waited for' "$(statuses source make sink) $(find out -type f | wc -l)" '0 0 0 100'
 
+# A source that was started again finds all frames there: it does not end before those are back who
+# began anew for it.
+fresh
+rm -f lost slow
+done_source() {
+	stage "$1" source --in="@ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=20 --dead-after=2
+}
+stage first first --out="ipc://$d/g" &
+LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=lost FAULT='free 1 kill' done_source killed &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --source-timeout=5 &
+stage work1 work --in="ipc://$d/w" --out="ipc://$d/x" --source-timeout=5 &
+LD_PRELOAD=$(command -v faults.so) FAULT_ONCE=slow FAULT='exec 1 slow' stage work2 work --in="ipc://$d/w" --out="ipc://$d/x" --source-timeout=5 &
+stage sink sink out --in="@ipc://$d/x" --source-timeout=5 &
+soon test -e lost
+stage first first --out="ipc://$d/g" &
+done_source source &
+settle
+is 'all is done before a worker begins anew' "$(statuses source make work1 work2 sink) $(find out -type f | wc -l) $(ls slow)" \
+	'0 0 0 0 0 20 slow'
+
 # Connections of this host that break under processes that live, whoever connects; images are in
 # shared memory, and wait there.
 # broken WHO FAULT OUT IN: @ in OUT or IN tells who binds between maker and worker

@@ -98,7 +98,8 @@ static enum status take_slot(struct stream *s, struct image *image, struct error
 {
     enum status status = STATUS_OK;
     enum pool_got got;
-    while (!status && (got = pool_take(s->pool, s->pixels * sizeof(uint16_t), image)) != POOL_TAKEN)
+    while (!status && (got = pool_take(s->pool, s->pixels * sizeof(uint16_t), POOL_SLOTS_MAX,
+                                       image)) != POOL_TAKEN)
         status = got == POOL_BUSY ? receive(s, e)
                                   : error_set(e, STATUS_FAILED, "no shared memory for the pool");
     return status;

@@ -7,9 +7,11 @@
  *           append (to it)
  *     HOW   an errno such as ENOSPC; short: half is done, then ENOSPC; kill, before the call;
  *           killed, after it
- *     CALL  experiment, frame, heartbeat (sent to another stage)
+ *     CALL  experiment, frame, heartbeat, free (sent to another stage)
  *     HOW   lost: it never arrives; mute: nor do later ones; cut: all connections of this
  *           process to others of this host break before it is sent
+ *     CALL  exec (another program in place of this one)
+ *     HOW   slow: three seconds pass before
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
 #include <arpa/inet.h>
@@ -199,6 +201,13 @@ int open(const char *path, int flags, ...)
     return index_file;
 }
 
+int execv(const char *path, char *const words[])
+{
+    if (strcmp(fault("exec"), "slow") == 0)
+        (void)sleep(3);
+    return REAL(execv)(path, words);
+}
+
 int connect(int fd, const struct sockaddr *address, socklen_t size)
 {
     struct sockaddr_in other;
@@ -249,7 +258,8 @@ static void cut_all(void)
 static bool is_lost(zmq_msg_t *first)
 {
     enum { TYPE_AT = 2 };
-    static const char *const calls[] = {[2] = "experiment", [3] = "frame", [8] = "heartbeat"};
+    static const char *const calls[] = {
+        [2] = "experiment", [3] = "frame", [8] = "heartbeat", [11] = "free"};
     static int mute = -1;
     const unsigned char *route = zmq_msg_data(first);
     const size_t type = zmq_msg_size(first) > TYPE_AT ? route[TYPE_AT] : 0;

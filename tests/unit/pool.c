@@ -54,7 +54,7 @@ static struct pool *open_pool(int *freed)
 static struct image take(struct pool *p)
 {
     struct image image = {0};
-    assert_int_equal(pool_take(p, IMAGE, &image), POOL_TAKEN);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &image), POOL_TAKEN);
     return image;
 }
 
@@ -109,13 +109,30 @@ static void a_full_pool_is_busy(void **state)
     struct image images[POOL_SLOTS_MAX], more = {0};
     for (int i = 0; i < POOL_SLOTS_MAX; i++)
         images[i] = take(p);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_BUSY);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_BUSY);
     image_free(&images[40]);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_TAKEN);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_TAKEN);
     images[40] = more;
     for (int i = 0; i < POOL_SLOTS_MAX; i++)
         image_free(&images[i]);
-    assert_int_equal(pool_take(p, SLOT + 1, &more), POOL_WITHOUT);
+    assert_int_equal(pool_take(p, SLOT + 1, POOL_SLOTS_MAX, &more), POOL_WITHOUT);
+    pool_close(&p);
+}
+
+static void only_the_first_slots_are_lent(void **state)
+{
+    (void)state;
+    struct pool *p = open_pool(NULL);
+    struct image images[4], more = {0};
+    for (int i = 0; i < 4; i++)
+        assert_int_equal(pool_take(p, IMAGE, 4, &images[i]), POOL_TAKEN);
+    assert_int_equal(pool_take(p, IMAGE, 4, &more), POOL_BUSY);
+    image_free(&images[3]);
+    assert_int_equal(pool_take(p, IMAGE, 3, &more), POOL_BUSY);
+    image_free(&images[2]);
+    assert_int_equal(pool_take(p, IMAGE, 1, &images[2]), POOL_TAKEN);  // never fewer than useful
+    for (int i = 0; i < 3; i++)
+        image_free(&images[i]);
     pool_close(&p);
 }
 
@@ -129,8 +146,8 @@ static void memory_may_run_out(void **state)
     struct pool *p = open_pool(NULL);
     for (int i = 0; i < 4; i++)
         images[i] = take(p);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_BUSY);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_BUSY);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_BUSY);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_BUSY);
     image_free(&images[2]);
     images[2] = take(p);
     for (int i = 0; i < 4; i++)
@@ -140,9 +157,9 @@ static void memory_may_run_out(void **state)
     p = open_pool(NULL);
     images[0] = take(p);
     images[1] = take(p);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_WITHOUT);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_WITHOUT);
     image_free(&images[0]);
-    assert_int_equal(pool_take(p, IMAGE, &more), POOL_WITHOUT);
+    assert_int_equal(pool_take(p, IMAGE, POOL_SLOTS_MAX, &more), POOL_WITHOUT);
     image_free(&images[1]);
     pool_close(&p);
     memory_for = 1 << 20;
@@ -434,6 +451,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(slots_are_lent_and_come_back),
         cmocka_unit_test(a_full_pool_is_busy),
+        cmocka_unit_test(only_the_first_slots_are_lent),
         cmocka_unit_test(memory_may_run_out),
         cmocka_unit_test(foreign_memory_is_not_found),
         cmocka_unit_test(limits_of_the_process_are_errors),
