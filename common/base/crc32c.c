@@ -12,7 +12,7 @@ static uint32_t nibble(uint32_t crc)
     return (crc >> 4) ^ table[crc & 15];
 }
 
-uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
+static uint32_t crc32c_portable(uint32_t crc, const void *data, size_t size)
 {
     const uint8_t *bytes = data;
     crc = ~crc;
@@ -110,15 +110,101 @@ crc32c_streams(uint32_t crc, const void *data, size_t size)
     return crc32c_sse42(~(uint32_t)sum, bytes, size);
 }
 
+/* Folding: a lane of 128 bits is replaced by another one, `bits` further on, that leaves the same
+ * remainder: both halves are multiplied by powers of x, as in "Fast CRC Computation for Generic
+ * Polynomials Using PCLMULQDQ Instruction" (Gopal et al., Intel 2009).  As in shifted() the factors
+ * are x^(bits + 31) for the half that comes first, x^(bits - 33) for the other. */
+#define FOLDS __attribute__((target("avx512f,vpclmulqdq,pclmul,sse4.2")))
+
+FOLDS static __m512i factors(uint64_t first, uint64_t second)
+{
+    return _mm512_broadcast_i32x4(_mm_set_epi64x((int64_t)second, (int64_t)first));
+}
+
+FOLDS static __m512i fold(__m512i lanes, __m512i by, __m512i onto)
+{
+    enum { XOR3 = 0x96 };
+    return _mm512_ternarylogic_epi64(_mm512_clmulepi64_epi128(lanes, by, 0x00),
+                                     _mm512_clmulepi64_epi128(lanes, by, 0x11), onto, XOR3);
+}
+
+FOLDS static __m128i fold_lane(__m128i lane, __m128i onto)
+{
+    const __m128i by = _mm_set_epi64x(0x493c7d27, 0xf20c0dfe);  // 128 bits
+    return _mm_xor_si128(onto, _mm_xor_si128(_mm_clmulepi64_si128(lane, by, 0x00),
+                                             _mm_clmulepi64_si128(lane, by, 0x11)));
+}
+
+enum { ROUND = 4 * sizeof(__m512i) };  // bytes that are folded at once, at least
+
+FOLDS static uint32_t crc32c_folded(uint32_t crc, const void *data, size_t size)
+{
+    const uint8_t *bytes = data;
+    if (size < ROUND)
+        return crc32c_sse42(crc, data, size);
+    __m512i lanes[4];
+    for (int i = 0; i < 4; i++)
+        lanes[i] = _mm512_loadu_si512(bytes + 64 * i);
+    lanes[0] = _mm512_xor_si512(lanes[0], _mm512_zextsi128_si512(_mm_cvtsi32_si128((int)~crc)));
+    const __m512i far = factors(0xdcb17aa4, 0xb9e02b86),  // 2048 bits
+        near = factors(0x740eef02, 0x9e4addf8);           // 512 bits
+    for (bytes += ROUND, size -= ROUND; size >= ROUND; bytes += ROUND, size -= ROUND)
+        for (int i = 0; i < 4; i++)
+            lanes[i] = fold(lanes[i], far, _mm512_loadu_si512(bytes + 64 * i));
+    for (int i = 1; i < 4; i++)
+        lanes[i] = fold(lanes[i - 1], near, lanes[i]);
+    __m128i lane = _mm512_extracti32x4_epi32(lanes[3], 0);
+    lane = fold_lane(lane, _mm512_extracti32x4_epi32(lanes[3], 1));
+    lane = fold_lane(lane, _mm512_extracti32x4_epi32(lanes[3], 2));
+    lane = fold_lane(lane, _mm512_extracti32x4_epi32(lanes[3], 3));
+    const uint64_t sum = _mm_crc32_u64(_mm_crc32_u64(0, (uint64_t)_mm_cvtsi128_si64(lane)),
+                                       (uint64_t)_mm_cvtsi128_si64(_mm_unpackhi_epi64(lane, lane)));
+    return crc32c_sse42(~(uint32_t)sum, bytes, size);
+}
+
+bool crc32c_has(enum crc32c_way way)
+{
+    const bool sse42 = __builtin_cpu_supports("sse4.2"),
+               streams = sse42 && __builtin_cpu_supports("pclmul");
+    switch (way) {
+    case CRC32C_PORTABLE:
+        return true;
+    case CRC32C_SSE42:
+        return sse42;
+    case CRC32C_STREAMS:
+        return streams;
+    default:
+        return streams && __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("vpclmulqdq");
+    }
+}
+
+uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size)
+{
+    static uint32_t (*const ways[])(uint32_t, const void *, size_t) = {
+        crc32c_portable, crc32c_sse42, crc32c_streams, crc32c_folded};
+    return ways[way](crc, data, size);
+}
+
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
-    if (!__builtin_cpu_supports("sse4.2"))
-        return crc32c_portable(crc, data, size);
-    return __builtin_cpu_supports("pclmul") ? crc32c_streams(crc, data, size)
-                                            : crc32c_sse42(crc, data, size);
+    enum crc32c_way way = CRC32C_FASTEST;
+    while (!crc32c_has(way))
+        way--;
+    return crc32c_by(way, crc, data, size);
 }
 
 #else
+
+bool crc32c_has(enum crc32c_way way)
+{
+    return way == CRC32C_PORTABLE;
+}
+
+uint32_t crc32c_by(enum crc32c_way way, uint32_t crc, const void *data, size_t size)
+{
+    (void)way;
+    return crc32c_portable(crc, data, size);
+}
 
 uint32_t crc32c(uint32_t crc, const void *data, size_t size)
 {
