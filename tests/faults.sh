@@ -28,7 +28,7 @@ keep() {
 
 # fresh: begins a new stream.
 fresh() {
-	rm -rf out out2 over errors* ./*.pid ./*.status run/?
+	rm -rf out out2 over late errors* ./*.pid ./*.status run/?
 	mkdir out out2
 }
 

@@ -89,12 +89,18 @@ strike() {
 	done 2>/dev/null
 }
 
-# judge: what is wrong with the stream that has settled, if anything
+# judge: what is wrong with the stream that has settled, if anything.  When the source died late
+# nobody is left to tell the stages in the middle, which bragg-run would end.
 judge() {
 	[ "$(statuses source)" = 0 ] || echo "the source ended with $(statuses source)"
 	for process in *.pid; do
 		process=${process%.pid}
-		[ "$process" = first ] || grep -q -w "$process" hits || [ "$(statuses "$process")" = 0 ] ||
+		case $process in
+		first) continue ;;
+		sink | other) ;;
+		*) [ ! -e late ] || continue ;;
+		esac
+		grep -q -w "$process" hits || [ "$(statuses "$process")" = 0 ] ||
 			echo "$process ended with $(statuses "$process")"
 	done
 	find out out2 -name '*.part' -delete

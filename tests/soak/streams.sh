@@ -66,7 +66,7 @@ part_chain() {
 }
 
 # restarted OPTION...: a source with the stage before it, which is started again with it, unless
-# it died when the sink had ended well; where it reports to is fixed
+# it died when the last stages had ended well (./late); where it reports to is fixed
 restarted() {
 	while
 		stage first first $first_options --out="@ipc://$d/g" &
@@ -74,7 +74,7 @@ restarted() {
 	do
 		kill "$(cat first.pid)"
 		wait
-		[ ! -e sink.status ] || [ "$(cat sink.status)" != 0 ] || { echo 0 >number.status && break; }
+		[ "$(statuses sink)" = 0 ] && { [ ! -e other.pid ] || [ "$(statuses other)" = 0 ]; } && echo 0 >number.status && touch late && break
 	done 2>/dev/null
 	cp number.status source.status
 }
