@@ -165,31 +165,38 @@ static void send_kept(struct runtime *rt)
     id_set_clear(&rt->kept_due);
 }
 
-/* Tells the source what has become durable, and the stage before that it may go on. */
-static void send_durable(struct runtime *rt)
+/* Acknowledgements go together as long as the source need not wait for them. */
+static bool acks_are_due(const struct runtime *rt, uint64_t now_ns)
+{
+    return 4 * id_set_size(&rt->acks) >= atomic_load(&rt->window) ||
+           now_ns >= rt->acked_ns + ACK_MS * MILLISECOND;
+}
+
+/* Tells the stage before what has become durable, that it may go on, and the source. */
+static void send_durable(struct runtime *rt, uint64_t now_ns)
 {
     struct id_set durable = exchange_take_durable(&rt->exchange);
     for (size_t i = 0; i < durable.count; i++)
         for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
             flow_passed(rt, id);
     (void)id_set_remove_set(&rt->kept, &durable);
-    for (size_t i = 0; i < rt->reminded.count; i++)
-        for (uint64_t id = rt->reminded.ranges[i].first; id <= rt->reminded.ranges[i].last; id++)
-            (void)id_set_add(&durable, id);
-    id_set_clear(&rt->reminded);
-    if (durable.count) {
-        struct notice n = {.nids = durable.count, .ids = durable.ranges};
-        (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
-    }
+    if (!id_set_add_set(&rt->acks, &durable))
+        io_stop(rt, STATUS_FAILED, "out of memory for acknowledgements");
     id_set_clear(&durable);
+    if (!rt->acks.count || !acks_are_due(rt, now_ns))
+        return;
+    struct notice n = {.nids = rt->acks.count, .ids = rt->acks.ranges};
+    (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
+    id_set_clear(&rt->acks);
+    rt->acked_ns = now_ns;
 }
 
-void control_settle(struct runtime *rt)
+void control_settle(struct runtime *rt, uint64_t now_ns)
 {
     if (rt->source || !rt->control_socket || rt->hello_due)
         return;
     send_kept(rt);
-    send_durable(rt);
+    send_durable(rt, now_ns);
 }
 
 static void send_heartbeat(struct runtime *rt, uint64_t now_ns)

@@ -5,10 +5,11 @@
 #include "base/clock.h"
 #include "stage/runtime.h"
 
-/* After a send a descriptor may not tell what has come: then the I/O thread has to look. */
+/* After a send a descriptor may not tell what has come: then the I/O thread has to look; also when
+ * acknowledgements are due before it would. */
 static bool may_wait(struct runtime *rt)
 {
-    if (rt->stopping)
+    if (rt->stopping || (rt->acks.count && rt->wait_ms > ACK_MS))
         return false;
     for (size_t i = 0; i < rt->nports; i++) {
         struct port *p = &rt->ports[i];
@@ -29,8 +30,9 @@ bool handover(void *runtime)
         return false;
     bool done = rt->io_waits && !rt->stopping;
     if (done) {
-        control_settle(rt);
-        flow_pump(rt, clock_ns());
+        const uint64_t now_ns = clock_ns();
+        control_settle(rt, now_ns);
+        flow_pump(rt, now_ns);
         done = may_wait(rt);
     }
     (void)pthread_mutex_unlock(&rt->turn);

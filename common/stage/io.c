@@ -205,7 +205,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
     if (!rt->stopping)
         link_greet(rt, now_ns);
     if (!rt->stopping)
-        control_settle(rt);
+        control_settle(rt, now_ns);
     if (!rt->stopping)
         flow_pump(rt, now_ns);
     if (!rt->stopping)
@@ -223,10 +223,17 @@ static void pump(struct runtime *rt, uint64_t now_ns)
         io_finish(rt, STATUS_OK);
 }
 
+/* While a sink acknowledges some may be due soon. */
+static int tick_ms(const struct runtime *rt, uint64_t now_ns)
+{
+    return rt->acked_ns && now_ns < rt->acked_ns + TICK_MS * MILLISECOND ? ACK_MS : TICK_MS;
+}
+
 /* Meanwhile the main thread may send. */
 static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 {
     rt->io_waits = true;
+    rt->wait_ms = ms;
     (void)pthread_mutex_unlock(&rt->turn);
     const int ready = poll(slots, count, ms);
     const int cause = errno;
@@ -253,7 +260,7 @@ void *io_run(void *runtime)
             break;
         const bool more = receive(rt);  // what the calls of pump kept from the descriptors
         const nfds_t count = fill_slots(rt, slots);
-        const int ready = await(rt, slots, count, more ? 0 : TICK_MS);
+        const int ready = await(rt, slots, count, more ? 0 : tick_ms(rt, now_ns));
         if (ready < 0 && errno != EINTR)
             io_stop(rt, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
         else if (ready >= 0)

@@ -97,7 +97,7 @@ static bool is_new(struct runtime *rt, const struct route *r, const struct messa
     if (id_set_has(&rt->kept, r->frame))  // who asks does not know
         (void)id_set_add(&rt->kept_due, r->frame);
     else if (copies_held(rt, r->frame) == 1)  // likewise, and the first one is durable
-        (void)id_set_add(&rt->reminded, r->frame);
+        (void)id_set_add(&rt->acks, r->frame);
     flow_passed(rt, r->frame);
     return false;
 }

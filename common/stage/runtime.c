@@ -298,7 +298,7 @@ void runtime_close(struct runtime *rt)
     seen_clear(&rt->seen);
     order_close(&rt->order);
     id_set_clear(&rt->have);
-    id_set_clear(&rt->reminded);
+    id_set_clear(&rt->acks);
     id_set_clear(&rt->kept);
     id_set_clear(&rt->kept_due);
     mem_free(rt->buried);

@@ -28,9 +28,14 @@
 #include "stage/stage.h"
 #include "wire/control.h"
 
-enum { PORTS_MAX = 2 * OPT_TEXTS_MAX, GROUPS_MAX = 64 };
+enum {
+    PORTS_MAX = 2 * OPT_TEXTS_MAX,
+    GROUPS_MAX = 64,
+    ACK_MS = 10,  // acknowledgements wait for each other so long at most
+};
 
 #define SECOND UINT64_C(1000000000)
+#define MILLISECOND (SECOND / 1000)
 #define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
 #define GREET_NS (SECOND / 2)    // how long to wait for an answer before another hello
 #define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
@@ -110,7 +115,8 @@ struct runtime {
     pthread_t thread;
     bool started;          // the I/O thread runs
     pthread_mutex_t turn;  // held by who uses what is below: the I/O thread, but while it waits
-    bool io_waits;         // it does
+    bool io_waits;         // it does ...
+    int wait_ms;           // ... for so long at most
     void *context;         // of ZeroMQ
     bool fused;            // it belongs to somebody else
     int signals;           // signalfd
@@ -139,9 +145,10 @@ struct runtime {
     struct seen seen;        // sink: what arrived
     struct order order;      // with --order: what waits for its turn
     struct id_set have;      // sink: durable from the start
-    struct id_set reminded;  // sink: durable, and arrived again
     struct id_set kept;      // sink: taken and not yet durable; the source knows ...
     struct id_set kept_due;  // ... but of these
+    struct id_set acks;      // sink: durable, perhaps told before, to be told to the source ...
+    uint64_t acked_ns;       // ... which was told last then, 0 for never
     size_t nburied, buried_capacity;
     struct upstream *buried;  // processes that are out
 
@@ -292,7 +299,8 @@ void order_receive(struct runtime *rt, struct item *item);
 
 /* control.c: a process that is not the source. */
 bool control_receive(struct runtime *rt);  // false: there was nothing
-void control_settle(struct runtime *rt);   // tells the source what has become durable or is kept
+/* Tells the source what has become durable or is kept: at once, or when that is due. */
+void control_settle(struct runtime *rt, uint64_t now_ns);
 void control_pump(struct runtime *rt, uint64_t now_ns);
 
 /* rejoin.c: the source was started again, and this process begins anew. */

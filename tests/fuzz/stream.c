@@ -251,7 +251,7 @@ static void close_stage(void)
     message_free(&rt.experiment);
     source_close(&rt);
     seen_clear(&rt.seen);
-    id_set_clear(&rt.reminded);
+    id_set_clear(&rt.acks);
     mem_free(rt.buried);
     mem_free(rt.held);
     exchange_close(&rt.exchange);
@@ -322,7 +322,7 @@ static void pump(uint64_t seconds)
     if (!rt.stopping)
         link_greet(&rt, now_ns);
     if (!rt.stopping)
-        control_settle(&rt);
+        control_settle(&rt, now_ns);
     if (!rt.stopping)
         flow_pump(&rt, now_ns);
     if (rt.stopping)
