@@ -82,6 +82,11 @@ bool port_was_cut(void *watch)
     return any;
 }
 
+void port_set_linger(void *socket, int ms)
+{
+    set_int(socket, ZMQ_LINGER, ms);
+}
+
 void port_close(void **socket, void **watch)
 {
     if (*watch)  // first: libzmq would wait for ever for somebody who takes its last event
@@ -96,7 +101,7 @@ void port_close(void **socket, void **watch)
 void port_drop(void **socket, void **watch)
 {
     if (*socket)
-        set_int(*socket, ZMQ_LINGER, 0);
+        port_set_linger(*socket, 0);
     port_close(socket, watch);
 }
 

@@ -28,6 +28,9 @@ void *port_watch(void *context, void *socket);
 /* True when a connection has ended since the last question. */
 bool port_was_cut(void *watch);
 
+/* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
+void port_set_linger(void *socket, int ms);
+
 /* Closes and clears both, of which either may be NULL. */
 void port_close(void **socket, void **watch);
 /* Likewise, without what is still to be sent. */

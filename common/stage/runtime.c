@@ -20,7 +20,7 @@
 #include "base/log.h"
 #include "stage/fused.h"
 
-enum { DESCRIPTORS_MIN = 64 };
+enum { DESCRIPTORS_MIN = 64, GOODBYE_MS = 50 };
 
 const char *kind_name(enum kind kind)
 {
@@ -255,20 +255,34 @@ struct work runtime_work(struct runtime *rt)
     return work;
 }
 
-/* At a good end nobody upstream waits for what is still on its way there. */
-static void forget_credit(struct runtime *rt, const struct port *p)
+/* At a good end nobody waits for what is still on its way up, but the first stage for the bye of
+ * who took its experiment; on its way down it is of use to those who have not left. */
+static bool is_of_use(const struct runtime *rt, const struct link *l)
 {
-    const int none = 0;
-    const struct link *l = link_of_port(rt, p);
-    if (p->up && !p->bound && l && (!l->gone || l->lost_ns))
-        (void)zmq_setsockopt(p->socket, ZMQ_LINGER, &none, sizeof none);
+    if (l->lost_ns)
+        return false;
+    return l->port->up ? rt->wants == KIND_EXPERIMENT && l->gone : !l->gone;
+}
+
+/* Else libzmq would hold on to words for who has left: for those that connect to us so long that
+ * the others get theirs, and where we connect not at all. */
+static void forget_useless(struct runtime *rt)
+{
+    for (size_t i = 0; i < rt->nports; i++) {
+        const struct port *p = &rt->ports[i];
+        const struct link *l = link_of_port(rt, p);
+        if (p->socket && (p->bound || (l && !is_of_use(rt, l))))
+            port_set_linger(p->socket, p->bound ? GOODBYE_MS : 0);
+    }
+    if (rt->control_local && rt->control_socket)
+        port_set_linger(rt->control_socket, GOODBYE_MS);
 }
 
 void runtime_disconnect(struct runtime *rt)
 {
+    if (rt->complete)
+        forget_useless(rt);
     for (size_t i = 0; i < rt->nports; i++) {
-        if (rt->complete)
-            forget_credit(rt, &rt->ports[i]);
         port_close(&rt->ports[i].socket, &rt->ports[i].watch);
         if (rt->ports[i].bound)
             endpoint_remove(rt->ports[i].endpoint);

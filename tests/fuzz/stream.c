@@ -54,6 +54,11 @@ bool port_was_cut(void *watch)
     return cut;
 }
 
+void port_set_linger(void *socket, int ms)
+{
+    (void)socket, (void)ms;
+}
+
 void port_close(void **socket, void **watch)
 {
     *socket = *watch = NULL;
