@@ -44,7 +44,7 @@ void probe_pump(struct runtime *rt, uint64_t now_ns)
     /* Who only hands the experiment over has no source that says who died: it asks again. */
     const bool early = rt->stage->gives == KIND_EXPERIMENT;
     for (struct link *l = rt->links; l; l = l->next) {
-        if (l->port->up && l->to_answer && !l->gone)
+        if (l->port->up && l->to_answer)
             (void)say_count(rt, l, l->nmessages);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + io_beat_ns(rt))

@@ -264,15 +264,14 @@ static bool is_of_use(const struct runtime *rt, const struct link *l)
     return l->port->up ? rt->wants == KIND_EXPERIMENT && l->gone : !l->gone;
 }
 
-/* Else libzmq would hold on to words for who has left: for those that connect to us so long that
- * the others get theirs, and where we connect not at all. */
-static void forget_useless(struct runtime *rt)
+/* Libzmq holds on to words for who has left: so long that the others get theirs. */
+static void shorten_goodbyes(struct runtime *rt)
 {
     for (size_t i = 0; i < rt->nports; i++) {
         const struct port *p = &rt->ports[i];
         const struct link *l = link_of_port(rt, p);
-        if (p->socket && (p->bound || (l && !is_of_use(rt, l))))
-            port_set_linger(p->socket, p->bound ? GOODBYE_MS : 0);
+        if (p->socket && (p->bound || l))
+            port_set_linger(p->socket, p->bound || is_of_use(rt, l) ? GOODBYE_MS : 0);
     }
     if (rt->control_local && rt->control_socket)
         port_set_linger(rt->control_socket, GOODBYE_MS);
@@ -281,7 +280,7 @@ static void forget_useless(struct runtime *rt)
 void runtime_disconnect(struct runtime *rt)
 {
     if (rt->complete)
-        forget_useless(rt);
+        shorten_goodbyes(rt);
     for (size_t i = 0; i < rt->nports; i++) {
         port_close(&rt->ports[i].socket, &rt->ports[i].watch);
         if (rt->ports[i].bound)
