@@ -98,10 +98,11 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
     }
     if (s || !*more)
         return s;
-    meter_switch(&w->rt.meter, ACTIVITY_COMPUTE, 0);
-    if (stage->begin)
+    if (stage->begin) {
+        meter_switch(&w->rt.meter, ACTIVITY_BEGIN, 0);
         s = stage->begin(w->state, &w->experiment, e);
-    meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+    }
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
         open_images(w);

@@ -27,17 +27,21 @@ static uint64_t thread_cpu_ns(const struct meter *m)
     return (uint64_t)used.tv_sec * 1000000000 + (uint64_t)used.tv_nsec;
 }
 
+static bool is_computing(enum activity a)
+{
+    return a == ACTIVITY_BEGIN || a == ACTIVITY_COMPUTE;
+}
+
 void meter_switch(struct meter *m, enum activity next, uint64_t id)
 {
-    static const char *const names[] = {NULL,      "wait",   "decode", "copy",
-                                        "compute", "encode", "send"};
+    static const char *const names[] = {NULL,    "wait",    "decode", "copy",
+                                        "begin", "compute", "encode", "send"};
     const uint64_t now_ns = clock_ns();
     const enum activity before = m->now;  // of the calling thread alone
-    const uint64_t cpu_ns =
-        before == ACTIVITY_COMPUTE || next == ACTIVITY_COMPUTE ? thread_cpu_ns(m) : 0;
+    const uint64_t cpu_ns = is_computing(before) || is_computing(next) ? thread_cpu_ns(m) : 0;
     (void)pthread_mutex_lock(&m->mutex);
     const uint64_t since_ns = m->since_ns;
-    if (before == ACTIVITY_COMPUTE)
+    if (is_computing(before))
         m->compute_cpu_ns += cpu_ns - m->cpu_since_ns;
     m->cpu_since_ns = cpu_ns;
     m->ns[before] += now_ns - since_ns;
@@ -67,7 +71,7 @@ struct work meter_read(struct meter *m)
     (void)pthread_mutex_unlock(&m->mutex);
     return (struct work){.frames = frames,
                          .time_ns = now_ns - m->begin_ns,
-                         .compute_ns = ns[ACTIVITY_COMPUTE],
+                         .compute_ns = ns[ACTIVITY_BEGIN] + ns[ACTIVITY_COMPUTE],
                          .codec_ns = ns[ACTIVITY_DECODE] + ns[ACTIVITY_COPY] + ns[ACTIVITY_ENCODE],
                          .wait_in_ns = ns[ACTIVITY_WAIT_IN],
                          .wait_out_ns = ns[ACTIVITY_WAIT_OUT],

@@ -16,8 +16,9 @@ enum activity {
     ACTIVITY_WAIT_IN,   // for input
     ACTIVITY_DECODE,    // checksums included
     ACTIVITY_COPY,      // pixels, into memory that may be changed or sent
-    ACTIVITY_COMPUTE,   // in the stage's callback
-    ACTIVITY_ENCODE,    // likewise
+    ACTIVITY_BEGIN,     // in the stage's callback for the experiment
+    ACTIVITY_COMPUTE,   // in that for frames
+    ACTIVITY_ENCODE,    // checksums included
     ACTIVITY_WAIT_OUT,  // for the stages after this one
     ACTIVITIES,
 };
@@ -29,7 +30,7 @@ struct meter {
     uint64_t id;  // of the frame at the last switch
     uint64_t begin_ns, since_ns;
     uint64_t ns[ACTIVITIES];
-    uint64_t cpu_since_ns, compute_cpu_ns;  // CPU time of the main thread in ACTIVITY_COMPUTE
+    uint64_t cpu_since_ns, compute_cpu_ns;  // CPU time of the main thread in callbacks
     uint64_t frames;
 };
 
