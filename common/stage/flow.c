@@ -7,8 +7,6 @@
 
 static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
 
-enum { SMALL_BYTES = 1 << 20 };  // of an image
-
 /* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
 static uint32_t credit_of(size_t frame_bytes)
 {
@@ -191,7 +189,7 @@ static bool holds_again(const struct runtime *rt, const struct link *l)
  * were passed on must not look so. */
 static bool is_due(const struct runtime *rt, struct link *l, size_t image_bytes, uint64_t now_ns)
 {
-    const bool small = rt->wants == KIND_RECIPE || image_bytes <= SMALL_BYTES;
+    const bool small = rt->wants == KIND_RECIPE || image_bytes <= POOL_SMALL_BYTES;
     const uint32_t at_once = small && !l->prompt ? credit_of(image_bytes) / 2 : 0;
     if (!l->grant && !(l->pool && mapping_has_returned(l->pool)))
         return false;

@@ -34,10 +34,11 @@ static bool await_slot(struct images *m, struct request *r)
 }
 
 /* One for each frame that can be under way, and one whose return is: with more, a process would
- * hold more memory than its stream needs. */
-static uint64_t slots_of(const struct images *m)
+ * hold more memory than its stream needs.  Small images need little, and returns that wait for
+ * each other. */
+static uint64_t slots_for(const struct images *m, size_t bytes)
 {
-    const uint64_t window = m->window ? atomic_load(m->window) : 0;
+    const uint64_t window = m->window && bytes > POOL_SMALL_BYTES ? atomic_load(m->window) : 0;
     return window && window < POOL_SLOTS_MAX ? window + 1 : POOL_SLOTS_MAX;
 }
 
@@ -45,7 +46,8 @@ static uint64_t slots_of(const struct images *m)
 static bool take(struct image_memory *memory, size_t bytes, struct image *image)
 {
     struct images *m = (struct images *)memory;  // its first member
-    struct request r = {.pool = m->pool, .bytes = bytes, .most = slots_of(m), .image = image};
+    struct request r = {
+        .pool = m->pool, .bytes = bytes, .most = slots_for(m, bytes), .image = image};
     if (bytes < POOL_WORTH_BYTES || m->given_up)
         return false;
     if (!try_to_take(&r) && !await_slot(m, &r))

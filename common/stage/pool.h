@@ -19,9 +19,10 @@
 #include "wire/descriptor.h"
 
 enum {
-    POOL_SLOTS_MIN = 6,         // however large an image is
-    POOL_WORTH_BYTES = 65536,   // smaller images go into their message
-    POOL_USEFUL_SLOTS_MIN = 3,  // with memory for fewer a pool is given up
+    POOL_SLOTS_MIN = 6,          // however large an image is
+    POOL_WORTH_BYTES = 65536,    // smaller images go into their message
+    POOL_USEFUL_SLOTS_MIN = 3,   // with memory for fewer a pool is given up
+    POOL_SMALL_BYTES = 1 << 20,  // slots of images up to this are returned for several at once
 };
 #define POOL_BYTES_MAX (UINT64_C(1) << 30)  // unless POOL_SLOTS_MIN need more
 

@@ -28,6 +28,13 @@ is 'in shared memory: nothing is said' "$(cat errors.*)" ''
 is 'one stage that refuses: the same files' "$(fresh; teststage first --pixels=$edge | teststage source --frames=40 |
 	teststage make | teststage relay --transport=inline | teststage work --verbose 2>errors.work | teststage file out; digest out)" "$expected"
 
+# Slots that return together must not run out when few frames may be under way: each would wait.
+fresh
+begun=$(date +%s)
+teststage first --pixels=400 | teststage source --frames=400 --window=2 | teststage make | teststage relay |
+	teststage work | teststage file out
+check 'a small window does not wait for slots' test "$(find out -type f | wc -l)" = 400 -a $(($(date +%s) - begun)) -le 4
+
 # tcp TRANSPORT: through two endpoints of this host
 tcp() {
 	fresh
