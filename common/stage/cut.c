@@ -37,9 +37,11 @@ void cut_check(struct runtime *rt, uint64_t now_ns)
     rt->looked_ns = rt->looks ? now_ns : rt->looked_ns;
     for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
         struct port *p = &rt->ports[i];
+        /* Always asked: with a thousand answers that nobody takes libzmq stands still. */
+        const bool cut = p->watch && rt->looks && port_was_cut(p->watch);
         if (p->bound || is_done(rt, p))
             continue;
-        if (p->watch && rt->looks && port_was_cut(p->watch)) {
+        if (cut) {
             while (link_receive(rt, p))
                 continue;  // what had come before
             if (!is_done(rt, p))
