@@ -51,8 +51,7 @@ enum pool_got { POOL_TAKEN, POOL_BUSY, POOL_WITHOUT };
 
 /* Gives *image the memory of a free slot among the first `most` (at least POOL_USEFUL_SLOTS_MIN),
  * whose content is anything; it is the image's until it is released.  POOL_BUSY while none is
- * free, POOL_WITHOUT when the image is too
- * large or the system's memory is out. */
+ * free, POOL_WITHOUT when the image is too large or the system's memory is out. */
 enum pool_got pool_take(struct pool *pool, size_t bytes, uint64_t most, struct image *image);
 
 /* True when `bytes` at `pixels` lie within a slot; tells where. */
