@@ -33,12 +33,14 @@ static uint32_t multiply(uint32_t a, uint32_t b)
     return product;
 }
 
-/* x^(8 bytes): what a sum is multiplied by when so many bytes follow. */
-static uint32_t power(size_t bytes)
+/* x^8 and x^-8: what a sum is multiplied by when a byte follows, and when the last is taken off. */
+static const uint32_t BYTE_MORE = 0x00800000, BYTE_LESS = 0xfde39562;
+
+static uint32_t power(uint32_t square, size_t exponent)
 {
-    uint32_t result = UINT32_C(1) << 31, square = UINT32_C(1) << 23;
-    for (; bytes; bytes >>= 1) {
-        if (bytes & 1)
+    uint32_t result = UINT32_C(1) << 31;
+    for (; exponent; exponent >>= 1) {
+        if (exponent & 1)
             result = multiply(result, square);
         square = multiply(square, square);
     }
@@ -50,10 +52,15 @@ uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count)
     uint32_t sum = 0, factor = 0;
     for (size_t i = 0; i < count; i++) {
         if (!factor || pieces[i].bytes != pieces[i - 1].bytes)
-            factor = power(pieces[i].bytes);
+            factor = power(BYTE_MORE, pieces[i].bytes);
         sum = multiply(factor, sum) ^ pieces[i].sum;
     }
     return sum;
+}
+
+uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last)
+{
+    return multiply(power(BYTE_LESS, last.bytes), whole ^ last.sum);
 }
 
 #if defined(__x86_64__)

@@ -32,4 +32,7 @@ struct crc32c_piece {
 /* The sum of all pieces, one after the other. */
 uint32_t crc32c_join(const struct crc32c_piece *pieces, size_t count);
 
+/* The sum of what comes before the piece `last` in bytes whose sum is `whole`. */
+uint32_t crc32c_before(uint32_t whole, struct crc32c_piece last);
+
 #endif

@@ -34,9 +34,9 @@ struct image {
     void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
     bool has_sum;
-    uint32_t sum;                       // CRC-32C of the pixels, if their maker formed it
-    bool (*intact)(const void *owner);  // see image_is_intact; NULL: always
-    struct image_memory *memory;        // of buffers to come; NULL: the heap
+    uint32_t sum;                 // CRC-32C of the pixels, if their maker formed it
+    bool (*intact)(void *owner);  // see image_is_intact; NULL: always
+    struct image_memory *memory;  // of buffers to come; NULL: the heap
 };
 
 struct frame {
@@ -58,7 +58,8 @@ double image_value(const struct image *image, size_t i);
 bool image_is_lasting(const struct image *image);
 
 /* True when the pixels read so far are those of the frame.  Pixels in the memory of
- * another process, which took this one for dead, may have become those of another frame. */
+ * another process, which took this one for dead, may have become those of another frame; a
+ * sink's may not have the sum that their maker formed. */
 bool image_is_intact(const struct image *image);
 
 /* Releases the pixels and clears *image but for its memory. */

@@ -28,14 +28,20 @@ static enum status flush(struct worker *w, struct error *e)
     return s;
 }
 
-/* Gives borrowed pixels back.  If they were replaced, because the process before took this
- * one for dead, whatever came of them is void: `s` becomes that error. */
+/* Gives borrowed pixels back.  If they were replaced, because the process
+ * before took this one for dead, or damaged, whatever came of them is void: `s` becomes that
+ * error. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
 {
-    if (images_return(&w->images))
+    switch (images_return(&w->images)) {
+    case IMAGES_REPLACED:
+        atomic_store(&w->rt.outcast, true);
+        return error_set(e, STATUS_FAILED, "the source took this process for dead");
+    case IMAGES_DAMAGED:
+        return worker_damaged(w->route, e);
+    default:
         return s;
-    atomic_store(&w->rt.outcast, true);
-    return error_set(e, STATUS_FAILED, "the source took this process for dead");
+    }
 }
 
 /* The callback, from pixels that it may use as it does to pixels that may be sent. */
@@ -132,14 +138,25 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
     return s;
 }
 
+/* On one host images are summed up once, where they leave the stream; recipes end here.  Sinks
+ * ask whether borrowed pixels are intact when they have read them. */
+static bool sum_later(struct worker *w, const struct item *item)
+{
+    if (!stage_is_sink(w->stage) || w->stage->message || !w->images.lease.release)
+        return false;
+    w->first_sum = route_sum_of_first(&item->route, &item->message);
+    images_expect(&w->images, w->first_sum);
+    return true;
+}
+
 static enum status receive_frame(struct worker *w, struct item *item, struct frame *f,
                                  bool *dropped, struct error *e)
 {
-    /* On one host images are summed up once, where they leave the stream; recipes end here. */
     enum status s = STATUS_OK;
     images_borrow(&w->images, &item->message);
     *dropped = false;
-    if (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage))
+    if (!sum_later(w, item) &&
+        (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage)))
         s = worker_check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
@@ -171,6 +188,7 @@ enum status worker_run_frames(struct worker *w, struct error *e)
             continue;
         }
         const uint64_t id = item->route.frame;
+        w->route = &item->route;
         struct frame f = {0};
         meter_switch(meter, ACTIVITY_DECODE, id);
         if (item->route.type == MESSAGE_EXPERIMENT) {

@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "base/crc32c.h"
 #include "base/log.h"
 #include "stage/mapping.h"
 
@@ -104,24 +105,47 @@ void images_borrow(struct images *m, struct message *message)
 {
     if (message->nparts > 2 && mapping_is_lease(message->parts[2].release))
         m->lease = message_take(message, 2);
+    m->summed = true;
+    m->damaged = false;
 }
 
-void images_mark(const struct images *m, struct image *image)
+void images_expect(struct images *m, uint32_t sum)
+{
+    m->summed = false;
+    m->sum = sum;
+}
+
+static bool sum_is_right(struct images *m)
+{
+    if (!m->summed)
+        m->damaged = crc32c(0, m->lease.data, m->lease.size) != m->sum;
+    m->summed = true;
+    return !m->damaged;
+}
+
+static bool is_intact(void *owner)
+{
+    struct images *m = owner;
+    const bool right = sum_is_right(m);  // first: it reads
+    return mapping_is_intact(m->lease.owner) && right;
+}
+
+void images_mark(struct images *m, struct image *image)
 {
     if (!m->lease.release || !image->pixels || image->release)
         return;
-    image->owner = m->lease.owner;
-    image->intact = mapping_is_intact;
+    image->owner = m;
+    image->intact = is_intact;
 }
 
-bool images_return(struct images *m)
+enum images_were images_return(struct images *m)
 {
     if (!m->lease.release)
-        return true;
-    const bool intact = mapping_is_intact(m->lease.owner);
+        return IMAGES_INTACT;
+    const bool right = sum_is_right(m), same = mapping_is_intact(m->lease.owner);
     m->lease.release(m->lease.owner);
     m->lease = (struct part){0};
-    return intact;
+    return !same ? IMAGES_REPLACED : right ? IMAGES_INTACT : IMAGES_DAMAGED;
 }
 
 enum status images_share(const struct images *m, struct item *item, struct error *e)

@@ -17,6 +17,8 @@ struct images {
     struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
+    bool summed, damaged;        // whether their sum is not to be formed any more, and is wrong
+    uint32_t sum;                // that they must have
     struct exchange *exchange;
     const atomic_uint_fast64_t *window;  // frames under way at most, 0: not known; NULL: likewise
     struct meter *meter;                 // told of waits for a slot; NULL: nobody is
@@ -41,10 +43,17 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
 /* Takes the pixels of a frame's message out of it if another process lent them, before
  * anything reads them; the frame that is decoded from it must then be marked. */
 void images_borrow(struct images *m, struct message *message);
-void images_mark(const struct images *m, struct image *image);
+void images_mark(struct images *m, struct image *image);
 
-/* Gives borrowed pixels, if there are any, back; false when they were replaced meanwhile. */
-bool images_return(struct images *m);
+/* Borrowed pixels are intact only with this sum, which is formed when somebody asks: what has
+ * been read by then lies in the caches. */
+void images_expect(struct images *m, uint32_t sum);
+
+/* How borrowed pixels were until they went back. */
+enum images_were { IMAGES_INTACT, IMAGES_REPLACED, IMAGES_DAMAGED };
+
+/* Gives borrowed pixels, if there are any, back. */
+enum images_were images_return(struct images *m);
 
 /* Completes an item with what is sent to those who map the pool: nothing if its pixels
  * are not there. */

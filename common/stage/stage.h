@@ -126,8 +126,9 @@ struct stage {
      * New pixels come from image_reserve(&f->image, ...), or, while the old ones
      * are read, from a second image with the same `memory`: then they need no copy.
      * With reads_only the pixels that come may lie in memory of the process
-     * before; a sink then asks image_is_intact before it gives a file its
-     * name.  Without, they are the stage's own, at the price of a copy. */
+     * before; a sink then asks image_is_intact, which also compares the sum of
+     * the pixels with that of their maker, when it has read them and before it gives a file
+     * its name.  Without, they are the stage's own, at the price of a copy. */
     enum status (*frame)(void *state, struct frame *f, struct error *e);
 
     /* A last stage that collects frames: asked after each `frame` and `flush`, puts those that

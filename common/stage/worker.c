@@ -57,6 +57,11 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
         exchange_damaged(&w->rt.exchange, &item->route);
         return STATUS_OK;
     }
+    return worker_damaged(&item->route, e);
+}
+
+enum status worker_damaged(const struct route *r, struct error *e)
+{
     return error_set(e, STATUS_FAILED, "%s %" PRIu64 " from %s was damaged on its way",
-                     message_type_name(item->route.type), item->route.frame, item->route.stage);
+                     message_type_name(r->type), r->frame, r->stage);
 }

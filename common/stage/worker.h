@@ -28,8 +28,9 @@ struct worker {
     uint32_t incarnation;
     struct images images;
     struct progress progress;
-    unsigned damaged;    // messages one after the other, by a network
-    uint32_t first_sum;  // of the first payload part of the message that was summed up last
+    unsigned damaged;           // messages one after the other, by a network
+    uint32_t first_sum;         // of the first payload part of the message that was summed up last
+    const struct route *route;  // of the frame at hand; NULL in a source
 };
 
 /* Identity class of the stage. */
@@ -44,6 +45,9 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
  * other ways, and when none gets through, the sender is at fault. */
 enum status worker_check_sum(struct worker *w, const struct item *item, bool *dropped,
                              struct error *e);
+
+/* The error of a payload with another sum than its producer formed: STATUS_FAILED. */
+enum status worker_damaged(const struct route *r, struct error *e);
 
 /* Chains what affects the bytes of the output: the stages before, this one, its
  * version, options and identity class; for a first stage what it made. */

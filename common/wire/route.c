@@ -37,6 +37,16 @@ bool route_sum_matches_first(const struct route *r, const struct message *m, uin
     return payload_sum(m, first) == r->payload_crc;
 }
 
+uint32_t route_sum_of_first(const struct route *r, const struct message *m)
+{
+    struct crc32c_piece rest = {0};
+    for (size_t i = 3; i < m->nparts; i++) {
+        rest.sum = crc32c(rest.sum, m->parts[i].data, m->parts[i].size);
+        rest.bytes += m->parts[i].size;
+    }
+    return crc32c_before(r->payload_crc, rest);
+}
+
 bool route_sum_matches(const struct route *r, const struct message *m)
 {
     uint32_t first;

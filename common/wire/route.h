@@ -79,4 +79,7 @@ bool route_sum_matches(const struct route *r, const struct message *m);
 /* Likewise; *first is the CRC-32C of part 2 alone: of the pixels, if there are any. */
 bool route_sum_matches_first(const struct route *r, const struct message *m, uint32_t *first);
 
+/* The sum that part 2 must have for the payload to have its own; does not read that part. */
+uint32_t route_sum_of_first(const struct route *r, const struct message *m);
+
 #endif

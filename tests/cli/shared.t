@@ -35,6 +35,28 @@ teststage first --pixels=400 | teststage source --frames=400 --window=2 | testst
 	teststage work | teststage file out
 check 'a small window does not wait for slots' test "$(find out -type f | wc -l)" = 400 -a $(($(date +%s) - begun)) -le 4
 
+# damaged TRANSPORT SINK...: pixels of frame 3 that are not those of their maker
+damaged() {
+	fresh
+	damaged_transport=--transport=$1
+	shift
+	teststage first --pixels=$edge | teststage source --frames=9 --window=1 |
+		teststage make --missum-at=3 $damaged_transport 2>/dev/null | "$@" $damaged_transport 2>&1
+	echo "$? $(ls out)"
+}
+for transport in auto inline; do
+	is "damaged, $transport: no file of it, and one line" "$(damaged $transport teststage file out)" \
+		"test-file: frame 3 from test-make was damaged on its way
+1 000000
+000001
+000002"
+	is "damaged, $transport: bragg-write likewise" "$(damaged $transport bragg-write 'out/%d.raw' | grep -v index)" \
+		"bragg-write: frame 3 from test-make was damaged on its way
+1 0.raw
+1.raw
+2.raw"
+done
+
 # tcp TRANSPORT: through two endpoints of this host
 tcp() {
 	fresh

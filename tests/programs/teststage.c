@@ -15,6 +15,7 @@
  *
  * --slow-every=N lets only every Nth frame sleep, --log=FILE appends the number of each
  * frame, --spin makes it use the CPU in place of sleeping.
+ * --missum-at=N makes `make` tell a sum at that frame that its pixels do not have.
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
  * it there, --stall-from=N stops it there or at the first frame after that.
  */
@@ -32,7 +33,7 @@
 #include "stage/stage.h"
 
 struct test {
-    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from, slow_every;
+    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from, missum_at, slow_every;
     bool spin;
     const char *folder, *log;
     uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
@@ -54,6 +55,8 @@ static const struct opt options[] = {
     {"die-at", "N", "Die at this frame (-1: never)", OPT_INT, AT(die_at), .min = -1, .max = 1e9},
     {"stall-from", "N", "Stop from this frame on (-1: never)", OPT_INT, AT(stall_from), .min = -1,
      .max = 1e9},
+    {"missum-at", "N", "Tell a wrong sum at this frame (-1: never)", OPT_INT, AT(missum_at),
+     .min = -1, .max = 1e9},
     {0},
 };
 
@@ -65,6 +68,7 @@ static void test_defaults(void *state)
                                           .fail_at = -1,
                                           .die_at = -1,
                                           .stall_from = -1,
+                                          .missum_at = -1,
                                           .slow_every = 1};
 }
 
@@ -156,6 +160,7 @@ static enum status make_frame(void *state, struct frame *f, struct error *e)
     float *pixels = f->image.pixels;
     for (size_t i = 0; i < f->image.count; i++)
         pixels[i] = (float)(f->recipe.id + i);
+    f->image.has_sum = t->missum_at >= 0 && f->recipe.id == (uint64_t)t->missum_at;
     return pause_or_fail(t, f, e);
 }
 
@@ -204,8 +209,10 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
         return error_errno(e, STATUS_FAILED, "%s", name);
     fprintf(out, "%" PRIu64 " %" PRIu64 " %.17g\n", f->recipe.id, f->recipe.seed, sum);
     const bool closed = fclose(out) == 0;
-    if (!image_is_intact(&f->image))
+    if (!image_is_intact(&f->image)) {
+        (void)unlink(name);
         return error_set(e, STATUS_FAILED, "%s: the image was replaced", final);
+    }
     if (!closed || rename(name, final) != 0)
         return error_errno(e, STATUS_FAILED, "%s", final);
     return pause_or_fail(t, f, e);

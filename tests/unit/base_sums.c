@@ -84,6 +84,8 @@ static void crc_joins(void **state)
             pieces[n].sum = crc32c(0, bytes + from, pieces[n].bytes);
         }
         assert_int_equal(crc32c_join(pieces, n), crc32c(0, bytes, sizeof bytes));
+        assert_int_equal(crc32c_before(crc32c(0, bytes, sizeof bytes), pieces[n - 1]),
+                         crc32c_join(pieces, n - 1));
     }
     assert_int_equal(crc32c_join(NULL, 0), crc32c(0, NULL, 0));
 }

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/crc32c.h"
 #include "stage/images.h"
 #include "stage/mapping.h"
 
@@ -168,9 +169,9 @@ static void borrowed_pixels_go_back(void **state)
     assert_true(image_is_intact(&l.got));
     image_free(&l.got);  // borrowed: nothing goes back yet
     assert_int_equal(mapping_take_returned(l.mapping), 0);
-    assert_true(images_return(&l.consumer.images));
+    assert_int_equal(images_return(&l.consumer.images), IMAGES_INTACT);
     assert_int_equal(mapping_take_returned(l.mapping), 1);
-    assert_true(images_return(&l.consumer.images));  // nothing is borrowed
+    assert_int_equal(images_return(&l.consumer.images), IMAGES_INTACT);  // nothing is borrowed
     assert_int_equal(mapping_take_returned(l.mapping), 0);
     close_loan(&l);
 }
@@ -185,8 +186,28 @@ static void replaced_pixels_are_noticed(void **state)
     l.image = make(&l.producer, 6);  // the same slot
     assert_false(image_is_intact(&l.got));
     assert_int_equal(images_make_own(&l.consumer.images, &l.got, &e), STATUS_FAILED);
-    assert_false(images_return(&l.consumer.images));
+    assert_int_equal(images_return(&l.consumer.images), IMAGES_REPLACED);
     close_loan(&l);
+}
+
+static void damaged_pixels_are_noticed(void **state)
+{
+    (void)state;
+    struct loan l;
+    for (uint32_t wrong = 0; wrong < 2; wrong++) {
+        open_loan(&l);
+        const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
+        images_expect(&l.consumer.images, sum + wrong);
+        assert_true(image_is_intact(&l.got) == !wrong);
+        assert_true(image_is_intact(&l.got) == !wrong);
+        assert_int_equal(images_return(&l.consumer.images), wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
+        close_loan(&l);
+        open_loan(&l);
+        images_expect(&l.consumer.images, sum + wrong);
+        assert_int_equal(images_return(&l.consumer.images),  // who borrows did not ask
+                         wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
+        close_loan(&l);
+    }
 }
 
 static void copies_of_borrowed_pixels_are_writable(void **state)
@@ -198,7 +219,7 @@ static void copies_of_borrowed_pixels_are_writable(void **state)
     assert_int_equal(images_make_own(&l.consumer.images, &l.got, &e), STATUS_OK);
     ((float *)l.got.pixels)[0]++;
     assert_true(((float *)l.got.pixels)[0] == 6 && ((float *)l.image.pixels)[0] == 5);
-    assert_true(images_return(&l.consumer.images));
+    assert_int_equal(images_return(&l.consumer.images), IMAGES_INTACT);
     close_loan(&l);
 }
 
@@ -210,6 +231,7 @@ int main(void)
         cmocka_unit_test(foreign_pixels_become_own),
         cmocka_unit_test(borrowed_pixels_go_back),
         cmocka_unit_test(replaced_pixels_are_noticed),
+        cmocka_unit_test(damaged_pixels_are_noticed),
         cmocka_unit_test(copies_of_borrowed_pixels_are_writable),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
