@@ -39,7 +39,7 @@ static const struct opt_program program = {
                "bragg-run or a private folder; without one, the only pipeline that runs.",
 };
 
-static const uint64_t PATIENCE_NS = UINT64_C(5000000000);
+static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
 static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
 struct top {
@@ -120,6 +120,13 @@ static enum status silent(const struct top *t, struct error *e)
                      t->endpoint);
 }
 
+/* How long it may be silent: where nobody listens, not for long. */
+static uint64_t patience_ns(struct top *t, uint64_t interval_ns)
+{
+    const bool nobody = !view_latest(&t->view) && watch_is_refused(&t->watch);
+    return nobody ? PATIENCE_NOBODY_NS : PATIENCE_NS + interval_ns;
+}
+
 /* Until the run ends, or somebody ends this. */
 static enum status loop(struct top *t, struct error *e)
 {
@@ -130,14 +137,14 @@ static enum status loop(struct top *t, struct error *e)
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
             return error_errno(e, STATUS_FAILED, "standard output");
-        if (t->heard_ns + interval_ns + PATIENCE_NS < now_ns)
+        if (t->heard_ns + patience_ns(t, interval_ns) < now_ns)
             return silent(t, e);
         if (!t->asked_ns || now_ns - t->asked_ns >= interval_ns) {
             t->asked_ns = now_ns;
             watch_ask(&t->watch);
         }
         const uint64_t left_ms = (t->asked_ns + interval_ns - now_ns) / 1000000;
-        watch_wait(&t->watch, t->signals, left_ms < 500 ? (int)left_ms + 1 : 500);
+        watch_wait(&t->watch, t->signals, left_ms < 250 ? (int)left_ms + 1 : 250);
         if (read(t->signals, &info, sizeof info) == (ssize_t)sizeof info)
             return info.ssi_signo == SIGINT ? STATUS_INTERRUPTED : STATUS_FAILED;
     }

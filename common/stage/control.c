@@ -101,7 +101,7 @@ static void connect_source(struct runtime *rt, uint64_t now_ns)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
         return;
     }
-    rt->control_watch = port_watch(rt->context, rt->control_socket);
+    rt->control_watch = port_watch(rt->context, rt->control_socket, PORT_CUT);
     if (!rt->control_heard_ns)
         rt->control_heard_ns = now_ns;
     rt->control_opened_ns = now_ns;
@@ -230,7 +230,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (rt->control_watch && rt->looks && port_was_cut(rt->control_watch)) {
+    if (rt->control_watch && rt->looks && port_happened(rt->control_watch)) {
         (void)control_receive(rt);  // what had come before
         port_drop(&rt->control_socket, &rt->control_watch);
     }

@@ -38,7 +38,7 @@ void cut_check(struct runtime *rt, uint64_t now_ns)
     for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
         struct port *p = &rt->ports[i];
         /* Always asked: with a thousand answers that nobody takes libzmq stands still. */
-        const bool cut = p->watch && rt->looks && port_was_cut(p->watch);
+        const bool cut = p->watch && rt->looks && port_happened(p->watch);
         if (p->bound || is_done(rt, p))
             continue;
         if (cut) {
@@ -50,7 +50,7 @@ void cut_check(struct runtime *rt, uint64_t now_ns)
         if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
             connect_anew(rt, p, now_ns);
         if (p->socket && !p->watch && !p->greeted_ns)
-            p->watch = port_watch(rt->context, p->socket);
+            p->watch = port_watch(rt->context, p->socket, PORT_CUT);
     }
 }
 

@@ -55,12 +55,13 @@ enum status port_open(void *context, bool bind, char *endpoint, void **socket, s
     return STATUS_OK;
 }
 
-void *port_watch(void *context, void *socket)
+void *port_watch(void *context, void *socket, enum port_event event)
 {
+    static const int events[] = {ZMQ_EVENT_DISCONNECTED, ZMQ_EVENT_CONNECT_RETRIED};
     static atomic_uint count;
     char name[64];
     (void)snprintf(name, sizeof name, "inproc://watch-%u", atomic_fetch_add(&count, 1));
-    if (zmq_socket_monitor(socket, name, ZMQ_EVENT_DISCONNECTED) != 0)
+    if (zmq_socket_monitor(socket, name, events[event]) != 0)
         return NULL;
     void *watch = zmq_socket(context, ZMQ_PAIR);
     if (watch && zmq_connect(watch, name) != 0) {
@@ -73,7 +74,7 @@ void *port_watch(void *context, void *socket)
 }
 
 /* Nothing but the one event that is watched for arrives. */
-bool port_was_cut(void *watch)
+bool port_happened(void *watch)
 {
     char event[ENDPOINT_SIZE];
     bool any = false;

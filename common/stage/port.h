@@ -21,12 +21,15 @@ bool address_equal(const struct address *a, const struct address *b);
  * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one. */
 enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e);
 
-/* Watches a socket that connects: the result is asked by port_was_cut and closed by
- * port_close.  NULL when there are no more sockets. */
-void *port_watch(void *context, void *socket);
+/* What happens to a socket that connects: a connection ends, or nobody takes it. */
+enum port_event { PORT_CUT, PORT_REFUSED };
 
-/* True when a connection has ended since the last question. */
-bool port_was_cut(void *watch);
+/* Watches for it: the result is asked by port_happened and closed by port_close.  NULL when
+ * there are no more sockets. */
+void *port_watch(void *context, void *socket, enum port_event event);
+
+/* True when it has happened since the last question. */
+bool port_happened(void *watch);
 
 /* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
 void port_set_linger(void *socket, int ms);

@@ -18,16 +18,15 @@ enum status watch_open(struct watch *w, const char *endpoint, struct error *e)
     w->context = zmq_ctx_new();
     if (!w->context)
         return error_memory(e, "sockets");
-    return port_open(w->context, false, copy, &w->socket, e);
+    const enum status s = port_open(w->context, false, copy, &w->socket, e);
+    if (s == STATUS_OK)
+        w->refusals = port_watch(w->context, w->socket, PORT_REFUSED);
+    return s;
 }
 
 void watch_close(struct watch *w)
 {
-    const int none = 0;
-    if (w->socket) {
-        (void)zmq_setsockopt(w->socket, ZMQ_LINGER, &none, sizeof none);
-        (void)zmq_close(w->socket);
-    }
+    port_drop(&w->socket, &w->refusals);
     if (w->context)
         (void)zmq_ctx_term(w->context);
     *w = (struct watch){0};
@@ -52,6 +51,12 @@ void watch_wait(struct watch *w, int fd, int ms)
     zmq_pollitem_t items[] = {{.socket = w->socket, .fd = -1, .events = ZMQ_POLLIN},
                               {.fd = fd, .events = ZMQ_POLLIN}};
     (void)zmq_poll(items, fd < 0 ? 1 : 2, ms);
+}
+
+bool watch_is_refused(struct watch *w)
+{
+    w->refused |= w->refusals && port_happened(w->refusals);
+    return w->refused;
 }
 
 /* WATCH_NOTHING for what is no answer. */

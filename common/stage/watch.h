@@ -8,7 +8,8 @@
 #include "wire/control.h"
 
 struct watch {
-    void *context, *socket;  // of ZeroMQ
+    void *context, *socket, *refusals;  // of ZeroMQ
+    bool refused;                       // nobody took a connection
 };
 
 /* Connects to the control endpoint of a source, good by endpoint_parse, whether or not
@@ -28,6 +29,9 @@ enum watch_got {
     WATCH_STATUS,  // *r is filled and the caller's to free
     WATCH_END,     // the run has ended, with *ended
 };
+
+/* True once nobody was there to take the connection; it is tried again. */
+bool watch_is_refused(struct watch *w);
 
 /* Takes the next answer, without waiting. */
 enum watch_got watch_receive(struct watch *w, struct run_status *r, enum status *ended);

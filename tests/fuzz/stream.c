@@ -40,13 +40,13 @@ enum status port_open(void *context, bool bind, char *endpoint, void **socket, s
     return STATUS_OK;
 }
 
-void *port_watch(void *context, void *socket)
+void *port_watch(void *context, void *socket, enum port_event event)
 {
-    (void)context;
+    (void)context, (void)event;
     return socket;
 }
 
-bool port_was_cut(void *watch)
+bool port_happened(void *watch)
 {
     struct fake *f = watch;
     const bool cut = f->cut;
