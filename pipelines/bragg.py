@@ -51,8 +51,7 @@ def crc32c(data, crc=0):
         byte, zeros = numpy.arange(256, dtype=numpy.uint32), numpy.zeros(length, numpy.uint32)
         shift = [_steps(byte << numpy.uint32(8 * b), zeros) for b in range(4)]
         for piece in sums:
-            crc = (shift[0][crc & 0xFF] ^ shift[1][crc >> 8 & 0xFF] ^ shift[2][crc >> 16 & 0xFF]
-                   ^ shift[3][crc >> 24] ^ piece)
+            crc = functools.reduce(lambda sum, b: sum ^ shift[b][crc >> 8 * b & 0xFF], range(4), piece)
         data = data[pieces * length:]
     return int(_steps(crc, data)) ^ 0xFFFFFFFF
 
@@ -67,8 +66,9 @@ class _Stage:
             sys.exit(1)  # the stage before has said why
         self.run, self.control_endpoint = int(word[1], 16), word[3]
         self.up, self.control = self.connect(word[2]), self.connect(word[3])
-        self.folder = tempfile.TemporaryDirectory(prefix="bragg-")
-        endpoint, self.down = "ipc://" + self.folder.name + "/data", self.context.socket(zmq.ROUTER)
+        folder = tempfile.mkdtemp(prefix="bragg-")
+        self.folder = os.popen(f"exec setsid sh -c 'cat; rm -r {folder}' >&2", "w")  # gone however this process ends
+        endpoint, self.down = f"ipc://{folder}/data", self.context.socket(zmq.ROUTER)
         self.down.bind(endpoint)
         print("bragg1", word[1], endpoint, word[3], flush=True)
         self.experiment = self.experiment_parts = self.upstream = None
@@ -165,7 +165,7 @@ class _Stage:
             self.say(self.down, BYE, [address], reason="", status=status)
         self.worker.shutdown(wait=False, cancel_futures=True)
         self.context.destroy()
-        self.folder.cleanup()
+        self.folder.close()
         sys.exit(status)
 
     def main(self):

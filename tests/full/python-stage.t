@@ -34,4 +34,16 @@ PYTHONPATH=$top/pipelines photons broken ./broken.py 2>messages || status=$?
 is 'a failure in it ends the run' "$status" 1
 check 'and says why' grep -q '^broken: TypeError' messages
 is 'and leaves no file' "$(find . -name 'broken_*' | wc -l)" 0
+
+mkdir temporary
+printf '#!/usr/bin/python3\nimport bragg, os\nbragg.transform("dead", lambda pixels, frame, experiment: os.kill(os.getpid(), 9))\n' >dead.py
+chmod +x dead.py
+status=0
+TMPDIR=$PWD/temporary PYTHONPATH=$top/pipelines photons dead ./dead.py 2>messages || status=$?
+is 'its death ends the run' "$status" 1
+for _ in $(seq 30); do
+	[ -n "$(ls temporary)" ] || break
+	sleep 0.1
+done
+is 'and leaves no file' "$(find . -name 'dead_*' | wc -l) $(ls temporary)" '0 '
 finish
