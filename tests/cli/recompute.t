@@ -141,6 +141,7 @@ is 'which says so to --recompute' "$(again loop.rec:7)" \
 	"3 bragg-replay: loop.rec:7: cannot be recomputed: 'bragg-replay' is no stage that can be run again"
 setsid env --default-signal=INT bragg-replay --loop=forever --rate=50 --out=@ipc://$tap_scratch/run/r photons.rec 2>said &
 pid=$!
+: >counted
 bragg-tap --print --hold=yes --in=ipc://$tap_scratch/run/r >counted &
 for _ in $(seq 100); do
 	[ "$(wc -l <counted)" -lt 20 ] || break
