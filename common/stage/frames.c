@@ -28,9 +28,8 @@ static enum status flush(struct worker *w, struct error *e)
     return s;
 }
 
-/* Gives borrowed pixels back.  If they were replaced, because the process
- * before took this one for dead, or damaged, whatever came of them is void: `s` becomes that
- * error. */
+/* Gives borrowed pixels back.  If they were replaced, because the process before took this
+ * one for dead, or damaged, whatever came of them is void: `s` becomes that error. */
 static enum status return_pixels(struct worker *w, enum status s, struct error *e)
 {
     switch (images_return(&w->images)) {

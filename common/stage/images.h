@@ -17,8 +17,8 @@ struct images {
     struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
-    bool summed, damaged;        // whether their sum is not to be formed any more, and is wrong
-    uint32_t sum;                // that they must have
+    bool summed, damaged;        // their sum need not be formed any more; it was wrong
+    uint32_t sum;                // what it must be
     struct exchange *exchange;
     const atomic_uint_fast64_t *window;  // frames under way at most, 0: not known; NULL: likewise
     struct meter *meter;                 // told of waits for a slot; NULL: nobody is
