@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "stage/runtime.h"
 
 /* Index of a group by name; the last one takes what is too many. */
@@ -75,12 +76,22 @@ static struct link *add_link(struct runtime *rt, struct port *port, const struct
     return rt->links = l;
 }
 
+/* A watcher, which is to ask the source. */
+static bool is_lost(const struct runtime *rt, const struct port *port, const struct hello *h)
+{
+    const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
+    if (lost && !rt->dropped)
+        log_line(LOG_WARNING, "%s asks at %s, where frames flow, not at the control endpoint",
+                 h->stage, port->endpoint);
+    return lost;
+}
+
 void link_meet(struct runtime *rt, struct port *port, const struct address *from,
                const struct route *r, const struct message *m)
 {
     struct hello h;
     if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
-        (r->run && r->run == rt->former_run)) {
+        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;

@@ -100,6 +100,21 @@ is 'the end of each is told' "$status $(cat one other | json 'print "$_->{ended}
 check_status 'nothing runs there: status 1' 1 bragg-top --once "$tap_scratch"
 is 'nothing runs there: one line' "$(bragg-top "ipc://$d/none" 2>&1)" "bragg-top: nobody listens at ipc://$d/none"
 
+# Asked where frames flow, by mistake: the stream goes on
+fresh
+teststage first | stage source source --frames=150 --out="@ipc://$d/s" &
+stage make make --sleep=20 --in="ipc://$d/s" --out="@ipc://$d/m" &
+stage sink sink out --in="ipc://$d/m" &
+flowing
+for edge in s m; do
+	timeout 1.2 bragg-top --once "ipc://$d/$edge" >answer 2>&1
+	[ ! -s answer ] || echo "answered at $edge" >>wrong
+done
+settle
+is 'asked for frames: no answer, and nobody minds' "$(cat wrong 2>/dev/null) $(statuses source make sink) $(find out -type f | wc -l)" ' 0 0 0 150'
+is 'asked for frames: one line' "$(cat errors.*)" "test-make: warning: bragg-top asks at ipc://$d/m, where frames flow, not at the control endpoint
+test-source: warning: bragg-top asks at ipc://$d/s, where frames flow, not at the control endpoint"
+
 # bragg-run: by the work folder; restarts are seen, and are in the trace
 fresh
 cat >"$file" <<-END
