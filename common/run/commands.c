@@ -253,7 +253,7 @@ void commands_print(const struct commands *c, FILE *out)
             print_word(*word, out);
             putc(word[1] ? ' ' : one->workdir ? ')' : ' ', out);
         }
-        fputs(one->workdir ? " &\n" : "&\n", out);
+        fprintf(out, "%s&%s\n", one->workdir ? " " : "", one->source ? " source=$!" : "");
     }
-    fputs("wait\nrm -r \"$dir\"\n", out);
+    fputs("wait $source && status=0 || status=$?\nwait\nrm -r \"$dir\"\n(exit $status)\n", out);
 }

@@ -165,6 +165,8 @@ is 'it is named, with what it said' "$(sed 's/make\.[12]/make.N/' said)" \
 	'make.N| test-make: frame 5: failing as asked
 bragg-run: stage make.N ended with status 3'
 is 'a failure leaves nothing' "$(left)" ''
+bragg-run --dry-run "$file" >commands
+check_status 'the commands of --dry-run fail with it' 1 sh ./commands
 small 10 '' '' '--unknown'
 status=0
 bragg-run "$file" 2>said || status=$?
