@@ -107,6 +107,7 @@ static enum status reserve(struct assembly *a, const struct image *like, struct 
     if (!image_reserve(&a->image, like->type, like->unit, count))
         return error_memory(e, "the assembled image");
     memset(a->image.pixels, 0, count * pixel_size(like->type));
+    a->gaps_are_blank = false;
     return STATUS_OK;
 }
 
@@ -133,15 +134,18 @@ enum status assembly_image(struct assembly *a, const struct image *from, struct 
     return STATUS_OK;
 }
 
+static bool is_partial(const struct panel *p)
+{
+    const struct roi *r = &p->roi;
+    return p->mask || r->fast_min > 0 || r->slow_min > 0 || r->fast_max < p->fast_pixels - 1 ||
+           r->slow_max < p->slow_pixels - 1;
+}
+
 bool assembly_is_partial(const struct experiment *x)
 {
     bool partial = x->npanels > 1;
-    for (size_t i = 0; i < x->npanels && !partial; i++) {
-        const struct panel *p = &x->panels[i];
-        const struct roi *r = &p->roi;
-        partial = p->mask || r->fast_min > 0 || r->slow_min > 0 ||
-                  r->fast_max < p->fast_pixels - 1 || r->slow_max < p->slow_pixels - 1;
-    }
+    for (size_t i = 0; i < x->npanels && !partial; i++)
+        partial = is_partial(&x->panels[i]);
     return partial;
 }
 
@@ -165,19 +169,36 @@ static void blank_masked(struct image *whole, const uint8_t *mask, int64_t first
     }
 }
 
+static int64_t within(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* Of `rows` rows from `slow` on pixels fast .. fast+count-1. */
+static void blank_part(struct assembly *a, int64_t slow, int64_t rows, int64_t fast, int64_t count)
+{
+    const struct roi *r = &a->panel.roi;
+    for (int64_t s = slow; s < slow + rows; s++) {
+        const int64_t row = s * a->panel.fast_pixels, left = row + fast, right = left + count;
+        const bool inside = s >= r->slow_min && s <= r->slow_max && r->fast_min <= r->fast_max;
+        const int64_t first = inside ? within(row + r->fast_min, left, right) : right;
+        const int64_t end = inside ? within(row + r->fast_max + 1, left, right) : right;
+        blank_run(&a->image, left, first);
+        blank_masked(&a->image, a->panel.mask, first, end);
+        blank_run(&a->image, end, right);
+    }
+}
+
 void assembly_blank(struct assembly *a)
 {
-    const int64_t width = a->panel.fast_pixels;
-    const struct roi *r = &a->panel.roi;
-    for (int64_t s = 0; s < a->panel.slow_pixels; s++) {
-        const int64_t row = s * width;
-        const bool inside = s >= r->slow_min && s <= r->slow_max && r->fast_min <= r->fast_max;
-        const int64_t first = row + (inside ? r->fast_min : width);
-        const int64_t end = inside ? row + r->fast_max + 1 : first;
-        blank_run(&a->image, row, first);
-        blank_masked(&a->image, a->panel.mask, first, end);
-        blank_run(&a->image, end, row + width);
+    if (!a->gaps_are_blank)
+        blank_part(a, 0, a->panel.slow_pixels, 0, a->panel.fast_pixels);
+    for (size_t i = 0; i < a->of->npanels && a->gaps_are_blank; i++) {
+        const struct panel *p = &a->of->panels[i];
+        if (is_partial(p))
+            blank_part(a, p->grid_slow, p->slow_pixels, p->grid_fast, p->fast_pixels);
     }
+    a->gaps_are_blank = true;
 }
 
 void assembly_free(struct assembly *a)

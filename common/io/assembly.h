@@ -13,7 +13,8 @@ struct assembly {
     struct experiment whole;  // with one panel; all but that is borrowed
     struct panel panel;       // its mask is owned
     const struct experiment *of;
-    struct image image;  // owned; see assembly_image
+    struct image image;   // owned; see assembly_image
+    bool gaps_are_blank;  // since assembly_blank, which nothing changes
 };
 
 /* Prepares for frames of *x, which must last.  STATUS_INPUT when the panels do not lie on one

@@ -58,9 +58,16 @@ static void what_is_never_computed_can_be_no_data(void **state)
     assembly_blank(&a);
     assert_ptr_equal(to->pixels, memory);  // no new memory for a frame
     assert_memory_equal(to->pixels, blank, sizeof blank);
-    a.panel.roi.fast_min = 1;
-    assembly_blank(&a);
-    assert_true(*(const uint16_t *)to->pixels == 65535);
+    assembly_free(&a);
+    x.panels[0].roi.fast_min = 1;
+    assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);
+    for (int frame = 0; frame < 2; frame++) {
+        assert_int_equal(assembly_image(&a, &from, NULL), STATUS_OK);
+        assembly_blank(&a);
+        assert_true(*(const uint16_t *)to->pixels == 65535);
+        assert_memory_equal((const uint16_t *)to->pixels + 1, blank + 1,
+                            (WIDTH - 1) * sizeof *blank);
+    }
     assembly_free(&a);
 }
 
