@@ -68,6 +68,7 @@ static enum status encode(const struct image *image, const uint8_t *mask,
             const uint16_t *narrow = (const uint16_t *)image->pixels + first;
             *bytes += kernels->encode_u16(narrow, n, previous, to);
             previous = narrow[n - 1];
+            image_was_read(image, first + n);
             continue;
         }
         const int32_t *pixels = whole_pixels(image, mask, &first, n, room);
@@ -76,6 +77,7 @@ static enum status encode(const struct image *image, const uint8_t *mask,
                              ((const uint32_t *)image->pixels)[first], INT32_MAX);
         *bytes += kernels->encode_i32(pixels, n, previous, to);
         previous = pixels[n - 1];
+        image_was_read(image, first + n);
     }
     return STATUS_OK;
 }

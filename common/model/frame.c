@@ -39,6 +39,12 @@ bool image_is_intact(const struct image *image)
     return !image->intact || image->intact(image->owner);
 }
 
+void image_was_read(const struct image *image, size_t count)
+{
+    if (image->was_read)
+        image->was_read(image->owner, count * pixel_size(image->type));
+}
+
 bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit unit, size_t count)
 {
     struct image fresh = {

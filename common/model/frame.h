@@ -34,9 +34,10 @@ struct image {
     void (*release)(void *owner);  // gives the memory back; NULL: nothing to do
     void *owner;
     bool has_sum;
-    uint32_t sum;                 // CRC-32C of the pixels, if their maker formed it
-    bool (*intact)(void *owner);  // see image_is_intact; NULL: always
-    struct image_memory *memory;  // of buffers to come; NULL: the heap
+    uint32_t sum;                                 // CRC-32C of the pixels, if their maker formed it
+    bool (*intact)(void *owner);                  // see image_is_intact; NULL: always
+    void (*was_read)(void *owner, size_t bytes);  // see image_was_read; NULL: nobody cares
+    struct image_memory *memory;                  // of buffers to come; NULL: the heap
 };
 
 struct frame {
@@ -61,6 +62,10 @@ bool image_is_lasting(const struct image *image);
  * another process, which took this one for dead, may have become those of another frame; a
  * sink's may not have the sum that their maker formed. */
 bool image_is_intact(const struct image *image);
+
+/* Says that the first `count` pixels have been read, in this order, and may still be in the
+ * caches: then their part of the sum for image_is_intact costs little. */
+void image_was_read(const struct image *image, size_t count);
 
 /* Releases the pixels and clears *image but for its memory. */
 void image_free(struct image *image);

@@ -105,22 +105,31 @@ void images_borrow(struct images *m, struct message *message)
 {
     if (message->nparts > 2 && mapping_is_lease(message->parts[2].release))
         m->lease = message_take(message, 2);
-    m->summed = true;
-    m->damaged = false;
+    m->expects = false;
 }
 
 void images_expect(struct images *m, uint32_t sum)
 {
-    m->summed = false;
-    m->sum = sum;
+    m->expects = true;
+    m->expected = sum;
+    m->sum = 0;
+    m->summed_bytes = 0;
+}
+
+static void was_read(void *owner, size_t bytes)
+{
+    struct images *m = owner;
+    if (!m->expects || bytes <= m->summed_bytes || bytes > m->lease.size)
+        return;
+    const char *pixels = m->lease.data;
+    m->sum = crc32c(m->sum, pixels + m->summed_bytes, bytes - m->summed_bytes);
+    m->summed_bytes = bytes;
 }
 
 static bool sum_is_right(struct images *m)
 {
-    if (!m->summed)
-        m->damaged = crc32c(0, m->lease.data, m->lease.size) != m->sum;
-    m->summed = true;
-    return !m->damaged;
+    was_read(m, m->lease.size);
+    return !m->expects || m->sum == m->expected;
 }
 
 static bool is_intact(void *owner)
@@ -136,6 +145,7 @@ void images_mark(struct images *m, struct image *image)
         return;
     image->owner = m;
     image->intact = is_intact;
+    image->was_read = was_read;
 }
 
 enum images_were images_return(struct images *m)

@@ -17,8 +17,9 @@ struct images {
     struct pool *pool;           // NULL: the heap
     bool given_up;               // the system had no memory for slots
     struct part lease;           // pixels at hand that lie in memory of another process
-    bool summed, damaged;        // their sum need not be formed any more; it was wrong
-    uint32_t sum;                // what it must be
+    bool expects;                // their sum is to be formed, and compared with this one
+    uint32_t expected, sum;      // the latter of the first summed_bytes
+    size_t summed_bytes;
     struct exchange *exchange;
     const atomic_uint_fast64_t *window;  // frames under way at most, 0: not known; NULL: likewise
     struct meter *meter;                 // told of waits for a slot; NULL: nobody is
@@ -45,8 +46,8 @@ enum status images_make_own(struct images *m, struct image *image, struct error 
 void images_borrow(struct images *m, struct message *message);
 void images_mark(struct images *m, struct image *image);
 
-/* Borrowed pixels are intact only with this sum, which is formed when somebody asks: what has
- * been read by then lies in the caches. */
+/* Borrowed pixels are intact only with this sum, which is formed when somebody asks, or says
+ * that they have been read: then they may lie in the caches. */
 void images_expect(struct images *m, uint32_t sum);
 
 /* How borrowed pixels were until they went back. */

@@ -198,6 +198,9 @@ static void damaged_pixels_are_noticed(void **state)
         open_loan(&l);
         const uint32_t sum = crc32c(0, l.image.pixels, BYTES);
         images_expect(&l.consumer.images, sum + wrong);
+        image_was_read(&l.got, 1);
+        image_was_read(&l.got, COUNT / 3);
+        image_was_read(&l.got, 7);  // again
         assert_true(image_is_intact(&l.got) == !wrong);
         assert_true(image_is_intact(&l.got) == !wrong);
         assert_int_equal(images_return(&l.consumer.images), wrong ? IMAGES_DAMAGED : IMAGES_INTACT);
