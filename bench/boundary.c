@@ -3,10 +3,10 @@
  * (bench-fused.c), as processes that share memory, and as processes that send pixels in
  * messages, in rounds.  Of each further frame, once all runs, as in the pipeline part.
  *
- * Computing is the CPU time of the stages' callbacks; all other CPU time of the
- * processes is the price of being a pipeline.  What a pipeline can reach at best is its slowest
- * stage alone on a processor, or, with fewer processors than busy stages, the computing
- * of all stages over the processors.
+ * Computing is the CPU time of the stages' callbacks, which also form the sums of pixels that they
+ * have at hand; all other CPU time of the processes is the price of being a pipeline.  What a
+ * pipeline can reach at best is its slowest stage alone on a processor, or, with fewer processors
+ * than busy stages, the computing of all stages over the processors.
  */
 #include <inttypes.h>
 #include <math.h>
