@@ -76,13 +76,32 @@ static enum status find_size(const char *path, struct smv *smv, struct error *e)
     return STATUS_OK;
 }
 
-/* Reads `bytes` more bytes of the header into smv->header at `have`. */
-static enum status read_text(FILE *in, const char *path, struct smv *smv, size_t have, size_t bytes,
-                             struct error *e)
+static enum status find_file_size(FILE *in, const char *path, size_t *bytes, struct error *e)
 {
-    if (fread(smv->header + have, 1, bytes, in) != bytes)
+    struct stat st;
+    if (fstat(fileno(in), &st) != 0)
+        return error_errno(e, STATUS_FAILED, "%s: cannot examine", path);
+    *bytes = (size_t)st.st_size;
+    return STATUS_OK;
+}
+
+/* Reads the whole header, whose length is known; its room only when the file is as long. */
+static enum status read_text(FILE *in, const char *path, struct smv *smv, struct error *e)
+{
+    size_t file_bytes = 0;
+    const enum status s = find_file_size(in, path, &file_bytes, e);
+    if (s)
+        return s;
+    if (file_bytes < smv->header_bytes)
         return error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", path);
-    smv->header[have + bytes] = '\0';
+    smv->header = mem_array(smv->header_bytes + 1, 1);
+    if (!smv->header)
+        return error_memory(e, "SMV header");
+    if (fseek(in, 0, SEEK_SET) != 0)
+        return error_errno(e, STATUS_FAILED, "%s: cannot seek", path);
+    if (fread(smv->header, 1, smv->header_bytes, in) != smv->header_bytes)
+        return error_set(e, STATUS_INPUT, "%s: ends inside its SMV header", path);
+    smv->header[smv->header_bytes] = '\0';
     return STATUS_OK;
 }
 
@@ -100,12 +119,7 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
                          "%s: header: HEADER_BYTES must be a whole number from %d to %d", path,
                          HEADER_MIN, HEADER_MAX);
     smv->header_bytes = (size_t)bytes;
-    smv->header = mem_array(smv->header_bytes + 1, 1);
-    if (!smv->header)
-        return error_memory(e, "SMV header");
-    if (fseek(in, 0, SEEK_SET) != 0)
-        return error_errno(e, STATUS_FAILED, "%s: cannot seek", path);
-    enum status status = read_text(in, path, smv, 0, smv->header_bytes, e);
+    const enum status status = read_text(in, path, smv, e);
     if (status)
         return status;
     char *brace = strchr(smv->header, '}');
@@ -128,14 +142,14 @@ static enum status check_type(const char *path, const struct smv *smv, struct er
 
 static enum status read_pixels(FILE *in, const char *path, struct smv *smv, struct error *e)
 {
-    size_t count, bytes;
-    struct stat st;
+    size_t count, bytes, file_bytes = 0;
     if (!size_multiply((size_t)smv->fast_pixels, (size_t)smv->slow_pixels, &count) ||
         !size_multiply(count, sizeof *smv->pixels, &bytes))
         return bad_size(path, "SIZE1", (double)smv->fast_pixels, SIDE_MAX, e);
-    if (fstat(fileno(in), &st) != 0)
-        return error_errno(e, STATUS_FAILED, "%s: cannot examine", path);
-    if ((size_t)st.st_size < smv->header_bytes || (size_t)st.st_size - smv->header_bytes < bytes)
+    const enum status s = find_file_size(in, path, &file_bytes, e);
+    if (s)
+        return s;
+    if (file_bytes < smv->header_bytes || file_bytes - smv->header_bytes < bytes)
         return error_set(e, STATUS_INPUT,
                          "%s: too short: %zu x %zu pixels need %zu bytes after the header", path,
                          (size_t)smv->fast_pixels, (size_t)smv->slow_pixels, bytes);

@@ -47,6 +47,7 @@ done
 printf 'bragg-index 3 0123456789abcdef\n# bragg-orient\t--seed=7\n3\t0123abcd\t512\thit\ta.img\n' >files/index
 printf '{\nHEADER_BYTES=512;\nBRAGG_FRAME=3;\nBRAGG_LINEAGE=0123456789abcdef;\nBRAGG_STAGE_1=bragg-orient --seed~7;\n}\f' >files/origin
 head -c 4 text >files/float
+printf '{\nHEADER_BYTES=1048576;\n}\f' >files/short-smv # no room for what is not there
 printf '0 1 0 0 0 0\n\f' >files/dump
 head -c 96 /dev/zero >>files/dump
 {
