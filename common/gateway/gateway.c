@@ -37,7 +37,7 @@ enum {
     IDLE_MS = 1000,      // nothing to do
     CANCELLED_MS = 500,  // what a client gets of the last frame after an abort
 };
-static const uint64_t TICK_NS = 200000000;
+static const uint64_t TICK_NS = 50000000;  // far less than heartbeats are apart
 
 static void wake(const struct gateway *g)
 {
