@@ -19,7 +19,7 @@ import signal
 import sys
 import tempfile
 import time
-import uuid
+from subprocess import PIPE, Popen
 
 import msgpack
 import numpy
@@ -59,15 +59,15 @@ def crc32c(data, crc=0):
 class _Stage:
     def __init__(self, name, function, options):
         self.name, self.function, self.options = name, function, options
-        self.uuid, self.context = uuid.uuid4().hex, zmq.Context()
+        self.uuid, self.context = os.urandom(16).hex(), zmq.Context()
         self.context.linger = 1000  # ms that a last word may take
         word = sys.stdin.readline().split()
         if len(word) != 4 or word[0] != "bragg1":
             sys.exit(1)  # the stage before has said why
         self.run, self.control_endpoint = int(word[1], 16), word[3]
         self.up, self.control = self.connect(word[2]), self.connect(word[3])
-        folder = tempfile.mkdtemp(prefix="bragg-")
-        self.folder = os.popen(f"exec setsid sh -c 'cat; rm -r {folder}' >&2", "w")  # gone however this process ends
+        folder = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, however this process ends
+        self.folder = Popen(["sh", "-c", 'cat; rm -r "$0"', folder], stdin=PIPE, stdout=2, start_new_session=True)
         endpoint, self.down = f"ipc://{folder}/data", self.context.socket(zmq.ROUTER)
         self.down.bind(endpoint)
         print("bragg1", word[1], endpoint, word[3], flush=True)
@@ -165,7 +165,7 @@ class _Stage:
             self.say(self.down, BYE, [address], reason="", status=status)
         self.worker.shutdown(wait=False, cancel_futures=True)
         self.context.destroy()
-        self.folder.close()
+        self.folder.communicate()
         sys.exit(status)
 
     def main(self):
