@@ -103,7 +103,7 @@ is 'drop-old: every frame is counted once' "$(($(figure taken) + $(figure droppe
 is 'drop-old: these four' "$(ls old | tr '\n' ' ')" '10000000016 10000000017 10000000018 10000000019 '
 
 # waiting for a client is no hang
-frames 6 --hang=1 --dead-after=1 2>hang | bragg-serve --bind="$S" >endpoint 2>message &
+frames 6 --hang=0.5 --dead-after=1 2>hang | bragg-serve --bind="$S" >endpoint 2>message &
 pipe=$!
 sleep 2.5
 check 'who waits for a client does not stand still' testclient req "$S" 6
