@@ -28,8 +28,9 @@ struct worker {
     uint32_t incarnation;
     struct images images;
     struct progress progress;
-    unsigned damaged;           // messages one after the other, by a network
-    uint32_t first_sum;         // of the first payload part of the message that was summed up last
+    unsigned damaged;  // messages one after the other, by a network
+    uint32_t
+        first_sum;  // of the first payload part of the message at hand, formed or from its route
     const struct route *route;  // of the frame at hand; NULL in a source
 };
 
