@@ -171,21 +171,23 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 
 static void warn(const struct sampling_report *r)
 {
-    const double spot = rad_to_deg(r->spot_rad);
+    const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
     if (r->pixels_coarse)
         log_line(LOG_WARNING,
-                 "subpixels are %.3g deg wide, spots only %.3g: bragg-geometry --oversample=%.0f "
-                 "or more",
-                 rad_to_deg(r->subpixel_rad), spot, r->oversample);
+                 "subpixels are %.3g deg wide, spots %.3g wide need %.3g: bragg-geometry "
+                 "--oversample=%.0f or more",
+                 rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
     if (r->phi_coarse)
         log_line(LOG_WARNING,
-                 "phi steps are %.3g deg apart, spots only %.3g wide: --phi-steps=%.0f or more",
-                 rad_to_deg(r->phi_step_rad), spot, r->phi_steps);
+                 "phi steps are %.3g deg apart, spots %.3g wide need %.3g: --phi-steps=%.0f or "
+                 "more",
+                 rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
+                 r->phi_steps);
     if (r->domains_coarse)
         log_line(LOG_WARNING,
-                 "mosaic domains are %.3g deg apart, spots only %.3g wide: --mosaic-domains=%.0f "
-                 "or more",
-                 rad_to_deg(r->domain_rad), spot, r->domains);
+                 "mosaic domains are %.3g deg apart, spots %.3g wide need %.3g: "
+                 "--mosaic-domains=%.0f or more",
+                 rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
 }
 
 /* How a crystal is sampled, into *finest if its spots are finer than those. */

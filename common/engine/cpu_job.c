@@ -156,7 +156,8 @@ static double shape_unit(const struct cpu_lattice *l, double cells)
 }
 
 /* What the four shapes need beside the cell. */
-static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, struct error *e)
+static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, bool faithful,
+                              struct error *e)
 {
     const struct crystal *c = to->crystal;
     const double N[3] = {c->cells[0], c->cells[1], c->cells[2]};
@@ -176,9 +177,7 @@ static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, s
     to->start = ldexpf(1.0f, -exponent);
     to->shape_unit = shape_unit(to, cells);
     to->scale *= to->shape_unit;
-    /* GAUSS squared is 2^-form; TOPHAT compares the form with 0.3969. */
-    const double factor = c->shape == SHAPE_GAUSS ? 2.0 / 0.63 * M_LOG2E : 1.0;
-    distance_form(l->reciprocal_A, cells * cells * c->fudge * factor, to->form);
+    shape_form(c, l->reciprocal_A, faithful, to->form);
     return STATUS_OK;
 }
 
@@ -203,7 +202,7 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
     if (!(largest < INDEX_LIMIT))
         return error_set(e, STATUS_INPUT, "indices up to %.3g, must be less than %g: %s", largest,
                          INDEX_LIMIT, "only the reference engine can do this");
-    return shape_open(to, l, e);
+    return shape_open(to, l, job->x->physics == PHYSICS_FAITHFUL, e);
 }
 
 /* ---- the frame --------------------------------------------------------------- */

@@ -199,9 +199,22 @@ static double gauss_limit(const struct cpu_job *job, const struct cpu_lattice *l
     return fmin(fmax(exponent + 176.0, 1.0), EXP2_LIMIT);
 }
 
+/* Largest eigenvalue of the inverse of a symmetric matrix, or a little more: by Gershgorin's
+ * circles; HUGE_VAL when there is no inverse. */
+static double inverse_bound(const double m[9])
+{
+    const double determinant = mat_determinant(m);
+    double most = 0.0;
+    for (int i = 0; i < 3; i++) {
+        double row[3];
+        vec_cross(m + 3 * ((i + 1) % 3), m + 3 * ((i + 2) % 3), row);
+        most = fmax(most, fabs(row[0]) + fabs(row[1]) + fabs(row[2]));
+    }
+    return determinant > 0.0 ? most / determinant : HUGE_VAL;
+}
+
 /* Radius in 1/m of a ball that holds all q whose offset from a lattice point makes the
- * form of the shape small enough to be lit: from the least eigenvalue of that form in
- * q, by Gershgorin's circles.  HUGE_VAL when there is no bound. */
+ * form of the shape small enough to be lit.  HUGE_VAL when there is no bound. */
 static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
 {
     const double *m = l->form;
@@ -211,21 +224,14 @@ static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
     double reach = 0.0;
     for (size_t step = 0; step < l->nsteps; step++) {
         const double *A = l->cells + 9 * step;
-        double MA[9] = {0}, least = HUGE_VAL;
+        double MA[9] = {0}, form_of_q[9] = {0};
         for (int i = 0; i < 9; i++)
             for (int k = 0; k < 3; k++)
                 MA[i] += M[i / 3 * 3 + k] * A[3 * k + i % 3];
-        for (int i = 0; i < 3; i++) {
-            double row[3] = {0};
-            for (int j = 0; j < 3; j++)
-                for (int k = 0; k < 3; k++)
-                    row[j] += A[3 * k + i] * MA[3 * k + j];
-            const double others = fabs(row[0]) + fabs(row[1]) + fabs(row[2]) - fabs(row[i]);
-            least = fmin(least, row[i] - others);
-        }
-        if (!(least > 0.0))
-            return HUGE_VAL;
-        reach = fmax(reach, sqrt(limit / least));
+        for (int i = 0; i < 9; i++)
+            for (int k = 0; k < 3; k++)
+                form_of_q[i] += A[3 * k + i / 3] * MA[3 * k + i % 3];
+        reach = fmax(reach, sqrt(limit * inverse_bound(form_of_q)));
     }
     return reach * (1.0 + 1e-6);
 }

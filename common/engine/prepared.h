@@ -39,7 +39,7 @@ struct cpu_lattice {
     double *cells;          // owned, nsteps x 9: rows a, b, c in m, mosaic applied
     double scale;           // to photons, before weight, polarization, solid angle
     double shape_unit;      // squared lattice factor = shape_unit * the shape that is summed
-    double form[6];         // GAUSS, TOPHAT: distance_form with all factors
+    double form[6];         // GAUSS, TOPHAT: shape_form
     double cells_fudge[3];  // ROUND: N^2 times the fudge factor
     float N[3];             // SQUARE
     float start;            // SQUARE: about 1/(Na Nb Nc), a power of 2

@@ -143,14 +143,15 @@ HD double exp_fast(double x)
     return x > 709.0 ? HUGE_VAL : x < -708.0 ? 0.0 : value;
 }
 
-/* 2^-t * 2^EXP2_BIAS in single precision for t >= 0, 0 for t > 225.  The bias makes
+/* 2^-t * 2^EXP2_BIAS in single precision for t >= 0, 0 for t > EXP2_LIMIT, where it is 5e-20
+ * of its largest: nothing beside the rounding of a sum.  The bias makes
  * room for what photons and structure factors multiply later.  Relative error 3e-7
  * (t is reduced in double precision). */
-#define EXP2_LIMIT 225.0
+#define EXP2_LIMIT 64.0
 enum { EXP2_BIAS = 100 };
 HD float exp2_negative_f(double t)
 {
-    const double bounded = t < 226.0 ? t : 226.0;
+    const double bounded = t < EXP2_LIMIT + 1.0 ? t : EXP2_LIMIT + 1.0;
     const double n = round_even(bounded);
     const float f = (float)(n - bounded);
     float p = 0x1.41d332p-13f;

@@ -75,20 +75,27 @@ HD double shape_square(const double hkl[3], const double N[3], int faithful)
     return F;
 }
 
-/* ROUND: an ellipsoid; the factor scales its volume to that of the box.  `faithful` keeps
- * the loss of digits near lattice points. */
-HD double shape_round(const double hkl[3], const double N[3], double fudge, int faithful)
+/* Squared offset from the nearest lattice point, each index in units of 1/N, the width of a
+ * spot along its axis. */
+HD double shape_offset_sqr(const double hkl[3], const double N[3])
 {
     const double dh = hkl[0] - index_nearest(hkl[0]);
     const double dk = hkl[1] - index_nearest(hkl[1]);
     const double dl = hkl[2] - index_nearest(hkl[2]);
-    const double r = dh * dh * N[0] * N[0] + dk * dk * N[1] * N[1] + dl * dl * N[2] * N[2];
-    const double x = M_PI * sqrt(r * fudge);
+    return dh * dh * N[0] * N[0] + dk * dk * N[1] * N[1] + dl * dl * N[2] * N[2];
+}
+
+/* ROUND: an ellipsoid; the factor scales its volume to that of the box.  `faithful` keeps
+ * the loss of digits near lattice points. */
+HD double shape_round(const double hkl[3], const double N[3], double fudge, int faithful)
+{
+    const double x = M_PI * sqrt(shape_offset_sqr(hkl, N) * fudge);
     return N[0] * N[1] * N[2] * 0.723601254558268 * (faithful ? sinc3_faithful(x) : sinc3(x));
 }
 
-/* Squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2: the
- * argument of GAUSS and TOPHAT.  Rows of `reciprocal_A`: a*, b*, c*. */
+/* Squared distance from the nearest lattice point in 1/A^2, times (Na Nb Nc)^2: what
+ * nanoBragg takes for GAUSS and TOPHAT in place of shape_offset_sqr.  Rows of
+ * `reciprocal_A`: a*, b*, c*. */
 HD double shape_distance_sqr(const double hkl[3], const double N[3], const double reciprocal_A[9])
 {
     const double dh = hkl[0] - index_nearest(hkl[0]);
@@ -100,32 +107,38 @@ HD double shape_distance_sqr(const double hkl[3], const double N[3], const doubl
     return (d[0] * d[0] + d[1] * d[1] + d[2] * d[2]) * N[0] * N[0] * N[1] * N[1] * N[2] * N[2];
 }
 
-HD double shape_gauss(double distance_sqr, const double N[3], double fudge)
+/* GAUSS and TOPHAT at such a squared offset.  Squared and integrated over the indices about a
+ * lattice point, both give (0.63 pi/2)^(3/2) = 0.984 Na Nb Nc; SQUARE and ROUND 1 Na Nb Nc. */
+HD double shape_gauss(double offset_sqr, const double N[3], double fudge)
 {
-    return N[0] * N[1] * N[2] * exp(-(distance_sqr / 0.63 * fudge));
+    return N[0] * N[1] * N[2] * exp(-(offset_sqr / 0.63 * fudge));
 }
 
-HD double shape_tophat(double distance_sqr, const double N[3], double fudge)
+/* Squared radius of the ellipsoid that TOPHAT lights: 0.63 pi/2 (3/(4 pi))^(2/3), and
+ * nanoBragg's, 0.63^2. */
+#define TOPHAT_RADIUS_SQR 0.38083309913639096
+#define TOPHAT_RADIUS_SQR_FAITHFUL 0.3969
+
+HD double shape_tophat(double offset_sqr, const double N[3], double fudge, int faithful)
 {
-    return distance_sqr * fudge < 0.3969 ? N[0] * N[1] * N[2] : 0.0;
+    const double limit = faithful ? TOPHAT_RADIUS_SQR_FAITHFUL : TOPHAT_RADIUS_SQR;
+    return offset_sqr * fudge < limit ? N[0] * N[1] * N[2] : 0.0;
 }
 
 /* The lattice factor F_latt of crystal *c at indices hkl; reciprocal_A as in
- * struct lattice (missetted, not turned by phi or mosaic). */
+ * struct lattice (missetted, not turned by phi or mosaic).  `faithful`: as nanoBragg. */
 HD double shape_factor(const struct crystal *c, const double hkl[3], const double reciprocal_A[9],
                        int faithful)
 {
-    switch (c->shape) {
-    case SHAPE_ROUND:
-        return shape_round(hkl, c->cells, c->fudge, faithful);
-    case SHAPE_GAUSS:
-        return shape_gauss(shape_distance_sqr(hkl, c->cells, reciprocal_A), c->cells, c->fudge);
-    case SHAPE_TOPHAT:
-        return shape_tophat(shape_distance_sqr(hkl, c->cells, reciprocal_A), c->cells, c->fudge);
-    case SHAPE_SQUARE:
-        break;
-    }
-    return shape_square(hkl, c->cells, faithful);
+    const double *N = c->cells;
+    if (c->shape == SHAPE_SQUARE)
+        return shape_square(hkl, N, faithful);
+    if (c->shape == SHAPE_ROUND)
+        return shape_round(hkl, N, c->fudge, faithful);
+    const double offset_sqr =
+        faithful ? shape_distance_sqr(hkl, N, reciprocal_A) : shape_offset_sqr(hkl, N);
+    return c->shape == SHAPE_GAUSS ? shape_gauss(offset_sqr, N, c->fudge)
+                                   : shape_tophat(offset_sqr, N, c->fudge, faithful);
 }
 
 #endif

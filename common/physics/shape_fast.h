@@ -9,6 +9,7 @@
 
 #include "model/experiment.h"
 #include "physics/fastmath.h"
+#include "physics/shape.h"
 
 /* Indices travel multiplied by 2^16: the whole part of the product is a fixed-point
  * number with 16 fraction bits in an int32_t, so |h| < 2^15. */
@@ -20,7 +21,7 @@
 enum { WIDE_CELLS = 1000 };
 
 /* TOPHAT is lit where its form is below. */
-#define TOPHAT_LIMIT 0.3969
+#define TOPHAT_LIMIT 1.0
 
 /* Added to fractions so that they are never 0: 0/0 becomes N. */
 #define FRACTION_FLOOR 1e-24f
@@ -116,6 +117,24 @@ HD void distance_form(const double reciprocal_A[9], double factor, double m[6])
     m[3] = 2.0 * factor * (a[0] * b[0] + a[1] * b[1] + a[2] * b[2]);
     m[4] = 2.0 * factor * (a[0] * c[0] + a[1] * c[1] + a[2] * c[2]);
     m[5] = 2.0 * factor * (b[0] * c[0] + b[1] * c[1] + b[2] * c[2]);
+}
+
+/* The form of offsets whose GAUSS, squared, is 2^-form, and whose TOPHAT is compared with
+ * TOPHAT_LIMIT; arguments as shape_factor. */
+HD void shape_form(const struct crystal *c, const double reciprocal_A[9], int faithful, double m[6])
+{
+    const double *N = c->cells, cells = N[0] * N[1] * N[2];
+    const double radius_sqr = faithful ? TOPHAT_RADIUS_SQR_FAITHFUL : TOPHAT_RADIUS_SQR;
+    const double factor =
+        c->fudge * (c->shape == SHAPE_GAUSS ? 2.0 / 0.63 * M_LOG2E : TOPHAT_LIMIT / radius_sqr);
+    if (faithful) {
+        distance_form(reciprocal_A, cells * cells * factor, m);
+        return;
+    }
+    for (int i = 0; i < 3; i++) {
+        m[i] = N[i] * N[i] * factor;
+        m[3 + i] = 0.0;
+    }
 }
 
 HD double distance_of_form(const double m[6], double dh, double dk, double dl)

@@ -17,14 +17,14 @@ static int one_of(uint64_t *d, int count)
     return (int)(roll(d) * count);
 }
 
-/* The width factor that lights part of the image, whatever the size of the crystal. */
+/* The width factor that lights part of the image, whatever the size of the crystal: spots as
+ * wide as those of 4 to 16 cells. */
 static double random_fudge(uint64_t *d, const struct engine_case *c)
 {
-    const double cells = c->cells[0] * c->cells[1] * c->cells[2];
-    const double power = c->shape == SHAPE_GAUSS ? 4.0 + 2.0 * roll(d) : 2.5 + 1.5 * roll(d);
+    const double cells = cbrt(c->cells[0] * c->cells[1] * c->cells[2]);
     if (c->shape == SHAPE_SQUARE || c->shape == SHAPE_ROUND)
         return 0.5 + roll(d);
-    return pow(10.0, power) / (cells * cells);
+    return pow(4.0 * pow(4.0, roll(d)) / cells, 2.0);
 }
 
 static void random_detector(uint64_t *d, struct engine_case *c)

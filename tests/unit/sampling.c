@@ -10,16 +10,20 @@
 #include "physics/sampling.h"
 
 /* 1 A, cells 50 x 40 x 100 A, 20 x 20 x 20 of them: the widest edge is 2000 A and a
- * spot 0.5 mrad; pixels of 0.1 mm at 100 mm are 1 mrad. */
+ * spot 0.5 mrad; pixels of 0.1 mm at 100 mm are 1 mrad.  The corners see 2 theta =
+ * atan(sqrt(2)/20), d = 14.169 A: 7.0843 mrad in the rotation. */
 static double cell_m[9] = {50e-10, 0, 0, 0, 40e-10, 0, 0, 0, 100e-10};
-static struct panel panel = {.fast_pixels = 100,
+static struct panel panel = {.origin_m = {0.1, -5e-3, -5e-3},
+                             .fast = {0, 1, 0},
+                             .slow = {0, 0, 1},
+                             .fast_pixels = 100,
                              .slow_pixels = 100,
                              .pixel_m = 1e-4,
                              .close_distance_m = 0.1,
                              .close_fast_m = 5e-3,
                              .close_slow_m = 5e-3};
-static struct crystal crystal = {.cells = {20, 20, 20}};
-static struct experiment experiment = {.beam.wavelength_m = 1e-10,
+static struct crystal crystal = {.cells = {20, 20, 20}, .fudge = 1};
+static struct experiment experiment = {.beam = {.wavelength_m = 1e-10, .direction = {1, 0, 0}},
                                        .npanels = 1,
                                        .panels = &panel,
                                        .ncrystals = 1,
@@ -42,11 +46,12 @@ static void a_spot_is_wavelength_over_crystal_edge(void **state)
     assert_true(!r.phi_coarse && !r.domains_coarse);
 }
 
+/* SQUARE: 0.35 mrad, a third of a pixel and less. */
 static void pixels_wider_than_a_spot_are_coarse(void **state)
 {
     (void)state;
-    assert_true(check(1, 1, 0, 1, 0).pixels_coarse);
-    assert_true(check(1, 1, 0, 1, 0).oversample == 2);
+    assert_true(check(2, 1, 0, 1, 0).pixels_coarse);
+    assert_true(check(1, 1, 0, 1, 0).oversample == 3);
     assert_false(check(3, 1, 0, 1, 0).pixels_coarse);
 }
 
@@ -62,21 +67,43 @@ static void the_closest_pixel_counts(void **state)
     assert_true(fabs(subpixel_rad - 0.5e-3) < 1e-9);
 }
 
+/* SQUARE: 0.7 of 7.0843 mrad. */
 static void phi_steps_wider_than_a_spot_are_coarse(void **state)
 {
     (void)state;
-    assert_true(check(1, 10, 10e-3, 1, 0).phi_coarse);
-    assert_false(check(1, 21, -10e-3, 1, 0).phi_coarse);
-    assert_true(fabs(check(1, 10, 10e-3, 1, 0).phi_steps - 20) <= 1);
+    assert_true(check(1, 10, 50e-3, 1, 0).phi_coarse);
+    assert_false(check(1, 11, -50e-3, 1, 0).phi_coarse);
+    assert_true(check(1, 10, 50e-3, 1, 0).phi_steps == 11);
 }
 
 static void domains_farther_apart_than_a_spot_are_coarse(void **state)
 {
     (void)state;
-    /* 5 mrad half-width holds pi (5/0.5)^2 = 314.16 spots */
-    assert_true(check(1, 1, 0, 310, 5e-3).domains_coarse);
-    assert_false(check(1, 1, 0, 316, 5e-3).domains_coarse);
-    assert_true(check(1, 1, 0, 1, 5e-3).domains == 315);
+    /* 50 mrad half-width holds pi (50/4.959)^2 = 319.4 of these */
+    assert_true(check(1, 1, 0, 319, 50e-3).domains_coarse);
+    assert_false(check(1, 1, 0, 320, 50e-3).domains_coarse);
+    assert_true(check(1, 1, 0, 1, 50e-3).domains == 320);
+}
+
+/* Steps that SQUARE just allows are fine for some shapes and coarse for others; faithful GAUSS
+ * has spots of 1/(20^3 A). */
+static void every_shape_has_its_width(void **state)
+{
+    (void)state;
+    static const double phi_steps[] = {
+        [SHAPE_SQUARE] = 11, [SHAPE_ROUND] = 8, [SHAPE_GAUSS] = 10, [SHAPE_TOPHAT] = 21};
+    for (int shape = SHAPE_SQUARE; shape <= SHAPE_TOPHAT; shape++) {
+        crystal.shape = (enum crystal_shape)shape;
+        assert_true(check(1, 10, 50e-3, 1, 0).phi_steps == phi_steps[shape]);
+    }
+    crystal.shape = SHAPE_GAUSS;
+    crystal.fudge = 4;
+    assert_true(check(1, 10, 50e-3, 1, 0).phi_steps == 19);
+    crystal.fudge = 1;
+    experiment.physics = PHYSICS_FAITHFUL;
+    assert_true(fabs(check(1, 1, 0, 1, 0).spot_rad - 1.0 / 8000) < 1e-9);
+    experiment.physics = PHYSICS_PHYSICAL;
+    crystal.shape = SHAPE_SQUARE;
 }
 
 int main(void)
@@ -88,6 +115,7 @@ int main(void)
         cmocka_unit_test(the_closest_pixel_counts),
         cmocka_unit_test(phi_steps_wider_than_a_spot_are_coarse),
         cmocka_unit_test(domains_farther_apart_than_a_spot_are_coarse),
+        cmocka_unit_test(every_shape_has_its_width),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -4,6 +4,7 @@
  * not matter; the choice between the two is by cost.
  */
 #include <math.h>
+#include <float.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -41,7 +42,7 @@ static const struct engine_case cases[] = {
     {.name = "gauss, odd width, point pixels", .cells = {15}, .shape = SHAPE_GAUSS, .pixels = 117, .point_pixel = true},
     {.name = "gauss, no polarization", .cells = {15}, .shape = SHAPE_GAUSS, .no_polarization = true},
     {.name = "tophat", .cells = {10}, .shape = SHAPE_TOPHAT},
-    {.name = "tophat, structure factors", .cells = {20}, .shape = SHAPE_TOPHAT, .fudge = 0.01, .table = TABLE_BOX},
+    {.name = "tophat, structure factors", .cells = {20}, .shape = SHAPE_TOPHAT, .fudge = 0.1, .table = TABLE_BOX},
     {.name = "tophat, oversample", .cells = {10}, .shape = SHAPE_TOPHAT, .oversample = 4, .layers = 2},
     {.name = "tophat, mosaic", .cells = {10}, .shape = SHAPE_TOPHAT, .mosaic_deg = 1, .domains = 50, .wavelengths = 2},
     {.name = "tophat, tilts, each", .cells = {8}, .shape = SHAPE_TOPHAT, .tilt_deg = {5, -10, 15}, .twotheta_deg = -20, .each = true, .oversample = 2},
@@ -94,7 +95,7 @@ static void check_case(const struct engine_case *c, const char *isa)
         if ((a == 0.0) != (b == 0.0))
             fail_msg("%s, %s: pixel %zu is %g, dense %g", c->name, isa, i, a, b);
         lit += b > 0.0;
-        worst = b > 0.0 ? fmax(worst, fabs(a - b) / b) : worst;
+        worst = b > 0.0 ? fmax(worst, fabs(a - b) / fmax(b, (double)FLT_MIN)) : worst;
     }
     print_message("# %-40s %-8s worst %.1e of %zu lit pixels\n", c->name, isa, worst, lit);
     assert_true(lit > 5 && worst < 2e-6);
@@ -159,7 +160,7 @@ static size_t chosen(const struct engine_case *c, enum way way)
 static void the_choice_is_by_cost(void **state)
 {
     (void)state;
-    struct engine_case c = {.cells = {20}, .shape = SHAPE_GAUSS, .pixels = 512, .pixel_mm = 0.2};
+    struct engine_case c = {.cells = {40}, .shape = SHAPE_GAUSS, .pixels = 512, .pixel_mm = 0.2};
     assert_int_equal(chosen(&c, BY_COST), 1);
     c.shape = SHAPE_TOPHAT;
     assert_int_equal(chosen(&c, BY_COST), 1);

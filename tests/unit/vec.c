@@ -124,7 +124,7 @@ static void test_shapes(void **state)
     const double r = shape_distance_sqr(half, N, reciprocal);
     assert_near(r, 0.09, 1e-15);
     assert_near(shape_gauss(r, N, 2), 60 * exp(-0.09 / 0.63 * 2), 1e-12);
-    assert_true(shape_tophat(r, N, 4.409) == 60 && shape_tophat(r, N, 4.411) == 0);
+    assert_true(shape_tophat(r, N, 4.409, 1) == 60 && shape_tophat(r, N, 4.411, 1) == 0);
 }
 
 static void test_polarization(void **state)
