@@ -50,7 +50,7 @@ INLINE struct flat_row flat_row(const struct panel *p, int64_t slow_pixel, int o
     const double row_pixel = (double)(slow_pixel + p->grid_slow);
     const double slow = edge * (row_pixel * oversample + sub.slow) + edge / 2.0;
     const double *corner = pixel_plane(p);
-    const double depth = sub.layer * p->layer_m;
+    const double depth = pixel_layer_depth(p, sub.layer);
     struct flat_row row = {.offset = edge * sub.fast + edge / 2.0, .first = (int32_t)p->grid_fast};
     for (int i = 0; i < 3; i++)
         row.base[i] = slow * p->slow[i] + depth * p->normal[i] + corner[i];

@@ -98,7 +98,7 @@ INLINE void scatter_grid(const struct site *at, int64_t row_begin, int64_t row_e
     const bool culled = at->job->x->dmin_m > 0.0;
     const int n = at->job->x->sampling.oversample;
     const double *corner = pixel_plane(p);
-    const double depth = vec_dot(corner, p->normal) + at->sub.layer * p->layer_m;
+    const double depth = vec_dot(corner, p->normal) + pixel_layer_depth(p, at->sub.layer);
     const double fast_m = vec_dot(corner, p->fast) + p->pixel_m * (double)p->grid_fast;
     const double slow_m = vec_dot(corner, p->slow) + p->pixel_m * (double)p->grid_slow;
     const struct roi *roi = &p->roi;

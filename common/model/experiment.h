@@ -56,6 +56,7 @@ struct panel {
     int layers;                    // sensor layers, 1 when the thickness is 0
     double thickness_m;            // 0: no absorption is modelled
     double layer_m;                // thickness of a layer
+    double layer_depth_m;          // from its front to the point that stands for it
     double absorption_1_m;         // mu, inverse attenuation depth
     struct roi roi;                // pixels outside stay 0; empty: all
     uint8_t *mask;                 // fast_pixels * slow_pixels, 0 = not computed; NULL: none

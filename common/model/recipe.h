@@ -19,7 +19,8 @@ struct lattice {
     double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
     size_t nphi;
-    double *phi_rad;  // owned, nphi: start of each slice; exactly 0.0 matters (faithful)
+    double *phi_rad;  // owned, nphi: middle of each slice; faithful: its start, where exactly
+                      // 0.0 matters
     double *cells_m;  // owned, nphi x 9: rows a, b, c in m, rotated by phi
     size_t ndomains;
     bool mosaic;      // false: the one domain is the identity and is not applied

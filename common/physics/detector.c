@@ -222,7 +222,15 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     detector_derive(p, axes->beam, ratio);
 }
 
-/* Sensor layers [1.10]; in physical mode N layers share the thickness. */
+/* Mean depth within a layer at which photons stop that come along the normal. */
+static double mean_depth_m(double layer_m, double absorption_1_m)
+{
+    const double x = layer_m * absorption_1_m;
+    return layer_m * (x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / expm1(x));
+}
+
+/* Sensor layers [1.10]; in physical mode N layers share the thickness, and photons stop in a
+ * layer where they do on average, not at its front. */
 static enum status set_layers(const struct detector_request *d, bool faithful, struct panel *p,
                               struct error *e)
 {
@@ -246,6 +254,7 @@ static enum status set_layers(const struct detector_request *d, bool faithful, s
     }
     /* without an attenuation depth the sensor is one depth thick */
     p->absorption_1_m = d->has_absorption ? d->absorption_1_m : t.range > 0.0 ? 1.0 / t.range : 0.0;
+    p->layer_depth_m = faithful ? 0.0 : mean_depth_m(p->layer_m, p->absorption_1_m);
     return STATUS_OK;
 }
 

@@ -26,15 +26,21 @@ HD const double *pixel_plane(const struct panel *p)
     return p->grid_fast || p->grid_slow ? p->grid_m : p->origin_m;
 }
 
-/* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) at the front of
- * sensor layer `layer`, in m from the sample, on the flat panel. */
+/* Depth in the sensor, in m along the normal, of the point that stands for a layer. */
+HD double pixel_layer_depth(const struct panel *p, int layer)
+{
+    return layer * p->layer_m + p->layer_depth_m;
+}
+
+/* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) in sensor layer
+ * `layer`, in m from the sample, on the flat panel. */
 HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, int layer,
                             int sub_fast, int sub_slow, int oversample, double position[3])
 {
     const double edge = p->pixel_m / oversample;
     const double f = edge * (double)((fast + p->grid_fast) * oversample + sub_fast) + edge / 2.0;
     const double s = edge * (double)((slow + p->grid_slow) * oversample + sub_slow) + edge / 2.0;
-    const double o = layer * p->layer_m;
+    const double o = pixel_layer_depth(p, layer);
     const double *corner = pixel_plane(p);
     for (int i = 0; i < 3; i++)
         position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + corner[i];

@@ -132,8 +132,10 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
         return s;
     if (!lattice_reserve(l, (size_t)phi.count, ndomains))
         return error_memory(e, "phi steps and mosaic domains");
+    /* nanoBragg stands at the start of each slice, which turns a reflection half a step late */
+    const double within = x->physics == PHYSICS_FAITHFUL ? 0.0 : 0.5 * phi.step;
     for (size_t t = 0; t < l->nphi; t++) {
-        l->phi_rad[t] = o->phi_rad + phi.step * (double)t;
+        l->phi_rad[t] = o->phi_rad + phi.step * (double)t + within;
         memcpy(l->cells_m + 9 * t, direct_m, sizeof direct_m);
         /* at phi 0 the cell is left alone, to the last bit */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)

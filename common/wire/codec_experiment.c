@@ -65,6 +65,7 @@ static const struct field panel_fields[] = {
     LATE(grid_fast, FIELD_I64, 0),
     LATE(grid_m, FIELD_REAL, 3),
     LATE(grid_slow, FIELD_I64, 0),
+    LATE(layer_depth_m, FIELD_REAL, 0),
     REAL(layer_m),
     INT(layers),
     {"mask", FIELD_DATA, AT(mask), .bytes = mask_bytes, .flags = FIELD_OPTIONAL},

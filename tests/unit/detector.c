@@ -257,6 +257,35 @@ static void test_layers(void **state)
     assert_near(p.layer_m, 450e-6, 1e-18);
 }
 
+/* Photons stop where they do on average: the sum of z exp(-mu z) over that of exp(-mu z), by
+ * ten thousand slices; nanoBragg's at the front. */
+static void test_depth(void **state)
+{
+    (void)state;
+    struct request r;
+    struct crystal_request c;
+    plain_request(&r, &c, PHYSICS_PHYSICAL);
+    for (double absorption_1_m = 1e-3; absorption_1_m < 1e6; absorption_1_m *= 30) {
+        r.detector.thickness = (struct steps_request){
+            .has_count = true, .has_range = true, .count = 2, .range = 450e-6};
+        r.detector.has_absorption = true;
+        r.detector.absorption_1_m = absorption_1_m;
+        double depth = 0.0, weight = 0.0;
+        for (int i = 0; i < 10000; i++) {
+            const double z = 225e-6 * (i + 0.5) / 10000, w = exp(-absorption_1_m * z);
+            depth += z * w;
+            weight += w;
+        }
+        const struct panel p = build(&r);
+        assert_near(pixel_layer_depth(&p, 0), depth / weight, 1e-4 * depth / weight);
+        assert_near(pixel_layer_depth(&p, 1), 225e-6 + depth / weight,
+                    1e-9 * 225e-6 + 1e-4 * depth / weight);
+    }
+    r.physics = PHYSICS_FAITHFUL;
+    const struct panel p = build(&r);
+    assert_true(pixel_layer_depth(&p, 0) == 0.0);
+}
+
 static void test_refusals(void **state)
 {
     (void)state;
@@ -335,6 +364,7 @@ int main(void)
         cmocka_unit_test(test_long_normal),    cmocka_unit_test(test_counts),
         cmocka_unit_test(test_stand_in),       cmocka_unit_test(test_layers),
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_curved_panel),
+        cmocka_unit_test(test_depth),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

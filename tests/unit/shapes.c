@@ -182,6 +182,7 @@ static void test_rotation(void **state)
 
 int main(void)
 {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integral),
         cmocka_unit_test(test_rotation),
