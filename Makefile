@@ -117,7 +117,7 @@ $(BUILD)/obj/%.o: %.c
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
 
 # The table that is part of the program.
-$(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.hkl
+$(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.f32
 
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 

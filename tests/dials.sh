@@ -35,7 +35,7 @@ process() {
 	check 'indexes with the cell unknown' quiet dials.index imported.expt strong.refl
 	check 'refines' quiet dials.refine indexed.expt indexed.refl scan_varying=False
 	check 'integrates' quiet dials.integrate refined.expt refined.refl nproc=2
-	/usr/bin/python3 "$BRAGG_TESTS/full/dials_truth.py" "$BRAGG_TESTS/../common/io/lysozyme.hkl" >truth.txt 2>truth.log
+	/usr/bin/python3 "$BRAGG_TESTS/full/dials_truth.py" "$BRAGG_TESTS/../common/io/lysozyme.f32" >truth.txt 2>truth.log
 	sed 's/^/# /' truth.txt
 	sed 's/^/# /' truth.log | tail -n 3
 	check 'cell within 0.1 %' awk -v x="$(value cell_error)" 'BEGIN {exit !(x != "" && x < 0.001)}'
