@@ -44,6 +44,13 @@ bool id_set_has(const struct id_set *set, uint64_t id)
     return i < set->count && set->ranges[i].first <= id;
 }
 
+bool id_set_covers(const struct id_set *set, struct id_range range)
+{
+    const size_t i = find(set, range.first);
+    return i < set->count && set->ranges[i].first <= range.first &&
+           set->ranges[i].last >= range.last;
+}
+
 bool id_set_add_range(struct id_set *set, struct id_range range)
 {
     /* those that it overlaps or touches become part of it */

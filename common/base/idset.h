@@ -17,6 +17,9 @@ struct id_set {
 
 bool id_set_has(const struct id_set *set, uint64_t id);
 
+/* True when it holds all ids of a range. */
+bool id_set_covers(const struct id_set *set, struct id_range range);
+
 /* Adds or removes one id; false when memory is out. */
 bool id_set_add(struct id_set *set, uint64_t id);
 bool id_set_remove(struct id_set *set, uint64_t id);

@@ -10,13 +10,16 @@
 
 static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
 static const uint64_t SETTLE_NS = SECOND;       // how long after one another may still come
+enum { AWAY_MAX = ROSTER_MAX };
 
 static void note(struct stream *s, const struct hello *h)
 {
     for (size_t i = 0; i < s->naway; i++)
         if (strcmp(s->away[i].uuid, h->uuid) == 0)
             return;
-    struct away *away = mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
+    struct away *away = s->naway == AWAY_MAX
+                            ? NULL
+                            : mem_grow(s->away, s->naway, 1, sizeof *away, &s->away_capacity);
     if (!away)
         return;  // nobody waits for it
     s->away = away;
@@ -34,7 +37,7 @@ void anew_tell(struct runtime *rt, const struct address *from, const struct rout
         (void)io_send_hello(rt, rt->control_socket, from, true);
         return;
     }
-    if (rt->run_known) {
+    if (rt->run_known && clock_ns() < rt->start_ns + RETURN_NS) {  // later nobody comes from there
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
             note(s, &h);
         hello_free(&h);

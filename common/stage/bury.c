@@ -17,7 +17,7 @@ static bool remember(struct runtime *rt, const char *uuid)
 {
     if (link_is_buried(rt, uuid))
         return true;
-    struct upstream *list =
+    struct neighbour *list =
         mem_grow(rt->buried, rt->nburied, 1, sizeof *list, &rt->buried_capacity);
     if (!list)
         return false;
@@ -70,7 +70,7 @@ void link_drop(struct runtime *rt, struct link *l, bool died)
     for (size_t i = 0; i < rt->nheld; i++)
         if (rt->held[i].from == l)
             rt->held[i].from = NULL;  // it stays a frame of ours
-    rt->hello_due |= l->port->up;
+    rt->hello_due = true;
     report_lost(rt, l, died);
     shared_release(rt, l);
     link_free(l);

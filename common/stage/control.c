@@ -8,6 +8,39 @@ enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
 
 static const struct address source = {0};
 
+/* Acknowledgements go together as long as the source need not wait for them. */
+static bool acks_are_due(const struct runtime *rt, uint64_t now_ns)
+{
+    return 4 * id_set_size(&rt->acks) >= atomic_load(&rt->window) ||
+           now_ns >= rt->acked_ns + ACK_MS * MILLISECOND;
+}
+
+static void send_acks(struct runtime *rt, uint64_t now_ns)
+{
+    if (!rt->acks.count)
+        return;
+    struct notice n = {.nids = rt->acks.count, .ids = rt->acks.ranges};
+    (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
+    id_set_clear(&rt->acks);
+    rt->acked_ns = now_ns;
+}
+
+/* Tells the stage before what has become durable, that it may go on, and the source. */
+static void send_durable(struct runtime *rt, bool at_once, uint64_t now_ns)
+{
+    struct id_set durable = exchange_take_durable(&rt->exchange);
+    for (size_t i = 0; i < durable.count; i++)
+        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
+            flow_passed(rt, id);
+    (void)id_set_remove_set(&rt->kept, &durable);
+    rt->made += id_set_size(&durable);
+    if (!id_set_add_set(&rt->acks, &durable))
+        io_stop(rt, STATUS_FAILED, "out of memory for acknowledgements");
+    id_set_clear(&durable);
+    if (at_once || acks_are_due(rt, now_ns))
+        send_acks(rt, now_ns);
+}
+
 static void on_notice(struct runtime *rt, const struct route *r, const struct notice *n)
 {
     switch (r->type) {
@@ -30,14 +63,15 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
         break;
     case MESSAGE_FENCE:
         if (n->uuid[0] && strcmp(n->uuid, rt->uuid) == 0)
-            io_leave(rt);
+            io_leave(rt, n->reason);
         else if (n->uuid[0])
             link_bury(rt, n->uuid);
         else
             io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
         break;
     case MESSAGE_FREE: {
-        struct notice bye = {0};
+        send_durable(rt, true, clock_ns());
+        struct notice bye = {.counts_durable = stage_is_sink(rt->stage), .durable = rt->made};
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
         io_finish(rt, rt->interrupts || n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED
                       : n->status                                       ? STATUS_FAILED
@@ -97,7 +131,8 @@ bool control_receive(struct runtime *rt)
 static void connect_source(struct runtime *rt, uint64_t now_ns)
 {
     struct error e;
-    if (port_open(rt->context, false, rt->control, &rt->control_socket, &e) != STATUS_OK) {
+    if (port_open(rt->context, false, rt->control, PORT_WORDS_MAX, &rt->control_socket, &e) !=
+        STATUS_OK) {
         io_stop(rt, STATUS_FAILED, "%s", e.text);
         return;
     }
@@ -165,38 +200,12 @@ static void send_kept(struct runtime *rt)
     id_set_clear(&rt->kept_due);
 }
 
-/* Acknowledgements go together as long as the source need not wait for them. */
-static bool acks_are_due(const struct runtime *rt, uint64_t now_ns)
-{
-    return 4 * id_set_size(&rt->acks) >= atomic_load(&rt->window) ||
-           now_ns >= rt->acked_ns + ACK_MS * MILLISECOND;
-}
-
-/* Tells the stage before what has become durable, that it may go on, and the source. */
-static void send_durable(struct runtime *rt, uint64_t now_ns)
-{
-    struct id_set durable = exchange_take_durable(&rt->exchange);
-    for (size_t i = 0; i < durable.count; i++)
-        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
-            flow_passed(rt, id);
-    (void)id_set_remove_set(&rt->kept, &durable);
-    if (!id_set_add_set(&rt->acks, &durable))
-        io_stop(rt, STATUS_FAILED, "out of memory for acknowledgements");
-    id_set_clear(&durable);
-    if (!rt->acks.count || !acks_are_due(rt, now_ns))
-        return;
-    struct notice n = {.nids = rt->acks.count, .ids = rt->acks.ranges};
-    (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_ACK, &n);
-    id_set_clear(&rt->acks);
-    rt->acked_ns = now_ns;
-}
-
 void control_settle(struct runtime *rt, uint64_t now_ns)
 {
     if (rt->source || !rt->control_socket || rt->hello_due)
         return;
     send_kept(rt);
-    send_durable(rt, now_ns);
+    send_durable(rt, false, now_ns);
 }
 
 static void send_heartbeat(struct runtime *rt, uint64_t now_ns)

@@ -20,7 +20,8 @@ static void connect_anew(struct runtime *rt, struct port *p, uint64_t now_ns)
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(rt->context, false, p->endpoint, &p->socket, &e) != STATUS_OK)
+    if (port_open(rt->context, false, p->endpoint, link_part_max(rt, p->up), &p->socket, &e) !=
+        STATUS_OK)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
 }
 

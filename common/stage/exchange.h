@@ -56,7 +56,7 @@ struct exchange {
     struct id_set have;     // sink: durable from the start
     struct id_set damaged;  // frames that were damaged on their way, not yet told
     bool damaged_other;     // likewise an experiment
-    struct id_set list;     // source: the ids to issue; constant from the first limit on
+    struct id_set list;     // source: the ids to issue; constant while any is under way
     uint64_t limit;         // source: so many of the list may be issued
     uint64_t issued;        // source: so many were handed to the main thread,
     size_t range;           // the next one is in this range of the list ...
@@ -126,7 +126,7 @@ struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewi
 struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
 const struct id_set *exchange_list(struct exchange *x);                // source
 void exchange_change_list(struct exchange *x,
-                          const struct id_set *list);            // source; before any limit
+                          const struct id_set *list);            // source; while all issued is done
 void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
 bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
 uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total

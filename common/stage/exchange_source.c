@@ -64,6 +64,7 @@ void exchange_change_list(struct exchange *x, const struct id_set *list)
     id_set_clear(&x->list);
     x->list = *list;
     x->total = id_set_size(list);
+    x->limit = x->issued = x->range = x->offset = 0;
     exchange_unlock(x);
 }
 

@@ -72,13 +72,14 @@ static void say_bye(struct runtime *rt, enum status status)
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);
 }
 
-void io_leave(struct runtime *rt)
+void io_leave(struct runtime *rt, const char *reason)
 {
     if (rt->stopping)
         return;
     stop(rt, STATUS_FAILED);
     if (!atomic_exchange(&rt->spoken, true))
-        log_line(LOG_ERROR, "the source took this process for dead");
+        log_line(LOG_ERROR, "the source took this process %s%s", *reason ? "out: " : "for dead",
+                 reason);
 }
 
 void io_stop(struct runtime *rt, enum status status, const char *text, ...)
@@ -192,7 +193,7 @@ static void pump(struct runtime *rt, uint64_t now_ns)
 {
     const int failure = atomic_load(&rt->failure);
     if (failure && atomic_load(&rt->outcast))
-        io_leave(rt);
+        io_leave(rt, "");
     else if (failure)
         io_stop(rt, (enum status)failure, NULL);
     cut_forget(rt);

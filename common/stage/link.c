@@ -8,7 +8,11 @@
 #include "base/log.h"
 #include "stage/runtime.h"
 
-enum { RECEIVE_AT_ONCE = 64, CREDIT_MAX = 1024 };
+enum {
+    RECEIVE_AT_ONCE = 64,
+    CREDIT_MAX = 1024,
+    RECIPE_PART_MAX = 1 << 28,  // bytes of orientations and mosaic domains, and some more
+};
 
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address)
 {
@@ -26,6 +30,24 @@ struct link *link_of_port(const struct runtime *rt, const struct port *port)
     return l;
 }
 
+int64_t link_part_max(struct runtime *rt, bool up)
+{
+    const struct exchange_view view = exchange_look(&rt->exchange);
+    if (!up)
+        return PORT_WORDS_MAX;
+    if (!view.begun)
+        return PORT_PART_MAX;
+    const size_t part = view.image_bytes > rt->largest_part ? view.image_bytes : rt->largest_part;
+    return part > RECIPE_PART_MAX ? (int64_t)part : RECIPE_PART_MAX;
+}
+
+static void note_size(struct runtime *rt, const struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++)
+        if (m->parts[i].size > rt->largest_part)
+            rt->largest_part = m->parts[i].size;
+}
+
 static void deliver(struct runtime *rt, struct link *l, const struct route *r, struct message *m)
 {
     if (rt->stage->wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)rt->wants) {
@@ -38,6 +60,8 @@ static void deliver(struct runtime *rt, struct link *l, const struct route *r, s
         return;
     }
     atomic_fetch_add(&rt->bytes_in, message_size(m));
+    if (r->type == MESSAGE_EXPERIMENT)
+        note_size(rt, m);
     *item = (struct item){
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
     item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place

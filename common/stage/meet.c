@@ -1,9 +1,15 @@
 /* The data plane: hellos, and how a link begins. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
 #include "stage/runtime.h"
+
+enum {
+    LINKS_MAX = 1024,   // of one process
+    HELLOS_MAX = 1024,  // on one connection
+};
 
 /* Index of a group by name; the last one takes what is too many. */
 static unsigned group_index(struct runtime *rt, const char *name)
@@ -68,12 +74,29 @@ static void drop_former(struct runtime *rt, struct link *l)
 
 static struct link *add_link(struct runtime *rt, struct port *port, const struct address *address)
 {
-    struct link *l = mem_array(1, sizeof *l);
-    if (!l)
+    size_t n = 0;
+    for (const struct link *l = rt->links; l; l = l->next)
+        n++;
+    struct link *l = n < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
+    if (!l) {
+        if (!rt->dropped++)
+            log_line(LOG_WARNING, "%s: more than %d processes connect", port->endpoint, LINKS_MAX);
         return NULL;
+    }
     *l = (struct link){
         .next = rt->links, .port = port, .address = *address, .answered = !port->bound};
     return rt->links = l;
+}
+
+/* Who says hello on and on is not listened to. */
+static bool floods(struct link *l)
+{
+    if (!l || ++l->nhellos <= HELLOS_MAX)
+        return false;
+    if (l->nhellos == HELLOS_MAX + 1)
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is not listened to: it said hello %d times",
+                 l->peer.stage, l->peer.pid, HELLOS_MAX);
+    return true;
 }
 
 /* A watcher, which is to ask the source. */
@@ -97,6 +120,11 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
         return;
     }
     struct link *l = link_find(rt, port, from);
+    if (floods(l)) {
+        rt->dropped++;
+        hello_free(&h);
+        return;
+    }
     if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
         hello_free(&h);
         cut_port(rt, port);
@@ -119,8 +147,10 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
         l->peer.wants = (int)rt->stage->gives;
     if (port->up)
         accept_upstream(rt, l, r);
-    else if (l->peer.wants == (int)rt->stage->gives)
+    else if (l->peer.wants == (int)rt->stage->gives) {
         l->group = group_index(rt, h.group);
+        rt->hello_due = true;
+    }
 }
 
 /* Says hello on the sockets that connect, again when there is no answer: who was at the

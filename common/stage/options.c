@@ -23,8 +23,9 @@ static const struct {
     {SOURCE,
      {"window", "N", "Frames under way at most (32)", OPT_INT, AT(window), .min = 1, .max = 65536}},
     {SOURCE,
-     {"groups", "N", "How many groups of last stages to wait for before the first frame (1)",
-      OPT_INT, AT(groups), .min = 1, .max = 64}},
+     {"groups", "N|NAME,NAME",
+      "How many groups of last stages, or which, have to have every frame (1)", OPT_TEXT,
+      AT(groups)}},
     {SOURCE,
      {"dead-after", "S", "Take a process for dead that is silent for so long (5)", OPT_REAL,
       AT(dead_after_s), .min = 0.5, .max = 1e6}},
@@ -73,7 +74,6 @@ enum { ROWS = sizeof rows / sizeof *rows };
 void options_defaults(struct runtime_options *o)
 {
     *o = (struct runtime_options){.window = 32,
-                                  .groups = 1,
                                   .attempts = 3,
                                   .start_timeout_s = 30,
                                   .dead_after_s = 5,

@@ -13,7 +13,7 @@ struct runtime_options {
     bool insecure;             // bind beyond this host
     int64_t window;            // source: frames under way
     int64_t attempts;          // source: deaths at work on a frame before it is given up
-    int64_t groups;            // source: durable groups to wait for
+    const char *groups;        // source: durable groups to wait for (groups.h); NULL: one
     int transport;             // enum transport
     const char *group;         // who shares frames with this process; NULL: program and output
     bool resume;               // last stages: continue what is there

@@ -53,7 +53,7 @@ static bool share_frames(const struct hello *a, const struct hello *b)
 static bool has_rival(const struct runtime *rt, const struct peer *p)
 {
     for (const struct peer *q = p->next; q; q = q->next) {
-        if (!q->hello.order || q->bye || !share_frames(&p->hello, &q->hello))
+        if (!q->hello.order || !q->known || q->bye || !share_frames(&p->hello, &q->hello))
             continue;
         const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
         const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
@@ -65,8 +65,8 @@ static bool has_rival(const struct runtime *rt, const struct peer *p)
 
 void order_tell(struct runtime *rt)
 {
-    for (struct peer *p = rt->source->peers; p && !rt->stopping; p = p->next) {
-        if (!p->hello.order || p->bye)
+    for (struct peer *p = rt->source->roster.first; p && !rt->stopping; p = p->next) {
+        if (!p->hello.order || !p->known || p->bye)
             continue;
         if (has_rival(rt, p))
             io_stop(rt, STATUS_FAILED, "two processes of %s take frames in order, must be one",
@@ -134,7 +134,7 @@ static void make_private(struct runtime *rt, struct message *m)
         part->release(part->owner);
         *part = (struct part){copy, part->size, mem_free, copy};
         if (!intact)
-            io_leave(rt);
+            io_leave(rt, "");
     }
 }
 

@@ -1,177 +1,223 @@
 /* The source on the control plane: who takes part, and what they say. */
+#include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "stage/stream.h"
 
-static struct peer *find_peer(struct stream *s, const struct address *address)
+enum { RECEIVE_AT_ONCE = 256 };
+/* What a stranger may say, and how often anybody hello: at once, and in a second. */
+static const double BURST = 4096, PER_S = 50;
+
+/* Who is none of the list may be answered. */
+static bool may_answer(struct runtime *rt)
 {
-    struct peer *p = s->peers;
-    while (p && !address_equal(&p->address, address))
-        p = p->next;
-    return p;
+    const bool may = allowance_use(&rt->source->answers, BURST, PER_S, clock_ns());
+    rt->dropped += !may;
+    return may;
 }
 
-static uint64_t durable_bit(struct stream *s, const struct hello *h)
+static void send_fence(struct runtime *rt, const struct address *to, const char *uuid)
 {
-    if (!h->durable)
-        return 0;
-    size_t i = 0;
-    while (i < s->ndurable && strcmp(s->durable[i], h->group) != 0)
-        i++;
-    if (i == s->ndurable && i < GROUPS_MAX)
-        memcpy(s->durable[s->ndurable++], h->group, sizeof h->group);
-    return i < GROUPS_MAX ? UINT64_C(1) << i : 0;
+    struct notice out = {.status = STATUS_FAILED};
+    memcpy(out.uuid, uuid, sizeof out.uuid);
+    (void)io_send_notice(rt, rt->control_socket, to, MESSAGE_FENCE, &out);
+}
+
+/* Of its neighbours those that are out: it may have missed that. */
+static void repeat_fences(struct runtime *rt, const struct peer *p)
+{
+    const struct hello *h = &p->hello;
+    for (size_t i = 0; i < h->nupstreams; i++)
+        if (link_is_buried(rt, h->upstreams[i].uuid))
+            send_fence(rt, &p->address, h->upstreams[i].uuid);
+    for (size_t i = 0; i < h->ndownstreams; i++)
+        if (link_is_buried(rt, h->downstreams[i].uuid))
+            send_fence(rt, &p->address, h->downstreams[i].uuid);
+}
+
+/* A process remains what it is. */
+static bool is_same(const struct hello *a, const struct hello *b)
+{
+    return a->pid == b->pid && a->durable == b->durable && strcmp(a->stage, b->stage) == 0 &&
+           strcmp(a->group, b->group) == 0;
 }
 
 /* The process that says hello, through a new connection when the former was cut; new in
- * the list if it is new. */
-static struct peer *get_peer(struct stream *s, const struct address *from, const char *uuid)
+ * the list if it is new.  NULL for one that is refused. */
+static struct peer *get_peer(struct runtime *rt, const struct address *from, const struct hello *h)
 {
-    struct peer *p = s->peers;
-    while (p && strcmp(p->hello.uuid, uuid) != 0)
-        p = p->next;
-    if (p) {
-        p->address = *from;
+    struct roster *r = &rt->source->roster;
+    struct peer *p = roster_find(r, h->uuid), *here = roster_at(r, from);
+    if (here && here != p) {
+        outlaw(rt, here, "it says to be another process");
+        return NULL;
+    }
+    if (p && (p->out || !is_same(&p->hello, h))) {
+        rt->source->nrefused++;
+        return NULL;
+    }
+    if (p && !here) {
+        roster_move(r, p, from);
         p->lost_ns = 0;
     }
-    if (p || !(p = mem_array(1, sizeof *p)))
-        return p;
-    p->address = *from;
-    p->next = s->peers;
-    s->peers = p;
-    p->came_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
+    if (!p && !(p = roster_add(r, from, h->uuid)) && !rt->source->nrefused++)
+        log_line(LOG_WARNING, "%d processes have said hello: no further one is taken", ROSTER_MAX);
     return p;
+}
+
+static void welcome(struct runtime *rt, struct peer *p)
+{
+    const struct stream *s = rt->source;
+    struct notice n = {.known = s->open,
+                       .total = s->total,
+                       .dead_after_s = rt->options.dead_after_s,
+                       .window = s->window.size};
+    source_send(rt, p, MESSAGE_WELCOME, &n);
+    repeat_fences(rt, p);
+    if (s->freed)
+        source_send_free(rt, p);
+}
+
+/* Takes over what *h holds. */
+static void enter(struct runtime *rt, const struct address *from, struct hello *h)
+{
+    struct peer *p = get_peer(rt, from, h);
+    if (!p)
+        return;
+    if (!p->hello.stage[0]) {
+        anew_returned(rt->source, h->pid);
+        /* A stage in the middle does not wait for frames that may have passed before it came. */
+        p->order_from = h->gives ? exchange_look(&rt->exchange).issued : 0;
+    }
+    hello_free(&p->hello);
+    p->hello = *h;
+    *h = (struct hello){0};
+    barrier_sort(&p->hello);
+    p->heard_ns = clock_ns();
+    rt->source->changed = true;
+    welcome(rt, p);
 }
 
 /* Who neither takes nor gives only watches, and need not know the run. */
 static void on_hello(struct runtime *rt, const struct address *from, const struct route *r,
                      const struct message *m)
 {
-    struct stream *s = rt->source;
     struct hello h;
-    struct peer *p = NULL;
-    const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
-    if (good && !h.wants && !h.gives)
-        status_answer(rt, from);
-    else if (!io_is_ours(rt, r))
+    const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK && h.uuid[0] && h.stage[0];
+    if (good && !h.wants && !h.gives) {
+        if (may_answer(rt))
+            status_answer(rt, from);
+    } else if (!good || !io_is_ours(rt, r)) {
         rt->dropped++;
-    else if (good && link_is_buried(rt, h.uuid)) {
-        struct notice out = {.status = STATUS_FAILED};
-        memcpy(out.uuid, h.uuid, sizeof out.uuid);
-        (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_FENCE, &out);
-    } else if (good) {
-        p = get_peer(s, from, h.uuid);
+    } else if (link_is_buried(rt, h.uuid)) {
+        if (may_answer(rt))
+            send_fence(rt, from, h.uuid);
+    } else {
+        enter(rt, from, &h);
     }
-    if (!p) {
-        hello_free(&h);
-        return;
-    }
-    if (!p->hello.uuid[0]) {
-        anew_returned(s, h.pid);
-        /* A stage in the middle does not wait for frames that may have passed before it came. */
-        p->order_from = h.gives ? exchange_look(&rt->exchange).issued : 0;
-    }
-    hello_free(&p->hello);
-    p->hello = h;
-    p->heard_ns = clock_ns();
-    p->durable = durable_bit(s, &h);
-    s->changed = true;
-    struct notice n = {.known = s->open,
-                       .total = s->total,
-                       .dead_after_s = rt->options.dead_after_s,
-                       .window = s->window.size};
-    source_send(rt, p, MESSAGE_WELCOME, &n);
-    for (size_t i = 0; i < rt->nburied; i++) {  // it may have missed some of it
-        struct notice out = {.status = STATUS_FAILED};
-        memcpy(out.uuid, rt->buried[i].uuid, sizeof out.uuid);
-        source_send(rt, p, MESSAGE_FENCE, &out);
-    }
-    if (s->freed)
-        source_send_free(rt, p);
+    hello_free(&h);
+}
+
+/* How a process ended, unless somebody has said so. */
+static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
+{
+    if (!n->said)
+        log_line(level, "%s (process %" PRId64 ") ended with status %d%s%s", p->hello.stage,
+                 p->hello.pid, n->status, *n->reason ? ": " : "", n->reason);
 }
 
 static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
 {
-    p->bye = rt->source->changed = true;
-    if (n->status != STATUS_OK)
-        io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
-    else if (!rt->source->freed && (p->durable || p->hello.gives))
-        io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
-}
-
-/* Frames are durable with a process: in the window, or before there is one. */
-static void on_durable(struct runtime *rt, const struct peer *p, const struct notice *n)
-{
     struct stream *s = rt->source;
-    for (size_t i = 0; i < n->nids && p->durable; i++)
-        if (s->open)
-            window_ack(&s->window, n->ids[i], p->durable);
-        else if (!id_set_add_range(&s->have[__builtin_ctzll(p->durable)], n->ids[i]))
-            io_stop(rt, STATUS_FAILED, "out of memory for frames that are there");
+    s->changed = true;
+    if (!p->known) {  // the stream does without it
+        if (n->status != STATUS_OK)
+            say_end(p, n, LOG_WARNING);
+        roster_remove(&s->roster, p);
+        return;
+    }
+    p->bye = true;
+    if (n->status == STATUS_INTERRUPTED) {
+        io_stop(rt, STATUS_INTERRUPTED, NULL);
+    } else if (n->status != STATUS_OK) {
+        if (!rt->stopping && !atomic_exchange(&rt->spoken, true))
+            say_end(p, n, LOG_ERROR);
+        io_stop(rt, STATUS_FAILED, NULL);
+    } else if (s->freed) {
+        claims_compare(rt, p, n);
+    } else if (p->durable || p->hello.gives) {
+        io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
+    }
 }
 
-/* Frames are with a process that acknowledges them later. */
-static void on_kept(struct runtime *rt, const struct peer *p, const struct notice *n)
+static void hear(struct runtime *rt, struct peer *p, const struct route *r, const struct notice *n)
 {
-    for (size_t i = 0; i < n->nids; i++)
-        window_keep(&rt->source->window, n->ids[i], p->durable);
-    rt->source->flush_due = true;
+    p->heard_ns = clock_ns();
+    if (r->type == MESSAGE_HEARTBEAT)
+        recover_beat(rt, p, n, p->heard_ns);
+    else if (r->type == MESSAGE_BYE)
+        on_bye(rt, p, n);
+    else
+        claims_hear(rt, p, r->type, n);
+}
+
+/* True when a message of a process may be looked at. */
+static bool is_heard(struct runtime *rt, struct peer *p, enum message_type type)
+{
+    if (p->out)
+        p->heard_ns = clock_ns();  // so long it stays out
+    if (p->out || p->bye)
+        return false;
+    if ((!p->known || type == MESSAGE_HELLO) &&
+        !allowance_use(&p->allowance, BURST, PER_S, clock_ns())) {
+        outlaw(rt, p, "it floods the source with messages");
+        return false;
+    }
+    return true;
 }
 
 static void dispatch(struct runtime *rt, const struct address *from, const struct message *m)
 {
     struct route r;
     struct notice n = {0};
-    struct peer *p = find_peer(rt->source, from);
+    struct peer *p = roster_at(&rt->source->roster, from);
     const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    if (p && !is_heard(rt, p, damaged ? MESSAGE_HELLO : r.type)) {
+        rt->dropped++;
+        return;
+    }
     if (damaged && p)
         (void)io_send_hello(rt, rt->control_socket, from, true);      // it may have been one
     const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
     if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
-        if (!damaged && r.run && r.run != rt->run)  // of run 0 while ours is not known
-            anew_tell(rt, from, &r, m);
+        if (!damaged && r.run && r.run != rt->run && may_answer(rt))  // of run 0 while ours is not
+            anew_tell(rt, from, &r, m);                               // known
         return;
     }
-    if (r.type == MESSAGE_HELLO) {
+    if (r.type == MESSAGE_HELLO)
         on_hello(rt, from, &r, m);
-        return;
-    }
-    if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK) {
-        p->heard_ns = clock_ns();
-        if (r.type == MESSAGE_ACK || r.type == MESSAGE_HAVE)
-            on_durable(rt, p, &n);
-        if (r.type == MESSAGE_HAVE && n.known)
-            p->announced = rt->source->changed = true;
-        else if (r.type == MESSAGE_KEPT)
-            on_kept(rt, p, &n);
-        else if (r.type == MESSAGE_HEARTBEAT)
-            recover_beat(rt, p, &n, p->heard_ns);
-        else if (r.type == MESSAGE_LOST)
-            source_lost(rt, n.ids, n.nids, n.status != STATUS_OK);
-        else if (r.type == MESSAGE_BYE)
-            on_bye(rt, p, &n);
-    }
+    else if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)
+        hear(rt, p, &r, &n);
     notice_free(&n);
 }
 
 bool source_receive(struct runtime *rt)
 {
-    bool any = false;
-    struct address from;
-    struct message m;
-    enum port_got got;
-    while (!rt->stopping &&
-           (got = port_receive(rt->control_socket, true, &from, &m)) != PORT_NOTHING) {
-        any = true;
+    for (int i = 0; i < RECEIVE_AT_ONCE && !rt->stopping; i++) {
+        struct address from;
+        struct message m;
+        const enum port_got got = port_receive(rt->control_socket, true, &from, &m);
+        rt->control_stirred = got != PORT_NOTHING;
+        if (got == PORT_NOTHING)
+            return i > 0;
         if (got == PORT_MESSAGE)
             dispatch(rt, &from, &m);
         else
             rt->dropped++;
         message_free(&m);
     }
-    rt->control_stirred = false;
-    return any;
+    return true;
 }

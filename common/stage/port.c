@@ -14,8 +14,8 @@ enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
 /* A connection is closed when it is silent for so long (a part must not take longer), or
  * not established after so long. */
 enum { PING_MS = 1000, SILENCE_MS = 20000, HANDSHAKE_MS = 5000 };
-enum { COPIED_MAX = 1024 };  // bytes of a part that is copied rather than shared
-static const int64_t PART_MAX = INT64_C(1) << 33;  // bytes
+enum { COPIED_MAX = 1024 };    // bytes of a part that is copied rather than shared
+enum { WORDS_AT_ONCE = 256 };  // messages of one connection that wait to be read
 
 bool address_equal(const struct address *a, const struct address *b)
 {
@@ -27,15 +27,16 @@ static void set_int(void *socket, int option, int value)
     (void)zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
-enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e)
+enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
+                      struct error *e)
 {
     *socket = zmq_socket(context, bind ? ZMQ_ROUTER : ZMQ_DEALER);
     if (!*socket)
         return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
     set_int(*socket, ZMQ_LINGER, LINGER_MS);
     set_int(*socket, ZMQ_SNDHWM, 0);
-    set_int(*socket, ZMQ_RCVHWM, 0);
-    (void)zmq_setsockopt(*socket, ZMQ_MAXMSGSIZE, &PART_MAX, sizeof PART_MAX);
+    set_int(*socket, ZMQ_RCVHWM, bind && part_max == PORT_WORDS_MAX ? WORDS_AT_ONCE : 0);
+    (void)zmq_setsockopt(*socket, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
     set_int(*socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
     set_int(*socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
     set_int(*socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);

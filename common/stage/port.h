@@ -17,9 +17,16 @@ struct address {
 
 bool address_equal(const struct address *a, const struct address *b);
 
+/* Bytes of a part: the largest there are, of an image with as many pixels as a frame may have;
+ * and where neither images nor experiments come. */
+#define PORT_PART_MAX (INT64_C(1) << 33)
+#define PORT_WORDS_MAX ((int64_t)MESSAGE_METADATA_MAX)
+
 /* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`.  When a
- * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one. */
-enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e);
+ * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one.  Who sends a part
+ * of more than `part_max` bytes is cut off. */
+enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
+                      struct error *e);
 
 /* What happens to a socket that connects: a connection ends, or nobody takes it. */
 enum port_event { PORT_CUT, PORT_REFUSED };

@@ -62,29 +62,34 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     p->progress = n->progress;
     p->work = n->work;
     p->held = 0;
-    for (size_t i = 0; i < n->nids; i++) {
+    for (size_t i = 0; i < n->nids && p->known; i++) {
         p->held += n->ids[i].last - n->ids[i].first + 1;
         window_listed(&rt->source->window, n->ids[i], p->durable, now_ns);
     }
 }
 
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
-static void bury(struct runtime *rt, struct peer *p, const char *how)
+void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason)
 {
     struct stream *s = rt->source;
     struct notice n = {.status = STATUS_FAILED};
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
-    source_send_all(rt, MESSAGE_FENCE, &n);
-    (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s", p->hello.stage,
-                   p->hello.pid, how);
-    struct peer **at = &s->peers;
-    while (*at != p)
-        at = &(*at)->next;
-    *at = p->next;
+    (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
+    if (p->known)
+        source_send_all(rt, MESSAGE_FENCE, &n);
+    else
+        source_send(rt, p, MESSAGE_FENCE, &n);  // nobody else has heard of it
+    const bool known = p->known;
+    if (known)
+        (void)snprintf(s->broken_by, sizeof s->broken_by, "%s (process %" PRId64 ") %s",
+                       p->hello.stage, p->hello.pid, how);
+    roster_remove(&s->roster, p);
+    if (!known)
+        return;
     s->changed = true;
-    source_free_peer(p);
     link_bury(rt, n.uuid);
-    if (!rt->stopping && s->open && (source_reach(rt) & s->window.required) == s->window.required)
+    if (!*reason && !rt->stopping && s->open &&
+        (source_reach(rt) & s->window.required) == s->window.required)
         log_line(LOG_WARNING, "%s; going on without it", s->broken_by);
 }
 
@@ -93,16 +98,20 @@ void recover_check(struct runtime *rt, uint64_t now_ns)
     const struct stream *s = rt->source;
     const bool returns = endpoint_is_network(rt->control);  // who was cut off
     const uint64_t hang_ns = (uint64_t)(rt->options.hang_s * 1e9);
-    for (struct peer *p = s->peers, *next; p && !rt->stopping && !s->freed; p = next) {
+    for (struct peer *p = s->roster.first, *next; p && !rt->stopping && !s->freed; p = next) {
         next = p->next;
         if (p->bye)
             continue;
         if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
-            bury(rt, p, "died");
+            recover_bury(rt, p, "died", "");
         else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
-            bury(rt, p, "does not answer any more");
-        else if (io_is_silent(rt, p->progress_ns, hang_ns, now_ns))
-            bury(rt, p, "stands still");
+            recover_bury(rt, p, "does not answer any more", "");
+        else if (io_is_silent(rt, p->beats_ns[0], 2 * rt->patience_ns, now_ns) && !p->out)
+            recover_bury(rt, p, "sends no heartbeat", "");
+        else if (io_is_silent(rt, p->progress_ns, hang_ns, now_ns) && p->known)
+            recover_bury(rt, p, "stands still", "");
+        else
+            claims_check(rt, p, now_ns);
     }
 }
 
@@ -111,8 +120,8 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
     struct stream *s = rt->source;
     struct window *w = &s->window;
     uint64_t rounds_ns = now_ns;  // since then everybody said twice what it holds
-    for (const struct peer *p = s->peers; p; p = p->next)
-        if (!p->bye && p->beats_ns[1] < rounds_ns)
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        if (p->known && !p->bye && p->beats_ns[1] < rounds_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = rt->links; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)

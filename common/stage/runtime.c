@@ -53,6 +53,8 @@ enum status runtime_check(const struct stage *stage, const struct runtime_option
 {
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);
+    if (groups_check(o->groups, e) != STATUS_OK)
+        return STATUS_USAGE;
     if (o->order && stage->transient)
         return error_set(e, STATUS_USAGE,
                          "--order is not for a stage that only watches: nobody waits until it has "
@@ -96,7 +98,7 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, p->bound, p->endpoint, &p->socket, e);
+        s = port_open(rt->context, p->bound, p->endpoint, link_part_max(rt, up), &p->socket, e);
     if (p->socket)
         rt->nports++;
     if (s)
@@ -162,7 +164,7 @@ static enum status open_control(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = endpoint_clear(rt->control, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, true, rt->control, &rt->control_socket, e);
+        s = port_open(rt->context, true, rt->control, PORT_WORDS_MAX, &rt->control_socket, e);
     rt->control_local = s == STATUS_OK;
     if (s == STATUS_OK)
         log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);

@@ -18,6 +18,7 @@
 #include "base/idset.h"
 #include "stage/endpoint.h"
 #include "stage/exchange.h"
+#include "stage/groups.h"
 #include "stage/mapping.h"
 #include "stage/meter.h"
 #include "stage/options.h"
@@ -30,7 +31,6 @@
 
 enum {
     PORTS_MAX = 2 * OPT_TEXTS_MAX,
-    GROUPS_MAX = 64,
     ACK_MS = 10,  // acknowledgements wait for each other so long at most
 };
 
@@ -65,6 +65,7 @@ struct link {
     bool gone;             // it said bye, all well
     uint64_t lost_ns;      // since when it cannot be reached, 0: it can
     bool experiment_sent;  // down
+    uint64_t nhellos;      // how often it said hello
     bool shared;           // down: it reads our pool
     bool inline_told;      // down: that it does not
     uint64_t slots;        // down: bits of the slots that it reads
@@ -138,6 +139,7 @@ struct runtime {
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
     struct message experiment;  // sticky, shared; empty before it is known
+    size_t largest_part;        // in bytes, of an experiment that came
     bool given;                 // the experiment has come
     struct route experiment_route;
     size_t nheld, held_capacity;
@@ -147,17 +149,18 @@ struct runtime {
     struct id_set have;      // sink: durable from the start
     struct id_set kept;      // sink: taken and not yet durable; the source knows ...
     struct id_set kept_due;  // ... but of these
+    uint64_t made;           // sink: how many frames it has made durable
     struct id_set acks;      // sink: durable, perhaps told before, to be told to the source ...
     uint64_t acked_ns;       // ... which was told last then, 0 for never
     size_t nburied, buried_capacity;
-    struct upstream *buried;  // processes that are out
+    struct neighbour *buried;  // processes that are out
 
     struct pipe_end in, out;
     char line[PIPE_LINE_SIZE];  // what stdin gave so far
     size_t line_length;
 
     bool identified;  // the source knows our identity class
-    bool hello_due;   // control: say hello (again)
+    bool hello_due;   // control: say hello (again); in the source: its links have changed
     bool welcomed;
     bool met_up, met_down;        // there was a link
     atomic_uint_fast64_t window;  // frames under way at most, 0: not known yet
@@ -203,8 +206,9 @@ void *io_run(void *runtime);
 void io_stop(struct runtime *rt, enum status status, const char *text, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* Ends this process because the others took it for dead: they are told nothing. */
-void io_leave(struct runtime *rt);
+/* Ends this process because the others took it for dead, or it is out for a reason, "" for none:
+ * they are told nothing. */
+void io_leave(struct runtime *rt, const char *reason);
 
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
@@ -242,6 +246,8 @@ void link_greet(struct runtime *rt, uint64_t now_ns);
 
 /* link.c: the data plane, what comes. */
 bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
+/* What a part may have that comes there, in bytes. */
+int64_t link_part_max(struct runtime *rt, bool up);
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);

@@ -3,9 +3,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "stage/runtime.h"
-
-enum { UPSTREAMS_MAX = 256 };
 
 void io_stir(struct runtime *rt, const void *socket)
 {
@@ -29,27 +28,48 @@ bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
     return sent;
 }
 
-static size_t list_upstreams(const struct runtime *rt, struct upstream list[UPSTREAMS_MAX])
+/* Who is before or after this process. */
+static size_t list_neighbours(const struct runtime *rt, bool up, struct neighbour *list)
 {
     size_t n = 0;
-    for (const struct link *l = rt->links; l && n < UPSTREAMS_MAX; l = l->next)
-        if (l->port->up)
+    for (const struct link *l = rt->links; l; l = l->next)
+        if (l->port->up == up)
             memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
     return n;
 }
 
+/* Only the source is told who the neighbours are: others could pass for them. */
+static enum status encode_hello(const struct runtime *rt, const void *socket, struct hello *h,
+                                struct message *m)
+{
+    static struct neighbour nobody[1];
+    size_t n = 0;
+    for (const struct link *l = rt->links; l; l = l->next)
+        n++;
+    if (socket != rt->control_socket || rt->source || !n)
+        return control_hello_encode(h, m, NULL);
+    struct neighbour *list = mem_array(n, sizeof *list);
+    if (!list)
+        return STATUS_FAILED;
+    h->upstreams = list;
+    h->nupstreams = list_neighbours(rt, true, list);
+    h->names_downstreams = rt->stage->gives != KIND_NONE;
+    h->downstreams = h->nupstreams < n ? list + h->nupstreams : nobody;
+    h->ndownstreams = list_neighbours(rt, false, h->downstreams);
+    const enum status s = control_hello_encode(h, m, NULL);
+    mem_free(list);
+    return s;
+}
+
 bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream)
 {
-    struct upstream upstreams[UPSTREAMS_MAX];
     const struct stage *stage = rt->stage;
     struct hello h = {.wants = (int)rt->wants,
                       .gives = (int)stage->gives,
                       .downstream = downstream,
                       .durable = stage_is_sink(stage) && !stage->transient,
                       .order = rt->options.order,
-                      .pid = getpid(),
-                      .nupstreams = list_upstreams(rt, upstreams),
-                      .upstreams = upstreams};
+                      .pid = getpid()};
     memcpy(h.uuid, rt->uuid, sizeof h.uuid);
     memcpy(h.control, rt->control, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
@@ -63,7 +83,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
                    rt->exchange.begun ? rt->exchange.identity : "any");
     (void)pthread_mutex_unlock(&rt->exchange.mutex);
     struct message m = {0};
-    const enum status s = control_hello_encode(&h, &m, NULL);
+    const enum status s = encode_hello(rt, socket, &h, &m);
     return io_send_message(rt, socket, to, MESSAGE_HELLO, &m, s);
 }
 

@@ -22,30 +22,14 @@ enum status source_open(struct runtime *rt, struct error *e)
                        (uint32_t)rt->options.attempts, e);
 }
 
-void source_free_peer(struct peer *p)
-{
-    hello_free(&p->hello);
-    id_set_clear(&p->told);
-    mem_free(p);
-}
-
-void source_forget_have(struct stream *s)
-{
-    for (size_t i = 0; i < GROUPS_MAX; i++)
-        id_set_clear(&s->have[i]);
-}
-
 void source_close(struct runtime *rt)
 {
     struct stream *s = rt->source;
     if (!s)
         return;
-    while (s->peers) {
-        struct peer *next = s->peers->next;
-        source_free_peer(s->peers);
-        s->peers = next;
-    }
-    source_forget_have(s);
+    roster_clear(&s->roster);
+    id_set_clear(&s->unsafe);
+    id_set_clear(&s->earlier);
     mem_free(s->away);
     window_close(&s->window);
     mem_free(s);
@@ -54,13 +38,14 @@ void source_close(struct runtime *rt)
 
 void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n)
 {
-    if (!p->bye && !io_send_notice(rt, rt->control_socket, &p->address, type, n) && !p->lost_ns)
+    if (!p->bye && !p->out && !io_send_notice(rt, rt->control_socket, &p->address, type, n) &&
+        !p->lost_ns)
         p->lost_ns = clock_ns();  // its bye may still be under way
 }
 
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n)
 {
-    for (struct peer *p = rt->source->peers; p; p = p->next)
+    for (struct peer *p = rt->source->roster.first; p; p = p->next)
         source_send(rt, p, type, n);
 }
 
@@ -97,11 +82,11 @@ static void beat(struct runtime *rt, uint64_t now_ns)
     source_send_all(rt, MESSAGE_HEARTBEAT, &n);
 }
 
-/* Who was cut off from a network comes back for its free. */
+/* Who was cut off from a network comes back for its free.  Nobody waits for strangers. */
 static bool all_gone(const struct runtime *rt)
 {
-    for (const struct peer *p = rt->source->peers; p; p = p->next)
-        if (!p->bye && (!p->lost_ns || endpoint_is_network(rt->control)))
+    for (const struct peer *p = rt->source->roster.first; p; p = p->next)
+        if (p->known && !p->bye && (!p->lost_ns || endpoint_is_network(rt->control)))
             return false;
     return true;
 }
@@ -114,10 +99,13 @@ static void end(struct runtime *rt, uint64_t now_ns)
         return;
     if (!s->freed) {
         status_end(rt, source_end_status(rt));
-        for (struct peer *p = s->peers; p; p = p->next)
-            source_send_free(rt, p);
         s->freed = true;
         s->free_ns = now_ns;
+        for (struct peer *p = s->roster.first; p; p = p->next) {
+            claims_check(rt, p, now_ns);
+            source_send_free(rt, p);
+        }
+        outlaw_count(rt);
     }
     if (all_gone(rt) || now_ns - s->free_ns > FREE_NS)
         io_finish(rt, source_end_status(rt));
@@ -152,7 +140,7 @@ void source_pump(struct runtime *rt, uint64_t now_ns)
         return;
     struct window *w = &s->window;
     window_advance(w, s->total);
-    if (w->lowest == s->total) {
+    if (w->lowest == s->total && (s->freed || !claims_begin_again(rt))) {
         end(rt, now_ns);
         return;
     }

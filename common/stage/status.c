@@ -38,9 +38,9 @@ static uint32_t hops_of(const struct runtime *rt, const struct peer *p)
         const char *uuid = p->hello.upstreams[i].uuid;
         if (strcmp(uuid, rt->uuid) == 0 && !most)
             most = 1;
-        for (const struct peer *up = rt->source->peers; up; up = up->next)
-            if (up->hops >= most && up->hops && strcmp(up->hello.uuid, uuid) == 0)
-                most = up->hops + 1;
+        const struct peer *up = roster_find(&rt->source->roster, uuid);
+        if (up && up->hops >= most && up->hops)
+            most = up->hops + 1;
     }
     return most;
 }
@@ -50,12 +50,12 @@ static void find_hops(struct runtime *rt)
 {
     enum { ROUNDS_MAX = 64 };
     bool changed = true;
-    for (struct peer *p = rt->source->peers; p; p = p->next)
+    for (struct peer *p = rt->source->roster.first; p; p = p->next)
         p->hops = 0;
     for (int round = 0; changed && round < ROUNDS_MAX; round++) {
         changed = false;
-        for (struct peer *p = rt->source->peers; p; p = p->next) {
-            const uint32_t hops = hops_of(rt, p);
+        for (struct peer *p = rt->source->roster.first; p; p = p->next) {
+            const uint32_t hops = p->known ? hops_of(rt, p) : 0;
             changed |= hops != p->hops;
             p->hops = hops;
         }
@@ -96,9 +96,9 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
         return error_memory(e, "the status");
     r->processes[r->nprocesses++] = own_status(rt);
     find_hops(rt);
-    for (const struct peer *p = s->peers; p; p = p->next) {
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);
-        if (!p->bye)
+        if (!p->bye && !p->out)
             insert(r, &one);
     }
     return STATUS_OK;

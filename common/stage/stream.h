@@ -1,7 +1,8 @@
 /*
- * The stream as its source sees it, for source.c (window and end), peers.c (who takes part),
- * anew.c (who comes from a former run), barrier.c (the start) and recover.c (who died, what is
- * issued again).
+ * The stream as its source sees it, for source.c (window and end), roster.c (the list of
+ * processes), peers.c (what they say), claims.c (what they say of frames), outlaw.c (who breaks
+ * the rules), anew.c (who comes from a former run), barrier.c (the start) and recover.c (who died,
+ * what is issued again).
  */
 #ifndef BRAGG_STAGE_STREAM_H
 #define BRAGG_STAGE_STREAM_H
@@ -9,9 +10,15 @@
 #include "stage/runtime.h"
 #include "stage/window.h"
 
+/* What somebody may send: so much at once, and so much in a second from then on. */
+struct allowance {
+    double used;
+    uint64_t since_ns;
+};
+
 /* A process after the source. */
 struct peer {
-    struct peer *next;
+    struct peer *next, *next_by_address, *next_by_uuid;
     struct address address;
     struct hello hello;
     uint64_t came_ns;      // when it first said hello
@@ -23,13 +30,32 @@ struct peer {
     uint64_t held;         // how many ids it listed last
     uint32_t hops;         // from the source, for the status
     struct work work;      // what it said last
-    uint64_t durable;      // bit of its group among the durable ones, 0 for none
+    uint64_t durable;      // bit of its group among those that are waited for, 0 for none
     bool announced;        // durable: it has said which frames it has
     uint64_t order_from;   // it is told what is to come from this place of the list on
     struct id_set told;    // what it was told last ...
     uint64_t told_until;   // ... and up to where; 0 for never
     bool reached;          // the source's frames can get there
+    bool known;            // they could at some time: what it says of frames counts
+    bool out;              // it broke the rules before they could: it is not listened to
     bool bye;
+    struct allowance allowance;
+    struct id_set have;        // durable from the start
+    struct id_set acked;       // acknowledged, but for those
+    struct id_set early_acks;  // what it said before it was known ...
+    struct id_set early_kept;
+    uint64_t early_ns;  // ... since then, 0: nothing
+    size_t nearly;      // so many ranges of ids, and of `have`
+};
+
+/* All of them, as they came. */
+enum { ROSTER_MAX = 4096, ROSTER_BUCKETS = 1024 };
+
+struct roster {
+    size_t count;
+    size_t nearly;  // over all
+    struct peer *first, *last;
+    struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };
 
 /* A process that was told to begin anew. */
@@ -38,13 +64,14 @@ struct away {
     int64_t pid;           // ... while it keeps this
 };
 
-enum { WATCHERS_MAX = 16 };
+enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
 
 struct stream {
-    struct peer *peers;
-    size_t ndurable;
+    struct roster roster;
+    size_t ndurable;  // groups that are waited for
     char durable[GROUPS_MAX][GROUP_SIZE];
-    struct id_set have[GROUPS_MAX];  // of durable groups: what they have, until frames flow
+    size_t nspare;  // durable groups that nobody asked for
+    char spare[SPARE_MAX][GROUP_SIZE];
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
@@ -62,6 +89,10 @@ struct stream {
     uint64_t told_ns;   // when a process was told to begin anew last, 0 for never
     size_t nwatchers, next_watcher;
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
+    struct allowance answers;               // to those who are on no list
+    uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
+    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else
+    struct id_set earlier;    // ids issued before the list became `unsafe`
 };
 
 /* source.c: to one process, which has not said bye; to all. */
@@ -69,12 +100,39 @@ void source_send(struct runtime *rt, struct peer *p, enum message_type type, str
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
 void source_send_free(struct runtime *rt, struct peer *p);  // all is durable
 enum status source_end_status(const struct runtime *rt);
-void source_free_peer(struct peer *p);
-void source_forget_have(struct stream *s);  // what groups have from the start
+
+/* roster.c: by address, by uuid; NULL when there is none. */
+struct peer *roster_at(const struct roster *r, const struct address *address);
+struct peer *roster_find(const struct roster *r, const char *uuid);
+/* A new one, which nobody has by either; NULL when there is no room. */
+struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid);
+void roster_move(struct roster *r, struct peer *p, const struct address *address);
+void roster_remove(struct roster *r, struct peer *p);  // frees it
+void roster_clear(struct roster *r);
+
+/* claims.c: what a process says of frames counts when they were issued and can reach it; who says
+ * it of others is out. What it said before that was known is taken then, or held against it. */
+void claims_hear(struct runtime *rt, struct peer *p, enum message_type type,
+                 const struct notice *n);
+void claims_take(struct runtime *rt, struct peer *p);
+void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns);
+/* At the end: says whether a sink has made durable what it acknowledged. */
+void claims_compare(struct runtime *rt, const struct peer *p, const struct notice *bye);
+/* Nobody has what only this one says to have. */
+void claims_void(struct runtime *rt, const struct peer *p);
+bool claims_begin_again(struct runtime *rt);  // issues that; false: there is nothing
+
+/* outlaw.c: takes out who breaks the rules, with the reason, what it did; *p may be gone then. */
+void outlaw(struct runtime *rt, struct peer *p, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+/* True when one more message is within what is allowed. */
+bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
+void outlaw_count(const struct runtime *rt);  // says at the end how many there were
 
 /* barrier.c: bits of the durable groups that frames can reach now; frames flow once a complete
  * path to a durable sink is there. */
 uint64_t source_reach(struct runtime *rt);
+void barrier_sort(struct hello *h);  // so that who is named in it is quickly found
 void barrier_try(struct runtime *rt, uint64_t now_ns);
 
 /* anew.c: answers a message of another run; a process has come that may have been told to begin
@@ -84,8 +142,10 @@ void anew_tell(struct runtime *rt, const struct address *from, const struct rout
 void anew_returned(struct stream *s, int64_t pid);
 bool anew_is_awaited(const struct stream *s, uint64_t now_ns);
 
-/* recover.c: a heartbeat; who is silent or stands still; what nobody holds; whether
- * frames may be issued, or the run waits for a process that replaces a dead one. */
+/* recover.c: takes a process out, and tells all why; `how` ends a line on it; a heartbeat; who is
+ * silent or stands still; what nobody holds; whether frames may be issued, or the run waits for a
+ * process that replaces a dead one. */
+void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason);
 void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns);
 void recover_check(struct runtime *rt, uint64_t now_ns);
 void recover_unlisted(struct runtime *rt, uint64_t now_ns);

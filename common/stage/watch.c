@@ -18,7 +18,7 @@ enum status watch_open(struct watch *w, const char *endpoint, struct error *e)
     w->context = zmq_ctx_new();
     if (!w->context)
         return error_memory(e, "sockets");
-    const enum status s = port_open(w->context, false, copy, &w->socket, e);
+    const enum status s = port_open(w->context, false, copy, PORT_WORDS_MAX, &w->socket, e);
     if (s == STATUS_OK)
         w->refusals = port_watch(w->context, w->socket, PORT_REFUSED);
     return s;

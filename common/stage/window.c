@@ -25,7 +25,7 @@ enum status window_take_list(struct window *w, const struct id_set *list, struct
     if (!w->before)
         return error_memory(e, "the list of frames");
     w->list = list;
-    w->total = 0;
+    w->total = w->lowest = 0;
     for (size_t i = 0; i < list->count; i++) {
         w->before[i] = w->total;
         w->total += list->ranges[i].last - list->ranges[i].first + 1;
@@ -46,8 +46,8 @@ uint64_t window_id(const struct window *w, uint64_t place)
     return w->list->ranges[low].first + (place - w->before[low]);
 }
 
-/* How many ids of the list are below `id`. */
-static uint64_t place_of(const struct window *w, uint64_t id)
+/* Index of the first range of the list that ends at or after `id`. */
+static size_t range_of(const struct window *w, uint64_t id)
 {
     size_t low = 0, high = w->list ? w->list->count : 0;
     while (low < high) {
@@ -57,10 +57,33 @@ static uint64_t place_of(const struct window *w, uint64_t id)
         else
             high = middle;
     }
-    if (!w->list || low == w->list->count)
+    return low;
+}
+
+/* How many ids of the list are below `id`. */
+static uint64_t place_of(const struct window *w, uint64_t id)
+{
+    const size_t at = range_of(w, id);
+    if (!w->list || at == w->list->count)
         return w->total;
-    const uint64_t first = w->list->ranges[low].first;
-    return w->before[low] + (id > first ? id - first : 0);
+    const uint64_t first = w->list->ranges[at].first;
+    return w->before[at] + (id > first ? id - first : 0);
+}
+
+bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other)
+{
+    const size_t at = range_of(w, range.first);
+    *other = range.first;
+    if (!w->list || at == w->list->count || w->list->ranges[at].first > range.first ||
+        w->before[at] >= places)
+        return false;
+    const struct id_range in = w->list->ranges[at];
+    const uint64_t issued = places - w->before[at];  // of this range of the list
+    const uint64_t last = in.last - in.first < issued ? in.last : in.first + (issued - 1);
+    if (range.last <= last)
+        return true;
+    *other = range.first > last ? range.first : last + 1;
+    return false;
 }
 
 static struct frame_state *at(const struct window *w, uint64_t place)
@@ -94,12 +117,22 @@ bool window_clip(const struct window *w, struct id_range *range)
     return true;
 }
 
-void window_ack(struct window *w, struct id_range range, uint64_t groups)
+void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t place = range.first; place <= range.last; place++)
+    for (uint64_t place = range.first; place <= range.last && place < places; place++)
         at(w, place)->acked |= groups;
+}
+
+void window_retract(struct window *w, struct id_range range, uint64_t groups)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++) {
+        at(w, place)->acked &= ~groups;
+        at(w, place)->kept &= ~groups;
+    }
 }
 
 void window_keep(struct window *w, struct id_range range, uint64_t groups)

@@ -36,7 +36,8 @@ struct window {
 enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
 void window_close(struct window *w);
 
-/* Sets the list, which must stay as it is until window_close. */
+/* Sets the list, which must stay as it is until window_close or another one, and begins before its
+ * first place. */
 enum status window_take_list(struct window *w, const struct id_set *list, struct error *e);
 
 /* The id at a place of the list. */
@@ -51,9 +52,15 @@ bool window_is_done(const struct window *w, const struct frame_state *f);
 /* Turns a range of ids into that of their places in the window; false when there are none. */
 bool window_clip(const struct window *w, struct id_range *range);
 
-/* Notes an acknowledgement by groups, or that they keep frames until later. */
-void window_ack(struct window *w, struct id_range range, uint64_t groups);
+/* True when the first `places` ids of the list hold the whole range; *other is else the first id
+ * of it that they do not. */
+bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
+
+/* Notes an acknowledgement by groups of those of the first `places` ids of the list that are in
+ * a range; that they keep frames until later; that neither is true. */
+void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
 void window_keep(struct window *w, struct id_range range, uint64_t groups);
+void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
 /* Notes that a process holds frames; `group` is its bit, 0 for one that passes them on. */
 void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns);

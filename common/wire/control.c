@@ -11,16 +11,19 @@
 #name, FIELD_TEXT, AT(name), .count = sizeof(((struct OBJECT *)0)->name) \
     }
 
-#define OBJECT upstream
-static const struct field upstream_fields[] = {TEXT(uuid)};
-static const struct table upstream_table = {"upstream", sizeof(struct upstream),
-                                            FIELDS(upstream_fields)};
+#define OBJECT neighbour
+static const struct field neighbour_fields[] = {TEXT(uuid)};
+static const struct table neighbour_table = {"neighbour", sizeof(struct neighbour),
+                                             FIELDS(neighbour_fields)};
 #undef OBJECT
 
 #define OBJECT hello
 static const struct field hello_fields[] = {
     TEXT(control),
     {"downstream", FIELD_BOOL, AT(downstream)},
+    {"downstreams", FIELD_LIST, AT(downstreams), .table = &neighbour_table, .flags = FIELD_ABSENT,
+     .count_offset = offsetof(struct hello, ndownstreams),
+     .present_offset = offsetof(struct hello, names_downstreams)},
     {"durable", FIELD_BOOL, AT(durable)},
     {"gives", FIELD_ENUM, AT(gives), .limit = 3},
     TEXT(group),
@@ -28,7 +31,7 @@ static const struct field hello_fields[] = {
     {"order", FIELD_BOOL, AT(order), .flags = FIELD_ABSENT},
     {"pid", FIELD_I64, AT(pid)},
     TEXT(stage),
-    {"upstreams", FIELD_LIST, AT(upstreams), .table = &upstream_table,
+    {"upstreams", FIELD_LIST, AT(upstreams), .table = &neighbour_table,
      .count_offset = offsetof(struct hello, nupstreams)},
     TEXT(uuid),
     {"wants", FIELD_ENUM, AT(wants), .limit = 4},
@@ -143,6 +146,13 @@ static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
 static const struct field lost_fields[] = {IDS, STATUS};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
+static const struct field bye_fields[] = {
+    {"durable", FIELD_U64, AT(durable), .flags = FIELD_ABSENT,
+     .present_offset = offsetof(struct notice, counts_durable)},
+    TEXT(reason),
+    {"said", FIELD_BOOL, AT(said), .flags = FIELD_ABSENT},
+    STATUS,
+};
 static const struct field end_fields[] = {TEXT(reason), STATUS};
 static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
 static const struct field flush_fields[] = {TOTAL};
@@ -161,6 +171,7 @@ static const struct table have_table = NOTICE(have_fields);
 static const struct table ids_table = NOTICE(ids_fields);
 static const struct table lost_table = NOTICE(lost_fields);
 static const struct table heartbeat_table = NOTICE(heartbeat_fields);
+static const struct table bye_table = NOTICE(bye_fields);
 static const struct table end_table = NOTICE(end_fields);
 static const struct table fence_table = NOTICE(fence_fields);
 static const struct table flush_table = NOTICE(flush_fields);
@@ -184,6 +195,7 @@ static const struct table *notice_table(enum message_type type)
     case MESSAGE_HEARTBEAT:
         return &heartbeat_table;
     case MESSAGE_BYE:
+        return &bye_table;
     case MESSAGE_FREE:
         return &end_table;
     case MESSAGE_FENCE:
@@ -253,6 +265,7 @@ void run_status_free(struct run_status *r)
 void hello_free(struct hello *h)
 {
     mem_free(h->upstreams);
+    mem_free(h->downstreams);
     memset(h, 0, sizeof *h);
 }
 

@@ -16,7 +16,8 @@
 
 enum { UUID_SIZE = 33, GROUP_SIZE = 64, ENDPOINT_SIZE = 256 };
 
-struct upstream {
+/* A process at the other end of a link. */
+struct neighbour {
     char uuid[UUID_SIZE];
 };
 
@@ -32,8 +33,11 @@ struct hello {
     bool durable;                 // its acknowledgements mean: on disk
     bool order;                   // it takes frames in the order of the list
     int64_t pid;
-    size_t nupstreams;           // the processes before it
-    struct upstream *upstreams;  // owned
+    size_t nupstreams;              // the processes before it
+    struct neighbour *upstreams;    // owned
+    bool names_downstreams;         // to the source: those after it follow; who never says it is
+    size_t ndownstreams;            // not asked
+    struct neighbour *downstreams;  // owned
 };
 
 /* What a process has done so far.  All zero: it does not tell. */
@@ -62,7 +66,10 @@ struct notice {
     uint64_t until;        // ORDER: of the ids below this, no others than these will come
     int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
                            // connection; 0 when all is well
-    char reason[256];      // BYE, FENCE: why; "" when it was said already
+    char reason[256];      // BYE, FENCE: why; "" for no more words
+    bool said;             // BYE: somebody has told the user why already
+    bool counts_durable;   // BYE: it says ...
+    uint64_t durable;      // ... how many different frames it has made durable since it began
     char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
     size_t nids;
     /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order

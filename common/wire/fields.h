@@ -48,6 +48,7 @@ struct field {
     int limit;
     const struct table *table;
     size_t count_offset;
+    size_t present_offset;                // ABSENT: of a bool, whether the key is there; 0: none
     size_t (*bytes)(const void *object);  // DATA: size of the array; SIZE_MAX when it overflows
     unsigned flags;
 };

@@ -228,6 +228,8 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
         if (s)
             return s;
         nparts += f->type == FIELD_DATA;
+        if (f->present_offset)
+            *(bool *)(void *)(object + f->present_offset) = true;
     }
     if (!skip_rest(d, keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);

@@ -134,10 +134,20 @@ static enum status encode_field(struct encoder *n, const struct field *f, char *
     return STATUS_OK;
 }
 
+static bool is_left_out(const struct field *f, const char *object)
+{
+    return f->present_offset && !*(const bool *)(const void *)(object + f->present_offset);
+}
+
 static enum status encode_map(struct encoder *n, const struct table *t, char *object)
 {
-    msgpack_pack_map(&n->packer, t->nfields);
+    size_t left_out = 0;
+    for (size_t i = 0; i < t->nfields; i++)
+        left_out += is_left_out(&t->fields[i], object);
+    msgpack_pack_map(&n->packer, t->nfields - left_out);
     for (size_t i = 0; i < t->nfields; i++) {
+        if (is_left_out(&t->fields[i], object))
+            continue;
         encode_text(n, t->fields[i].name);
         const enum status s = encode_field(n, &t->fields[i], object);
         if (s)

@@ -32,9 +32,10 @@ bool address_equal(const struct address *a, const struct address *b)
     return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-enum status port_open(void *context, bool bind, char *endpoint, void **socket, struct error *e)
+enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
+                      struct error *e)
 {
-    (void)context, (void)bind, (void)e;
+    (void)context, (void)bind, (void)part_max, (void)e;
     const char *number = strrchr(endpoint, ':');  // of a stranger, perhaps
     *socket = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
     return STATUS_OK;
@@ -127,7 +128,7 @@ static void make_body(struct input *in, enum message_type type, struct message *
 {
     char uuid[UUID_SIZE];
     (void)snprintf(uuid, sizeof uuid, "%032d", byte(in) % PEERS);
-    struct upstream upstreams[2];
+    struct neighbour upstreams[2];
     struct id_range ids[2];
     for (int i = 0; i < 2; i++) {
         ids[i].first = byte(in) % 64;
@@ -349,7 +350,7 @@ static void feed(struct fake *to, struct route r, struct message *m)
 
 static void say_hello(struct fake *to, bool downstream)
 {
-    struct upstream source;
+    struct neighbour source;
     struct hello h = {.downstream = downstream,
                       .durable = true,
                       .stage = "fuzz",

@@ -115,8 +115,8 @@ int main(int argc, char **argv)
     void *context = zmq_ctx_new();
     (void)snprintf(up, sizeof up, "%s", argv[3]);
     (void)snprintf(down, sizeof down, "%s", argv[4]);
-    if (port_open(context, false, up, &x.up, &e) != STATUS_OK ||
-        port_open(context, true, down, &x.down, &e) != STATUS_OK) {
+    if (port_open(context, false, up, PORT_PART_MAX, &x.up, &e) != STATUS_OK ||
+        port_open(context, true, down, PORT_WORDS_MAX, &x.down, &e) != STATUS_OK) {
         fprintf(stderr, "relay: %s\n", e.text);
         return 1;
     }

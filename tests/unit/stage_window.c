@@ -37,18 +37,18 @@ static void moves_when_all_groups_have_it(void **state)
 {
     (void)state;
     struct window w = open_window(ONE | TWO);
-    window_ack(&w, (struct id_range){1, 2}, ONE | TWO);
-    window_ack(&w, (struct id_range){0, 0}, ONE);
+    window_ack(&w, (struct id_range){1, 2}, ONE | TWO, UINT64_MAX);
+    window_ack(&w, (struct id_range){0, 0}, ONE, UINT64_MAX);
     window_advance(&w, 100);
     assert_true(w.lowest == 0);
-    window_ack(&w, (struct id_range){0, UINT64_MAX}, TWO);
+    window_ack(&w, (struct id_range){0, UINT64_MAX}, TWO, UINT64_MAX);
     window_advance(&w, 100);
     assert_true(w.lowest == 3);
     assert_null(window_find(&w, 2));
     assert_non_null(window_find(&w, 6));
     assert_null(window_find(&w, 7));
     assert_true(window_find(&w, 4)->acked == 0);  // its place was that of frame 0
-    window_ack(&w, (struct id_range){0, 6}, ONE | TWO);
+    window_ack(&w, (struct id_range){0, 6}, ONE | TWO, UINT64_MAX);
     window_advance(&w, 5);
     assert_true(w.lowest == 5);
     window_close(&w);
@@ -59,7 +59,7 @@ static void is_stuck_when_all_is_kept(void **state)
     (void)state;
     struct window w = open_window(ONE | TWO);
     window_keep(&w, (struct id_range){0, 2}, ONE);
-    window_ack(&w, (struct id_range){0, 2}, TWO);
+    window_ack(&w, (struct id_range){0, 2}, TWO, UINT64_MAX);
     assert_false(window_is_stuck(&w, 100));  // frame 3 may still come
     assert_true(window_is_stuck(&w, 3));     // unless there is none
     window_keep(&w, (struct id_range){3, 3}, ONE | TWO);
@@ -67,7 +67,7 @@ static void is_stuck_when_all_is_kept(void **state)
     leave(&w, 1);
     assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
     assert_false(window_is_stuck(&w, 100));
-    window_ack(&w, (struct id_range){0, 3}, ONE | TWO);
+    window_ack(&w, (struct id_range){0, 3}, ONE | TWO, UINT64_MAX);
     window_advance(&w, 4);
     assert_false(window_is_stuck(&w, 4));
     window_close(&w);
@@ -77,10 +77,10 @@ static void groups_that_are_not_required_do_not_count(void **state)
 {
     (void)state;
     struct window w = open_window(ONE);
-    window_ack(&w, (struct id_range){0, 3}, TWO);
+    window_ack(&w, (struct id_range){0, 3}, TWO, UINT64_MAX);
     window_advance(&w, 100);
     assert_true(w.lowest == 0);
-    window_ack(&w, (struct id_range){0, 3}, ONE);
+    window_ack(&w, (struct id_range){0, 3}, ONE, UINT64_MAX);
     window_advance(&w, 100);
     assert_true(w.lowest == 4);
     window_close(&w);
@@ -96,7 +96,7 @@ static void lost_frames_are_issued_again(void **state)
     assert_int_equal(window_find(&w, 1)->attempt, 1);
     assert_int_equal(window_lose(&w, 1, false), WINDOW_KEEP);  // once is enough
     leave(&w, 2);
-    window_ack(&w, (struct id_range){2, 2}, ONE);
+    window_ack(&w, (struct id_range){2, 2}, ONE, UINT64_MAX);
     assert_int_equal(window_lose(&w, 2, true), WINDOW_KEEP);  // it has arrived
     assert_int_equal(window_lose(&w, SIZE, true), WINDOW_KEEP);
     window_close(&w);
@@ -115,7 +115,7 @@ static void what_a_group_keeps_is_of_no_use_to_another(void **state)
     assert_false(window_is_listed(&w, window_find(&w, 1), 6));  // TWO lacks it
     window_listed(&w, frame, TWO, 7);
     assert_true(window_is_listed(&w, window_find(&w, 1), 7));
-    window_ack(&w, frame, TWO);
+    window_ack(&w, frame, TWO, UINT64_MAX);
     window_listed(&w, frame, ONE, 8);
     assert_true(window_is_listed(&w, window_find(&w, 1), 8));
     assert_false(window_is_listed(&w, window_find(&w, 1), 9));
@@ -146,7 +146,7 @@ static void ranges_are_clipped(void **state)
     struct window w = open_window(ONE);
     window_listed(&w, (struct id_range){0, UINT64_MAX}, 0, 7);
     assert_true(window_find(&w, 3)->listed_ns == 7);
-    window_ack(&w, (struct id_range){0, 1}, ONE);
+    window_ack(&w, (struct id_range){0, 1}, ONE, UINT64_MAX);
     window_advance(&w, 100);
     struct id_range r = {0, 1};
     assert_false(window_clip(&w, &r));
@@ -174,15 +174,15 @@ static void lists_have_gaps(void **state)
     assert_true(window_clip(&w, &r) && r.first == 0 && r.last == 3);
     r = (struct id_range){5, 6};
     assert_false(window_clip(&w, &r));
-    window_ack(&w, (struct id_range){4, 99}, ONE);
-    window_ack(&w, (struct id_range){3, 3}, ONE);
+    window_ack(&w, (struct id_range){4, 99}, ONE, UINT64_MAX);
+    window_ack(&w, (struct id_range){3, 3}, ONE, UINT64_MAX);
     window_advance(&w, w.total);
     assert_true(w.lowest == 3);
     r = (struct id_range){8, UINT64_MAX};
     assert_true(window_clip(&w, &r) && r.first == 3 && r.last == 5);
     window_find(&w, UINT64_MAX)->out = true;
     assert_int_equal(window_lose(&w, UINT64_MAX, false), WINDOW_AGAIN);
-    window_ack(&w, (struct id_range){0, UINT64_MAX}, ONE);
+    window_ack(&w, (struct id_range){0, UINT64_MAX}, ONE, UINT64_MAX);
     window_advance(&w, w.total);
     assert_true(w.lowest == 6);
     assert_null(window_find(&w, UINT64_MAX));

@@ -121,7 +121,7 @@ static void what_is_optional_may_be_missing(void **state)
 static void hellos_survive(void **state)
 {
     (void)state;
-    struct upstream up[] = {{"one"}, {"two"}};
+    struct neighbour up[] = {{"one"}, {"two"}};
     static struct hello in = {.uuid = "0123",
                               .stage = "bragg-x",
                               .wants = 2,

@@ -1,0 +1,70 @@
+#include "stage/groups.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "wire/control.h"
+
+static bool is_number(const char *text)
+{
+    return *text && text[strspn(text, "0123456789")] == 0;
+}
+
+/* Steps to the next name of a list; its length, 0 for none that is good. */
+static size_t next_name(const char **at)
+{
+    *at += **at == ',';
+    return strcspn(*at, ",");
+}
+
+static bool are_names(const char *text)
+{
+    for (const char *at = text; at == text || *at;) {
+        const size_t length = next_name(&at);
+        if (!length || length >= GROUP_SIZE)
+            return false;
+        at += length;
+    }
+    return true;
+}
+
+static bool is_listed(const char *text, const char *group)
+{
+    for (const char *at = text; *at;) {
+        const size_t length = next_name(&at);
+        if (strlen(group) == length && memcmp(at, group, length) == 0)
+            return true;
+        at += length;
+    }
+    return false;
+}
+
+size_t groups_count(const char *text)
+{
+    size_t count = 1;
+    if (!text)
+        return count;
+    if (is_number(text))
+        return strlen(text) < 4 ? strtoul(text, NULL, 10) : SIZE_MAX;
+    for (const char *at = text; *at; at++)
+        count += *at == ',';
+    return count;
+}
+
+enum status groups_check(const char *text, struct error *e)
+{
+    const size_t count = groups_count(text);
+    if (!text || (count >= 1 && count <= GROUPS_MAX && (is_number(text) || are_names(text))))
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "--groups: '%.60s' is neither a number from 1 to %d nor names of 1 to %d "
+                     "characters parted by commas",
+                     text, GROUPS_MAX, GROUP_SIZE - 1);
+}
+
+bool groups_ask_for(const char *text, const char *group, size_t taken)
+{
+    if (!text || is_number(text))
+        return taken < groups_count(text);
+    return is_listed(text, group);
+}

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Strangers that report to the source of a stream, or connect where its frames flow
+# (tests/programs/stranger.c): no frame is lost, no run ended, who breaks the rules is named.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
+frames=150
+own=group=test-sink/nothing # of the sink that is asked for
+
+# stream [OPTION]...: begins one, whose source has these options
+stream() {
+	fresh
+	rm -f said.*
+	stage first first --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=$frames --verbose "$@" &
+	stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=4 &
+	stage sink sink out --in="ipc://$d/w" &
+	flowing
+}
+
+# attack NAME KIND [NAME=VALUE]...: at the control endpoint, as a process called evil-NAME
+attack() {
+	attack_name=$1 attack_kind=$2
+	shift 2
+	stranger "$attack_kind" "ipc://$d/c" name="evil-$attack_name" "$@" >"said.$attack_name" 2>&1 &
+}
+
+# unharmed WHAT: all end well, with all files
+unharmed() {
+	settle
+	is "$1: all end well" "$(statuses source make sink) $(find out -type f | wc -l)" "0 0 0 $frames"
+	is "$1: the same files" "$(digest out)" "$expected"
+}
+
+# said NAME: how that stranger ended
+said() {
+	sed 's/frame [0-9]*/frame N/' "said.$1"
+}
+
+# named NAME: what the source said of it, once
+named() {
+	sed -n "s/^test-source: warning: evil-$1 (process [0-9]*) //p" errors.source | sed 's/frame [0-9]*/frame N/'
+}
+
+stream
+settle
+expected=$(digest out)
+
+# --- acknowledgements, and the rest that is said of frames
+stream
+attack ack ack first=0 last=9999 count=20 $own
+attack path ack first=0 last=9999 count=20 up=1 $own
+attack few ack first=0 last=2 up=1 $own
+attack have have first=0 last=9999 count=20 up=1 $own
+attack kept kept first=0 last=9999 count=20 up=1 $own
+attack lost lost first=0 last=9999 count=20 up=1 $own
+attack heart heartbeat first=0 last=9999 count=20 up=1 $own
+attack bye bye why='an evil word' $own
+unharmed 'words from nowhere'
+is 'frames that were not issued' "$(named ack)" 'is out: it acknowledged frame N, which was not issued'
+is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not issued'
+is 'a path that nobody confirms' "$(named path)" 'is out: it acknowledged frame N, which was not issued'
+is 'frames that nothing sent it' "$(named few)" 'is out: it has frame N, and no stage sends it any'
+is 'what it keeps, and lost' "$(named kept), $(named lost)" \
+	'is out: it keeps frame N, which was not issued, is out: it lost frame N, which was not issued'
+is 'who says what it has, or lives, may' "$(named have)$(named heart)" ''
+is 'a bye is named' "$(named bye)" 'ended with status 1: an evil word'
+
+# --- floods
+stream
+attack hellos hellos count=20000
+attack newcomers newcomers count=5000
+attack watchers watchers count=5000
+attack crowd crowd count=200
+unharmed 'floods'
+is 'hellos without end' "$(named hellos)" 'is out: it floods the source with messages'
+is 'other names on one connection' "$(named newcomers)" 'is out: it says to be another process'
+
+# --- parts of a size that no message there has
+stream
+attack control part bytes=2000000
+stranger part "ipc://$d/s" bytes=2000000 >said.data &
+unharmed 'huge parts'
+is 'they are cut off' "$(said control) $(said data)" 'cut cut'
+
+# --- a last stage that counts wrong, among those that count well
+stream
+attack shift sink data="ipc://$d/w" shift=1 $own
+unharmed 'off by one'
+is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
+
+finish

@@ -1,0 +1,313 @@
+/*
+ * stranger KIND CONTROL [NAME=VALUE]...: somebody who reports to the source of a running stream and
+ * is no stage of it.  Prints how that ended: "out: REASON", "free", "cut" (or nobody answers any
+ * more), "done" when it left by itself.
+ *
+ *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times
+ *   bye         says bye with status=, and why=
+ *   hellos      says hello count= times on one connection; newcomers: as another process each time
+ *   crowd       says hello as count= processes, each on a connection of its own, and stays
+ *   watchers    asks count= times how far the stream is, and reads no answer
+ *   anew        says hello count= times as processes of another run
+ *   part        sends a part of bytes= bytes there, whatever the endpoint is of
+ *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
+ * more, and says at the end that it made durable= frames durable
+ *
+ * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
+ * is right before it, as if frames came.
+ */
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "stage/endpoint.h"
+#include "stage/port.h"
+#include "wire/control.h"
+
+enum { PATIENCE_S = 60, CROWD_MAX = 20000 };
+
+static const struct address nobody = {0};
+static int nwords;
+static char **words;
+static void *context, *control, *data;
+static void *control_watch;
+static uint64_t run = 1, beat_ns;
+static struct neighbour before[1];  // whom it calls the process before it
+static bool has_before;
+static char uuid[UUID_SIZE];
+
+static const char *text(const char *name, const char *standard)
+{
+    const size_t length = strlen(name);
+    for (int i = 0; i < nwords; i++)
+        if (strncmp(words[i], name, length) == 0 && words[i][length] == '=')
+            return words[i] + length + 1;
+    return standard;
+}
+
+static uint64_t number(const char *name, uint64_t standard)
+{
+    const char *value = text(name, NULL);
+    return value ? strtoull(value, NULL, 10) : standard;
+}
+
+static void finish(const char *what, const char *reason)
+{
+    printf("%s%s%s\n", what, *reason ? ": " : "", reason);
+    (void)fflush(stdout);
+    _exit(0);  // without what is still to be sent
+}
+
+static bool say(void *socket, enum message_type type, struct message *m)
+{
+    struct route r = {.type = type, .run = run, .incarnation = 1};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", text("name", "evil"));
+    const bool sent = route_seal(&r, m, NULL) == STATUS_OK && port_send(socket, &nobody, m, NULL);
+    message_free(m);
+    return sent;
+}
+
+static void say_notice(void *socket, enum message_type type, struct notice n)
+{
+    struct message m = {0};
+    if (control_notice_encode(type, &n, &m, NULL) == STATUS_OK)
+        (void)say(socket, type, &m);
+}
+
+static void say_hello(void *socket, bool downstream, int wants)
+{
+    struct message m = {0};
+    struct hello h = {.wants = wants,
+                      .downstream = downstream,
+                      .durable = wants > 0,
+                      .pid = getpid(),
+                      .nupstreams = has_before && !downstream,
+                      .upstreams = before};
+    memcpy(h.uuid, uuid, sizeof h.uuid);
+    (void)snprintf(h.stage, sizeof h.stage, "%s", text("name", "evil"));
+    (void)snprintf(h.group, sizeof h.group, "%s", text("group", "bragg-write/nothing"));
+    (void)snprintf(h.identity, sizeof h.identity, "any");
+    if (control_hello_encode(&h, &m, NULL) == STATUS_OK)
+        (void)say(socket, MESSAGE_HELLO, &m);
+}
+
+static void rename_self(void)
+{
+    static unsigned count;
+    (void)snprintf(uuid, sizeof uuid, "%016x%016x", (unsigned)getpid(), ++count);
+}
+
+/* What the source says: ends this program when it says that all is over. */
+static void listen_to(const struct route *r, const struct message *m)
+{
+    struct notice n = {0};
+    struct hello h = {0};
+    if (r->type == MESSAGE_HELLO && control_hello_decode(&h, m, NULL) == STATUS_OK)
+        memcpy(before[0].uuid, h.uuid, sizeof h.uuid);
+    hello_free(&h);
+    if (r->run && run == 1)
+        run = r->run;
+    if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
+        return;
+    if (r->type == MESSAGE_FENCE && strcmp(n.uuid, uuid) == 0)
+        finish("out", n.reason);
+    if (r->type == MESSAGE_FREE) {
+        say_notice(control, MESSAGE_BYE,
+                   (struct notice){.counts_durable = text("durable", NULL) != NULL,
+                                   .durable = number("durable", 0)});
+        (void)usleep(100000);  // that gets out
+        finish("free", "");
+    }
+    notice_free(&n);
+}
+
+/* The next message of a socket, if there is one. */
+static bool receive(void *socket, struct route *r, struct message *m)
+{
+    struct address from;
+    if (port_receive(socket, false, &from, m) != PORT_MESSAGE)
+        return false;
+    if (route_open(r, m, NULL) == STATUS_OK)
+        return true;
+    message_free(m);
+    return false;
+}
+
+/* Takes part for so long. */
+static void stay(int ms)
+{
+    zmq_pollitem_t items[] = {{.socket = control, .events = ZMQ_POLLIN}};
+    (void)zmq_poll(items, 1, ms);
+    struct route r;
+    struct message m;
+    while (receive(control, &r, &m)) {
+        listen_to(&r, &m);
+        message_free(&m);
+    }
+    if (port_happened(control_watch))
+        finish("cut", "");
+    if (clock_ns() > beat_ns + UINT64_C(500000000)) {
+        beat_ns = clock_ns();
+        say_notice(control, MESSAGE_HEARTBEAT, (struct notice){.progress = beat_ns});
+    }
+}
+
+/* A socket that speaks to an endpoint. */
+static void *open_socket(const char *name)
+{
+    char endpoint[ENDPOINT_SIZE];
+    void *socket = NULL;
+    (void)snprintf(endpoint, sizeof endpoint, "%s", name);
+    if (port_open(context, false, endpoint, PORT_PART_MAX, &socket, NULL) != STATUS_OK)
+        exit(2);
+    return socket;
+}
+
+/* Finds out the run, and who the source is: it tells both to whom it asks for a hello. */
+static void learn_run(void)
+{
+    for (int i = 0; run == 1 && i < PATIENCE_S * 10; i++) {
+        say_notice(control, MESSAGE_ACK, (struct notice){0});
+        stay(100);
+    }
+    has_before = number("up", 0) > 0;
+}
+
+static void claim(enum message_type type)
+{
+    struct id_range ids = {number("first", 0), number("last", 0)};
+    const struct notice n = {.nids = 1, .ids = &ids, .status = 1, .known = true};
+    say_hello(control, false, 3);
+    for (uint64_t i = number("count", 1); i > 0; i--) {
+        say_notice(control, type, n);
+        stay(number("count", 1) > 1000 ? 0 : 2);
+    }
+}
+
+/* Takes frames at `data`. */
+static void take(void)
+{
+    struct route r;
+    struct message m;
+    while (receive(data, &r, &m)) {
+        if (r.type == MESSAGE_HELLO) {
+            struct hello h;
+            if (control_hello_decode(&h, &m, NULL) == STATUS_OK)
+                memcpy(before[0].uuid, h.uuid, sizeof h.uuid);
+            hello_free(&h);
+            has_before = true;
+            say_hello(control, false, 3);
+        } else if (r.type == MESSAGE_EXPERIMENT) {
+            say_notice(control, MESSAGE_HAVE, (struct notice){.known = true});
+            say_notice(data, MESSAGE_CREDIT,
+                       (struct notice){.grant = (uint32_t)number("credit", 2)});
+        } else if (r.type == MESSAGE_FRAME) {
+            const uint64_t id = r.frame + number("shift", 0);
+            struct id_range ids = {id, id}, got = {r.frame, r.frame};
+            say_notice(control, MESSAGE_ACK, (struct notice){.nids = 1, .ids = &ids});
+            say_notice(data, MESSAGE_CREDIT, (struct notice){.grant = 1, .nids = 1, .ids = &got});
+        }
+        message_free(&m);
+    }
+}
+
+static void sink(void)
+{
+    data = open_socket(text("data", ""));
+    say_hello(data, true, 3);
+    for (;;) {
+        take();
+        stay(1);
+    }
+}
+
+static void crowd(void)
+{
+    static void *sockets[CROWD_MAX];
+    const uint64_t count = number("count", 100);
+    for (uint64_t i = 0; i < count && i < CROWD_MAX; i++) {
+        rename_self();
+        sockets[i] = open_socket(words[0]);
+        say_hello(sockets[i], false, 3);
+    }
+    rename_self();
+}
+
+static void send_part(void)
+{
+    const size_t bytes = number("bytes", 1 << 20);
+    struct message m = {0};
+    void *memory = mem_array(bytes, 1);
+    if (!memory ||
+        message_add(&m, (struct part){memory, bytes, mem_free, memory}, NULL) != STATUS_OK)
+        exit(2);
+    const uint64_t start_ns = clock_ns();
+    if (!port_send(control, &nobody, &m, NULL))
+        exit(2);
+    message_free(&m);
+    while (!port_happened(control_watch)) {
+        (void)usleep(10000);
+        if (clock_ns() > start_ns + UINT64_C(1000000) * number("ms", 1000))
+            finish("taken", "");
+    }
+    finish("cut", "");
+}
+
+static void act(const char *kind)
+{
+    static const enum message_type claims[] = {MESSAGE_ACK, MESSAGE_HAVE, MESSAGE_KEPT,
+                                               MESSAGE_LOST, MESSAGE_HEARTBEAT};
+    for (size_t i = 0; i < sizeof claims / sizeof *claims; i++)
+        if (strcmp(kind, message_type_name(claims[i])) == 0)
+            claim(claims[i]);
+    if (strcmp(kind, "sink") == 0)
+        sink();
+    if (strcmp(kind, "crowd") == 0)
+        crowd();
+    for (uint64_t i = 0; i < number("count", 1); i++) {
+        const uint64_t ours = run;
+        const bool changes = strcmp(kind, "newcomers") == 0 || strcmp(kind, "anew") == 0;
+        if (changes)
+            rename_self();
+        run = strcmp(kind, "anew") == 0 ? 2 : ours;
+        if (changes || strcmp(kind, "hellos") == 0)
+            say_hello(control, false, 3);
+        else if (strcmp(kind, "watchers") == 0)
+            say_hello(control, false, 0);
+        run = ours;
+    }
+    if (strcmp(kind, "bye") == 0) {
+        struct notice n = {.status = (int)number("status", 1)};
+        (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
+        say_hello(control, false, 3);
+        say_notice(control, MESSAGE_BYE, n);
+        stay(100);
+        finish("done", "");
+    }
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 3)
+        return 2;
+    nwords = argc - 2;
+    words = argv + 2;
+    context = zmq_ctx_new();
+    (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 2 * CROWD_MAX);
+    control = open_socket(words[0]);
+    control_watch = port_watch(context, control, PORT_CUT);
+    if (strcmp(argv[1], "part") == 0)
+        send_part();
+    rename_self();
+    learn_run();
+    act(argv[1]);
+    for (const uint64_t start_ns = clock_ns();
+         clock_ns() < start_ns + PATIENCE_S * UINT64_C(1000000000);)
+        stay(100);
+    finish("done", "");
+}
