@@ -39,6 +39,11 @@
         .name = n, .metavar = meta, .doc = text, .type = OPT_INT, AT(member), .min = low, \
         .max = high, .flags = OPT_BYTES, more                                             \
     }
+#define WHOLES(n, meta, text, member, items, low, high, more)                               \
+    {                                                                                       \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_WHOLE, more                   \
+    }
 #define REALS(n, meta, text, member, items, low, high, more)                                \
     {                                                                                       \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
@@ -63,8 +68,8 @@ const struct opt geometry_table[] = {
     TEXT("expt", "FILE",
          "Detector, beam and spindle of a DIALS experiment list, in place of these options", expt,
          OPT_CONTENT, GIVEN(expt)),
-    REALS("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
-          GIVEN(cut)),
+    WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
+           GIVEN(cut)),
     TEXT("write-geom", "FILE", "Write a CrystFEL geometry file of the detector", write_geom, 0,
          NOTHING),
     TEXT("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, OPT_BYTES,
@@ -100,7 +105,8 @@ const struct opt geometry_table[] = {
     POSITIVE("absorption", "UM", "Attenuation depth of the sensor (its thickness)", absorption_um,
              1e9, GIVEN(absorption)),
     INT("layers", "N", "Layers of the sensor (2)", layers, 1, 10000, GIVEN(layers)),
-    REALS("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535, GIVEN(roi)),
+    WHOLES("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535,
+           GIVEN(roi)),
     TEXT("mask", "FILE", "SMV image, pixels of value 0 are not computed", mask, OPT_CONTENT,
          NOTHING),
     INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot (0)",
