@@ -83,6 +83,19 @@ static enum status read_matrix(const char *path, double wavelength_m, double mat
     return s;
 }
 
+/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
+static enum status read_hkl(const struct geometry_options *o, enum physics physics,
+                            struct hkl_table *table, struct error *e)
+{
+    const enum status s = hkl_read(o->hkl, physics, o->default_F, table, e);
+    if (!s && hkl_is_unique_part(table))
+        log_line(LOG_WARNING,
+                 "%s: reflections without their mates -h -k -l, as of the unique part alone: no "
+                 "symmetry is applied to a list, list them all or give an MTZ file (--mtz)",
+                 o->hkl);
+    return s;
+}
+
 /* Cell and structure factors from files, or the lysozyme that ships. */
 static enum status read_crystal(const struct geometry_options *o, const struct request *r,
                                 struct crystal_request *c, struct error *e)
@@ -94,7 +107,7 @@ static enum status read_crystal(const struct geometry_options *o, const struct r
     if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
         return s;  // default_F everywhere
     if (o->has_hkl)
-        return hkl_read(o->hkl, r->physics, o->default_F, &c->table, e);
+        return read_hkl(o, r->physics, &c->table, e);
     if (o->has_mtz) {
         s = mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
     } else {
