@@ -64,8 +64,10 @@ static enum status read_sources(const struct geometry_options *o, struct request
     bool equal = true;
     for (size_t i = 1; !s && i < r->beam.nlisted; i++)
         equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
-    if (!equal && !o->has_weights)
-        log_line(LOG_WARNING, "%s: its weights are not used, --weights=apply uses them",
+    if (!equal && r->beam.weights != WEIGHTS_APPLY)
+        log_line(LOG_WARNING,
+                 "%s: its weights differ and are not used: all sources shine alike, "
+                 "--weights=apply uses them",
                  o->source_file);
     return s;
 }
@@ -204,19 +206,6 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
-/* The default beam is small; who gives a crystal size may not expect that. */
-static void warn_of_clipping(const struct geometry_options *o, const struct request *r,
-                             const struct beam *beam)
-{
-    double widest_m = 0.0;
-    for (size_t i = 0; i < r->ncrystals; i++)
-        widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
-    if (!o->has_beam_size && beam->size_m < widest_m)
-        log_line(LOG_WARNING,
-                 "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
-                 m_to_mm(beam->size_m), m_to_mm(widest_m));
-}
-
 /* *r with all files read, and the experiment made of it. */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
                                    const struct layout *cut, struct request *r, struct smv *mask,
@@ -236,7 +225,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     if (!s)
         s = panels_cut(cut, &g->experiment, e);
     if (!s)
-        warn_of_clipping(o, r, &g->experiment.beam);
+        geometry_doubt(o, r, &g->experiment);
     return s;
 }
 

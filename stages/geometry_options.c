@@ -157,7 +157,9 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     b->square_divergence = o->square_divergence;
     b->dispersion = steps(o->has_dispersion, percent_to_fraction(o->dispersion_percent),
                           o->has_dispersion_steps, o->dispersion_steps);
-    b->weights = (enum source_weights)o->weights;
+    b->weights = o->has_weights                   ? (enum source_weights)o->weights
+                 : o->physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE
+                                                  : WEIGHTS_APPLY;
     b->has_direction = o->has_beam;
     b->has_polarization = o->has_e_vector;
     b->has_spindle = o->has_spindle;

@@ -76,7 +76,7 @@ const struct opt geometry_table[] = {
          GIVEN(detpixels)),
     TEXT("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels", detsize,
          OPT_BYTES, GIVEN(detsize)),
-    POSITIVE("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1000, GIVEN(pixel)),
+    REAL("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1e-4, 1000, GIVEN(pixel)),
     POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
              GIVEN(distance)),
     POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
@@ -117,9 +117,9 @@ const struct opt geometry_table[] = {
     REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
          NOTHING),
     GROUP("Beam:"),
-    POSITIVE("wavelength", "A", "Wavelength (1)", wavelength_A, 1e4, GIVEN(wavelength)),
-    POSITIVE("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1e9,
-             GIVEN(energy)),
+    REAL("wavelength", "A", "Wavelength (1)", wavelength_A, 1e-4, 1e4, GIVEN(wavelength)),
+    REAL("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1.24, 1.239e8,
+         GIVEN(energy)),
     VECTOR("beam-vector", "Direction of propagation (custom convention)", beam),
     VECTOR("polarization-vector", "Direction of the E field (custom convention)", e_vector),
     VECTOR("spindle", "Rotation axis (custom convention)", spindle),
@@ -144,7 +144,8 @@ const struct opt geometry_table[] = {
          "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion", source_file,
          OPT_CONTENT, GIVEN(source_file)),
     CHOICE("weights", "ignore|apply|override",
-           "The file's weights: not used, used, or not used and one wavelength for all (ignore)",
+           "The file's weights: not used, used, or not used and one wavelength for all (apply; "
+           "faithful: ignore)",
            weights, GIVEN(weights)),
     REAL("polarization", "K", "Kahn factor: 0 unpolarized, 1 along the E vector (0)", polarization,
          -1, 1, GIVEN(polarization)),
@@ -193,7 +194,6 @@ void geometry_defaults(struct geometry_options *o)
     o->pixel_mm = 0.1;
     o->distance_mm = 100;
     o->wavelength_A = 1;
-    o->weights = WEIGHTS_IGNORE;
     o->fluence = 1e25;
     o->exposure_s = 1;
     o->beam_size_mm = 0.0003;

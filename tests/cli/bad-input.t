@@ -41,6 +41,8 @@ printf '0.01 0.01 0\n0 0 0.01\n0 0 0.01\n' > singular.mat
 printf '0.01 0 0\n0 nan 0\n0 0 0.01\n' > nan.mat
 printf '0 0 0 1 1e-10\n' > zero.src
 printf -- '-1 0 0 1 1e-10\nhello\n' > words.src
+printf -- '-1 0 0 1 1e-10\n-1 0 0 3 1.01e-10\n' > flat.src
+printf -- '-1 0 0 2 1e-10\n-1 0 0 2 1.01e-10\n' > even.src
 # smv FAST SLOW BYTES: an SMV file with as many bytes of pixels
 smv() {
 	printf '{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=%s;\nSIZE2=%s;\n}' "$1" "$2" |
