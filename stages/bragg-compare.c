@@ -126,7 +126,7 @@ static void print_json(const struct comparison *c, int64_t fast, bool within)
 
 static const struct opt table[] = {
     {"shape", "FAST,SLOW", "Pixels of raw files, to name the worst one", OPT_REALS, AT(shape),
-     .min = 1, .max = 1e6, .count = 2, .given = AT(has_shape)},
+     .min = 1, .max = 1e6, .count = 2, .flags = OPT_WHOLE, .given = AT(has_shape)},
     {"floor", "X", "Smallest value that errors are relative to", OPT_REAL, AT(floor), .min = 0,
      .max = 1e300, .given = AT(has_floor)},
     {"floor-fraction", "X", "The same as a fraction of the mean of B (0.001)", OPT_REAL,
@@ -164,8 +164,6 @@ static enum status check_sizes(const struct image_file *a, const struct image_fi
     if (o->has_shape && o->shape[0] * o->shape[1] != (double)a->image.count)
         return error_set(e, STATUS_INPUT, "--shape=%g,%g does not fit %zu pixels", o->shape[0],
                          o->shape[1], a->image.count);
-    if (o->has_shape && o->shape[0] != floor(o->shape[0]))
-        return error_set(e, STATUS_USAGE, "--shape must be whole numbers");
     if (o->has_shape)
         *fast = (int64_t)o->shape[0];
     return STATUS_OK;

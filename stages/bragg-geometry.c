@@ -64,8 +64,10 @@ static enum status read_sources(const struct geometry_options *o, struct request
     bool equal = true;
     for (size_t i = 1; !s && i < r->beam.nlisted; i++)
         equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
-    if (!equal && !o->has_weights)
-        log_line(LOG_WARNING, "%s: its weights are not used, --weights=apply uses them",
+    if (!equal && r->beam.weights != WEIGHTS_APPLY)
+        log_line(LOG_WARNING,
+                 "%s: its weights differ and are not used: all sources shine alike, "
+                 "--weights=apply uses them",
                  o->source_file);
     return s;
 }
@@ -83,6 +85,19 @@ static enum status read_matrix(const char *path, double wavelength_m, double mat
     return s;
 }
 
+/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
+static enum status read_hkl(const struct geometry_options *o, enum physics physics,
+                            struct hkl_table *table, struct error *e)
+{
+    const enum status s = hkl_read(o->hkl, physics, o->default_F, table, e);
+    if (!s && hkl_is_unique_part(table))
+        log_line(LOG_WARNING,
+                 "%s: reflections without their mates -h -k -l, as of the unique part alone: no "
+                 "symmetry is applied to a list, list them all or give an MTZ file (--mtz)",
+                 o->hkl);
+    return s;
+}
+
 /* Cell and structure factors from files, or the lysozyme that ships. */
 static enum status read_crystal(const struct geometry_options *o, const struct request *r,
                                 struct crystal_request *c, struct error *e)
@@ -94,7 +109,7 @@ static enum status read_crystal(const struct geometry_options *o, const struct r
     if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
         return s;  // default_F everywhere
     if (o->has_hkl)
-        return hkl_read(o->hkl, r->physics, o->default_F, &c->table, e);
+        return read_hkl(o, r->physics, &c->table, e);
     if (o->has_mtz) {
         s = mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
     } else {
@@ -191,19 +206,6 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
-/* The default beam is small; who gives a crystal size may not expect that. */
-static void warn_of_clipping(const struct geometry_options *o, const struct request *r,
-                             const struct beam *beam)
-{
-    double widest_m = 0.0;
-    for (size_t i = 0; i < r->ncrystals; i++)
-        widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
-    if (!o->has_beam_size && beam->size_m < widest_m)
-        log_line(LOG_WARNING,
-                 "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
-                 m_to_mm(beam->size_m), m_to_mm(widest_m));
-}
-
 /* *r with all files read, and the experiment made of it. */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
                                    const struct layout *cut, struct request *r, struct smv *mask,
@@ -223,7 +225,7 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     if (!s)
         s = panels_cut(cut, &g->experiment, e);
     if (!s)
-        warn_of_clipping(o, r, &g->experiment.beam);
+        geometry_doubt(o, r, &g->experiment);
     return s;
 }
 

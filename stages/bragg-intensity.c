@@ -54,7 +54,7 @@ static const struct opt options[] = {
      "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
      AT(fuse_texts)},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
-     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, GIVEN(trace_pixel)},
+     AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
 };
 
@@ -85,10 +85,6 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         return unknown_engine(o->engine_name, e);
     if (o->has_device && strcmp(o->engine_name, "cuda") != 0)
         return error_set(e, STATUS_USAGE, "--device is for --engine=cuda");
-    for (int i = 0; i < 2; i++)
-        if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
-            return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
-                             o->trace_pixel[i]);
     return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 

@@ -41,7 +41,7 @@ static const struct opt OPTIONS[] = {
     {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them (faithful)",
      OPT_CHOICE, offsetof(struct options, physics), 0, 0, 0, PHYSICS_CHOICES, 0, 0},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
-     offsetof(struct options, trace_pixel), 0, 65535, 2, NULL, 0,
+     offsetof(struct options, trace_pixel), 0, 65535, 2, NULL, OPT_WHOLE,
      offsetof(struct options, has_trace_pixel)},
     {0},
 };
@@ -212,10 +212,6 @@ static enum status parse_gnu(struct options *o, int argc, char **argv, struct er
     int noperands;
     enum status s = opt_parse(&PROGRAM, OPTIONS, o, NULL, NULL, count, gnu, NULL, &noperands, e);
     mem_free(gnu);
-    for (int i = 0; i < 2; i++)
-        if (!s && o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
-            return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
-                             o->trace_pixel[i]);
     return s;
 }
 

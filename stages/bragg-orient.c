@@ -84,6 +84,7 @@ static enum status open_orient(void *state, const char **operands, int noperands
         s = target_check(p->truth, e);
     if (s)
         return s;
+    orient_doubt(p);
     if (p->has_only && !p->has_frames) {
         p->frames = p->only + 1;
         p->has_frames = true;

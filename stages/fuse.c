@@ -5,6 +5,7 @@
 #include "background.h"
 #include "base/alloc.h"
 #include "base/log.h"
+#include "faint.h"
 #include "noise.h"
 
 /* In the order in which they may follow one another, each once. */
@@ -168,6 +169,10 @@ enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,
     struct image_memory *const last = frame->image.memory;
     frame->image.memory = f->taken < f->n ? &f->own.memory : last;
     enum status s = render(f, frame, pixels, rows, e);
+    if (!s && !f->taken && !f->looked && frame->recipe.nlattices) {
+        f->looked = true;
+        faint_warn(frame);
+    }
     for (size_t i = f->taken; i < f->n && !s; i++) {
         frame->image.memory = i + 1 < f->n ? &f->own.memory : last;
         s = guest_frame(&f->guest[i], frame, e);

@@ -4,6 +4,7 @@
  * say for all.
  */
 #include <ctype.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -154,12 +155,25 @@ static enum status set_extent(const struct geometry_options *o, struct crystal_r
     return s;
 }
 
+/* No cell is typed whose angles are all as flat as numbers below pi say. */
+static enum status check_angles(const double angle[3], struct error *e)
+{
+    if (angle[0] > M_PI || angle[1] > M_PI || angle[2] > M_PI || !(angle[0] > 0.0))
+        return STATUS_OK;
+    return error_set(e, STATUS_USAGE,
+                     "--cell: angles of %g %g %g deg: in radians? They must be in degrees, as in "
+                     "90,90,90",
+                     angle[0], angle[1], angle[2]);
+}
+
 enum status geometry_crystal(const struct geometry_options *o, struct crystal_request *c,
                              struct error *e)
 {
     memset(c, 0, sizeof *c);
     enum status s;
     if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
+        return s;
+    if (o->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
     c->has_cell = o->has_cell;
     c->has_matrix = o->has_matrix;

@@ -1,6 +1,5 @@
 #include "geometry_options.h"
 
-#include <math.h>
 #include <string.h>
 
 #include "base/units.h"
@@ -67,9 +66,6 @@ static enum status choose_convention(const struct geometry_options *o, struct de
 static enum status set_roi(const struct geometry_options *o, struct detector_request *d,
                            struct error *e)
 {
-    for (int i = 0; i < 4; i++)
-        if (o->roi[i] != floor(o->roi[i]))
-            return error_set(e, STATUS_USAGE, "--roi: %g is no whole number", o->roi[i]);
     if (o->roi[0] > o->roi[1] || o->roi[2] > o->roi[3])
         return error_set(
             e, STATUS_USAGE,
@@ -161,7 +157,9 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     b->square_divergence = o->square_divergence;
     b->dispersion = steps(o->has_dispersion, percent_to_fraction(o->dispersion_percent),
                           o->has_dispersion_steps, o->dispersion_steps);
-    b->weights = (enum source_weights)o->weights;
+    b->weights = o->has_weights                   ? (enum source_weights)o->weights
+                 : o->physics == PHYSICS_FAITHFUL ? WEIGHTS_IGNORE
+                                                  : WEIGHTS_APPLY;
     b->has_direction = o->has_beam;
     b->has_polarization = o->has_e_vector;
     b->has_spindle = o->has_spindle;

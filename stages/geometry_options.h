@@ -95,6 +95,10 @@ void geometry_defaults(struct geometry_options *o);
  * caller's to read. */
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
 
+/* Warns of what can be but was hardly meant, in the order of the options. */
+void geometry_doubt(const struct geometry_options *o, const struct request *r,
+                    const struct experiment *x);
+
 /* One crystal: the options for all of them under its own, which point into `words`
  * (so it must not be moved). */
 struct crystal_options {

@@ -1,5 +1,4 @@
 /* --detector, --geom, --expt and --cut: real detectors, files of geometry, several panels. */
-#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -223,11 +222,8 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
     else if (o->expt)
         s = set_expt(o, r, p, e);
     r->detector.places = p->places;
-    for (int i = 0; i < 2 && o->has_cut && !s; i++) {
-        if (o->cut[i] != floor(o->cut[i]))
-            s = error_set(e, STATUS_USAGE, "--cut: %g is no whole number", o->cut[i]);
+    for (int i = 0; i < 2 && o->has_cut; i++)
         p->layout.count[i] = (int64_t)o->cut[i];
-    }
     return s;
 }
 

@@ -39,6 +39,11 @@
         .name = n, .metavar = meta, .doc = text, .type = OPT_INT, AT(member), .min = low, \
         .max = high, .flags = OPT_BYTES, more                                             \
     }
+#define WHOLES(n, meta, text, member, items, low, high, more)                               \
+    {                                                                                       \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_WHOLE, more                   \
+    }
 #define REALS(n, meta, text, member, items, low, high, more)                                \
     {                                                                                       \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
@@ -63,15 +68,15 @@ const struct opt geometry_table[] = {
     TEXT("expt", "FILE",
          "Detector, beam and spindle of a DIALS experiment list, in place of these options", expt,
          OPT_CONTENT, GIVEN(expt)),
-    REALS("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
-          GIVEN(cut)),
+    WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
+           GIVEN(cut)),
     TEXT("write-geom", "FILE", "Write a CrystFEL geometry file of the detector", write_geom, 0,
          NOTHING),
     TEXT("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, OPT_BYTES,
          GIVEN(detpixels)),
     TEXT("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels", detsize,
          OPT_BYTES, GIVEN(detsize)),
-    POSITIVE("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1000, GIVEN(pixel)),
+    REAL("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1e-4, 1000, GIVEN(pixel)),
     POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
              GIVEN(distance)),
     POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
@@ -100,7 +105,8 @@ const struct opt geometry_table[] = {
     POSITIVE("absorption", "UM", "Attenuation depth of the sensor (its thickness)", absorption_um,
              1e9, GIVEN(absorption)),
     INT("layers", "N", "Layers of the sensor (2)", layers, 1, 10000, GIVEN(layers)),
-    REALS("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535, GIVEN(roi)),
+    WHOLES("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535,
+           GIVEN(roi)),
     TEXT("mask", "FILE", "SMV image, pixels of value 0 are not computed", mask, OPT_CONTENT,
          NOTHING),
     INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot (0)",
@@ -111,9 +117,9 @@ const struct opt geometry_table[] = {
     REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
          NOTHING),
     GROUP("Beam:"),
-    POSITIVE("wavelength", "A", "Wavelength (1)", wavelength_A, 1e4, GIVEN(wavelength)),
-    POSITIVE("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1e9,
-             GIVEN(energy)),
+    REAL("wavelength", "A", "Wavelength (1)", wavelength_A, 1e-4, 1e4, GIVEN(wavelength)),
+    REAL("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1.24, 1.239e8,
+         GIVEN(energy)),
     VECTOR("beam-vector", "Direction of propagation (custom convention)", beam),
     VECTOR("polarization-vector", "Direction of the E field (custom convention)", e_vector),
     VECTOR("spindle", "Rotation axis (custom convention)", spindle),
@@ -138,7 +144,8 @@ const struct opt geometry_table[] = {
          "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion", source_file,
          OPT_CONTENT, GIVEN(source_file)),
     CHOICE("weights", "ignore|apply|override",
-           "The file's weights: not used, used, or not used and one wavelength for all (ignore)",
+           "The file's weights: not used, used, or not used and one wavelength for all (apply; "
+           "faithful: ignore)",
            weights, GIVEN(weights)),
     REAL("polarization", "K", "Kahn factor: 0 unpolarized, 1 along the E vector (0)", polarization,
          -1, 1, GIVEN(polarization)),
@@ -187,7 +194,6 @@ void geometry_defaults(struct geometry_options *o)
     o->pixel_mm = 0.1;
     o->distance_mm = 100;
     o->wavelength_A = 1;
-    o->weights = WEIGHTS_IGNORE;
     o->fluence = 1e25;
     o->exposure_s = 1;
     o->beam_size_mm = 0.0003;

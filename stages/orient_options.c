@@ -1,9 +1,11 @@
 #include "orient_options.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 
 #include "base/units.h"
+#include "doubt.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
 #define GIVEN(member) .given = offsetof(struct orient_options, has_##member)
@@ -37,7 +39,7 @@ const struct opt orient_table[] = {
     {"mosaic-domains", "N", "Mosaic domains, with --mosaic (10)", OPT_INT, AT(mosaic_domains),
      .min = 1, .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains)},
     {"mosaic-seed", "N", "Of the domains, which are the same in every frame (12345678)", OPT_INT,
-     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES},
+     AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, GIVEN(mosaic_seed)},
     {.doc = "What the beam meets (one lattice of each crystal):", .type = OPT_GROUP},
     {"lattices", "N", "Lattices of a frame; crystals take turns (one of each crystal)", OPT_INT,
      AT(population.lattices), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
@@ -77,6 +79,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
                          "--misset, --orientations and --random exclude each other");
     if (o->has_mosaic_domains && !(o->mosaic_deg > 0))
         return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
+    if (o->has_mosaic_seed && !(o->mosaic_deg > 0))
+        return error_set(e, STATUS_USAGE, "--mosaic-seed needs --mosaic");
     if (o->has_phi_steps && o->osc_deg == 0)
         return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
     if (o->orientations && o->population.has_mean_lattices)
@@ -87,6 +91,19 @@ enum status orient_check(struct orient_options *o, struct error *e)
                          "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",
                          o->only, o->frames);
     return population_open(&o->population, e);
+}
+
+void orient_doubt(const struct orient_options *o)
+{
+    /* nobody turns by so little in a frame; 0.0087 are 0.5 degrees */
+    static const struct usual osc = {"osc", "deg", 0.01, 360, "rad", 180 / M_PI, "", 0};
+    doubt_angles("misset", o->misset_deg, 3);
+    doubt_angles("phi0", &o->phi0_deg, 1);
+    doubt_small_angle("mosaic", o->mosaic_deg);
+    if (o->osc_deg != 0 && fabs(o->osc_deg) < osc.min)
+        doubt_unit(&osc, o->osc_deg);
+    else
+        doubt_small_angle("osc", o->osc_deg);
 }
 
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id)

@@ -18,7 +18,7 @@ struct orient_options {
     const char *orientations, *scan, *truth;
     bool random;
     bool has_frames, has_only, has_misset, has_phi0, has_phi_steps, has_osc, has_mosaic,
-        has_mosaic_domains;
+        has_mosaic_domains, has_mosaic_seed;
     struct population population;
     struct pulse pulse;
 };
@@ -30,6 +30,9 @@ void orient_defaults(struct orient_options *o);
 
 /* Refuses options that contradict each other or need one another (STATUS_USAGE). */
 enum status orient_check(struct orient_options *o, struct error *e);
+
+/* Warns of angles that were hardly meant in degrees. */
+void orient_doubt(const struct orient_options *o);
 
 /* How frame `id` is turned, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);

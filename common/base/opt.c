@@ -75,6 +75,12 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
         is_number_start(text) ? strtoimax(text, &end, 10) : (end = (char *)(uintptr_t)text, 0);
     if (end == text || *end)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
+    /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */
+    if (min >= 0 && (*text == '+' || (*text == '-' && x == 0)))
+        return error_set(e, STATUS_USAGE,
+                         "%s: '%.60s' has a sign, must be digits alone, from %" PRId64
+                         " to %" PRId64,
+                         what, text, min, max);
     if (errno == ERANGE || x < min || x > max)
         return error_set(e, STATUS_USAGE,
                          "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what,
@@ -83,8 +89,20 @@ enum status parse_int(const char *text, int64_t min, int64_t max, const char *wh
     return STATUS_OK;
 }
 
+/* A number as the flags of its option ask for it. */
+static enum status parse_number(const char *text, double min, double max, unsigned flags,
+                                const char *what, double *value, struct error *e)
+{
+    if (!(flags & OPT_WHOLE))
+        return parse_real_open(text, min, max, flags & OPT_OPEN_MIN, what, value, e);
+    int64_t whole;
+    const enum status s = parse_int(text, (int64_t)min, (int64_t)max, what, &whole, e);
+    *value = s ? *value : (double)whole;
+    return s;
+}
+
 /* Numbers parted by commas: all are counted, the first `most` are kept. */
-static enum status parse_items(const char *text, int most, double min, double max, bool open_min,
+static enum status parse_items(const char *text, int most, double min, double max, unsigned flags,
                                const char *what, double *values, int *count, struct error *e)
 {
     char copy[4096];
@@ -96,7 +114,7 @@ static enum status parse_items(const char *text, int most, double min, double ma
     for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), ++*count) {
         if (*count >= most)
             continue;
-        const enum status s = parse_real_open(item, min, max, open_min, what, &values[*count], e);
+        const enum status s = parse_number(item, min, max, flags, what, &values[*count], e);
         if (s)
             return s;
     }
@@ -108,7 +126,7 @@ static enum status parse_reals(const struct opt *o, const char *what, const char
 {
     int n;
     const enum status s =
-        parse_items(text, o->count, o->min, o->max, o->flags & OPT_OPEN_MIN, what, values, &n, e);
+        parse_items(text, o->count, o->min, o->max, o->flags, what, values, &n, e);
     if (s == STATUS_OK && n != o->count)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
                          what, text, o->count);
@@ -118,7 +136,7 @@ static enum status parse_reals(const struct opt *o, const char *what, const char
 enum status parse_list(const char *text, int most, double min, double max, const char *what,
                        double *values, int *count, struct error *e)
 {
-    const enum status s = parse_items(text, most, min, max, false, what, values, count, e);
+    const enum status s = parse_items(text, most, min, max, 0, what, values, count, e);
     if (s == STATUS_OK && *count > most)
         return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);
     return s;
@@ -137,6 +155,14 @@ static enum status parse_choice(const struct opt *o, const char *what, const cha
     }
     return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text,
                      o->choices);
+}
+
+/* A refused number with what the option takes: its metavariable is the unit. */
+static enum status add_usage(const struct opt *o, struct error *e)
+{
+    char text[sizeof e->text];
+    memcpy(text, e->text, sizeof text);
+    return error_set(e, STATUS_USAGE, "%s (--%s=%s)", text, o->name, o->metavar);
 }
 
 static enum status store(const struct opt *o, void *options, const char *text, struct error *e)
@@ -180,6 +206,8 @@ static enum status store(const struct opt *o, void *options, const char *text, s
     case OPT_GROUP:
         break;
     }
+    if (s && (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS))
+        return add_usage(o, e);
     if (s == STATUS_OK && o->given)
         *(bool *)(void *)((char *)options + o->given) = true;
     return s;

@@ -35,6 +35,7 @@ enum {
     OPT_REQUIRED = 2,  // refused when missing
     OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
     OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
+    OPT_WHOLE = 16,    // OPT_REALS: whole numbers alone
 };
 
 struct opt {
@@ -89,7 +90,8 @@ enum status opt_restrict(const struct opt *table, const char *also, int argc, ch
                          struct error *e);
 
 /* The only number parsers.  The whole text must be one finite number within
- * [min, max]; `what` names it in the error, e.g. "--distance". */
+ * [min, max]; `what` names it in the error, e.g. "--distance".  A whole number of which none may
+ * be negative is a count: it has no sign. */
 enum status parse_real(const char *text, double min, double max, const char *what, double *value,
                        struct error *e);
 enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,

@@ -103,6 +103,25 @@ static enum status check_expansion(const struct reflection *reflections, size_t 
     return STATUS_OK;
 }
 
+/* Each of `reflections` is in the table with its own F, to a thousandth, unless another took its
+ * place. */
+static enum status check_once(const struct reflection *reflections, size_t n, const int R[9],
+                              const struct hkl_table *t, const char *path, struct error *e)
+{
+    for (size_t r = 0; r < n; r++) {
+        const struct reflection *one = &reflections[r];
+        int at[3];
+        turn(one->hkl, R, 1, at);
+        const double F = *hkl_find(t, at);
+        if (fabs(F - one->F) > 1e-3 * fmax(fabs(F), fabs(one->F)))
+            return error_set(e, STATUS_INPUT,
+                             "%s:%d: F of %d %d %d is %g here and %g further down, each reflection "
+                             "must have one",
+                             path, one->row, one->hkl[0], one->hkl[1], one->hkl[2], one->F, F);
+    }
+    return STATUS_OK;
+}
+
 enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
                        size_t nops, bool friedel, double default_F, struct hkl_table *t,
                        const char *path, struct error *e)
@@ -127,7 +146,27 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
                         widen(min, max, out);
                 }
     }
-    return STATUS_OK;
+    if ((s = check_once(reflections, n, operators[0], t, path, e)))
+        hkl_free(t);
+    return s;
+}
+
+bool hkl_is_unique_part(const struct hkl_table *t)
+{
+    enum { FEW = 50 };
+    size_t listed = 0, mates = 0;
+    const double *F = t->F;
+    for (int h = 0; h < t->count[0]; h++)
+        for (int k = 0; k < t->count[1]; k++)
+            for (int l = 0; l < t->count[2]; l++, F++) {
+                if (*F == t->default_F)
+                    continue;
+                const double *mate =
+                    hkl_find(t, (int[]){-(h + t->min[0]), -(k + t->min[1]), -(l + t->min[2])});
+                listed++;
+                mates += mate && *mate != t->default_F;
+            }
+    return listed >= FEW && mates * 20 < listed;
 }
 
 /* --- text, nanoBragg's rules --------------------------------------------- */
@@ -190,8 +229,8 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
                                    struct error *e)
 {
     static const char *const names[3] = {"h", "k", "l"};
-    if (file->nwords < 4)
-        return text_error(file, e, "%d columns, must be h k l F", file->nwords);
+    if (file->nwords < 4 || file->nwords > 5)
+        return text_error(file, e, "%d columns, must be h k l F, or h k l F sigma", file->nwords);
     for (int i = 0; i < 3; i++) {
         int64_t value;
         const enum status s = text_int(file, i, names[i], -HKL_INDEX_MAX, HKL_INDEX_MAX, &value, e);
@@ -199,7 +238,8 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
             return s;
         r->hkl[i] = (int)value;
     }
-    return text_real(file, 3, "F", -HUGE_VAL, HUGE_VAL, &r->F, e);
+    r->row = (int)file->line;
+    return text_real(file, 3, "F in electrons", -HKL_F_MAX, HKL_F_MAX, &r->F, e);
 }
 
 enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,

@@ -21,8 +21,11 @@ enum {
 
 struct reflection {
     int hkl[3];
+    int row;  // where it stands in its file, from 1
     double F;
 };
+
+#define HKL_F_MAX 1e9  // |F|, electrons
 
 /* Allocates *t (overwritten) for the indices min[i]..max[i], all default_F.
  * `path` names the culprit when the box is too large (STATUS_INPUT).
@@ -38,8 +41,9 @@ double *hkl_find(const struct hkl_table *t, const int hkl[3]);
 
 /* Fills *t (overwritten) from n reflections: each goes to h R for all `nops`
  * integer matrices R (row-major; h a row vector, so R is the rotation part of
- * the operator x' = R x + t) and, if `friedel`, to -h R.  Later ones win;
- * default_F where there is none.  `path` names the culprit. */
+ * the operator x' = R x + t) and, if `friedel`, to -h R;
+ * default_F where there is none.  A reflection that stands there twice, itself or as an
+ * equivalent, must have the same F to a thousandth.  `path` names the culprit. */
 enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
                        size_t nops, bool friedel, double default_F, struct hkl_table *t,
                        const char *path, struct error *e);
@@ -58,13 +62,18 @@ enum status hkl_read_list(struct text_file *text, struct reflection **list, size
  * no number; a second takes indices as integers and ends at the first that is not.
  * No reflections: an empty box.
  *
- * Physical: a reflection a line, `h k l F` and further columns that are ignored;
- * `#` starts a comment.  Anything else is STATUS_INPUT with FILE:LINE.
+ * Physical: a reflection a line, `h k l F` and perhaps a fifth column, its sigma, that is
+ * ignored; `#` starts a comment; each reflection once.  Anything else is STATUS_INPUT with
+ * FILE:LINE.
  *
- * Both: later duplicates win, no symmetry, default_F where the file has none;
- * F must be finite and the box within the limits above. */
+ * Both: no symmetry, default_F where the file has none; F must be finite (physical: up to
+ * HKL_F_MAX) and the box within the limits above.  Faithful: later duplicates win. */
 enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
                      struct error *e);
+
+/* Whether the table looks like half of reciprocal space or less: of 50 reflections or more that
+ * differ from default_F, not one in twenty has its mate -h. */
+bool hkl_is_unique_part(const struct hkl_table *t);
 
 /* Writes nanoBragg's Fdump [3.8]: `hmin hmax kmin kmax lmin lmax`, bytes 0A 0C, then
  * native doubles with one plane of zeros behind each axis. */

@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <inttypes.h>
 #include <math.h>
 #include <poll.h>
 #include <signal.h>
@@ -32,6 +33,7 @@ enum { SPACE_BYTES = 64 << 20 };
 /* What the child sends before the reflections. */
 struct reply {
     uint64_t magic, nreflections, noperators;
+    uint64_t bad_row;  // from 1, with nothing behind the reply; 0: all are good
     int32_t operators[MTZ_OPERATORS_MAX][9];
 };
 
@@ -84,10 +86,27 @@ static void send_all(int to, const void *bytes, size_t n)
     }
 }
 
-/* A whole number from a real one; ends the child when it is none. */
-static int whole(double x, int limit)
+static bool is_whole(double x, int limit)
 {
-    if (!(fabs(x) <= limit) || x != rint(x))
+    return fabs(x) <= limit && x == rint(x);
+}
+
+/* A row of the file, whose F may be missing; false when it makes no sense. */
+static bool take_row(const float *row, double F, struct reflection *out)
+{
+    for (int i = 0; i < 3; i++) {
+        if (!is_whole((double)row[i], HKL_INDEX_MAX))
+            return false;
+        out->hkl[i] = (int)row[i];
+    }
+    out->F = fabs(F);
+    return !(out->F > HKL_F_MAX);
+}
+
+/* Of a rotation part; ends the child when it can be none. */
+static int operator_item(double x)
+{
+    if (!is_whole(x, 1))
         _exit(STATUS_INPUT);
     return (int)x;
 }
@@ -107,17 +126,23 @@ static void read_and_send(const char *path, const struct mtz_layout *m, int to)
         _exit(STATUS_FAILED);
     for (int64_t o = 0; o < m->nsym; o++)
         for (int i = 0; i < 9; i++)
-            reply.operators[o][i] = whole((double)mtz->mtzsymm.sym[o][i / 3][i % 3], 1);
+            reply.operators[o][i] = operator_item((double)mtz->mtzsymm.sym[o][i / 3][i % 3]);
     MtzRewdInput(mtz);
     for (int64_t r = 0; r < m->nref; r++) {
         if (ccp4_lrrefl(mtz, &resolution, row, missing, (int)r + 1))
             _exit(STATUS_INPUT);
-        if (missing[m->F_column] || isnan(row[m->F_column]))
-            continue;
-        struct reflection *out = &list[reply.nreflections++];
-        for (int i = 0; i < 3; i++)
-            out->hkl[i] = whole((double)row[i], HKL_INDEX_MAX);
-        out->F = fabs((double)row[m->F_column]);
+        struct reflection *out = &list[reply.nreflections];
+        const float at = row[m->F_column];
+        /* the value that stands for a missing one may be any; infinite ones count as such, too */
+        const double F = missing[m->F_column] && !isinf(at) ? (double)NAN : (double)at;
+        out->row = (int)r + 1;
+        if (!take_row(row, F, out)) {
+            reply.bad_row = (uint64_t)r + 1;
+            send_all(to, &reply, sizeof reply);
+            _exit(STATUS_INPUT);
+        }
+        if (!isnan(F))
+            reply.nreflections++;
     }
     send_all(to, &reply, sizeof reply);
     send_all(to, list, (size_t)reply.nreflections * sizeof *list);
@@ -151,7 +176,7 @@ static bool take_reply(int from, const struct mtz_layout *m, uint64_t deadline_n
 {
     char more;
     if (receive(from, deadline_ns, reply, sizeof *reply) != sizeof *reply ||
-        reply->magic != MAGIC || reply->nreflections > (uint64_t)m->nref ||
+        reply->magic != MAGIC || reply->bad_row || reply->nreflections > (uint64_t)m->nref ||
         reply->noperators != (uint64_t)m->nsym)
         return false;
     const size_t n = (size_t)reply->nreflections;
@@ -200,7 +225,13 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     const double seconds = WALL_S + (double)m->size * CPU_S_PER_BYTE;
     const bool good = take_reply(ends[0], m, clock_ns() + (uint64_t)(seconds * 1e9), reply, list);
     (void)close(ends[0]);
+    const uint64_t row = reply->bad_row;
     const char *why = cause(child, good);
+    if (row)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%" PRIu64 ": indices must be whole numbers within +-%d, and F at most "
+                         "%g electrons",
+                         path, row, HKL_INDEX_MAX, HKL_F_MAX);
     return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
 }
 

@@ -19,7 +19,8 @@
  * get default_F.  *t is overwritten; hkl_free frees it.  The file's cell goes
  * to cell_A (edges, A) and cell_rad (angles, rad).
  *
- * STATUS_INPUT for anything but a good merged file ("PATH: damaged MTZ (...)"),
+ * STATUS_INPUT for anything but a good merged file ("PATH: damaged MTZ (...)", or "PATH:ROW: "
+ * for reflections that cannot be or stand there twice with another F),
  * STATUS_FAILED when it cannot be opened or no process can be started.  The child
  * may compute for 0.3 s, and 1 s more for every 8 MiB of the file. */
 enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,

@@ -52,7 +52,7 @@ static enum status read_lines(struct text_file *t, enum stol_unit unit, struct s
         if (t->nwords != 2)
             return text_error(t, e, "%d columns, must be two: angle and F", t->nwords);
         if ((s = text_real(t, 0, "angle", 0.0, 1e4, &column1, e)) ||
-            (s = text_real(t, 1, "F", -1e9, 1e9, &F, e)))
+            (s = text_real(t, 1, "F in electrons", 0.0, 1e9, &F, e)))
             return s;
         if (column1 <= before)
             return text_error(t, e, "angle %g must be greater than %g of the row before", column1,

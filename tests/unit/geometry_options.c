@@ -103,13 +103,15 @@ static void vectors_choose_the_custom_convention(void **state)
     assert_int_equal(MAKE("--spindle=1,0,0", "--convention=dials"), STATUS_USAGE);
 }
 
-static void file_weights_count_when_asked_for(void **state)
+static void file_weights_count_but_in_faithful_mode(void **state)
 {
     (void)state;
     assert_int_equal(MAKE("--source-file=x"), STATUS_OK);
-    assert_int_equal(request.beam.weights, WEIGHTS_IGNORE);
-    assert_int_equal(MAKE("--source-file=x", "--weights=apply"), STATUS_OK);
     assert_int_equal(request.beam.weights, WEIGHTS_APPLY);
+    assert_int_equal(MAKE("--source-file=x", "--weights=ignore"), STATUS_OK);
+    assert_int_equal(request.beam.weights, WEIGHTS_IGNORE);
+    assert_int_equal(MAKE("--source-file=x", "--physics=faithful"), STATUS_OK);
+    assert_int_equal(request.beam.weights, WEIGHTS_IGNORE);
     assert_int_equal(MAKE("--source-file=x", "--physics=faithful", "--weights=override"),
                      STATUS_OK);
     assert_int_equal(request.beam.weights, WEIGHTS_OVERRIDE);
@@ -170,7 +172,7 @@ int main(void)
         cmocka_unit_test(values_become_si_units),
         cmocka_unit_test(one_number_stands_for_all_axes),
         cmocka_unit_test(vectors_choose_the_custom_convention),
-        cmocka_unit_test(file_weights_count_when_asked_for),
+        cmocka_unit_test(file_weights_count_but_in_faithful_mode),
         cmocka_unit_test(contradictions_are_named),
         cmocka_unit_test(crystals_share_what_they_do_not_say),
         cmocka_unit_test(bad_crystals_are_named),

@@ -71,9 +71,9 @@ static void strict_reads_comments_and_more_columns(void **state)
     (void)state;
     struct hkl_table t;
     struct error e = {0};
-    const char *text = "# a list\r\n\n 1 2 3 10.5 0.7 # sigma\n-1 0 2 2e1\r\n1 2 3 11";
+    const char *text = "# a list\r\n\n 1 2 3 10.5 0.7 # sigma\n-1 0 2 2e1\r\n1 2 3 10.501";
     assert_int_equal(read_text(text, PHYSICS_PHYSICAL, 0.0, &t, &e), STATUS_OK);
-    assert_true(value(&t, 1, 2, 3) == 11.0);
+    assert_true(value(&t, 1, 2, 3) == 10.501);  // the same, within what data can say
     assert_true(value(&t, -1, 0, 2) == 20.0);
     assert_null(hkl_find(&t, (int[]){2, 0, 2}));
     hkl_free(&t);
@@ -87,10 +87,13 @@ static void strict_refuses(void **state)
     } bad[] = {
         {"1 2 3 4\nh k l F\n", ":2: h: 'h' is no whole number"},
         {"1.5 2 3 4\n", ":1: h: '1.5' is no whole number"},
-        {"1 2 3\n", ":1: 3 columns, must be h k l F"},
-        {"1 2 3 nan\n", ":1: F: 'nan' is no finite number"},
-        {"1 2 3 1e999\n", ":1: F: '1e999' is no finite number"},
-        {"1 2 3 4x\n", ":1: F: '4x' is no finite number"},
+        {"1 2 3\n", ":1: 3 columns, must be h k l F, or h k l F sigma"},
+        {"1 2 3 4 5\n1 2 4 4 5 6\n", ":2: 6 columns, must be h k l F, or h k l F sigma"},
+        {"1 2 3 nan\n", ":1: F in electrons: 'nan' is no finite number"},
+        {"1 2 3 1e999\n", ":1: F in electrons: '1e999' is no finite number"},
+        {"1 2 3 -2e9\n", ":1: F in electrons: '-2e9' is out of range"},
+        {"1 2 3 4x\n", ":1: F in electrons: '4x' is no finite number"},
+        {"0 0 0 1\n1 2 3 4\n1 2 3 5\n", ":2: F of 1 2 3 is 4 here and 5 further down"},
         {"1 2 2147483648 4\n", ":1: l: '2147483648' is out of range"},
         {"99999999999999999999 2 3 4\n", ":1: h: "},
         {"# nothing\n", ": no reflections"},
@@ -182,7 +185,7 @@ static void symmetry_uses_rows_times_matrices(void **state)
         {0, -1, 0, 1, -1, 0, 0, 0, 1},  // -y, x-y, z
         {-1, 1, 0, -1, 0, 0, 0, 0, 1},  // y-x, -x, z
     };
-    const struct reflection list[] = {{{2, 1, 0}, 5.0}, {{0, 0, 1}, 3.0}};
+    const struct reflection list[] = {{{2, 1, 0}, 1, 5.0}, {{0, 0, 1}, 2, 3.0}};
     struct hkl_table t;
     struct error e = {0};
     assert_int_equal(hkl_expand(list, 2, threefold, 3, true, 0.0, &t, "test", &e), STATUS_OK);
@@ -197,6 +200,36 @@ static void symmetry_uses_rows_times_matrices(void **state)
         filled += t.F[i] > 0.0;
     assert_int_equal(filled, 8);
     hkl_free(&t);
+    const struct reflection twice[] = {{{2, 1, 0}, 7, 5.0}, {{1, -3, 0}, 8, 6.0}};
+    assert_int_equal(hkl_expand(twice, 2, threefold, 3, true, 0.0, &t, "test", &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "test:7: F of 2 1 0 is 5 here and 6 further down"));
+    assert_null(t.F);
+}
+
+/* Friedel's mates tell a whole list from a part of one. */
+static void unique_parts_are_found(void **state)
+{
+    (void)state;
+    static const int identity[1][9] = {{1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    struct reflection list[64];
+    size_t n = 0;
+    for (int h = 0; h < 4; h++)
+        for (int k = 0; k < 4; k++)
+            for (int l = 0; l < 4; l++, n++)
+                list[n] = (struct reflection){{h, k, l}, (int)n + 1, 3.0};
+    struct hkl_table t;
+    struct error e = {0};
+    assert_int_equal(hkl_expand(list, n, identity, 1, false, 0.0, &t, "test", &e), STATUS_OK);
+    assert_true(hkl_is_unique_part(&t));
+    hkl_free(&t);
+    assert_int_equal(hkl_expand(list, n, identity, 1, true, 0.0, &t, "test", &e), STATUS_OK);
+    assert_false(hkl_is_unique_part(&t));
+    hkl_free(&t);
+    /* a handful that somebody typed */
+    assert_int_equal(hkl_expand(list, 40, identity, 1, false, 0.0, &t, "test", &e), STATUS_OK);
+    assert_false(hkl_is_unique_part(&t));
+    hkl_free(&t);
+    assert_false(hkl_is_unique_part(&t));
 }
 
 int main(void)
@@ -211,6 +244,7 @@ int main(void)
         cmocka_unit_test(both_refuse_what_is_no_text),
         cmocka_unit_test(dump_has_nanobraggs_layout),
         cmocka_unit_test(symmetry_uses_rows_times_matrices),
+        cmocka_unit_test(unique_parts_are_found),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -13,7 +13,7 @@
 struct options {
     bool flag, has_real;
     int64_t count;
-    double real, triple[3];
+    double real, triple[3], pair[2];
     const char *text;
     int choice;
     struct opt_texts list;
@@ -47,6 +47,15 @@ static const struct opt table[] = {
      .min = -10,
      .max = 10,
      .count = 3},
+    {.name = "pair",
+     .metavar = "N,M",
+     .doc = "two counts",
+     .type = OPT_REALS,
+     .offset = offsetof(struct options, pair),
+     .min = 0,
+     .max = 99,
+     .count = 2,
+     .flags = OPT_WHOLE},
     {.name = "text",
      .metavar = "FILE",
      .doc = "a file",
@@ -96,11 +105,12 @@ static void values_are_stored(void **state)
     (void)state;
     struct options o;
     assert_int_equal(parse(&o, "--flag --count=-5 --real 2.5 --triple=1,-2,3e0 --text=a.b "
-                               "--choice=green --list=x --list=y file"),
+                               "--choice=green --pair=0,99 --list=x --list=y file"),
                      STATUS_OK);
     assert_true(o.flag && o.has_real);
     assert_int_equal(o.count, -5);
     assert_true(o.real == 2.5 && o.triple[0] == 1 && o.triple[1] == -2 && o.triple[2] == 3);
+    assert_true(o.pair[0] == 0 && o.pair[1] == 99);
     assert_string_equal(o.text, "a.b");
     assert_int_equal(o.choice, 1);
     assert_int_equal(o.list.count, 2);
@@ -132,10 +142,15 @@ static void bad_values_are_refused(void **state)
         {"--real=1e999", "no finite number"},
         {"--real=0x10", "no finite number"},
         {"--real=5mm", "no finite number"},
-        {"--real=1001", "at most 1000"},
+        {"--real=1001", "at most 1000 (--real=MM)"},
         {"--triple=1,2", "must be 3 numbers"},
         {"--triple=1,2,3,4", "must be 3 numbers"},
         {"--triple=1,,3", "no finite number"},
+        {"--pair=1.5,2", "no whole number"},
+        {"--pair=+1,2", "'+1' has a sign, must be digits alone, from 0 to 99"},
+        {"--pair=1,-0", "'-0' has a sign"},
+        {"--pair=1,-1", "out of range"},
+        {"--pair=1,100", "from 0 to 99"},
         {"--choice=gree", "must be one of red|green|greenish"},
         {"--choice=", "must be one of"},
         {"--text=", "empty"},
@@ -148,6 +163,20 @@ static void bad_values_are_refused(void **state)
         if (!strstr(error.text, bad[i].says))
             fail_msg("'%s' said: %s", bad[i].line, error.text);
     }
+}
+
+/* Where negative numbers make sense a sign does, too. */
+static void signs_are_for_numbers_below_zero(void **state)
+{
+    (void)state;
+    struct options o;
+    int64_t value = 0;
+    assert_int_equal(parse(&o, "--count=+7 --real=+2 --triple=-0,+1,2"), STATUS_OK);
+    assert_int_equal(o.count, 7);
+    assert_int_equal(parse_int("+8", 0, 9, "x", &value, &error), STATUS_USAGE);
+    assert_int_equal(parse_int("-0", 0, 9, "x", &value, &error), STATUS_USAGE);
+    assert_int_equal(parse_int("+8", 1, 9, "x", &value, &error), STATUS_USAGE);
+    assert_int_equal(parse_int("0", 0, 9, "x", &value, &error), STATUS_OK);
 }
 
 static void lineage_holds_what_changes_bytes(void **state)
@@ -203,6 +232,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored),
         cmocka_unit_test(bad_values_are_refused),
+        cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),

@@ -1,0 +1,120 @@
+/* What bragg-geometry warns of: values that can be, but were hardly meant. */
+#include <math.h>
+#include <stdio.h>
+
+#include "base/log.h"
+#include "base/units.h"
+#include "doubt.h"
+#include "geometry_options.h"
+#include "physics/vec.h"
+
+/* No lattice diffracts what is longer than twice its widest spacing; between these two lie
+ * electrons of some MeV and the softest X-rays that crystals are shown. */
+#define SHORTEST_A 0.002
+#define LONGEST_A 50.0
+
+/* The largest of 1/|h a* + k b* + l c*| for small indices, A. */
+static double widest_spacing_A(const struct crystal *c)
+{
+    double shortest = INFINITY;
+    for (int i = 1; i < 27; i++) {
+        const int hkl[3] = {i % 3 - 1, i / 3 % 3 - 1, i / 9 - 1};
+        double sum[3] = {0.0, 0.0, 0.0};
+        for (int k = 0; k < 9; k++)
+            sum[k % 3] += hkl[k / 3] * c->reciprocal_A[k];
+        if (hkl[0] || hkl[1] || hkl[2])
+            shortest = fmin(shortest, vec_length(sum));
+    }
+    return 1.0 / shortest;
+}
+
+static void doubt_wavelength(const struct geometry_options *o, const struct experiment *x)
+{
+    const double wave_A = m_to_angstrom(x->beam.wavelength_m);
+    double widest_A = 0.0;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        widest_A = fmax(widest_A, widest_spacing_A(&x->crystals[i]));
+    const bool none = wave_A > 2.0 * widest_A;
+    if (!none && wave_A >= SHORTEST_A && wave_A <= LONGEST_A)
+        return;
+    char why[96] = "is improbable", meant[96] = "";
+    if (none)
+        (void)snprintf(why, sizeof why,
+                       "gives no reflection: the widest spacing of the crystal is %.4g A",
+                       widest_A);
+    if (o->has_energy && wave_A > SHORTEST_A)
+        (void)snprintf(meant, sizeof meant, "; %g keV would be --energy=%g", o->energy_eV,
+                       o->energy_eV * 1000.0);
+    else if (wave_A > LONGEST_A)
+        (void)snprintf(meant, sizeof meant, "; %g pm would be --wavelength=%g", wave_A,
+                       wave_A / 100.0);
+    log_line(LOG_WARNING, "a wavelength of %.4g A (%.4g eV) %s%s", wave_A,
+             ev_to_m(1.0) / x->beam.wavelength_m, why, meant);
+}
+
+/* In pixels where mm are meant, it lies far out. */
+static void doubt_beam_center(const struct geometry_options *o, const struct detector_request *d)
+{
+    const double *at = o->beam_center_mm;
+    double edge_mm[2];
+    for (int i = 0; i < 2; i++)
+        edge_mm[i] = m_to_mm(d->pixels[i] ? (double)d->pixels[i] * d->pixel_m : d->size_m[i]);
+    const double longest = fmax(edge_mm[0], edge_mm[1]), most = fmax(at[0], at[1]);
+    if (o->has_beam_center && fmin(at[0], at[1]) >= 0.0 && most > longest &&
+        most * m_to_mm(d->pixel_m) <= longest)
+        log_line(LOG_WARNING,
+                 "--beam-center=%g,%g mm is beside the detector of %g x %g mm: in pixels it would "
+                 "be --beam-center=%g,%g",
+                 at[0], at[1], edge_mm[0], edge_mm[1], at[0] * m_to_mm(d->pixel_m),
+                 at[1] * m_to_mm(d->pixel_m));
+}
+
+/* The default beam is small; who gives a crystal size may not expect that. */
+static void doubt_clipping(const struct geometry_options *o, const struct request *r,
+                           const struct beam *beam)
+{
+    double widest_m = 0.0;
+    for (size_t i = 0; i < r->ncrystals; i++)
+        widest_m = fmax(widest_m, fmax(r->crystals[i].size_m[1], r->crystals[i].size_m[2]));
+    if (!o->has_beam_size && beam->size_m < widest_m)
+        log_line(LOG_WARNING,
+                 "the beam of %g mm lights only a part of the crystal of %g mm: see --beam-size",
+                 m_to_mm(beam->size_m), m_to_mm(widest_m));
+}
+
+static void doubt_lengths(const struct geometry_options *o, const struct experiment *x)
+{
+    static const struct usual distance = {"distance", "mm", 1, 5e4, "m", 1e3, "um", 1e-3},
+                              close = {"close-distance", "mm", 1, 5e4, "m", 1e3, "um", 1e-3},
+                              pixel = {"pixel", "mm", 3e-4, 5, "m", 1e3, "um", 1e-3},
+                              thickness = {"thickness", "um", 1, 2e4, "mm", 1e3, "nm", 1e-3},
+                              beam = {"beam-size", "mm", 1e-6, 2, "m", 1e3, "um", 1e-3},
+                              cell = {"cell", "A", 1.5, 2e4, "nm", 10, "pm", 0.01};
+    if (o->has_distance)
+        doubt_unit(&distance, o->distance_mm);
+    if (o->has_close_distance)
+        doubt_unit(&close, o->close_distance_mm);
+    if (o->has_pixel)
+        doubt_unit(&pixel, o->pixel_mm);
+    if (o->has_thickness)
+        doubt_unit(&thickness, o->thickness_um);
+    if (o->has_beam_size)
+        doubt_unit(&beam, o->beam_size_mm);
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        const double *edge_A = x->crystals[i].cell_A;
+        const double low = fmin(edge_A[0], fmin(edge_A[1], edge_A[2]));
+        const double high = fmax(edge_A[0], fmax(edge_A[1], edge_A[2]));
+        doubt_unit(&cell, low < cell.min ? low : high);
+    }
+}
+
+void geometry_doubt(const struct geometry_options *o, const struct request *r,
+                    const struct experiment *x)
+{
+    doubt_wavelength(o, x);
+    doubt_lengths(o, x);
+    doubt_angles("rotate", o->rotate_deg, 3);
+    doubt_angles("twotheta", &o->twotheta_deg, 1);
+    doubt_beam_center(o, &r->detector);
+    doubt_clipping(o, r, &x->beam);
+}
