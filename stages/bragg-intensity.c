@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "base/log.h"
+#include "engine/threads.h"
 #include "engines.h"
 #include "fuse.h"
 #include "stage/stage.h"
@@ -85,6 +86,7 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         return unknown_engine(o->engine_name, e);
     if (o->has_device && strcmp(o->engine_name, "cuda") != 0)
         return error_set(e, STATUS_USAGE, "--device is for --engine=cuda");
+    threads_start((int)o->threads);
     return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
