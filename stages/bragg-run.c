@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "base/opt.h"
-#include "base/target.h"
+#include "base/trace.h"
 #include "run/commands.h"
 #include "run/find.h"
 #include "run/keeper.h"
@@ -187,7 +187,7 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
-    return o->trace ? target_check_in_place(o->trace, e) : STATUS_OK;
+    return o->trace ? trace_check(o->trace, e) : STATUS_OK;
 }
 
 int main(int argc, char **argv)

@@ -55,6 +55,7 @@ const struct opt orient_table[] = {
      AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
      .given = offsetof(struct orient_options, population.has_hit_rate)},
     {"truth", "FILE", "Write what every frame holds as a table", OPT_TEXT, AT(truth)},
+    {"overwrite", NULL, "Replace another file in the place of --truth", OPT_FLAG, AT(overwrite)},
     {.doc = "Pulses:", .type = OPT_GROUP},
     {"fluence-jitter", "PERCENT", "From frame to frame: rms, log-normal (0)", OPT_REAL,
      AT(pulse.fluence_jitter_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
@@ -77,6 +78,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
                          "--misset, --orientations and --random exclude each other");
     if (o->has_mosaic_domains && !(o->mosaic_deg > 0))
         return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
+    if (o->overwrite && !o->truth)
+        return error_set(e, STATUS_USAGE, "--overwrite needs --truth");
     if (o->has_phi_steps && o->osc_deg == 0)
         return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
     if (o->orientations && o->population.has_mean_lattices)
