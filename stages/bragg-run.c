@@ -33,7 +33,7 @@ static const struct opt table[] = {
     {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
-    {"workdir", "DIR", "Run the last stages there; made when missing", OPT_TEXT, AT(workdir)},
+    {"workdir", "DIR", "Run all stages there; made when missing", OPT_TEXT, AT(workdir)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},

@@ -35,6 +35,7 @@ enum {
     OPT_REQUIRED = 2,  // refused when missing
     OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
     OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
+    OPT_INPUT = 16,    // OPT_TEXT that names a file which is read: the value is its input_path
 };
 
 struct opt {

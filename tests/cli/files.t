@@ -236,4 +236,43 @@ is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'b
 user'
 is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace: is there and is no trace; remove it first
 user'
+
+# --- bragg-run --workdir: inputs from where the user stands, all outputs there
+mkdir home && cd home || exit 1
+printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n2 1 0 90\n' >a.hkl
+sed 's/00$/50/' a.hkl >b.hkl
+printf '1 0 0 0 1 0 0 0 1\n0 1 0 -1 0 0 0 0 1\n' >turns
+printf '0 10\n0.5 5\n' >other.stol
+cat >in.yaml <<'END'
+stages:
+  - name: geometry
+    args: [--detpixels=32, --pixel=3.2, '--cell=50,60,70,90,90,90', --hkl=a.hkl, '--crystal=name=one ncells=5',
+           '--crystal=name=two ncells=4 hkl=b.hkl', --write-geom=out.geom]
+  - {name: orient, args: [--orientations=turns, --lattices=2, --frames=1, --truth=truth.tsv]}
+  - {name: intensity, threads: 1, count: 2}
+  - {name: background, args: [--stol=other.stol, --thickness=10, --molecular-weight=18]}
+  - {name: noise, threads: 1}
+  - {name: write, args: [w_%d.img]}
+  - {name: tap, input: noise, args: [--record=w.rec]}
+END
+ls >before
+outputs='out.geom truth.tsv w.img.index w.rec w_0.img '
+check_status 'a pipeline with inputs runs in another folder' 0 bragg-run --workdir=wd/deep in.yaml
+is 'where all of its outputs are' "$(ls wd/deep | tr '\n' ' ')" "$outputs"
+is 'and no other' "$(ls | grep -vx wd)" "$(cat before)"
+is 'a frame tells what was given, and is computed again' "$(bragg-replay --recompute wd/deep/w_0.img 2>&1)" 'wd/deep/w_0.img: the same bytes'
+bragg-run --dry-run --workdir=wd/dry in.yaml >commands
+check 'the commands of --dry-run do the same' sh -e ./commands
+check 'into files that are the same' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f wd/dry/$f || exit 1; done'
+bragg-run --quiet in.yaml
+is 'without a folder they come here' "$(ls | grep -vx -f before -e commands -e wd | tr '\n' ' ')" "$outputs"
+check 'and are the same as well' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f $f || exit 1; done'
+check_status 'inputs by an absolute name' 0 bragg-run --workdir=wd/full --set=orient.orientations="$PWD/turns" in.yaml
+sed 's/w.rec/photons.rec/; /- {name: noise/d; /- {name: write/d; s/input: noise, //' in.yaml >record.yaml
+bragg-run --quiet --workdir=wd/record record.yaml
+mv wd/record/photons.rec .
+check_status 'a recording as the input' 0 bragg-run --workdir=wd/played "$BRAGG_TESTS/../pipelines/renoise.yaml"
+is 'a missing input: where it was looked for' "$(bragg-run --quiet --workdir=wd/none --set=geometry.hkl=none.hkl in.yaml 2>&1 | sed -n 's/^geometry| //p')" \
+	"bragg-geometry: $PWD/none.hkl: cannot open: No such file or directory"
+cd ..
 finish
