@@ -49,7 +49,7 @@ static const struct opt options[] = {
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
     {.doc = "Any other material:", .type = OPT_GROUP},
     {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
-     AT(stol), .flags = OPT_BYTES},
+     AT(stol), .flags = OPT_BYTES | OPT_INPUT},
     {"stol-axis", "stol|4stol|q", "First column: sin(theta)/lambda, 4 or 4 pi times that (stol)",
      OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis)},
     {"thickness", "UM", "Its thickness", OPT_REAL, AT(thickness_um), .min = 0, .max = 1e9,

@@ -229,8 +229,10 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
     return s;
 }
 
-static enum status write_geometry(const char *path, const struct experiment *x, struct error *e)
+static enum status write_geometry(const struct geometry_options *o, const struct experiment *x,
+                                  struct error *e)
 {
+    const char *path = o->write_geom;
     const struct geom_style style = {.data = "/entry/data/data"};
     struct replace file;
     struct error cause = {0};
@@ -238,6 +240,7 @@ static enum status write_geometry(const char *path, const struct experiment *x, 
     enum status s = path ? replace_open(&file, path, e) : STATUS_OK;
     if (s || !path)
         return s;
+    file.guarded = !o->overwrite;
     panels_frame(x, frame);
     s = geom_write(file.stream, x, &style, frame, &cause);
     if (s == STATUS_OK)
@@ -268,7 +271,7 @@ static enum status open_geometry(void *state, const char **operands, int noperan
         mem_free(r.detector.mask);
     g->experiment.saturation = panels.saturation;
     if (!s)
-        s = write_geometry(g->options.write_geom, &g->experiment, e);
+        s = write_geometry(&g->options, &g->experiment, e);
     geometry_panels_free(&panels, r.detector.nplaces);
     mem_free(list);
     mem_free(r.crystals);

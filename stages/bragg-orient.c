@@ -238,6 +238,7 @@ static enum status write_truth(const struct orient *o, struct error *e)
     enum status s = replace_open(&file, o->options.truth, e);
     if (s)
         return s;
+    file.guarded = !o->options.overwrite;
     truth_write_title(file.stream);
     for (int64_t k = 0; k < o->options.frames && !s; k++) {
         struct recipe r = {.id = (uint64_t)k};

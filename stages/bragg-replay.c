@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "recompute.h"
 #include "replay_loop.h"
@@ -169,20 +170,20 @@ static const struct recording_entry *entry_of(const struct replay *r, uint64_t i
 static enum status replay_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct replay *r = state;
+    const char *path = input_path(operands[0]);
     (void)noperands;
-    enum status s = parse_speed(r, e);
-    if (s || (s = recording_open(&r->recording, operands[0], e)))
+    enum status s = path ? parse_speed(r, e) : error_memory(e, operands[0]);
+    if (s || (s = recording_open(&r->recording, path, e)))
         return s;
     if (r->recording.kind == KIND_EXPERIMENT && r->frames)
-        return error_set(e, STATUS_USAGE, "--frames: %s holds an experiment and no frames",
-                         operands[0]);
+        return error_set(e, STATUS_USAGE, "--frames: %s holds an experiment and no frames", path);
     s = r->frames ? parse_frames(r, e) : add_all(r, e);
     if (r->has_first)
         cut_list(r);
     if (s == STATUS_OK && r->loop)
         s = open_loop(r, e);
     if (s == STATUS_OK && !r->recording.finished && r->allow_truncated)
-        log_line(LOG_WARNING, TRUNCATED, operands[0], r->recording.frames.count);
+        log_line(LOG_WARNING, TRUNCATED, path, r->recording.frames.count);
     return s;
 }
 

@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "base/target.h"
+#include "base/trace.h"
 #include "run/commands.h"
 #include "run/find.h"
 #include "run/keeper.h"
@@ -34,7 +34,7 @@ static const struct opt table[] = {
     {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
-    {"workdir", "DIR", "Run the last stages there; made when missing", OPT_TEXT, AT(workdir)},
+    {"workdir", "DIR", "Run all stages there; made when missing", OPT_TEXT, AT(workdir)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
@@ -188,7 +188,7 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
-    return o->trace ? target_check_in_place(o->trace, e) : STATUS_OK;
+    return o->trace ? trace_check(o->trace, e) : STATUS_OK;
 }
 
 int main(int argc, char **argv)

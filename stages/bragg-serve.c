@@ -96,6 +96,7 @@ static enum status write_file(const struct serve *v, const char *path, bool cell
     const struct geom_style style = {
         .data = v->options.content.image_key, .live = true, .peaks = v->options.content.peaks > 0};
     double frame[9];
+    file.guarded = !v->options.overwrite;
     panels_frame(x, frame);
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
              : geom_write(file.stream, x, &style, frame, &cause);

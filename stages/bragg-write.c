@@ -3,105 +3,41 @@
  * file is written under a temporary name, renamed, and then entered in the index.
  */
 #include <inttypes.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/hash.h"
 #include "base/history.h"
-#include "base/target.h"
 #include "io/frame_index.h"
 #include "io/template.h"
-#include "outputs.h"
+#include "outputs_names.h"
 #include "pending.h"
 #include "stage/stage.h"
+#include "write_options.h"
 
 struct writer {
-    int format;  // options
-    const char *preview;
-    int64_t preview_size;
-    bool overwrite, resume;
-    struct output_settings settings;
-    const char *index_path;
+    struct write_options options;  // first
+    bool resume;
+    uint64_t run;
     struct outputs outputs;
     const struct experiment *experiment;
     struct frame_index index;
-    bool has_index, has_compression, has_frames_per_file, has_preview_size, has_cbf_header;
-    uint64_t expected;  // frames of this run
-    int compression, cbf_header;
-    int64_t frames_per_file;
+    bool has_index;
+    bool looked;             // whose files have the names of the frames to come
+    uint64_t expected;       // frames of this run
     struct pending pending;  // frames whose files are not finished
     struct id_set durable;   // frames, until the runtime asks
 };
 
-#define AT(member) offsetof(struct writer, member)
-
-static const struct opt options[] = {
-    {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
-     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
-    {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
-     .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
-    {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
-     .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
-    {"cbf-header", CBF_HEADERS,
-     "Headers of CBF: for any detector, or as a maker's, whose size it must have (generic)",
-     OPT_CHOICE, AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
-    {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
-     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
-     .given = AT(settings.has_scale)},
-    {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
-     .offset = AT(preview)},
-    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536, .given = AT(has_preview_size)},
-    {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
-    {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
-     .offset = AT(index_path)},
-    {"overwrite", NULL, "Replace frames of another lineage", OPT_FLAG, .offset = AT(overwrite)},
-    {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
-    {0},
-};
-
 static void writer_defaults(void *state)
 {
-    struct writer *w = state;
-    w->preview_size = 1024;
-    w->frames_per_file = 100;
-}
-
-/* --- options ------------------------------------------------------------- */
-
-/* Options that would do nothing are a mistake. */
-static enum status check_unused(const struct writer *w, struct error *e)
-{
-    const bool pictures =
-        outputs_have(&w->outputs, FORMAT_PNG) || outputs_have(&w->outputs, FORMAT_PGM);
-    const char *unused =
-        !w->outputs.series && w->has_compression       ? "--compression is for NXmx"
-        : !w->outputs.series && w->has_frames_per_file ? "--frames-per-file is for NXmx"
-        : !w->preview && w->has_preview_size           ? "--preview-size needs --preview"
-        : w->has_cbf_header && !outputs_have(&w->outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
-        : !pictures && w->settings.log                                ? "--log is for pictures"
-                                                                      : NULL;
-    return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
+    write_options_defaults(&((struct writer *)state)->options);
 }
 
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct writer *w = state;
-    enum status s = STATUS_OK;
-    for (int i = 0; i < noperands && !s; i++)
-        s = outputs_add(&w->outputs, operands[i], (enum format)w->format, 0, e);
-    if (s == STATUS_OK && w->preview)
-        s = outputs_add(&w->outputs, w->preview, FORMAT_PNG, w->preview_size, e);
-    if (s == STATUS_OK && w->outputs.series) {
-        struct nxmx_series *series = &w->outputs.series->series;
-        series->compression = (enum nxmx_compression)w->compression;
-        series->frames_per_file = (uint64_t)w->frames_per_file;
-        series->sync = w->settings.fsync;
-    }
-    if (s == STATUS_OK && w->index_path)
-        s = target_check(w->index_path, e);
-    return s ? s : check_unused(w, e);
+    return write_options_settle(&w->options, operands, noperands, &w->outputs, e);
 }
 
 /* --- the stream ---------------------------------------------------------- */
@@ -111,39 +47,48 @@ static void files_lineage(const struct writer *w, char lineage[17],
                           char history[EXPERIMENT_HISTORY_SIZE])
 {
     char more[64];
+    const struct output_settings *settings = &w->options.settings;
     uint64_t hash = hash_text(HASH_START, w->experiment->lineage);
-    hash = hash_bytes(hash, &w->settings.scale, sizeof w->settings.scale);
-    if (w->settings.has_scale)
+    hash = hash_bytes(hash, &settings->scale, sizeof settings->scale);
+    if (settings->has_scale)
         (void)snprintf(lineage, 17, "%016" PRIx64, hash_finish(hash));
     else
         (void)snprintf(lineage, 17, "%s", w->experiment->lineage);
-    (void)opt_lineage(options, w, more, sizeof more);
+    (void)opt_lineage(write_options, w, more, sizeof more);
     memcpy(history, w->experiment->history, sizeof w->experiment->history);
     history_append(history, EXPERIMENT_HISTORY_SIZE, "bragg-write", more);
+}
+
+static enum status writer_message(void *state, const struct route *r, const struct message *m,
+                                  struct error *e)
+{
+    (void)m, (void)e;
+    ((struct writer *)state)->run = r->run;
+    return STATUS_OK;
 }
 
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
     struct writer *w = state;
-    char path[TEMPLATE_PATH_MAX], lineage[17], history[EXPERIMENT_HISTORY_SIZE];
+    struct output_settings *settings = &w->options.settings;
+    char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
-    w->settings.cbf_header = (enum cbf_header)w->cbf_header;
-    const enum status s = outputs_begin(&w->outputs, &w->settings, x, e);
+    const enum status s = outputs_begin(&w->outputs, settings, x, e);
     if (s)
         return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
-    files_lineage(w, lineage, history);
+    files_lineage(w, settings->lineage, history);
     w->has_index = true;
-    memcpy(w->settings.lineage, lineage, sizeof lineage);
     if (w->outputs.series)
-        w->outputs.series->series.anew = w->overwrite && !w->resume;
+        w->outputs.series->series.anew = settings->overwrite && !w->resume;
     outputs_remove_leftovers(&w->outputs);
-    const struct frame_index_settings settings = {.lineage = lineage,
-                                                  .history = history,
-                                                  .resume = w->resume,
-                                                  .overwrite = w->overwrite,
-                                                  .sync = w->settings.fsync};
-    return frame_index_open(&w->index, w->index_path ? w->index_path : path, &settings, e);
+    const struct frame_index_settings index = {.lineage = settings->lineage,
+                                               .history = history,
+                                               .run = w->run,
+                                               .resume = w->resume,
+                                               .overwrite = settings->overwrite,
+                                               .sync = settings->fsync};
+    return frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
 }
 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
@@ -154,18 +99,17 @@ static enum status writer_settle(void *state, const struct start *start, struct 
     return STATUS_OK;
 }
 
-/* What the index names and is there, with the size that it had. */
+/* What the index names and is there, as it was. */
 static enum status writer_have(void *state, struct id_set *ids, struct error *e)
 {
     const struct writer *w = state;
-    char names[OUTPUTS_NAMES_SIZE];
     struct id_set listed = {0};
     enum status s = frame_index_ids(&w->index, &listed, e);
     for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
         for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
-            const uint64_t bytes = outputs_list(&w->outputs, id, w->index.path, names);
-            if (frame_index_has(&w->index, id, names, bytes) &&
-                outputs_in_series(&w->outputs, id) && !id_set_add(ids, id))
+            if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index,
+                                  id) &&
+                !id_set_add(ids, id))
                 s = error_memory(e, "the index");
             if (id == listed.ranges[i].last)
                 break;
@@ -190,6 +134,16 @@ static enum status check_frame(const struct writer *w, const struct frame *f, st
                          "'%.60s' holds no number such as %%04d, and there is more than one frame",
                          unnumbered);
     return STATUS_OK;
+}
+
+/* Before the first frame: nobody's files have the names of those to come, which are numbered from 0
+ * on, unless a part was chosen.  Once the index has begun some may be of this run and not in it. */
+static enum status check_names(struct writer *w, uint64_t id, struct error *e)
+{
+    const bool whole = w->index.fresh && !w->options.settings.overwrite && id < w->expected;
+    const bool look = whole && !w->looked;
+    w->looked = true;
+    return look ? outputs_check_free(&w->outputs, w->expected, e) : STATUS_OK;
 }
 
 /* Enters frames that are durable into the index, and tells the runtime. */
@@ -232,9 +186,11 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
     const struct pending_frame frame = {id, crc, f->recipe.nlattices > 0};
     enum status s = check_frame(w, f, e);
     if (s == STATUS_OK)
+        s = check_names(w, id, e);
+    if (s == STATUS_OK)
         s = frame_index_check(&w->index, id, crc, e);
     if (s == STATUS_OK)
-        s = outputs_write(&w->outputs, &w->settings, w->experiment, f, e);
+        s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
     if (s)
         return s;
     if (!w->outputs.series)
@@ -249,7 +205,9 @@ static enum status writer_flush(void *state, struct error *e)
     struct writer *w = state;
     if (!w->outputs.series)
         return STATUS_OK;
-    const enum status s = nxmx_series_flush(&w->outputs.series->series, e);
+    enum status s = frame_index_hold(&w->index, e);
+    if (s == STATUS_OK)
+        s = nxmx_series_flush(&w->outputs.series->series, e);
     return s ? s : note_series(w, e);
 }
 
@@ -260,10 +218,17 @@ static void writer_durable(void *state, struct id_set *ids)
     w->durable = (struct id_set){0};
 }
 
+static enum status writer_end(void *state, struct error *e)
+{
+    struct writer *w = state;
+    return w->has_index ? frame_index_finish(&w->index, e) : STATUS_OK;
+}
+
 static void writer_close(void *state)
 {
     struct writer *w = state;
     if (w->has_index) {
+        w->index.used = outputs_named(&w->outputs);
         frame_index_close(&w->index);
         outputs_remove_leftovers(&w->outputs);  // of others that shared the frames and died
     }
@@ -282,7 +247,7 @@ static const struct stage writer = {
                "suffix tells the format: .img SMV, .cbf mini-CBF, .raw float32, .pgm or .png a "
                "picture; or the one name of a series of NXmx files, such as lyso.nxs or "
                "lyso_master.h5.",
-    .options = options,
+    .options = write_options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
     .reads_only = true,
@@ -290,12 +255,14 @@ static const struct stage writer = {
     .defaults = writer_defaults,
     .open = writer_open,
     .settle = writer_settle,
+    .message = writer_message,
     .begin = writer_begin,
     .have = writer_have,
     .expect = writer_expect,
     .frame = writer_frame,
     .durable = writer_durable,
     .flush = writer_flush,
+    .end = writer_end,
     .close = writer_close,
 };
 

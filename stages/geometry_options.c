@@ -36,6 +36,7 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
         {o->has_fluence, o->has_flux, "fluence", "flux"},
     };
     const struct option_pair needs[] = {
+        {o->overwrite, o->write_geom != NULL, "overwrite", "write-geom"},
         {o->has_weights, o->has_source_file, "weights", "source-file"},
         {o->has_exposure, o->has_flux || o->has_expt, "exposure", "flux"},
         {o->has_panels, o->has_detector, "panels", "detector"},

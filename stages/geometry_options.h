@@ -16,6 +16,7 @@ struct geometry_options {
     /* detector */
     int detector, panels;
     const char *geom, *expt, *write_geom;
+    bool overwrite;
     double cut[2];
     bool has_detector, has_panels, has_geom, has_expt, has_cut, has_pixel;
     const char *detpixels, *detsize;

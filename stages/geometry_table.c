@@ -15,6 +15,8 @@
     {                                                                                              \
         .name = n, .metavar = meta, .doc = text, .type = OPT_TEXT, AT(member), .flags = bits, more \
     }
+#define FILE_READ(n, text, member, more) \
+    TEXT(n, "FILE", text, member, OPT_CONTENT | OPT_INPUT, more)
 #define FLAG(n, text, member)                                                    \
     {                                                                            \
         .name = n, .doc = text, .type = OPT_FLAG, AT(member), .flags = OPT_BYTES \
@@ -63,15 +65,19 @@ const struct opt geometry_table[] = {
     CHOICE("panels", "image|modules",
            "One image with masked gaps, or a panel for each module (by the detector)", panels,
            GIVEN(panels)),
-    TEXT("geom", "FILE", "Panels of a CrystFEL geometry file: their pixels, places and axes", geom,
-         OPT_CONTENT, GIVEN(geom)),
-    TEXT("expt", "FILE",
-         "Detector, beam and spindle of a DIALS experiment list, in place of these options", expt,
-         OPT_CONTENT, GIVEN(expt)),
+    FILE_READ("geom", "Panels of a CrystFEL geometry file: their pixels, places and axes", geom,
+              GIVEN(geom)),
+    FILE_READ("expt",
+              "Detector, beam and spindle of a DIALS experiment list, in place of these options",
+              expt, GIVEN(expt)),
     WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
            GIVEN(cut)),
     TEXT("write-geom", "FILE", "Write a CrystFEL geometry file of the detector", write_geom, 0,
          NOTHING),
+    {.name = "overwrite",
+     .doc = "Replace another file in the place of --write-geom",
+     .type = OPT_FLAG,
+     AT(overwrite)},
     TEXT("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, OPT_BYTES,
          GIVEN(detpixels)),
     TEXT("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels", detsize,
@@ -107,8 +113,7 @@ const struct opt geometry_table[] = {
     INT("layers", "N", "Layers of the sensor (2)", layers, 1, 10000, GIVEN(layers)),
     WHOLES("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535,
            GIVEN(roi)),
-    TEXT("mask", "FILE", "SMV image, pixels of value 0 are not computed", mask, OPT_CONTENT,
-         NOTHING),
+    FILE_READ("mask", "SMV image, pixels of value 0 are not computed", mask, NOTHING),
     INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot (0)",
         oversample, 0, 1000, NOTHING),
     FLAG("oversample-each-thickness", "Absorption for every subpixel", each_thickness),
@@ -140,9 +145,9 @@ const struct opt geometry_table[] = {
     INT("divergence-v-steps", "N", "Directions across --divergence-v", divergence_v_steps, 1, 1000,
         GIVEN(divergence_v_steps)),
     FLAG("square-divergence", "Keep the corners of the divergence", square_divergence),
-    TEXT("source-file", "FILE",
-         "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion", source_file,
-         OPT_CONTENT, GIVEN(source_file)),
+    FILE_READ("source-file",
+              "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion",
+              source_file, GIVEN(source_file)),
     CHOICE("weights", "ignore|apply|override",
            "The file's weights: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",
@@ -168,10 +173,9 @@ const struct opt geometry_table[] = {
     /* all that follows is a key of --crystal too */
     TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, OPT_CONTENT, NOTHING),
     REALS("cell", "A,B,C,AL,BE,GA", "Unit cell, A and deg", cell, 6, 0, 1e6, GIVEN(cell)),
-    TEXT("matrix", "FILE", "MOSFLM orientation matrix, or FILE.expt", matrix, OPT_CONTENT,
-         GIVEN(matrix)),
-    TEXT("hkl", "FILE", "Structure factors, text: h k l F", hkl, OPT_CONTENT, GIVEN(hkl)),
-    TEXT("mtz", "FILE", "Structure factors, MTZ", mtz, OPT_CONTENT, GIVEN(mtz)),
+    FILE_READ("matrix", "MOSFLM orientation matrix, or FILE.expt", matrix, GIVEN(matrix)),
+    FILE_READ("hkl", "Structure factors, text: h k l F", hkl, GIVEN(hkl)),
+    FILE_READ("mtz", "Structure factors, MTZ", mtz, GIVEN(mtz)),
     TEXT("column", "LABEL", "Column of the MTZ file (the first of type F)", column, OPT_BYTES,
          GIVEN(column)),
     REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",

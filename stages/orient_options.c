@@ -21,12 +21,12 @@ const struct opt orient_table[] = {
     {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
      .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, GIVEN(misset)},
     {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
-     OPT_TEXT, AT(orientations), .flags = OPT_BYTES},
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT},
     {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES},
     {.doc = "Rotation:", .type = OPT_GROUP},
     {"scan", "FILE", "Frames, phi0 and osc of a DIALS experiment list, where they are not given",
-     OPT_TEXT, AT(scan), .flags = OPT_CONTENT},
+     OPT_TEXT, AT(scan), .flags = OPT_CONTENT | OPT_INPUT},
     {"phi0", "DEG", "Where the first frame starts (0)", OPT_REAL, AT(phi0_deg), .min = -360000,
      .max = 360000, .flags = OPT_BYTES, GIVEN(phi0)},
     {"osc", "DEG", "Rotation of a frame, and between frames (0)", OPT_REAL, AT(osc_deg),
@@ -57,6 +57,7 @@ const struct opt orient_table[] = {
      AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
      .given = offsetof(struct orient_options, population.has_hit_rate)},
     {"truth", "FILE", "Write what every frame holds as a table", OPT_TEXT, AT(truth)},
+    {"overwrite", NULL, "Replace another file in the place of --truth", OPT_FLAG, AT(overwrite)},
     {.doc = "Pulses:", .type = OPT_GROUP},
     {"fluence-jitter", "PERCENT", "From frame to frame: rms, log-normal (0)", OPT_REAL,
      AT(pulse.fluence_jitter_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
@@ -81,6 +82,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
         return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
     if (o->has_mosaic_seed && !(o->mosaic_deg > 0))
         return error_set(e, STATUS_USAGE, "--mosaic-seed needs --mosaic");
+    if (o->overwrite && !o->truth)
+        return error_set(e, STATUS_USAGE, "--overwrite needs --truth");
     if (o->has_phi_steps && o->osc_deg == 0)
         return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
     if (o->orientations && o->population.has_mean_lattices)

@@ -9,7 +9,6 @@
 #include "base/target.h"
 #include "io/picture.h"
 #include "io/raw.h"
-#include "io/replace.h"
 #include "io/smv.h"
 
 #define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
@@ -209,24 +208,34 @@ static enum status add_to_series(struct output *o, const struct output_settings 
     return s;
 }
 
+enum status output_put(struct output *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame *f, const char *path,
+                       struct replace *file, struct error *e)
+{
+    *file = (struct replace){0};
+    if (o->format == FORMAT_NXMX)
+        return add_to_series(o, settings, x, f, e);
+    enum status s = replace_open(file, path, e);
+    if (s)
+        return s;
+    file->sync = settings->fsync;
+    s = write_content(o, settings, x, f, file->stream, path, e);
+    if (s == STATUS_OK && !image_is_intact(&f->image))
+        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
+    if (s == STATUS_OK)
+        s = replace_flush(file, e);
+    if (s)
+        replace_abort(file);
+    return s;
+}
+
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e)
 {
     struct replace file;
-    if (o->format == FORMAT_NXMX)
-        return add_to_series(o, settings, x, f, e);
-    enum status s = replace_open(&file, path, e);
-    if (s)
-        return s;
-    file.sync = settings->fsync;
-    s = write_content(o, settings, x, f, file.stream, path, e);
-    if (s == STATUS_OK && !image_is_intact(&f->image))
-        s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was written", path);
-    if (s == STATUS_OK)
-        return replace_commit(&file, e);
-    replace_abort(&file);
-    return s;
+    const enum status s = output_put(o, settings, x, f, path, &file, e);
+    return s || !file.path ? s : replace_commit(&file, e);
 }
 
 void output_close(struct output *o)

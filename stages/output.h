@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "io/cbf.h"
 #include "io/nxmx_series.h"
+#include "io/replace.h"
 #include "io/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -36,6 +37,7 @@ struct output {
 struct output_settings {
     bool log;          // pictures: logarithmic scale
     bool fsync;        // wait for the disk
+    bool overwrite;    // files that are not of this run are replaced
     bool has_scale;    // float32 pixels become whole numbers, times `scale`
     double scale;      // ADU per photon
     char lineage[17];  // of the files
@@ -59,6 +61,12 @@ void output_path(const struct output *o, uint64_t id, char *path);
 enum status output_write(struct output *o, const struct output_settings *settings,
                          const struct experiment *x, const struct frame *f, const char *path,
                          struct error *e);
+
+/* Likewise without giving the file its name: followed by replace_commit or replace_abort, unless
+ * its path is NULL, for NXmx. */
+enum status output_put(struct output *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame *f, const char *path,
+                       struct replace *file, struct error *e);
 
 /* Frees what it holds between frames. */
 void output_close(struct output *o);

@@ -4,9 +4,9 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include "io/leftovers.h"
+#include "output_lineage.h"
 
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e)
@@ -77,8 +77,31 @@ static enum status assemble(struct outputs *o, const struct frame *f, struct fra
     return s;
 }
 
-enum status outputs_write(struct outputs *o, const struct output_settings *settings,
-                          const struct experiment *x, const struct frame *f, struct error *e)
+static const char *name_in_index(const char *index, const char *path)
+{
+    const char *slash = strrchr(index, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
+    return strncmp(path, index, folder) == 0 ? path + folder : path;
+}
+
+/* Whether an entry names a file. */
+static bool is_listed(const struct frame_index *index, uint64_t id, const char *path)
+{
+    const struct index_entry *entry = frame_index_find(index, id);
+    const char *name = name_in_index(index->path, path);
+    const size_t length = strlen(name);
+    for (const char *at = entry ? entry->names : ""; *at; at += *at == '\t') {
+        const size_t word = strcspn(at, "\t");
+        if (word == length && strncmp(at, name, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
+static enum status put_all(struct outputs *o, const struct output_settings *settings,
+                           const struct experiment *x, const struct frame *f,
+                           struct replace files[OUTPUTS_MAX], struct error *e)
 {
     char path[TEMPLATE_PATH_MAX];
     struct frame whole;
@@ -88,17 +111,38 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
         struct output *out = &o->all[i];
         output_path(out, f->recipe.id, path);
         s = assembled && output_is_image(out)
-                ? output_write(out, settings, &o->assembly.whole, &whole, path, e)
-                : output_write(out, settings, x, f, path, e);
+                ? output_put(out, settings, &o->assembly.whole, &whole, path, &files[i], e)
+                : output_put(out, settings, x, f, path, &files[i], e);
     }
     return s;
 }
 
-static const char *name_in_index(const char *index, const char *path)
+enum status outputs_write(struct outputs *o, const struct output_settings *settings,
+                          const struct experiment *x, const struct frame *f,
+                          struct frame_index *index, struct error *e)
 {
-    const char *slash = strrchr(index, '/');
-    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
-    return strncmp(path, index, folder) == 0 ? path + folder : path;
+    struct replace files[OUTPUTS_MAX] = {0};
+    enum status s = frame_index_hold(index, e);  // a series may give names meanwhile
+    if (s == STATUS_OK)
+        s = put_all(o, settings, x, f, files, e);
+    if (s == STATUS_OK)
+        s = frame_index_hold(index, e);
+    for (int i = 0; i < o->count; i++) {
+        if (!files[i].path)
+            continue;
+        o->named = o->named || s == STATUS_OK;
+        files[i].guarded = !settings->overwrite && !is_listed(index, f->recipe.id, files[i].path);
+        if (s == STATUS_OK)
+            s = replace_commit(&files[i], e);
+        else
+            replace_abort(&files[i]);
+    }
+    return s;
+}
+
+bool outputs_named(const struct outputs *o)
+{
+    return o->named || (o->series && o->series->series.named);
 }
 
 uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
@@ -118,13 +162,19 @@ uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
     return bytes;
 }
 
-bool outputs_in_series(const struct outputs *o, uint64_t id)
+bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame_index *index, uint64_t id)
 {
-    char path[TEMPLATE_PATH_MAX];
-    if (!o->series)
-        return true;
-    output_path(o->series, id, path);
-    return access(path, R_OK) == 0 && access(o->series->series.master, R_OK) == 0;
+    char names[OUTPUTS_NAMES_SIZE], path[TEMPLATE_PATH_MAX];
+    const uint64_t bytes = outputs_list(o, id, index->path, names);
+    bool there = frame_index_has(index, id, names, bytes);
+    for (int i = 0; i < o->count && there; i++) {
+        output_path(&o->all[i], id, path);
+        there = &o->all[i] == o->series
+                    ? nxmx_series_holds(&o->series->series, settings->lineage, id)
+                    : output_is_entered(&o->all[i], settings, x, frame_index_find(index, id), path);
+    }
+    return there;
 }
 
 void outputs_remove_leftovers(const struct outputs *o)

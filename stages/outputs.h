@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "io/assembly.h"
+#include "io/frame_index.h"
 #include "output.h"
 
 enum {
@@ -18,6 +19,7 @@ struct outputs {
     struct output all[OUTPUTS_MAX];
     int count;
     struct output *series;     // the one of NXmx, or NULL
+    bool named;                // files, not of the series, were to get their names
     struct assembly assembly;  // of several panels, where some output holds one image
 };
 
@@ -37,9 +39,15 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
 /* The name of one that has a file for each frame but no number in it, or NULL. */
 const char *outputs_unnumbered(const struct outputs *o);
 
-/* Writes a frame to all; see output_write. */
+/* Writes a frame to all; see output_write.  All files are there before the first gets its name, and
+ * that is after the index was looked at (frame_index_hold).  STATUS_FAILED when a file is in the
+ * way that the index does not name, unless the settings say that it is replaced. */
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
-                          const struct experiment *x, const struct frame *f, struct error *e);
+                          const struct experiment *x, const struct frame *f,
+                          struct frame_index *index, struct error *e);
+
+/* Whether some file may have got its name. */
+bool outputs_named(const struct outputs *o);
 
 /* The names of a frame's files as the index at path `index` gives them, parted by tabs: without
  * the folder if that is the index's own.  Returns the size of those that are there and hold
@@ -47,8 +55,10 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
 uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
                       char names[OUTPUTS_NAMES_SIZE]);
 
-/* The files of the series that hold a frame are there; true without a series. */
-bool outputs_in_series(const struct outputs *o, uint64_t id);
+/* Whether all files of a frame that the index names are there, and are those that were entered:
+ * their names, sizes, and what they say of themselves. */
+bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,
+                       const struct experiment *x, const struct frame_index *index, uint64_t id);
 
 /* Removes what dead processes left. */
 void outputs_remove_leftovers(const struct outputs *o);

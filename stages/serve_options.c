@@ -81,6 +81,8 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (s == STATUS_OK && o->thresholds)
         s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
+    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell)
+        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom or --cell");
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -104,6 +106,8 @@ const struct opt serve_options[] = {
      .min = 1, .max = 65536, .given = AT(has_queue)},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
+    {"overwrite", NULL, "crystfel: replace other files in the place of --geom and --cell", OPT_FLAG,
+     .offset = AT(overwrite)},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
      AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
     {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),

@@ -15,6 +15,7 @@ struct serve_options {
     int64_t queue, number;  // number: of the series
     bool has_socket, has_queue, has_version, has_train, has_peaks, has_number, has_compression;
     const char *geom, *cell, *thresholds;
+    bool overwrite;
     double rate_hz, linger_s;
     int header;
     struct content_options content;

@@ -1,8 +1,20 @@
-/* Files that are read from their beginning to their end. */
+/*
+ * Files that are read, from their beginning to their end.  A relative name counts from the folder
+ * in which the user stands, which BRAGG_FROM names where that is not the working folder, as in
+ * stages of bragg-run --workdir; what is said of a frame is the name as it was given.
+ */
 #ifndef BRAGG_BASE_INPUT_H
 #define BRAGG_BASE_INPUT_H
 
 #include <stdio.h>
+
+#define INPUT_FROM "BRAGG_FROM"
+
+/* The path to open for a name; it lasts until the process ends.  NULL when memory is out. */
+const char *input_path(const char *given);
+
+/* The name that was given for a path of input_path, in the same thread. */
+const char *input_given(const char *path);
 
 /* Opens a file, device or pipe for reading; NULL with errno set when it cannot.  The caller ends
  * it with fclose.  A named pipe into which nobody writes is named after a second, and waited

@@ -9,6 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "base/version.h"
 
@@ -189,7 +190,9 @@ static enum status store(const struct opt *o, void *options, const char *text, s
     case OPT_TEXT:
         if (!*text)
             return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
-        *(const char **)(void *)value = text;
+        *(const char **)(void *)value = o->flags & OPT_INPUT ? input_path(text) : text;
+        if (!*(const char **)(void *)value)
+            return error_memory(e, what);
         break;
     case OPT_CHOICE:
         s = parse_choice(o, what, text, (int *)(void *)value, e);

@@ -36,6 +36,7 @@ enum {
     OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
     OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
     OPT_WHOLE = 16,    // OPT_REALS: whole numbers alone
+    OPT_INPUT = 32,    // OPT_TEXT that names a file which is read: the value is its input_path
 };
 
 struct opt {

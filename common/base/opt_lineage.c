@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/opt.h"
 #include "base/words.h"
 
@@ -58,7 +59,7 @@ static void lineage_value(FILE *out, const struct opt *o, const char *value)
         }
         break;
     case OPT_TEXT:
-        lineage_text(out, *(const char *const *)(const void *)value);
+        lineage_text(out, input_given(*(const char *const *)(const void *)value));
         break;
     case OPT_TEXTS: {
         const struct opt_texts *texts = (const struct opt_texts *)(const void *)value;
@@ -165,7 +166,7 @@ static bool append_option(const struct opt *o, const void *options, const void *
     if (o->type == OPT_TEXT) {
         const char *is = *(const char *const *)value, *was = *(const char *const *)usual;
         return !is || (!o->given && was && strcmp(is, was) == 0) ||
-               append_word(text, size, o->name, is);
+               append_word(text, size, o->name, input_given(is));
     }
     return append_value(o, options, defaults, text, size);
 }

@@ -1,5 +1,7 @@
 #include "base/target.h"
 
+#include <errno.h>
+#include <fcntl.h>
 #include <libgen.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -32,4 +34,27 @@ enum status target_check_in_place(const char *path, struct error *e)
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, W_OK) == 0)
         return STATUS_OK;
     return target_check(path, e);
+}
+
+static bool lacks(int cause)
+{
+    return cause == ENOSYS || cause == EINVAL || cause == EOPNOTSUPP || cause == EPERM;
+}
+
+int target_rename_new(const char *from, const char *to)
+{
+    struct stat st;
+    if (renameat2(AT_FDCWD, from, AT_FDCWD, to, RENAME_NOREPLACE) == 0)
+        return 0;
+    if (!lacks(errno))
+        return -1;
+    if (link(from, to) == 0)
+        return unlink(from);
+    if (!lacks(errno))
+        return -1;
+    if (lstat(to, &st) == 0) {
+        errno = EEXIST;
+        return -1;
+    }
+    return rename(from, to);
 }

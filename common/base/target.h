@@ -12,4 +12,9 @@ enum status target_check(const char *path, struct error *e);
 /* Likewise for one that is written in place, where a writable file is enough. */
 enum status target_check_in_place(const char *path, struct error *e);
 
+/* Gives the file at `from` the name `to`, unless something has that name: then -1 with errno
+ * EEXIST.  Without a gap between looking and renaming where the file system can; -1 with errno when
+ * it fails. */
+int target_rename_new(const char *from, const char *to);
+
 #endif

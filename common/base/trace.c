@@ -2,10 +2,14 @@
 
 #include <inttypes.h>
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/target.h"
 
 struct span {
     const char *name;
@@ -17,6 +21,28 @@ static struct {
     size_t capacity;
     atomic_size_t next;  // spans recorded so far, also those overwritten
 } ring;
+
+static bool is_trace(FILE *in)
+{
+    static const char begins[] = "[{\"name\":";
+    char first[sizeof begins] = "";
+    const size_t n = fread(first, 1, sizeof begins - 1, in);
+    return !n || strcmp(first, begins) == 0 || strcmp(first, "[]\n") == 0;
+}
+
+enum status trace_check(const char *path, struct error *e)
+{
+    struct stat st;
+    const enum status s = target_check_in_place(path, e);
+    FILE *in = !s && stat(path, &st) == 0 && S_ISREG(st.st_mode) ? fopen(path, "rbe") : NULL;
+    if (!in)
+        return s;
+    const bool good = is_trace(in);
+    (void)fclose(in);
+    return good
+               ? s
+               : error_set(e, STATUS_FAILED, "%s: is there and is no trace; remove it first", path);
+}
 
 enum status trace_open(size_t capacity, struct error *e)
 {

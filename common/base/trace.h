@@ -11,6 +11,10 @@
 
 #include "base/error.h"
 
+/* Before the work: a trace can be written there.  STATUS_FAILED, also for a file that is something
+ * else than a trace. */
+enum status trace_check(const char *path, struct error *e);
+
 /* Starts to record, keeping the last `capacity` spans. */
 enum status trace_open(size_t capacity, struct error *e);
 

@@ -7,203 +7,62 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/hash.h"
+#include "base/log.h"
+#include "io/frame_index_file.h"
 #include "io/frame_index_read.h"
+#include "io/owners.h"
 
-enum { TAIL_MAX = 1 << 16 };  // bytes; longer than any line
+enum { WAIT_MS = 10000, POLL_MS = 50 };
+
+/* --- what is known ------------------------------------------------------- */
 
 static int compare(const void *a, const void *b)
 {
-    const uint64_t x = ((const struct listed *)a)->id, y = ((const struct listed *)b)->id;
+    const uint64_t x = ((const struct index_entry *)a)->id, y = ((const struct index_entry *)b)->id;
     return (x > y) - (x < y);
 }
 
-static enum status remember(struct frame_index *x, struct listed listed, struct error *e)
+/* An entry and its names in one piece, which free() frees. */
+static struct index_entry *copy_entry(const struct index_entry *entry)
 {
-    struct listed *entry = malloc(sizeof *entry);
-    struct listed **found = NULL;
-    if (entry) {
-        *entry = listed;
-        found = tsearch(entry, &x->entries, compare);
+    const size_t length = strlen(entry->names) + 1;
+    struct index_entry *copy = malloc(sizeof *copy + length);
+    if (copy) {
+        *copy = *entry;
+        copy->names = memcpy(copy + 1, entry->names, length);
     }
+    return copy;
+}
+
+static enum status remember(struct frame_index *x, const struct index_entry *entry, struct error *e)
+{
+    struct index_entry *copy = copy_entry(entry);
+    struct index_entry **found = copy ? tsearch(copy, &x->entries, compare) : NULL;
     if (!found) {
-        free(entry);
+        free(copy);
         return error_memory(e, "the index");
     }
-    if (*found != entry) {
-        **found = listed;
-        free(entry);
+    if (*found != copy) {
+        free(*found);
+        *found = copy;
     }
     return STATUS_OK;
 }
 
-/* Removes an unfinished last line of `size` bytes; the file is locked. */
-static bool remove_torn(int file, off_t *size)
+const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id)
 {
-    char tail[TAIL_MAX];
-    const size_t want = *size < TAIL_MAX ? (size_t)*size : TAIL_MAX;
-    const ssize_t n = pread(file, tail, want, *size - (off_t)want);
-    if (n != (ssize_t)want)
-        return n >= 0;  // a device
-    size_t torn = 0;
-    while (torn < want && tail[want - 1 - torn] != '\n')
-        torn++;
-    *size -= (off_t)torn;
-    return !torn || ftruncate(file, *size) == 0;
-}
-
-/* Appends whole lines, behind whole lines; the file is locked.  The first lines come before them in
- * a new file. */
-static enum status append_locked(struct frame_index *x, const char *line, size_t length,
-                                 struct error *e)
-{
-    struct stat st;
-    if (fstat(x->file, &st) || !remove_torn(x->file, &st.st_size))
-        return error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    if (!st.st_size && line != x->head) {
-        const enum status s = append_locked(x, x->head, strlen(x->head), e);
-        return s ? s : append_locked(x, line, length, e);
-    }
-    errno = 0;
-    const ssize_t n = write(x->file, line, length);
-    if (n == (ssize_t)length && (!x->sync || fsync(x->file) == 0))
-        return STATUS_OK;
-    if (n >= 0 && (size_t)n < length)
-        errno = ENOSPC;
-    error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    /* Should this fail too, the next reader removes the unfinished line. */
-    if (n > 0 && ftruncate(x->file, st.st_size))
-        errno = 0;
-    return STATUS_FAILED;
-}
-
-/* Opens the file first where that is due. */
-static enum status append(struct frame_index *x, const char *line, size_t length, struct error *e)
-{
-    if (x->file < 0)
-        x->file = open(x->path, O_RDWR | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
-    if (x->file < 0)
-        return error_errno(e, STATUS_FAILED, "%s: cannot create", x->path);
-    (void)flock(x->file, LOCK_EX);  // others may share it; where it cannot be locked nobody does
-    struct stat st;
-    enum status s = STATUS_OK;
-    if (x->anew && fstat(x->file, &st) == 0 && S_ISREG(st.st_mode) && ftruncate(x->file, 0))
-        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    x->anew = false;
-    if (s == STATUS_OK)
-        s = append_locked(x, line, length, e);
-    (void)flock(x->file, LOCK_UN);
-    return s;
-}
-
-/* Reads it, and removes an unfinished end, or all of it when there is only an unfinished head. */
-static enum status take_locked(struct frame_index *x, const struct frame_index_settings *settings,
-                               struct error *e)
-{
-    const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
-    struct index_lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r"), .path = x->path};
-    if (!l.in)
-        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
-    bool more = false;
-    enum status s = index_begin(&l, settings, &more, e);
-    while (more && s == STATUS_OK) {
-        struct listed listed;
-        s = index_next(&l, &listed, &more, e);
-        if (s == STATUS_OK)
-            s = remember(x, listed, e);
-    }
-    struct stat st;
-    const bool restart = l.torn && !x->entries;
-    x->no_hits = l.no_hits && !restart;
-    if (s == STATUS_OK && l.torn &&
-        (restart ? ftruncate(x->file, 0) != 0
-                 : fstat(x->file, &st) || !remove_torn(x->file, &st.st_size)))
-        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
-    free(l.line);
-    (void)fclose(l.in);
-    return s;
-}
-
-/* Takes in an existing index. */
-static enum status take_in(struct frame_index *x, const struct frame_index_settings *settings,
-                           struct error *e)
-{
-    x->file = open(x->path, O_RDWR | O_APPEND | O_CLOEXEC);
-    if (x->file < 0)
-        return errno == ENOENT ? STATUS_OK
-                               : error_errno(e, STATUS_FAILED, "%s: cannot open", x->path);
-    (void)flock(x->file, LOCK_EX);
-    const enum status s = take_locked(x, settings, e);
-    (void)flock(x->file, LOCK_UN);
-    return s;
-}
-
-enum status frame_index_open(struct frame_index *x, const char *path,
-                             const struct frame_index_settings *settings, struct error *e)
-{
-    *x = (struct frame_index){.path = strdup(path),
-                              .head = index_head(settings),
-                              .file = -1,
-                              .anew = settings->overwrite && !settings->resume,
-                              .sync = settings->sync};
-    if (!x->path || !x->head)
-        return error_memory(e, "the index");
-    struct stat st;
-    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
-    if (x->anew)
-        return STATUS_OK;
-    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
-        return error_set(e, STATUS_FAILED, "%s: is no regular file, as an index must be", path);
-    const enum status s = take_in(x, settings, e);
-    if (s == STATUS_OK || !settings->overwrite)
-        return s;
-    x->anew = true;
-    x->no_hits = false;
-    tdestroy(x->entries, free);
-    x->entries = NULL;
-    return STATUS_OK;
-}
-
-static const struct listed *find(const struct frame_index *x, uint64_t id)
-{
-    const struct listed key = {.id = id};
-    struct listed *const *found = tfind(&key, &x->entries, compare);
+    const struct index_entry key = {.id = id};
+    struct index_entry *const *found = tfind(&key, &x->entries, compare);
     return found ? *found : NULL;
 }
 
-enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
-                              struct error *e)
+bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes)
 {
-    const struct listed *found = find(x, id);
-    if (!found || found->crc == crc)
-        return STATUS_OK;
-    return error_set(e, STATUS_FAILED,
-                     "%s: frame %" PRIu64 " came with other pixels before (checksum %08" PRIx32
-                     ", now %08" PRIx32 "): the same recipe must give the same bytes",
-                     x->path, id, found->crc, crc);
-}
-
-enum status frame_index_add(struct frame_index *x, const struct index_entry *entry, struct error *e)
-{
-    enum status s = frame_index_check(x, entry->id, entry->crc, e);
-    if (s || frame_index_has(x, entry->id, entry->names, entry->bytes))
-        return s;
-    char *line;
-    const char *hit = x->no_hits ? "" : entry->hit ? INDEX_HIT : INDEX_BLANK;
-    const int length = asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s%s\n", entry->id,
-                                entry->crc, entry->bytes, hit, entry->names);
-    if (length < 0)
-        return error_memory(e, "a line of the index");
-    s = append(x, line, (size_t)length, e);
-    free(line);
-    const struct listed listed = {entry->id, entry->bytes, entry->crc,
-                                  hash_text(HASH_START, entry->names)};
-    return s ? s : remember(x, listed, e);
+    const struct index_entry *found = frame_index_find(x, id);
+    return found && found->bytes == bytes && strcmp(found->names, names) == 0;
 }
 
 struct collector {
@@ -213,9 +72,9 @@ struct collector {
 
 static void collect(const void *node, VISIT visit, void *collector)
 {
-    const struct listed *const *listed = node;
+    const struct index_entry *const *entry = node;
     struct collector *c = collector;
-    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*listed)->id))
+    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*entry)->id))
         c->failed = true;
 }
 
@@ -226,18 +85,230 @@ enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, str
     return c.failed ? error_memory(e, "the index") : STATUS_OK;
 }
 
-bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes)
+enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
+                              struct error *e)
 {
-    const struct listed *found = find(x, id);
-    return found && found->bytes == bytes && found->names == hash_text(HASH_START, names);
+    const struct index_entry *found = frame_index_find(x, id);
+    if (!found || found->crc == crc)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED,
+                     "%s: frame %" PRIu64 " came with other pixels before (checksum %08" PRIx32
+                     ", now %08" PRIx32 "): the same recipe must give the same bytes",
+                     x->path, id, found->crc, crc);
+}
+
+/* --- beginning ----------------------------------------------------------- */
+
+/* Joins those who write the index, and has it locked. */
+static enum status join(struct frame_index *x, bool waits, struct error *e)
+{
+    for (int waited_ms = 0;; waited_ms += POLL_MS) {
+        const enum status s = index_file_open(x, e);
+        if (s || x->special)
+            return s;
+        const long stranger = owners_stranger(x->file, x->settings.run);
+        if (!stranger)
+            break;
+        index_file_close(x);
+        if (!waits || waited_ms >= WAIT_MS)
+            return error_set(e, STATUS_FAILED,
+                             "%s: process %ld of another run writes these frames; let it end, or "
+                             "write into another folder",
+                             x->path, stranger);
+        (void)usleep(POLL_MS * 1000);
+    }
+    x->fellows = owners_has_fellow(x->file, x->settings.run);
+    owners_join(x->file, x->settings.run);
+    return STATUS_OK;
+}
+
+static enum status take_entries(struct frame_index *x, struct index_lines *l, bool more,
+                                struct error *e)
+{
+    enum status s = STATUS_OK;
+    while (more && s == STATUS_OK) {
+        struct index_entry entry;
+        s = index_parse(l, &entry, e);
+        if (s == STATUS_OK)
+            s = remember(x, &entry, e);
+        more = index_advance(l);
+    }
+    return s;
+}
+
+/* Reads it, and removes an unfinished end, or all of it when no frame is in it but what cannot
+ * stay. */
+static enum status take_in(struct frame_index *x, struct error *e)
+{
+    const int copy = fcntl(x->file, F_DUPFD_CLOEXEC, 0);
+    struct index_lines l = {.in = copy < 0 ? NULL : fdopen(copy, "r"), .path = x->path};
+    if (!l.in)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", x->path);
+    bool more = false;
+    rewind(l.in);
+    enum status s = index_begin(&l, &x->settings, &more, e);
+    if (s == STATUS_OK)
+        s = take_entries(x, &l, more, e);
+    const bool restart = !x->entries && (l.torn || !l.ours);
+    x->no_hits = l.no_hits && !restart;
+    x->fresh = !l.ours && !x->fellows;
+    if (s == STATUS_OK && !(restart ? index_file_clear(x) : index_file_trim(x)))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", x->path);
+    free(l.line);
+    (void)fclose(l.in);
+    return s;
+}
+
+/* The file is locked, and this process has joined. */
+static enum status begin(struct frame_index *x, struct error *e)
+{
+    const bool anew = x->settings.overwrite && !x->settings.resume && !x->fellows;
+    enum status s = anew && !x->special ? STATUS_FAILED : STATUS_OK;
+    if (!x->special && !anew)
+        s = take_in(x, e);
+    if (s && x->settings.overwrite) {
+        tdestroy(x->entries, free);
+        x->entries = NULL;
+        x->no_hits = x->fresh = false;
+        s = index_file_keep(x, e);
+    }
+    return s ? s : index_file_put_head(x, e);
+}
+
+static enum status copy_settings(struct frame_index *x, const char *path,
+                                 const struct frame_index_settings *settings, struct error *e)
+{
+    *x = (struct frame_index){.settings = *settings, .file = -1};
+    x->settings.lineage = strdup(settings->lineage);
+    x->settings.history = strdup(settings->history);
+    x->path = strdup(path);
+    x->head = index_head(settings);
+    return x->path && x->head && x->settings.lineage && x->settings.history
+               ? STATUS_OK
+               : error_memory(e, "the index");
+}
+
+enum status frame_index_open(struct frame_index *x, const char *path,
+                             const struct frame_index_settings *settings, struct error *e)
+{
+    struct stat st;
+    enum status s = copy_settings(x, path, settings, e);
+    if (s)
+        return s;
+    if (stat(path, &st) == 0 && S_ISDIR(st.st_mode))
+        return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode) && (!settings->overwrite || settings->resume))
+        return error_set(e, STATUS_FAILED, "%s: is no regular file, as an index must be", path);
+    s = join(x, settings->resume, e);
+    if (s)
+        return s;
+    s = begin(x, e);
+    x->begun = s == STATUS_OK;
+    index_file_unlock(x);
+    return s;
+}
+
+/* --- while it is written ------------------------------------------------- */
+
+static enum status append(struct frame_index *x, const struct index_entry *entry, struct error *e)
+{
+    char *line;
+    const char *hit = x->no_hits ? "" : entry->hit ? INDEX_HIT : INDEX_BLANK;
+    const int length = asprintf(&line, "%" PRIu64 "\t%08" PRIx32 "\t%" PRIu64 "\t%s%s\n", entry->id,
+                                entry->crc, entry->bytes, hit, entry->names);
+    if (length < 0)
+        return error_memory(e, "a line of the index");
+    const enum status s = index_file_append(x, line, (size_t)length, e);
+    free(line);
+    return s ? s : remember(x, entry, e);
+}
+
+struct transfer {
+    struct frame_index *to;
+    size_t count;
+    enum status status;
+    struct error *e;
+};
+
+static void transfer_entry(const void *node, VISIT visit, void *transfer)
+{
+    const struct index_entry *entry = *(const struct index_entry *const *)node;
+    struct transfer *t = transfer;
+    if ((visit != postorder && visit != leaf) || t->status ||
+        frame_index_has(t->to, entry->id, entry->names, entry->bytes))
+        return;
+    t->status = frame_index_check(t->to, entry->id, entry->crc, t->e);
+    if (t->status == STATUS_OK)
+        t->status = append(t->to, entry, t->e);
+    t->count++;
+}
+
+/* Reads what is at the path, or begins it, and enters what it lacks. */
+static enum status write_again(struct frame_index *x, struct error *e)
+{
+    struct frame_index now = *x;
+    now.file = -1;
+    now.entries = NULL;
+    struct transfer t = {.to = &now, .e = e};
+    enum status s = join(&now, false, e);
+    if (s)
+        return s;
+    s = take_in(&now, e);
+    now.no_hits = now.no_hits || (x->no_hits && !now.entries);
+    if (s == STATUS_OK)
+        s = index_file_put_head(&now, e);
+    if (s == STATUS_OK) {
+        twalk_r(x->entries, transfer_entry, &t);
+        s = t.status;
+    }
+    index_file_unlock(&now);
+    if (s == STATUS_OK && t.count)
+        log_line(LOG_WARNING, "%s: was changed by somebody else; %zu frames are entered again",
+                 x->path, t.count);
+    struct frame_index *const ends = s ? &now : x;
+    index_file_close(ends);
+    tdestroy(ends->entries, free);
+    if (s == STATUS_OK) {
+        now.fresh = x->fresh;
+        *x = now;
+    }
+    return s;
+}
+
+enum status frame_index_hold(struct frame_index *x, struct error *e)
+{
+    return index_file_is_whole(x) ? STATUS_OK : write_again(x, e);
+}
+
+enum status frame_index_add(struct frame_index *x, const struct index_entry *entry, struct error *e)
+{
+    enum status s = frame_index_check(x, entry->id, entry->crc, e);
+    if (s || frame_index_has(x, entry->id, entry->names, entry->bytes))
+        return s;
+    s = frame_index_hold(x, e);
+    if (s)
+        return s;
+    index_file_lock(x);
+    s = append(x, entry, e);
+    index_file_unlock(x);
+    return s;
+}
+
+enum status frame_index_finish(struct frame_index *x, struct error *e)
+{
+    return x->special || !x->entries ? STATUS_OK : write_again(x, e);
 }
 
 void frame_index_close(struct frame_index *x)
 {
-    if (x->path && x->file >= 0)
-        (void)close(x->file);
+    if (x->begun && !x->used && !x->entries)
+        index_file_withdraw(x);
+    index_file_close(x);
     tdestroy(x->entries, free);
+    free((char *)(uintptr_t)x->settings.lineage);
+    free((char *)(uintptr_t)x->settings.history);
     free(x->path);
     free(x->head);
+    free(x->former);
     *x = (struct frame_index){.file = -1};
 }

@@ -4,7 +4,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/hash.h"
 #include "base/history.h"
 
 #define TITLE "bragg-index 3 "
@@ -33,21 +32,24 @@ static bool skip_word(const char *line, int *used, const char *word)
 }
 
 /* Reads a line of the index; false when it is none. */
-static bool parse_line(const char *line, bool no_hits, struct listed *listed)
+static bool parse_line(const char *line, bool no_hits, struct index_entry *listed)
 {
     int used = 0;
+    bool hit = false;
     if (line[0] < '0' || line[0] > '9' ||
         sscanf(line, "%" SCNu64 "\t%8" SCNx32 "\t%" SCNu64 "\t%n", &listed->id, &listed->crc,
                &listed->bytes, &used) != 3 ||
         used == 0)
         return false;
-    if (!no_hits && !skip_word(line, &used, INDEX_HIT) && !skip_word(line, &used, INDEX_BLANK))
+    if (!no_hits && !(hit = skip_word(line, &used, INDEX_HIT)) &&
+        !skip_word(line, &used, INDEX_BLANK))
         return false;
-    listed->names = hash_text(HASH_START, line + used);
+    listed->hit = hit;
+    listed->names = line + used;
     return true;
 }
 
-static bool next_line(struct index_lines *l)
+bool index_advance(struct index_lines *l)
 {
     const ssize_t n = getline(&l->line, &l->room, l->in);
     l->torn = n > 0 && l->line[n - 1] != '\n';
@@ -69,6 +71,14 @@ static enum status refuse_lineage(const struct index_lines *l, const char *linea
     return error_set(e, settings->resume ? STATUS_INPUT : STATUS_FAILED,
                      "%s: frames of another lineage are there (%s); --overwrite replaces them",
                      l->path, what);
+}
+
+bool index_is_of(const char *line, const char *lineage)
+{
+    const size_t title = strlen(TITLE), length = strlen(lineage);
+    return (strncmp(line, TITLE, title) == 0 || strncmp(line, TITLE_2, title) == 0) &&
+           strncmp(line + title, lineage, length) == 0 &&
+           (!line[title + length] || line[title + length] == '\n');
 }
 
 /* What a killed process may leave of the first line. */
@@ -93,12 +103,12 @@ static enum status take_head(struct index_lines *l, const struct frame_index_set
     FILE *out = open_memstream(&history, &length);
     if (!out)
         return error_memory(e, "the index");
-    while ((*more = next_line(l)) && l->line[0] == '#')
+    while ((*more = index_advance(l)) && l->line[0] == '#')
         fprintf(out, "%s\n", l->line + 1 + (l->line[1] == ' '));
     (void)fclose(out);
-    const enum status s = strcmp(lineage, settings->lineage) == 0
-                              ? STATUS_OK
-                              : refuse_lineage(l, lineage, history, settings, e);
+    l->ours = strcmp(lineage, settings->lineage) == 0;
+    const enum status s =
+        l->ours || !*more ? STATUS_OK : refuse_lineage(l, lineage, history, settings, e);
     free(history);
     return s;
 }
@@ -106,18 +116,16 @@ static enum status take_head(struct index_lines *l, const struct frame_index_set
 enum status index_begin(struct index_lines *l, const struct frame_index_settings *settings,
                         bool *more, struct error *e)
 {
-    *more = next_line(l);
+    *more = index_advance(l);
     if (!*more && (!l->torn || is_torn_title(l->line)))
         return STATUS_OK;
     return take_head(l, settings, more, e);
 }
 
-enum status index_next(struct index_lines *l, struct listed *listed, bool *more, struct error *e)
+enum status index_parse(const struct index_lines *l, struct index_entry *entry, struct error *e)
 {
-    if (!parse_line(l->line, l->no_hits, listed))
-        return error_set(e, STATUS_FAILED,
-                         "%s:%ld: no line of an index; --overwrite begins a new one", l->path,
-                         l->number);
-    *more = next_line(l);
-    return STATUS_OK;
+    if (parse_line(l->line, l->no_hits, entry))
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "%s:%ld: no line of an index; --overwrite begins a new one",
+                     l->path, l->number);
 }

@@ -68,6 +68,7 @@ enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const str
     enum status s = hdf5_create(&f, path, kind->sync, e);
     if (s)
         return s;
+    f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
     const hid_t data = create_data(&f, kind, rows->nframes);
     for (size_t i = 0; i < rows->nframes && !f.failed && !s; i++) {
@@ -128,6 +129,7 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
     const enum status s = hdf5_create(&f, path, kind->sync, e);
     if (s)
         return s;
+    f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
     put_virtual(&f, kind, rows, name, owner);
     return hdf5_commit(&f, e);
@@ -141,13 +143,19 @@ struct nxmx_file {
     char path[NAME_BYTES];
 };
 
+static bool is_of_lineage(struct hdf5_file *f, const char *lineage)
+{
+    char found[32];
+    return hdf5_read_text(f, NXMX_TRUTH "/lineage", found, sizeof found) &&
+           strcmp(found, lineage) == 0;
+}
+
 /* True when the chunks and frames of the file may stand beside those of this kind. */
 static bool is_of_kind(struct nxmx_file *file, const struct nxmx_kind *kind, struct nxmx_rows *rows)
 {
-    char lineage[32], compression[16];
-    if (!hdf5_read_text(&file->hdf5, NXMX_TRUTH "/lineage", lineage, sizeof lineage) ||
+    char compression[16];
+    if (!is_of_lineage(&file->hdf5, kind->lineage) ||
         !hdf5_read_text(&file->hdf5, NXMX_TRUTH "/compression", compression, sizeof compression) ||
-        strcmp(lineage, kind->lineage) != 0 ||
         strcmp(compression, nxmx_compression_name(kind->compression)) != 0)
         return false;
     file->data = H5Dopen2(file->hdf5.id, NXMX_DATA, H5P_DEFAULT);
@@ -175,6 +183,17 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
                      "%s: is there and does not belong to these frames, or is packed in another "
                      "way; --overwrite replaces it",
                      path);
+}
+
+bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows)
+{
+    struct hdf5_file f;
+    *rows = (struct nxmx_rows){0};
+    if (!hdf5_open(&f, path))
+        return false;
+    const bool good = is_of_lineage(&f, lineage) && nxmx_get_rows(&f, rows);
+    hdf5_abort(&f);
+    return good;
 }
 
 enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,

@@ -32,6 +32,7 @@ struct nxmx_kind {
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
     bool sync;         // wait for the disk
+    bool guarded;      // a file that is there stays, see replace.h
 };
 
 /* STATUS_INPUT when NXmx cannot hold such images. */
@@ -59,6 +60,10 @@ struct nxmx_file;
  * STATUS_FAILED for another kind of file.  Followed by nxmx_close. */
 enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxmx_file **file,
                       struct nxmx_rows *rows, struct error *e);
+
+/* Takes in what a file that is to be continued says of its frames; false when there is none
+ * of this lineage. */
+bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
 /* Reads the packed image at a place; STATUS_FAILED when that cannot be. */
 enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,

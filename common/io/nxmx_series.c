@@ -13,6 +13,8 @@
 #include "base/alloc.h"
 #include "io/replace.h"
 
+enum { MASTER = 0 };  // where files are numbered, from 1 on
+
 /* A file that is being filled: its frames, and where their packed images are. */
 struct nxmx_filling {
     uint64_t file;
@@ -157,14 +159,18 @@ static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, str
 {
     struct origin o = {.filling = g};
     char path[TEMPLATE_PATH_MAX];
+    const bool lost = id_set_has(&s->found.lost, g->file);
     enum status status = STATUS_OK;
     template_name(&s->data, g->file, path);
-    if (!s->anew || id_set_has(&s->written, g->file))
+    s->kind.guarded = !s->anew && !lost;
+    if (s->kind.guarded || id_set_has(&s->written, g->file))
         status = nxmx_open(path, &s->kind, &o.former, &o.former_rows, e);
+    s->kind.guarded = s->kind.guarded && !o.former;
     if (status == STATUS_OK)
         status = nxmx_rows_merge(&g->rows, &o.former_rows, e);
     if (status == STATUS_OK)
         status = nxmx_write(path, &s->kind, &g->rows, give_image, &o, e);
+    s->named = s->named || access(path, F_OK) == 0;
     nxmx_close(o.former);
     nxmx_rows_free(&o.former_rows);
     return status;
@@ -176,8 +182,10 @@ static enum status write_master(struct nxmx_series *s, const struct nxmx_filling
     struct nxmx_rows rows = {0};
     struct nxmx_file *former = NULL;
     enum status status = STATUS_OK;
-    if (!s->anew || s->written.count)
+    s->kind.guarded = !s->anew && !id_set_has(&s->found.lost, MASTER);
+    if (s->kind.guarded || s->written.count)
         status = nxmx_open(s->master, &s->kind, &former, &rows, e);
+    s->kind.guarded = s->kind.guarded && !former;
     nxmx_close(former);
     nxmx_rows_drop(&rows, g->file);
     if (status == STATUS_OK)
@@ -291,6 +299,39 @@ void nxmx_series_take(struct nxmx_series *s, struct id_set *ids)
     s->durable = (struct id_set){0};
 }
 
+/* --- what is there ------------------------------------------------------- */
+
+uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
+{
+    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
+}
+
+/* Reads what the file says of its frames, and notes when it is another one. */
+static bool look(struct nxmx_series *s, const char *path, uint64_t file, const char *lineage)
+{
+    nxmx_rows_free(&s->found.rows);
+    const bool good = nxmx_read_rows(path, lineage, &s->found.rows);
+    if (!good && access(path, F_OK) == 0)
+        (void)id_set_add(&s->found.lost, file);
+    return good;
+}
+
+bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id)
+{
+    char path[TEMPLATE_PATH_MAX];
+    const uint64_t file = file_of(s, id);
+    if (!s->found.file)
+        s->found.master = look(s, s->master, MASTER, lineage);
+    if (s->found.file != file) {
+        template_name(&s->data, file, path);
+        (void)look(s, path, file, lineage);
+        s->found.file = file;
+    }
+    return s->found.master && nxmx_rows_find(&s->found.rows, id) >= 0;
+}
+
+/* --- the end ------------------------------------------------------------- */
+
 void nxmx_series_close(struct nxmx_series *s)
 {
     while (s->nfilling)
@@ -298,6 +339,8 @@ void nxmx_series_close(struct nxmx_series *s)
     nxmx_chunk_free(&s->chunk);
     id_set_clear(&s->written);
     id_set_clear(&s->durable);
+    id_set_clear(&s->found.lost);
+    nxmx_rows_free(&s->found.rows);
     free(s->data_name);
     *s = (struct nxmx_series){0};
 }

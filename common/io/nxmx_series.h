@@ -36,8 +36,15 @@ struct nxmx_series {
     size_t nfilling;
     struct nxmx_filling *filling[NXMX_OPEN_FILES + 1];  // owned
     struct nxmx_chunk chunk;
-    struct id_set written;  // files of this process
-    struct id_set durable;  // frames, not yet taken by nxmx_series_take
+    struct id_set written;      // files of this process
+    bool named;                 // some file has got its name
+    struct id_set durable;      // frames, not yet taken by nxmx_series_take
+    struct nxmx_found {         // by nxmx_series_holds
+        bool master;            // it is of this lineage
+        struct id_set lost;     // files that are there and are not of it
+        uint64_t file;          // looked at last, 0: none
+        struct nxmx_rows rows;  // of it
+    } found;
 };
 
 /* Prepares a series: nothing is written.  A master run_master.h5 or run.nxs has data files
@@ -56,6 +63,14 @@ enum status nxmx_series_flush(struct nxmx_series *s, struct error *e);
 
 /* Moves the ids of frames that have become durable into the empty *ids. */
 void nxmx_series_take(struct nxmx_series *s, struct id_set *ids);
+
+/* Whether the file of a frame is of this lineage and holds it, and the master is of it, too.  A
+ * file that was named so and is not is written anew with the frames to come.  Asked before the
+ * first nxmx_series_add, best in ascending order. */
+bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id);
+
+/* How many data files so many frames, from 0 on, have; their numbers begin with 1. */
+uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames);
 
 /* Puts the path of the data file of a frame into path[TEMPLATE_PATH_MAX]. */
 void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path);

@@ -9,6 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/target.h"
+
 static void forget(struct replace *r)
 {
     free(r->path);
@@ -90,30 +92,71 @@ static bool sync_folder(const char *path)
     return done;
 }
 
-enum status replace_commit(struct replace *r, struct error *e)
+static enum status cannot_write(const struct replace *r, struct error *e)
+{
+    errno = errno ? errno : EIO;
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", r->path);
+}
+
+enum status replace_flush(struct replace *r, struct error *e)
 {
     errno = 0;
     /* After a failed write, flushing fails again and tells why. */
-    bool failed = fflush(r->stream) != 0 || ferror(r->stream) ||
-                  (r->sync && r->temporary && fsync(fileno(r->stream)) != 0);
-    int cause = errno;
-    if (fclose(r->stream) != 0 && !failed) {
-        failed = true;
-        cause = errno;
+    r->flushed = fflush(r->stream) == 0 && !ferror(r->stream) &&
+                 (!r->sync || !r->temporary || fsync(fileno(r->stream)) == 0);
+    return r->flushed ? STATUS_OK : cannot_write(r, e);
+}
+
+/* Nothing is lost with the file that is there: the new one begins as it does. */
+static bool loses_nothing(const struct replace *r)
+{
+    FILE *old = fopen(r->path, "rbe"), *new = fopen(r->temporary, "rbe");
+    bool same = old && new;
+    for (int c = 0; same && (c = getc(old)) != EOF;)
+        same = c == getc(new);
+    same = same && !ferror(old);
+    if (old)
+        (void)fclose(old);
+    if (new)
+        (void)fclose(new);
+    return same;
+}
+
+static enum status give_name(const struct replace *r, struct error *e)
+{
+    errno = 0;
+    if (r->guarded) {
+        if (target_rename_new(r->temporary, r->path) == 0)
+            return STATUS_OK;
+        if (errno != EEXIST)
+            return cannot_write(r, e);
+        if (!loses_nothing(r))
+            return replace_refuse(r->path, e);
     }
-    if (!failed && r->temporary &&
-        (rename(r->temporary, r->path) != 0 || (r->sync && !sync_folder(r->path)))) {
-        failed = true;
-        cause = errno;
-    }
-    if (failed) {
-        errno = cause ? cause : EIO;
-        error_errno(e, STATUS_FAILED, "%s: cannot write", r->path);
-        if (r->temporary)
-            unlink(r->temporary);
-    }
+    return rename(r->temporary, r->path) == 0 ? STATUS_OK : cannot_write(r, e);
+}
+
+enum status replace_refuse(const char *path, struct error *e)
+{
+    return error_set(e, STATUS_FAILED,
+                     "%s: is there and does not belong to these frames; --overwrite replaces it", path);
+}
+
+enum status replace_commit(struct replace *r, struct error *e)
+{
+    enum status s = r->flushed ? STATUS_OK : replace_flush(r, e);
+    errno = 0;
+    if (fclose(r->stream) != 0 && s == STATUS_OK)
+        s = cannot_write(r, e);
+    if (s == STATUS_OK && r->temporary)
+        s = give_name(r, e);
+    if (s && r->temporary)
+        unlink(r->temporary);
+    errno = 0;
+    if (s == STATUS_OK && r->temporary && r->sync && !sync_folder(r->path))
+        s = cannot_write(r, e);
     forget(r);
-    return failed ? STATUS_FAILED : STATUS_OK;
+    return s;
 }
 
 void replace_abort(struct replace *r)

@@ -1,7 +1,9 @@
 #include "io/template.h"
 
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { WIDTH_MAX = 18, NUMBER_MAX = 20, TEMPORARY_MAX = 12, NAME_MAX_BYTES = 255 - TEMPORARY_MAX };
@@ -50,6 +52,21 @@ void template_name(const struct template *t, uint64_t id, char *name)
                        id);
     (void)snprintf(name, TEMPLATE_PATH_MAX, "%.*s%s%s", (int)t->start, t->text, number,
                    t->text + t->end);
+}
+
+bool template_number(const struct template *t, const char *name, uint64_t *number)
+{
+    char again[TEMPLATE_PATH_MAX];
+    const size_t before = t->start;
+    if (!template_is_numbered(t) || strncmp(name, t->text, before) != 0)
+        return false;
+    const char *digits = name + before + strspn(name + before, " ");
+    if (*digits < '0' || *digits > '9')
+        return false;
+    errno = 0;
+    *number = strtoull(digits, NULL, 10);
+    template_name(t, *number, again);
+    return !errno && strcmp(again, name) == 0;
 }
 
 void template_stem(const struct template *t, const char *suffix, char *name)

@@ -31,6 +31,9 @@ static inline bool template_is_numbered(const struct template *t)
 /* Puts the name of file number `id` into name[TEMPLATE_PATH_MAX]. */
 void template_name(const struct template *t, uint64_t id, char *name);
 
+/* Whether `name` is what template_name gives for some *number. */
+bool template_number(const struct template *t, const char *name, uint64_t *number);
+
 /* The name without the number and the separator before it: 'lyso_%04d.img' gives
  * "lyso.img", a bare '%d.img' "frames.img", both followed by `suffix`. */
 void template_stem(const struct template *t, const char *suffix, char *name);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/input.h"
 #include "run/program.h"
 
 /* --- lists of words ------------------------------------------------------ */
@@ -135,7 +136,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     *c = (struct command){
         .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
-    c->workdir = c->last ? settings->workdir : NULL;
+    c->workdir = settings->workdir;
     name_process(s, i, c->name);
     if (s->count > 1)
         (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
@@ -243,7 +244,7 @@ void commands_print(const struct commands *c, FILE *out)
         if (one->workdir) {
             fputs("(cd ", out);
             print_word(one->workdir, out);
-            fputs(" && ", out);
+            fputs(" && " INPUT_FROM "=\"$OLDPWD\" ", out);
         }
         if (one->worker[0])
             fprintf(out, "BRAGG_WORKER=%s ", one->worker);

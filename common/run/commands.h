@@ -21,7 +21,7 @@ struct wrap {
 
 struct command_settings {
     const char *folder;   // of the sockets, statistics and traces
-    const char *workdir;  // where last stages run; NULL: here
+    const char *workdir;  // where all stages run; NULL: here
     bool resume;          // last stages get --resume
     bool stats, trace;    // as files STATS and TRACE in the folder, see command_file
     size_t nwraps;
@@ -31,13 +31,13 @@ struct command_settings {
 struct command {
     char name[PROCESS_NAME_SIZE];
     const struct pipeline_stage *stage, *before;  // before: NULL for a first one
-    const char *workdir;                          // NULL: here
-    bool last;                                    // nothing comes after it
-    bool source;                                  // it numbers the frames
-    bool wrapped;                                 // a command stands before it
-    char **argv;        // owned, ended by NULL, with room for one word more
-    const char *again;  // that word, for one that is started again; NULL: none
-    char worker[8];     // BRAGG_WORKER of one of several: its number, from 0; else empty
+    const char *workdir;  // it runs there, and what it reads lies here; NULL: here
+    bool last;            // nothing comes after it
+    bool source;          // it numbers the frames
+    bool wrapped;         // a command stands before it
+    char **argv;          // owned, ended by NULL, with room for one word more
+    const char *again;    // that word, for one that is started again; NULL: none
+    char worker[8];       // BRAGG_WORKER of one of several: its number, from 0; else empty
 };
 
 struct commands {

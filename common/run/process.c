@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/clock.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "stage/endpoint.h"
 
@@ -22,6 +23,17 @@ static void add_word(char **argv, const char *word)
         argv++;
     argv[0] = (char *)(uintptr_t)word;
     argv[1] = NULL;
+}
+
+/* In the child: where the user stands, for one that is to run elsewhere. */
+static void set_from(const struct command *c)
+{
+    char *from = c->workdir ? getcwd(NULL, 0) : NULL;
+    if (from)
+        (void)setenv(INPUT_FROM, from, 1);
+    else
+        (void)unsetenv(INPUT_FROM);
+    free(from);
 }
 
 /* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
@@ -45,6 +57,7 @@ static _Noreturn void become(const struct command *c, const struct environment *
         add_word(c->argv, c->again);
     if (getppid() != parent)
         _exit(STATUS_FAILED);
+    set_from(c);
     if (c->workdir && chdir(c->workdir) != 0)
         log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
     else if (execvp(c->argv[0], c->argv) != 0)

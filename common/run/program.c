@@ -65,12 +65,16 @@ char *program_find(const char *program)
     if (strchr(program, '/'))
         return is_program(program) && realpath(program, first) ? join("", first) : NULL;
     char *beside = find_beside(program), *in_path = find_in_path(program);
-    const bool plain =
-        in_path && (!beside || (realpath(beside, first) && realpath(in_path, second) &&
-                                strcmp(first, second) == 0));
-    mem_free(in_path);
-    if (!plain)
-        return beside;
+    const bool same = !beside || (in_path && realpath(beside, first) && realpath(in_path, second) &&
+                                  strcmp(first, second) == 0);
+    char *found = NULL;
+    if (in_path && *in_path == '/' && same)
+        found = join("", program);
+    else if (beside)
+        found = join("", beside);
+    else if (in_path && realpath(in_path, first))  // stages may run in another folder
+        found = join("", first);
     mem_free(beside);
-    return join("", program);
+    mem_free(in_path);
+    return found;
 }

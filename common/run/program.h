@@ -3,9 +3,9 @@
 #define BRAGG_RUN_PROGRAM_H
 
 /* What to execute for `program`, found beside this executable, else in PATH: a plain name when
- * PATH leads to the right one, so that printed commands are short, else its absolute path.  A
- * name with a slash is a path.  NULL when there is none, or no memory; the caller frees it with
- * mem_free. */
+ * a folder of PATH that is no relative one leads to the right one, so that printed commands are
+ * short, else its absolute path.  A name with a slash is a path.  NULL when there is none, or no
+ * memory; the caller frees it with mem_free. */
 char *program_find(const char *program);
 
 #endif

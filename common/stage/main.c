@@ -116,7 +116,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     if (s == STATUS_OK && o->stats && strcmp(o->stats, "-") != 0)
         s = target_check_in_place(o->stats, e);
     if (s == STATUS_OK && o->trace)
-        s = target_check_in_place(o->trace, e);
+        s = trace_check(o->trace, e);
     return s ? s : runtime_check_endpoints(stage, w->state, o, e);
 }
 

@@ -71,6 +71,7 @@ struct recorder {
     char *temporary;               // owned: its name until then, PATH.part; NULL: written in place
     FILE *stream;                  // NULL: not open
     bool ours;                     // what the file holds is of this recording
+    bool replaces;                 // in the end: whatever has that name
     bool renamed;                  // PATH was finished before, and became PATH.part again
     bool sync;                     // may be set at any time: wait for the disk after each frame
     uint64_t size;                 // bytes of whole records
@@ -102,7 +103,8 @@ enum status recorder_add(struct recorder *r, const struct route *route, const st
 /* Takes all but the first `count` of r->frames back, which turned out not to be what came. */
 void recorder_withdraw(struct recorder *r, size_t count);
 
-/* Appends the index, closes the file and gives it its name. */
+/* Appends the index, closes the file and gives it its name; STATUS_FAILED, and the frames stay in
+ * PATH.part, when something has got that name meanwhile and the recording does not replace it. */
 enum status recorder_finish(struct recorder *r, struct error *e);
 
 /* Without recorder_finish before: closes PATH.part, cut to whole records; true when it is

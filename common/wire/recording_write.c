@@ -10,8 +10,11 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/history.h"
+#include "base/target.h"
 #include "wire/codec.h"
 #include "wire/recording_layout.h"
+
+#define EXISTS "%s: exists; --overwrite replaces it, --resume goes on"
 
 /* --- opening ------------------------------------------------------------- */
 
@@ -23,8 +26,7 @@ enum status recorder_check(const char *path, enum recorder_mode mode, struct err
     if (S_ISDIR(st.st_mode))
         return error_set(e, STATUS_FAILED, "%s: is a folder, must be a file", path);
     if (S_ISREG(st.st_mode) && mode == RECORDER_NEW)
-        return error_set(e, STATUS_FAILED, "%s: exists; --overwrite replaces it, --resume goes on",
-                         path);
+        return error_set(e, STATUS_FAILED, EXISTS, path);
     return STATUS_OK;
 }
 
@@ -149,7 +151,10 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
                           struct error *e)
 {
     struct stat st;
-    *r = (struct recorder){.path = strdup(path), .start_ns = clock_ns(), .before.file = -1};
+    *r = (struct recorder){.path = strdup(path),
+                           .start_ns = clock_ns(),
+                           .before.file = -1,
+                           .replaces = mode == RECORDER_REPLACE};
     if (!r->path)
         return error_memory(e, "a file name");
     enum status s = recorder_check(path, mode, e);
@@ -247,9 +252,14 @@ enum status recorder_finish(struct recorder *r, struct error *e)
         return recorder_failed(r, e);
     FILE *stream = r->stream;
     r->stream = NULL;
-    if (fclose(stream) || (r->temporary && rename(r->temporary, r->path)))
-        return recorder_failed(r, e);
-    return STATUS_OK;
+    errno = 0;
+    const int named = fclose(stream)  ? -1
+                      : !r->temporary ? 0
+                      : r->replaces   ? rename(r->temporary, r->path)
+                                      : target_rename_new(r->temporary, r->path);
+    if (named && errno == EEXIST)
+        return error_set(e, STATUS_FAILED, EXISTS ", %s keeps the frames", r->path, r->temporary);
+    return named ? recorder_failed(r, e) : STATUS_OK;
 }
 
 bool recorder_close(struct recorder *r)

@@ -147,13 +147,15 @@ static void read_index(const char *path)
     const struct frame_index_settings settings = {.lineage = "0123456789abcdef",
                                                   .history = "bragg-orient\t--seed=7\n"};
     struct index_lines l = {.in = fopen(path, "rbe"), .path = path};
-    struct listed listed;
+    struct index_entry entry;
     bool more = false;
     if (!l.in)
         abort();
     enum status s = index_begin(&l, &settings, &more, NULL);
-    while (s == STATUS_OK && more)
-        s = index_next(&l, &listed, &more, NULL);
+    while (s == STATUS_OK && more) {
+        s = index_parse(&l, &entry, NULL);
+        more = index_advance(&l);
+    }
     free(l.line);
     (void)fclose(l.in);
 }

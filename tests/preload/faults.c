@@ -185,6 +185,16 @@ int rename(const char *from, const char *to)
     return status;
 }
 
+int renameat2(int from_folder, const char *from, int to_folder, const char *to, unsigned flags)
+{
+    const char *how = fault("rename");
+    if (refuse(how))
+        return -1;
+    const int status = REAL(renameat2)(from_folder, from, to_folder, to, flags);
+    after(how);
+    return status;
+}
+
 int open(const char *path, int flags, ...)
 {
     va_list args;

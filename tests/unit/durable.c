@@ -302,7 +302,9 @@ static void other_lineage_needs_overwrite(void **state)
         assert_non_null(strstr(e.text, bad[i].error));
         assert_string_equal(content(path), bad[i].text);
         assert_int_equal(open_index(&x, path, "l", true, false, &e), STATUS_OK);
+        frame_index_close(&x);  // without a frame
         assert_string_equal(content(path), bad[i].text);
+        assert_int_equal(open_index(&x, path, "l", true, false, &e), STATUS_OK);
         assert_int_equal(add(&x, 5, 6, "y", &e), STATUS_OK);
         frame_index_close(&x);
         assert_string_equal(content(path), "bragg-index 3 l\n5\t00000006\t20\thit\ty\n");

@@ -1,0 +1,77 @@
+#include "write_options.h"
+
+#include <stddef.h>
+
+#include "base/target.h"
+#include "outputs_names.h"
+
+#define AT(member) offsetof(struct write_options, member)
+
+const struct opt write_options[] = {
+    {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
+     OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
+    {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
+     .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
+    {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
+     .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
+    {"cbf-header", CBF_HEADERS,
+     "Headers of CBF: for any detector, or as a maker's, whose size it must have (generic)",
+     OPT_CHOICE, AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
+    {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
+     AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
+     .given = AT(settings.has_scale)},
+    {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
+     .offset = AT(preview)},
+    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
+     .min = 16, .max = 65536, .given = AT(has_preview_size)},
+    {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
+    {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
+     .offset = AT(index)},
+    {"overwrite", NULL, "Replace frames of another lineage, and other files", OPT_FLAG,
+     .offset = AT(settings.overwrite)},
+    {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
+    {0},
+};
+
+void write_options_defaults(struct write_options *o)
+{
+    o->preview_size = 1024;
+    o->frames_per_file = 100;
+}
+
+/* Options that would do nothing are a mistake. */
+static enum status check_unused(const struct write_options *o, const struct outputs *outputs,
+                                struct error *e)
+{
+    const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM);
+    const char *unused =
+        !outputs->series && o->has_compression                    ? "--compression is for NXmx"
+        : !outputs->series && o->has_frames_per_file              ? "--frames-per-file is for NXmx"
+        : !o->preview && o->has_preview_size                      ? "--preview-size needs --preview"
+        : o->has_cbf_header && !outputs_have(outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
+        : !pictures && o->settings.log                            ? "--log is for pictures"
+                                                                  : NULL;
+    return unused ? error_set(e, STATUS_USAGE, "%s", unused) : STATUS_OK;
+}
+
+enum status write_options_settle(struct write_options *o, const char *const *templates,
+                                 int ntemplates, struct outputs *outputs, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < ntemplates && !s; i++)
+        s = outputs_add(outputs, templates[i], (enum format)o->format, 0, e);
+    if (s == STATUS_OK && o->preview)
+        s = outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e);
+    if (s == STATUS_OK && outputs->series) {
+        struct nxmx_series *series = &outputs->series->series;
+        series->compression = (enum nxmx_compression)o->compression;
+        series->frames_per_file = (uint64_t)o->frames_per_file;
+        series->sync = o->settings.fsync;
+    }
+    o->settings.cbf_header = (enum cbf_header)o->cbf_header;
+    if (s == STATUS_OK && o->index)
+        s = target_check(o->index, e);
+    if (s == STATUS_OK && o->index)
+        s = outputs_check_index(outputs, o->index, e);
+    return s ? s : check_unused(o, outputs, e);
+}

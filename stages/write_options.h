@@ -1,0 +1,32 @@
+/* The options of bragg-write. */
+#ifndef BRAGG_STAGES_WRITE_OPTIONS_H
+#define BRAGG_STAGES_WRITE_OPTIONS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+#include "outputs.h"
+
+struct write_options {
+    int format;  // enum format, of all templates
+    const char *preview;
+    int64_t preview_size;  // pixels
+    const char *index;     // its path; NULL: beside the first file
+    struct output_settings settings;
+    int compression, cbf_header;
+    int64_t frames_per_file;
+    bool has_compression, has_frames_per_file, has_preview_size, has_cbf_header;
+};
+
+/* For a struct that begins with them. */
+extern const struct opt write_options[];
+void write_options_defaults(struct write_options *o);
+
+/* Adds the outputs that the templates and options say; STATUS_USAGE for options that would do
+ * nothing and for an index that one of the outputs would replace, STATUS_FAILED for folders that
+ * cannot be written to. */
+enum status write_options_settle(struct write_options *o, const char *const *templates,
+                                 int ntemplates, struct outputs *outputs, struct error *e);
+
+#endif

@@ -1,0 +1,278 @@
+#!/bin/sh
+# Whose files: two runs in one folder, an index that somebody removes, files of the user in the
+# way, and where bragg-run looks for what it reads and puts what it writes.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir run
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+
+photons() { # FRAMES SEED
+	bragg-geometry --detpixels=32 --pixel=3.2 --ncells=5 2>>upstream | bragg-orient --frames="$1" --random --seed="$2" 2>>upstream |
+		bragg-intensity --threads=1 2>>upstream
+}
+counts() { # FRAMES SEED
+	photons "$1" "$2" | bragg-noise --seed=9 --threads=1 2>>upstream
+}
+# write STREAM FRAMES SEED ARGUMENT...: prints the status and what bragg-write alone says
+write() {
+	stream=$1 frames=$2 seed=$3 status=0
+	shift 3
+	$stream "$frames" "$seed" | bragg-write --quiet "$@" 2>message || status=$?
+	echo "$status $(cat message)"
+}
+foreign='is there and does not belong to these frames; --overwrite replaces it'
+
+# --- two runs in one folder
+cat >h.yaml <<'END'
+stages:
+  - {name: geometry, args: [--detpixels=32, --pixel=3.2, --ncells=5]}
+  - {name: orient, args: [--frames=12, --random, --dead-after=60, --hang=60]}
+  - {name: intensity, threads: 1}
+  - {name: noise, threads: 1, args: [--seed=9]}
+  - {name: slow, program: teststage, args: [pass, --sleep=20]}
+  - {name: write, args: [h_%02d.img]}
+END
+grown() { # FOLDER
+	[ "$(cat "$1/h.img.index" 2>/dev/null | grep -c '^[0-9]')" -ge 3 ]
+}
+# begin FOLDER OPTION...: a run that waits when it has written some frames
+begin() {
+	bragg-run --workdir="$@" h.yaml 2>first &
+	first=$!
+	soon grown "$1"
+	slow=$(pgrep -f 'teststage pass --sleep=20' | head -n 1)
+	kill -STOP "$slow"
+}
+# go_on FOLDER: the run to its end; `result` is status, what it says and how many frames are in the index
+go_on() {
+	kill -CONT "$slow"
+	status=0
+	wait $first || status=$?
+	result="$status $(sed -n 's/; [0-9]* frames/; N frames/; s/ ([^)]*)//; s/^write| //p' first) $(grep -c '^[0-9]' "$1/h.img.index")"
+}
+# second FOLDER OPTION...: status and message of another run meanwhile
+second() {
+	second_status=0
+	second_folder=$1
+	shift
+	bragg-run --quiet --frames=3 --workdir="$second_folder" --set=slow.sleep=1 "$@" h.yaml 2>said || second_status=$?
+	echo "$second_status $(sed -n 's/process [0-9]*/process N/; s/^write| //p' said)"
+}
+bragg-run --quiet --workdir=plain h.yaml
+# whole FOLDER: it holds what a run alone makes
+whole() {
+	diff -r -x '*.index' plain "$1" && [ "$(sort "$1/h.img.index")" = "$(sort plain/h.img.index)" ]
+}
+refused='1 bragg-write: h.img.index: process N of another run writes these frames; let it end, or write into another folder'
+begin wa
+is 'another lineage, in the folder of a run' "$(second wa --set=orient.seed=77)" "$refused"
+is 'the other process is named' "$(sed -n 's/.*process \([0-9]*\) of.*/\1/p' said)" "$(pgrep -x bragg-write)"
+is 'even with --overwrite' "$(second wa --set=orient.seed=77 --set=write.overwrite)" "$refused"
+is 'the same lineage' "$(second wa)" "$refused"
+rm wa/h.img.index
+is 'another lineage, when the index is away' "$(second wa --set=orient.seed=77)" "1 bragg-write: h_00.img: $foreign"
+again='0 bragg-write: warning: h.img.index: was changed by somebody else; N frames are entered again 12'
+go_on wa
+is 'the first run writes it again' "$result" "$again"
+check 'and makes the files of a run alone' whole wa
+
+# changed NAME COMMAND: in the folder of a run, when it has written some frames
+changed() {
+	rm -rf wb
+	begin wb
+	(cd wb && eval "$2")
+	go_on wb
+	is "$1" "$result" "$3"
+}
+changed 'an index cut in a line is written again' 'truncate -s -9 h.img.index' "$again"
+check 'with all frames' whole wb
+changed 'or cut to nothing' ': >h.img.index' "$again"
+check 'with all frames, too' whole wb
+changed 'or put back as it was before' 'head -n -2 h.img.index >x && mv x h.img.index' "$again"
+check 'with all frames as well' whole wb
+rm -rf wb
+begin wb
+sed '1s/.$/x/' wb/h.img.index >x && mv x wb/h.img.index
+go_on wb
+is 'an index of another lineage is refused' "${result% *}" \
+	'1 bragg-write: h.img.index: frames of another lineage are there; --overwrite replaces them'
+
+# --- what --resume takes for a frame that is there: not another file of the same size
+faithful() { # FRAMES SEED
+	bragg-geometry --physics=faithful --detpixels=32 --pixel=3.2 --ncells=5 2>>upstream |
+		bragg-orient --frames="$1" --osc=1 --phi0="$2" 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+		bragg-noise --threads=1 2>>upstream
+}
+mkdir was
+for seed in 1 2; do
+	counts 3 $seed | bragg-write "was/${seed}_%d.img" "was/${seed}_%d.raw"
+	photons 3 $seed | bragg-write "was/p${seed}_%d.raw"
+	counts 4 $seed | bragg-write was/$seed.nxs --frames-per-file=2
+	faithful 3 $seed | bragg-write "was/f${seed}_%d.img"
+done
+photons 3 1 | bragg-write 'was/s1_%d.img' --scale=3
+photons 3 1 | bragg-write 'was/s2_%d.img' --scale=4
+computed() {
+	tail -n 1 stats | sed 's/.*"frames":\([0-9]*\),.*/\1/'
+}
+# mended NAME FROM TO STREAM ARGUMENT...: FROM in the place of TO is noticed and made again
+mended() {
+	mended_name=$1 from=was/$2 to=was/$3 stream=$4
+	shift 4
+	is "$mended_name: of the same size" "$(wc -c <"$from")" "$(wc -c <"$to")"
+	mv "$to" kept && cp "$from" "$to"
+	is "$mended_name: is made again" "$(write "$stream" 3 1 --resume --stats=stats "$@") $(computed)" '0  1'
+	check "$mended_name: as it was" cmp "$to" kept
+}
+mended 'SMV of another lineage' 2_1.img 1_1.img counts 'was/1_%d.img' 'was/1_%d.raw'
+mended 'SMV of another frame' 1_2.img 1_1.img counts 'was/1_%d.img' 'was/1_%d.raw'
+mended 'SMV of another scale' s2_1.img s1_1.img photons 'was/s1_%d.img' --scale=3
+mended 'raw counts of another lineage' 2_1.raw 1_1.raw counts 'was/1_%d.img' 'was/1_%d.raw'
+mended 'raw photons of another frame' p1_0.raw p1_1.raw photons 'was/p1_%d.raw'
+mended "nanoBragg's SMV of another lineage" f2_1.img f1_1.img faithful 'was/f1_%d.img'
+cp was/1_data_000001.h5 kept
+cp was/2_data_000001.h5 was/1_data_000001.h5
+is 'a file of a series, of another lineage: is made again' \
+	"$(write counts 4 1 --resume --stats=stats was/1.nxs --frames-per-file=2) $(computed)" '0  2'
+check 'a file of a series: as it was' cmp kept was/1_data_000001.h5
+is 'nothing is lacking then' "$(write counts 4 1 --resume --stats=stats was/1.nxs --frames-per-file=2) $(computed)" '0  0'
+
+# --- files of the user in the way of frames
+# guarded NAME FILE STREAM ARGUMENT...: the file stays, and nothing else is written
+guarded() {
+	guarded_name=$1 file=$2 stream=$3
+	shift 3
+	rm -rf us && mkdir us
+	echo user >"us/$file"
+	is "$guarded_name" "$(write "$stream" 3 1 "$@")" "1 bragg-write: us/$file: $foreign"
+	is "$guarded_name: it stays, alone" "$(ls -A us) $(cat "us/$file")" "$file user"
+	is "$guarded_name: --overwrite" "$(write "$stream" 3 1 --overwrite "$@") $(grep -ac '^user$' "us/$file")" '0  0'
+}
+guarded 'an image' x_2.img counts 'us/x_%d.img'
+guarded 'a picture' x_001.png photons 'us/x_%d.raw' --preview='us/x_%03d.png'
+guarded 'raw pixels' 0.raw photons 'us/%d.raw'
+guarded 'the master of a series' x.nxs counts us/x.nxs
+guarded 'images of a series' x_data_000002.h5 counts us/x_master.h5 --frames-per-file=2
+rm -r us && mkdir us
+ln -s ../kept us/x_1.img
+is 'a link' "$(write counts 3 1 'us/x_%d.img')" "1 bragg-write: us/x_1.img: $foreign"
+rm us/* && echo user >us/x_3.img && echo user >us/x_01.img && : >us/x_0.img
+is 'other names, and an empty file, are no obstacle' "$(write counts 3 1 'us/x_%d.img') $(ls us | wc -l) $(cat us/x_3.img us/x_01.img)" '0  6 user
+user'
+rm us/x.img.index us/x_3.img us/x_01.img
+is 'frames without their index are guarded, too' "$(write counts 3 2 'us/x_%d.img')" "1 bragg-write: us/x_0.img: $foreign"
+is 'nothing is left of that' "$(ls us | tr '\n' ' ')" 'x_0.img x_1.img x_2.img '
+status=0
+bragg-geometry --detpixels=32 | bragg-orient --only=5 | bragg-intensity | bragg-write 'us/x_%d.img' --scale=1 || status=$?
+is 'they are not in the way of a frame of another number' "$status" 0
+rm us/*
+sed -i '/noise/d; s/h_%02d.img/h_%02d.raw, --index=h.img.index/' h.yaml
+begin us
+echo user >us/h_11.raw
+go_on us
+is 'one that comes while frames are written stays, too' "$result $(cat us/h_11.raw)" "1 bragg-write: h_11.raw: $foreign 11 user"
+rm us/h_11.raw
+sed -i '$d' us/h.img.index
+check 'a frame that is not in the index may be there' bragg-run --quiet --workdir=us --set=slow.sleep=0 h.yaml
+is 'and gets in again' "$(grep -c '^[0-9]' us/h.img.index) $(ls us | wc -l)" '12 13'
+
+# --- an index that would be in the way of a frame
+mkdir -p ix/folder
+ln -s folder ix/link
+ln -s folder/x_7.raw ix/index
+touch ix/folder/x_7.raw
+# clash INDEX TEMPLATE ARGUMENT...
+clash() {
+	clash_index=$1
+	shift
+	is "--index=$(basename "$clash_index") for $1" "$(bragg-write "$@" --index="$clash_index" 2>&1 </dev/null | sed "s/ that '.*' gives/ that T gives/")" \
+		"bragg-write: --index=$clash_index is a name that T gives, must be another one"
+}
+cd ix || exit 1
+clash x_0.raw 'x_%d.raw'
+clash ./x_0.raw 'x_%d.raw'
+clash "$PWD/x_0000.png" 'x_%d.raw' --preview=x_%04d.png
+clash link/x_1.raw 'folder/x_%d.raw'
+clash index 'folder/x_%d.raw'
+clash s.nxs ./s.nxs
+clash s_data_000001.h5 s.nxs
+clash one.img one.img
+cd ..
+is 'nothing is written' "$(find ix -type f)" ix/folder/x_7.raw
+is 'a name that no frame has' "$(write photons 2 1 'ix/x_%d.raw' --index=ix/x_00.raw)" '0 '
+
+# --- other files
+stills() { # OPTION...
+	bragg-geometry --detpixels=32 | bragg-orient --random --truth=truth.tsv "$@" 2>message | bragg-tap --count >count 2>&1
+	cat message
+	wc -l <truth.tsv
+}
+echo user >truth.tsv
+is '--truth' "$(stills)" "bragg-orient: truth.tsv: $foreign
+1"
+is '--truth --overwrite' "$(stills --overwrite)" 2
+is '--truth: the same again' "$(stills)" 2
+is '--truth: of more frames' "$(stills --frames=4)" 5
+is '--truth: of fewer' "$(stills --frames=3)" "bragg-orient: truth.tsv: $foreign
+5"
+geom() { # OPTION...
+	bragg-geometry --detpixels=32 --write-geom=a.geom "$@" 2>message | bragg-tap --count >count 2>&1
+	cat message
+	head -n 1 a.geom
+}
+echo user >a.geom
+is '--write-geom' "$(geom)" "bragg-geometry: a.geom: $foreign
+user"
+is '--write-geom --overwrite' "$(geom --overwrite)" 'photon_energy = 12398.42 eV'
+is '--write-geom: the same again' "$(geom)" 'photon_energy = 12398.42 eV'
+is '--write-geom: another one' "$(geom --energy=9300)" "bragg-geometry: a.geom: $foreign
+photon_energy = 12398.42 eV"
+echo user >cell
+is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >/dev/null; cat cell)" \
+	"bragg-serve: cell: $foreign
+user"
+echo user >trace
+is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'bragg-geometry: trace: is there and is no trace; remove it first
+user'
+is "bragg-run's, too" "$(bragg-run --trace=trace h.yaml 2>&1; cat trace)" 'bragg-run: trace: is there and is no trace; remove it first
+user'
+
+# --- bragg-run --workdir: inputs from where the user stands, all outputs there
+mkdir home && cd home || exit 1
+printf '0 0 1 100\n1 0 0 200\n1 1 1 300\n2 1 0 90\n' >a.hkl
+sed 's/00$/50/' a.hkl >b.hkl
+printf '1 0 0 0 1 0 0 0 1\n0 1 0 -1 0 0 0 0 1\n' >turns
+printf '0 10\n0.5 5\n' >other.stol
+cat >in.yaml <<'END'
+stages:
+  - name: geometry
+    args: [--detpixels=32, --pixel=3.2, '--cell=50,60,70,90,90,90', --hkl=a.hkl, '--crystal=name=one ncells=5',
+           '--crystal=name=two ncells=4 hkl=b.hkl', --write-geom=out.geom]
+  - {name: orient, args: [--orientations=turns, --lattices=2, --frames=1, --truth=truth.tsv]}
+  - {name: intensity, threads: 1, count: 2}
+  - {name: background, args: [--stol=other.stol, --thickness=10, --molecular-weight=18]}
+  - {name: noise, threads: 1}
+  - {name: write, args: [w_%d.img]}
+  - {name: tap, input: noise, args: [--record=w.rec]}
+END
+ls >before
+outputs='out.geom truth.tsv w.img.index w.rec w_0.img '
+check_status 'a pipeline with inputs runs in another folder' 0 bragg-run --workdir=wd/deep in.yaml
+is 'where all of its outputs are' "$(ls wd/deep | tr '\n' ' ')" "$outputs"
+is 'and no other' "$(ls | grep -vx wd)" "$(cat before)"
+is 'a frame tells what was given, and is computed again' "$(bragg-replay --recompute wd/deep/w_0.img 2>&1)" 'wd/deep/w_0.img: the same bytes'
+bragg-run --dry-run --workdir=wd/dry in.yaml >commands
+check 'the commands of --dry-run do the same' sh -e ./commands
+check 'into files that are the same' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f wd/dry/$f || exit 1; done'
+bragg-run --quiet in.yaml
+is 'without a folder they come here' "$(ls | grep -vx -f before -e commands -e wd | tr '\n' ' ')" "$outputs"
+check 'and are the same as well' sh -c 'for f in out.geom truth.tsv w_0.img; do cmp wd/deep/$f $f || exit 1; done'
+check_status 'inputs by an absolute name' 0 bragg-run --workdir=wd/full --set=orient.orientations="$PWD/turns" in.yaml
+sed 's/w.rec/photons.rec/; /- {name: noise/d; /- {name: write/d; s/input: noise, //' in.yaml >record.yaml
+bragg-run --quiet --workdir=wd/record record.yaml
+mv wd/record/photons.rec .
+check_status 'a recording as the input' 0 bragg-run --workdir=wd/played "$BRAGG_TESTS/../pipelines/renoise.yaml"
+is 'a missing input: where it was looked for' "$(bragg-run --quiet --workdir=wd/none --set=geometry.hkl=none.hkl in.yaml 2>&1 | sed -n 's/^geometry| //p')" \
+	"bragg-geometry: $PWD/none.hkl: cannot open: No such file or directory"
+cd ..
+finish
