@@ -10,7 +10,7 @@ from subprocess import PIPE, Popen
 import zmq
 
 from bragg_wire import (BYE, CREDIT, EXPERIMENT, FENCE, FRAME, FREE, HEARTBEAT, HELLO, LOST, NOTICE_MAX, PART_MAX, TOTAL,
-                        WELCOME, End, Port, Sockets, pack, parse_endpoint, ranges)
+                        WELCOME, End, Port, Sockets, is_local, is_refused, pack, parse_endpoint, ranges)
 
 KINDS, IMAGES = ["nothing", "experiment", "recipe", "image", "anything"], 3
 TICK_MS, REOPEN_S, GREET_S, GRACE_S = 100, 0.1, 0.5, 0.5
@@ -58,7 +58,7 @@ class Stream:
     def __init__(self, name, options, worker):
         self.name, self.options, self.worker = name, options, worker
         self.sockets = Sockets(options.keys, options.insecure, self.warn)
-        self.uuid, self.run, self.control = os.urandom(16).hex(), 0, ""
+        self.uuid, self.run, self.control, self.told = os.urandom(16).hex(), 0, "", ""
         self.former = int(os.environ.get(FORMER_RUN, "0"), 16)
         self.ports, self.links, self.source = [], [], None
         self.pipes, self.line, self.closed_s, self.folder = {}, b"", {}, None  # by direction: True is up
@@ -97,7 +97,7 @@ class Stream:
         return port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
 
     def hello(self, port, downstream, address=()):
-        return self.say(port, HELLO, address, control=self.control, downstream=downstream, durable=False, gives=IMAGES,
+        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=False, gives=IMAGES,
                         wants=IMAGES, group=self.options.group or f"{self.name}/image", identity="python",
                         pid=os.getpid(), stage=self.name, uuid=self.uuid,
                         upstreams=[{"uuid": link.uuid} for link in self.links if link.port.up])
@@ -171,7 +171,7 @@ class Stream:
         if gives != IMAGES:
             raise End(2, f"wants image, got {KINDS[gives]} from {link.stage}")
         if not self.run:
-            self.learn(message.run, control)
+            self.learn(message.run, message.keys["control"] if is_local(control) else control, control)
         elif message.run != self.run and control != self.control:
             raise End(1, f"{link.stage} belongs to another run")
         elif message.run != self.run:
@@ -185,11 +185,16 @@ class Stream:
         everywhere = host in ("tcp://0.0.0.0", "tcp://[::]") and port.network and not port.bound
         return f"{port.endpoint.rpartition(':')[0]}:{number}" if everywhere else control
 
-    def learn(self, run, control):
+    def learn(self, run, told, control):
+        for port in self.ports:
+            if is_local(told) and not port.up and not is_local(port.endpoint):
+                raise End(2, f"stages on other hosts, to which --out={'@' * port.bound}{port.endpoint} leads, cannot reach the "
+                             f"source at {told}: give the stage that numbers the frames --control=tcp://HOST:PORT")
         self.run, self.control, self.heard_s = run, control, time.monotonic()
+        self.told = told  # as the next stages learn it
         self.source, self.hello_due = Port(self.sockets, control, False, True, NOTICE_MAX), True
         if False in self.pipes:
-            os.write(self.stdout, f"bragg1 {run:016x} {self.pipes[False].endpoint} {control}\n".encode())
+            os.write(self.stdout, f"bragg1 {run:016x} {self.pipes[False].endpoint} {told}\n".encode())
 
     def drop(self, link, died):
         """A link ends: frames that came through it stay, those that were sent there are lost."""
@@ -423,7 +428,7 @@ class Stream:
         if self.line.endswith(b"\n") and word == "bragg1" and control:
             self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
             self.ports.append(self.pipes[True])
-            self.learn(int(run, 16), control)
+            self.learn(int(run, 16), control, control)
         elif not text or b"\n" in self.line or len(self.line) > 1000:
             raise End(2, f"stdin is no pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
 
@@ -437,7 +442,9 @@ class Stream:
             if now > link.lost_s + self.patience_s:
                 self.bury(link)
         if not self.run and now > self.start_s + self.options.start_timeout:
-            raise End(1, "no stage is connected to my input")
+            refused = [port.endpoint for port in self.ports if port.up and not port.bound and is_refused(port.endpoint)]
+            raise End(1, f"nobody binds {refused[0]}: one side needs @, as in --in=@{refused[0]}" if refused else
+                      "no stage is connected to my input")
 
     def on_signal(self, number):
         self.interrupts += number == signal.SIGINT

@@ -114,6 +114,27 @@ def is_network(endpoint):
     return endpoint.startswith("tcp://")
 
 
+def is_local(endpoint):
+    """Whether only this host reaches it."""
+    return not is_network(endpoint) or endpoint[6:].startswith(("127.", "localhost:", "[::1]:"))
+
+
+def is_refused(endpoint):
+    """Whether nobody has bound it, as far as a second tells."""
+    try:
+        if not is_network(endpoint):
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(endpoint.removeprefix("ipc://"))
+        else:
+            host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), 1).close()
+    except (ConnectionRefusedError, FileNotFoundError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
 def parse_endpoint(text):
     """(whether it is to be bound, the endpoint without its @)."""
     bound, name = text.startswith("@"), text.removeprefix("@")
@@ -134,9 +155,8 @@ def _clear(path):
         return
     if not stat.S_ISSOCK(os.lstat(path).st_mode):
         raise End(2, f"{path} exists and is no socket: name another endpoint")
-    with socket.socket(socket.AF_UNIX) as probe:
-        if probe.connect_ex(path) == 0:
-            raise End(2, f"{path} is in use by another process")
+    if not is_refused(f"ipc://{path}"):
+        raise End(2, f"{path} is in use by another process")
     os.unlink(path)
 
 

@@ -53,6 +53,7 @@ static bool has_downstream(const struct stream *s, const char *uuid)
 
 static void name_missing(struct runtime *rt)
 {
+    const char *unbound = start_unbound(rt, false);
     for (const struct peer *p = rt->source->peers; p; p = p->next)
         if (p->reached && p->hello.gives && !has_downstream(rt->source, p->hello.uuid)) {
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
@@ -61,6 +62,9 @@ static void name_missing(struct runtime *rt)
     if (rt->source->window.required)
         io_stop(rt, STATUS_FAILED, "%d of %" PRId64 " groups of last stages are connected",
                 __builtin_popcountll(rt->source->window.required), rt->options.groups);
+    else if (unbound)
+        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s", unbound,
+                unbound);
     else
         io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }
