@@ -1,4 +1,4 @@
-"""A stage of braggpipe in Python: a function from pixels to pixels in the middle of a shell pipe.
+"""A stage of braggpipe in Python: a function from pixels to pixels in the middle of a pipeline.
 
     import bragg
 
@@ -8,193 +8,227 @@
     bragg.transform("double", double)
 
 `pixels` is a numpy array of all pixels, float32 photons or integers in detector units, `frame` and `experiment` are the
-maps that bragg-wire(5) describes.  The function runs in a thread of its own, so that heartbeats go on meanwhile.
-It needs python3-zmq, python3-msgpack and python3-numpy.  Frames of one group go to one stage after this one.
+maps that bragg-wire(5) describes.  The function runs in a thread of its own, so that heartbeats go on meanwhile, and
+gives as many pixels, all finite.  What it raises ends the run.  vignette.py has an option of its own.
+It needs python3-zmq, python3-msgpack and python3-numpy, and bragg_stream.py and bragg_wire.py beside it.
 """
-import concurrent.futures
-import functools
+import argparse
 import hashlib
+import json
 import os
-import signal
+import queue
 import sys
-import tempfile
+import threading
 import time
-from subprocess import PIPE, Popen
+import traceback
 
-import msgpack
 import numpy
-import zmq
 
-HELLO, EXPERIMENT, FRAME, CREDIT, BYE, HEARTBEAT, FENCE, FREE = 1, 2, 3, 4, 5, 8, 10, 11
-IMAGES, TYPES = 3, ["<f4", "<u2", "<u4", "<i4"]  # the kind that flows, and of pixels
+from bragg_stream import IMAGES, Stream
+from bragg_wire import EXPERIMENT, FRAME, pack, sum_parts
 
-_TABLE = numpy.arange(256, dtype=numpy.uint32)
-for _ in range(8):
-    _TABLE = (_TABLE >> 1) ^ (numpy.uint32(0x82F63B78) * (_TABLE & 1))
+TYPES = ["<f4", "<u2", "<u4", "<i4"]  # of pixels
+HISTORY_MAX, CPU_STEP_NS = 16383, 10_000_000
 
-
-def _steps(crc, data):
-    """The register after each row of `data`, started at `crc`, byte by byte down the rows of all columns at once."""
-    for row in data:
-        crc = _TABLE[(crc ^ row) & 0xFF] ^ (crc >> 8)
-    return crc
+# --- the command line ---------------------------------------------------------
 
 
-def crc32c(data, crc=0):
-    """CRC-32C of bytes, continuing `crc`: the sum is linear, so that 4096 pieces are summed side by side."""
-    data, crc, pieces = numpy.frombuffer(data, numpy.uint8), numpy.uint32(crc ^ 0xFFFFFFFF), 4096
-    length = len(data) // pieces
-    if length > 16:
-        columns = numpy.ascontiguousarray(data[: pieces * length].reshape(pieces, length).T)
-        sums = _steps(numpy.zeros(pieces, numpy.uint32), columns)
-        # what a register becomes behind `length` zero bytes, as four tables of 256
-        byte, zeros = numpy.arange(256, dtype=numpy.uint32), numpy.zeros(length, numpy.uint32)
-        shift = [_steps(byte << numpy.uint32(8 * b), zeros) for b in range(4)]
-        for piece in sums:
-            crc = functools.reduce(lambda sum, b: sum ^ shift[b][crc >> 8 * b & 0xFF], range(4), piece)
-        data = data[pieces * length:]
-    return int(_steps(crc, data)) ^ 0xFFFFFFFF
+class _Parser(argparse.ArgumentParser):
+    def error(self, message):
+        print(f"{self.prog}: {message}", file=sys.stderr)
+        sys.exit(2)
 
 
-class _Stage:
+class _Once(argparse.Action):
+    def __call__(self, parser, options, value, name=None):
+        if getattr(options, self.dest) != self.default:
+            parser.error(f"{name} is given twice")
+        setattr(options, self.dest, value)
+
+
+def _seconds(text):
+    if not 0.1 <= float(text) <= 1e6:
+        raise argparse.ArgumentTypeError(f"{text} is not between 0.1 and 1e6 s")
+    return float(text)
+
+
+def parser(description=None):
+    """An argparse parser with the options of every stage; those of the function are added to it."""
+    new = _Parser(description=description, allow_abbrev=False, formatter_class=argparse.RawDescriptionHelpFormatter)
+    common = new.add_argument_group("common options")
+    for name, kind, text in (("in", "ENDPOINT", "receive from here instead of the pipe; @ENDPOINT binds; may be repeated"),
+                             ("out", "ENDPOINT", "send to here instead of the pipe; @ENDPOINT binds; may be repeated")):
+        common.add_argument(f"--{name}", dest=f"{name}s", metavar=kind, action="append", default=[], help=text)
+    for name, kind, text in (("group", "NAME", "share frames with these processes; every group gets all (NAME/image)"),
+                             ("keys", "DIR", "folder of the keys for tcp endpoints, see bragg-run(1)"),
+                             ("stats", "FILE", "append what this stage cost as a line of JSON; - is stderr"),
+                             ("trace", "FILE", "write a trace for Perfetto")):
+        common.add_argument(f"--{name}", metavar=kind, action=_Once, help=text)
+    for name, seconds, text in (("start", 30.0, "how long to wait for the other stages (30)"),
+                                ("source", None, "how long to wait for a source that died (twice its --dead-after)")):
+        common.add_argument(f"--{name}-timeout", metavar="S", type=_seconds, default=seconds, action=_Once, help=text)
+    for name, text in (("insecure", "allow tcp endpoints without keys"),
+                       ("verbose", "show where the function raised an exception"), ("quiet", "say only what went wrong")):
+        common.add_argument(f"--{name}", action="store_true", help=text)
+    new.set_defaults(common={action.dest for action in common._group_actions} | {"common"})
+    return new
+
+
+# --- the function -------------------------------------------------------------
+
+
+class _Wrong(Exception):
+    """What the function gave is no image."""
+
+
+def _as_image(result, count):
+    """What the function gave, in one of the types that an image may have."""
+    result = numpy.ascontiguousarray(result).ravel()
+    kind, given = result.dtype.kind, result
+    if kind not in "fiub":
+        raise _Wrong(f"the function gave {result.dtype}, must be numbers")
+    if result.size != count:
+        raise _Wrong(f"the function gave {result.size} pixels, must be {count}")
+    if result.dtype.str not in TYPES:
+        with numpy.errstate(over="ignore"):
+            result = result.astype("<f4" if kind == "f" else "<i4")
+    bad = ~numpy.isfinite(result) if kind == "f" else result != given
+    if bad.any():
+        at = int(bad.argmax())
+        raise _Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
+    return result
+
+
+class _Worker(threading.Thread):
+    """Computes one frame after the other; the rest is called by the thread of the stream."""
+
     def __init__(self, name, function, options):
-        self.name, self.function, self.options = name, function, options
-        self.uuid, self.context = os.urandom(16).hex(), zmq.Context()
-        self.context.linger = 1000  # ms that a last word may take
-        word = sys.stdin.readline().split()
-        if len(word) != 4 or word[0] != "bragg1":
-            sys.exit(1)  # the stage before has said why
-        self.run, self.control_endpoint = int(word[1], 16), word[3]
-        self.up, self.control = self.connect(word[2]), self.connect(word[3])
-        folder = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, however this process ends
-        self.folder = Popen(["sh", "-c", 'cat; rm -r "$0"', folder], stdin=PIPE, stdout=2, start_new_session=True)
-        endpoint, self.down = f"ipc://{folder}/data", self.context.socket(zmq.ROUTER)
-        self.down.bind(endpoint)
-        print("bragg1", word[1], endpoint, word[3], flush=True)
-        self.experiment = self.experiment_parts = self.upstream = None
-        self.greeted, self.credit = set(), {}  # links below
-        self.done, self.waiting, self.held, self.came = [], [], set(), 0  # computed, to be sent, in this process, all
-        self.worker = concurrent.futures.ThreadPoolExecutor(1)
-        self.wake_read, self.wake_write = os.pipe()
+        super().__init__(daemon=True)
+        self.stage, self.function, self.verbose = name, function, options.verbose
+        self.options = {key: value for key, value in sorted(vars(options).items()) if key not in options.common}
+        self.tasks, self.finished = queue.SimpleQueue(), queue.SimpleQueue()
+        self.lineage = self.at_work = None
+        self.start_ns, self.compute_ns, self.codec_ns, self.frames = time.monotonic_ns(), 0, 0, 0
+        self.spans = [] if options.trace else None
 
-    def connect(self, endpoint):
-        socket = self.context.socket(zmq.DEALER)
-        socket.connect(endpoint)
-        return socket
+    def begin(self, message, network):
+        """Takes the experiment; .experiment is what the next stages get."""
+        keys, self.network = message.keys, network
+        self.came, history = keys["lineage"], keys["history"]
+        text = "\n".join([self.came, self.stage, repr(self.options)])
+        line = "\t".join([self.stage, *(f"{key}={value!r}" for key, value in self.options.items())]) + "\n"
+        keys["lineage"] = lineage = hashlib.sha256(text.encode()).hexdigest()[:16]
+        keys["history"] = history + line if len((history + line).encode()) <= HISTORY_MAX else history
+        self.run_id, self.map, self.lineage = message.run, keys, lineage
+        self.experiment = self.pack(EXPERIMENT, message, message.payload, message.sum)
+        self.start()
 
-    def say(self, socket, kind, to=(), **keys):
-        route = [1, kind, self.run, 1, 0, 0, self.name, 0, 0, 0, 0]
-        socket.send_multipart([*to, msgpack.packb(route), msgpack.packb(dict(sorted(keys.items())))])
+    def pack(self, kind, message, payload, crc):
+        route = [1, kind, self.run_id, 1, message.frame, message.attempt, self.stage, IMAGES, crc]
+        return pack(route, message.keys, payload, self.network)
 
-    def hello(self, socket, downstream, to=()):
-        upstreams = [{"uuid": self.upstream}] if self.upstream else []
-        self.say(socket, HELLO, to, control=self.control_endpoint, downstream=downstream, durable=False,
-                 gives=IMAGES, wants=IMAGES, group=self.name, identity="python", pid=os.getpid(),
-                 stage=self.name, upstreams=upstreams, uuid=self.uuid)
+    def put(self, frame):
+        self.tasks.put(frame)
 
-    def forward(self, kind, frame, keys, payload, crc):
-        """The parts of a message with this stage's lineage."""
-        keys["lineage"] = self.lineage
-        route = [1, kind, self.run, 1, frame, 0, self.name, IMAGES, len(payload), crc, 0]
-        return [msgpack.packb(route), msgpack.packb(keys), *payload]
+    def results(self):
+        while not self.finished.empty():
+            yield self.finished.get()
 
-    def take_experiment(self, route, keys, payload):
-        text = "\n".join([keys["lineage"], self.name, repr(self.options)]).encode()
-        self.experiment, self.lineage = keys, hashlib.sha256(text).hexdigest()[:16]
-        keys = dict(keys, history=f"{keys['history']}{self.name}\toptions={self.options!r}\n")
-        self.experiment_parts = self.forward(EXPERIMENT, 0, keys, payload, route[9])
-        self.say(self.up, CREDIT, grant=2, ids=[])
+    def steps(self):
+        """Counts up while the function uses the CPU."""
+        return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident)) // CPU_STEP_NS if self.ident else 0
 
-    def compute(self, number, keys, payload):
-        image = keys["image"]
-        pixels = numpy.frombuffer(payload[image["pixels"]], TYPES[image["type"]]).copy()
-        result = numpy.ascontiguousarray(self.function(pixels, keys, self.experiment))
-        dtype = result.dtype.str if result.dtype.str in TYPES else "<f4"
-        image["type"], payload[image["pixels"]] = TYPES.index(dtype), result.astype(dtype).tobytes()
-        crc = functools.reduce(lambda sum, part: crc32c(part, sum), payload, 0)
-        return number, self.forward(FRAME, number, keys, payload, crc)
+    def work(self, bytes_in, bytes_out):
+        """What the heartbeats say about the time since the start."""
+        time_ns = time.monotonic_ns() - self.start_ns
+        return {"bytes_in": bytes_in, "bytes_out": bytes_out, "codec_ns": self.codec_ns, "compute_ns": self.compute_ns,
+                "cpu_ns": time.process_time_ns(), "frames": self.frames, "time_ns": time_ns,
+                "wait_in_ns": max(0, time_ns - self.codec_ns - self.compute_ns), "wait_out_ns": 0}
 
-    def from_above(self):
-        parts = self.up.recv_multipart()
-        route, keys, payload = msgpack.unpackb(parts[0]), msgpack.unpackb(parts[1]), parts[2:]
-        self.came += route[1] in (EXPERIMENT, FRAME)
-        if route[1] == HELLO:
-            self.upstream = keys["uuid"]
-            self.hello(self.control, False)
-        elif route[1] == HEARTBEAT:
-            self.say(self.up, HEARTBEAT, ids=[], progress=self.came)
-        elif route[1] == EXPERIMENT:
-            self.take_experiment(route, keys, payload)
-        elif route[1] == FRAME:
-            self.held.add(route[4])
-            self.worker.submit(self.compute, route[4], keys, payload).add_done_callback(
-                lambda future: (self.done.append(future), os.write(self.wake_write, b"x")))
-        elif route[1] == BYE and keys["status"]:
-            self.end(1)
-
-    def from_below(self):
-        address, route, keys, *_ = self.down.recv_multipart()
-        kind, keys = msgpack.unpackb(route)[1], msgpack.unpackb(keys)
-        self.credit[address] = self.credit.get(address, 0) + (keys["grant"] if kind == CREDIT else 0)
-        if kind == HELLO:
-            self.hello(self.down, False, [address])
-        elif kind == BYE and keys["status"]:
-            self.end(1)
-
-    def pump(self):
-        for address in self.credit.keys() - self.greeted:
-            if self.experiment_parts:
-                self.down.send_multipart([address, *self.experiment_parts])
-                self.greeted.add(address)
-        while self.done:
-            self.waiting.append(self.done.pop(0))
-            if self.waiting[-1].exception():
-                print(f"{self.name}: {self.waiting[-1].exception()!r}", file=sys.stderr)
-                self.end(1)
-        for address in list(self.credit):
-            while self.waiting and self.credit[address]:
-                number, parts = self.waiting.pop(0).result()
-                self.down.send_multipart([address, *parts])
-                self.credit[address] -= 1
-                self.held.discard(number)
-                self.say(self.up, CREDIT, grant=1, ids=[{"first": number, "last": number}])
-
-    def end(self, status):
-        self.say(self.control, BYE, reason="", status=status)
-        for address in self.credit if status else ():
-            self.say(self.down, BYE, [address], reason="", status=status)
-        self.worker.shutdown(wait=False, cancel_futures=True)
-        self.context.destroy()
-        self.folder.communicate()
-        sys.exit(status)
-
-    def main(self):
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the source ends the stream
-        poller, beat, heard = zmq.Poller(), 0.0, time.monotonic()
-        for readable in (self.up, self.control, self.down, self.wake_read):
-            poller.register(readable, zmq.POLLIN)
-        self.hello(self.up, True)
+    def run(self):
         while True:
-            ready = dict(poller.poll(500))
-            if self.wake_read in ready:
-                os.read(self.wake_read, 4096)
-            if self.up in ready:
-                self.from_above()
-            if self.down in ready:
-                self.from_below()
-            if self.control in ready:
-                heard = time.monotonic()
-                (_, kind, *_), keys = (msgpack.unpackb(part) for part in self.control.recv_multipart()[:2])
-                if kind == FREE or (kind == FENCE and keys["uuid"] in ("", self.uuid)):
-                    self.end(int(kind != FREE))
-            self.pump()
-            if time.monotonic() - heard > 5:
-                self.end(1)  # the source died
-            if time.monotonic() - beat > 1:
-                beat = time.monotonic()
-                self.say(self.control, HEARTBEAT, ids=[{"first": i, "last": i} for i in sorted(self.held)], progress=0)
+            self.at_work = frame = self.tasks.get()
+            try:
+                self.compute(frame)
+            except BaseException as error:
+                frame.error = self.describe(error)
+            self.at_work = None
+            self.finished.put(frame)
+            self.wake()
+
+    def compute(self, frame):
+        message, payload = frame.message, frame.message.payload
+        begin_ns = time.monotonic_ns()
+        if frame.network and not message.is_whole():
+            frame.damaged = True
+            return
+        if message.keys["lineage"] != self.came:
+            raise _Wrong(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {self.came})")
+        image = message.keys["image"]
+        pixels = numpy.frombuffer(payload[image["pixels"]], TYPES[image["type"]]).copy()
+        compute_ns = time.monotonic_ns()
+        result = _as_image(self.function(pixels, message.keys, self.map), pixels.size)
+        encode_ns = time.monotonic_ns()
+        image["type"], payload[image["pixels"]] = TYPES.index(result.dtype.str), result.view(numpy.uint8).data
+        message.keys["lineage"] = self.lineage
+        frame.parts = self.pack(FRAME, message, payload, sum_parts(payload))
+        end_ns = time.monotonic_ns()
+        self.frames += 1
+        self.compute_ns += encode_ns - compute_ns
+        self.codec_ns += end_ns - encode_ns + compute_ns - begin_ns
+        if self.spans is not None:
+            self.spans += [("decode", frame.number, begin_ns, compute_ns), ("compute", frame.number, compute_ns, encode_ns),
+                           ("encode", frame.number, encode_ns, end_ns)]
+
+    def describe(self, error):
+        """One line: what was raised, and where."""
+        if isinstance(error, _Wrong):
+            return str(error)
+        if self.verbose:
+            traceback.print_exception(error)
+        *_, last = traceback.extract_tb(error.__traceback__)
+        return f"{' '.join(f'{type(error).__name__}: {error}'.split())} ({os.path.basename(last.filename)}:{last.lineno})"
+
+
+# --- after the end ------------------------------------------------------------
+
+
+def _write_stats(path, name, work):
+    line = {"stage": name, "pid": os.getpid(), "identity": "python"}
+    line.update((key.replace("time_ns", "wall_ns").replace("_ns", "_s"), value / 1e9 if key.endswith("_ns") else value)
+                for key, value in work.items())
+    with sys.stderr if path == "-" else open(path, "a") as file:
+        file.write(json.dumps(line, separators=(",", ":")) + "\n")
+
+
+def _write_trace(path, name, spans):
+    pid = os.getpid()
+    events = [{"name": "process_name", "ph": "M", "pid": pid, "args": {"name": name}}]
+    events += [{"name": what, "ph": "X", "pid": pid, "tid": pid, "ts": start_ns / 1e3, "dur": (end_ns - start_ns) / 1e3,
+                "args": {"frame": number}} for what, number, start_ns, end_ns in spans]
+    with open(path, "w") as file:
+        file.write("[" + ",\n".join(json.dumps(event, separators=(",", ":")) for event in events) + "]\n")
 
 
 def transform(name, function, options=None):
-    """Runs function(pixels, frame, experiment) -> pixels on every frame; `options` change the result: for the lineage."""
-    _Stage(name, function, options).main()
+    """Runs function(pixels, frame, experiment) -> pixels on every frame, and ends the process.
+
+    `options` are what parser().parse_args() gave; those that were added to the parser enter the lineage of the frames.
+    """
+    options = options or parser().parse_args()
+    worker = _Worker(name, function, options)
+    end = Stream(name, options, worker).main()
+    text, status = end.text, end.status
+    try:
+        if options.stats:
+            _write_stats(options.stats, name, worker.work(0, 0))
+        if options.trace:
+            _write_trace(options.trace, name, worker.spans)
+    except OSError as error:
+        text, status = text or f"{error.filename}: {error.strerror}", status or 1
+    if text:
+        print(f"{name}: {text}", file=sys.stderr)
+    sys.stderr.flush()
+    if worker.at_work:
+        os._exit(status)  # nobody waits for a function that stands still
+    sys.exit(status)

@@ -1,23 +1,24 @@
 #!/usr/bin/python3
-"""vignette.py [STRENGTH]: a stage of one's own in the middle of a pipe.  Darkens the corners, as optics do.
+"""A stage of one's own in the middle of a pipe: darkens the corners, as optics do.
 
 bragg-geometry | bragg-orient | bragg-intensity | pipelines/vignette.py 0.5 | bragg-noise | bragg-write x_%d.img
 """
-import sys
-
 import numpy
 
 import bragg
 
-strength = float(sys.argv[1]) if len(sys.argv) > 1 else 0.3
+parser = bragg.parser(__doc__)
+parser.add_argument("strength", nargs="?", type=float, default=0.3, help="how much darker the corners are (0.3)")
+options = parser.parse_args()
 
 
 def vignette(pixels, frame, experiment):
     for panel in experiment["panels"]:
         nfast, nslow, first = panel["fast_pixels"], panel["slow_pixels"], panel["first_pixel"]
         y, x = numpy.mgrid[-1:1:nslow * 1j, -1:1:nfast * 1j]
-        pixels[first:first + nfast * nslow] *= (1 - strength * (x * x + y * y) / 2).ravel().astype(pixels.dtype)
+        panel = pixels[first:first + nfast * nslow]
+        panel[:] = panel * (1 - options.strength * (x * x + y * y) / 2).ravel()
     return pixels
 
 
-bragg.transform("vignette", vignette, options=strength)
+bragg.transform("vignette", vignette, options)

@@ -131,6 +131,7 @@ static bool has_downstream(const struct stream *s, const char *uuid)
 
 static void name_missing(struct runtime *rt)
 {
+    const char *unbound = start_unbound(rt, false);
     for (const struct peer *p = rt->source->roster.first; p; p = p->next)
         if (p->reached && p->hello.gives && !has_downstream(rt->source, p->hello.uuid)) {
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
@@ -140,6 +141,9 @@ static void name_missing(struct runtime *rt)
         io_stop(rt, STATUS_FAILED, "%d of %zu groups of last stages are connected",
                 __builtin_popcountll(rt->source->window.required),
                 groups_count(rt->options.groups));
+    else if (unbound)
+        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s", unbound,
+                unbound);
     else
         io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
 }

@@ -3,6 +3,8 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <netdb.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -121,6 +123,45 @@ bool endpoint_answers(const char *endpoint)
 {
     const char *path = ipc_path(endpoint);
     return !path || socket_answers(path);
+}
+
+/* True when a connection to this address is refused at once, or within a second. */
+static bool address_refuses(const struct addrinfo *a)
+{
+    enum { PATIENCE_MS = 1000 };
+    int cause = 0;
+    socklen_t size = sizeof cause;
+    const int fd = socket(a->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+    if (fd < 0)
+        return false;
+    if (connect(fd, a->ai_addr, a->ai_addrlen) != 0)
+        cause = errno;
+    struct pollfd p = {.fd = fd, .events = POLLOUT};
+    if (cause == EINPROGRESS && poll(&p, 1, PATIENCE_MS) == 1)
+        (void)getsockopt(fd, SOL_SOCKET, SO_ERROR, &cause, &size);
+    (void)close(fd);
+    return cause == ECONNREFUSED;
+}
+
+bool endpoint_is_refused(const char *endpoint)
+{
+    char host[ENDPOINT_SIZE];
+    if (!endpoint_is_network(endpoint))
+        return !endpoint_answers(endpoint);
+    (void)snprintf(host, sizeof host, "%s", endpoint + strlen("tcp://"));
+    char *port = strrchr(host, ':'), *name = host;
+    *port++ = 0;
+    if (*name == '[') {
+        name++;
+        name[strcspn(name, "]")] = 0;
+    }
+    const struct addrinfo wanted = {.ai_socktype = SOCK_STREAM};
+    struct addrinfo *found = NULL;
+    if (getaddrinfo(name, port, &wanted, &found) != 0)
+        return false;
+    const bool refused = address_refuses(found);
+    freeaddrinfo(found);
+    return refused;
 }
 
 enum status endpoint_clear(const char *endpoint, struct error *e)

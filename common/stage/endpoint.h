@@ -24,6 +24,10 @@ enum status endpoint_clear(const char *endpoint, struct error *e);
 /* False for an ipc endpoint at which nobody accepts connections. */
 bool endpoint_answers(const char *endpoint);
 
+/* True for a tcp endpoint where connections are refused, or an ipc endpoint where nobody accepts
+ * them.  May take a second. */
+bool endpoint_is_refused(const char *endpoint);
+
 /* A control endpoint on all interfaces (host 0.0.0.0 or [::]) gets the host of `via`,
  * the data endpoint through which it was learned. */
 void endpoint_resolve(char endpoint[ENDPOINT_SIZE], const char *via);

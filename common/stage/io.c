@@ -30,9 +30,16 @@ void io_know_run(struct runtime *rt, uint64_t run, const char *control, const st
     rt->run_known = true;
     if (rt->control_local)
         return;
+    struct error e;
     memcpy(rt->control, control, strlen(control) + 1);
     if (!via->bound)
         endpoint_resolve(rt->control, via->endpoint);
+    /* All interfaces of this host: the next stages resolve that where they find this one. */
+    const bool here = control[0] && endpoint_is_local(rt->control);
+    memcpy(rt->control_told, here ? control : rt->control,
+           strlen(here ? control : rt->control) + 1);
+    if (start_check_control(rt, &e) != STATUS_OK)
+        io_stop(rt, e.status, "%s", e.text);
 }
 
 bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience_ns,

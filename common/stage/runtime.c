@@ -124,14 +124,18 @@ static enum status open_stdout(struct runtime *rt, struct error *e)
     return add_port(rt, text, false, e);
 }
 
-/* Where the source listens: as asked; on the interface of the first tcp output; or privately. */
+/* Where the source listens: as asked; on the interface of a tcp output, better one that other
+ * hosts reach; or privately. */
 static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 16],
                                   struct error *e)
 {
     const struct port *first = NULL;
-    for (size_t i = 0; i < rt->nports && !first; i++)
-        if (!rt->ports[i].up && endpoint_is_network(rt->ports[i].endpoint))
-            first = &rt->ports[i];
+    for (size_t i = 0; i < rt->nports; i++) {
+        const struct port *p = &rt->ports[i];
+        if (!p->up && endpoint_is_network(p->endpoint) &&
+            (!first || (endpoint_is_local(first->endpoint) && !endpoint_is_local(p->endpoint))))
+            first = p;
+    }
     if (rt->options.control) {
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
                        rt->options.control + (*rt->options.control == '@'));
@@ -166,7 +170,10 @@ static enum status open_control(struct runtime *rt, struct error *e)
         s = endpoint_clear(rt->control, e);
     if (s == STATUS_OK)
         s = port_open(rt->context, true, rt->control, PORT_WORDS_MAX, &rt->control_socket, e);
+    memcpy(rt->control_told, rt->control, sizeof rt->control_told);
     rt->control_local = s == STATUS_OK;
+    if (s == STATUS_OK)
+        s = start_check_control(rt, e);
     if (s == STATUS_OK)
         log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
     return s ? s : source_open(rt, e);

@@ -129,6 +129,7 @@ struct runtime {
     uint32_t incarnation;
     bool run_known;               // run and control are known
     char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
+    char control_told[ENDPOINT_SIZE];  // as the next stages learn it, which may be on other hosts
     bool control_local;           // we bound it
     void *control_socket, *control_watch;
     bool control_stirred;  // as port.stirred
@@ -217,6 +218,10 @@ void io_finish(struct runtime *rt, enum status status);
 void start_listen(struct runtime *rt, uint64_t now_ns);  // stdin can be read
 void start_tell(struct runtime *rt);  // tells the next stage where to connect, once that is known
 void start_check(struct runtime *rt, uint64_t now_ns);
+/* The endpoint to which this process connects, up or down, and nobody has bound; NULL for none. */
+const char *start_unbound(const struct runtime *rt, bool up);
+/* STATUS_USAGE when stages on other hosts, to which frames go, could not reach the source. */
+enum status start_check_control(const struct runtime *rt, struct error *e);
 
 /* send.c: something was sent there: see port.stirred. */
 void io_stir(struct runtime *rt, const void *socket);

@@ -71,7 +71,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
                       .order = rt->options.order,
                       .pid = getpid()};
     memcpy(h.uuid, rt->uuid, sizeof h.uuid);
-    memcpy(h.control, rt->control, sizeof h.control);
+    memcpy(h.control, rt->control_told, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
     if (rt->options.group || stage->group)
         (void)snprintf(h.group, sizeof h.group, "%s",

@@ -58,7 +58,7 @@ void start_tell(struct runtime *rt)
     char text[PIPE_LINE_SIZE];
     rt->out.port = &rt->ports[0];  // runtime_open put it first
     memcpy(line.data, rt->out.port->endpoint, sizeof line.data);
-    memcpy(line.control, rt->control, sizeof line.control);
+    memcpy(line.control, rt->control_told, sizeof line.control);
     pipe_line_format(&line, text);
     const size_t size = strlen(text);
     if (write(STDOUT_FILENO, text, size) != (ssize_t)size)
@@ -78,14 +78,45 @@ static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char 
         io_stop(rt, STATUS_FAILED, NULL);
 }
 
+const char *start_unbound(const struct runtime *rt, bool up)
+{
+    for (size_t i = 0; i < rt->nports; i++) {
+        const struct port *p = &rt->ports[i];
+        if (p->up == up && !p->bound && !link_of_port(rt, p) && endpoint_is_refused(p->endpoint))
+            return p->endpoint;
+    }
+    return NULL;
+}
+
 static void check_start(struct runtime *rt, uint64_t now_ns)
 {
     if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
         return;
-    if (rt->stage->wants != KIND_NONE && !rt->met_up)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my input");
-    else if (rt->stage->gives == KIND_EXPERIMENT && !rt->met_down)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+    const bool no_input = rt->stage->wants != KIND_NONE && !rt->met_up;
+    const bool no_output = rt->stage->gives == KIND_EXPERIMENT && !rt->met_down;
+    if (!no_input && !no_output)
+        return;
+    const char *unbound = start_unbound(rt, no_input);
+    if (unbound)
+        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s", unbound,
+                no_input ? "in" : "out", unbound);
+    else
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my %s", no_input ? "input" : "output");
+}
+
+enum status start_check_control(const struct runtime *rt, struct error *e)
+{
+    const char *control = rt->control_told;
+    for (size_t i = 0; i < rt->nports && control[0] && endpoint_is_local(control); i++) {
+        const struct port *p = &rt->ports[i];
+        if (!p->up && !endpoint_is_local(p->endpoint))
+            return error_set(e, STATUS_USAGE,
+                             "stages on other hosts, to which --out=%s%s leads, cannot reach the "
+                             "source at %s: give the stage that numbers the frames "
+                             "--control=tcp://HOST:PORT",
+                             p->bound ? "@" : "", p->endpoint, control);
+    }
+    return STATUS_OK;
 }
 
 void start_check(struct runtime *rt, uint64_t now_ns)

@@ -241,6 +241,31 @@ kill -9 $!
 wait
 check_status 'a dead socket is taken over' 1 teststage first --out="@ipc://$d/stale" --start-timeout=0.1
 check_status 'other hosts need --insecure' 2 teststage first --out=@tcp://0.0.0.0:$((port + 3))
+
+# Two hosts: the second one must reach the source, and one end of each link binds.
+# one_line NAME STATUS LINE COMMAND...: it ends with that status, and one line that ends so
+one_line() {
+	line=$3
+	status=0
+	timeout 20 sh -c "$4" 2>said || status=$?
+	is "$1" "$status $(grep -c "$line\$" said) $(wc -l <said)" "$2 1 1"
+}
+for control in ipc://$d/c tcp://127.0.0.1:$((port + 3)); do
+	one_line "a source at $control for another host" 2 "cannot reach the source at $control: .* --control=tcp://HOST:PORT" \
+		"teststage first | teststage source --out=@tcp://0.0.0.0:$((port + 7)) --insecure --control=$control"
+done
+one_line 'a source in this folder, and a stage after it for another host' 2 'give the stage that numbers the frames --control=tcp://HOST:PORT' \
+	"teststage first | teststage source | teststage make --out=@tcp://0.0.0.0:$((port + 7)) --insecure"
+one_line 'both ends connect: the lower one says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --in=@tcp://127.0.0.1:$((port + 8))" \
+	"teststage make --in=tcp://127.0.0.1:$((port + 8)) --out=@ipc://$d/x --start-timeout=0.5 --insecure"
+one_line 'both ends connect: the source says so' 1 "nobody binds tcp://127.0.0.1:$((port + 8)): one side needs @, as in --out=@tcp.*" \
+	"teststage first | teststage source --out=tcp://127.0.0.1:$((port + 8)) --start-timeout=0.5 --insecure"
+one_line 'both ends connect: a first stage says so' 1 "nobody binds ipc://$d/nobody: one side needs @, as in --out=@ipc.*" \
+	"teststage first --out=ipc://$d/nobody --start-timeout=0.5"
+one_line 'both ends bind: one line' 1 'Address already in use' \
+	"teststage first --out=@tcp://127.0.0.1:$((port + 9)) --start-timeout=3 --insecure 2>/dev/null & sleep 0.3
+	teststage source --in=@tcp://127.0.0.1:$((port + 9)) --out=@ipc://$d/x --insecure"
+wait
 check_status 'unknown transport' 2 teststage first --out=@udp://1.2.3.4:5
 check_status 'path too long' 2 teststage first --out="@ipc:///$(printf '%0120d' 0)"
 

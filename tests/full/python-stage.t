@@ -1,12 +1,19 @@
 #!/bin/sh
-# A stage in Python stands in the middle of a pipeline: it changes every pixel as
-# it says, its failure ends the run, and its sum of the payload is believed.
+# A stage in Python stands in the middle of a pipeline: it changes every pixel as it says, lives as
+# long as it works, comes back after a death, and says why it ends.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-top=$BRAGG_TESTS/..
+top=$(cd "$BRAGG_TESTS/.." && pwd)
 needs 'a stage in Python' python:zmq python:msgpack python:numpy
-is 'bragg.py stays within 200 lines' "$(awk 'END {print NR <= 200}' "$top/pipelines/bragg.py")" 1
 scratch
-export PYTHONDONTWRITEBYTECODE=1
+. "$BRAGG_TESTS/faults.sh"
+export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$top/pipelines"
+
+# python NAME BODY [IMPORT]: an executable NAME.py whose function has this body
+python() {
+	printf '#!/usr/bin/python3\nimport bragg, os, time\n%s\n\n\ndef %s(pixels, frame, experiment):\n    %s\n\n\nbragg.transform("%s", %s)\n' \
+		"$3" "$1" "$2" "$1" "$1" >"$1.py"
+	chmod +x "$1.py"
+}
 
 # photons NAME [COMMAND]: three frames of 200 x 200 pixels through a stage
 photons() {
@@ -27,23 +34,156 @@ for i in range(3):
 is 'another strength is another lineage' \
 	"$(head -n 1 dark.raw.index | cut -d' ' -f3 | grep -c "$(head -n 1 plain.raw.index | cut -d' ' -f3)")" 0
 
-printf '#!/usr/bin/python3\nimport bragg\nbragg.transform("broken", lambda pixels, frame, experiment: pixels / None)\n' >broken.py
-chmod +x broken.py
-status=0
-PYTHONPATH=$top/pipelines photons broken ./broken.py 2>messages || status=$?
-is 'a failure in it ends the run' "$status" 1
-check 'and says why' grep -q '^broken: TypeError' messages
-is 'and leaves no file' "$(find . -name 'broken_*' | wc -l)" 0
-
+# --- why it ends
+# fails NAME LINE BODY: such a function ends the run, with this line
+fails() {
+	python "$1" "$3"
+	status=0
+	photons "$1" "./$1.py" 2>messages || status=$?
+	is "$1: status, files, line" "$status $(find . -name "$1_*" | wc -l) $(grep -c "^$1: frame [0-2]: $2\$" messages)" '1 0 1'
+	check "$1: nobody else has more to say" test "$(grep -vc "^$1: " messages)" = 0
+}
+fails broken 'TypeError: unsupported .*NoneType. (broken.py:7)' 'return pixels / None'
+fails short 'the function gave 39999 pixels, must be 40000' 'return pixels[1:]'
+fails forgets 'the function gave object, must be numbers' 'pixels *= 2'
+fails infinite 'pixel 7 is inf, must be finite and fit into 32 bits' 'pixels[7] = float("inf"); return pixels'
+fails large 'pixel 3 is 4294967296, must be finite and fit into 32 bits' 'pixels = pixels.astype(int); pixels[3] = 1 << 32; return pixels'
+fails leaves 'SystemExit: 0 (leaves.py:7)' 'raise SystemExit(0)'
 mkdir temporary
-printf '#!/usr/bin/python3\nimport bragg, os\nbragg.transform("dead", lambda pixels, frame, experiment: os.kill(os.getpid(), 9))\n' >dead.py
-chmod +x dead.py
+python dead 'os.kill(os.getpid(), 9)'
 status=0
-TMPDIR=$PWD/temporary PYTHONPATH=$top/pipelines photons dead ./dead.py 2>messages || status=$?
+TMPDIR=$PWD/temporary photons dead ./dead.py 2>messages || status=$?
 is 'its death ends the run' "$status" 1
-for _ in $(seq 30); do
-	[ -n "$(ls temporary)" ] || break
-	sleep 0.1
+check 'which leaves no socket' soon sh -c '[ -z "$(ls temporary)" ]'
+is 'and no file' "$(find . -name 'dead_*' | wc -l)" 0
+
+# refused NAME LINE OPTION...: status 2 and one line
+refused() {
+	name=$1 line=$2
+	shift 2
+	status=0
+	"$top/pipelines/vignette.py" "$@" </dev/null >said 2>&1 || status=$?
+	is "refused: $name" "$status $(wc -l <said) $(grep -c "^v[a-z.]*: .*$line" said)" '2 1 1'
+}
+refused 'an unknown option' 'unrecognized arguments: --bogus' --bogus
+refused 'half an option' 'unrecognized arguments: --gro=x' --gro=x
+refused 'an option twice' '--group is given twice' --group=a --group=b
+refused 'no number' 'argument strength: invalid float value' much
+refused 'no pipe' 'stdout is no pipe: put a stage after this one, or name an endpoint with --out=ENDPOINT'
+refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out=@ipc:///tmp/x
+refused 'tcp without keys' 'needs keys: say --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
+refused 'keys that are not there' "--keys: $PWD/none/client.key_secret: " --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
+echo user >mine
+refused 'a file in place of a socket' 'mine exists and is no socket' --in="ipc://$PWD/i" --out="@ipc://$PWD/mine"
+is 'and the file is as it was' "$(cat mine)" user
+check 'help says what it takes' sh -c "'$top/pipelines/vignette.py' --help | grep -q -e --keys"
+"$top/pipelines/vignette.py" --in="ipc://$PWD/i" --out="@ipc://$PWD/o" --start-timeout=0.5 2>said
+is 'nobody is there' "$? $(grep -c "nobody binds ipc://$PWD/i: one side needs @" said)" '1 1'
+
+# --- alive as long as it works
+python slow 'time.sleep(0.2); return pixels'
+small='bragg-geometry --detpixels=64 --pixel=1.6'
+check 'a slow function is not taken for dead' sh -c "$small | bragg-orient --frames=40 --random --hang=2 |
+	bragg-intensity --threads=1 | ./slow.py | bragg-write s_%d.raw"
+is 'and all frames are there' "$(ls s_*.raw | wc -l)" 40
+python busy 'end = time.thread_time() + 4
+    while time.thread_time() < end: pass
+    return pixels'
+check 'nor one that computes for longer than --hang' sh -c "$small | bragg-orient --frames=1 --random --hang=2 |
+	bragg-intensity --threads=1 | ./busy.py | bragg-write b_%d.raw"
+python stuck 'time.sleep(1000)'
+status=0
+sh -c "$small | bragg-orient --frames=40 --random --hang=2 | bragg-intensity --threads=1 | ./stuck.py | bragg-write t_%d.raw" 2>messages || status=$?
+is 'one that stands still is' "$status $(grep -c '^stuck: the source took this process for dead' messages)" '1 1'
+
+# --- many of them, from a file
+# pipeline STAGE COUNT FRAMES: p.yaml with this stage in the middle
+pipeline() {
+	cat >p.yaml <<-END
+		stages:
+		  - {name: geometry, args: [--detpixels=64, --pixel=1.6, --distance=120, --ncells=5]}
+		  - {name: orient, args: [--frames=$3, --random, --hang=2, --attempts=100], restart: 100}
+		  - {name: intensity, count: 2, threads: 1}
+		  - {name: python, program: $1, count: $2, restart: 100}
+		  - {name: noise, threads: 1}
+		  - {name: write, args: [x_%04d.img]}
+	END
+}
+# images FOLDER
+images() {
+	(cd "$1" && sha256sum x_*.img) | sha256sum
+}
+pipeline "$top/pipelines/vignette.py" 1 60
+check 'bragg-run starts one' bragg-run --quiet --workdir=one p.yaml
+pipeline "$top/pipelines/vignette.py" 2 60
+check 'bragg-run starts two, and learns what they cost' sh -c 'bragg-run --workdir=two --stats --trace=trace p.yaml >report'
+is 'the same images' "$(images two)" "$(images one)"
+is 'both have done some' "$(awk '/^python/ && $2 > 0 && $3 > 0 {sum += $2} END {print sum}' report)" 60
+check 'and their work is in the trace' /usr/bin/python3 -c '
+import json
+spans = [e for e in json.load(open("trace")) if e["ph"] == "X"]
+pids = {e["pid"] for e in json.load(open("trace")) if e.get("args", {}).get("name") == "vignette"}
+assert len({e["args"]["frame"] for e in spans if e["pid"] in pids and e["name"] == "compute"}) == 60'
+
+pipeline "$PWD/slow.py" 3 100
+sed -i 's/time.sleep(0.2)/time.sleep(0.1)/' slow.py
+bragg-run --workdir=killed p.yaml 2>messages &
+runner=$!
+for count in 5 15 30 45 60; do # a worker is killed whenever so many frames are there
+	soon sh -c "[ \$(ls killed 2>/dev/null | grep -c img) -gt $count ]"
+	kill -9 "$(pgrep -f "$PWD/slow.py" | shuf -n 1)"
 done
-is 'and leaves no file' "$(find . -name 'dead_*' | wc -l) $(ls temporary)" '0 '
+status=0
+wait "$runner" || status=$?
+is 'workers that are killed are started again' "$status $(grep -c 'killed by signal 9: started again' messages)" '0 5'
+
+bragg-run --workdir=anew p.yaml 2>messages &
+runner=$!
+for count in 5 40; do
+	soon sh -c "[ \$(ls anew 2>/dev/null | grep -c img) -gt $count ]"
+	kill -9 "$(pgrep -f "bragg-orient.*$PWD" || pgrep bragg-orient)"
+done
+status=0
+wait "$runner" || status=$?
+is 'they begin anew with a source that is started again' \
+	"$status $(grep -c 'orient was killed by signal 9: started again' messages)" '0 2'
+
+pipeline "$PWD/slow.py" 1 100
+sed -i 's/time.sleep(0.1); //' slow.py
+check 'undisturbed' bragg-run --quiet --workdir=whole p.yaml
+is 'the same images in spite of that' "$(images killed) $(images anew)" "$(images whole) $(images whole)"
+is 'no process and no socket is left' "$(pgrep -f "$PWD/slow.py")$(ls -A run)" ''
+
+# --- by hand: what others do, and a network that does harm
+python work 'return pixels + 1'
+# harm KINDS: makers and the stage behind a proxy
+harm() {
+	set -- "$1" $(free_ports 8)
+	at=tcp://127.0.0.1
+	proxy 1 "$1" 100 "$3:$2" "$5:$4" >harm &
+	helper=$!
+	stage first first $first_options --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="$at:$6" --frames=300 --dead-after=5 --rejoin-timeout=20 --insecure &
+	stage make make --in="ipc://$d/s" --out="@$at:$2" --sleep=4 --insecure &
+	stage work env ./work.py --in="$at:$3" --out="@$at:$4" --insecure --quiet &
+	stage sink sink out --in="$at:$5" --insecure &
+	settle
+}
+stage() { # as in faults.sh, but env is no test stage
+	stage_name=$1
+	shift
+	sh -c 'echo $$ >"$0.pid"; case $1 in env) exec "$@" ;; esac; exec env --default-signal=INT teststage "$@"' "$stage_name" "$@" 2>>"errors.$stage_name"
+	stage_status=$?
+	echo $stage_status >"$stage_name.status"
+	return $stage_status
+}
+first_options=--pixels=100
+expected=$(plain 300)
+for kind in f ct; do
+	fresh
+	harm $kind
+	is "a network ($kind): all end well" "$(statuses first source make work sink)" '0 0 0 0 0'
+	is "a network ($kind): the same files" "$(digest out)" "$expected"
+done
+
 finish
