@@ -70,6 +70,15 @@ static void writer_defaults(void *state)
 
 /* --- options ------------------------------------------------------------- */
 
+/* A preview is PNG, whatever else its name says. */
+static enum status check_preview(const char *name, struct error *e)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".png") == 0
+               ? STATUS_OK
+               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", name);
+}
+
 /* Options that would do nothing are a mistake. */
 static enum status check_unused(const struct writer *w, struct error *e)
 {
@@ -91,6 +100,8 @@ static enum status writer_open(void *state, const char **operands, int noperands
     enum status s = STATUS_OK;
     for (int i = 0; i < noperands && !s; i++)
         s = outputs_add(&w->outputs, operands[i], (enum format)w->format, 0, e);
+    if (s == STATUS_OK && w->preview)
+        s = check_preview(w->preview, e);
     if (s == STATUS_OK && w->preview)
         s = outputs_add(&w->outputs, w->preview, FORMAT_PNG, w->preview_size, e);
     if (s == STATUS_OK && w->outputs.series) {
