@@ -43,7 +43,7 @@ static enum status split(const char *text, char *words, size_t size, char **argv
         size -= length + 3;
         text += length;
     }
-    return STATUS_OK;
+    return *argc > 1 ? STATUS_OK : error_set(e, STATUS_USAGE, "holds no KEY=VALUE");
 }
 
 /* Where of two options only one can be, its own stands and the common one yields. */
@@ -146,8 +146,8 @@ static enum status set_extent(const struct geometry_options *o, struct crystal_r
 {
     if (!o->has_crystal_size)
         return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
-    const enum status s =
-        parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size", c->size_m, e);
+    const enum status s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false,
+                                           "--crystal-size (MM)", c->size_m, e);
     for (int i = 0; i < 3; i++) {
         c->size_m[i] = mm_to_m(c->size_m[i]);
         c->cells[i] = 1;

@@ -83,7 +83,7 @@ static enum status set_size(const struct geometry_options *o, struct detector_re
     double pixels[2] = {0, 0}, size_mm[2] = {0, 0};
     const enum status s =
         o->has_detsize
-            ? parse_one_or_all(o->detsize, 2, 1e-6, 1e6, false, "--detsize", size_mm, e)
+            ? parse_one_or_all(o->detsize, 2, 1e-6, 1e6, false, "--detsize (MM)", size_mm, e)
             : parse_one_or_all(o->detpixels, 2, 1, 65536, true, "--detpixels", pixels, e);
     for (int i = 0; i < 2; i++) {
         d->pixels[i] = (int64_t)pixels[i];

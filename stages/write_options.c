@@ -1,5 +1,7 @@
 #include "write_options.h"
 
+#include <string.h>
+
 #include <stddef.h>
 
 #include "base/target.h"
@@ -39,6 +41,15 @@ void write_options_defaults(struct write_options *o)
     o->frames_per_file = 100;
 }
 
+/* A preview is PNG, whatever else its name says. */
+static enum status check_preview(const char *name, struct error *e)
+{
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, ".png") == 0
+               ? STATUS_OK
+               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", name);
+}
+
 /* Options that would do nothing are a mistake. */
 static enum status check_unused(const struct write_options *o, const struct outputs *outputs,
                                 struct error *e)
@@ -60,6 +71,8 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
     enum status s = STATUS_OK;
     for (int i = 0; i < ntemplates && !s; i++)
         s = outputs_add(outputs, templates[i], (enum format)o->format, 0, e);
+    if (s == STATUS_OK && o->preview)
+        s = check_preview(o->preview, e);
     if (s == STATUS_OK && o->preview)
         s = outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e);
     if (s == STATUS_OK && outputs->series) {

@@ -224,6 +224,10 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
             error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'", arg);
             return EINVAL;
         }
+        if (!*arg) {
+            error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s", p->program->operands);
+            return EINVAL;
+        }
         p->operands[p->noperands++] = arg;
         return 0;
     }
@@ -287,7 +291,7 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
             return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
         if (o->type == OPT_FLAG && has_value)
             return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
-        if (o->type != OPT_FLAG && !has_value && ++i == argc)
+        if (o->type != OPT_FLAG && !has_value && (++i == argc || strncmp(argv[i], "--", 2) == 0))
             return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name,
                              o->metavar);
     }

@@ -17,7 +17,8 @@ enum status json_at_open(struct json_at *root, const char *path, struct error *e
     *root = (struct json_at){.file = path};
     enum status s = text_open(&text, path, FILE_BYTES_MAX, e);
     if (s == STATUS_OK) {
-        root->value = json_loadb(text.bytes, text.length, JSON_DECODE_INT_AS_REAL, &cause);
+        root->value = json_loadb(text.bytes, text.length,
+                                 JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &cause);
         if (!root->value)
             s = error_set(e, STATUS_INPUT, "%s:%d: no JSON: %.200s", path, cause.line, cause.text);
         else if (!json_is_object(root->value))

@@ -68,6 +68,11 @@ static enum status read_list(struct text_file *t, enum physics physics, const do
     }
     if (s == STATUS_OK && *n == 0)
         s = error_set(e, STATUS_INPUT, "%s: no sources", t->path);
+    bool dark = physics == PHYSICS_PHYSICAL;
+    for (size_t i = 0; i < *n; i++)
+        dark = dark && (*list)[i].weight == 0.0;
+    if (s == STATUS_OK && dark)
+        s = error_set(e, STATUS_INPUT, "%s: all weights are 0, one must be greater", t->path);
     return s;
 }
 

@@ -44,6 +44,9 @@ static enum status read_all(struct text_file *t, FILE *stream, size_t max_bytes,
             break;
     }
     t->bytes[t->length] = 0;
+    /* some editors put a byte order mark before UTF-8 */
+    if (strncmp(t->bytes, "\xef\xbb\xbf", 3) == 0)
+        memmove(t->bytes, t->bytes + 3, (t->length -= 3) + 1);
     t->next = t->bytes;
     return STATUS_OK;
 }

@@ -35,7 +35,7 @@ struct text_file {
     char *word[TEXT_WORDS_MAX];  // point into bytes
 };
 
-/* Reads all of `path` (kept, not copied).  STATUS_FAILED when it cannot be read;
+/* Reads all of `path` (kept, not copied), without a byte order mark.  STATUS_FAILED when it cannot be read;
  * STATUS_INPUT when it is longer than `max_bytes` or has a zero byte.  Always
  * followed by text_close. */
 enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e);

@@ -157,6 +157,11 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
         c->cells[i] = size_m > 0.0 ? ceil(size_m / edge_m) : r->cells[i];
         if (c->cells[i] < 1.0)
             c->cells[i] = 1.0;
+        if (size_m > 0.0 && c->cells[i] > LIMIT_CELLS)
+            return error_set(e, STATUS_INPUT,
+                             "a crystal of %g mm has %.0f cells along an axis, must have at most "
+                             "%.0f",
+                             size_m * 1e3, c->cells[i], LIMIT_CELLS);
         if ((s = check_range("number of cells along an axis", c->cells[i], 1.0, "", 1.0,
                              LIMIT_CELLS, e)))
             return s;

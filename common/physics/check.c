@@ -5,7 +5,7 @@
 enum status check_range(const char *what, double value, double unit_size, const char *unit,
                         double min, double max, struct error *e)
 {
-    const double shown = value / unit_size;
+    const double shown = value / unit_size + 0.0;  // no -0
     if (shown >= min && shown <= max)
         return STATUS_OK;
     const char *space = *unit ? " " : "";

@@ -6,7 +6,7 @@ table=$BRAGG_TESTS/cli/bad-input.tsv
 golden=$BRAGG_TESTS/golden
 scratch
 F=$PWD/fixtures
-IN=--in=ipc://$PWD/nobody OUT=--out=@ipc://$PWD/somebody
+IN=--in=ipc://$PWD/nobody OUT=
 export F IN OUT
 mkdir "$F" "$F/folder"
 cd "$F" || exit 1
@@ -99,36 +99,61 @@ flip header.rec 20
 flip first.rec 70
 flip payload.rec 9000
 head -c 100000 /dev/zero | tr '\0' '[' > deep.yaml
+. "$BRAGG_TESTS/cli/bad-input.sh"
 for made in *; do
 	[ -s "$made" ] || [ "$made" = empty ]
 done
 set +e
 cd .. || exit 1
 
-tab=$(printf '\t')
-while IFS=$tab read -r want word command; do
-	case $want in '' | '#'*) continue ;; esac
+# judge WANT WORD COMMAND: *faults* of a command in an empty folder
+judge() {
 	# a second of wall time: asked for again, later and later, when other work held the machine
 	for pause in 0 0 1 2 4 8; do
-		sleep "$pause"
+		[ "$pause" = 0 ] || sleep "$pause"
 		rm -rf work && mkdir work
-		(cd work && limited ../report sh -c "$command" < /dev/null > ../out 2> ../err)
+		(cd work && limited ../report sh -c "$3" < /dev/null > ../out 2> ../err)
 		read -r status ms kib < report
 		[ "$ms" -ge 1000 ] || break
 	done
-	lines=$(wc -l < err)
-	left=$(find work -type f | tr '\n' ' ')
 	faults=
-	[ "$status" = "$want" ] || faults="$faults status $status, expected $want;"
 	said=1
-	[ "$word" != - ] || said=0 word=
-	[ "$lines" = $said ] || faults="$faults $lines lines on stderr;"
-	grep -qF -- "$word" err || [ -z "$word" ] || faults="$faults no '$word' in it;"
-	[ "$want$said" != 01 ] || grep -q '^bragg-[a-z]*: warning: ' err || faults="$faults no warning;"
+	[ "$2" != - ] || said=0
+	[ "$status" = "$1" ] || faults="$faults status $status, expected $1;"
+	lines=$(wc -l < err)
+	[ "$lines" = "$said" ] || faults="$faults $lines lines on stderr;"
+	[ "$said" = 0 ] || grep -qF -- "$2" err || faults="$faults no '$2' in it;"
+	[ "$1$said" != 01 ] || grep -q '^bragg-[a-z]*: warning: ' err || faults="$faults no warning;"
 	[ "$ms" -lt 1000 ] || faults="$faults took $ms ms;"
 	[ "$kib" -lt 65536 ] || faults="$faults took $kib KiB;"
+	left=$(find work -type f | tr '\n' ' ')
 	[ -z "$left" ] || faults="$faults left $left;"
+	[ -z "$faults" ] || faults="$faults stderr: $(tr '\n' '~' < err)"
+}
+
+# lane NUMBER: every second row, one line of faults for each, in a folder and with an endpoint of its own
+tab=$(printf '\t')
+grep -v '^#' "$table" > rows
+lane() {
+	OUT=--out=@ipc://$PWD/somebody.$1
+	mkdir "lane.$1" && cd "lane.$1" || exit 1
+	number=0
+	while IFS=$tab read -r want word command; do
+		number=$((number + 1))
+		[ $((number % 2)) = "$1" ] || continue
+		judge "$want" "$word" "$command"
+		printf '%s\n' "$faults"
+	done < ../rows
+}
+(lane 1) > lane.1.faults &
+(lane 0) > lane.0.faults
+wait
+exec 3< lane.1.faults 4< lane.0.faults
+number=0
+while IFS=$tab read -r want word command; do
+	number=$((number + 1))
+	faults='no verdict'
+	if [ $((number % 2)) = 1 ]; then IFS= read -r faults <&3; else IFS= read -r faults <&4; fi
 	is "$command" "$faults" ''
-	[ -z "$faults" ] || complain "stderr: $(cat err)"
-done < "$table"
+done < rows
 finish

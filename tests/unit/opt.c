@@ -154,6 +154,7 @@ static void bad_values_are_refused(void **state)
         {"--choice=gree", "must be one of red|green|greenish"},
         {"--choice=", "must be one of"},
         {"--text=", "empty"},
+        {"--count --flag", "--count needs a value"},
         {"one two", "unexpected argument 'two'"},
     };
     struct options o;

@@ -138,6 +138,9 @@ static void contradictions_are_refused(void **state)
     assert_string_equal(error.text, "--mixture: 2 weights, must be 3, one for each crystal");
     p = (struct population){.mixture = "0,0"};
     assert_int_equal(open_population(&p, 2), STATUS_USAGE);
+    p = (struct population){.shares = "0,0"};
+    assert_int_equal(open_population(&p, 1), STATUS_USAGE);
+    assert_string_equal(error.text, "--shares: one share must be greater than 0");
     p = (struct population){.lattices = 3, .has_lattices = true};
     assert_int_equal(population_begin(&p, 2, true, &error), STATUS_USAGE);
     assert_int_equal(population_begin(&p, 3, true, &error), STATUS_OK);

@@ -74,6 +74,7 @@ static void physical_knows_comments_and_refuses_the_rest(void **state)
         {"0 0 0\n", "s.txt:1: the source lies in the sample"},
         {"-10 0 0 1 1e-10 7\n", "s.txt:1: 6 columns"},
         {"# nothing\n", "s.txt: no sources"},
+        {"-10 0 0 0\n-10 0 0 0\n", "s.txt: all weights are 0"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(read_text(bad[i].text, PHYSICS_PHYSICAL, &list, &n, &e), STATUS_INPUT);

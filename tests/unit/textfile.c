@@ -36,6 +36,27 @@ static void lines_are_split_into_words(void **state)
     text_close(&t);
 }
 
+static void a_byte_order_mark_is_no_text(void **state)
+{
+    (void)state;
+    struct text_file t;
+    struct error e = {0};
+    assert_int_equal(open_text(&t,
+                               "\xef\xbb\xbf"
+                               "1 2",
+                               &e),
+                     STATUS_OK);
+    assert_int_equal(t.length, 3);
+    assert_string_equal(t.bytes, "1 2");
+    text_close(&t);
+    assert_int_equal(open_text(&t, "1 \xef\xbb\xbf", &e), STATUS_OK);
+    assert_int_equal(t.length, 5);
+    text_close(&t);
+    assert_int_equal(open_text(&t, "\xef\xbb\xbf", &e), STATUS_OK);
+    assert_int_equal(t.length, 0);
+    text_close(&t);
+}
+
 static void more_words_are_counted_but_not_kept(void **state)
 {
     (void)state;
@@ -126,6 +147,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_split_into_words),
+        cmocka_unit_test(a_byte_order_mark_is_no_text),
         cmocka_unit_test(more_words_are_counted_but_not_kept),
         cmocka_unit_test(numbers_are_checked_with_file_and_line),
         cmocka_unit_test(long_lines_and_files_are_refused),

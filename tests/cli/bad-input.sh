@@ -1,0 +1,133 @@
+# More fixtures of bad-input.t, which sources this in their folder.
+
+# Tables
+printf '\377\376' > utf16.hkl; printf '1 2 3 10\n' | sed 's/./&\x00/g' >> utf16.hkl
+printf '1 2 3 10\0\n' > nul.hkl
+awk 'BEGIN { for (i = 0; i < 5000; i++) printf "1 "; print "" }' > long.hkl
+printf '1,2,3,10\n' > comma.hkl
+printf 'h k l F\n1 2 3 10\n' > head.hkl
+printf '1e1 2 3 10\n' > exp.hkl
+printf '1 2 3 10%s\n' "$(printf '\302\240')" > nbsp.hkl
+printf '0 0 0 1 1e-10 9\n' > six.src
+printf -- '-1 0 0 -1 1e-10\n' > negative.src
+printf -- '-1 0 0 1 1\n' > metre.src
+printf -- '-1 0 0 0 1e-10\n-1 0 0 0 1e-10\n' > dark.src
+printf -- 'nan 0 0 1 1e-10\n' > nan.src
+printf '1e-9 0 0\n0 1e-9 0\n0 0 1e-9\n' > small.mat
+printf '100000 0 0\n0 100000 0\n0 0 100000\n' > large.mat
+printf '0.01 0 0 0 0.01 0 0 0\n' > eight.mat
+printf '1 0 0 0 1 0 0 0 nan\n' > nan.rot
+printf '0 0 0 0\n' > zero.rot
+printf '2 0 0 0\n' > unnormal.rot
+printf '1 0 0 0\n1 0 0 0 1 0 0 0 1\n' > mixed.rot
+printf 'hello\n' > words.rot
+printf '0 2\n0.1 3 4\n' > three.stol
+printf '0 2\n0 3\n' > same.stol
+printf -- '-0.1 2\n0.1 3\n' > below.stol
+printf '0 nan\n' > nan.stol
+printf '0 2\n0.1 1e10\n' > bright.stol
+printf '0\n' > one.stol
+
+# Experiment lists
+expt id.expt 's/ExperimentList/Reflections/'
+expt empty1.expt 's/"experiment": \[.*\],/"experiment": [],/'
+expt index.expt 's/"beam": 0/"beam": 7/'
+expt float.expt 's/"beam": 0/"beam": 0.5/'
+expt size0.expt 's/20, 20/0, 20/'
+expt sizef.expt 's/20, 20/20.5, 20/'
+expt sizeh.expt 's/20, 20/1e9, 20/'
+expt pixel0.expt 's/0\.1, 0\.1/0, 0/'
+expt oblong.expt 's/0\.1, 0\.1/0.1, 0.2/'
+expt wave0.expt 's/"wavelength": 1.0/"wavelength": 0/'
+expt waven.expt 's/"wavelength": 1.0/"wavelength": -1/'
+expt dir0.expt 's/0, 0, 1/0, 0, 0/'
+expt parallel.expt 's/0, -1, 0/1, 0, 0/'
+expt string.expt 's/"wavelength": 1.0/"wavelength": "1.0"/'
+expt nopanel.expt 's/"panels": \[.*/"panels": [/'
+expt dup.expt 's/"wavelength": 1.0/"wavelength": 1.0, "wavelength": 2.0/'
+{ cat good.expt; echo garbage; } > tail.expt
+printf '[]\n' > list.expt; printf '{}\n' > object.expt; printf 'null\n' > null.expt; printf '{"a": "\\u0000"}\n' > nul.expt
+sed 's/./&\x00/g' good.expt > utf16.expt
+
+# Geometry files of CrystFEL
+printf 'clen = 0.1 m\nres = 10000\na/min_fs = 0\na/max_fs = 7\na/min_ss = 0\na/max_ss = 7\na/fs = x\na/ss = y\na/corner_x = -4\na/corner_y = -4\n' > good.geom
+# geom NAME SED-COMMAND: that with a change
+geom() {
+	sed "$2" good.geom > "$1"
+}
+geom res0.geom 's/10000/0/'
+geom resn.geom 's/10000/-1/'
+geom clen0.geom 's/0.1 m/0/'
+geom clenx.geom 's/0.1 m/0.1 furlong/'
+geom clenpath.geom 's/0.1 m/\/LCLS\/clen/'
+geom back.geom 's/max_fs = 7/max_fs = -1/'
+geom huge.geom 's/max_fs = 7/max_fs = 2147483647/'
+geom flatz.geom 's/fs = x/fs = 0x/'
+geom par.geom 's/ss = y/ss = x/'
+geom expr.geom 's/fs = x/fs = x*y/'
+geom inf.geom 's/corner_x = -4/corner_x = 1e400/'
+geom half.geom2 '/max_ss/d'
+geom gname.geom 's/^a\//\//'
+geom energy2.geom '1i photon_energy = -9'
+geom energy3.geom '1i photon_energy = 1e30'
+sed 's/./&\x00/g' good.geom > utf16.geom
+head -c 100000 /dev/zero | tr '\0' 'a' > line.geom
+
+# Pipelines
+printf 'stages: 3\n' > scalar.yaml
+printf 'stages: []\n' > none.yaml
+printf 'stages:\n' > nothing.yaml
+printf -- '- name: a\n' > list.yaml
+printf 'stages:\n- name: geometry\n  name: orient\n' > twonames.yaml
+printf 'stages:\n- &a {name: geometry}\n- *a\n' > alias.yaml
+printf 'stages:\n- *a\n' > noanchor.yaml
+printf 'stages:\n- name: geometry\n  count: +2\n- name: orient\n' > plus.yaml
+printf 'stages:\n- name: geometry\n- name: orient\n- name: intensity\n  count: 0\n' > count0.yaml
+printf 'stages:\n- name: geometry\n- name: orient\n- name: intensity\n  count: many\n' > many.yaml
+printf 'stages:\n- name: ../geometry\n- name: orient\n' > path.yaml
+printf 'stages:\n- name: ""\n' > noname.yaml
+printf 'stages:\n- args: [x]\n' > anonymous.yaml
+printf 'stages:\n- name: geometry\n  args: [[x]]\n' > argnest.yaml
+printf 'stages:\n- name: geometry\n  args: [--in=x]\n- name: orient\n' > in.yaml
+printf 'stages:\n- name: geometry\n  input: nobody\n- name: orient\n' > input.yaml
+printf 'stages:\n- name: geometry\n  input: geometry\n- name: orient\n' > self.yaml
+printf 'stages:\n- name: geometry\0\n' > nul.yaml
+printf 'stages:\n- name: ge\377ometry\n' > latin.yaml
+sed 's/./&\x00/g' good.yaml > utf16.yaml
+printf 'stages:\n- name: geometry\n...\n---\nstages:\n- name: orient\n' > docs.yaml
+printf 'stages:\n- name: "geometry\n' > quote.yaml
+printf 'stages: {name: a}\n' > map.yaml
+{ echo stages:; i=0; while [ $i -lt 3000 ]; do echo "- name: s$i"; i=$((i + 1)); done; } > stages.yaml
+{ printf 'stages:\n- name: geometry\n  args: ['; i=0; while [ $i -lt 3000 ]; do printf 'a,'; i=$((i + 1)); done; printf 'a]\n'; } > manyargs.yaml
+head -c 100000 /dev/zero | tr '\0' '{' > deepmap.yaml
+printf 'stages:\n- name: geometry\n- name: orient\n  after: geometry\n' > after.yaml
+smv 0 8 128 > zero.img
+smv -8 8 128 > minus.img
+smv 8 8 129 > odd.img
+smv 4096 4096 128 > claims.img
+printf '{\nHEADER_BYTES=512;\n}\n' > bare.img
+printf '{\nHEADER_BYTES=99999999999;\nSIZE1=8;\nSIZE2=8;\n}\n' > header.img
+head -c 7 /dev/zero > seven.bin
+head -c 256 /dev/zero > zeros.bin
+tail -c +20 recipes.rec > tail.rec
+head -c 63 recipes.rec > header63.rec
+
+# As other systems write text
+printf '\357\273\2771 2 3 10\n' > bom.hkl
+printf '1 2 3 10\r\n1 2 4 20\r\n' > crlf.hkl
+{ printf '\357\273\277' && cat good.geom; } > bom.geom
+sed 's/$/\r/' good.geom > crlf.geom
+{ printf '\357\273\277' && cat good.expt; } > bom.expt
+
+# Much of everything
+bomb='x,x,x,x,x,x,x,x,x'
+{
+	printf 'a: &a [%s]\n' "$bomb"
+	for pair in ab bc cd de ef; do
+		printf '%s: &%s [%s]\n' "${pair#?}" "${pair#?}" "$(printf '%s' "$bomb" | sed "s/x/*${pair%?}/g")"
+	done
+	printf 'stages: [%s]\n' "$(printf '%s' "$bomb" | sed 's/x/*f/g')"
+} > bomb.yaml
+{ printf 'stages:\n- name: geometry\n  args: [' && head -c 2000000 /dev/zero | tr '\0' x && printf ']\n'; } > longarg.yaml
+awk 'BEGIN { for (i = 0; i < 1400; i++) printf "%*s- \n", i, "" }' > deepblock.yaml
+printf 'stages:\n- name: geometry\n- name: orient\nstages:\n- name: geometry\n- name: orient\n' > twostages.yaml
