@@ -1,8 +1,7 @@
 #include "write_options.h"
 
-#include <string.h>
-
 #include <stddef.h>
+#include <string.h>
 
 #include "base/target.h"
 #include "outputs_names.h"
