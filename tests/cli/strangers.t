@@ -89,4 +89,34 @@ attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
 is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
 
+# --- groups that nobody asked for: one that takes frames, one that takes none; and one that is
+# there before the one that was asked for by name
+stream
+attack greedy sink data="ipc://$d/w" group=greedy
+attack idle sink data="ipc://$d/w" group=idle credit=0
+unharmed 'groups that nobody asked for'
+is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
+
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=$frames --groups=test-sink/nothing &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
+soon test -S run/w
+soon test -S run/c
+attack first sink data="ipc://$d/w" group=first credit=0
+sleep 0.3
+stage sink sink out --in="ipc://$d/w" &
+unharmed 'a stranger comes first'
+is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
+for groups in 0 65 '' a, ,a 1000000000000000000000; do
+	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
+done
+
+# --- a gateway's socket, too
+bragg-geometry --detpixels=64 --pixel=1.6 | bragg-orient --frames=3 | bragg-intensity --threads=1 | bragg-noise |
+	bragg-serve --bind="ipc://$d/gateway" >gateway &
+soon test -S run/gateway
+is 'a huge request' "$(stranger part "ipc://$d/gateway" bytes=2000000)" cut
+check 'its clients get their frames' testclient req "ipc://$d/gateway" 3
+
 finish
