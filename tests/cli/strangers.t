@@ -72,9 +72,12 @@ attack hellos hellos count=20000
 attack newcomers newcomers count=5000
 attack watchers watchers count=5000
 attack crowd crowd count=200
+attack knocks knocks data="ipc://$d/w" count=5000
 unharmed 'floods'
 is 'hellos without end' "$(named hellos)" 'is out: it floods the source with messages'
 is 'other names on one connection' "$(named newcomers)" 'is out: it says to be another process'
+
+is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is not listened to: it said hello 1024 times' errors.make)" 1
 
 # --- parts of a size that no message there has
 stream
@@ -88,6 +91,19 @@ stream
 attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
 is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
+
+# --- one that takes all, and has made less durable than it acknowledged
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=20 &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
+soon test -S run/w
+soon test -S run/c
+attack less sink data="ipc://$d/w" durable=19
+settle
+is 'a total that is not that of the acknowledgements' \
+	"$(cat source.status) $(sed 's/process [0-9]*/process N/' errors.source)" \
+	'1 test-source: evil-less (process N) made 19 frames durable, and acknowledged 20'
 
 # --- groups that nobody asked for: one that takes frames, one that takes none; and one that is
 # there before the one that was asked for by name

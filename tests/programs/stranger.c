@@ -6,6 +6,7 @@
  *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times
  *   bye         says bye with status=, and why=
  *   hellos      says hello count= times on one connection; newcomers: as another process each time
+ *   knocks      says hello count= times at data=, where frames flow
  *   crowd       says hello as count= processes, each on a connection of its own, and stays
  *   watchers    asks count= times how far the stream is, and reads no answer
  *   anew        says hello count= times as processes of another run
@@ -226,6 +227,13 @@ static void sink(void)
     }
 }
 
+static void knock(void)
+{
+    data = open_socket(text("data", ""));
+    for (uint64_t i = number("count", 1); i > 0; i--)
+        say_hello(data, true, 3);
+}
+
 static void crowd(void)
 {
     static void *sockets[CROWD_MAX];
@@ -267,6 +275,8 @@ static void act(const char *kind)
             claim(claims[i]);
     if (strcmp(kind, "sink") == 0)
         sink();
+    if (strcmp(kind, "knocks") == 0)
+        knock();
     if (strcmp(kind, "crowd") == 0)
         crowd();
     for (uint64_t i = 0; i < number("count", 1); i++) {
