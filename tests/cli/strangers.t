@@ -92,6 +92,13 @@ attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
 is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
 
+# --- one that takes frames, keeps none, and is found out late
+stream
+attack late sink data="ipc://$d/w" lie=30 $own
+unharmed 'a liar that is found out late'
+is 'what it had acknowledged is computed again' \
+	"$(grep -c '^test-source: warning: [0-9]* frames are computed again: only who is out acknowledged them$' errors.source)" 1
+
 # --- one that takes all, and has made less durable than it acknowledged
 fresh
 stage first first --out="@ipc://$d/g" &

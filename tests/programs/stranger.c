@@ -12,7 +12,8 @@
  *   anew        says hello count= times as processes of another run
  *   part        sends a part of bytes= bytes there, whatever the endpoint is of
  *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
- * more, and says at the end that it made durable= frames durable
+ *               more, the lie=th one as a million more, and says at the end that it made durable=
+ *               frames durable
  *
  * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
  * is right before it, as if frames came.
@@ -208,7 +209,9 @@ static void take(void)
             say_notice(data, MESSAGE_CREDIT,
                        (struct notice){.grant = (uint32_t)number("credit", 2)});
         } else if (r.type == MESSAGE_FRAME) {
-            const uint64_t id = r.frame + number("shift", 0);
+            static uint64_t count;
+            const bool lies = ++count == number("lie", 0);
+            const uint64_t id = r.frame + number("shift", 0) + (lies ? 1000000 : 0);
             struct id_range ids = {id, id}, got = {r.frame, r.frame};
             say_notice(control, MESSAGE_ACK, (struct notice){.nids = 1, .ids = &ids});
             say_notice(data, MESSAGE_CREDIT, (struct notice){.grant = 1, .nids = 1, .ids = &got});
