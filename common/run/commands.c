@@ -90,11 +90,10 @@ static void add_endpoints(struct words *w, const struct pipeline *p, size_t inde
 /* With several last stages each gets all frames, and the source waits for all of them. */
 static void add_groups(struct words *w, const struct pipeline *p, const struct command *c)
 {
-    char number[16];
-    const int groups = pipeline_groups(p);
-    (void)snprintf(number, sizeof number, "%d", groups);
+    char names[PIPELINE_GROUPS_SIZE];
+    const int groups = pipeline_groups(p, names);
     if (groups > 1 && c->source && !pipeline_has(c->stage, "groups"))
-        add(w, join("--groups=", number, "", ""));
+        add(w, join("--groups=", names, "", ""));
     if (groups > 1 && c->last && !pipeline_has(c->stage, "group"))
         add(w, join("--group=", c->stage->name, "", ""));
 }

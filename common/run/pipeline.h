@@ -71,8 +71,11 @@ bool pipeline_has(const struct pipeline_stage *s, const char *name);
 const char *pipeline_value(const struct pipeline_stage *s, const char *name);
 
 /* How many groups of last stages get all frames of the source, and must have them durable: a
- * stage is a group unless its args say --group.  A bragg-tap that only watches is none. */
-int pipeline_groups(const struct pipeline *p);
+ * stage is a group unless its args say --group.  A bragg-tap that only watches is none.  `text`
+ * gets what to say to the source: their names, parted by commas, or how many where those do not
+ * fit. */
+enum { PIPELINE_GROUPS_SIZE = 1024 };
+int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 
 /* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
  * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */

@@ -190,15 +190,24 @@ static const char *group_of(const struct pipeline_stage *s)
     return group ? group : s->name;
 }
 
-int pipeline_groups(const struct pipeline *p)
+int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
 {
     int groups = 0;
+    size_t length = 0;
     for (size_t i = 0; i < p->nstages; i++) {
         bool first = is_durable(p, i);
         for (size_t k = 0; k < i && first; k++)
             first = !is_durable(p, k) || strcmp(group_of(&p->stages[k]), group_of(&p->stages[i]));
-        groups += first;
+        if (!first)
+            continue;
+        const char *name = group_of(&p->stages[i]);
+        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: some name has no place
+        const int more = snprintf(text + length, room, "%s%s", groups++ ? "," : "", name);
+        length = strchr(name, ',') || (size_t)more >= room ? PIPELINE_GROUPS_SIZE
+                                                           : length + (size_t)more;
     }
+    if (length == PIPELINE_GROUPS_SIZE)
+        (void)snprintf(text, PIPELINE_GROUPS_SIZE, "%d", groups);
     return groups;
 }
 

@@ -60,11 +60,11 @@ static void say_spare(struct runtime *rt, const char *group)
 {
     struct stream *s = rt->source;
     for (size_t i = 0; i < s->nspare; i++)
-        if (strcmp(s->spare[i], group) == 0)
+        if (strcmp(s->spare[i].name, group) == 0)
             return;
     if (s->nspare == SPARE_MAX)
         return;
-    memcpy(s->spare[s->nspare++], group, GROUP_SIZE);
+    memcpy(s->spare[s->nspare++].name, group, GROUP_SIZE);
     log_line(LOG_WARNING, "group %s is not waited for: --groups asks for %s", group,
              rt->options.groups ? rt->options.groups : "1");
 }
@@ -74,10 +74,10 @@ static uint64_t group_bit(struct runtime *rt, const char *group)
 {
     struct stream *s = rt->source;
     size_t i = 0;
-    while (i < s->ndurable && strcmp(s->durable[i], group) != 0)
+    while (i < s->ndurable && strcmp(s->durable[i].name, group) != 0)
         i++;
     if (i == s->ndurable && !s->open && groups_ask_for(rt->options.groups, group, i))
-        memcpy(s->durable[s->ndurable++], group, GROUP_SIZE);
+        memcpy(s->durable[s->ndurable++].name, group, GROUP_SIZE);
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
 
@@ -199,8 +199,8 @@ void barrier_try(struct runtime *rt, uint64_t now_ns)
         }
         s->open = s->changed = true;
         s->open_ns = now_ns;
-        struct notice n = {.known = true, .total = s->total};
-        source_send_all(rt, MESSAGE_TOTAL, &n);
+        waited_learn(rt, s->durable, s->ndurable);
+        source_send_total(rt, NULL);
     } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
         name_missing(rt);
     }

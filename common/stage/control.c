@@ -51,6 +51,7 @@ static void on_notice(struct runtime *rt, const struct route *r, const struct no
         // fall through
     case MESSAGE_TOTAL:
         rt->welcomed = true;
+        waited_learn(rt, n->groups, n->ngroups);
         if (n->known)
             exchange_set_total(&rt->exchange, n->total);
         break;

@@ -50,11 +50,12 @@ static struct link *choose(struct runtime *rt, unsigned group)
     return best;
 }
 
+/* Those that hold a frame up until they have it. */
 static uint64_t open_groups(const struct runtime *rt)
 {
     uint64_t groups = 0;
-    for (const struct link *l = rt->links; l; l = l->next)
-        if (is_open(rt, l))
+    for (struct link *l = rt->links; l; l = l->next)
+        if (is_open(rt, l) && waited_is(rt, l))
             groups |= UINT64_C(1) << l->group;
     return groups;
 }
@@ -76,7 +77,8 @@ static bool send_to_group(struct runtime *rt, const struct item *item, unsigned 
     while ((l = choose(rt, group))) {
         if (!send_down(rt, l, item))
             continue;  // that one is gone
-        l->credit--;
+        if (!--l->credit)
+            l->spent_ns = rt->now_ns;
         if (!note_sent(l, item->route.frame))
             io_stop(rt, STATUS_FAILED, "out of memory for what was sent");
         return true;
@@ -113,6 +115,7 @@ static void send_experiment(struct runtime *rt)
             continue;
         shared_announce(rt, l);
         l->experiment_sent = send_down(rt, l, &experiment);
+        l->spent_ns = rt->now_ns;
     }
 }
 
@@ -230,6 +233,7 @@ static void return_credit(struct runtime *rt, uint64_t now_ns)
 
 void flow_pump(struct runtime *rt, uint64_t now_ns)
 {
+    rt->now_ns = now_ns;
     send_experiment(rt);
     send_items(rt);
     exchange_set_stuck(&rt->exchange, is_stuck(rt));

@@ -10,33 +10,29 @@ static bool is_number(const char *text)
     return *text && text[strspn(text, "0123456789")] == 0;
 }
 
-/* Steps to the next name of a list; its length, 0 for none that is good. */
-static size_t next_name(const char **at)
-{
-    *at += **at == ',';
-    return strcspn(*at, ",");
-}
-
 static bool are_names(const char *text)
 {
-    for (const char *at = text; at == text || *at;) {
-        const size_t length = next_name(&at);
+    for (;;) {
+        const size_t length = strcspn(text, ",");
         if (!length || length >= GROUP_SIZE)
             return false;
-        at += length;
+        if (!text[length])
+            return true;
+        text += length + 1;
     }
-    return true;
 }
 
 static bool is_listed(const char *text, const char *group)
 {
-    for (const char *at = text; *at;) {
-        const size_t length = next_name(&at);
-        if (strlen(group) == length && memcmp(at, group, length) == 0)
+    const size_t wanted = strlen(group);
+    for (;;) {
+        const size_t length = strcspn(text, ",");
+        if (length == wanted && memcmp(text, group, length) == 0)
             return true;
-        at += length;
+        if (!text[length])
+            return false;
+        text += length + 1;
     }
-    return false;
 }
 
 size_t groups_count(const char *text)

@@ -73,7 +73,7 @@ void io_finish(struct runtime *rt, enum status status)
 static void say_bye(struct runtime *rt, enum status status)
 {
     const struct address source = {0};
-    struct notice bye = {.status = (int)status};
+    struct notice bye = {.status = (int)status, .said = true};
     link_bye(rt, status, "");
     if (!rt->source && rt->control_socket)
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_BYE, &bye);

@@ -149,6 +149,7 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
         accept_upstream(rt, l, r);
     else if (l->peer.wants == (int)rt->stage->gives) {
         l->group = group_index(rt, h.group);
+        waited_mark(rt, l);
         rt->hello_due = true;
     }
 }

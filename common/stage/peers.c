@@ -70,11 +70,7 @@ static struct peer *get_peer(struct runtime *rt, const struct address *from, con
 static void welcome(struct runtime *rt, struct peer *p)
 {
     const struct stream *s = rt->source;
-    struct notice n = {.known = s->open,
-                       .total = s->total,
-                       .dead_after_s = rt->options.dead_after_s,
-                       .window = s->window.size};
-    source_send(rt, p, MESSAGE_WELCOME, &n);
+    source_send_total(rt, p);
     repeat_fences(rt, p);
     if (s->freed)
         source_send_free(rt, p);

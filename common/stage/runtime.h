@@ -61,6 +61,9 @@ struct link {
     struct address address;
     struct hello peer;
     unsigned group;        // down: index into groups
+    bool spare;            // down: a last stage that nobody asked for
+    bool starved;          // down: that it takes no frames was said
+    uint64_t spent_ns;     // down: when its last credit was used, or the experiment was sent
     bool answered;         // it has our hello
     bool gone;             // it said bye, all well
     uint64_t lost_ns;      // since when it cannot be reached, 0: it can
@@ -139,6 +142,9 @@ struct runtime {
     struct link *links;
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
+    size_t nwaited;  // groups of last stages that must have every frame; none: not known yet
+    struct group_name waited[GROUPS_MAX];
+    uint64_t now_ns;            // when frames were last sent
     struct message experiment;  // sticky, shared; empty before it is known
     size_t largest_part;        // in bytes, of an experiment that came
     bool given;                 // the experiment has come
@@ -282,6 +288,11 @@ bool handover(void *runtime);
 void flow_pump(struct runtime *rt, uint64_t now_ns);
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
 void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays here
+
+/* waited.c: the data plane, which links hold frames up until they take them. */
+void waited_learn(struct runtime *rt, const struct group_name *groups, size_t ngroups);
+void waited_mark(const struct runtime *rt, struct link *l);  // a hello has come there
+bool waited_is(const struct runtime *rt, struct link *l);
 
 /* probe.c: the data plane, whether what was sent has arrived. */
 void probe_pump(struct runtime *rt, uint64_t now_ns);

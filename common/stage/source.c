@@ -49,6 +49,21 @@ void source_send_all(struct runtime *rt, enum message_type type, struct notice *
         source_send(rt, p, type, n);
 }
 
+void source_send_total(struct runtime *rt, struct peer *p)
+{
+    struct stream *s = rt->source;
+    struct notice n = {.known = s->open,
+                       .total = s->total,
+                       .dead_after_s = rt->options.dead_after_s,
+                       .window = s->window.size,
+                       .ngroups = s->open ? s->ndurable : 0,
+                       .groups = s->durable};
+    if (p)
+        source_send(rt, p, MESSAGE_WELCOME, &n);
+    else
+        source_send_all(rt, MESSAGE_TOTAL, &n);
+}
+
 void source_fence(struct runtime *rt, enum status status, const char *reason)
 {
     struct notice n = {.status = (int)status};
@@ -162,7 +177,6 @@ void source_interrupt(struct runtime *rt)
     }
     s->total = exchange_cut(&rt->exchange);
     s->flush_due = true;
-    struct notice n = {.known = true, .total = s->total};
-    source_send_all(rt, MESSAGE_TOTAL, &n);
+    source_send_total(rt, NULL);
     log_line(LOG_INFO, "interrupted: ending with %" PRIu64 " frames", s->total);
 }

@@ -69,9 +69,9 @@ enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
 struct stream {
     struct roster roster;
     size_t ndurable;  // groups that are waited for
-    char durable[GROUPS_MAX][GROUP_SIZE];
+    struct group_name durable[GROUPS_MAX];
     size_t nspare;  // durable groups that nobody asked for
-    char spare[SPARE_MAX][GROUP_SIZE];
+    struct group_name spare[SPARE_MAX];
     struct window window;
     uint64_t total;
     bool changed;    // who takes part, since `reach` was found
@@ -98,7 +98,8 @@ struct stream {
 /* source.c: to one process, which has not said bye; to all. */
 void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
-void source_send_free(struct runtime *rt, struct peer *p);  // all is durable
+void source_send_total(struct runtime *rt, struct peer *p);  // or welcome it, NULL: to all
+void source_send_free(struct runtime *rt, struct peer *p);   // all is durable
 enum status source_end_status(const struct runtime *rt);
 
 /* roster.c: by address, by uuid; NULL when there is none. */

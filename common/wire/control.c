@@ -45,6 +45,11 @@ static const struct field range_fields[] = {{"first", FIELD_U64, AT(first)},
 static const struct table range_table = {"range", sizeof(struct id_range), FIELDS(range_fields)};
 #undef OBJECT
 
+#define OBJECT group_name
+static const struct field group_fields[] = {TEXT(name)};
+static const struct table group_table = {"group", sizeof(struct group_name), FIELDS(group_fields)};
+#undef OBJECT
+
 #define OBJECT work
 #define COUNT(name)                \
     {                              \
@@ -99,6 +104,11 @@ static const struct table status_table = {"status", sizeof(struct run_status),
 #define GRANT                         \
     {                                 \
         "grant", FIELD_U32, AT(grant) \
+    }
+#define GROUPS                                                                             \
+    {                                                                                      \
+        "groups", FIELD_LIST, AT(groups), .table = &group_table, .flags = FIELD_ABSENT,    \
+                                          .count_offset = offsetof(struct notice, ngroups) \
     }
 #define IDS                                                                       \
     {                                                                             \
@@ -158,8 +168,8 @@ static const struct field fence_fields[] = {TEXT(reason), STATUS, TEXT(uuid)};
 static const struct field flush_fields[] = {TOTAL};
 static const struct field order_fields[] = {IDS, {"until", FIELD_U64, AT(until)}};
 static const struct field pool_fields[] = {FD, PID};
-static const struct field total_fields[] = {KNOWN, TOTAL};
-static const struct field welcome_fields[] = {DEAD_AFTER, KNOWN, TOTAL, WINDOW};
+static const struct field total_fields[] = {GROUPS, KNOWN, TOTAL};
+static const struct field welcome_fields[] = {DEAD_AFTER, GROUPS, KNOWN, TOTAL, WINDOW};
 #undef OBJECT
 
 #define NOTICE(fields)                                 \
@@ -272,5 +282,6 @@ void hello_free(struct hello *h)
 void notice_free(struct notice *n)
 {
     mem_free(n->ids);
+    mem_free(n->groups);
     memset(n, 0, sizeof *n);
 }

@@ -21,6 +21,10 @@ struct neighbour {
     char uuid[UUID_SIZE];
 };
 
+struct group_name {
+    char name[GROUP_SIZE];
+};
+
 /* Says hello on a link, and to the source. */
 struct hello {
     char uuid[UUID_SIZE];         // of the process: 32 hex digits
@@ -52,25 +56,27 @@ struct work {
 
 /* Which members travel depends on the type of the message. */
 struct notice {
-    double dead_after_s;   // WELCOME: who is silent for longer is dead
-    uint64_t window;       // WELCOME: frames under way at most, 0: not known
-    bool known;            // WELCOME, TOTAL: the total is known; HAVE: these were the last
-    uint64_t total;        // WELCOME, TOTAL, FLUSH: frames of the stream
-    uint32_t grant;        // CREDIT: how many frames more may be sent
-    bool shared;           // CREDIT: I can read your shared memory
-    uint64_t slots;        // CREDIT: bit i is set: slot i of it is not read any more
-    int64_t pid;           // POOL: the process with the shared memory ...
-    uint32_t fd;           // POOL: ... and its descriptor there
-    uint64_t progress;     // HEARTBEAT: counts up while work goes on
-    struct work work;      // HEARTBEAT
-    uint64_t until;        // ORDER: of the ids below this, no others than these will come
-    int status;            // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
-                           // connection; 0 when all is well
-    char reason[256];      // BYE, FENCE: why; "" for no more words
-    bool said;             // BYE: somebody has told the user why already
-    bool counts_durable;   // BYE: it says ...
-    uint64_t durable;      // ... how many different frames it has made durable since it began
-    char uuid[UUID_SIZE];  // FENCE: the process that is out, "" for all
+    double dead_after_s;        // WELCOME: who is silent for longer is dead
+    uint64_t window;            // WELCOME: frames under way at most, 0: not known
+    bool known;                 // WELCOME, TOTAL: the total is known; HAVE: these were the last
+    uint64_t total;             // WELCOME, TOTAL, FLUSH: frames of the stream
+    uint32_t grant;             // CREDIT: how many frames more may be sent
+    bool shared;                // CREDIT: I can read your shared memory
+    uint64_t slots;             // CREDIT: bit i is set: slot i of it is not read any more
+    int64_t pid;                // POOL: the process with the shared memory ...
+    uint32_t fd;                // POOL: ... and its descriptor there
+    uint64_t progress;          // HEARTBEAT: counts up while work goes on
+    struct work work;           // HEARTBEAT
+    uint64_t until;             // ORDER: of the ids below this, no others than these will come
+    int status;                 // BYE, FENCE, FREE: exit status; LOST: 1 with a process, 0 with a
+                                // connection; 0 when all is well
+    char reason[256];           // BYE, FENCE: why; "" for no more words
+    bool said;                  // BYE: somebody has told the user why already
+    bool counts_durable;        // BYE: it says ...
+    uint64_t durable;           // ... how many different frames it has made durable since it began
+    char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all
+    size_t ngroups;             // WELCOME, TOTAL: groups of last stages that must have every frame
+    struct group_name *groups;  // owned
     size_t nids;
     /* Owned; CREDIT: passed on; HEARTBEAT: held; ACK, HAVE: durable; LOST: in the order
      * in which they were sent; ORDER: still to come, ascending. */

@@ -153,8 +153,8 @@ cat >>"$file" <<END
 END
 bragg-run "$file" >said 2>&1
 is 'two last stages and one that watches' "$? $(files) $(find other -type f | wc -l)" '0 60 60'
-is 'the source waits for two' "$(bragg-run --dry-run "$file" | grep -o -e '--groups\?=[a-z0-9]*' | tr '\n' ' ')" \
-	'--groups=2 --group=sink --group=late --group=look '
+is 'the source waits for two' "$(bragg-run --dry-run "$file" | grep -o -e '--groups\?=[a-z,]*' | tr '\n' ' ')" \
+	'--groups=sink,late --group=sink --group=late --group=look '
 
 # --- failures
 small 1000 '' '--fail-at=5' ''

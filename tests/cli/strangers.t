@@ -72,9 +72,12 @@ attack hellos hellos count=20000
 attack newcomers newcomers count=5000
 attack watchers watchers count=5000
 attack crowd crowd count=200
+attack knocks knocks data="ipc://$d/w" count=5000
 unharmed 'floods'
 is 'hellos without end' "$(named hellos)" 'is out: it floods the source with messages'
 is 'other names on one connection' "$(named newcomers)" 'is out: it says to be another process'
+
+is 'and at the door of frames' "$(grep -c 'evil-knocks (process [0-9]*) is not listened to: it said hello 1024 times' errors.make)" 1
 
 # --- parts of a size that no message there has
 stream
@@ -88,5 +91,55 @@ stream
 attack shift sink data="ipc://$d/w" shift=1 $own
 unharmed 'off by one'
 is 'it is out' "$(named shift)" 'is out: it acknowledged frame N, which was not issued'
+
+# --- one that takes frames, keeps none, and is found out late
+stream
+attack late sink data="ipc://$d/w" lie=30 $own
+unharmed 'a liar that is found out late'
+is 'what it had acknowledged is computed again' \
+	"$(grep -c '^test-source: warning: [0-9]* frames are computed again: only who is out acknowledged them$' errors.source)" 1
+
+# --- one that takes all, and has made less durable than it acknowledged
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=20 &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
+soon test -S run/w
+soon test -S run/c
+attack less sink data="ipc://$d/w" durable=19
+settle
+is 'a total that is not that of the acknowledgements' \
+	"$(cat source.status) $(sed 's/process [0-9]*/process N/' errors.source)" \
+	'1 test-source: evil-less (process N) made 19 frames durable, and acknowledged 20'
+
+# --- groups that nobody asked for: one that takes frames, one that takes none; and one that is
+# there before the one that was asked for by name
+stream
+attack greedy sink data="ipc://$d/w" group=greedy
+attack idle sink data="ipc://$d/w" group=idle credit=0
+unharmed 'groups that nobody asked for'
+is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
+
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=$frames --groups=test-sink/nothing &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
+soon test -S run/w
+soon test -S run/c
+attack first sink data="ipc://$d/w" group=first credit=0
+sleep 0.3
+stage sink sink out --in="ipc://$d/w" &
+unharmed 'a stranger comes first'
+is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
+for groups in 0 65 '' a, ,a 1000000000000000000000; do
+	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
+done
+
+# --- a gateway's socket, too
+bragg-geometry --detpixels=64 --pixel=1.6 | bragg-orient --frames=3 | bragg-intensity --threads=1 | bragg-noise |
+	bragg-serve --bind="ipc://$d/gateway" >gateway &
+soon test -S run/gateway
+is 'a huge request' "$(stranger part "ipc://$d/gateway" bytes=2000000)" cut
+check 'its clients get their frames' testclient req "ipc://$d/gateway" 3
 
 finish

@@ -6,12 +6,14 @@
  *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times
  *   bye         says bye with status=, and why=
  *   hellos      says hello count= times on one connection; newcomers: as another process each time
+ *   knocks      says hello count= times at data=, where frames flow
  *   crowd       says hello as count= processes, each on a connection of its own, and stays
  *   watchers    asks count= times how far the stream is, and reads no answer
  *   anew        says hello count= times as processes of another run
  *   part        sends a part of bytes= bytes there, whatever the endpoint is of
  *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
- * more, and says at the end that it made durable= frames durable
+ *               more, the lie=th one as a million more, and says at the end that it made durable=
+ *               frames durable
  *
  * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
  * is right before it, as if frames came.
@@ -207,7 +209,9 @@ static void take(void)
             say_notice(data, MESSAGE_CREDIT,
                        (struct notice){.grant = (uint32_t)number("credit", 2)});
         } else if (r.type == MESSAGE_FRAME) {
-            const uint64_t id = r.frame + number("shift", 0);
+            static uint64_t count;
+            const bool lies = ++count == number("lie", 0);
+            const uint64_t id = r.frame + number("shift", 0) + (lies ? 1000000 : 0);
             struct id_range ids = {id, id}, got = {r.frame, r.frame};
             say_notice(control, MESSAGE_ACK, (struct notice){.nids = 1, .ids = &ids});
             say_notice(data, MESSAGE_CREDIT, (struct notice){.grant = 1, .nids = 1, .ids = &got});
@@ -224,6 +228,13 @@ static void sink(void)
         take();
         stay(1);
     }
+}
+
+static void knock(void)
+{
+    data = open_socket(text("data", ""));
+    for (uint64_t i = number("count", 1); i > 0; i--)
+        say_hello(data, true, 3);
 }
 
 static void crowd(void)
@@ -267,6 +278,8 @@ static void act(const char *kind)
             claim(claims[i]);
     if (strcmp(kind, "sink") == 0)
         sink();
+    if (strcmp(kind, "knocks") == 0)
+        knock();
     if (strcmp(kind, "crowd") == 0)
         crowd();
     for (uint64_t i = 0; i < number("count", 1); i++) {

@@ -189,6 +189,51 @@ static void lists_have_gaps(void **state)
     window_close(&w);
 }
 
+static void only_what_was_issued_is_covered(void **state)
+{
+    (void)state;
+    struct id_range ranges[] = {{3, 4}, {7, 9}, {UINT64_MAX, UINT64_MAX}};
+    const struct id_set list = {.count = 3, .ranges = ranges};
+    struct window w = open_list(ONE, &list), empty = {.size = SIZE};
+    static const struct {
+        struct id_range range;
+        uint64_t places, other;
+    } bad[] = {{{3, 3}, 0, 3},    {{3, 5}, 6, 5},
+               {{4, 7}, 6, 5},    {{5, 5}, 6, 5},
+               {{0, 3}, 6, 0},    {{7, 9}, 4, 9},
+               {{8, 9}, 3, 8},    {{0, UINT64_MAX}, 6, 0},
+               {{10, 10}, 6, 10}, {{UINT64_MAX, UINT64_MAX}, 5, UINT64_MAX}};
+    uint64_t other;
+    assert_false(window_covers(&empty, (struct id_range){0, 0}, 9, &other));
+    assert_true(window_covers(&w, (struct id_range){3, 4}, 2, &other));
+    assert_true(window_covers(&w, (struct id_range){7, 9}, 5, &other));
+    assert_true(window_covers(&w, (struct id_range){7, 8}, 4, &other));
+    assert_true(window_covers(&w, (struct id_range){UINT64_MAX, UINT64_MAX}, 6, &other));
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_false(window_covers(&w, bad[i].range, bad[i].places, &other));
+        assert_true(other == bad[i].other);
+    }
+    window_close(&w);
+}
+
+static void what_was_not_issued_is_not_acknowledged(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE);
+    window_ack(&w, (struct id_range){0, 99}, ONE, 2);
+    window_advance(&w, 100);
+    assert_true(w.lowest == 2);
+    window_ack(&w, (struct id_range){2, 3}, ONE, 4);
+    window_keep(&w, (struct id_range){3, 3}, ONE);
+    window_retract(&w, (struct id_range){0, 2}, ONE);  // 0 and 1 are over
+    window_advance(&w, 100);
+    assert_true(w.lowest == 2);
+    assert_true(window_find(&w, 3)->acked == ONE && window_find(&w, 3)->kept == ONE);
+    window_retract(&w, (struct id_range){3, 3}, ONE);
+    assert_true(!window_find(&w, 3)->acked && !window_find(&w, 3)->kept);
+    window_close(&w);
+}
+
 static void duplicates_are_compared(void **state)
 {
     (void)state;
@@ -213,6 +258,8 @@ int main(void)
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(ranges_are_clipped),
         cmocka_unit_test(lists_have_gaps),
+        cmocka_unit_test(only_what_was_issued_is_covered),
+        cmocka_unit_test(what_was_not_issued_is_not_acknowledged),
         cmocka_unit_test(duplicates_are_compared),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
