@@ -275,4 +275,18 @@ check_status 'a recording as the input' 0 bragg-run --workdir=wd/played "$BRAGG_
 is 'a missing input: where it was looked for' "$(bragg-run --quiet --workdir=wd/none --set=geometry.hkl=none.hkl in.yaml 2>&1 | sed -n 's/^geometry| //p')" \
 	"bragg-geometry: $PWD/none.hkl: cannot open: No such file or directory"
 cd ..
+
+# --- make demo, made small
+mkdir -p copy/scripts copy/demo
+sed 's/--detpixels=1024 --pixel=0.1/--detpixels=32 --pixel=3.2/' "$BRAGG_TESTS/../scripts/demo" >copy/scripts/demo
+echo user >copy/demo/notes
+check 'the demo leaves alone what is there' sh copy/scripts/demo 2
+check 'and runs again' sh copy/scripts/demo 3
+is 'its files' "$(cat copy/demo/notes) $(ls copy/demo/*.img copy/demo/*.png | wc -l)" 'user 6'
+rm copy/demo/lyso.img.index
+echo user >copy/demo/lyso_0001.png
+check_status 'a file in its way' 1 sh copy/scripts/demo 2
+is 'is named, and stays' "$(echo "$tap_output" | grep '^demo:\|bragg-write: demo/lyso_000') $(cat copy/demo/lyso_0001.png)" \
+	"bragg-write: demo/lyso_0000.img: $foreign
+demo: move what is in $PWD/copy/demo away first user"
 finish
