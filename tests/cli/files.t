@@ -97,6 +97,17 @@ go_on wb
 is 'an index of another lineage is refused' "${result% *}" \
 	'1 bragg-write: h.img.index: frames of another lineage are there; --overwrite replaces them'
 
+# --- several writers of one run, and a file system without locks
+for folder in both other; do
+	[ $folder = both ] || bragg-run --quiet --frames=5 --workdir=$folder --set=orient.seed=3 --set=slow.sleep=0 h.yaml
+	bragg-run --quiet --count=write=2 --workdir=$folder --set=slow.sleep=5 $([ $folder = both ] || echo --set=write.overwrite) h.yaml
+	is "two writers of one run, $folder" "$?" 0
+	check "two writers of one run, $folder: all is there" whole $folder
+done
+counts 2 1 | LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none bragg-write 'l_%d.img' 2>message
+is 'without locks: is said once, and all is written' "$? $(cat message) $(ls l_*.img l.img.index | wc -l)" \
+	'0 bragg-write: warning: l.img.index: there are no locks on this file system: see to it that no two runs write the same frames 3'
+
 # --- what --resume takes for a frame that is there: not another file of the same size
 faithful() { # FRAMES SEED
 	bragg-geometry --physics=faithful --detpixels=32 --pixel=3.2 --ncells=5 2>>upstream |
