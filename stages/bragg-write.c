@@ -23,7 +23,7 @@ struct writer {
     const struct experiment *experiment;
     struct frame_index index;
     bool has_index;
-    bool looked;             // whose files have the names of the frames to come
+    struct taken taken;      // names that were, when the index began
     uint64_t expected;       // frames of this run
     struct pending pending;  // frames whose files are not finished
     struct id_set durable;   // frames, until the runtime asks
@@ -73,7 +73,7 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     struct output_settings *settings = &w->options.settings;
     char path[TEMPLATE_PATH_MAX], history[EXPERIMENT_HISTORY_SIZE];
     w->experiment = x;
-    const enum status s = outputs_begin(&w->outputs, settings, x, e);
+    enum status s = outputs_begin(&w->outputs, settings, x, e);
     if (s)
         return s;
     template_stem(&w->outputs.all[0].name, ".index", path);
@@ -88,7 +88,13 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
                                                .resume = w->resume,
                                                .overwrite = settings->overwrite,
                                                .sync = settings->fsync};
-    return frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
+    if (!w->resume && !settings->overwrite)
+        s = taken_find(&w->taken, &w->outputs, e);
+    if (s == STATUS_OK)
+        s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
+    if (!w->index.fresh)
+        taken_free(&w->taken);  // some may be of these frames
+    return s;
 }
 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
@@ -137,13 +143,13 @@ static enum status check_frame(const struct writer *w, const struct frame *f, st
 }
 
 /* Before the first frame: nobody's files have the names of those to come, which are numbered from 0
- * on, unless a part was chosen.  Once the index has begun some may be of this run and not in it. */
+ * on, unless a part was chosen. */
 static enum status check_names(struct writer *w, uint64_t id, struct error *e)
 {
-    const bool whole = w->index.fresh && !w->options.settings.overwrite && id < w->expected;
-    const bool look = whole && !w->looked;
-    w->looked = true;
-    return look ? outputs_check_free(&w->outputs, w->expected, e) : STATUS_OK;
+    const enum status s =
+        id < w->expected ? taken_check(&w->taken, &w->outputs, w->expected, e) : STATUS_OK;
+    taken_free(&w->taken);
+    return s;
 }
 
 /* Enters frames that are durable into the index, and tells the runtime. */
@@ -234,6 +240,7 @@ static void writer_close(void *state)
     }
     outputs_close(&w->outputs);
     pending_free(&w->pending);
+    taken_free(&w->taken);
     id_set_clear(&w->durable);
 }
 

@@ -93,34 +93,63 @@ static bool is_taken(const char *path)
            (stat(path, &st) != 0 || S_ISDIR(st.st_mode) || (S_ISREG(st.st_mode) && st.st_size));
 }
 
-static enum status check_template(const struct template *t, uint64_t first, uint64_t count,
-                                  struct error *e)
+/* All that some number gives the name of; 0 stands for a template without. */
+static enum status find_taken(const struct template *t, struct id_set *numbers, struct error *e)
 {
     const struct place place = place_of(t->text);
     char path[TEMPLATE_PATH_MAX];
-    uint64_t number, least = UINT64_MAX;
+    uint64_t number = 0;
+    bool noted = template_is_numbered(t) || !is_taken(t->text) || id_set_add(numbers, 0);
     DIR *folder = template_is_numbered(t) ? opendir(place.folder) : NULL;
-    for (const struct dirent *d; folder && (d = readdir(folder));)
-        if (gives(t, d->d_name, &number) && number >= first && number - first < count &&
-            number < least) {
+    for (const struct dirent *d; folder && noted && (d = readdir(folder));)
+        if (gives(t, d->d_name, &number)) {
             template_name(t, number, path);
-            least = is_taken(path) ? number : least;
+            noted = !is_taken(path) || id_set_add(numbers, number);
         }
     if (folder)
         (void)closedir(folder);
-    template_name(t, least, path);
-    return least != UINT64_MAX || (!template_is_numbered(t) && is_taken(path))
-               ? replace_refuse(path, e)
-               : STATUS_OK;
+    return noted ? STATUS_OK : error_memory(e, "a list of files");
 }
 
-enum status outputs_check_free(const struct outputs *o, uint64_t frames, struct error *e)
+enum status taken_find(struct taken *t, const struct outputs *o, struct error *e)
 {
-    enum status s = STATUS_OK;
-    if (o->series)
-        s = check_template(&o->series->series.data, 1,
-                           nxmx_series_files(&o->series->series, frames), e);
+    *t = (struct taken){0};
+    enum status s = o->series ? find_taken(&o->series->series.data, &t->numbers[0], e) : STATUS_OK;
     for (int i = 0; i < o->count && s == STATUS_OK; i++)
-        s = check_template(&o->all[i].name, 0, frames, e);
+        s = find_taken(&o->all[i].name, &t->numbers[1 + i], e);
     return s;
+}
+
+/* Numbers first to first + count - 1. */
+static enum status check_taken(const struct id_set *numbers, const struct template *t,
+                               uint64_t first, uint64_t count, struct error *e)
+{
+    char path[TEMPLATE_PATH_MAX];
+    for (size_t i = 0; i < numbers->count; i++) {
+        const struct id_range *range = &numbers->ranges[i];
+        const uint64_t least = range->first > first ? range->first : first;
+        if (least <= range->last && least - first < count) {
+            template_name(t, least, path);
+            return replace_refuse(path, e);
+        }
+    }
+    return STATUS_OK;
+}
+
+enum status taken_check(const struct taken *t, const struct outputs *o, uint64_t frames,
+                        struct error *e)
+{
+    const struct nxmx_series *series = o->series ? &o->series->series : NULL;
+    enum status s = STATUS_OK;
+    if (series)
+        s = check_taken(&t->numbers[0], &series->data, 1, nxmx_series_files(series, frames), e);
+    for (int i = 0; i < o->count && s == STATUS_OK; i++)
+        s = check_taken(&t->numbers[1 + i], &o->all[i].name, 0, frames, e);
+    return s;
+}
+
+void taken_free(struct taken *t)
+{
+    for (size_t i = 0; i < sizeof t->numbers / sizeof *t->numbers; i++)
+        id_set_clear(&t->numbers[i]);
 }

@@ -17,86 +17,6 @@
 
 enum { WAIT_MS = 10000, POLL_MS = 50 };
 
-/* --- what is known ------------------------------------------------------- */
-
-static int compare(const void *a, const void *b)
-{
-    const uint64_t x = ((const struct index_entry *)a)->id, y = ((const struct index_entry *)b)->id;
-    return (x > y) - (x < y);
-}
-
-/* An entry and its names in one piece, which free() frees. */
-static struct index_entry *copy_entry(const struct index_entry *entry)
-{
-    const size_t length = strlen(entry->names) + 1;
-    struct index_entry *copy = malloc(sizeof *copy + length);
-    if (copy) {
-        *copy = *entry;
-        copy->names = memcpy(copy + 1, entry->names, length);
-    }
-    return copy;
-}
-
-static enum status remember(struct frame_index *x, const struct index_entry *entry, struct error *e)
-{
-    struct index_entry *copy = copy_entry(entry);
-    struct index_entry **found = copy ? tsearch(copy, &x->entries, compare) : NULL;
-    if (!found) {
-        free(copy);
-        return error_memory(e, "the index");
-    }
-    if (*found != copy) {
-        free(*found);
-        *found = copy;
-    }
-    return STATUS_OK;
-}
-
-const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t id)
-{
-    const struct index_entry key = {.id = id};
-    struct index_entry *const *found = tfind(&key, &x->entries, compare);
-    return found ? *found : NULL;
-}
-
-bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes)
-{
-    const struct index_entry *found = frame_index_find(x, id);
-    return found && found->bytes == bytes && strcmp(found->names, names) == 0;
-}
-
-struct collector {
-    struct id_set *ids;
-    bool failed;
-};
-
-static void collect(const void *node, VISIT visit, void *collector)
-{
-    const struct index_entry *const *entry = node;
-    struct collector *c = collector;
-    if ((visit == postorder || visit == leaf) && !id_set_add(c->ids, (*entry)->id))
-        c->failed = true;
-}
-
-enum status frame_index_ids(const struct frame_index *x, struct id_set *ids, struct error *e)
-{
-    struct collector c = {.ids = ids};
-    twalk_r(x->entries, collect, &c);
-    return c.failed ? error_memory(e, "the index") : STATUS_OK;
-}
-
-enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,
-                              struct error *e)
-{
-    const struct index_entry *found = frame_index_find(x, id);
-    if (!found || found->crc == crc)
-        return STATUS_OK;
-    return error_set(e, STATUS_FAILED,
-                     "%s: frame %" PRIu64 " came with other pixels before (checksum %08" PRIx32
-                     ", now %08" PRIx32 "): the same recipe must give the same bytes",
-                     x->path, id, found->crc, crc);
-}
-
 /* --- beginning ----------------------------------------------------------- */
 
 /* Joins those who write the index, and has it locked. */
@@ -130,7 +50,7 @@ static enum status take_entries(struct frame_index *x, struct index_lines *l, bo
         struct index_entry entry;
         s = index_parse(l, &entry, e);
         if (s == STATUS_OK)
-            s = remember(x, &entry, e);
+            s = index_remember(x, &entry, e);
         more = index_advance(l);
     }
     return s;
@@ -159,19 +79,23 @@ static enum status take_in(struct frame_index *x, struct error *e)
     return s;
 }
 
+/* Begins anew, and keeps what was there until a frame is added. */
+static enum status start_over(struct frame_index *x, struct error *e)
+{
+    tdestroy(x->entries, free);
+    x->entries = NULL;
+    x->no_hits = x->fresh = false;
+    return index_file_keep(x, e);
+}
+
 /* The file is locked, and this process has joined. */
 static enum status begin(struct frame_index *x, struct error *e)
 {
-    const bool anew = x->settings.overwrite && !x->settings.resume && !x->fellows;
-    enum status s = anew && !x->special ? STATUS_FAILED : STATUS_OK;
-    if (!x->special && !anew)
-        s = take_in(x, e);
-    if (s && x->settings.overwrite) {
-        tdestroy(x->entries, free);
-        x->entries = NULL;
-        x->no_hits = x->fresh = false;
-        s = index_file_keep(x, e);
-    }
+    const bool overwrite = x->settings.overwrite;
+    const bool anew = overwrite && !x->settings.resume && !x->fellows;
+    enum status s = anew ? STATUS_OK : take_in(x, e);
+    if (anew || (s && overwrite))
+        s = start_over(x, e);
     return s ? s : index_file_put_head(x, e);
 }
 
@@ -220,7 +144,7 @@ static enum status append(struct frame_index *x, const struct index_entry *entry
         return error_memory(e, "a line of the index");
     const enum status s = index_file_append(x, line, (size_t)length, e);
     free(line);
-    return s ? s : remember(x, entry, e);
+    return s ? s : index_remember(x, entry, e);
 }
 
 struct transfer {

@@ -4,6 +4,9 @@
 
 #include "io/frame_index.h"
 
+/* frame_index_entries.c: knows what an entry says, in place of what was known of its frame. */
+enum status index_remember(struct frame_index *x, const struct index_entry *entry, struct error *e);
+
 /* Opens the file at the path, made if there is none, and locks it. */
 enum status index_file_open(struct frame_index *x, struct error *e);
 void index_file_lock(struct frame_index *x);

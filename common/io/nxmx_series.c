@@ -13,8 +13,6 @@
 #include "base/alloc.h"
 #include "io/replace.h"
 
-enum { MASTER = 0 };  // where files are numbered, from 1 on
-
 /* A file that is being filled: its frames, and where their packed images are. */
 struct nxmx_filling {
     uint64_t file;
@@ -52,14 +50,9 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
     return template_parse(&s->data, s->data_name, e);
 }
 
-static uint64_t file_of(const struct nxmx_series *s, uint64_t id)
-{
-    return id / s->frames_per_file + 1;
-}
-
 void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
 {
-    template_name(&s->data, file_of(s, id), path);
+    template_name(&s->data, nxmx_series_number(s, id), path);
 }
 
 /* As the master names it, which is in the same folder. */
@@ -182,7 +175,7 @@ static enum status write_master(struct nxmx_series *s, const struct nxmx_filling
     struct nxmx_rows rows = {0};
     struct nxmx_file *former = NULL;
     enum status status = STATUS_OK;
-    s->kind.guarded = !s->anew && !id_set_has(&s->found.lost, MASTER);
+    s->kind.guarded = !s->anew && !id_set_has(&s->found.lost, NXMX_MASTER);
     if (s->kind.guarded || s->written.count)
         status = nxmx_open(s->master, &s->kind, &former, &rows, e);
     s->kind.guarded = s->kind.guarded && !former;
@@ -263,7 +256,7 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
                             const struct frame *f, struct error *e)
 {
     struct nxmx_filling *g = NULL;
-    const uint64_t file = file_of(s, f->recipe.id);
+    const uint64_t file = nxmx_series_number(s, f->recipe.id);
     enum status status = take_kind(s, x, lineage, f, e);
     if (status == STATUS_OK)
         status = nxmx_pack(s->compression, &f->image, &s->chunk, e);
@@ -298,39 +291,6 @@ void nxmx_series_take(struct nxmx_series *s, struct id_set *ids)
     *ids = s->durable;
     s->durable = (struct id_set){0};
 }
-
-/* --- what is there ------------------------------------------------------- */
-
-uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
-{
-    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
-}
-
-/* Reads what the file says of its frames, and notes when it is another one. */
-static bool look(struct nxmx_series *s, const char *path, uint64_t file, const char *lineage)
-{
-    nxmx_rows_free(&s->found.rows);
-    const bool good = nxmx_read_rows(path, lineage, &s->found.rows);
-    if (!good && access(path, F_OK) == 0)
-        (void)id_set_add(&s->found.lost, file);
-    return good;
-}
-
-bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id)
-{
-    char path[TEMPLATE_PATH_MAX];
-    const uint64_t file = file_of(s, id);
-    if (!s->found.file)
-        s->found.master = look(s, s->master, MASTER, lineage);
-    if (s->found.file != file) {
-        template_name(&s->data, file, path);
-        (void)look(s, path, file, lineage);
-        s->found.file = file;
-    }
-    return s->found.master && nxmx_rows_find(&s->found.rows, id) >= 0;
-}
-
-/* --- the end ------------------------------------------------------------- */
 
 void nxmx_series_close(struct nxmx_series *s)
 {

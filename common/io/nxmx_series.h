@@ -69,6 +69,14 @@ void nxmx_series_take(struct nxmx_series *s, struct id_set *ids);
  * first nxmx_series_add, best in ascending order. */
 bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id);
 
+/* The number of the file of a frame, from 1 on; in lists of files NXMX_MASTER stands for the
+ * master. */
+enum { NXMX_MASTER = 0 };
+static inline uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id)
+{
+    return id / s->frames_per_file + 1;
+}
+
 /* How many data files so many frames, from 0 on, have; their numbers begin with 1. */
 uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames);
 

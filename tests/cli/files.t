@@ -97,6 +97,17 @@ go_on wb
 is 'an index of another lineage is refused' "${result% *}" \
 	'1 bragg-write: h.img.index: frames of another lineage are there; --overwrite replaces them'
 
+# --- several writers of one run, and a file system without locks
+for folder in both other; do
+	[ $folder = both ] || bragg-run --quiet --frames=5 --workdir=$folder --set=orient.seed=3 --set=slow.sleep=0 h.yaml
+	bragg-run --quiet --count=write=2 --workdir=$folder --set=slow.sleep=5 $([ $folder = both ] || echo --set=write.overwrite) h.yaml
+	is "two writers of one run, $folder" "$?" 0
+	check "two writers of one run, $folder: all is there" whole $folder
+done
+counts 2 1 | LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none bragg-write 'l_%d.img' 2>message
+is 'without locks: is said once, and all is written' "$? $(cat message) $(ls l_*.img l.img.index | wc -l)" \
+	'0 bragg-write: warning: l.img.index: there are no locks on this file system: see to it that no two runs write the same frames 3'
+
 # --- what --resume takes for a frame that is there: not another file of the same size
 faithful() { # FRAMES SEED
 	bragg-geometry --physics=faithful --detpixels=32 --pixel=3.2 --ncells=5 2>>upstream |
@@ -275,4 +286,18 @@ check_status 'a recording as the input' 0 bragg-run --workdir=wd/played "$BRAGG_
 is 'a missing input: where it was looked for' "$(bragg-run --quiet --workdir=wd/none --set=geometry.hkl=none.hkl in.yaml 2>&1 | sed -n 's/^geometry| //p')" \
 	"bragg-geometry: $PWD/none.hkl: cannot open: No such file or directory"
 cd ..
+
+# --- make demo, made small
+mkdir -p copy/scripts copy/demo
+sed 's/--detpixels=1024 --pixel=0.1/--detpixels=32 --pixel=3.2/' "$BRAGG_TESTS/../scripts/demo" >copy/scripts/demo
+echo user >copy/demo/notes
+check 'the demo leaves alone what is there' sh copy/scripts/demo 2
+check 'and runs again' sh copy/scripts/demo 3
+is 'its files' "$(cat copy/demo/notes) $(ls copy/demo/*.img copy/demo/*.png | wc -l)" 'user 6'
+rm copy/demo/lyso.img.index
+echo user >copy/demo/lyso_0001.png
+check_status 'a file in its way' 1 sh copy/scripts/demo 2
+is 'is named, and stays' "$(echo "$tap_output" | grep '^demo:\|bragg-write: demo/lyso_000') $(cat copy/demo/lyso_0001.png)" \
+	"bragg-write: demo/lyso_0000.img: $foreign
+demo: move what is in $PWD/copy/demo away first user"
 finish

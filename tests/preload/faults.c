@@ -12,6 +12,7 @@
  *           process to others of this host break before it is sent
  *     CALL  exec (another program in place of this one)
  *     HOW   slow: three seconds pass before
+ *   FAULT_LOCKS=none          no file can be locked by its bytes
  *   FAULT_ONCE=FILE           made when that happens; it does not when the file is there
  */
 #include <arpa/inet.h>
@@ -209,6 +210,19 @@ int open(const char *path, int flags, ...)
     index_file = REAL(open)(path, flags, mode);
     after(how);
     return index_file;
+}
+
+int fcntl(int fd, int command, ...)
+{
+    va_list args;
+    va_start(args, command);
+    void *argument = va_arg(args, void *);
+    va_end(args);
+    const bool locks = command == F_OFD_SETLK || command == F_OFD_SETLKW || command == F_OFD_GETLK;
+    if (!locks || !getenv("FAULT_LOCKS"))
+        return REAL(fcntl)(fd, command, argument);
+    errno = ENOLCK;
+    return -1;
 }
 
 int execv(const char *path, char *const words[])

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/log.h"
 #include "io/frame_index.h"
 #include "io/leftovers.h"
 #include "io/replace.h"
@@ -42,6 +43,34 @@ static void file_appears_when_it_is_complete(void **state)
         assert_int_equal(scratch_count(), 1);
     }
     unlink(path);
+}
+
+/* A guarded file takes the place of what it begins with, and of nothing else. */
+static void guarded_file_loses_nothing(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *before;
+        bool replaced;
+    } cases[] = {{NULL, true},       {"", true},           {"new", true},
+                 {"new text", true}, {"new text!", false}, {"old", false}};
+    char path[256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.img"));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct replace r;
+        struct error e = {0};
+        if (cases[i].before)
+            (void)scratch_text(path, cases[i].before);
+        assert_int_equal(replace_open(&r, path, NULL), STATUS_OK);
+        r.guarded = true;
+        fputs("new text", r.stream);
+        assert_int_equal(replace_flush(&r, &e), STATUS_OK);
+        assert_int_equal(replace_commit(&r, &e), cases[i].replaced ? STATUS_OK : STATUS_FAILED);
+        assert_string_equal(content(path), cases[i].replaced ? "new text" : cases[i].before);
+        assert_true(cases[i].replaced || strstr(e.text, "a.img: is there and does not belong"));
+        assert_int_equal(scratch_count(), 1);
+        unlink(path);
+    }
 }
 
 /* A limit on the size of files stands for a full disk. */
@@ -312,11 +341,116 @@ static void other_lineage_needs_overwrite(void **state)
     }
 }
 
+static enum status open_of_run(struct frame_index *x, const char *path, uint64_t run,
+                               bool overwrite, struct error *e)
+{
+    const struct frame_index_settings settings = {
+        .lineage = "l", .history = "", .run = run, .overwrite = overwrite};
+    return frame_index_open(x, path, &settings, e);
+}
+
+/* Processes of one run share an index, in the time of which another run is refused. */
+static void index_belongs_to_a_run(void **state)
+{
+    (void)state;
+    char path[256], number[64];
+    struct frame_index a, b, other;
+    struct error e = {0};
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
+    (void)snprintf(number, sizeof number, "a.index: process %ld of another run", (long)getpid());
+    for (uint64_t run = 0; run < 20; run++) {  // whichever stands first among the locks
+        assert_int_equal(open_of_run(&a, path, run, run % 2, &e), STATUS_OK);
+        assert_int_equal(add(&a, 1, 7, "x", &e), STATUS_OK);
+        assert_int_equal(open_of_run(&b, path, run, run % 2, &e), STATUS_OK);
+        assert_int_equal(add(&b, 2, 8, "y", &e), STATUS_OK);
+        frame_index_close(&a);
+        assert_int_equal(open_of_run(&other, path, run + 1, run % 2, &e), STATUS_FAILED);
+        assert_non_null(strstr(e.text, number));
+        frame_index_close(&other);
+        frame_index_close(&b);
+        assert_int_equal(open_of_run(&other, path, run + 1, false, &e), STATUS_OK);
+        assert_true(frame_index_has(&other, 1, "x", 20) && frame_index_has(&other, 2, "y", 20));
+        frame_index_close(&other);
+        unlink(path);
+    }
+}
+
+static void index_that_is_harmed_is_written_again(void **state)
+{
+    (void)state;
+    static const char *const head = "bragg-index 3 l\n", *const first = "1\t00000007\t20\thit\tx\n",
+                             *const second = "2\t00000008\t20\tblank\ty\n";
+    char path[256], whole[256], harmed[4][256];
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
+    (void)snprintf(whole, sizeof whole, "%s%s%s", head, first, second);
+    (void)snprintf(harmed[0], sizeof *harmed, "bragg-ind");
+    (void)snprintf(harmed[1], sizeof *harmed, "%s", head);
+    (void)snprintf(harmed[2], sizeof *harmed, "%s%.9s", head, first);
+    (void)snprintf(harmed[3], sizeof *harmed, "%s%s", head, first);
+    for (int i = -1; i < 4; i++)
+        for (int replaced = 0; replaced < 2; replaced++) {
+            struct frame_index x;
+            struct error e = {0};
+            assert_int_equal(open_of_run(&x, path, 1, false, &e), STATUS_OK);
+            assert_int_equal(add(&x, 1, 7, "x", &e), STATUS_OK);
+            assert_int_equal(add(&x, 2, 8, "y", &e), STATUS_OK);
+            if (i < 0 || replaced)
+                unlink(path);
+            if (i >= 0)
+                (void)scratch_text(path, harmed[i]);
+            assert_int_equal(frame_index_hold(&x, &e), STATUS_OK);
+            assert_string_equal(content(path), whole);
+            frame_index_close(&x);
+            unlink(path);
+        }
+}
+
+/* What others have cut off and then added to is as long as it was: the end finds it. */
+static void index_is_whole_in_the_end(void **state)
+{
+    (void)state;
+    char path[256];
+    struct frame_index x;
+    struct error e = {0};
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.index"));
+    assert_int_equal(open_of_run(&x, path, 1, false, &e), STATUS_OK);
+    assert_int_equal(add(&x, 1, 7, "x", &e), STATUS_OK);
+    (void)scratch_text(path, "bragg-index 3 l\n4\t00000007\t20\tblank\tzzzz\n");
+    assert_int_equal(frame_index_hold(&x, &e), STATUS_OK);
+    assert_int_equal(frame_index_finish(&x, &e), STATUS_OK);
+    assert_string_equal(content(path), "bragg-index 3 l\n4\t00000007\t20\tblank\tzzzz\n"
+                                       "1\t00000007\t20\thit\tx\n");
+    (void)scratch_text(path, "notes of somebody\n");
+    assert_int_equal(frame_index_hold(&x, &e), STATUS_FAILED);
+    assert_non_null(strstr(e.text, "a.index: exists and is no index"));
+    assert_string_equal(content(path), "notes of somebody\n");
+    frame_index_close(&x);
+    unlink(path);
+}
+
+/* Nothing is lost with an index of another lineage that names no frame. */
+static void empty_index_of_another_lineage_is_replaced(void **state)
+{
+    (void)state;
+    struct frame_index x;
+    struct error e = {0};
+    const char *path = scratch_text(scratch_path("a.index"), "bragg-index 3 m\n# a\n");
+    assert_int_equal(open_of_run(&x, path, 1, false, &e), STATUS_OK);
+    assert_true(x.fresh);
+    assert_int_equal(add(&x, 1, 7, "x", &e), STATUS_OK);
+    frame_index_close(&x);
+    assert_string_equal(content(scratch_path("a.index")),
+                        "bragg-index 3 l\n1\t00000007\t20\thit\tx\n");
+    unlink(scratch_path("a.index"));
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
+    log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_appears_when_it_is_complete),
+        cmocka_unit_test(guarded_file_loses_nothing),
         cmocka_unit_test(full_disk_leaves_the_old_file),
         cmocka_unit_test(leftovers_of_the_dead_are_removed),
         cmocka_unit_test(index_without_frames_is_no_file),
@@ -328,6 +462,10 @@ int main(void)
         cmocka_unit_test(old_index_is_continued),
         cmocka_unit_test(old_index_without_a_frame_is_replaced),
         cmocka_unit_test(other_lineage_needs_overwrite),
+        cmocka_unit_test(index_belongs_to_a_run),
+        cmocka_unit_test(index_that_is_harmed_is_written_again),
+        cmocka_unit_test(index_is_whole_in_the_end),
+        cmocka_unit_test(empty_index_of_another_lineage_is_replaced),
     };
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }

@@ -3,6 +3,8 @@
 #include <stdalign.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -14,7 +16,7 @@ struct options {
     bool flag, has_real;
     int64_t count;
     double real, triple[3], pair[2];
-    const char *text;
+    const char *text, *input;
     int choice;
     struct opt_texts list;
 };
@@ -61,6 +63,12 @@ static const struct opt table[] = {
      .doc = "a file",
      .type = OPT_TEXT,
      .offset = offsetof(struct options, text)},
+    {.name = "input",
+     .metavar = "FILE",
+     .doc = "a file that is read",
+     .type = OPT_TEXT,
+     .offset = offsetof(struct options, input),
+     .flags = OPT_BYTES | OPT_INPUT},
     {.name = "choice",
      .metavar = "WHICH",
      .doc = "a choice",
@@ -188,8 +196,40 @@ static void lineage_holds_what_changes_bytes(void **state)
     assert_int_equal(parse(&o, "--flag --count=7 --real=0.5 --choice=greenish --text=x"),
                      STATUS_OK);
     const size_t needed = opt_lineage(table, &o, text, sizeof text);
-    assert_string_equal(text, "count=7\nreal=0.5\nchoice=greenish\n");
+    assert_string_equal(text, "count=7\nreal=0.5\ninput=\nchoice=greenish\n");
     assert_int_equal(needed, strlen(text));
+}
+
+/* Files that are read lie where BRAGG_FROM says; lineage and words tell the name as given. */
+static void inputs_lie_where_the_user_stands(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *given, *path;
+    } cases[] = {
+        {NULL, "a/b", "a/b"},
+        {"/home/u", "a/b", "/home/u/a/b"},
+        {"/home/u", "/home/u/b", "/home/u/b"},
+        {"", "a", "a"},
+    };
+    const struct options defaults = {0};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options o;
+        char line[64], lineage[64], text[128];
+        if (cases[i].from)
+            assert_int_equal(setenv("BRAGG_FROM", cases[i].from, 1), 0);
+        (void)snprintf(line, sizeof line, "--count=0 --text=t --input=%s", cases[i].given);
+        assert_int_equal(parse(&o, line), STATUS_OK);
+        assert_string_equal(o.input, cases[i].path);
+        assert_string_equal(o.text, "t");
+        (void)opt_lineage(table, &o, text, sizeof text);
+        (void)snprintf(lineage, sizeof lineage, "count=0\nreal=\ninput=%s\nchoice=red\n",
+                       cases[i].given);
+        assert_string_equal(text, lineage);
+        assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+        assert_string_equal(text, strstr(line, "--input"));
+    }
+    assert_int_equal(unsetenv("BRAGG_FROM"), 0);
 }
 
 static void sizes_do_not_overflow(void **state)
@@ -235,6 +275,7 @@ int main(void)
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
+        cmocka_unit_test(inputs_lie_where_the_user_stands),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(errors_are_one_line),

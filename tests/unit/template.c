@@ -31,9 +31,34 @@ static void names_follow_the_conversion(void **state)
         assert_int_equal(template_parse(&t, good[i].text, NULL), STATUS_OK);
         template_name(&t, good[i].id, name);
         assert_string_equal(name, good[i].name);
+        uint64_t number;
+        assert_true(template_number(&t, name, &number) == template_is_numbered(&t));
+        assert_true(!template_is_numbered(&t) || number == good[i].id);
         template_stem(&t, ".index", name);
         assert_string_equal(name, good[i].stem);
     }
+}
+
+static void other_names_have_no_number(void **state)
+{
+    (void)state;
+    static const char *const bad[] = {"",
+                                      "a_.img",
+                                      "a_012.img",
+                                      "a_00012.img",
+                                      "a_0012.imgs",
+                                      "b_0012.img",
+                                      "a_+012.img",
+                                      "a_0012.img.part-abcdef",
+                                      "a_ 012.img",
+                                      "a_0x12.img",
+                                      "a_99999999999999999999999.img"};
+    struct template t;
+    uint64_t number;
+    assert_int_equal(template_parse(&t, "a_%04d.img", NULL), STATUS_OK);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        if (template_number(&t, bad[i], &number))
+            fail_msg("'%s' was taken", bad[i]);
 }
 
 static void other_percents_are_refused(void **state)
@@ -89,6 +114,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_follow_the_conversion),
+        cmocka_unit_test(other_names_have_no_number),
         cmocka_unit_test(other_percents_are_refused),
         cmocka_unit_test(long_names_are_refused),
     };

@@ -1,0 +1,33 @@
+/* What is there already of a series of NXmx files. */
+#include <unistd.h>
+
+#include "io/nxmx_series.h"
+
+uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames)
+{
+    return frames / s->frames_per_file + (frames % s->frames_per_file != 0);
+}
+
+/* Reads what the file says of its frames, and notes when it is another one. */
+static bool look(struct nxmx_series *s, const char *path, uint64_t file, const char *lineage)
+{
+    nxmx_rows_free(&s->found.rows);
+    const bool good = nxmx_read_rows(path, lineage, &s->found.rows);
+    if (!good && access(path, F_OK) == 0)
+        (void)id_set_add(&s->found.lost, file);
+    return good;
+}
+
+bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id)
+{
+    char path[TEMPLATE_PATH_MAX];
+    const uint64_t file = nxmx_series_number(s, id);
+    if (!s->found.file)
+        s->found.master = look(s, s->master, NXMX_MASTER, lineage);
+    if (s->found.file != file) {
+        template_name(&s->data, file, path);
+        (void)look(s, path, file, lineage);
+        s->found.file = file;
+    }
+    return s->found.master && nxmx_rows_find(&s->found.rows, id) >= 0;
+}
