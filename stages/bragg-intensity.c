@@ -100,6 +100,13 @@ static enum status take_experiment(struct intensity *o, struct experiment *x, st
     return STATUS_OK;
 }
 
+/* Of several under bragg-run, this one says what holds for all. */
+static bool is_first_worker(void)
+{
+    const char *worker = getenv("BRAGG_WORKER");
+    return !worker || strcmp(worker, "0") == 0;
+}
+
 /* Which GPU: as asked for, or by the number that bragg-run gives the process. */
 static enum status choose_device(const struct intensity *o, struct engine_options *how,
                                  struct error *e)
@@ -136,6 +143,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     o->setups++;
+    o->fuse.looked = !is_first_worker();
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
     return fuse_begin(&o->fuse, o->engine, o->plan, x, e);
 }

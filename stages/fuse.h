@@ -27,7 +27,7 @@ struct fuse {
     enum pixel_type type;    // ... and leave such pixels
     const void *noise;       // state of bragg-noise among them, or NULL
     struct fuse_memory own;  // for images between stages
-    bool looked;             // at whether frames are faint: one tells of all
+    bool looked;             // at whether frames are faint (one tells of all), or need not
     bool unpinned;           // the engine gains nothing by places that it knows
     size_t nplaces;
     const void *place[FUSE_PLACES];  // that it knows

@@ -25,12 +25,14 @@ printf '1 2 3 1e10\n' > bright.hkl
 for h in 0 1 2 3; do for k in 0 1 2 3; do for l in 1 2 3 4; do echo $h $k $l 10; done; done; done > unique.hkl
 awk '{ print; print -$1, -$2, -$3, $4 }' unique.hkl | sort -u > whole.hkl
 cp "$golden/lysozyme_6A.mtz" good.mtz
-# real FILE PLACE BYTES: good.mtz with another number in its second row: 80 bytes, 5 numbers a row
+# real FILE PLACE BYTES: FILE, or good.mtz, with another number in its second row: 80 bytes, 5 a row
 real() {
-	cp good.mtz "$1"
+	[ -e "$1" ] || cp good.mtz "$1"
 	printf "$3" | dd of="$1" bs=1 seek="$((80 + 20 + 4 * $2))" conv=notrunc 2> /dev/null
 }
 real index.mtz 0 '\000\000\300\177'
+real both.mtz 0 '\000\000\300\177'
+real both.mtz 3 '\000\000\300\177'
 real between.mtz 1 '\000\000\300\077'
 real infinite.mtz 3 '\000\000\200\177'
 real twice.mtz 2 '\000\000\000\100'

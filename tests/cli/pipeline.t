@@ -173,6 +173,20 @@ for engine in reference cpu; do
 		check "$engine traces $name" grep -q "trace: $name " trace.$engine
 	done
 done
+# What holds for all frames is said once, whoever computes them.
+cat > faint.yaml <<'end'
+stages:
+- name: geometry
+  args: [--detpixels=64, --pixel=1, --ncells=5, --fluence=1e12]
+- name: orient
+  args: [--frames=30, --random]
+- name: intensity
+  count: 3
+- name: write
+  args: [faint_%d.raw]
+end
+bragg-run faint.yaml 2> faint
+is 'frames of less than one photon are warned of once' "$(grep -c 'expects .* photons from its crystals, less than one' faint)" 1
 hkl() { awk '/trace: hkl / { printf "%.10g %.10g %.10g", $4, $5, $6; exit }' "$1"; }
 is 'both engines trace the same h, k, l' "$(hkl trace.cpu)" "$(hkl trace.reference)"
 finish
