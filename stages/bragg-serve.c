@@ -37,7 +37,7 @@ struct serve {
     struct pace pace;
     struct series series;
     bool announced;     // clients were told that it begins
-    char figures[160];  // for --stats
+    char figures[256];  // for --stats
 };
 
 static void serve_defaults(void *state)
@@ -192,7 +192,8 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
 {
     struct serve *v = state;
     struct message m = {0};
-    const uint64_t due_ns = pace_due(&v->pace);
+    char text[PACE_TEXT];
+    const uint64_t due_ns = pace_due(&v->pace), came_ns = clock_ns();
     enum status s = make_message(v, f, due_ns, &m, e);
     if (!image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
@@ -201,9 +202,17 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
         message_free(&m);
         return s;
     }
+    const uint64_t packed_ns = clock_ns();
     gateway_wait_until(v->gateway, due_ns);
+    const uint64_t offered_ns = clock_ns();
     s = gateway_offer(v->gateway, &m, e);
-    pace_out(&v->pace, clock_ns());
+    const uint64_t now_ns = clock_ns();
+    pace_spend(&v->pace, PACE_INPUT, v->pace.last_ns ? came_ns - v->pace.last_ns : 0);
+    pace_spend(&v->pace, PACE_PACKING, packed_ns - came_ns);
+    pace_spend(&v->pace, PACE_CLIENTS, now_ns - offered_ns);
+    pace_out(&v->pace, now_ns);
+    if (pace_warns(&v->pace, now_ns, text))
+        log_line(LOG_WARNING, "%s", text);
     return s;
 }
 
@@ -251,13 +260,21 @@ static const char *serve_report(void *state)
     if (v->announced)
         conclude(v);
     const struct gateway_counts n = close_gateway(v);
+    char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "";
+    const bool slow = pace_falls_short(&v->pace, rate);
+    if (n.perhaps_lost)
+        (void)snprintf(lost, sizeof lost,
+                       "; up to %" PRIu64 " were on their way to clients that left",
+                       n.perhaps_lost);
+    if (n.turned_away)
+        (void)snprintf(away, sizeof away, "; %" PRIu64 " connections were too many", n.turned_away);
     (void)snprintf(v->figures, sizeof v->figures,
                    "\"taken\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"late\":%" PRIu64
-                   ",\"rejected\":%" PRIu64,
-                   n.taken, n.dropped, v->pace.late, n.rejected);
-    log_line(n.dropped || v->pace.late ? LOG_WARNING : LOG_INFO,
-             "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64 " late", n.taken,
-             n.dropped, v->pace.late);
+                   ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64,
+                   n.taken, n.dropped, v->pace.late, n.rejected, n.perhaps_lost);
+    log_line(n.dropped || v->pace.late || *lost || *away ? LOG_WARNING : LOG_INFO,
+             "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64 " late%s%s%s%s",
+             n.taken, n.dropped, v->pace.late, slow ? "; " : "", rate, lost, away);
     if (v->announced && n.notes < 2)
         log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
     return v->figures;

@@ -30,7 +30,7 @@ struct gateway {
     struct backlog backlog;
     struct gateway_counts counts;
     size_t nconnected;
-    bool interrupted, cancelled, stopping;
+    bool interrupted, cancelled, draining, stopping;
 };
 
 enum {
@@ -85,9 +85,12 @@ static bool pump(struct gateway *g)
     while (p && hand_over(g, p))
         p = backlog_next(&g->backlog);
     g->counts.rejected = g->outlet.rejected;
-    if (g->nconnected != g->outlet.nconnected)
+    g->counts.turned_away = g->outlet.clients.turned_away;
+    if (!g->draining)
+        g->counts.perhaps_lost = g->outlet.clients.perhaps_lost;
+    if (g->nconnected != g->outlet.clients.count)
         (void)pthread_cond_broadcast(&g->changed);
-    g->nconnected = g->outlet.nconnected;
+    g->nconnected = g->outlet.clients.count;
     (void)pthread_mutex_unlock(&g->mutex);
     return p != NULL;
 }
@@ -159,7 +162,9 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
     if (g->event < 0)
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
-    const struct outlet_settings outlet = {.kind = settings->socket, .request = settings->request};
+    const struct outlet_settings outlet = {.kind = settings->socket,
+                                           .hold = settings->policy == GATEWAY_WAIT,
+                                           .request = settings->request};
     const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
     return s ? s : start_thread(g, e);
 }
@@ -308,6 +313,7 @@ static void drain(struct gateway *g)
     const uint64_t end = clock_ns() + (uint64_t)(g->settings.linger_s * 1e9);
     const bool asks = g->settings.socket == GATEWAY_REP;
     (void)pthread_mutex_lock(&g->mutex);
+    g->draining = true;  // who leaves now has read what it wanted
     while ((backlog_next(&g->backlog) || (!asks && g->nconnected)) && !is_over(g) &&
            clock_ns() < end) {
         await(g, end);

@@ -37,10 +37,12 @@ struct gateway_settings {
 
 /* Every frame that was offered is in one of the first two at the end. */
 struct gateway_counts {
-    uint64_t taken;     // handed to the connection of a client; PUB: of every subscriber
-    uint64_t dropped;   // PUB: also those that some subscriber may have missed
-    uint64_t notes;     // of gateway_announce and gateway_conclude, likewise taken
-    uint64_t rejected;  // requests that were none
+    uint64_t taken;         // handed to the connection of a client; PUB: of every subscriber
+    uint64_t dropped;       // PUB: also those that some subscriber may have missed
+    uint64_t notes;         // of gateway_announce and gateway_conclude, likewise taken
+    uint64_t rejected;      // requests that were none
+    uint64_t perhaps_lost;  // PUSH that waits: of those taken, with clients that left; at most
+    uint64_t turned_away;   // connections beyond what there is room for
 };
 
 struct gateway;

@@ -9,6 +9,7 @@ enum {
     REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
     RECEIVE_MAX = 256,   // messages read in one go
     PART_TIMEOUT_MS = 1000,
+    HANDSHAKE_MS = 5000,  // who connects and says nothing for so long is cut off
 };
 
 /* A part that ZeroMQ holds. */
@@ -76,6 +77,7 @@ static void set_options(const struct outlet *o, const char *endpoint)
     set_int(o->socket, ZMQ_SNDHWM, 1);  // frames are large: one a client is on its way
     set_int(o->socket, ZMQ_RCVHWM, ASKS_MAX);
     set_int(o->socket, ZMQ_SNDTIMEO, PART_TIMEOUT_MS);
+    set_int(o->socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
     set_int(o->socket, ZMQ_TCP_KEEPALIVE, 1);
     set_int(o->socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
     (void)zmq_setsockopt(o->socket, ZMQ_MAXMSGSIZE, &most, sizeof most);
@@ -104,9 +106,10 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
 {
     static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
     *o = (struct outlet){.settings = *settings};
+    const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH);
     o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
     o->socket = zmq_socket(context, types[settings->kind]);
-    if (!o->askers || !o->socket)
+    if (!room || !o->askers || !o->socket)
         return error_memory(e, "a socket");
     set_options(o, endpoint);
     const enum status s = watch(o, context, e);
@@ -128,6 +131,7 @@ void outlet_close(struct outlet *o, int linger_ms)
     if (o->monitor)
         (void)zmq_close(o->monitor);
     mem_free(o->askers);
+    clients_close(&o->clients);
     *o = (struct outlet){0};
 }
 
@@ -164,11 +168,13 @@ static bool receive(void *socket, struct incoming *in)
 static void on_connection(struct outlet *o, const struct incoming *in)
 {
     uint16_t event;
+    int32_t fd;
     memcpy(&event, in->parts[0].bytes, sizeof event);
+    memcpy(&fd, in->parts[0].bytes + sizeof event, sizeof fd);
     if (event == ZMQ_EVENT_ACCEPTED)
-        o->nconnected++;
-    else if (event == ZMQ_EVENT_DISCONNECTED && o->nconnected)
-        o->nconnected--;
+        clients_came(&o->clients, fd);
+    else if (event == ZMQ_EVENT_DISCONNECTED)
+        clients_left(&o->clients, fd);
 }
 
 static size_t asks_of(const struct outlet *o, const struct asker *a)
@@ -259,6 +265,18 @@ static bool send_parts(void *socket, const struct packet *p, bool started)
     return true;
 }
 
+/* To whoever has room. */
+static bool push(struct outlet *o, const struct packet *p)
+{
+    size_t bytes = 0;
+    for (size_t i = 0; i < p->nparts; i++)
+        bytes += zmq_msg_size(&p->parts[i]);
+    clients_expect(&o->clients, bytes);
+    const bool sent = send_parts(o->socket, p, false);
+    o->clients.frames += sent;
+    return sent;
+}
+
 /* The first who asked and is still there; who cannot take it now keeps its turn. */
 static bool answer(struct outlet *o, const struct packet *p)
 {
@@ -297,7 +315,7 @@ enum outlet_sent outlet_send(struct outlet *o, const struct packet *p, struct ou
     case GATEWAY_REP:
         return answer(o, p) ? OUTLET_TAKEN : OUTLET_HELD;
     case GATEWAY_PUSH:
-        return send_parts(o->socket, p, false) ? OUTLET_TAKEN : OUTLET_HELD;
+        return push(o, p) ? OUTLET_TAKEN : OUTLET_HELD;
     case GATEWAY_PUB:
         return publish(o, p, how);
     }

@@ -12,11 +12,13 @@
 #include <zmq.h>
 
 #include "base/error.h"
+#include "gateway/clients.h"
 #include "gateway/gateway.h"
 #include "wire/message.h"
 
 struct outlet_settings {
     enum gateway_socket kind;
+    bool hold;            // what leaves is to reach somebody: PUSH has little on its way
     const char *request;  // REP: what asks for a frame
 };
 
@@ -32,11 +34,11 @@ enum { ASKERS_MAX = 1024, ASKS_MAX = 16 };  // requests at a time; of one client
 struct outlet {
     struct outlet_settings settings;
     void *socket, *monitor;
-    size_t nconnected;      // clients, and others who found the port
-    bool subscribed;        // PUB: somebody wants everything
-    bool behind;            // PUB: a subscriber has missed something and may miss more
-    uint64_t rejected;      // REP: messages that were no request
-    size_t first, naskers;  // REP: ring
+    struct clients clients;  // and others who found the port
+    bool subscribed;         // PUB: somebody wants everything
+    bool behind;             // PUB: a subscriber has missed something and may miss more
+    uint64_t rejected;       // REP: messages that were no request
+    size_t first, naskers;   // REP: ring
     struct asker *askers;
 };
 

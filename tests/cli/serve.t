@@ -170,6 +170,55 @@ check 'bad clients: most frames reached the good one' test "$(ls good | wc -l)" 
 check 'bad clients: rubbish is counted' test "$(figure rejected)" -ge 80
 S=ipc://$PWD/s
 
+# one that pulls and never reads: few frames are lost with it, and that is said
+S=tcp://127.0.0.1:*
+serve 200 --socket=push --linger=0.5
+soon test -s endpoint
+S=$(cat endpoint)
+testclient hoard "$S" 60 &
+hoarder=$!
+bragg_serve=$(pgrep -n -f "bragg-serve --bind=tcp.*--socket=push")
+idle() { # it waits for somebody who takes a frame
+	before=$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat") && sleep 0.4 && [ "$before" = "$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat")" ]
+}
+soon idle
+kill -9 $hoarder
+testclient pull "$S" 200 >taken &
+client=$!
+ended 'push: a client that never reads' 0
+kill $client
+note "push: $(wc -l <taken) of 200 frames reached the one after it"
+check 'push: with it few frames are lost' test "$(wc -l <taken)" -ge 192
+is 'push: and they are counted' "$(figure perhaps_lost)" 4
+check 'push: which is said' grep -q '; up to 4 were on their way to clients that left$' message
+
+# more connections than a process can have, which say nothing: others are served
+(
+	ulimit -n 300
+	S=tcp://127.0.0.1:*
+	serve 200
+	soon test -s endpoint
+	S=$(cat endpoint)
+	(ulimit -n 2000 2>/dev/null; testclient crowd "$S" 280) &
+	timeout 60 testclient req "$S" 200 >taken
+	ended 'a crowd of connections: the run goes on' 0
+	echo "$tap_count $tap_failed" >counts
+	wait
+)
+read -r tap_count tap_failed <counts
+check 'a crowd of connections: some are cut off, and counted' grep -q '; [1-9][0-9]* connections were too many$' message
+
+# a rate that is not reached: who is to blame
+S=ipc://$PWD/s
+serve 30 --rate=100000
+check 'rate: a client' testclient req "$S" 30
+ended 'rate: the end of the pipeline' 0
+check 'rate: not reached, for want of frames' grep -q '; rate: [0-9.e+]* of 100000 frames/s, waiting for frames$' message
+serve 5 --rate=100
+for _ in 1 2 3 4 5; do testclient req "$S" 1 >taken && sleep 0.1; done
+ended 'rate: slow clients, the end' 0
+check 'rate: not reached, for want of clients' grep -q '; rate: [0-9.]* of 100 frames/s, waiting for clients$' message
+
 # a subscriber that never reads: what it missed counts as dropped
 rm -f endpoint stats
 {

@@ -9,6 +9,9 @@
  *        numbers of images, whose whole messages become the files FOLDER/NUMBER
  * vanish asks COUNT times, each time on a new connection that is cut at once
  * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
+ * hoard  pulls, has small buffers, and never reads (COUNT seconds)
+ * crowd  opens COUNT connections that say nothing, where the endpoint is tcp://127.0.0.1:PORT,
+ *        and keeps them for three seconds
  * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
  *
  * Prints how many frames it took; ends with 1 when 20 s pass without one, with 3 when
@@ -136,21 +139,52 @@ static void vanish(const char *endpoint, long count)
     }
 }
 
-/* Bytes that are no ZeroMQ, where the endpoint is tcp://127.0.0.1:PORT. */
-static void send_noise(const char *endpoint, long seed)
+/* A connection without ZeroMQ, where the endpoint is tcp://127.0.0.1:PORT; else -1. */
+static int open_bare(const char *endpoint)
 {
     const char *colon = strrchr(endpoint, ':');
     struct sockaddr_in address = {.sin_family = AF_INET,
                                   .sin_port = htons((uint16_t)strtol(colon + 1, NULL, 10)),
                                   .sin_addr = {htonl(INADDR_LOOPBACK)}};
-    unsigned char bytes[512];
-    for (size_t i = 0; i < sizeof bytes; i++)
-        bytes[i] = (unsigned char)((size_t)seed * 2654435761u >> i % 24);
     const int fd = socket(AF_INET, SOCK_STREAM, 0);
     if (strncmp(endpoint, "tcp:", 4) == 0 &&
         connect(fd, (struct sockaddr *)&address, sizeof address) == 0)
-        (void)!write(fd, bytes, sizeof bytes);
+        return fd;
     (void)close(fd);
+    return -1;
+}
+
+/* Bytes that are no ZeroMQ. */
+static void send_noise(const char *endpoint, long seed)
+{
+    unsigned char bytes[512];
+    for (size_t i = 0; i < sizeof bytes; i++)
+        bytes[i] = (unsigned char)((size_t)seed * 2654435761u >> i % 24);
+    const int fd = open_bare(endpoint);
+    if (fd < 0)
+        return;
+    (void)!write(fd, bytes, sizeof bytes);
+    (void)close(fd);
+}
+
+static void crowd(const char *endpoint, long count)
+{
+    for (long i = 0; i < count; i++)
+        (void)open_bare(endpoint);
+    (void)sleep(3);
+}
+
+static void hoard(const char *endpoint, long seconds)
+{
+    const int bytes = 4096;
+    void *s = zmq_socket(context, ZMQ_PULL);
+    const int one = 1;
+    (void)zmq_setsockopt(s, ZMQ_RCVHWM, &one, sizeof one);
+    (void)zmq_setsockopt(s, ZMQ_RCVBUF, &bytes, sizeof bytes);
+    if (zmq_connect(s, endpoint) != 0)
+        exit(2);
+    (void)sleep((unsigned)seconds);
+    (void)zmq_close(s);
 }
 
 static void send_rubbish(const char *endpoint, long count)
@@ -221,6 +255,10 @@ int main(int argc, char **argv)
         vanish(endpoint, count);
     else if (strcmp(kind, "stall") == 0)
         stall(endpoint, count);
+    else if (strcmp(kind, "hoard") == 0)
+        hoard(endpoint, count);
+    else if (strcmp(kind, "crowd") == 0)
+        crowd(endpoint, count);
     else if (strcmp(kind, "rubbish") == 0)
         send_rubbish(endpoint, count);
     else if (strcmp(kind, "series") == 0)
