@@ -150,7 +150,7 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
         else if (r.type == MESSAGE_HEARTBEAT)
             recover_beat(rt, p, &n, p->heard_ns);
         else if (r.type == MESSAGE_LOST)
-            source_lost(rt, n.ids, n.nids, n.status != STATUS_OK);
+            source_lost(rt, &n);
         else if (r.type == MESSAGE_BYE)
             on_bye(rt, p, &n);
     }
