@@ -226,15 +226,23 @@ is 'a frozen worker, sink and source: each is started again, once' \
 	'make does not answer any more: started again,sink does not answer any more: started again,source does not answer any more: started again'
 is 'a frozen worker, sink and source: nothing is left' "$(left)" ''
 
-# The first of these processes stands still at a frame.
-cat >stuck <<'END'
-mkdir "$0.once" 2>/dev/null && set -- "$@" --stall-from=50
+# Of these processes the first stands still at a frame, and the second says nothing more to the
+# source, of which it learns that it is out before bragg-run does.
+cat >odd <<'END'
+if mkdir "$0.still" 2>/dev/null; then
+	set -- "$@" --stall-from=50
+elif mkdir "$0.mute" 2>/dev/null; then
+	export LD_PRELOAD="$(command -v faults.so)" FAULT='heartbeat 3 mute'
+fi
 exec teststage "$@"
 END
 small 100 '--dead-after=1, --hang=1' '--sleep=20' ''
-sed -i "s|program: teststage, args: .make,|program: sh, args: [$tap_scratch/stuck, make,|" "$file"
+sed -i "s|program: teststage, args: .make,|program: sh, args: [$tap_scratch/odd, make,|" "$file"
 bragg-run "$file" >said 2>&1
-is 'a worker that stands still: status, frames, told' "$? $(files) $(grep -c 'make[.][12] stands still: started again' said)" '0 100 1'
+is 'one stands still, one is taken for dead: status, frames' "$? $(files)" '0 100'
+is 'one stands still, one is taken for dead: both are started again' \
+	"$(sed -n 's/.*make[.][12] \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
+	'does not answer any more: started again,stands still: started again'
 
 # What ends the run: a frame, a stage
 small 60 '--dead-after=1' '--crash-at=7' ''
