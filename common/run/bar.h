@@ -3,32 +3,26 @@
 #define BRAGG_RUN_BAR_H
 
 #include <stdbool.h>
-#include <stdint.h>
 
 #include "run/screen.h"
 #include "run/view.h"
-#include "stage/watch.h"
 
 struct bar {
     bool on;
-    const char *folder;  // borrowed; of the run, where the source will listen
-    bool connected, ended;
-    struct watch watch;
-    uint64_t asked_ns;
     struct view view;
     struct screen screen;
 };
 
 /* Draws only when `wanted` and stderr is a terminal. */
-void bar_open(struct bar *b, bool wanted, const char *folder);
+void bar_open(struct bar *b, bool wanted);
 
-/* Asks the source now and then, takes its answers in and draws. */
-void bar_turn(struct bar *b, uint64_t now_ns);
+/* Takes the next status over, and draws. */
+void bar_show(struct bar *b, struct run_status *r);
 
 /* Clears what is drawn, so that something else can be written. */
 void bar_clear(struct bar *b);
 
-/* Takes the last answers in; what is drawn stays. */
+/* What is drawn stays. */
 void bar_close(struct bar *b);
 
 #endif

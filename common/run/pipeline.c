@@ -201,6 +201,7 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     if (!stage->program)
         return error_memory(e, "the pipeline");
     stage->count = 1;
+    stage->restart = INT64_MAX;
     s = read_int(r, i, YAML_COUNT, 1, PIPELINE_COUNT_MAX, &stage->count, e);
     if (s == STATUS_OK)
         s = read_int(r, i, YAML_RESTART, 0, 1000, &stage->restart, e);

@@ -8,7 +8,7 @@
  *     threads  --threads of each
  *     window   --window of the stage that numbers the frames
  *     input    name of the stage before; the one above in the list by default
- *     restart  how often a process that was killed is started again (0)
+ *     restart  how often a process that died is started again (without limit)
  *     order    true: --order of its one process
  */
 #ifndef BRAGG_RUN_PIPELINE_H
@@ -33,9 +33,10 @@ struct pipeline_stage {
     char *program;                      // owned
     char *args[PIPELINE_ARGS_MAX + 1];  // owned
     size_t nargs;
-    int64_t count, restart;
-    int input;  // index of the stage before, -1 for the first one
-    long line;  // of its name in the file
+    int64_t count;
+    int64_t restart;  // INT64_MAX: without limit
+    int input;        // index of the stage before, -1 for the first one
+    long line;        // of its name in the file
 };
 
 struct pipeline {

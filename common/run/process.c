@@ -51,6 +51,7 @@ static _Noreturn void become(const struct command *c, const struct environment *
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
+    (void)setenv("BRAGG_KILLED", env->killed, 1);
     if (c->worker[0])
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
@@ -70,7 +71,10 @@ enum status process_start(struct process *p, const struct environment *env, stru
     int fd[2];
     const pid_t parent = getpid();
     p->start_ns = 0;
-    p->asked = false;
+    p->begun_ns = clock_ns();
+    p->asked = p->life.forgiven = p->life.starved = false;
+    p->life.reason = NULL;
+    p->life.frames = p->life.doubt_ns = 0;
     p->length = 0;
     if (pipe2(fd, O_CLOEXEC) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
@@ -147,6 +151,12 @@ void process_signal(struct process *p, int number)
     (void)kill(-p->pid, number);
 }
 
+void process_kill(struct process *p)
+{
+    if (p->pid > 0)
+        (void)kill(-p->pid, SIGKILL);
+}
+
 bool process_reap(struct process *p, struct environment *env)
 {
     siginfo_t info = {0};
@@ -162,6 +172,7 @@ bool process_reap(struct process *p, struct environment *env)
     if (p->output >= 0)
         (void)close(p->output);
     p->output = -1;
+    p->life.last = p->pid;
     p->pid = 0;
     p->ended_ns = clock_ns();
     return true;

@@ -13,13 +13,29 @@
 
 enum { TAIL_LINES = 20, TAIL_BYTES = 1024 };
 
+/* What decides whether it is started again, and when (restart.h). */
+struct life {
+    pid_t last;             // what its number was when it ended last ...
+    pid_t former;           // ... and when it was started again last
+    uint64_t frames;        // finished since it was started, as far as the source has told
+    uint64_t worked_ns;     // when that was last seen to change; 0 for never
+    int64_t fruitless;      // so often in a row it ended without a finished frame ...
+    uint64_t fruitless_ns;  // ... since then
+    uint64_t doubt_ns;      // it failed then, perhaps because it was fenced; 0: no doubt
+    bool starved;           // it was killed for lack of memory
+    bool forgiven;          // how it ended is no failure of the run
+    const char *reason;     // why it was killed here, or left by itself; NULL: it was not
+};
+
 struct process {
     const struct command *command;
     pid_t pid;          // also its process group; 0 when it does not run
     int output;         // its stdout and stderr; -1 for none
     int64_t restarts;   // so far
     uint64_t start_ns;  // when it is to be started (again); 0 for never
+    uint64_t begun_ns;  // when it was started last
     bool asked;         // we have asked it to end
+    struct life life;
     bool unheard;       // it offers frames on its stdout, where no stage listens
     int status;         // as waitpid gave it, once it has ended
     uint64_t ended_ns;  // 0 while it never did
@@ -32,8 +48,9 @@ struct process {
 /* What all have in common. */
 struct environment {
     const struct keeper *keeper;
-    sigset_t mask;  // of signals, as it was at the start
-    bool verbose;   // show lines as they come
+    char killed[KEEPER_FOLDER_SIZE + 16];  // the file of those that were killed from outside
+    sigset_t mask;                         // of signals, as it was at the start
+    bool verbose;                          // show lines as they come
     struct bar bar;
 };
 
@@ -43,8 +60,11 @@ enum status process_start(struct process *p, const struct environment *env, stru
 /* Reads what it wrote, without waiting. */
 void process_listen(struct process *p, struct environment *env);
 
-/* Sends a signal to its group. */
+/* Asks its group to end, or tells it what the terminal did. */
 void process_signal(struct process *p, int number);
+
+/* Ends it, to start it again. */
+void process_kill(struct process *p);
 
 /* True when it has just ended; then its group is gone and its output read. */
 bool process_reap(struct process *p, struct environment *env);

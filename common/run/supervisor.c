@@ -12,20 +12,20 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "run/process.h"
+#include "run/verdict.h"
 
 #define MS UINT64_C(1000000)
 
 enum { TICK_MS = 100 };
 static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
-static const uint64_t BACKOFF_NS = 100 * MS;    // before the first restart, then doubled
-enum { BACKOFF_DOUBLINGS = 6 };
 
 struct supervisor {
     const struct supervisor_settings *settings;
     struct environment env;
     size_t count;
     struct process *processes;
+    struct restarts restarts;
     struct pollfd *polls;  // one per process, then the signals
     int signals;           // signalfd
     unsigned interrupts;   // Ctrl-C so far
@@ -101,36 +101,6 @@ static void on_signals(struct supervisor *s)
 
 /* --- ends of processes --------------------------------------------------- */
 
-/* What gave a source its experiment has ended, or may be about to: it does so again. */
-static void start_before(struct supervisor *s, const struct process *after)
-{
-    for (size_t i = 0; i < s->count; i++) {
-        struct process *p = &s->processes[i];
-        if (p->command->stage == after->command->before && !p->start_ns) {
-            process_signal(p, SIGKILL);
-            p->start_ns = after->start_ns;
-            start_before(s, p);
-        }
-    }
-}
-
-/* It was killed: will it be started again? */
-static bool try_restart(struct supervisor *s, struct process *p)
-{
-    const int64_t limit = p->command->stage->restart;
-    if (s->stopping || s->interrupts || !WIFSIGNALED(p->status) || p->restarts >= limit)
-        return false;
-    const int64_t doublings = p->restarts < BACKOFF_DOUBLINGS ? p->restarts : BACKOFF_DOUBLINGS;
-    p->start_ns = p->ended_ns + (BACKOFF_NS << doublings);
-    if (p->command->source)
-        start_before(s, p);
-    p->restarts++;
-    bar_clear(&s->env.bar);
-    log_line(LOG_WARNING, "%s was killed by signal %d: started again (%d of %d)", p->command->name,
-             WTERMSIG(p->status), (int)p->restarts, (int)limit);
-    return true;
-}
-
 static bool is_complete(const struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
@@ -154,16 +124,37 @@ static void on_complete(struct supervisor *s)
         stop(s, WORD_NS);
 }
 
-static void on_end(struct supervisor *s, struct process *p)
+static void fail(struct supervisor *s, const struct process *p)
 {
-    if (!s->complete && !s->stopping && is_complete(s))
-        on_complete(s);
-    if (p->start_ns || !process_failed(p) || try_restart(s, p))
-        return;
     if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
         stop(s, 0);  // nobody else knows better
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
         stop(s, WORD_NS);
+}
+
+static void on_failure(struct supervisor *s, struct process *p)
+{
+    const bool goes_on = !s->stopping && !s->interrupts;
+    if (!goes_on || restarts_try(&s->restarts, p, clock_ns()) == RESTART_NO) {
+        p->life.doubt_ns = 0;
+        fail(s, p);
+    }
+}
+
+static void on_end(struct supervisor *s, struct process *p)
+{
+    if (!s->complete && !s->stopping && is_complete(s))
+        on_complete(s);
+    if (!p->start_ns && process_failed(p))
+        on_failure(s, p);
+}
+
+/* Those of which it was not clear whether they have failed. */
+static void check_doubts(struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++)
+        if (s->processes[i].life.doubt_ns)
+            on_failure(s, &s->processes[i]);
 }
 
 static void check_times(struct supervisor *s, uint64_t now)
@@ -201,19 +192,20 @@ static bool is_alive(const struct supervisor *s)
     return false;
 }
 
-/* The first stage that gives what no other takes; NULL when there is none. */
-static const struct process *find_unheard(const struct supervisor *s)
-{
-    size_t i = 0;
-    while (i < s->count && !s->processes[i].unheard)
-        i++;
-    return i < s->count ? &s->processes[i] : NULL;
-}
-
 static void stop_unheard(struct supervisor *s)
 {
-    if (!s->stopping && find_unheard(s))
+    if (!s->stopping && verdict_unheard(&s->restarts))
         stop(s, 0);
+}
+
+/* How long to wait for something to happen: at most until a process is to be started. */
+static int wait_ms(const struct supervisor *s, uint64_t now_ns)
+{
+    uint64_t until_ns = now_ns + TICK_MS * MS;
+    for (size_t i = 0; i < s->count; i++)
+        if (s->processes[i].start_ns && s->processes[i].start_ns < until_ns)
+            until_ns = s->processes[i].start_ns;
+    return until_ns > now_ns ? (int)((until_ns - now_ns + MS - 1) / MS) : 0;
 }
 
 static void turn(struct supervisor *s)
@@ -221,7 +213,7 @@ static void turn(struct supervisor *s)
     for (size_t i = 0; i < s->count; i++)
         s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
     s->polls[s->count] = (struct pollfd){.fd = s->signals, .events = POLLIN};
-    (void)poll(s->polls, s->count + 1, TICK_MS);
+    (void)poll(s->polls, s->count + 1, wait_ms(s, clock_ns()));
     for (size_t i = 0; i < s->count; i++)
         process_listen(&s->processes[i], &s->env);
     stop_unheard(s);
@@ -229,91 +221,9 @@ static void turn(struct supervisor *s)
     for (size_t i = 0; i < s->count; i++)
         if (process_reap(&s->processes[i], &s->env))
             on_end(s, &s->processes[i]);
+    restarts_turn(&s->restarts, clock_ns());
+    check_doubts(s);
     check_times(s, clock_ns());
-    bar_turn(&s->env.bar, clock_ns());
-}
-
-/* --- who it was ---------------------------------------------------------- */
-
-/* It was not needed any more: asked to end, or tired of waiting for the others, or killed while
- * it could have been started again. */
-static bool came_late(const struct supervisor *s, const struct process *p)
-{
-    if (!s->complete || p->asked)
-        return s->complete;
-    const bool forgiven = WIFSIGNALED(p->status) ? p->restarts < p->command->stage->restart
-                                                 : WEXITSTATUS(p->status) == STATUS_FAILED;
-    return p->ended_ns >= s->complete_ns && forgiven;
-}
-
-/* One that was killed, else the last one that said something (the others follow
- * it without a word), else the first that failed; NULL when none did. */
-static const struct process *find_culprit(const struct supervisor *s)
-{
-    const struct process *killed = NULL, *speaker = NULL, *first = NULL;
-    for (size_t i = 0; i < s->count; i++) {
-        const struct process *p = &s->processes[i];
-        if (!process_failed(p) || came_late(s, p))
-            continue;
-        if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
-            killed = p;
-        if (p->spoke_ns && (!speaker || p->spoke_ns > speaker->spoke_ns))
-            speaker = p;
-        if (!first || p->ended_ns < first->ended_ns)
-            first = p;
-    }
-    return killed ? killed : speaker ? speaker : first;
-}
-
-/* The exit status of a process as one of ours. */
-static enum status status_of(const struct process *p)
-{
-    if (!WIFEXITED(p->status))
-        return STATUS_FAILED;
-    switch (WEXITSTATUS(p->status)) {
-    case STATUS_USAGE:
-        return STATUS_USAGE;
-    case STATUS_INPUT:
-        return STATUS_INPUT;
-    case STATUS_INTERRUPTED:
-        return STATUS_INTERRUPTED;
-    default:
-        return STATUS_FAILED;
-    }
-}
-
-static void show_warnings(const struct supervisor *s)
-{
-    for (size_t i = 0; i < s->count && !s->settings->quiet && !s->settings->verbose; i++)
-        process_show_tail(&s->processes[i]);
-}
-
-static enum status judge(const struct supervisor *s, struct error *e)
-{
-    const struct process *culprit = find_culprit(s), *unheard = find_unheard(s);
-    if (unheard)
-        return error_set(e, STATUS_USAGE,
-                         "stage %s gives what no stage takes: put one after it that takes it, as "
-                         "bragg-write takes images",
-                         unheard->command->name);
-    if (s->ended_by)
-        return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", s->ended_by,
-                         s->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
-    if (s->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
-        (s->interrupts && culprit && !WIFSIGNALED(culprit->status) && !culprit->spoke_ns))
-        return STATUS_INTERRUPTED;
-    if (!culprit) {
-        show_warnings(s);
-        return s->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
-    }
-    if (!s->settings->verbose)
-        process_show_tail(culprit);
-    if (WIFSIGNALED(culprit->status))
-        return error_set(e, STATUS_FAILED, "stage %s was killed by signal %d (%s)",
-                         culprit->command->name, WTERMSIG(culprit->status),
-                         strsignal(WTERMSIG(culprit->status)));
-    return error_set(e, status_of(culprit), "stage %s ended with status %d", culprit->command->name,
-                     WEXITSTATUS(culprit->status));
 }
 
 static enum status run(struct supervisor *s, struct error *e)
@@ -326,8 +236,15 @@ static enum status run(struct supervisor *s, struct error *e)
             stop(s, 0);
         turn(s);
     }
+    restarts_close(&s->restarts);
     bar_close(&s->env.bar);
-    return status ? status : judge(s, e);
+    const struct ending end = {.restarts = &s->restarts,
+                               .settings = s->settings,
+                               .interrupts = s->interrupts,
+                               .ended_by = s->ended_by,
+                               .complete = s->complete,
+                               .complete_ns = s->complete_ns};
+    return status ? status : verdict(&end, e);
 }
 
 enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
@@ -339,13 +256,15 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
         return status;
     s.env.keeper = settings->keeper;
     s.env.verbose = settings->verbose;
-    bar_open(&s.env.bar, !settings->quiet, settings->keeper->folder);
+    (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->keeper->folder);
+    bar_open(&s.env.bar, !settings->quiet);
     s.processes = mem_array(s.count, sizeof *s.processes);
     s.polls = mem_array(s.count + 1, sizeof *s.polls);
     if (s.processes && s.polls) {
         for (size_t i = 0; i < s.count; i++)
             s.processes[i] =
                 (struct process){.command = &commands->list[i], .output = -1, .start_ns = 1};
+        restarts_open(&s.restarts, s.processes, s.count, &s.env);
         status = run(&s, e);
     } else {
         status = error_memory(e, "the processes");

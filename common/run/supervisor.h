@@ -13,7 +13,7 @@ struct supervisor_settings {
     bool quiet;    // no progress bar, no warnings of stages
 };
 
-/* Starts all, restarts those that were killed and may be, forwards signals, stops all
+/* Starts all, restarts those that died or are frozen and may be, forwards signals, stops all
  * after a failure and says whose it was.  Returns the exit status. */
 enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,
                       struct error *e);

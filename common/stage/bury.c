@@ -45,8 +45,9 @@ static void report_lost(struct runtime *rt, const struct link *l, bool died)
     for (size_t i = 0; i < l->nsent; i++)
         ids[i] = (struct id_range){l->sent[i], l->sent[i]};
     struct notice n = {.nids = l->nsent, .ids = ids, .status = died ? STATUS_FAILED : STATUS_OK};
+    memcpy(n.uuid, l->peer.uuid, sizeof n.uuid);
     if (rt->source)
-        source_lost(rt, ids, l->nsent, died);
+        source_lost(rt, &n);
     else if (rt->control_socket)
         (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_LOST, &n);
     mem_free(ids);

@@ -152,7 +152,7 @@ void claims_hear(struct runtime *rt, struct peer *p, enum message_type type, con
         break;
     case MESSAGE_LOST:  // what was lost on the way to a process that nobody knows comes to light
         if (is_of_issued(rt, p, n, "lost") && p->known)  // as nobody lists it
-            source_lost(rt, n->ids, n->nids, n->status != STATUS_OK);
+            source_lost(rt, n);
         break;
     default:
         break;

@@ -211,18 +211,21 @@ void control_settle(struct runtime *rt, uint64_t now_ns)
 
 static void send_heartbeat(struct runtime *rt, uint64_t now_ns)
 {
-    if (now_ns - rt->beat_ns < io_beat_ns(rt))
+    const bool due = now_ns - rt->beat_ns >= io_beat_ns(rt);
+    if (!due && rt->worked)
+        return;
+    const struct work work = runtime_work(rt);
+    if (!due && !work.frames)
         return;
     rt->beat_ns = now_ns;
+    rt->worked = work.frames > 0;
     const struct exchange_view view = exchange_look(&rt->exchange);
     rt->ticks += view.waiting;  // who waits for others does not stand still
     struct id_set ids = flow_ids(rt);
     /* Rows tell most; without them who uses the CPU is at work. */
     const uint64_t within = view.counts_rows ? view.rows : meter_cpu_steps(&rt->meter);
-    struct notice n = {.progress = rt->ticks + within,
-                       .work = runtime_work(rt),
-                       .nids = ids.count,
-                       .ids = ids.ranges};
+    struct notice n = {
+        .progress = rt->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
     (void)io_send_notice(rt, rt->control_socket, &source, MESSAGE_HEARTBEAT, &n);
     id_set_clear(&ids);
 }

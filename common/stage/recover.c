@@ -1,6 +1,7 @@
 /* The source: deaths of other processes, and the frames that are lost with them. */
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -8,9 +9,23 @@
 #include "base/log.h"
 #include "stage/stream.h"
 
+/* Why a process is out. */
+static const char died[] = "died", silent[] = "does not answer any more", still[] = "stands still";
+
 static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
 
-static void lose(struct runtime *rt, uint64_t id, bool at_work)
+/* The first frame that is given up is told to watchers. */
+static void give_up(struct stream *s, uint64_t id, const struct fenced *by)
+{
+    const uint32_t deaths = window_find(&s->window, id)->deaths;
+    if (!s->given_up.deaths)
+        s->given_up = (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->pid : 0};
+    log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
+             id, deaths, deaths > 1 ? "es" : "");
+}
+
+/* `at_work`: the process `by`, NULL when that is not known, died at work on it. */
+static void lose(struct runtime *rt, uint64_t id, bool at_work, const struct fenced *by)
 {
     struct stream *s = rt->source;
     switch (window_lose(&s->window, id, at_work)) {
@@ -21,25 +36,33 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work)
         break;
     }
     case WINDOW_GIVEN_UP:
-        s->failed = true;
-        log_line(LOG_ERROR,
-                 "frame %" PRIu64 " is given up: %" PRIu32 " processes died at work on it", id,
-                 s->window.attempts);
+        give_up(s, id, by);
         break;
     case WINDOW_KEEP:
         break;
     }
 }
 
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died)
+const struct fenced *recover_fenced(const struct stream *s, const char *uuid)
 {
-    for (size_t i = 0; i < nids && !rt->stopping; i++) {
-        struct id_range places = ids[i];
+    const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
+    for (size_t i = 0; i < left; i++)
+        if (strcmp(s->fenced[i].uuid, uuid) == 0)
+            return &s->fenced[i];
+    return NULL;
+}
+
+void source_lost(struct runtime *rt, const struct notice *n)
+{
+    const struct fenced *by = recover_fenced(rt->source, n->uuid);
+    const bool blames = n->status != STATUS_OK && (!by || by->blames);
+    for (size_t i = 0; i < n->nids && !rt->stopping; i++) {
+        struct id_range places = n->ids[i];
         if (!window_clip(&rt->source->window, &places))
             continue;
         for (uint64_t at = places.first; at <= places.last && !rt->stopping; at++) {
             const uint64_t id = window_id(&rt->source->window, at);
-            lose(rt, id, died && i == 0 && id == ids[0].first);
+            lose(rt, id, blames && i == 0 && id == n->ids[0].first, by);
         }
     }
 }
@@ -68,10 +91,39 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
     }
 }
 
+/* bragg-run, which sees how its processes end, lists those that were killed from outside in
+ * a file, with a newline after each process id. */
+static bool was_killed(int64_t pid)
+{
+    const char *path = getenv("BRAGG_KILLED");
+    FILE *file = path ? fopen(path, "re") : NULL;
+    int64_t one = 0;
+    while (file && one != pid && fscanf(file, "%" SCNd64, &one) == 1)
+        continue;
+    if (file)
+        (void)fclose(file);
+    return one == pid;
+}
+
+/* The frame at hand is to blame when its process stands still, or died of itself; who is frozen,
+ * or killed from outside, would have been so at any frame. */
+static void remember(struct stream *s, const struct peer *p, const char *how)
+{
+    struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];
+    *f = (struct fenced){.pid = p->hello.pid,
+                         .blames = how == still || (p->lost_ns && !was_killed(p->hello.pid)),
+                         .frames = p->work.frames,
+                         .fenced_ns = clock_ns()};
+    memcpy(f->uuid, p->hello.uuid, sizeof f->uuid);
+    (void)snprintf(f->reason, sizeof f->reason, "%.31s", how);
+}
+
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
 void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason)
 {
     struct stream *s = rt->source;
+    if (p->known)
+        remember(s, p, how);
     struct notice n = {.status = STATUS_FAILED};
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
@@ -103,13 +155,13 @@ void recover_check(struct runtime *rt, uint64_t now_ns)
         if (p->bye)
             continue;
         if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
-            recover_bury(rt, p, "died", "");
+            recover_bury(rt, p, died, "");
         else if (io_is_silent(rt, p->heard_ns, rt->patience_ns, now_ns))
-            recover_bury(rt, p, "does not answer any more", "");
+            recover_bury(rt, p, silent, "");
         else if (io_is_silent(rt, p->beats_ns[0], 2 * rt->patience_ns, now_ns) && !p->out)
             recover_bury(rt, p, "sends no heartbeat", "");
-        else if (io_is_silent(rt, p->progress_ns, hang_ns, now_ns) && p->known)
-            recover_bury(rt, p, "stands still", "");
+        else if (io_is_silent(rt, p->progress_ns, hang_ns, p->beats_ns[0]) && p->known)
+            recover_bury(rt, p, still, "");  // as it said last
         else
             claims_check(rt, p, now_ns);
     }
@@ -130,7 +182,7 @@ void recover_unlisted(struct runtime *rt, uint64_t now_ns)
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);
         if (f->out && !window_is_listed(w, f, rounds_ns))
-            lose(rt, id, false);
+            lose(rt, id, false, NULL);
     }
 }
 

@@ -177,6 +177,7 @@ struct runtime {
     uint64_t looked_ns;     // ... as it did last then
     uint64_t awake_ns;      // since then the I/O loop was never stopped (Ctrl-Z)
     uint64_t ticks;         // progress: counts up while frames move
+    bool worked;            // the source knows that a frame was finished here
     struct stream *source;  // NULL but in the source
 
     bool stopping;        // the I/O loop ends
@@ -338,9 +339,9 @@ void source_close(struct runtime *rt);
 bool source_receive(struct runtime *rt);  // false: there was nothing
 void source_pump(struct runtime *rt, uint64_t now_ns);
 void source_passed(struct runtime *rt, uint64_t id);  // it left the source
-/* Frames that were sent and got lost, with a process at work on the first that died, or
- * with a connection. */
-void source_lost(struct runtime *rt, const struct id_range *ids, size_t nids, bool died);
+/* What a LOST says: frames that were sent and got lost, with a process at work on the first that
+ * died, or with a connection. */
+void source_lost(struct runtime *rt, const struct notice *n);
 void source_interrupt(struct runtime *rt);
 void source_fence(struct runtime *rt, enum status status, const char *reason);
 

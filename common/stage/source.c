@@ -74,7 +74,10 @@ void source_fence(struct runtime *rt, enum status status, const char *reason)
 
 enum status source_end_status(const struct runtime *rt)
 {
-    return rt->source->failed ? STATUS_FAILED : rt->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+    const struct stream *s = rt->source;
+    return s->given_up.deaths || s->failed ? STATUS_FAILED
+           : rt->interrupts                ? STATUS_INTERRUPTED
+                                           : STATUS_OK;
 }
 
 void source_send_free(struct runtime *rt, struct peer *p)

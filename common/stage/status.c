@@ -81,6 +81,18 @@ static void insert(struct run_status *r, const struct process_status *p)
     r->nprocesses++;
 }
 
+static void list_fenced(const struct stream *s, struct run_status *r, uint64_t now_ns)
+{
+    const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
+    for (size_t i = s->nfenced - left; i < s->nfenced; i++) {
+        const struct fenced *f = &s->fenced[i % STATUS_FENCED_MAX];
+        struct fenced_status *to = &r->fenced[r->nfenced++];
+        *to = (struct fenced_status){
+            .pid = f->pid, .frames = f->frames, .ago_ns = now_ns - f->fenced_ns};
+        (void)snprintf(to->reason, sizeof to->reason, "%s", f->reason);
+    }
+}
+
 static enum status make_status(struct runtime *rt, struct run_status *r, struct error *e)
 {
     const struct stream *s = rt->source;
@@ -91,10 +103,13 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
                              .acknowledged = s->open ? window_count_done(&s->window, s->total) : 0,
                              .window = s->window.size,
                              .elapsed_ns = s->open ? clock_ns() - s->open_ns : 0,
-                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes)};
-    if (!r->processes)
+                             .given_up = s->given_up,
+                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
+                             .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
+    if (!r->processes || !r->fenced)
         return error_memory(e, "the status");
     r->processes[r->nprocesses++] = own_status(rt);
+    list_fenced(s, r, clock_ns());
     find_hops(rt);
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);
@@ -127,7 +142,7 @@ void status_answer(struct runtime *rt, const struct address *from)
     }
     send_status(rt, from);
     if (s->freed)
-        status_end(rt, s->failed ? STATUS_FAILED : STATUS_OK);
+        status_end(rt, s->given_up.deaths || s->failed ? STATUS_FAILED : STATUS_OK);
 }
 
 void status_end(struct runtime *rt, enum status status)

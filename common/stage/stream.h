@@ -64,6 +64,16 @@ struct away {
     int64_t pid;           // ... while it keeps this
 };
 
+/* A process that was taken out of the run. */
+struct fenced {
+    char uuid[UUID_SIZE];
+    int64_t pid;
+    char reason[STAGE_NAME_SIZE];
+    bool blames;      // the frame that it was at work on
+    uint64_t frames;  // as in its last work
+    uint64_t fenced_ns;
+};
+
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
 
 struct stream {
@@ -81,8 +91,11 @@ struct stream {
     uint64_t broken_ns;   // since when no path leads to some durable group, 0: all are reached
     char broken_by[128];  // who died last
     bool warned;          // that it waits
-    bool failed;          // a frame was given up
-    bool flush_due;       // look whether all that can come has come to the last stages
+    size_t nfenced;       // so far; the latest are ...
+    struct fenced fenced[STATUS_FENCED_MAX];  // ... here, one after the other in a ring
+    struct given_up given_up;                 // the first frame of which that is true
+    bool failed;     // a last stage acknowledged more frames than it made durable
+    bool flush_due;  // look whether all that can come has come to the last stages
     bool ready, open, freed;
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet
@@ -143,10 +156,12 @@ void anew_tell(struct runtime *rt, const struct address *from, const struct rout
 void anew_returned(struct stream *s, int64_t pid);
 bool anew_is_awaited(const struct stream *s, uint64_t now_ns);
 
-/* recover.c: takes a process out, and tells all why; `how` ends a line on it; a heartbeat; who is
- * silent or stands still; what nobody holds; whether frames may be issued, or the run waits for a
- * process that replaces a dead one. */
+/* recover.c: takes a process out, and tells all why; `how` ends a line on it; a
+ * fenced process, NULL when that was long ago or never; a heartbeat; who is silent or stands still;
+ * what nobody holds; whether frames may be issued, or the run waits for a process that replaces a
+ * dead one. */
 void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason);
+const struct fenced *recover_fenced(const struct stream *s, const char *uuid);
 void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns);
 void recover_check(struct runtime *rt, uint64_t now_ns);
 void recover_unlisted(struct runtime *rt, uint64_t now_ns);

@@ -208,7 +208,7 @@ enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
     if (!f || !f->out || window_is_done(w, f))
         return WINDOW_KEEP;
     f->deaths += at_work;
-    if (f->deaths >= w->attempts) {
+    if (at_work && f->deaths >= w->attempts && f->attempt > 0) {
         f->acked = UINT64_MAX;
         return WINDOW_GIVEN_UP;
     }

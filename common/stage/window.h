@@ -90,7 +90,8 @@ bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint6
 enum window_verdict {
     WINDOW_KEEP,      // nothing: it is acknowledged, or it has not left the source yet
     WINDOW_AGAIN,     // issue it again, the attempt is counted up
-    WINDOW_GIVEN_UP,  // too many died at work on it: it now counts as acknowledged
+    WINDOW_GIVEN_UP,  // too many died at work on it: it now counts as acknowledged.  Not at its
+                      // first issue: credit that came late may have named the wrong frame
 };
 
 /* Decides; `at_work` when the process that had it died at work on it. */

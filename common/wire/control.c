@@ -76,10 +76,34 @@ static const struct table process_table = {"process", sizeof(struct process_stat
                                            FIELDS(process_fields)};
 #undef OBJECT
 
+#define OBJECT fenced_status
+static const struct field fenced_fields[] = {
+    COUNT(ago_ns),
+    COUNT(frames),
+    {"pid", FIELD_I64, AT(pid)},
+    TEXT(reason),
+};
+static const struct table fenced_table = {"fenced", sizeof(struct fenced_status),
+                                          FIELDS(fenced_fields)};
+#undef OBJECT
+
+#define OBJECT given_up
+static const struct field given_up_fields[] = {
+    COUNT(deaths),
+    COUNT(frame),
+    {"pid", FIELD_I64, AT(pid)},
+};
+static const struct table given_up_table = {"given_up", sizeof(struct given_up),
+                                            FIELDS(given_up_fields)};
+#undef OBJECT
+
 #define OBJECT run_status
 static const struct field status_fields[] = {
     COUNT(acknowledged),
     COUNT(elapsed_ns),
+    {"fenced", FIELD_LIST, AT(fenced), .table = &fenced_table,
+     .count_offset = offsetof(struct run_status, nfenced), .flags = FIELD_ABSENT},
+    {"given_up", FIELD_MAP, AT(given_up), .table = &given_up_table, .flags = FIELD_ABSENT},
     COUNT(issued),
     {"known", FIELD_BOOL, AT(known)},
     {"processes", FIELD_LIST, AT(processes), .table = &process_table,
@@ -154,7 +178,8 @@ static const struct table status_table = {"status", sizeof(struct run_status),
 static const struct field credit_fields[] = {GRANT, IDS, SHARED, SLOTS};
 static const struct field have_fields[] = {IDS, KNOWN};
 static const struct field ids_fields[] = {IDS};
-static const struct field lost_fields[] = {IDS, STATUS};
+static const struct field lost_fields[] = {
+    IDS, STATUS, {"uuid", FIELD_TEXT, AT(uuid), .count = UUID_SIZE, .flags = FIELD_ABSENT}};
 static const struct field heartbeat_fields[] = {IDS, PROGRESS, WORK};
 static const struct field bye_fields[] = {
     {"durable", FIELD_U64, AT(durable), .flags = FIELD_ABSENT,
@@ -269,6 +294,7 @@ enum status control_status_decode(struct run_status *r, const struct message *m,
 void run_status_free(struct run_status *r)
 {
     mem_free(r->processes);
+    mem_free(r->fenced);
     memset(r, 0, sizeof *r);
 }
 

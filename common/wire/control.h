@@ -74,7 +74,7 @@ struct notice {
     bool said;                  // BYE: somebody has told the user why already
     bool counts_durable;        // BYE: it says ...
     uint64_t durable;           // ... how many different frames it has made durable since it began
-    char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all
+    char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all; LOST: likewise, or ""
     size_t ngroups;             // WELCOME, TOTAL: groups of last stages that must have every frame
     struct group_name *groups;  // owned
     size_t nids;
@@ -83,7 +83,7 @@ struct notice {
     struct id_range *ids;
 };
 
-enum { STATUS_PROCESSES_MAX = 192 };
+enum { STATUS_PROCESSES_MAX = 192, STATUS_FENCED_MAX = 64 };
 
 /* One process of a stream. */
 struct process_status {
@@ -95,6 +95,21 @@ struct process_status {
     struct work work;
 };
 
+/* One that the source took out of the run. */
+struct fenced_status {
+    int64_t pid;
+    char reason[STAGE_NAME_SIZE];  // "died", "stands still", "does not answer any more"
+    uint64_t frames;               // as in its last work
+    uint64_t ago_ns;               // how long ago
+};
+
+/* A frame that is not computed any more, as processes died at work on it. */
+struct given_up {
+    uint64_t frame;
+    uint64_t deaths;
+    int64_t pid;  // of the last of them, 0 when that is not known
+};
+
 /* How far a stream is, in frames of the source's list. */
 struct run_status {
     bool known;  // the total is
@@ -104,6 +119,9 @@ struct run_status {
     uint64_t unlisted;    // processes beyond STATUS_PROCESSES_MAX
     size_t nprocesses;
     struct process_status *processes;  // owned; from the source on downwards
+    size_t nfenced;
+    struct fenced_status *fenced;  // owned; the latest of them
+    struct given_up given_up;      // the first; no deaths: none was
 };
 
 /* A whole message but for its route. */

@@ -13,7 +13,7 @@ small() {
 	cat >"$file" <<-END
 		stages:
 		  - {name: first, program: teststage, args: [first]}
-		  - {name: source, program: teststage, args: [source, --frames=$1]}
+		  - {name: source, program: teststage, args: [source, --frames=$1, $2]}
 		  - {name: make, program: teststage, args: [make, $3], count: 2}
 		  - {name: sink, program: teststage, args: [sink, $tap_scratch/out, $4]}
 	END
@@ -179,6 +179,7 @@ is 'a pipeline without a last stage is refused' "$status $(sed 's/make\.[12]/mak
 	'2 bragg-run: stage make.N gives what no stage takes: put one after it that takes it, as bragg-write takes images'
 for victim in source make sink; do
 	small 5000 '' '--sleep=1' '--sleep=1'
+	sed -i 's/{name: [^,]*,/& restart: 0,/' "$file"
 	behind
 	pid=$(stage_pid $victim)
 	kill -9 "$pid"
@@ -196,7 +197,6 @@ small 300 '' '--sleep=20' ''
 check 'undisturbed' bragg-run --quiet "$file"
 undisturbed=$(sums) number=$(files)
 small 300 '' '--sleep=20' ''
-sed -i 's/count: 2/count: 2, restart: 4/' "$file"
 behind
 for kill in 1 2 3; do
 	soon hit make
@@ -206,9 +206,60 @@ done
 status=0
 wait $runner || status=$?
 is 'killed workers are started again: status' "$status" 0
-is 'each is told' "$(grep -c 'make[.][12] was killed by signal 9: started again' said)" 3
+is 'each is told' "$(grep -c 'make[.][12] was killed by signal 9: started again$' said)" 3
 is 'the frames are those of an undisturbed run' "$(sums) $(files)" "$undisturbed $number"
 is 'restarts leave nothing' "$(left)" ''
+
+# Frozen ones, in one run
+small 300 '--dead-after=1' '--sleep=20' ''
+behind
+soon grown 20
+kill -STOP "$(stage_pid make)" "$(stage_pid sink)"
+soon told 2
+soon grown $(($(files) + 20))
+kill -STOP "$(stage_pid source)"
+status=0
+wait $runner || status=$?
+is 'a frozen worker, sink and source: status, frames' "$status $(sums)" "0 $undisturbed"
+is 'a frozen worker, sink and source: each is started again, once' \
+	"$(sed -n 's/make[.][12]/make/;s/.*warning: \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
+	'make does not answer any more: started again,sink does not answer any more: started again,source does not answer any more: started again'
+is 'a frozen worker, sink and source: nothing is left' "$(left)" ''
+
+# Of these processes the first stands still at a frame, and the second says nothing more to the
+# source, of which it learns that it is out before bragg-run does.
+cat >odd <<'END'
+if mkdir "$0.still" 2>/dev/null; then
+	set -- "$@" --stall-from=50
+elif mkdir "$0.mute" 2>/dev/null; then
+	export LD_PRELOAD="$(command -v faults.so)" FAULT='heartbeat 3 mute'
+fi
+exec teststage "$@"
+END
+small 100 '--dead-after=1, --hang=1' '--sleep=20' ''
+sed -i "s|program: teststage, args: .make,|program: sh, args: [$tap_scratch/odd, make,|" "$file"
+bragg-run "$file" >said 2>&1
+is 'one stands still, one is taken for dead: status, frames' "$? $(files)" '0 100'
+is 'one stands still, one is taken for dead: both are started again' \
+	"$(sed -n 's/.*make[.][12] \(.*: started again\)$/\1/p' said | sort | paste -sd,)" \
+	'does not answer any more: started again,stands still: started again'
+
+# What ends the run: a frame, a stage
+small 60 '--dead-after=1' '--crash-at=7' ''
+status=0
+bragg-run "$file" >said 2>&1 || status=$?
+is 'a frame that kills: status 1, all others are there' "$status $(files) $(find out -name 000007 | wc -l)" '1 59 0'
+is 'a frame that kills: the last line says so' "$(tail -n 1 said)" \
+	'bragg-run: frame 7 is given up: 3 processes of stage make died at work on it'
+is 'a frame that kills: after the last words' "$(tail -n 2 said | grep -c 'make[.][12]| test-make: frame 7: crashing as asked')" 1
+small 60 '--rejoin-timeout=3' '' ''
+sed -i 's/args: .make,.*/program: sh, args: [-c, "echo no luck; kill -SEGV $$"]}/' "$file"
+sed -i 's/program: teststage, program: sh/program: sh/' "$file"
+status=0
+timeout 20 bragg-run "$file" >said 2>&1 || status=$?
+is 'a stage without luck: its last words, and the cause' "$status $(tail -n 2 said)" '1 make| no luck
+bragg-run: stage make was killed by signal 11 (Segmentation fault), ten times in a row without a finished frame'
+is 'a stage without luck: it had its chances' "$(grep -c 'started again' said)" 9
 
 small 60 '' '' ''
 cat >late <<'END'
@@ -216,7 +267,7 @@ teststage source "$@"
 while ps -o comm= --ppid $PPID | grep -q teststage; do sleep 0.05; done # all others have ended
 kill -9 $$
 END
-sed -i "s|program: teststage, args: .source,|program: sh, restart: 4, args: [$tap_scratch/late,|" "$file"
+sed -i "s|program: teststage, args: .source,|program: sh, args: [$tap_scratch/late,|" "$file"
 status=0
 bragg-run "$file" 2>said || status=$?
 is 'a source killed when all is done: that is well' "$status $(files) $(cat said)" '0 60 '

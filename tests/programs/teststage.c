@@ -17,7 +17,8 @@
  * frame, --spin makes it use the CPU in place of sleeping.
  * --missum-at=N makes `make` tell a sum at that frame that its pixels do not have.
  * --sleep=MS slows a stage down, --fail-at=N makes it fail at that frame, --die-at=N kills
- * it there, --stall-from=N stops it there or at the first frame after that.
+ * it there, --crash-at=N makes it crash there, --stall-from=N stops it there or at the first frame
+ * after that.
  */
 #include <dirent.h>
 #include <inttypes.h>
@@ -30,10 +31,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/log.h"
 #include "stage/stage.h"
 
 struct test {
-    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, stall_from, missum_at, slow_every;
+    int64_t frames, step, pixels, sleep_ms, fail_at, die_at, crash_at, stall_from, missum_at,
+        slow_every;
     bool spin;
     const char *folder, *log;
     uint64_t count;  // count: frames, and the sum of their pixels as whole numbers
@@ -53,6 +56,8 @@ static const struct opt options[] = {
     {"log", "FILE", "Append the number of each frame", OPT_TEXT, .offset = AT(log)},
     {"fail-at", "N", "Fail at this frame (-1: never)", OPT_INT, AT(fail_at), .min = -1, .max = 1e9},
     {"die-at", "N", "Die at this frame (-1: never)", OPT_INT, AT(die_at), .min = -1, .max = 1e9},
+    {"crash-at", "N", "Crash at this frame (-1: never)", OPT_INT, AT(crash_at), .min = -1,
+     .max = 1e9},
     {"stall-from", "N", "Stop from this frame on (-1: never)", OPT_INT, AT(stall_from), .min = -1,
      .max = 1e9},
     {"missum-at", "N", "Tell a wrong sum at this frame (-1: never)", OPT_INT, AT(missum_at),
@@ -67,6 +72,7 @@ static void test_defaults(void *state)
                                           .pixels = 8,
                                           .fail_at = -1,
                                           .die_at = -1,
+                                          .crash_at = -1,
                                           .stall_from = -1,
                                           .missum_at = -1,
                                           .slow_every = 1};
@@ -126,6 +132,10 @@ static enum status pause_or_fail(const struct test *t, const struct frame *f, st
     }
     if (t->die_at >= 0 && f->recipe.id == (uint64_t)t->die_at)
         (void)raise(SIGKILL);
+    if (t->crash_at >= 0 && f->recipe.id == (uint64_t)t->crash_at) {
+        log_line(LOG_ERROR, "frame %" PRIu64 ": crashing as asked", f->recipe.id);
+        abort();
+    }
     while (t->stall_from >= 0 && f->recipe.id >= (uint64_t)t->stall_from)
         (void)sleep(1000);
     if (t->fail_at >= 0 && f->recipe.id == (uint64_t)t->fail_at)
@@ -220,8 +230,11 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
 
 static enum status file_frame(void *state, struct frame *f, struct error *e)
 {
-    struct test quick = {
-        .folder = ((struct test *)state)->folder, .fail_at = -1, .die_at = -1, .stall_from = -1};
+    struct test quick = {.folder = ((struct test *)state)->folder,
+                         .fail_at = -1,
+                         .die_at = -1,
+                         .crash_at = -1,
+                         .stall_from = -1};
     const enum status s = pause_or_fail(state, f, e);
     return s ? s : sink_frame(&quick, f, e);
 }

@@ -1,6 +1,20 @@
 # The part `schedules` of scripts/soak: short streams whose shape, options and harm all follow
 # from a seed.
 
+# restarted OPTION...: a source with the stage before it, which is started again with it, unless
+# it died when the last stages had ended well (./late); where it reports to is fixed
+restarted() {
+	while
+		stage first first $first_options --out="@ipc://$d/g" &
+		! stage number source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" "$@" && [ ! -e over ]
+	do
+		kill "$(cat first.pid)"
+		wait
+		[ "$(statuses sink)" = 0 ] && { [ ! -e other.pid ] || [ "$(statuses other)" = 0 ]; } && echo 0 >number.status && touch late && break
+	done 2>/dev/null
+	cp number.status source.status
+}
+
 # draw SEED: what the stream is, as variables of the shell; and who is hit when, as lines of
 # "# PAUSE kill|freeze SECONDS NAME..."
 draw() {

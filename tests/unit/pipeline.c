@@ -48,6 +48,7 @@ static void a_file_is_read(void **state)
     assert_int_equal(p.stages[3].input, 2);
     assert_int_equal(p.stages[4].input, 2);
     assert_int_equal(p.stages[4].restart, 4);
+    assert_true(p.stages[3].restart == INT64_MAX);
     assert_true(pipeline_is_last(&p, 3));
     assert_true(pipeline_is_last(&p, 4));
     assert_false(pipeline_is_last(&p, 2));

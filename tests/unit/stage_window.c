@@ -140,6 +140,27 @@ static void what_kills_is_given_up(void **state)
     window_close(&w);
 }
 
+/* Even when one death is too much: credit that comes late may make it look like that of another
+ * frame, but not once it was issued again. */
+static void none_is_given_up_at_its_first_issue(void **state)
+{
+    (void)state;
+    struct window w = open_window(ONE);
+    w.attempts = 1;
+    leave(&w, 0);
+    assert_int_equal(window_lose(&w, 0, true), WINDOW_AGAIN);
+    leave(&w, 0);
+    assert_int_equal(window_lose(&w, 0, false), WINDOW_AGAIN);  // not at work on it
+    leave(&w, 0);
+    assert_int_equal(window_lose(&w, 0, true), WINDOW_GIVEN_UP);
+    leave(&w, 1);
+    assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
+    leave(&w, 1);
+    assert_int_equal(window_lose(&w, 1, true), WINDOW_GIVEN_UP);
+    assert_int_equal(window_find(&w, 1)->deaths, 1);
+    window_close(&w);
+}
+
 static void ranges_are_clipped(void **state)
 {
     (void)state;
@@ -256,6 +277,7 @@ int main(void)
         cmocka_unit_test(lost_frames_are_issued_again),
         cmocka_unit_test(what_a_group_keeps_is_of_no_use_to_another),
         cmocka_unit_test(what_kills_is_given_up),
+        cmocka_unit_test(none_is_given_up_at_its_first_issue),
         cmocka_unit_test(ranges_are_clipped),
         cmocka_unit_test(lists_have_gaps),
         cmocka_unit_test(only_what_was_issued_is_covered),

@@ -20,6 +20,7 @@ static void notices_survive(void **state)
                         .status = 130,
                         .pid = 5,
                         .reason = "why",
+                        .uuid = "01",
                         .nids = 3,
                         .ids = ids};
     in.work.wait_out_ns = in.until = UINT64_MAX;
@@ -38,6 +39,7 @@ static void notices_survive(void **state)
         assert_true(out.nids == 3 || out.known || out.status == 130 || out.pid == 5);
         assert_true(out.work.wait_out_ns == (type == MESSAGE_HEARTBEAT ? UINT64_MAX : 0));
         assert_true(out.until == (type == MESSAGE_ORDER ? UINT64_MAX : 0));
+        assert_string_equal(out.uuid, type == MESSAGE_LOST || type == MESSAGE_FENCE ? "01" : "");
         attack(&m, NULL);
         notice_free(&out);
         message_free(&m);
@@ -50,6 +52,7 @@ static void statuses_survive(void **state)
     struct process_status p[] = {
         {.stage = "bragg-orient", .pid = 5, .held = 3},
         {.stage = "bragg-write", .group = "g", .hops = 1, .durable = true}};
+    struct fenced_status f[] = {{.pid = 4, .reason = "died", .frames = 3, .ago_ns = UINT64_MAX}};
     struct run_status in = {.known = true,
                             .total = 9,
                             .issued = 8,
@@ -58,7 +61,10 @@ static void statuses_survive(void **state)
                             .elapsed_ns = UINT64_MAX,
                             .unlisted = 1,
                             .nprocesses = 2,
-                            .processes = p},
+                            .processes = p,
+                            .nfenced = 1,
+                            .fenced = f,
+                            .given_up = {.frame = 7, .deaths = 3, .pid = -1}},
                       out;
     struct message m = {0};
     p[1].work.frames = 7;
@@ -68,6 +74,9 @@ static void statuses_survive(void **state)
     assert_memory_equal(out.processes, p, sizeof p);
     assert_int_equal(out.issued, 8);
     assert_true(out.elapsed_ns == UINT64_MAX);
+    assert_int_equal(out.nfenced, 1);
+    assert_memory_equal(out.fenced, f, sizeof f);
+    assert_memory_equal(&out.given_up, &in.given_up, sizeof in.given_up);
     run_status_free(&out);
     attack(&m, NULL);
     message_free(&m);
@@ -77,7 +86,11 @@ static void the_largest_status_fits(void **state)
 {
     (void)state;
     static struct process_status p[STATUS_PROCESSES_MAX];
-    struct run_status r = {.nprocesses = STATUS_PROCESSES_MAX, .processes = p};
+    static struct fenced_status f[STATUS_FENCED_MAX];
+    struct run_status r = {.nprocesses = STATUS_PROCESSES_MAX,
+                           .processes = p,
+                           .nfenced = STATUS_FENCED_MAX,
+                           .fenced = f};
     struct message m = {0};
     for (size_t i = 0; i < STATUS_PROCESSES_MAX; i++) {
         memset(&p[i], 0xff, sizeof p[i]);
@@ -86,6 +99,10 @@ static void the_largest_status_fits(void **state)
         p[i].stage[sizeof p[i].stage - 1] = p[i].group[sizeof p[i].group - 1] = 0;
         p[i].pid = INT64_MIN;
         p[i].durable = true;
+    }
+    for (size_t i = 0; i < STATUS_FENCED_MAX; i++) {
+        f[i] = (struct fenced_status){INT64_MIN, "", UINT64_MAX, UINT64_MAX};
+        memset(f[i].reason, 'x', sizeof f[i].reason - 1);
     }
     assert_int_equal(control_status_encode(&r, &m, NULL), 0);
     message_free(&m);
@@ -115,6 +132,21 @@ static void what_is_optional_may_be_missing(void **state)
     assert_true(n.work.time_ns == 0);
     assert_int_equal(decode_heartbeat(newer, sizeof newer - 1, &n), 0);
     assert_int_equal(n.progress, 5);
+    static const char status[] = "\x88\xac"
+                                 "acknowledged\x01\xaa"
+                                 "elapsed_ns\x01\xa6issued\x01\xa5known\xc3\xa9processes\x90"
+                                 "\xa5total\x01\xa8unlisted\x00\xa6window\x01";
+    struct run_status r;
+    struct message m = {0};
+    assert_int_equal(message_add(&m, (struct part){0}, NULL), 0);
+    assert_int_equal(
+        message_add(&m, (struct part){(void *)(uintptr_t)status, sizeof status - 1, NULL, NULL},
+                    NULL),
+        0);
+    assert_int_equal(control_status_decode(&r, &m, NULL), STATUS_OK);
+    assert_true(r.total == 1 && !r.nfenced && !r.given_up.deaths);
+    run_status_free(&r);
+    message_free(&m);
     assert_int_equal(decode_heartbeat(lacks, sizeof lacks - 1, &n), STATUS_INPUT);
 }
 

@@ -1,0 +1,122 @@
+#include "run/verdict.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/wait.h>
+
+const struct process *verdict_unheard(const struct restarts *r)
+{
+    size_t i = 0;
+    while (i < r->count && !r->processes[i].unheard)
+        i++;
+    return i < r->count ? &r->processes[i] : NULL;
+}
+
+/* It was not needed any more: asked to end, or tired of waiting for the others, or killed while
+ * it could have been started again. */
+static bool came_late(const struct ending *end, const struct process *p)
+{
+    if (!end->complete || p->asked)
+        return end->complete;
+    const bool forgiven =
+        WIFSIGNALED(p->status) ? restarts_allow(p) : WEXITSTATUS(p->status) == STATUS_FAILED;
+    return p->ended_ns >= end->complete_ns && forgiven;
+}
+
+/* One that was killed, else the last one that said something (the others follow
+ * it without a word), else the first that failed; NULL when none did. */
+static const struct process *find_culprit(const struct ending *end)
+{
+    const struct restarts *r = end->restarts;
+    const struct process *killed = NULL, *speaker = NULL, *first = NULL;
+    if (r->hopeless)
+        return r->hopeless;
+    for (size_t i = 0; i < r->count; i++) {
+        const struct process *p = &r->processes[i];
+        if (!process_failed(p) || p->life.forgiven || came_late(end, p))
+            continue;
+        if (WIFSIGNALED(p->status) && !p->asked && (!killed || p->ended_ns < killed->ended_ns))
+            killed = p;
+        if (p->spoke_ns && (!speaker || p->spoke_ns > speaker->spoke_ns))
+            speaker = p;
+        if (!first || p->ended_ns < first->ended_ns)
+            first = p;
+    }
+    return killed ? killed : speaker ? speaker : first;
+}
+
+/* The exit status of a process as one of ours. */
+static enum status status_of(const struct process *p)
+{
+    if (!WIFEXITED(p->status))
+        return STATUS_FAILED;
+    switch (WEXITSTATUS(p->status)) {
+    case STATUS_USAGE:
+        return STATUS_USAGE;
+    case STATUS_INPUT:
+        return STATUS_INPUT;
+    case STATUS_INTERRUPTED:
+        return STATUS_INTERRUPTED;
+    default:
+        return STATUS_FAILED;
+    }
+}
+
+static void show_warnings(const struct ending *end)
+{
+    const struct restarts *r = end->restarts;
+    for (size_t i = 0; i < r->count && !end->settings->quiet && !end->settings->verbose; i++)
+        process_show_tail(&r->processes[i]);
+}
+
+/* All that failed did so because of a frame that killed others. */
+static enum status blame_frame(const struct ending *end, struct error *e)
+{
+    const struct given_up *g = &end->restarts->given_up;
+    const struct process *p = end->restarts->killed_last;
+    if (p && !end->settings->verbose)
+        process_show_tail(p);
+    return error_set(e, STATUS_FAILED,
+                     "frame %" PRIu64 " is given up: %" PRIu64 " process%s%s%s died at work on it",
+                     g->frame, g->deaths, g->deaths > 1 ? "es" : "", p ? " of stage " : "",
+                     p ? p->command->stage->name : "");
+}
+
+static enum status blame_process(const struct ending *end, const struct process *p, struct error *e)
+{
+    char fate[64];
+    const bool hopeless = p == end->restarts->hopeless;
+    const char *name = WIFSIGNALED(p->status) ? strsignal(WTERMSIG(p->status)) : "";
+    const bool named = WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved;
+    restarts_fate(p, fate, sizeof fate);
+    if (!end->settings->verbose)
+        process_show_tail(p);
+    return error_set(e, status_of(p), "stage %s %s%s%s%s%s", p->command->name, fate,
+                     named ? " (" : "", named ? name : "", named ? ")" : "",
+                     hopeless ? ", ten times in a row without a finished frame" : "");
+}
+
+enum status verdict(const struct ending *end, struct error *e)
+{
+    const struct process *culprit = find_culprit(end), *unheard = verdict_unheard(end->restarts);
+    if (unheard)
+        return error_set(e, STATUS_USAGE,
+                         "stage %s gives what no stage takes: put one after it that takes it, as "
+                         "bragg-write takes images",
+                         unheard->command->name);
+    if (end->ended_by)
+        return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", end->ended_by,
+                         end->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
+    if (end->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
+        (end->interrupts && culprit && !WIFSIGNALED(culprit->status) && !culprit->spoke_ns))
+        return STATUS_INTERRUPTED;
+    if (!culprit) {
+        show_warnings(end);
+        return end->interrupts ? STATUS_INTERRUPTED : STATUS_OK;
+    }
+    if (end->restarts->given_up.deaths && !WIFSIGNALED(culprit->status) &&
+        status_of(culprit) == STATUS_FAILED)
+        return blame_frame(end, e);
+    return blame_process(end, culprit, e);
+}
