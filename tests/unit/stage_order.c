@@ -108,7 +108,7 @@ static void the_window_says_what_is_to_come(void **state)
     assert_int_equal(window_open(&w, 5, 3, NULL), 0);
     assert_int_equal(window_take_list(&w, &list, NULL), 0);
     w.required = 1;
-    window_ack(&w, (struct id_range){11, 11}, 1);
+    window_ack(&w, (struct id_range){11, 11}, 1, w.total);
     assert_true(window_to_come(&w, 0, 0, w.total, 9, &ids, &until));
     assert_int_equal(id_set_size(&ids), 4);
     assert_false(id_set_has(&ids, 11));
@@ -124,7 +124,7 @@ static void the_window_says_what_is_to_come(void **state)
     assert_true(until == UINT64_MAX);
     id_set_clear(&ids);
     w.required = 3;  // a group does not wait for what only another one lacks
-    window_ack(&w, (struct id_range){10, 10}, 2);
+    window_ack(&w, (struct id_range){10, 10}, 2, w.total);
     assert_true(window_to_come(&w, 2, 0, w.total, 9, &ids, &until));
     assert_true(!id_set_has(&ids, 10) && id_set_has(&ids, 11));
     id_set_clear(&ids);
