@@ -34,7 +34,7 @@ static void connect_source(struct bar *b)
     struct error ignored;
     if (!find_in_folder(b->folder, endpoint))
         return;
-    b->connected = watch_open(&b->watch, endpoint, &ignored) == STATUS_OK;
+    b->connected = watch_open(&b->watch, endpoint, NULL, false, &ignored) == STATUS_OK;
     if (!b->connected)
         watch_close(&b->watch);
     b->on = b->connected;

@@ -55,7 +55,7 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK;
     if (good && !h.wants && !h.gives)
         status_answer(rt, from);
-    else if (!io_is_ours(rt, r))
+    else if (from->watches || !io_is_ours(rt, r))
         rt->dropped++;
     else if (good && link_is_buried(rt, h.uuid)) {
         struct notice out = {.status = STATUS_FAILED};
@@ -131,7 +131,8 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
     if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
-        if (!damaged && r.run && r.run != rt->run)  // of run 0 while ours is not known
+        if (!damaged && !from->watches && r.run &&
+            r.run != rt->run)  // of run 0 while ours is not known
             anew_tell(rt, from, &r, m);
         return;
     }

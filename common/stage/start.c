@@ -15,7 +15,8 @@ static void on_line(struct runtime *rt)
     if (s == STATUS_OK) {
         *port = (struct port){.up = true};
         memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(rt->context, false, port->endpoint, &port->socket, &e);
+        s = port_open(rt->context, &rt->curve, false, port->endpoint, &port->socket, &port->watch,
+                      &e);
         rt->nports++;
     }
     if (s) {
@@ -77,14 +78,28 @@ static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char 
         io_stop(rt, STATUS_FAILED, NULL);
 }
 
+/* Nobody is there: says why, where that is known. */
+static void stop_alone(struct runtime *rt, bool up)
+{
+    for (size_t i = 0; i < rt->nports; i++) {
+        const struct port *p = &rt->ports[i];
+        const char *why = p->up == up && !p->bound && endpoint_is_network(p->endpoint)
+                              ? curve_suspicion(&rt->curve, &p->trial)
+                              : NULL;
+        if (why)
+            io_stop(rt, STATUS_FAILED, "%s: %s", p->endpoint, why);
+    }
+    io_stop(rt, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");
+}
+
 static void check_start(struct runtime *rt, uint64_t now_ns)
 {
     if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
         return;
     if (rt->stage->wants != KIND_NONE && !rt->met_up)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my input");
+        stop_alone(rt, true);
     else if (rt->stage->gives == KIND_EXPERIMENT && !rt->met_down)
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+        stop_alone(rt, false);
 }
 
 void start_check(struct runtime *rt, uint64_t now_ns)
