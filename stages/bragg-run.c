@@ -1,8 +1,10 @@
 /* bragg-run: the supervisor of a pipeline file. */
 #include <errno.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -17,11 +19,12 @@
 #include "run/pipeline.h"
 #include "run/report.h"
 #include "run/supervisor.h"
+#include "stage/keys.h"
 
 struct options {
     struct opt_texts counts, sets, wraps;
     int64_t frames;
-    const char *workdir, *trace;
+    const char *workdir, *trace, *keys, *make_keys;
     bool has_frames, dry_run, resume, stats, verbose, quiet;
 };
 
@@ -35,6 +38,9 @@ static const struct opt table[] = {
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
     {"workdir", "DIR", "Run all stages there; made when missing", OPT_TEXT, AT(workdir)},
+    {"keys", "DIR", "The keys of tcp endpoints (made for the run, where a stage has one)", OPT_TEXT,
+     AT(keys)},
+    {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
@@ -48,7 +54,6 @@ static const struct opt_program program = {
     .name = "bragg-run",
     .summary = "Run the pipeline of a file.",
     .operands = "FILE",
-    .min_operands = 1,
     .max_operands = 1,
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
@@ -118,11 +123,13 @@ static void remove_folder(const char *path, int made)
     }
 }
 
-static enum status dry_run(const struct pipeline *p, struct command_settings *settings,
-                           struct error *e)
+static enum status dry_run(const struct pipeline *p, const struct options *o,
+                           struct command_settings *settings, struct error *e)
 {
     struct commands commands;
     settings->folder = "$dir";
+    if (!o->keys && pipeline_needs_keys(p))
+        settings->keys = COMMANDS_KEYS;
     const enum status s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK)
         commands_print(&commands, stdout);
@@ -136,11 +143,22 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
 {
     struct commands commands;
     int made = 0;
+    char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
     settings->folder = keeper->folder;
-    enum status s = commands_make(&commands, p, settings, e);
+    enum status s = STATUS_OK;
+    if (!o->keys && pipeline_needs_keys(p)) {
+        (void)snprintf(keys, sizeof keys, "%s/keys", keeper->folder);
+        settings->keys = keys;
+        s = keys_make(keys, e);
+    }
+    if (s)
+        return s;
+    s = commands_make(&commands, p, settings, e);
     if (s == STATUS_OK && o->workdir)
         s = make_folder(o->workdir, &made, e);
     if (s == STATUS_OK) {
+        if (settings->keys && o->verbose)
+            fprintf(stderr, "%s: the keys are in %s\n", program.name, settings->keys);
         if (o->workdir)
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
@@ -160,16 +178,31 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
     return s;
 }
 
+/* The folder's full name, whose keys are good. */
+static enum status find_keys(const char *folder, char path[PATH_MAX], struct error *e)
+{
+    struct keys keys;
+    const enum status s = keys_read(&keys, folder, KEYS_STAGE, e);
+    explicit_bzero(&keys, sizeof keys);
+    if (s == STATUS_OK && !realpath(folder, path))
+        return error_errno(e, STATUS_FAILED, "--keys=%.200s", folder);
+    return s;
+}
+
 static enum status run(const struct pipeline *p, const struct options *o, struct error *e)
 {
     struct command_settings settings = {
         .workdir = o->workdir, .resume = o->resume, .stats = o->stats, .trace = o->trace != NULL};
     struct keeper keeper;
-    enum status s = find_wraps(p, o, &settings, e);
+    char keys[PATH_MAX];
+    enum status s = o->keys ? find_keys(o->keys, keys, e) : STATUS_OK;
+    settings.keys = o->keys ? keys : NULL;
+    if (s == STATUS_OK)
+        s = find_wraps(p, o, &settings, e);
     if (s)
         return s;
     if (o->dry_run)
-        return dry_run(p, &settings, e);
+        return dry_run(p, o, &settings, e);
     s = keeper_open(&keeper, e);
     if (s == STATUS_OK)
         s = run_in(&keeper, p, o, &settings, e);
@@ -188,7 +221,20 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
+    if (o->make_keys && argc > 2 + (strchr(argv[1], '=') == NULL))
+        return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
+    if (!o->make_keys && !n)
+        return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");
     return o->trace ? trace_check(o->trace, e) : STATUS_OK;
+}
+
+static enum status load_and_run(struct pipeline *p, const char *file, const struct options *o,
+                                struct error *e)
+{
+    enum status s = pipeline_load(p, file, e);
+    if (s == STATUS_OK)
+        s = change(p, o, e);
+    return s ? s : run(p, o, e);
 }
 
 int main(int argc, char **argv)
@@ -200,11 +246,7 @@ int main(int argc, char **argv)
     program_open(program.name);
     enum status s = parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
-        s = pipeline_load(&p, file, &e);
-    if (s == STATUS_OK)
-        s = change(&p, &o, &e);
-    if (s == STATUS_OK)
-        s = run(&p, &o, &e);
+        s = o.make_keys ? keys_make(o.make_keys, &e) : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "standard output");

@@ -23,7 +23,9 @@
 #include "physics/panels.h"
 #include "serve_options.h"
 #include "stage/endpoint.h"
+#include "stage/keys.h"
 #include "stage/stage.h"
+#include "stage/zap.h"
 
 static const uint64_t SECOND_NS = 1000000000;
 
@@ -33,6 +35,7 @@ struct serve {
     const struct experiment *experiment;  // as clients see it
     struct assembly assembly;  // of panels that are one image to them, and of what is no data
     struct gateway *gateway;
+    struct zap zap;                // who may connect to it
     char endpoint[ENDPOINT_SIZE];  // bound; "" for none
     struct pace pace;
     struct series series;
@@ -45,22 +48,46 @@ static void serve_defaults(void *state)
     serve_options_defaults(state);
 }
 
-static const char *serve_binds(void *state)
+static const char *serve_binds(void *state, bool *keyed)
 {
-    return ((struct serve_options *)state)->bind;
+    const struct serve_options *o = state;
+    *keyed = o->client_keys;
+    return o->bind;
+}
+
+/* Opens it with --client-keys, or without. */
+static enum status open_gateway(struct serve *v, struct gateway_settings *settings, struct error *e)
+{
+    struct keys keys = {0};
+    enum status s = STATUS_OK;
+    if (v->options.client_keys) {
+        s = keys_read(&keys, v->options.client_keys, KEYS_SERVE, e);
+        if (s == STATUS_OK && !(settings->context = zap_open_context(&v->zap, &keys, e)))
+            s = e->status;
+        settings->secret = keys.server.secret_key;
+    } else if (endpoint_is_network(v->endpoint)) {
+        log_line(LOG_WARNING, "clients need no keys: anybody who reaches %s can take frames",
+                 v->endpoint);
+    }
+    if (s == STATUS_OK)
+        s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
+    if (s)
+        zap_close(&v->zap);
+    explicit_bzero(&keys, sizeof keys);
+    return s;
 }
 
 static enum status bind_endpoint(struct serve *v, struct error *e)
 {
-    const struct gateway_settings settings = {.socket = (enum gateway_socket)v->options.socket,
-                                              .policy = (enum gateway_policy)v->options.policy,
-                                              .request = v->speaks->request,
-                                              .queue = (size_t)v->options.queue,
-                                              .linger_s = v->options.linger_s};
+    struct gateway_settings settings = {.socket = (enum gateway_socket)v->options.socket,
+                                        .policy = (enum gateway_policy)v->options.policy,
+                                        .request = v->speaks->request,
+                                        .queue = (size_t)v->options.queue,
+                                        .linger_s = v->options.linger_s};
     (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->options.bind);
     enum status s = endpoint_clear(v->endpoint, e);
     if (s == STATUS_OK)
-        s = gateway_open(&v->gateway, &settings, v->endpoint, sizeof v->endpoint, e);
+        s = open_gateway(v, &settings, e);
     if (s == STATUS_OK && (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0))
         s = error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
     return s;
@@ -235,6 +262,7 @@ static atomic_uint_fast64_t *serve_progress(void *state)
 static struct gateway_counts close_gateway(struct serve *v)
 {
     const struct gateway_counts counts = gateway_close(v->gateway);
+    zap_close(&v->zap);
     if (v->gateway)
         endpoint_remove(v->endpoint);
     v->gateway = NULL;
@@ -270,11 +298,14 @@ static const char *serve_report(void *state)
         (void)snprintf(away, sizeof away, "; %" PRIu64 " connections were too many", n.turned_away);
     (void)snprintf(v->figures, sizeof v->figures,
                    "\"taken\":%" PRIu64 ",\"dropped\":%" PRIu64 ",\"late\":%" PRIu64
-                   ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64,
-                   n.taken, n.dropped, v->pace.late, n.rejected, n.perhaps_lost);
+                   ",\"rejected\":%" PRIu64 ",\"perhaps_lost\":%" PRIu64 ",\"refused\":%" PRIu64,
+                   n.taken, n.dropped, v->pace.late, n.rejected, n.perhaps_lost, n.refused);
     log_line(n.dropped || v->pace.late || *lost || *away ? LOG_WARNING : LOG_INFO,
              "clients took %" PRIu64 " frames, %" PRIu64 " were dropped, %" PRIu64 " late%s%s%s%s",
              n.taken, n.dropped, v->pace.late, slow ? "; " : "", rate, lost, away);
+    if (n.refused)
+        log_line(LOG_WARNING, "refused %" PRIu64 " connections of clients without a good key",
+                 n.refused);
     if (v->announced && n.notes < 2)
         log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
     return v->figures;

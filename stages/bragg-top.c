@@ -17,7 +17,8 @@
 #include "stage/watch.h"
 
 struct options {
-    bool once, json;
+    bool once, json, insecure;
+    const char *keys;
     double interval_s;
 };
 
@@ -28,6 +29,8 @@ static const struct opt table[] = {
     {"json", NULL, "One object of JSON in a line each time", OPT_FLAG, AT(json)},
     {"interval", "S", "Seconds between two looks (1)", OPT_REAL, AT(interval_s), .min = 0.1,
      .max = 3600},
+    {"keys", "DIR", "The watcher's keys, where the source listens at tcp", OPT_TEXT, AT(keys)},
+    {"insecure", NULL, "Allow tcp without keys", OPT_FLAG, AT(insecure)},
     {0},
 };
 
@@ -115,17 +118,27 @@ static bool take(struct top *t)
 
 static enum status silent(const struct top *t, struct error *e)
 {
+    const char *why = curve_suspicion(&t->watch.curve, &t->watch.trial);
+    if (why)
+        return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
     return error_set(e, STATUS_FAILED,
                      view_latest(&t->view) ? "the source at %s does not answer any more"
                                            : "nobody answers at %s",
                      t->endpoint);
 }
 
-/* How long it may be silent: where nobody listens, not for long. */
-static uint64_t patience_ns(struct top *t, uint64_t interval_ns)
+/* Whether it is silent for too long: where nobody listens, that is not long; or for ever. */
+static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t now_ns,
+                                 struct error *e)
 {
-    const bool nobody = !view_latest(&t->view) && watch_is_refused(&t->watch);
-    return nobody ? PATIENCE_NOBODY_NS : PATIENCE_NS + interval_ns;
+    const char *why;
+    const bool nobody =
+        watch_is_refused(&t->watch, &why) || curve_suspicion(&t->watch.curve, &t->watch.trial);
+    if (why)
+        return error_set(e, STATUS_FAILED, "%s: %s", t->endpoint, why);
+    const uint64_t patience_ns =
+        nobody && !view_latest(&t->view) ? PATIENCE_NOBODY_NS : PATIENCE_NS + interval_ns;
+    return t->heard_ns + patience_ns < now_ns ? silent(t, e) : STATUS_OK;
 }
 
 /* Until the run ends, or somebody ends this. */
@@ -138,8 +151,9 @@ static enum status loop(struct top *t, struct error *e)
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
             return error_errno(e, STATUS_FAILED, "standard output");
-        if (t->heard_ns + patience_ns(t, interval_ns) < now_ns)
-            return silent(t, e);
+        const enum status s = check_answers(t, interval_ns, now_ns, e);
+        if (s)
+            return s;
         if (!t->asked_ns || now_ns - t->asked_ns >= interval_ns) {
             t->asked_ns = now_ns;
             watch_ask(&t->watch);
@@ -159,7 +173,7 @@ static enum status run(struct top *t, const char *where, struct error *e)
         s = take_signals(t, e);
     if (s)
         return s;
-    s = watch_open(&t->watch, t->endpoint, e);
+    s = watch_open(&t->watch, t->endpoint, t->options.keys, t->options.insecure, e);
     t->screen.out = stdout;
     t->terminal = isatty(STDOUT_FILENO) && !t->options.once && !t->options.json;
     if (t->terminal)

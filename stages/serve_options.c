@@ -96,6 +96,8 @@ const struct opt serve_options[] = {
     {"bind", "ENDPOINT",
      "Where clients connect, always needed: ipc:///PATH or tcp://127.0.0.1:PORT, * chooses",
      OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED},
+    {"client-keys", "DIR", "Take clients with the key DIR/client.key_secret only", OPT_TEXT,
+     .offset = AT(client_keys)},
     {"socket", "rep|push|pub",
      "Answer requests, share frames out, or publish (rep; dectris2: push)", OPT_CHOICE, AT(socket),
      .choices = "rep|push|pub", .given = AT(has_socket)},

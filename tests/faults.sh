@@ -5,6 +5,7 @@ d="$PWD/run"
 mkdir -p run
 helper=
 first_options= # of all first stages
+guard=--insecure # of tcp endpoints between test stages
 export XDG_RUNTIME_DIR="$d"
 
 # stage NAME ARGUMENT...: runs a test stage, or bragg-*, bench-*, valgrind, leaving its process
@@ -113,13 +114,13 @@ network() {
 		LD_PRELOAD=$(command -v faults.so)
 		FAULT_PORTS=$4:$8 # the source tells where it really listens
 		export LD_PRELOAD FAULT_PORTS
-		stage first first --out="@$at:$1" $first_options &
-		stage source source --in="$at:$5" --out="@$at:$2" --control="$at:$4" --frames="$network_frames" --verbose $limits &
+		stage first first --out="@$at:$1" $guard $first_options &
+		stage source source --in="$at:$5" --out="@$at:$2" --control="$at:$4" --frames="$network_frames" --verbose $guard $limits &
 		for i in 1 2; do
-			stage make$i make --in="$at:$6" --out="$at:$7" --sleep=4 --verbose &
+			stage make$i make --in="$at:$6" --out="$at:$7" --sleep=4 --verbose $guard &
 		done
-		stage work work --in="@$at:$3" --out="@ipc://$d/x" --verbose &
-		stage sink sink out --in="ipc://$d/x" &
+		stage work work --in="@$at:$3" --out="@ipc://$d/x" --verbose $guard &
+		stage sink sink out --in="ipc://$d/x" $guard &
 		wait
 	) &
 }

@@ -18,6 +18,7 @@
 struct gateway {
     struct gateway_settings settings;
     void *context;
+    bool keyed;            // clients need keys
     struct outlet outlet;  // the thread's while it runs, under the mutex to send
     pthread_t thread;
     bool started;
@@ -85,6 +86,7 @@ static bool pump(struct gateway *g)
     while (p && hand_over(g, p))
         p = backlog_next(&g->backlog);
     g->counts.rejected = g->outlet.rejected;
+    g->counts.refused = g->keyed ? g->outlet.accepted - g->outlet.admitted : 0;
     g->counts.turned_away = g->outlet.clients.turned_away;
     if (!g->draining)
         g->counts.perhaps_lost = g->outlet.clients.perhaps_lost;
@@ -156,7 +158,8 @@ static void open_condition(struct gateway *g)
 static enum status start(struct gateway *g, char *endpoint, size_t size, struct error *e)
 {
     const struct gateway_settings *settings = &g->settings;
-    g->context = zmq_ctx_new();
+    g->keyed = settings->secret;
+    g->context = settings->context ? settings->context : zmq_ctx_new();
     if (!backlog_open(&g->backlog, settings->queue) || !g->context)
         return error_memory(e, "the queue of the clients");
     g->event = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
@@ -164,8 +167,10 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
         return error_errno(e, STATUS_FAILED, "cannot make an eventfd");
     const struct outlet_settings outlet = {.kind = settings->socket,
                                            .hold = settings->policy == GATEWAY_WAIT,
-                                           .request = settings->request};
+                                           .request = settings->request,
+                                           .secret = settings->secret};
     const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
+    g->settings.secret = NULL;  // the caller's
     return s ? s : start_thread(g, e);
 }
 

@@ -33,6 +33,9 @@ struct gateway_settings {
     const char *request;  // GATEWAY_REP: what asks for a frame
     size_t queue;         // frames, at least 1; GATEWAY_WAIT has one
     double linger_s;      // how long the end waits for clients
+    const char *secret;   // of the server key, in Z85; NULL: clients need no keys
+    void *context;        // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
+                          // somebody looks who may connect
 };
 
 /* Every frame that was offered is in one of the first two at the end. */
@@ -43,6 +46,7 @@ struct gateway_counts {
     uint64_t rejected;      // requests that were none
     uint64_t perhaps_lost;  // PUSH that waits: of those taken, with clients that left; at most
     uint64_t turned_away;   // connections beyond what there is room for
+    uint64_t refused;       // connections without a good key
 };
 
 struct gateway;

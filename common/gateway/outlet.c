@@ -10,6 +10,7 @@ enum {
     RECEIVE_MAX = 256,   // messages read in one go
     PART_TIMEOUT_MS = 1000,
     HANDSHAKE_MS = 5000,  // who connects and says nothing for so long is cut off
+    EVENTS = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED,
 };
 
 /* A part that ZeroMQ holds. */
@@ -89,13 +90,24 @@ static void set_options(const struct outlet *o, const char *endpoint)
     }
 }
 
+/* Clients need a key on the list of who looks after the context. */
+static bool set_secret(const struct outlet *o)
+{
+    static const char domain[] = "bragg";
+    const char *secret = o->settings.secret;
+    const int on = 1;
+    return !secret ||
+           (zmq_setsockopt(o->socket, ZMQ_CURVE_SERVER, &on, sizeof on) == 0 &&
+            zmq_setsockopt(o->socket, ZMQ_CURVE_SECRETKEY, secret, strlen(secret) + 1) == 0 &&
+            zmq_setsockopt(o->socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain)) == 0);
+}
+
 /* Lets the socket tell who connects and leaves. */
 static enum status watch(struct outlet *o, void *context, struct error *e)
 {
     static const char endpoint[] = "inproc://connections";
     o->monitor = zmq_socket(context, ZMQ_PAIR);
-    if (!o->monitor ||
-        zmq_socket_monitor(o->socket, endpoint, ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_DISCONNECTED) != 0 ||
+    if (!o->monitor || zmq_socket_monitor(o->socket, endpoint, EVENTS) != 0 ||
         zmq_connect(o->monitor, endpoint) != 0)
         return error_set(e, STATUS_FAILED, "cannot watch a socket: %s", zmq_strerror(errno));
     return STATUS_OK;
@@ -112,6 +124,9 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
     if (!room || !o->askers || !o->socket)
         return error_memory(e, "a socket");
     set_options(o, endpoint);
+    if (!set_secret(o))
+        return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
+    o->settings.secret = NULL;  // the caller's
     const enum status s = watch(o, context, e);
     if (s)
         return s;
@@ -175,6 +190,8 @@ static void on_connection(struct outlet *o, const struct incoming *in)
         clients_came(&o->clients, fd);
     else if (event == ZMQ_EVENT_DISCONNECTED)
         clients_left(&o->clients, fd);
+    o->accepted += event == ZMQ_EVENT_ACCEPTED;
+    o->admitted += event == ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
 }
 
 static size_t asks_of(const struct outlet *o, const struct asker *a)

@@ -20,6 +20,7 @@ struct outlet_settings {
     enum gateway_socket kind;
     bool hold;            // what leaves is to reach somebody: PUSH has little on its way
     const char *request;  // REP: what asks for a frame
+    const char *secret;   // of the server key; NULL: clients need no keys
 };
 
 /* A client that has asked. */
@@ -38,6 +39,8 @@ struct outlet {
     bool subscribed;         // PUB: somebody wants everything
     bool behind;             // PUB: a subscriber has missed something and may miss more
     uint64_t rejected;       // REP: messages that were no request
+    uint64_t accepted;       // connections so far ...
+    uint64_t admitted;       // ... and among them those with a good key, where that is needed
     size_t first, naskers;   // REP: ring
     struct asker *askers;
 };

@@ -161,6 +161,8 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     if (c->source && !pipeline_has(s, "control"))
         add(&w, join("--control=ipc://", settings->folder, "/", "control"));
     add_groups(&w, p, c);
+    if (settings->keys && pipeline_takes_keys(s))
+        add(&w, join("--keys=", settings->keys, "", ""));
     if (settings->nwraps)
         add_patience(&w, c);
     if (c->last && settings->resume)
@@ -181,7 +183,10 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
     size_t total = 0;
     for (size_t i = 0; i < p->nstages; i++)
         total += (size_t)p->stages[i].count;
-    *c = (struct commands){.list = mem_array(total, sizeof *c->list)};
+    *c = (struct commands){
+        .list = mem_array(total, sizeof *c->list),
+        .makes_keys = settings->keys && strcmp(settings->keys, COMMANDS_KEYS) == 0,
+    };
     if (!c->list)
         return error_memory(e, "the command lines");
     enum status s = STATUS_OK;
@@ -207,7 +212,7 @@ void commands_free(struct commands *c)
 /* Quotes a word only where that is needed. */
 static void print_word(const char *word, FILE *out)
 {
-    if (strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
+    if (strcmp(word, "--keys=" COMMANDS_KEYS) == 0 || strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
         strncmp(word, "--out=@ipc://$dir/", 18) == 0 ||
         strncmp(word, "--control=ipc://$dir/", 21) == 0) {
         fprintf(out, "\"%s\"", word);
@@ -233,6 +238,8 @@ void commands_print(const struct commands *c, FILE *out)
     for (size_t i = 0; i < c->count && !workdir; i++)
         workdir = c->list[i].workdir;
     fputs("dir=$(mktemp -d)\n", out);
+    if (c->makes_keys)
+        fputs("bragg-run --make-keys=\"" COMMANDS_KEYS "\"\n", out);
     if (workdir) {
         fputs("mkdir -p ", out);
         print_word(workdir, out);

@@ -22,6 +22,7 @@ struct wrap {
 struct command_settings {
     const char *folder;   // of the sockets, statistics and traces
     const char *workdir;  // where all stages run; NULL: here
+    const char *keys;     // folder of the keys of tcp endpoints; NULL: none
     bool resume;          // last stages get --resume
     bool stats, trace;    // as files STATS and TRACE in the folder, see command_file
     size_t nwraps;
@@ -40,7 +41,11 @@ struct command {
     char worker[8];       // BRAGG_WORKER of one of several: its number, from 0; else empty
 };
 
+/* Where keys are when they are made for a run, in the folder that commands_print makes. */
+#define COMMANDS_KEYS "$dir/keys"
+
 struct commands {
+    bool makes_keys;
     size_t count;
     struct command *list;  // owned, in the order of the file
 };

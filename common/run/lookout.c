@@ -23,7 +23,7 @@ static void connect_source(struct lookout *l)
     if (l->endpoint ? endpoint_parse(l->endpoint, true, &bind, endpoint, &ignored) != STATUS_OK
                     : !find_in_folder(l->folder, endpoint))
         return;
-    l->connected = watch_open(&l->watch, endpoint, &ignored) == STATUS_OK;
+    l->connected = watch_open(&l->watch, endpoint, NULL, false, &ignored) == STATUS_OK;
     if (!l->connected)
         watch_close(&l->watch);
 }

@@ -71,6 +71,13 @@ bool pipeline_has(const struct pipeline_stage *s, const char *name);
 /* Of the option --NAME=VALUE in its args the value; NULL without one. */
 const char *pipeline_value(const struct pipeline_stage *s, const char *name);
 
+/* True when keys are for a stage: its args have none, nor --insecure, which is for the clients of
+ * one with --bind. */
+bool pipeline_takes_keys(const struct pipeline_stage *s);
+
+/* True when such a stage has a tcp endpoint. */
+bool pipeline_needs_keys(const struct pipeline *p);
+
 /* How many groups of last stages get all frames of the source, and must have them durable: a
  * stage is a group unless its args say --group.  A bragg-tap that only watches is none.  `text`
  * gets what to say to the source: their names, parted by commas, or how many where those do not

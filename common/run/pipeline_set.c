@@ -161,6 +161,22 @@ const char *pipeline_value(const struct pipeline_stage *s, const char *name)
     return NULL;
 }
 
+bool pipeline_takes_keys(const struct pipeline_stage *s)
+{
+    return !pipeline_has(s, "keys") && (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
+}
+
+bool pipeline_needs_keys(const struct pipeline *p)
+{
+    for (size_t i = 0; i < p->nstages; i++) {
+        const struct pipeline_stage *s = &p->stages[i];
+        for (size_t k = 0; k < s->nargs && pipeline_takes_keys(s); k++)
+            if (strstr(s->args[k], "tcp://") && !is_option(s->args[k], "bind"))
+                return true;
+    }
+    return false;
+}
+
 /* True when a last stage is one that nothing waits for. */
 static bool only_watches(const struct pipeline_stage *s)
 {

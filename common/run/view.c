@@ -21,6 +21,15 @@ void view_clear(struct view *v)
     v->count = v->nrows = 0;
 }
 
+uint64_t view_refused(const struct view *v)
+{
+    const struct run_status *r = view_latest(v);
+    uint64_t sum = 0;
+    for (size_t i = 0; r && i < r->nprocesses; i++)
+        sum += r->processes[i].work.refused;
+    return sum;
+}
+
 /* --- what a status says -------------------------------------------------- */
 
 /* The names come from other processes: nothing in them may steer a terminal. */

@@ -41,6 +41,9 @@ void view_clear(struct view *v);
 /* The latest status; NULL before the first. */
 const struct run_status *view_latest(const struct view *v);
 
+/* Connections without a good key that all processes have refused. */
+uint64_t view_refused(const struct view *v);
+
 /* "450 of 1000 frames, 35.2/s, 0:15 left", without a newline. */
 void view_summary(const struct view *v, char *text, size_t size);
 

@@ -59,6 +59,8 @@ void view_print(const struct view *v, FILE *out)
         print_row(&v->rows[i], out);
     if (r->unlisted)
         fprintf(out, "and %" PRIu64 " processes more\n", r->unlisted);
+    if (view_refused(v))
+        fprintf(out, "refused %" PRIu64 " connections without a good key\n", view_refused(v));
 }
 
 /* --- JSON ---------------------------------------------------------------- */
@@ -84,10 +86,10 @@ static void print_process(const struct view_row *row, FILE *out)
     print_text("group", p->group, out);
     fprintf(out,
             ",\"pid\":%" PRId64 ",\"hops\":%" PRIu32 ",\"durable\":%s,\"frames\":%" PRIu64
-            ",\"held\":%" PRIu64 ",\"bytes_in\":%" PRIu64 ",\"bytes_out\":%" PRIu64
-            ",\"cpu_s\":%.3f,\"wall_s\":%.3f",
-            p->pid, p->hops, p->durable ? "true" : "false", row->frames, row->held, w->bytes_in,
-            w->bytes_out, (double)w->cpu_ns / 1e9, (double)w->time_ns / 1e9);
+            ",\"held\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"bytes_in\":%" PRIu64
+            ",\"bytes_out\":%" PRIu64 ",\"cpu_s\":%.3f,\"wall_s\":%.3f",
+            p->pid, p->hops, p->durable ? "true" : "false", row->frames, row->held, w->refused,
+            w->bytes_in, w->bytes_out, (double)w->cpu_ns / 1e9, (double)w->time_ns / 1e9);
     if (row->tells)
         fprintf(out,
                 ",\"compute\":%.4f,\"wait_in\":%.4f,\"wait_out\":%.4f,\"cpus\":%.3f"
@@ -113,7 +115,8 @@ void view_print_json(const struct view *v, int ended, FILE *out)
         fputs(",\"left_s\":null", out);
     if (ended >= 0)
         fprintf(out, ",\"ended\":%d", ended);
-    fprintf(out, ",\"unlisted\":%" PRIu64 ",\"processes\":[", r->unlisted);
+    fprintf(out, ",\"unlisted\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"processes\":[", r->unlisted,
+            view_refused(v));
     for (size_t i = 0; i < v->nrows; i++) {
         fputs(i ? "," : "", out);
         print_process(&v->rows[i], out);

@@ -132,12 +132,12 @@ bool control_receive(struct runtime *rt)
 static void connect_source(struct runtime *rt, uint64_t now_ns)
 {
     struct error e;
-    if (port_open(rt->context, false, rt->control, PORT_WORDS_MAX, &rt->control_socket, &e) !=
-        STATUS_OK) {
-        io_stop(rt, STATUS_FAILED, "%s", e.text);
+    const enum status s = port_open(rt->context, &rt->curve, false, rt->control, PORT_WORDS_MAX,
+                                    &rt->control_socket, &rt->control_watch, &e);
+    if (s) {
+        io_stop(rt, s, "%s", e.text);
         return;
     }
-    rt->control_watch = port_watch(rt->context, rt->control_socket, PORT_CUT);
     if (!rt->control_heard_ns)
         rt->control_heard_ns = now_ns;
     rt->control_opened_ns = now_ns;
@@ -243,7 +243,7 @@ void control_pump(struct runtime *rt, uint64_t now_ns)
 {
     if (!rt->run_known || !rt->control[0])
         return;
-    if (rt->control_watch && rt->looks && port_happened(rt->control_watch)) {
+    if (cut_happened(rt, rt->control, rt->control_watch, &rt->control_trial, now_ns)) {
         (void)control_receive(rt);  // what had come before
         port_drop(&rt->control_socket, &rt->control_watch);
     }

@@ -20,8 +20,8 @@ static void connect_anew(struct runtime *rt, struct port *p, uint64_t now_ns)
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(rt->context, false, p->endpoint, link_part_max(rt, p->up), &p->socket, &e) !=
-        STATUS_OK)
+    if (port_open(rt->context, &rt->curve, false, p->endpoint, link_part_max(rt, p->up), &p->socket,
+                  &p->watch, &e) != STATUS_OK)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
 }
 
@@ -32,17 +32,40 @@ static bool is_done(const struct runtime *rt, const struct port *p)
     return rt->stopping || (l && l->gone);
 }
 
+bool cut_happened(struct runtime *rt, const char *endpoint, void *watch, struct trial *t,
+                  uint64_t now_ns)
+{
+    if (!rt->looks)
+        return false;
+    const bool cut = port_happened(watch, t);
+    const char *why = endpoint_is_network(endpoint) ? curve_verdict(&rt->curve, t, now_ns) : NULL;
+    if (why)
+        io_stop(rt, STATUS_FAILED, "%s: %s", endpoint, why);
+    return cut;
+}
+
+/* Who came to a bound socket without a good key. */
+static void count_refused(struct runtime *rt, void *watch, struct trial *t, uint64_t now_ns)
+{
+    if (!rt->looks || !watch)
+        return;
+    (void)port_happened(watch, t);
+    atomic_fetch_add(&rt->refused, curve_refused(t, now_ns));
+}
+
 void cut_check(struct runtime *rt, uint64_t now_ns)
 {
     rt->looks = now_ns >= rt->looked_ns + LOOK_NS;
     rt->looked_ns = rt->looks ? now_ns : rt->looked_ns;
+    if (rt->control_local)
+        count_refused(rt, rt->control_watch, &rt->control_trial, now_ns);
     for (size_t i = 0; i < rt->nports && !rt->stopping; i++) {
         struct port *p = &rt->ports[i];
-        /* Always asked: with a thousand answers that nobody takes libzmq stands still. */
-        const bool cut = p->watch && rt->looks && port_happened(p->watch);
+        if (p->bound)
+            count_refused(rt, p->watch, &p->trial, now_ns);
         if (p->bound || is_done(rt, p))
             continue;
-        if (cut) {
+        if (cut_happened(rt, p->endpoint, p->watch, &p->trial, now_ns) && !rt->stopping) {
             while (link_receive(rt, p))
                 continue;  // what had come before
             if (!is_done(rt, p))
@@ -50,8 +73,6 @@ void cut_check(struct runtime *rt, uint64_t now_ns)
         }
         if (!p->socket && now_ns > p->opened_ns + REOPEN_NS)
             connect_anew(rt, p, now_ns);
-        if (p->socket && !p->watch && !p->greeted_ns)
-            p->watch = port_watch(rt->context, p->socket, PORT_CUT);
     }
 }
 

@@ -68,7 +68,7 @@ static bool port_is_good(const char *name, bool bind)
     return number >= !bind && number <= UINT16_MAX;
 }
 
-enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e)
+enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *e)
 {
     const char *path = ipc_path(name);
     if (strlen(name) >= ENDPOINT_SIZE || strpbrk(name, " \t\n"))
@@ -85,19 +85,32 @@ enum status endpoint_check(const char *name, bool bind, bool insecure, struct er
     if (!path && !port_is_good(name, bind))
         return error_set(e, STATUS_USAGE, "endpoint '%.80s' must end with a port, :1 to :65535%s",
                          name, bind ? ", or with :* for a free one" : "");
-    if (bind && !path && !insecure && !is_loopback(name + 6))
+    if (!path && !tcp)
         return error_set(e, STATUS_USAGE,
-                         "endpoint '%.80s' can be reached by other hosts: bind tcp://127.0.0.1 or "
-                         "say --insecure",
+                         "endpoint '%.80s' needs keys: say --keys=DIR (bragg-run --make-keys DIR "
+                         "makes them), or --insecure, and anybody who reaches it can read, take "
+                         "and forge frames",
                          name);
     return STATUS_OK;
 }
 
-enum status endpoint_parse(const char *text, bool insecure, bool *bind,
-                           char endpoint[ENDPOINT_SIZE], struct error *e)
+enum status endpoint_check_clients(const char *name, bool anywhere, struct error *e)
+{
+    const enum status s = endpoint_check(name, true, true, e);
+    if (s || anywhere || endpoint_is_local(name))
+        return s;
+    return error_set(e, STATUS_USAGE,
+                     "endpoint '%.80s' can be reached by other hosts: say --client-keys=DIR "
+                     "(bragg-run --make-keys DIR makes them), bind tcp://127.0.0.1, or say "
+                     "--insecure",
+                     name);
+}
+
+enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint[ENDPOINT_SIZE],
+                           struct error *e)
 {
     *bind = *text == '@';
-    const enum status s = endpoint_check(text + *bind, *bind, insecure, e);
+    const enum status s = endpoint_check(text + *bind, *bind, tcp, e);
     if (s == STATUS_OK)
         memcpy(endpoint, text + *bind, strlen(text + *bind) + 1);
     return s;

@@ -9,13 +9,17 @@
 #include "base/error.h"
 #include "wire/control.h"
 
-/* An endpoint without a leading @: only ipc:// and tcp:// are known; to `bind` it to
- * anything but ipc and loopback needs `insecure`.  STATUS_USAGE. */
-enum status endpoint_check(const char *name, bool bind, bool insecure, struct error *e);
+/* An endpoint without a leading @: only ipc:// and tcp:// are known, and tcp:// is refused unless
+ * it is guarded by keys, or meant to be open: `tcp`.  STATUS_USAGE. */
+enum status endpoint_check(const char *name, bool bind, bool tcp, struct error *e);
 
 /* One endpoint as typed: true in *bind for @ENDPOINT.  Checked as by endpoint_check. */
-enum status endpoint_parse(const char *text, bool insecure, bool *bind,
-                           char endpoint[ENDPOINT_SIZE], struct error *e);
+enum status endpoint_parse(const char *text, bool tcp, bool *bind, char endpoint[ENDPOINT_SIZE],
+                           struct error *e);
+
+/* One where foreign clients connect: beyond this host only with keys or when meant to be open:
+ * `anywhere`.  STATUS_USAGE. */
+enum status endpoint_check_clients(const char *name, bool anywhere, struct error *e);
 
 /* Before an ipc endpoint is bound: refuses a path that is no socket or that
  * answers, removes a dead socket.  Other transports pass. */

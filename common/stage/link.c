@@ -250,7 +250,9 @@ bool link_receive(struct runtime *rt, struct port *port)
         if (got == PORT_NOTHING)
             return any;
         any = true;
-        if (got == PORT_MESSAGE) {
+        if (from.watches) {
+            rt->dropped++;  // frames are not for a watcher
+        } else if (got == PORT_MESSAGE) {
             dispatch(rt, port, &from, &m);
         } else {
             rt->dropped++;

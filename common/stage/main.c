@@ -65,6 +65,9 @@ static int run_open(struct worker *w)
     if (w->rt.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.dropped);
+    const uint64_t refused = atomic_load(&w->rt.refused);
+    if (refused)
+        log_line(LOG_WARNING, "refused %" PRIu64 " connections without a good key", refused);
     if (w->rt.duplicates)
         log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
     int status = s ? (int)s : atomic_load(&w->rt.status);
@@ -117,7 +120,9 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
         s = target_check_in_place(o->stats, e);
     if (s == STATUS_OK && o->trace)
         s = trace_check(o->trace, e);
-    return s ? s : runtime_check_endpoints(stage, w->state, o, e);
+    if (s == STATUS_OK)
+        s = runtime_check_endpoints(stage, w->state, o, e);
+    return s ? s : runtime_take_keys(&w->rt, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */

@@ -10,7 +10,8 @@ enum transport { TRANSPORT_AUTO, TRANSPORT_INLINE };  // order of --transport
 struct runtime_options {
     struct opt_texts in, out;  // endpoints; @ENDPOINT binds, a plain one connects
     const char *control;       // where the source listens; NULL: chosen
-    bool insecure;             // bind beyond this host
+    const char *keys;          // folder; NULL: none
+    bool insecure;             // tcp without keys
     int64_t window;            // source: frames under way
     int64_t attempts;          // source: deaths at work on a frame before it is given up
     const char *groups;        // source: durable groups to wait for (groups.h); NULL: one

@@ -105,7 +105,7 @@ static void on_hello(struct runtime *rt, const struct address *from, const struc
     if (good && !h.wants && !h.gives) {
         if (may_answer(rt))
             status_answer(rt, from);
-    } else if (!good || !io_is_ours(rt, r)) {
+    } else if (!good || from->watches || !io_is_ours(rt, r)) {
         rt->dropped++;
     } else if (link_is_buried(rt, h.uuid)) {
         if (may_answer(rt))
@@ -189,8 +189,8 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
     if (damaged || !(asks || io_is_ours(rt, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         rt->dropped++;
-        if (!damaged && r.run && r.run != rt->run && may_answer(rt))  // of run 0 while ours is not
-            anew_tell(rt, from, &r, m);                               // known
+        if (!damaged && !from->watches && r.run && r.run != rt->run && may_answer(rt))
+            anew_tell(rt, from, &r, m);  // of run 0 while ours is not known
         return;
     }
     if (r.type == MESSAGE_HELLO)

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "stage/endpoint.h"
+#include "stage/zap.h"
 #include "wire/control.h"
 
 enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
@@ -27,9 +28,36 @@ static void set_int(void *socket, int option, int value)
     (void)zmq_setsockopt(socket, option, &value, sizeof value);
 }
 
-enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
-                      struct error *e)
+/* What a socket tells of its connections: without a limit, at which libzmq would stand still, and
+ * without ZMQ_EVENT_HANDSHAKE_FAILED_PROTOCOL: while that is told errno changes, libzmq 4.3.4 takes
+ * a damaged message for a full queue, and aborts later (!_io_error). */
+static void *watch_socket(void *context, void *socket, bool bound)
 {
+    static const int events = ZMQ_EVENT_DISCONNECTED | ZMQ_EVENT_CONNECT_RETRIED |
+                              ZMQ_EVENT_HANDSHAKE_SUCCEEDED | ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL |
+                              ZMQ_EVENT_HANDSHAKE_FAILED_AUTH;
+    static const int bound_events = ZMQ_EVENT_ACCEPTED | ZMQ_EVENT_HANDSHAKE_SUCCEEDED;
+    static atomic_uint count;
+    char name[64];
+    (void)snprintf(name, sizeof name, "inproc://watch-%u", atomic_fetch_add(&count, 1));
+    if (zmq_socket_monitor(socket, name, bound ? bound_events : events) != 0)
+        return NULL;
+    void *watch = zmq_socket(context, ZMQ_PAIR);
+    if (watch)
+        set_int(watch, ZMQ_RCVHWM, 0);
+    if (watch && zmq_connect(watch, name) != 0) {
+        (void)zmq_close(watch);
+        watch = NULL;
+    }
+    if (!watch)
+        (void)zmq_socket_monitor(socket, NULL, 0);
+    return watch;
+}
+
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e)
+{
+    *watch = NULL;
     *socket = zmq_socket(context, bind ? ZMQ_ROUTER : ZMQ_DEALER);
     if (!*socket)
         return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
@@ -47,6 +75,11 @@ enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max
     }
     if (bind)
         set_int(*socket, ZMQ_ROUTER_MANDATORY, 1);
+    const enum status s = curve_guard(c, *socket, bind, endpoint, e);
+    if (s)
+        return s;
+    if (!bind || (c->keyed && endpoint_is_network(endpoint)))
+        *watch = watch_socket(context, *socket, bind);
     if ((bind ? zmq_bind : zmq_connect)(*socket, endpoint) != 0)
         return error_set(e, STATUS_FAILED, "cannot %s %s: %s", bind ? "bind" : "connect to",
                          endpoint, zmq_strerror(errno));
@@ -56,32 +89,51 @@ enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max
     return STATUS_OK;
 }
 
-void *port_watch(void *context, void *socket, enum port_event event)
+static void note_event(struct trial *t, unsigned event, bool *cut)
 {
-    static const int events[] = {ZMQ_EVENT_DISCONNECTED, ZMQ_EVENT_CONNECT_RETRIED};
-    static atomic_uint count;
-    char name[64];
-    (void)snprintf(name, sizeof name, "inproc://watch-%u", atomic_fetch_add(&count, 1));
-    if (zmq_socket_monitor(socket, name, events[event]) != 0)
-        return NULL;
-    void *watch = zmq_socket(context, ZMQ_PAIR);
-    if (watch && zmq_connect(watch, name) != 0) {
-        (void)zmq_close(watch);
-        watch = NULL;
+    switch (event) {
+    case ZMQ_EVENT_ACCEPTED:
+        t->accepted++;
+        break;
+    case ZMQ_EVENT_CONNECT_RETRIED:
+        t->nobody = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_SUCCEEDED:
+        t->admitted++;
+        t->failed = t->broken = 0;
+        t->established = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_AUTH:
+        t->denied = true;
+        break;
+    case ZMQ_EVENT_HANDSHAKE_FAILED_NO_DETAIL:
+        t->broken++;
+        break;
+    default:
+        t->failed += !t->established;
+        t->established = false;
+        *cut = true;
+        break;
     }
-    if (!watch)
-        (void)zmq_socket_monitor(socket, NULL, 0);
-    return watch;
 }
 
-/* Nothing but the one event that is watched for arrives. */
-bool port_happened(void *watch)
+/* Each event is two parts: what and which, then the endpoint. */
+bool port_happened(void *watch, struct trial *t)
 {
-    char event[ENDPOINT_SIZE];
-    bool any = false;
-    while (zmq_recv(watch, event, sizeof event, ZMQ_DONTWAIT) >= 0)
-        any = true;
-    return any;
+    char part[ENDPOINT_SIZE];
+    bool cut = false;
+    int more = 0;
+    size_t size = sizeof more;
+    for (bool first = true; watch && zmq_recv(watch, part, sizeof part, ZMQ_DONTWAIT) >= 0;
+         first = !more) {
+        uint16_t event;
+        memcpy(&event, part, sizeof event);
+        if (first)
+            note_event(t, event, &cut);
+        if (zmq_getsockopt(watch, ZMQ_RCVMORE, &more, &size) != 0)
+            break;
+    }
+    return cut;
 }
 
 void port_set_linger(void *socket, int ms)
@@ -215,8 +267,16 @@ bool port_has_messages(void *socket)
     return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
 }
 
+/* With keys libzmq knows who sent it. */
+static bool is_watcher(const zmq_msg_t *part)
+{
+    const char *user = zmq_msg_gets(part, "User-Id");
+    return user && strcmp(user, ZAP_WATCHER) == 0;
+}
+
 /* One part into *m; `good` turns false when it exceeds what a message may have. */
-static bool receive_part(void *socket, struct message *m, bool *good, bool *more)
+static bool receive_part(void *socket, struct message *m, bool *good, bool *more,
+                         struct address *from)
 {
     zmq_msg_t *part = mem_array(1, sizeof *part);
     if (!part)
@@ -227,6 +287,8 @@ static bool receive_part(void *socket, struct message *m, bool *good, bool *more
         return false;
     }
     *more = zmq_msg_more(part);
+    if (from->size && !m->nparts)
+        from->watches = is_watcher(part);
     const size_t size = zmq_msg_size(part);
     const size_t limit = m->nparts == 0   ? MESSAGE_ROUTE_MAX
                          : m->nparts == 1 ? MESSAGE_METADATA_MAX
@@ -258,7 +320,7 @@ enum port_got port_receive(void *socket, bool bound, struct address *from, struc
     }
     bool any = bound;
     while (more) {
-        if (!receive_part(socket, m, &good, &more))
+        if (!receive_part(socket, m, &good, &more, from))
             break;
         any = true;
     }

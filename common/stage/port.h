@@ -7,12 +7,14 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "stage/curve.h"
 #include "wire/message.h"
 
 /* The routing id of a peer on a ROUTER; size 0 on a DEALER. */
 struct address {
     uint8_t size;
     uint8_t bytes[255];
+    bool watches;  // it came with the watcher's key
 };
 
 bool address_equal(const struct address *a, const struct address *b);
@@ -22,21 +24,16 @@ bool address_equal(const struct address *a, const struct address *b);
 #define PORT_PART_MAX (INT64_C(1) << 33)
 #define PORT_WORDS_MAX ((int64_t)MESSAGE_METADATA_MAX)
 
-/* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`.  When a
+/* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`, guarded as *c says.  When a
  * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one.  Who sends a part
- * of more than `part_max` bytes is cut off. */
-enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
-                      struct error *e);
+ * of more than `part_max` bytes is cut off.  *watch is asked by port_happened; NULL when there are
+ * no more sockets. */
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e);
 
-/* What happens to a socket that connects: a connection ends, or nobody takes it. */
-enum port_event { PORT_CUT, PORT_REFUSED };
-
-/* Watches for it: the result is asked by port_happened and closed by port_close.  NULL when
- * there are no more sockets. */
-void *port_watch(void *context, void *socket, enum port_event event);
-
-/* True when it has happened since the last question. */
-bool port_happened(void *watch);
+/* Adds what has happened to the socket since the last question, nothing when `watch` is NULL; true
+ * when a connection ended. */
+bool port_happened(void *watch, struct trial *t);
 
 /* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
 void port_set_linger(void *socket, int ms);

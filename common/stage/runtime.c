@@ -38,15 +38,32 @@ static bool is_pipe(int fd)
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e)
 {
-    bool bind;
+    bool bind, keyed = false;
     char endpoint[ENDPOINT_SIZE];
+    const bool tcp = o->insecure || o->keys;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
-        s = endpoint_parse(o->in.text[i], o->insecure, &bind, endpoint, e);
+        s = endpoint_parse(o->in.text[i], tcp, &bind, endpoint, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
-        s = endpoint_parse(o->out.text[i], o->insecure, &bind, endpoint, e);
-    const char *own = stage->binds ? stage->binds(state) : NULL;
-    return s || !own ? s : endpoint_check(own, true, o->insecure, e);
+        s = endpoint_parse(o->out.text[i], tcp, &bind, endpoint, e);
+    if (s == STATUS_OK && o->control)
+        s = endpoint_check(o->control + (*o->control == '@'), true, tcp, e);
+    if (s)
+        return s;
+    const char *own = stage->binds ? stage->binds(state, &keyed) : NULL;
+    if (own)
+        return endpoint_check_clients(own, o->insecure || keyed, e);
+    return o->insecure && o->keys
+               ? error_set(e, STATUS_USAGE, "--keys and --insecure exclude each other")
+               : STATUS_OK;
+}
+
+enum status runtime_take_keys(struct runtime *rt, struct error *e)
+{
+    const struct runtime_options *o = &rt->options;
+    if (o->keys && fused_context())  // of whose context another stage would look after
+        return error_set(e, STATUS_USAGE, "--keys is for stages in processes of their own");
+    return curve_open(&rt->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
@@ -95,11 +112,12 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
 {
     struct port *p = &rt->ports[rt->nports];
     *p = (struct port){.up = up};
-    enum status s = endpoint_parse(text, rt->options.insecure, &p->bound, p->endpoint, e);
+    enum status s = endpoint_parse(text, true, &p->bound, p->endpoint, e);
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, p->bound, p->endpoint, link_part_max(rt, up), &p->socket, e);
+        s = port_open(rt->context, &rt->curve, p->bound, p->endpoint, link_part_max(rt, up),
+                      &p->socket, &p->watch, e);
     if (p->socket)
         rt->nports++;
     if (s)
@@ -165,11 +183,12 @@ static enum status open_control(struct runtime *rt, struct error *e)
     bool bind;
     enum status s = choose_control(rt, text, e);
     if (s == STATUS_OK)
-        s = endpoint_parse(text, rt->options.insecure, &bind, rt->control, e);
+        s = endpoint_parse(text, true, &bind, rt->control, e);
     if (s == STATUS_OK)
         s = endpoint_clear(rt->control, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, true, rt->control, PORT_WORDS_MAX, &rt->control_socket, e);
+        s = port_open(rt->context, &rt->curve, true, rt->control, PORT_WORDS_MAX,
+                      &rt->control_socket, &rt->control_watch, e);
     memcpy(rt->control_told, rt->control, sizeof rt->control_told);
     rt->control_local = s == STATUS_OK;
     if (s == STATUS_OK)
@@ -248,6 +267,8 @@ enum status runtime_open(struct runtime *rt, struct error *e)
         rt->context = zmq_ctx_new();
     if (s == STATUS_OK && !rt->context)
         s = error_memory(e, "sockets");
+    if (s == STATUS_OK && rt->curve.keyed && !rt->fused)
+        s = zap_open(&rt->zap, rt->context, &rt->curve.keys, e);
     if (s == STATUS_OK)
         s = open_endpoints(rt, e);
     if (s)
@@ -262,6 +283,7 @@ struct work runtime_work(struct runtime *rt)
     struct work work = meter_read(&rt->meter);
     work.bytes_in = atomic_load(&rt->bytes_in);
     work.bytes_out = atomic_load(&rt->bytes_out);
+    work.refused = atomic_load(&rt->refused);
     return work;
 }
 
@@ -302,6 +324,7 @@ void runtime_disconnect(struct runtime *rt)
     message_free(&rt->experiment);
     if (rt->context && !rt->fused)
         (void)zmq_ctx_term(rt->context);
+    zap_close(&rt->zap);
     folder_close(&rt->folder);
 }
 
@@ -327,6 +350,7 @@ void runtime_close(struct runtime *rt)
     mem_free(rt->buried);
     mem_free(rt->held);
     exchange_close(&rt->exchange);
+    curve_close(&rt->curve);
     (void)pthread_mutex_destroy(&rt->turn);
     (void)close(rt->signals);
 }

@@ -27,6 +27,7 @@
 #include "stage/port.h"
 #include "stage/seen.h"
 #include "stage/stage.h"
+#include "stage/zap.h"
 #include "wire/control.h"
 
 enum {
@@ -48,7 +49,8 @@ struct port {
     bool bound;           // ROUTER with any number of links; else DEALER with one
     bool up;              // towards the source
     uint64_t greeted_ns;  // connecting: when hello was sent, 0 for never
-    void *watch;          // connecting: tells when it is cut
+    void *watch;          // tells what happens to its connections
+    struct trial trial;   // how they went
     uint64_t opened_ns;   // connecting: when it did so last, 0 for never
     bool stirred;         // may have messages of which its descriptor does not tell
     char endpoint[ENDPOINT_SIZE];
@@ -122,6 +124,8 @@ struct runtime {
     bool io_waits;         // it does ...
     int wait_ms;           // ... for so long at most
     void *context;         // of ZeroMQ
+    struct curve curve;    // guards its tcp endpoints ...
+    struct zap zap;        // ... and looks who comes
     bool fused;            // it belongs to somebody else
     int signals;           // signalfd
     struct folder folder;  // private, for sockets
@@ -130,11 +134,12 @@ struct runtime {
     uint64_t run;
     uint64_t former_run;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
-    bool run_known;               // run and control are known
-    char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
+    bool run_known;                    // run and control are known
+    char control[ENDPOINT_SIZE];       // where the source listens, "" before the source
     char control_told[ENDPOINT_SIZE];  // as the next stages learn it, which may be on other hosts
-    bool control_local;           // we bound it
+    bool control_local;                // we bound it
     void *control_socket, *control_watch;
+    struct trial control_trial;
     bool control_stirred;  // as port.stirred
 
     size_t nports;
@@ -180,16 +185,17 @@ struct runtime {
     bool worked;            // the source knows that a frame was finished here
     struct stream *source;  // NULL but in the source
 
-    bool stopping;        // the I/O loop ends
-    bool complete;        // because the stream is complete
-    bool left;            // because a watcher was told to end
-    unsigned interrupts;  // Ctrl-C so far
-    atomic_int status;    // exit status
-    atomic_int failure;   // status with which the main thread failed, or 0
-    atomic_bool outcast;  // the main thread found that others took this process for dead
-    atomic_bool spoken;   // the one line of error was written
-    uint64_t dropped;     // messages that were not ours
-    uint64_t duplicates;  // frames that came twice
+    bool stopping;                 // the I/O loop ends
+    bool complete;                 // because the stream is complete
+    bool left;                     // because a watcher was told to end
+    unsigned interrupts;           // Ctrl-C so far
+    atomic_int status;             // exit status
+    atomic_int failure;            // status with which the main thread failed, or 0
+    atomic_bool outcast;           // the main thread found that others took this process for dead
+    atomic_bool spoken;            // the one line of error was written
+    uint64_t dropped;              // messages that were not ours
+    atomic_uint_fast64_t refused;  // connections to what is bound here, without a good key
+    uint64_t duplicates;           // frames that came twice
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
@@ -197,6 +203,8 @@ struct runtime {
  * rest when it is settled what it wants and gives. */
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e);
+/* The keys of --keys, to be forgotten by runtime_close. */
+enum status runtime_take_keys(struct runtime *rt, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
 enum status runtime_open(struct runtime *rt, struct error *e);
@@ -276,7 +284,11 @@ void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
 
 /* cut.c: connections through a network, which come back when they are cut. */
-void cut_check(struct runtime *rt, uint64_t now_ns);   // who was cut; connects anew
+void cut_check(struct runtime *rt, uint64_t now_ns);  // who was cut; connects anew
+/* True when a connection to an endpoint was cut; ends this process when there is no hope for
+ * another one. */
+bool cut_happened(struct runtime *rt, const char *endpoint, void *watch, struct trial *t,
+                  uint64_t now_ns);
 void cut_port(struct runtime *rt, struct port *port);  // ends a connection, and begins another
 void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // begins it anew
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged

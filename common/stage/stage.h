@@ -68,9 +68,9 @@ struct stage {
     /* Fills in the defaults of the options, before the command line is parsed. */
     void (*defaults)(void *state);
 
-    /* An endpoint of the stage's own, as typed, or NULL: `open` binds it.  Which ones
-     * are allowed is checked before, as for --out=@ENDPOINT. */
-    const char *(*binds)(void *state);
+    /* An endpoint of the stage's own for foreign clients, as typed, or NULL: `open` binds it.
+     * *keyed becomes true when they need keys.  Which ones are allowed is checked before. */
+    const char *(*binds)(void *state, bool *keyed);
 
     /* After parsing: checks options and reads files. */
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);

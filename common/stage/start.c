@@ -15,8 +15,8 @@ static void on_line(struct runtime *rt)
     if (s == STATUS_OK) {
         *port = (struct port){.up = true};
         memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(rt->context, false, port->endpoint, link_part_max(rt, true), &port->socket,
-                      &e);
+        s = port_open(rt->context, &rt->curve, false, port->endpoint, link_part_max(rt, true),
+                      &port->socket, &port->watch, &e);
         rt->nports++;
     }
     if (s) {
@@ -88,6 +88,25 @@ const char *start_unbound(const struct runtime *rt, bool up)
     return NULL;
 }
 
+/* Nobody is there: says why, where that is known. */
+static void stop_alone(struct runtime *rt, bool up)
+{
+    for (size_t i = 0; i < rt->nports; i++) {
+        const struct port *p = &rt->ports[i];
+        const char *why = p->up == up && !p->bound && endpoint_is_network(p->endpoint)
+                              ? curve_suspicion(&rt->curve, &p->trial)
+                              : NULL;
+        if (why)
+            io_stop(rt, STATUS_FAILED, "%s: %s", p->endpoint, why);
+    }
+    const char *unbound = start_unbound(rt, up);
+    if (unbound)
+        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s", unbound,
+                up ? "in" : "out", unbound);
+    else
+        io_stop(rt, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");
+}
+
 static void check_start(struct runtime *rt, uint64_t now_ns)
 {
     if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
@@ -96,12 +115,7 @@ static void check_start(struct runtime *rt, uint64_t now_ns)
     const bool no_output = rt->stage->gives == KIND_EXPERIMENT && !rt->met_down;
     if (!no_input && !no_output)
         return;
-    const char *unbound = start_unbound(rt, no_input);
-    if (unbound)
-        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s", unbound,
-                no_input ? "in" : "out", unbound);
-    else
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my %s", no_input ? "input" : "output");
+    stop_alone(rt, no_input);
 }
 
 enum status start_check_control(const struct runtime *rt, struct error *e)

@@ -5,30 +5,33 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "base/clock.h"
 #include "base/log.h"
 #include "stage/port.h"
 
 static const struct address source = {0};
 
-enum status watch_open(struct watch *w, const char *endpoint, struct error *e)
+enum status watch_open(struct watch *w, const char *endpoint, const char *keys, bool insecure,
+                       struct error *e)
 {
     char copy[ENDPOINT_SIZE];
     *w = (struct watch){0};
+    const enum status s = curve_open(&w->curve, keys, insecure, KEYS_WATCH, e);
+    if (s)
+        return s;
     (void)snprintf(copy, sizeof copy, "%s", endpoint);
     w->context = zmq_ctx_new();
     if (!w->context)
         return error_memory(e, "sockets");
-    const enum status s = port_open(w->context, false, copy, PORT_WORDS_MAX, &w->socket, e);
-    if (s == STATUS_OK)
-        w->refusals = port_watch(w->context, w->socket, PORT_REFUSED);
-    return s;
+    return port_open(w->context, &w->curve, false, copy, PORT_WORDS_MAX, &w->socket, &w->news, e);
 }
 
 void watch_close(struct watch *w)
 {
-    port_drop(&w->socket, &w->refusals);
+    port_drop(&w->socket, &w->news);
     if (w->context)
         (void)zmq_ctx_term(w->context);
+    curve_close(&w->curve);
     *w = (struct watch){0};
 }
 
@@ -53,10 +56,11 @@ void watch_wait(struct watch *w, int fd, int ms)
     (void)zmq_poll(items, fd < 0 ? 1 : 2, ms);
 }
 
-bool watch_is_refused(struct watch *w)
+bool watch_is_refused(struct watch *w, const char **why)
 {
-    w->refused |= w->refusals && port_happened(w->refusals);
-    return w->refused;
+    (void)port_happened(w->news, &w->trial);
+    *why = curve_verdict(&w->curve, &w->trial, clock_ns());
+    return w->trial.nobody;
 }
 
 /* WATCH_NOTHING for what is no answer. */

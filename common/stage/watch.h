@@ -5,17 +5,21 @@
 #include <stdbool.h>
 
 #include "base/error.h"
+#include "stage/curve.h"
 #include "wire/control.h"
 
 struct watch {
-    void *context, *socket, *refusals;  // of ZeroMQ
-    bool refused;                       // nobody took a connection
+    void *context, *socket, *news;  // of ZeroMQ
+    struct curve curve;
+    struct trial trial;
 };
 
 /* Connects to the control endpoint of a source, good by endpoint_parse, whether or not
- * somebody is there.
+ * somebody is there; with the watcher's keys of the folder `keys` (NULL: none), without any by tcp
+ * only when it may be `insecure`.
  * Always followed by watch_close. */
-enum status watch_open(struct watch *w, const char *endpoint, struct error *e);
+enum status watch_open(struct watch *w, const char *endpoint, const char *keys, bool insecure,
+                       struct error *e);
 void watch_close(struct watch *w);
 
 /* Asks for a status; the answer comes later. */
@@ -30,8 +34,9 @@ enum watch_got {
     WATCH_END,     // the run has ended, with *ended
 };
 
-/* True once nobody was there to take the connection; it is tried again. */
-bool watch_is_refused(struct watch *w);
+/* True once nobody was there to take the connection; it is tried again.  *why becomes other than
+ * NULL when there is no hope: the keys are not good. */
+bool watch_is_refused(struct watch *w, const char **why);
 
 /* Takes the next answer, without waiting. */
 enum watch_got watch_receive(struct watch *w, struct run_status *r, enum status *ended);

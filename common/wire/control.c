@@ -56,8 +56,16 @@ static const struct table group_table = {"group", sizeof(struct group_name), FIE
 #name, FIELD_U64, AT(name) \
     }
 static const struct field work_fields[] = {
-    COUNT(bytes_in), COUNT(bytes_out), COUNT(codec_ns),   COUNT(compute_ns),  COUNT(cpu_ns),
-    COUNT(frames),   COUNT(time_ns),   COUNT(wait_in_ns), COUNT(wait_out_ns),
+    COUNT(bytes_in),
+    COUNT(bytes_out),
+    COUNT(codec_ns),
+    COUNT(compute_ns),
+    COUNT(cpu_ns),
+    COUNT(frames),
+    {"refused", FIELD_U64, AT(refused), .flags = FIELD_ABSENT},
+    COUNT(time_ns),
+    COUNT(wait_in_ns),
+    COUNT(wait_out_ns),
 };
 static const struct table work_table = {"work", sizeof(struct work), FIELDS(work_fields)};
 #undef OBJECT

@@ -50,6 +50,7 @@ struct work {
     uint64_t bytes_in, bytes_out;  // messages
     uint64_t time_ns;              // since it began; what follows is a part of that ...
     uint64_t compute_ns, codec_ns, wait_in_ns, wait_out_ns;
+    uint64_t refused;         // connections that came without a good key
     uint64_t cpu_ns;          // ... but this: CPU time of all its threads,
     uint64_t compute_cpu_ns;  // and this, which is not sent: of the main thread in the callback
 };

@@ -11,8 +11,11 @@ limits='--dead-after=5 --rejoin-timeout=20' # three deaths at a frame would be a
 first_options=--pixels=100
 
 expected=$(plain 600)
-for kind in c t d f ctdf; do
+bragg-run --make-keys=keys
+for kind in c t d f ctdf keys; do
+	guard=--insecure
 	case $kind in
+	keys) what='a network that does all of it, with keys' kind=ctdf guard=--keys=$tap_scratch/keys ;;
 	c) what='a network that cuts' ;;
 	t) what='a network that truncates' ;;
 	d) what='a network that delays' ;;
@@ -32,12 +35,13 @@ done
 
 # who is no stage
 fresh
+guard=--insecure
 set -- $(free_ports 3)
 stage first first $first_options --out="@ipc://$d/g" &
-stage source source --in="ipc://$d/g" --out="@$at:$1" --control="$at:$2" --frames=600 --verbose $limits &
-stage make1 make --in="$at:$1" --out="@$at:$3" --sleep=4 --verbose &
-stage work work --in="$at:$3" --out="@ipc://$d/x" &
-stage sink sink out --in="ipc://$d/x" &
+stage source source --in="ipc://$d/g" --out="@$at:$1" --control="$at:$2" --frames=600 --verbose $guard $limits &
+stage make1 make --in="$at:$1" --out="@$at:$3" --sleep=4 --verbose $guard &
+stage work work --in="$at:$3" --out="@ipc://$d/x" $guard &
+stage sink sink out --in="ipc://$d/x" $guard &
 flowing
 check 'strangers: a stream stands what they say' rawpeer "$seed" 4000 "$at:$2" "$at:$1" "$at:$3"
 settle

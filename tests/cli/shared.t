@@ -60,12 +60,13 @@ done
 # tcp TRANSPORT: through two endpoints of this host
 tcp() {
 	fresh
-	stage first first --pixels=$edge --out=@tcp://127.0.0.1:$port &
-	stage source source --frames=40 --in=tcp://127.0.0.1:$port --out=@tcp://127.0.0.1:$((port + 1)) &
-	stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --transport="$1" --verbose --sleep=20 &
-	stage relay relay --in=tcp://127.0.0.1:$((port + 2)) --out=@tcp://127.0.0.1:$((port + 3)) --transport="$1" --verbose &
-	stage work work --in=tcp://127.0.0.1:$((port + 3)) --out=@tcp://127.0.0.1:$((port + 4)) --verbose &
-	stage sink file out --in=tcp://127.0.0.1:$((port + 4)) --verbose &
+	[ -e keys ] || bragg-run --make-keys=keys
+	stage first first --pixels=$edge --out=@tcp://127.0.0.1:$port --keys=keys &
+	stage source source --frames=40 --in=tcp://127.0.0.1:$port --out=@tcp://127.0.0.1:$((port + 1)) --keys=keys &
+	stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --transport="$1" --verbose --sleep=20 --keys=keys &
+	stage relay relay --in=tcp://127.0.0.1:$((port + 2)) --out=@tcp://127.0.0.1:$((port + 3)) --transport="$1" --verbose --keys=keys &
+	stage work work --in=tcp://127.0.0.1:$((port + 3)) --out=@tcp://127.0.0.1:$((port + 4)) --verbose --keys=keys &
+	stage sink file out --in=tcp://127.0.0.1:$((port + 4)) --verbose --keys=keys &
 	flowing
 	maps=$(grep -c memfd:bragg "/proc/$(cat relay.pid)/maps")
 	wait

@@ -94,19 +94,20 @@ is 'named sockets are removed' "$(find run -mindepth 1)" ''
 
 fresh
 port=$((20000 + $$ % 1000 * 10))
-stage first first --out=@tcp://127.0.0.1:$((port + 0)) &
-stage source source --in=tcp://127.0.0.1:$((port + 0)) --out=@tcp://127.0.0.1:$((port + 1)) &
-stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) &
-stage sink sink out --in=tcp://127.0.0.1:$((port + 2)) &
+bragg-run --make-keys=keys
+stage first first --out=@tcp://127.0.0.1:$((port + 0)) --keys=keys &
+stage source source --in=tcp://127.0.0.1:$((port + 0)) --out=@tcp://127.0.0.1:$((port + 1)) --keys=keys &
+stage make make --in=tcp://127.0.0.1:$((port + 1)) --out=@tcp://127.0.0.1:$((port + 2)) --keys=keys &
+stage sink sink out --in=tcp://127.0.0.1:$((port + 2)) --keys=keys &
 wait
 is 'tcp on this host' "$(statuses first source make sink) $(files)" '0 0 0 0 10'
 
 # what other hosts would do: bind all interfaces, and report to the source there
 fresh
-stage first first --out=@tcp://127.0.0.1:$((port + 4)) &
+stage first first --out=@tcp://127.0.0.1:$((port + 4)) --insecure &
 stage source source --in=tcp://127.0.0.1:$((port + 4)) --out=@tcp://0.0.0.0:$((port + 5)) --insecure &
 stage make make --in=tcp://127.0.0.1:$((port + 5)) --out=@tcp://0.0.0.0:$((port + 6)) --insecure &
-stage sink sink out --in=tcp://127.0.0.1:$((port + 6)) &
+stage sink sink out --in=tcp://127.0.0.1:$((port + 6)) --insecure &
 wait
 is 'tcp on all interfaces' "$(statuses first source make sink) $(files)" '0 0 0 0 10'
 
@@ -240,7 +241,7 @@ soon test -S run/stale
 kill -9 $!
 wait
 check_status 'a dead socket is taken over' 1 teststage first --out="@ipc://$d/stale" --start-timeout=0.1
-check_status 'other hosts need --insecure' 2 teststage first --out=@tcp://0.0.0.0:$((port + 3))
+check_status 'tcp needs keys' 2 teststage first --out=@tcp://127.0.0.1:$((port + 3))
 
 # Two hosts: the second one must reach the source, and one end of each link binds.
 # one_line NAME STATUS LINE COMMAND...: it ends with that status, and one line that ends so

@@ -32,11 +32,11 @@ set -- $(free_ports 3)
 at=tcp://127.0.0.1 source=$1 control=$2 work=$3
 stage first first $first_options --out="@ipc://$d/g" &
 stage source source --in="ipc://$d/g" --out="@$at:$source" --out="@ipc://$d/s" --control="$at:$control" \
-	--frames=200 --rejoin-timeout=60 --hang=10000 --verbose &
+	--frames=200 --rejoin-timeout=60 --hang=10000 --verbose $guard &
 # so slow that the stream is still under way when the attack is over
-stage make1 make --in="$at:$source" --out="$at:$work" --sleep=1000000 --verbose &
-stage work work --in="@$at:$work" --out="ipc://$d/x" --verbose &
-stage sink sink out --in="@ipc://$d/x" &
+stage make1 make --in="$at:$source" --out="$at:$work" --sleep=1000000 --verbose $guard &
+stage work work --in="@$at:$work" --out="ipc://$d/x" --verbose $guard &
+stage sink sink out --in="@ipc://$d/x" $guard &
 soon test -S run/x
 
 # what is allocated once comes with the first inputs
@@ -47,7 +47,7 @@ note "$tap_output"
 after=$(resident)
 check "memory does not grow ($(grown) KiB)" test "$(grown)" -le 8192
 
-stage make2 make --in="$at:$source" --out="$at:$work" --verbose &
+stage make2 make --in="$at:$source" --out="$at:$work" --verbose $guard &
 soon test -s make2.pid
 kill -9 "$(cat make1.pid)"
 settle

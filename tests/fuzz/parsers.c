@@ -231,7 +231,7 @@ static void take_endpoint(char *text)
 {
     char endpoint[ENDPOINT_SIZE];
     bool bind;
-    if (endpoint_parse(text, false, &bind, endpoint, NULL) != STATUS_OK)
+    if (endpoint_parse(text, true, &bind, endpoint, NULL) != STATUS_OK)
         return;
     (void)endpoint_is_local(endpoint);
     (void)endpoint_is_network(endpoint);

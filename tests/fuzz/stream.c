@@ -32,26 +32,23 @@ bool address_equal(const struct address *a, const struct address *b)
     return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
-enum status port_open(void *context, bool bind, char *endpoint, int64_t part_max, void **socket,
-                      struct error *e)
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e)
 {
-    (void)context, (void)bind, (void)part_max, (void)e;
+    (void)context, (void)c, (void)bind, (void)part_max, (void)e;
     const char *number = strrchr(endpoint, ':');  // of a stranger, perhaps
     *socket = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
+    *watch = *socket;
     return STATUS_OK;
 }
 
-void *port_watch(void *context, void *socket, enum port_event event)
+bool port_happened(void *watch, struct trial *t)
 {
-    (void)context, (void)event;
-    return socket;
-}
-
-bool port_happened(void *watch)
-{
+    (void)t;
     struct fake *f = watch;
-    const bool cut = f->cut;
-    f->cut = false;
+    const bool cut = f && f->cut;
+    if (f)
+        f->cut = false;
     return cut;
 }
 

@@ -257,7 +257,10 @@ static __thread struct {
 
 int zmq_send(void *socket, const void *bytes, size_t size, int flags)
 {
-    if (!(flags & ZMQ_SNDMORE) || size > sizeof sending.bytes)
+    int type = 0;
+    size_t type_size = sizeof type;
+    (void)zmq_getsockopt(socket, ZMQ_TYPE, &type, &type_size);
+    if (type != ZMQ_ROUTER || !(flags & ZMQ_SNDMORE) || size > sizeof sending.bytes)
         return REAL(zmq_send)(socket, bytes, size, flags);
     memcpy(sending.bytes, bytes, size);
     sending.size = size;

@@ -316,7 +316,7 @@ static void attack(char **endpoints, size_t nendpoints, size_t count, struct wat
 int main(int argc, char **argv)
 {
     struct watch watch;
-    if (argc < 4 || watch_open(&watch, argv[3], NULL) != STATUS_OK)
+    if (argc < 4 || watch_open(&watch, argv[3], NULL, true, NULL) != STATUS_OK)
         return 2;
     state[0] = (unsigned short)strtol(argv[1], NULL, 10);
     for (int type = 1; type <= MESSAGE_LAST; type++)

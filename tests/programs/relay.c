@@ -111,12 +111,15 @@ int main(int argc, char **argv)
         return 2;
     char up[ENDPOINT_SIZE], down[ENDPOINT_SIZE];
     struct error e;
+    const struct curve curve = {0};  // ipc only
+    void *watches[2];
     struct relay x = {.how = argv[1], .frame = strtoull(argv[2], NULL, 10)};
     void *context = zmq_ctx_new();
     (void)snprintf(up, sizeof up, "%s", argv[3]);
     (void)snprintf(down, sizeof down, "%s", argv[4]);
-    if (port_open(context, false, up, PORT_PART_MAX, &x.up, &e) != STATUS_OK ||
-        port_open(context, true, down, PORT_WORDS_MAX, &x.down, &e) != STATUS_OK) {
+    if (port_open(context, &curve, false, up, PORT_PART_MAX, &x.up, &watches[0], &e) != STATUS_OK ||
+        port_open(context, &curve, true, down, PORT_WORDS_MAX, &x.down, &watches[1], &e) !=
+            STATUS_OK) {
         fprintf(stderr, "relay: %s\n", e.text);
         return 1;
     }
@@ -129,8 +132,8 @@ int main(int argc, char **argv)
         if (x.below.size)
             pass(&x, x.up, x.down);
     }
-    (void)zmq_close(x.up);
-    (void)zmq_close(x.down);
+    port_close(&x.up, &watches[0]);
+    port_close(&x.down, &watches[1]);
     (void)zmq_ctx_term(context);
     return x.done ? 0 : 1;
 }

@@ -37,7 +37,8 @@ static const struct address nobody = {0};
 static int nwords;
 static char **words;
 static void *context, *control, *data;
-static void *control_watch;
+static void *control_watch, *data_watch;
+static struct trial control_trial;
 static uint64_t run = 1, beat_ns;
 static struct neighbour before[1];  // whom it calls the process before it
 static bool has_before;
@@ -151,7 +152,7 @@ static void stay(int ms)
         listen_to(&r, &m);
         message_free(&m);
     }
-    if (port_happened(control_watch))
+    if (port_happened(control_watch, &control_trial))
         finish("cut", "");
     if (clock_ns() > beat_ns + UINT64_C(500000000)) {
         beat_ns = clock_ns();
@@ -159,13 +160,14 @@ static void stay(int ms)
     }
 }
 
-/* A socket that speaks to an endpoint. */
-static void *open_socket(const char *name)
+/* A socket that speaks to an endpoint, and what tells of its connections. */
+static void *open_socket(const char *name, void **watch)
 {
+    static const struct curve open = {.insecure = true};
     char endpoint[ENDPOINT_SIZE];
     void *socket = NULL;
     (void)snprintf(endpoint, sizeof endpoint, "%s", name);
-    if (port_open(context, false, endpoint, PORT_PART_MAX, &socket, NULL) != STATUS_OK)
+    if (port_open(context, &open, false, endpoint, PORT_PART_MAX, &socket, watch, NULL) != STATUS_OK)
         exit(2);
     return socket;
 }
@@ -222,7 +224,7 @@ static void take(void)
 
 static void sink(void)
 {
-    data = open_socket(text("data", ""));
+    data = open_socket(text("data", ""), &data_watch);
     say_hello(data, true, 3);
     for (;;) {
         take();
@@ -232,18 +234,18 @@ static void sink(void)
 
 static void knock(void)
 {
-    data = open_socket(text("data", ""));
+    data = open_socket(text("data", ""), &data_watch);
     for (uint64_t i = number("count", 1); i > 0; i--)
         say_hello(data, true, 3);
 }
 
 static void crowd(void)
 {
-    static void *sockets[CROWD_MAX];
+    static void *sockets[CROWD_MAX], *watches[CROWD_MAX];
     const uint64_t count = number("count", 100);
     for (uint64_t i = 0; i < count && i < CROWD_MAX; i++) {
         rename_self();
-        sockets[i] = open_socket(words[0]);
+        sockets[i] = open_socket(words[0], &watches[i]);
         say_hello(sockets[i], false, 3);
     }
     rename_self();
@@ -261,7 +263,7 @@ static void send_part(void)
     if (!port_send(control, &nobody, &m, NULL))
         exit(2);
     message_free(&m);
-    while (!port_happened(control_watch)) {
+    while (!port_happened(control_watch, &control_trial)) {
         (void)usleep(10000);
         if (clock_ns() > start_ns + UINT64_C(1000000) * number("ms", 1000))
             finish("taken", "");
@@ -311,9 +313,8 @@ int main(int argc, char **argv)
     nwords = argc - 2;
     words = argv + 2;
     context = zmq_ctx_new();
-    (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 2 * CROWD_MAX);
-    control = open_socket(words[0]);
-    control_watch = port_watch(context, control, PORT_CUT);
+    (void)zmq_ctx_set(context, ZMQ_MAX_SOCKETS, 4 * CROWD_MAX);
+    control = open_socket(words[0], &control_watch);
     if (strcmp(argv[1], "part") == 0)
         send_part();
     rename_self();

@@ -14,6 +14,7 @@
  *        and keeps them for three seconds
  * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
  *
+ * Where CLIENT_KEYS names a folder with keys, it uses them.
  * Prints how many frames it took; ends with 1 when 20 s pass without one, with 3 when
  * a message is not what karabo-bridge 2.2 says.
  */
@@ -28,11 +29,13 @@
 #include <unistd.h>
 #include <zmq.h>
 
+#include "stage/curve.h"
 #include "wire/reader.h"
 
 enum { PATIENCE_MS = 20000, PARTS = 4 };
 
 static void *context;
+static struct curve curve;
 
 static void *open_socket(int type, const char *endpoint)
 {
@@ -43,7 +46,7 @@ static void *open_socket(int type, const char *endpoint)
     (void)zmq_setsockopt(s, ZMQ_RCVTIMEO, &patience, sizeof patience);
     if (type == ZMQ_SUB)
         (void)zmq_setsockopt(s, ZMQ_SUBSCRIBE, "", 0);
-    if (zmq_connect(s, endpoint) != 0)
+    if (curve_guard(&curve, s, false, endpoint, NULL) != STATUS_OK || zmq_connect(s, endpoint) != 0)
         exit(2);
     return s;
 }
@@ -250,7 +253,10 @@ int main(int argc, char **argv)
         return 2;
     const char *kind = argv[1], *endpoint = argv[2];
     const long count = strtol(argv[3], NULL, 10);
+    const char *folder = getenv("CLIENT_KEYS");
     context = zmq_ctx_new();
+    if (curve_open(&curve, folder && *folder ? folder : NULL, true, KEYS_STAGE, NULL) != STATUS_OK)
+        return 2;
     if (strcmp(kind, "vanish") == 0)
         vanish(endpoint, count);
     else if (strcmp(kind, "stall") == 0)

@@ -13,19 +13,23 @@ hit() {
 # and what went wrong.  Frames are few in flight and pass slowly, so that a kill finds work.
 real() {
 	fresh
-	at="ipc://$d/" s=s w=w x=x inline=--transport=inline wrong=''
+	at="ipc://$d/" s=s w=w x=x inline=--transport=inline wrong='' keys=
 	case $3 in
-	tcp) set -- "$@" $(free_ports 3) && at=tcp://127.0.0.1: s=$6 w=$7 x=$8 ;;
+	tcp)
+		set -- "$@" $(free_ports 3)
+		at=tcp://127.0.0.1: s=$6 w=$7 x=$8 keys=--keys=$PWD/keys
+		[ -e keys ] || bragg-run --make-keys=keys
+		;;
 	shared) inline= ;;
 	esac
 	stage geometry bragg-geometry --detpixels=64 --ncells=10 --oversample=2 --out="@ipc://$d/g" &
-	stage source bragg-orient --frames="$frames" --random --window=8 --in="ipc://$d/g" --out="@$at$s" $limits &
+	stage source bragg-orient --frames="$frames" --random --window=8 --in="ipc://$d/g" --out="@$at$s" $keys $limits &
 	for i in $(seq "$1"); do
-		keep make$i bragg-intensity --threads="$2" --isa="$4" --in="$at$s" --out="$at$w" $inline &
+		keep make$i bragg-intensity --threads="$2" --isa="$4" --in="$at$s" --out="$at$w" $inline $keys &
 	done
-	stage noise bragg-noise --threads="$2" --in="@$at$w" --out="@$at$x" $inline &
-	stage slow pass --sleep=5 --in="$at$x" --out="@ipc://$d/y" $inline &
-	stage sink bragg-write 'out/f_%04d.img' --in="ipc://$d/y" $inline &
+	stage noise bragg-noise --threads="$2" --in="@$at$w" --out="@$at$x" $inline $keys &
+	stage slow pass --sleep=5 --in="$at$x" --out="@ipc://$d/y" $inline $keys &
+	stage sink bragg-write 'out/f_%04d.img' --in="ipc://$d/y" $inline $keys &
 	if [ "$5" = kill ]; then
 		flowing
 		hit make1 || wrong='the kill missed'

@@ -15,11 +15,11 @@
 
 #include "stage/endpoint.h"
 
-static enum status parse(const char *text, bool insecure)
+static enum status parse(const char *text, bool tcp)
 {
     bool bind;
     char endpoint[ENDPOINT_SIZE];
-    return endpoint_parse(text, insecure, &bind, endpoint, NULL);
+    return endpoint_parse(text, tcp, &bind, endpoint, NULL);
 }
 
 static void what_may_be_bound(void **state)
@@ -30,21 +30,33 @@ static void what_may_be_bound(void **state)
     assert_int_equal(endpoint_parse("@ipc:///a/b", false, &bind, endpoint, NULL), STATUS_OK);
     assert_true(bind);
     assert_string_equal(endpoint, "ipc:///a/b");
-    assert_int_equal(endpoint_parse("tcp://far.example:1", false, &bind, endpoint, NULL),
-                     STATUS_OK);
+    assert_int_equal(endpoint_parse("tcp://far.example:1", true, &bind, endpoint, NULL), STATUS_OK);
     assert_false(bind);
-    assert_int_equal(parse("@tcp://127.0.0.1:*", false), STATUS_OK);
-    assert_int_equal(parse("@tcp://localhost:5", false), STATUS_OK);
-    assert_int_equal(parse("@tcp://localhost.example:5", false), STATUS_USAGE);
-    assert_int_equal(parse("@tcp://*:5", false), STATUS_USAGE);
+    assert_int_equal(parse("@tcp://127.0.0.1:*", false), STATUS_USAGE);
+    assert_int_equal(parse("tcp://127.0.0.1:5", false), STATUS_USAGE);
+    assert_int_equal(parse("@tcp://127.0.0.1:*", true), STATUS_OK);
     assert_int_equal(parse("@tcp://*:5", true), STATUS_OK);
-    assert_int_equal(parse("@tcp://10.0.0.1:5", false), STATUS_USAGE);
-    assert_int_equal(parse("@tcp://127.evil.example:5", false), STATUS_USAGE);
     assert_int_equal(parse("ipc://relative", false), STATUS_USAGE);
     assert_int_equal(parse("ipc://@abstract", false), STATUS_USAGE);
     assert_int_equal(parse("inproc://x", true), STATUS_USAGE);
     assert_int_equal(parse("ipc:///with blank", true), STATUS_USAGE);
     assert_int_equal(parse("", true), STATUS_USAGE);
+}
+
+static void where_clients_may_connect(void **state)
+{
+    (void)state;
+    assert_int_equal(endpoint_check_clients("ipc:///a/b", false, NULL), STATUS_OK);
+    assert_int_equal(endpoint_check_clients("tcp://127.0.0.1:*", false, NULL), STATUS_OK);
+    assert_int_equal(endpoint_check_clients("tcp://localhost:5", false, NULL), STATUS_OK);
+    assert_int_equal(endpoint_check_clients("tcp://localhost.example:5", false, NULL),
+                     STATUS_USAGE);
+    assert_int_equal(endpoint_check_clients("tcp://127.evil.example:5", false, NULL),
+                     STATUS_USAGE);
+    assert_int_equal(endpoint_check_clients("tcp://10.0.0.1:5", false, NULL), STATUS_USAGE);
+    assert_int_equal(endpoint_check_clients("tcp://*:5", false, NULL), STATUS_USAGE);
+    assert_int_equal(endpoint_check_clients("tcp://*:5", true, NULL), STATUS_OK);
+    assert_int_equal(endpoint_check_clients("", true, NULL), STATUS_USAGE);
 }
 
 static void control_on_all_interfaces(void **state)
@@ -151,6 +163,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_may_be_bound),
+        cmocka_unit_test(where_clients_may_connect),
         cmocka_unit_test(control_on_all_interfaces),
         cmocka_unit_test(pipe_line_there_and_back),
         cmocka_unit_test(pipe_lines_of_strangers),

@@ -1,0 +1,177 @@
+#!/bin/sh
+# Keys: who has none, or others, takes no frame, gives none and says nothing that counts; who has
+# the watcher's sees how far a run is and no more.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/faults.sh"
+at=tcp://127.0.0.1
+
+# files
+check 'keys are made' bragg-run --make-keys=keys
+check 'others are other ones' bragg-run --make-keys=other
+is 'nobody else reads them' "$(stat -c %a keys keys/* | tr '\n' ' ')" '700 600 600 600 600 600 600 '
+is 'no two are the same' "$(cat keys/* other/* | grep -c secret-key) $(cat keys/*secret other/*secret | grep -e '-key =' | sort | uniq -d | wc -l)" '6 0'
+check_status 'a folder with something in it is refused' 2 bragg-run --make-keys=keys
+mkdir -m 755 mine full
+check 'an empty folder will do' bragg-run --make-keys=mine
+is 'and is closed to others' "$(stat -c %a mine)" 700
+if /usr/bin/python3 -c 'import zmq.auth' 2>/dev/null; then
+	/usr/bin/python3 - <<-'END' >loaded
+		import zmq, zmq.auth
+		for name in "server", "client", "watcher":
+		    public, secret = zmq.auth.load_certificate("keys/%s.key_secret" % name)
+		    print(zmq.curve_public(secret) == public == zmq.auth.load_certificate("keys/%s.key" % name)[0])
+	END
+	is 'pyzmq reads them' "$(tr '\n' ' ' <loaded)" 'True True True '
+else
+	skip 'pyzmq reads them' 'no pyzmq'
+fi
+
+# refused STATUS TEXT COMMAND...: within a second, in one line
+refused() {
+	refused_status=$1 refused_text=$2
+	shift 2
+	"$@" >said 2>&1
+	is "$refused_text" "$? $(wc -l <said) $(grep -c -e "$refused_text" said)" "$refused_status 1 1"
+}
+in=$at:1
+refused 2 'needs keys: say --keys=DIR' teststage make --in=$in --out=@$in
+refused 2 'needs keys: say --keys=DIR' teststage source --in="ipc://$d/x" --out="@ipc://$d/y" --control=$at:*
+refused 2 '--keys and --insecure exclude' teststage first --out=@$in --keys=keys --insecure
+cp -r keys bad
+chmod g+r bad/client.key_secret
+refused 2 'client.key_secret: others can read it (mode 0640)' teststage first --out=@$in --keys=bad
+chmod 600 bad/client.key_secret
+chmod 755 bad
+refused 2 'bad: others can read it (mode 0755)' teststage first --out=@$in --keys=bad
+chmod 700 bad
+chmod 666 bad/watcher.key
+refused 2 'watcher.key: others can change it' teststage first --out=@$in --keys=bad
+chmod 600 bad/watcher.key
+sed 's/secret-key = "./&&/' keys/client.key_secret >bad/client.key_secret
+refused 3 'client.key_secret:4: must be secret-key = "KEY" with 40 characters of Z85' teststage first --out=@$in --keys=bad
+{ grep public-key other/client.key && grep secret-key keys/client.key_secret; } >bad/client.key_secret
+refused 3 'the public key is not that of the secret one' teststage first --out=@$in --keys=bad
+echo hello >bad/client.key_secret
+refused 3 'no line public-key' teststage first --out=@$in --keys=bad
+rm bad/client.key_secret
+mkfifo -m 600 bad/client.key_secret
+refused 3 'client.key_secret: is no file' teststage first --out=@$in --keys=bad
+rm bad/client.key_secret
+refused 1 'client.key_secret: No such file' teststage first --out=@$in --keys=bad
+cp keys/client.key_secret bad
+rm bad/server.key_secret
+refused 2 'who binds needs server.key_secret' teststage first --out=@$at:0 --keys=bad
+if [ "$(id -u)" = 0 ]; then
+	cp -r keys foreign
+	chown 1 foreign/client.key_secret
+	refused 2 'belongs to somebody else' teststage first --out=@$in --keys=foreign
+else
+	skip 'belongs to somebody else' 'only root gives files away'
+fi
+
+# A run with keys, long enough for all that comes: the worker and the sink only connect.
+expected=$(plain 300)
+fresh
+rm -rf watch
+set -- $(free_ports 4)
+source=$1 control=$2 work=$3
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@$at:$source" --control="$at:$control" --frames=300 --keys=keys \
+	--rejoin-timeout=60 &
+stage make1 make --in="$at:$source" --out="@ipc://$d/w" --sleep=20 --keys=keys &
+stage work work --in="ipc://$d/w" --out="@$at:$work" --keys=keys &
+stage sink sink out --in="$at:$work" --keys=bad &
+flowing
+
+# strangers, all at once: no key, keys of another run, one key of it
+cp -r keys half
+cp other/client.key_secret half
+cp -r keys disguised
+cp keys/watcher.key_secret disguised/client.key_secret
+mkdir stolen
+for kind in none other half disguised; do
+	keys=--keys=$kind
+	[ $kind != none ] || keys=--insecure
+	teststage make --in="$at:$source" --out="@ipc://$d/$kind" --start-timeout=3 $keys 2>said.$kind &
+	pids="$pids $!"
+	teststage sink stolen --in="$at:$work" --start-timeout=3 $keys 2>said.sink.$kind &
+	pids="$pids $!"
+done
+mkdir -m 700 watch
+cp keys/server.key keys/watcher.key_secret watch
+check 'a watcher sees the run with two files' bragg-top --once --keys=watch "$at:$control"
+check_status 'a watcher without keys needs to say so' 2 bragg-top --once "$at:$control"
+refusal() {
+	bragg-top --once "$1" "$at:$control" 2>&1 >/dev/null | tail -n 1
+}
+is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure)" \
+	"bragg-top: $at:$control: the other end wants keys: say --keys=DIR"
+is 'with keys of another run, too' "$(refusal --keys=other)" \
+	"bragg-top: $at:$control: every connection ends before the keys are agreed on: are they those of this run?"
+cp other/watcher.key_secret half
+is 'with a key that is not on the list, too' "$(refusal --keys=half)" "bragg-top: $at:$control: my keys are refused"
+forger watch watcher "$at:$source" >credit &
+forged=$!
+is 'false acknowledgements with the key of a watcher: no answer' "$(forger watch watcher "$at:$control")" 'status 0'
+wait $forged
+is 'false credit with the key of a watcher: no answer' "$(cat credit)" 'nothing 0'
+for pid in $pids; do wait "$pid"; echo $?; done >ended
+is 'strangers end with status 1' "$(tr '\n' ' ' <ended)" '1 1 1 1 1 1 1 1 '
+is 'without keys: says what is wrong' "$(grep -c 'wants keys: say --keys=DIR$' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'keys of another run: says what is wrong' "$(grep -c 'are they those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'a key that is not on the list: says what is wrong' "$(grep -c 'my keys are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'no frame was stolen' "$(find stolen -type f | wc -l)" 0
+bragg-top --once --json --keys=watch "$at:$control" >now
+check 'bragg-top counts who was refused' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 10)' now
+
+# who died is replaced, with keys
+kill -9 "$(cat make1.pid)"
+stage make2 make --in="$at:$source" --out="@ipc://$d/w" --keys=keys &
+settle
+is 'the run ends well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
+is 'with all frames' "$(digest out)" "$expected"
+is 'who was refused is said at the end' "$(grep -c 'warning: refused [1-9][0-9]* connections without a good key' errors.source errors.work | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'nobody speaks of --insecure' "$(cat errors.* | grep -c insecure)" 0
+
+# bragg-run: fresh keys where an endpoint is tcp, for the run only
+export XDG_RUNTIME_DIR="$d"
+fresh
+set -- $(free_ports 1)
+cat >p.yaml <<-END
+	stages:
+	  - {name: first, program: teststage, args: [first]}
+	  - {name: source, program: teststage, args: [source, --frames=100, "--control=$at:$1"]}
+	  - {name: make, program: teststage, args: [make, --sleep=10]}
+	  - {name: sink, program: teststage, args: [sink, $PWD/out]}
+END
+bragg-run p.yaml >said 2>&1 &
+run=$!
+flowing
+is 'bragg-run makes keys in its private folder' "$(stat -c %a run/bragg-run-*/keys)" 700
+check 'a watcher gets them there' bragg-top --once --keys="$(echo run/bragg-run-*/keys)" "$at:$1"
+check_status 'and others get nothing' 1 bragg-top --once --keys=keys "$at:$1"
+wait $run
+is 'the run ends well' "$? $(find out -type f | wc -l)" '0 100'
+is 'and its keys are gone' "$(find run -name '*.key*')" ''
+fresh
+check 'bragg-run takes keys that are there' bragg-run --keys=keys --set=source.frames=5 p.yaml
+is 'the commands for a shell make them, too' "$(bragg-run --dry-run p.yaml | grep -c -e '^bragg-run --make-keys="$dir/keys"$' -e ' "--keys=$dir/keys"')" 5
+is 'who says --insecure gets none' "$(bragg-run --dry-run --set=source.insecure p.yaml | grep -c keys)" 0
+
+# clients of a gateway
+bragg-geometry --detpixels=16 --ncells=3 | bragg-orient --frames=20 | bragg-intensity |
+	bragg-serve --bind="$at:*" --client-keys=keys --socket=push --linger=10 --stats=serve.stats >endpoint 2>said &
+until [ -s endpoint ]; do sleep 0.05; done
+mkdir good bad.client
+server=$!
+for kind in other half ''; do
+	CLIENT_KEYS=$kind timeout 1 testclient pull "$(cat endpoint)" 20 bad.client >/dev/null 2>&1 &
+done
+sleep 1
+CLIENT_KEYS=keys timeout 60 testclient pull "$(cat endpoint)" 20 good >/dev/null
+wait $server
+is 'a gateway with keys: clients that have none get nothing' "$(ls good | wc -l) $(ls bad.client | wc -l)" '20 0'
+check 'who was refused is counted' perl -MJSON::PP -e 'exit !(decode_json(<>)->{refused} > 2)' serve.stats
+check 'and said' grep -q 'warning: refused [0-9]* connections of clients without a good key' said
+finish
