@@ -138,6 +138,14 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
     l->peer = h;
     drop_former(rt, l);
     *(port->up ? &rt->met_up : &rt->met_down) = true;
+    const bool flows = rt->given || rt->experiment.nparts;
+    if (h.downstream == port->up && flows && port->bound) {
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h.stage,
+                 h.pid, port->endpoint);
+        rt->dropped++;
+        link_drop(rt, l, false);
+        return;
+    }
     if (h.downstream == port->up) {
         io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
                 port->up ? "--in" : "--out");

@@ -135,15 +135,18 @@ static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
         return;
     }
     p->bye = true;
-    if (n->status == STATUS_INTERRUPTED) {
+    const bool needed = p->durable || p->hello.gives;
+    if (n->status == STATUS_INTERRUPTED && needed) {
         io_stop(rt, STATUS_INTERRUPTED, NULL);
+    } else if (n->status != STATUS_OK && !needed) {
+        say_end(p, n, LOG_WARNING);
     } else if (n->status != STATUS_OK) {
         if (!rt->stopping && !atomic_exchange(&rt->spoken, true))
             say_end(p, n, LOG_ERROR);
         io_stop(rt, STATUS_FAILED, NULL);
     } else if (s->freed) {
         claims_compare(rt, p, n);
-    } else if (p->durable || p->hello.gives) {
+    } else if (needed) {
         io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
     }
 }

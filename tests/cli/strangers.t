@@ -117,8 +117,15 @@ is 'a total that is not that of the acknowledgements' \
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
+attack wrong wrong data="ipc://$d/w"
+attack leaver leaver data="ipc://$d/w" group=leaver why='no more'
 unharmed 'groups that nobody asked for'
 is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
+
+is 'who is at the wrong end, and who fails alone' \
+	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make)" \
+	'wrong connects to the wrong end
+leaver ended with status 1: no more'
 
 fresh
 stage first first --out="@ipc://$d/g" &
