@@ -278,7 +278,7 @@ bool link_receive(struct runtime *rt, struct port *port)
 void link_bye(struct runtime *rt, enum status status, const char *reason)
 {
     const struct address nobody = {0};
-    struct notice n = {.status = (int)status};
+    struct notice n = {.status = (int)status, .said = true};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     for (struct link *l = rt->links; l; l = l->next)
         if (l->answered && !l->gone)

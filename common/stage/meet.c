@@ -113,14 +113,13 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
                const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
-        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
-        rt->dropped++;
-        hello_free(&h);
-        return;
-    }
     struct link *l = link_find(rt, port, from);
     if (floods(l)) {
+        rt->dropped++;
+        return;
+    }
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;

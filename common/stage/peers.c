@@ -165,10 +165,6 @@ static void hear(struct runtime *rt, struct peer *p, const struct route *r, cons
 /* True when a message of a process may be looked at. */
 static bool is_heard(struct runtime *rt, struct peer *p, enum message_type type)
 {
-    if (p->out)
-        p->heard_ns = clock_ns();  // so long it stays out
-    if (p->out || p->bye)
-        return false;
     if ((!p->known || type == MESSAGE_HELLO) &&
         !allowance_use(&p->allowance, BURST, PER_S, clock_ns())) {
         outlaw(rt, p, "it floods the source with messages");
@@ -182,7 +178,13 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     struct route r;
     struct notice n = {0};
     struct peer *p = roster_at(&rt->source->roster, from);
-    const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    const bool done = p && (p->out || p->bye);
+    const bool damaged = !done && route_open(&r, m, NULL) != STATUS_OK;
+    if (done) {
+        p->heard_ns = clock_ns();  // so long it stays out
+        rt->dropped++;
+        return;
+    }
     if (p && !is_heard(rt, p, damaged ? MESSAGE_HELLO : r.type)) {
         rt->dropped++;
         return;

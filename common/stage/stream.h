@@ -83,6 +83,7 @@ struct stream {
     bool warned;          // that it waits
     bool failed;          // a frame was given up
     bool flush_due;       // look whether all that can come has come to the last stages
+    bool resumed;          // some frames were there at the start
     bool ready, open, freed;
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet
