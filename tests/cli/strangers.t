@@ -13,7 +13,7 @@ stream() {
 	rm -f said.*
 	stage first first --out="@ipc://$d/g" &
 	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=$frames --verbose "$@" &
-	stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=4 &
+	stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=6 &
 	stage sink sink out --in="ipc://$d/w" &
 	flowing
 }
@@ -134,7 +134,7 @@ stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
 soon test -S run/w
 soon test -S run/c
 attack first sink data="ipc://$d/w" group=first credit=0
-sleep 0.3
+soon grep -q met said.first
 stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
 is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1

@@ -14,7 +14,7 @@
  *   part        sends a part of bytes= bytes there, whatever the endpoint is of
  *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
  *               more, the lie=th one as a million more, and says at the end that it made durable=
- *               frames durable
+ *               frames durable; prints "met" when it has the experiment
  *
  * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
  * is right before it, as if frames came.
@@ -206,6 +206,8 @@ static void take(void)
             has_before = true;
             say_hello(control, false, 3);
         } else if (r.type == MESSAGE_EXPERIMENT) {
+            printf("met\n");
+            (void)fflush(stdout);
             say_notice(control, MESSAGE_HAVE, (struct notice){.known = true});
             say_notice(data, MESSAGE_CREDIT,
                        (struct notice){.grant = (uint32_t)number("credit", 2)});
