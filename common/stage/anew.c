@@ -1,6 +1,7 @@
 /*
  * The source: processes of a former run, which begin anew.  The stream does not end before they
- * are back, as they would find nobody who tells them that all is well.
+ * are back, as they would find nobody who tells them that all is well.  Where no frame was there
+ * at the start they come back while frames flow.
  */
 #include <string.h>
 
@@ -8,6 +9,7 @@
 #include "base/clock.h"
 #include "stage/stream.h"
 
+static const uint64_t NOTICE_NS = 3 * SECOND;   // so long after the start they have found it
 static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
 static const uint64_t SETTLE_NS = SECOND;       // how long after one another may still come
 enum { AWAY_MAX = ROSTER_MAX };
@@ -37,7 +39,7 @@ void anew_tell(struct runtime *rt, const struct address *from, const struct rout
         (void)io_send_hello(rt, rt->control_socket, from, true);
         return;
     }
-    if (rt->run_known && clock_ns() < rt->start_ns + RETURN_NS) {  // later nobody comes from there
+    if (rt->run_known && (!s->ready || clock_ns() < s->ready_ns + NOTICE_NS)) {
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
             note(s, &h);
         hello_free(&h);
@@ -57,5 +59,5 @@ void anew_returned(struct stream *s, int64_t pid)
 
 bool anew_is_awaited(const struct stream *s, uint64_t now_ns)
 {
-    return s->told_ns && now_ns < s->told_ns + (s->naway ? RETURN_NS : SETTLE_NS);
+    return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
 }

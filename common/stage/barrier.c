@@ -183,6 +183,7 @@ static bool skip_durable(struct runtime *rt)
         exchange_change_list(&rt->exchange, &lacking);
     else
         id_set_clear(&lacking);
+    s->resumed = total < s->total;
     s->total = total;
     return good && window_take_list(&s->window, exchange_list(&rt->exchange), NULL) == STATUS_OK;
 }

@@ -177,7 +177,7 @@ void claims_take(struct runtime *rt, struct peer *p)
 void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns)
 {
     const struct id_set *early = p->early_acks.count ? &p->early_acks : &p->early_kept;
-    if (p->early_ns && (rt->source->freed || now_ns > p->early_ns + rt->patience_ns))
+    if (p->early_ns && !p->out && (rt->source->freed || now_ns > p->early_ns + rt->patience_ns))
         outlaw(rt, p, "it has frame %" PRIu64 ", and no stage sends it any",
                early->ranges[0].first);
 }

@@ -188,6 +188,20 @@ static void leave(struct runtime *rt, struct link *l)
     shared_release(rt, l);
 }
 
+/* The process at the other end has failed; who is not needed ends alone. */
+static void fail(struct runtime *rt, struct link *l, const struct notice *n)
+{
+    const bool needed = l->port->up || !waited_may_leave(l);
+    if (!n->said && !rt->stopping && !(needed && atomic_exchange(&rt->spoken, true)))
+        log_line(needed ? LOG_ERROR : LOG_WARNING,
+                 "%s (process %" PRId64 ") ended with status %d%s%s", l->peer.stage, l->peer.pid,
+                 n->status, *n->reason ? ": " : "", n->reason);
+    if (needed)
+        io_stop(rt, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+    else
+        leave(rt, l);
+}
+
 static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
                       const struct message *m)
 {
@@ -205,7 +219,7 @@ static void on_notice(struct runtime *rt, struct link *l, const struct route *r,
     else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
         leave(rt, l);
     else if (r->type == MESSAGE_BYE)
-        io_stop(rt, n.status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED, NULL);
+        fail(rt, l, &n);
     notice_free(&n);
 }
 
@@ -266,7 +280,7 @@ bool link_receive(struct runtime *rt, struct port *port)
 void link_bye(struct runtime *rt, enum status status, const char *reason)
 {
     const struct address nobody = {0};
-    struct notice n = {.status = (int)status};
+    struct notice n = {.status = (int)status, .said = true};
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);
     for (struct link *l = rt->links; l; l = l->next)
         if (l->answered && !l->gone)

@@ -113,14 +113,13 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
                const struct route *r, const struct message *m)
 {
     struct hello h;
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
-        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
-        rt->dropped++;
-        hello_free(&h);
-        return;
-    }
     struct link *l = link_find(rt, port, from);
     if (floods(l)) {
+        rt->dropped++;
+        return;
+    }
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
+        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
         rt->dropped++;
         hello_free(&h);
         return;
@@ -138,6 +137,14 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
     l->peer = h;
     drop_former(rt, l);
     *(port->up ? &rt->met_up : &rt->met_down) = true;
+    const bool flows = rt->given || rt->experiment.nparts;
+    if (h.downstream == port->up && flows && port->bound) {
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h.stage,
+                 h.pid, port->endpoint);
+        rt->dropped++;
+        link_drop(rt, l, false);
+        return;
+    }
     if (h.downstream == port->up) {
         io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
                 port->up ? "--in" : "--out");

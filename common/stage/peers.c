@@ -135,15 +135,18 @@ static void on_bye(struct runtime *rt, struct peer *p, const struct notice *n)
         return;
     }
     p->bye = true;
-    if (n->status == STATUS_INTERRUPTED) {
+    const bool needed = p->durable || p->hello.gives;
+    if (n->status == STATUS_INTERRUPTED && needed) {
         io_stop(rt, STATUS_INTERRUPTED, NULL);
+    } else if (n->status != STATUS_OK && !needed) {
+        say_end(p, n, LOG_WARNING);
     } else if (n->status != STATUS_OK) {
         if (!rt->stopping && !atomic_exchange(&rt->spoken, true))
             say_end(p, n, LOG_ERROR);
         io_stop(rt, STATUS_FAILED, NULL);
     } else if (s->freed) {
         claims_compare(rt, p, n);
-    } else if (p->durable || p->hello.gives) {
+    } else if (needed) {
         io_stop(rt, STATUS_FAILED, "%s left before the end", p->hello.stage);
     }
 }
@@ -162,10 +165,6 @@ static void hear(struct runtime *rt, struct peer *p, const struct route *r, cons
 /* True when a message of a process may be looked at. */
 static bool is_heard(struct runtime *rt, struct peer *p, enum message_type type)
 {
-    if (p->out)
-        p->heard_ns = clock_ns();  // so long it stays out
-    if (p->out || p->bye)
-        return false;
     if ((!p->known || type == MESSAGE_HELLO) &&
         !allowance_use(&p->allowance, BURST, PER_S, clock_ns())) {
         outlaw(rt, p, "it floods the source with messages");
@@ -179,7 +178,13 @@ static void dispatch(struct runtime *rt, const struct address *from, const struc
     struct route r;
     struct notice n = {0};
     struct peer *p = roster_at(&rt->source->roster, from);
-    const bool damaged = route_open(&r, m, NULL) != STATUS_OK;
+    const bool done = p && (p->out || p->bye);
+    const bool damaged = !done && route_open(&r, m, NULL) != STATUS_OK;
+    if (done) {
+        p->heard_ns = clock_ns();  // so long it stays out
+        rt->dropped++;
+        return;
+    }
     if (p && !is_heard(rt, p, damaged ? MESSAGE_HELLO : r.type)) {
         rt->dropped++;
         return;

@@ -306,6 +306,7 @@ void flow_release(struct runtime *rt, uint64_t id);  // likewise, but it stays h
 void waited_learn(struct runtime *rt, const struct group_name *groups, size_t ngroups);
 void waited_mark(const struct runtime *rt, struct link *l);  // a hello has come there
 bool waited_is(const struct runtime *rt, struct link *l);
+bool waited_may_leave(const struct link *l);  // a last stage that nobody needs
 
 /* probe.c: the data plane, whether what was sent has arrived. */
 void probe_pump(struct runtime *rt, uint64_t now_ns);

@@ -8,6 +8,8 @@
 #include "base/clock.h"
 #include "stage/stream.h"
 
+enum { STRANGERS_MAX = 16 };  // processes that frames never reached
+
 static struct process_status own_status(struct runtime *rt)
 {
     struct id_set ids = flow_ids(rt);
@@ -111,10 +113,16 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
     r->processes[r->nprocesses++] = own_status(rt);
     list_fenced(s, r, clock_ns());
     find_hops(rt);
+    size_t strangers = 0;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);
-        if (!p->bye && !p->out)
+        strangers += !p->known;
+        if (p->bye || p->out)
+            continue;
+        if (p->known || strangers <= STRANGERS_MAX)
             insert(r, &one);
+        else
+            r->unlisted++;
     }
     return STATUS_OK;
 }

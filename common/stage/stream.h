@@ -96,6 +96,7 @@ struct stream {
     struct given_up given_up;                 // the first frame of which that is true
     bool failed;     // a last stage acknowledged more frames than it made durable
     bool flush_due;  // look whether all that can come has come to the last stages
+    bool resumed;    // some frames were there at the start
     bool ready, open, freed;
     size_t naway, away_capacity;
     struct away *away;  // who is not back yet

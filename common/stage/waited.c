@@ -34,6 +34,11 @@ void waited_learn(struct runtime *rt, const struct group_name *groups, size_t ng
             waited_mark(rt, l);
 }
 
+bool waited_may_leave(const struct link *l)
+{
+    return is_last(l) && (l->spare || !l->peer.durable);
+}
+
 bool waited_is(const struct runtime *rt, struct link *l)
 {
     if (l->credit || l->spare) {
@@ -41,7 +46,7 @@ bool waited_is(const struct runtime *rt, struct link *l)
         return l->credit;
     }
     const uint64_t patience_ns = rt->patience_ns * (l->nsent ? WORK : BEGIN);
-    const bool watches = is_last(l) && !l->peer.durable;
+    const bool watches = waited_may_leave(l);
     if (!l->spent_ns || (!watches && l->nsent) || rt->now_ns <= l->spent_ns + patience_ns)
         return true;
     if (!l->starved)

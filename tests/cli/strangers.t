@@ -13,7 +13,7 @@ stream() {
 	rm -f said.*
 	stage first first --out="@ipc://$d/g" &
 	stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=$frames --verbose "$@" &
-	stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=4 &
+	stage make make --in="ipc://$d/s" --out="@ipc://$d/w" --sleep=6 &
 	stage sink sink out --in="ipc://$d/w" &
 	flowing
 }
@@ -117,8 +117,15 @@ is 'a total that is not that of the acknowledgements' \
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
+attack wrong wrong data="ipc://$d/w"
+attack leaver leaver data="ipc://$d/w" group=leaver why='no more'
 unharmed 'groups that nobody asked for'
 is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
+
+is 'who is at the wrong end, and who fails alone' \
+	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make)" \
+	'wrong connects to the wrong end
+leaver ended with status 1: no more'
 
 fresh
 stage first first --out="@ipc://$d/g" &
@@ -127,7 +134,7 @@ stage make make --in="ipc://$d/s" --out="@ipc://$d/w" &
 soon test -S run/w
 soon test -S run/c
 attack first sink data="ipc://$d/w" group=first credit=0
-sleep 0.3
+soon grep -q met said.first
 stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
 is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1

@@ -7,13 +7,14 @@
  *   bye         says bye with status=, and why=
  *   hellos      says hello count= times on one connection; newcomers: as another process each time
  *   knocks      says hello count= times at data=, where frames flow
- *   crowd       says hello as count= processes, each on a connection of its own, and stays
+ *   wrong       says hello there as if it gave frames; leaver: as if it took some, then bye as
+ * above crowd       says hello as count= processes, each on a connection of its own, and stays
  *   watchers    asks count= times how far the stream is, and reads no answer
  *   anew        says hello count= times as processes of another run
  *   part        sends a part of bytes= bytes there, whatever the endpoint is of
  *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
  *               more, the lie=th one as a million more, and says at the end that it made durable=
- *               frames durable
+ *               frames durable; prints "met" when it has the experiment
  *
  * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
  * is right before it, as if frames came.
@@ -207,6 +208,8 @@ static void take(void)
             has_before = true;
             say_hello(control, false, 3);
         } else if (r.type == MESSAGE_EXPERIMENT) {
+            printf("met\n");
+            (void)fflush(stdout);
             say_notice(control, MESSAGE_HAVE, (struct notice){.known = true});
             say_notice(data, MESSAGE_CREDIT,
                        (struct notice){.grant = (uint32_t)number("credit", 2)});
@@ -237,6 +240,21 @@ static void knock(void)
     data = open_socket(text("data", ""), &data_watch);
     for (uint64_t i = number("count", 1); i > 0; i--)
         say_hello(data, true, 3);
+}
+
+/* At the wrong end, or a last stage that fails. */
+static void meet(bool downstream)
+{
+    struct notice n = {.status = (int)number("status", 1)};
+    (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
+    data = open_socket(text("data", ""));
+    say_hello(data, downstream, 3);
+    if (!downstream)
+        return;
+    stay(100);
+    say_notice(data, MESSAGE_BYE, n);
+    stay(100);
+    finish("done", "");
 }
 
 static void crowd(void)
@@ -282,6 +300,8 @@ static void act(const char *kind)
         sink();
     if (strcmp(kind, "knocks") == 0)
         knock();
+    if (strcmp(kind, "wrong") == 0 || strcmp(kind, "leaver") == 0)
+        meet(*kind == 'l');
     if (strcmp(kind, "crowd") == 0)
         crowd();
     for (uint64_t i = 0; i < number("count", 1); i++) {

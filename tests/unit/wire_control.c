@@ -179,6 +179,45 @@ static void hellos_survive(void **state)
     message_free(&m);
 }
 
+/* Who says nothing of them is not taken for one who has none. */
+static void what_is_not_said_is_no_zero(void **state)
+{
+    (void)state;
+    struct neighbour after[] = {{"one"}, {"two"}};
+    for (int says = 0; says < 2; says++) {
+        struct hello hello = {.uuid = "0", .names_downstreams = says, .downstreams = after}, h;
+        struct notice bye = {.counts_durable = says, .said = says}, n;
+        struct message m = {0};
+        hello.ndownstreams = says ? 2 : 0;
+        assert_int_equal(control_hello_encode(&hello, &m, NULL), 0);
+        assert_int_equal(control_hello_decode(&h, &m, NULL), 0);
+        assert_int_equal(h.names_downstreams, says);
+        assert_int_equal(h.ndownstreams, says ? 2 : 0);
+        assert_true(!says || strcmp(h.downstreams[1].uuid, "two") == 0);
+        hello_free(&h);
+        message_free(&m);
+        assert_int_equal(control_notice_encode(MESSAGE_BYE, &bye, &m, NULL), 0);
+        assert_int_equal(control_notice_decode(MESSAGE_BYE, &n, &m, NULL), 0);
+        assert_true(n.counts_durable == says && n.said == says && !n.durable);
+        message_free(&m);
+    }
+}
+
+static void groups_are_told(void **state)
+{
+    (void)state;
+    struct group_name groups[] = {{"bragg-write/nothing"}, {"other"}};
+    struct notice total = {.known = true, .total = 5, .ngroups = 2, .groups = groups}, n;
+    struct message m = {0};
+    assert_int_equal(control_notice_encode(MESSAGE_TOTAL, &total, &m, NULL), 0);
+    assert_int_equal(control_notice_decode(MESSAGE_TOTAL, &n, &m, NULL), 0);
+    assert_true(n.total == 5 && n.ngroups == 2);
+    assert_memory_equal(n.groups, groups, sizeof groups);
+    notice_free(&n);
+    attack(&m, NULL);
+    message_free(&m);
+}
+
 /* What a stage that cannot read shared memory says, and what a later one may add. */
 static void keys_may_be_absent(void **state)
 {
@@ -214,6 +253,8 @@ int main(void)
         cmocka_unit_test(the_largest_status_fits),
         cmocka_unit_test(what_is_optional_may_be_missing),
         cmocka_unit_test(hellos_survive),
+        cmocka_unit_test(what_is_not_said_is_no_zero),
+        cmocka_unit_test(groups_are_told),
         cmocka_unit_test(keys_may_be_absent),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
