@@ -4,8 +4,8 @@
 
 #include "model/frame.h"
 
-/* Warns when the crystals of a frame scatter less than one photon into all of its pixels,
- * float32 photons; not of a frame without crystals.  It stops reading at the first photon. */
+/* Warns when the crystals of a frame, which has some, scatter less than one photon into all of
+ * its pixels, float32 photons.  It stops reading at the first photon. */
 void faint_warn(const struct frame *frame);
 
 #endif

@@ -35,9 +35,9 @@ struct text_file {
     char *word[TEXT_WORDS_MAX];  // point into bytes
 };
 
-/* Reads all of `path` (kept, not copied), without a byte order mark.  STATUS_FAILED when it cannot be read;
- * STATUS_INPUT when it is longer than `max_bytes` or has a zero byte.  Always
- * followed by text_close. */
+/* Reads all of `path` (kept, not copied), without a byte order mark.  STATUS_FAILED when it cannot
+ * be read; STATUS_INPUT when it is longer than `max_bytes` or has a zero byte.  Always followed by
+ * text_close. */
 enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e);
 
 /* The same for text in memory: copies `length` bytes, calls them `name` in errors. */
