@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "engine/noise.h"
+#include "engine/photons.h"
 #include "gpu/plan.h"
 #include "physics/background.h"
 
@@ -19,6 +20,7 @@ static void take_noise(struct gpu_afterwards *a, const struct engine_after *afte
 {
     const struct noise *n = after->noise;
     a->type = after->type;
+    a->clipped = n->clipped;
     a->noise = (struct noise_pixels){.flicker = n->flicker,
                                      .calibration = n->calibration,
                                      .calibration_seed = n->calibration_seed,
@@ -104,26 +106,31 @@ static const struct background_scene *scene_of(struct gpu_afterwards *a,
     return &a->scene;
 }
 
-void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
-                    struct gpu_after *after)
+void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
+                    struct gpu_run *r, struct gpu_after *after)
 {
     struct gpu_afterwards *a = &p->afterwards;
+    *after = (struct gpu_after){.photons = p->out, .type = PIXEL_F32};
+    r->after = after;
+    if (!seed)
+        return;
     const size_t room = (size_t)(p->out_rows * p->widest);
-    *after = (struct gpu_after){.photons = p->out, .type = a->type, .noise = a->noise};
+    after->type = a->type;
+    after->noise = a->noise;
     after->background = a->scene.nmaterials ? p->out + room : NULL;
     after->counts = p->out + (after->background ? 2 : 1) * room;
-    after->noise.seed = seed;
+    after->noise.seed = *seed;
     after->noise.frame = recipe->id;
-    r->after = after;
     r->scene = scene_of(a, recipe, r->part[0].rows.first, &p->counts);
 }
 
-enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e)
+enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
+                              const struct gpu_verdict *v, struct error *e)
 {
-    const uint32_t bits = (uint32_t)bad;
+    const uint32_t bits = (uint32_t)v->bad;
     float photons;
-    if (bad == GPU_GOOD)
+    if (v->bad == GPU_GOOD)
         return STATUS_OK;
     memcpy(&photons, &bits, sizeof photons);
-    return noise_refuse(recipe->id, (int64_t)(bad >> 32), photons, e);
+    return photons_refuse(p->experiment, recipe->id, (int64_t)(v->bad >> 32), photons, e);
 }

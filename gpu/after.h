@@ -8,6 +8,7 @@
 
 #define FASTMATH_UNFUSED
 #include "engine/noise_pixel.h"
+#include "engine/photons.h"
 #include "gpu/after_kernel.h"
 #include "physics/background_pixel.h"
 
@@ -30,27 +31,31 @@ HD void gpu_background_thread(const struct gpu_frame *f, const struct background
 }
 
 /* Pixel i of the arrays, number `pixel` of the frame: photons[i] plus background[i], counted if
- * there is noise.  Returns GPU_GOOD, or what says which pixel has no number of photons. */
-HD uint64_t gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
+ * there is noise.  Returns what is found out about this pixel. */
+HD struct gpu_verdict gpu_after_pixel(const struct gpu_after *a, int64_t i, uint32_t pixel)
 {
+    struct gpu_verdict v = {GPU_GOOD, 0, 0};
     float photons = a->photons[i];
     if (a->background)
         photons = photons + a->background[i];
-    if (a->type == PIXEL_F32) {
-        a->photons[i] = photons;
-        return GPU_GOOD;
-    }
-    if (!noise_accepts(photons)) {
+    const bool counts = a->type != PIXEL_F32;
+    if (counts ? !noise_accepts(photons) : !photons_finite(photons)) {
         uint32_t bits;
         memcpy(&bits, &photons, sizeof bits);
-        return (uint64_t)pixel << 32 | bits;
+        v.bad = (uint64_t)pixel << 32 | bits;
+    } else if (counts) {
+        const double value = noise_value(&a->noise, pixel, photons);
+        const uint32_t adu = noise_adu(&a->noise, value);
+        if (a->type == PIXEL_U16)
+            ((uint16_t *)a->counts)[i] = (uint16_t)adu;
+        else
+            ((uint32_t *)a->counts)[i] = adu;
+        v.saturated = noise_saturates(value, a->noise.largest_adu);
+        v.below = noise_is_below(value);
+    } else if (a->background) {
+        a->photons[i] = photons;
     }
-    const uint32_t adu = noise_adu(&a->noise, pixel, photons);
-    if (a->type == PIXEL_U16)
-        ((uint16_t *)a->counts)[i] = (uint16_t)adu;
-    else
-        ((uint32_t *)a->counts)[i] = adu;
-    return GPU_GOOD;
+    return v;
 }
 
 #endif

@@ -15,17 +15,23 @@ __global__ void __launch_bounds__(GPU_THREADS, 4)
                           rows.first_pixel, out);
 }
 
-/* One thread a pixel, in the order of memory. */
+/* One thread a pixel, in the order of memory; numbers are added up by blocks. */
 __global__ void __launch_bounds__(GPU_THREADS)
     gpu_afterwards(const struct gpu_after after, int64_t first_pixel, int64_t first, int64_t end,
-                   uint64_t *bad)
+                   struct gpu_verdict *verdict)
 {
     const int64_t i = first + (int64_t)blockIdx.x * GPU_THREADS + threadIdx.x;
-    if (i >= end)
-        return;
-    const uint64_t verdict = gpu_after_pixel(&after, i, (uint32_t)(first_pixel + i));
-    if (verdict != GPU_GOOD)
-        atomicMin((unsigned long long *)bad, (unsigned long long)verdict);
+    struct gpu_verdict mine = {GPU_GOOD, 0, 0};
+    if (i < end)
+        mine = gpu_after_pixel(&after, i, (uint32_t)(first_pixel + i));
+    if (mine.bad != GPU_GOOD)
+        atomicMin((unsigned long long *)&verdict->bad, (unsigned long long)mine.bad);
+    const int saturated = __syncthreads_count(mine.saturated != 0);
+    const int below = __syncthreads_count(mine.below != 0);
+    if (threadIdx.x == 0 && saturated)
+        atomicAdd((unsigned long long *)&verdict->saturated, (unsigned long long)saturated);
+    if (threadIdx.x == 0 && below)
+        atomicAdd((unsigned long long *)&verdict->below, (unsigned long long)below);
 }
 
 extern "C" int gpu_background_launch(const struct gpu_frame *frame,
@@ -39,11 +45,11 @@ extern "C" int gpu_background_launch(const struct gpu_frame *frame,
 }
 
 extern "C" int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first,
-                                int64_t end, uint64_t *bad, void *stream)
+                                int64_t end, struct gpu_verdict *verdict, void *stream)
 {
     const unsigned blocks = (unsigned)((end - first + GPU_THREADS - 1) / GPU_THREADS);
     if (blocks)
         gpu_afterwards<<<blocks, GPU_THREADS, 0, (cudaStream_t)stream>>>(*after, first_pixel, first,
-                                                                         end, bad);
+                                                                         end, verdict);
     return (int)cudaGetLastError();
 }

@@ -6,13 +6,19 @@
 #include "gpu/kernel.h"
 #include "physics/background_pixel.h"
 
-#define GPU_GOOD UINT64_MAX  // no pixel is bad; else its number << 32 | bits of its photons
+#define GPU_GOOD UINT64_MAX
+
+/* What was found out about pixels on the way. */
+struct gpu_verdict {
+    uint64_t bad;               // number << 32 | bits of the photons; GPU_GOOD: none is bad
+    uint64_t saturated, below;  // pixels that noise has to cut: at the largest value, below 0
+};
 
 /* All pointers are of the card. */
 struct gpu_after {
     float *photons;
     float *background;  // NULL: none
-    void *counts;       // of `type`; PIXEL_F32: not used, the sum replaces the photons
+    void *counts;       // of `type`; PIXEL_F32: not used, the sum with background replaces photons
     enum pixel_type type;
     struct noise_pixels noise;  // PIXEL_U16 and PIXEL_U32
 };
@@ -26,11 +32,11 @@ extern "C" {
 int gpu_background_launch(const struct gpu_frame *frame, const struct background_scene *scene,
                           const struct gpu_rows *rows, float *out, void *stream);
 
-/* Items first to end - 1 of the arrays, of which item 0 is pixel `first_pixel` of the frame; *bad,
- * on the card and GPU_GOOD before, becomes the least value of a bad one.  Returns a
- * cudaError_t. */
+/* Items first to end - 1 of the arrays, of which item 0 is pixel `first_pixel` of the frame;
+ * *verdict, on the card: `bad` becomes the least value of a bad one, the numbers are added to.
+ * Returns a cudaError_t. */
 int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
-                     uint64_t *bad, void *stream);
+                     struct gpu_verdict *verdict, void *stream);
 
 #ifdef __cplusplus
 }

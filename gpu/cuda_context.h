@@ -37,7 +37,7 @@ struct cuda {
     struct place place[PLACES_MAX];
     char *pinned;
     size_t pinned_bytes;
-    uint64_t *bad, *pinned_bad;  // on the card; here
+    struct gpu_verdict *verdict, *pinned_verdict;  // on the card; here
 };
 
 /* STATUS_FAILED with what was being done, unless `code` is good. */
@@ -45,6 +45,6 @@ enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 
 /* See struct gpu_device. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
-                     uint64_t *bad, struct error *e);
+                     struct gpu_verdict *verdict, struct error *e);
 
 #endif

@@ -98,8 +98,8 @@ static void cuda_detach(void *context)
     if (c->copies)
         (void)cudaStreamDestroy(c->copies);
     (void)cudaFreeHost(c->pinned);
-    (void)cudaFreeHost(c->pinned_bad);
-    (void)cudaFree(c->bad);
+    (void)cudaFreeHost(c->pinned_verdict);
+    (void)cudaFree(c->verdict);
     mem_free(c);
 }
 
@@ -124,10 +124,10 @@ static enum status open_all(struct cuda *c, struct error *e)
     if (!status)
         status = open_events(c, e);
     if (!status)
-        status = cuda_failed(cudaMalloc((void **)&c->bad, sizeof *c->bad), "its memory", e);
+        status = cuda_failed(cudaMalloc((void **)&c->verdict, sizeof *c->verdict), "its memory", e);
     if (!status)
         status = cuda_failed(
-            cudaHostAlloc((void **)&c->pinned_bad, sizeof *c->bad, cudaHostAllocDefault),
+            cudaHostAlloc((void **)&c->pinned_verdict, sizeof *c->verdict, cudaHostAllocDefault),
             "pinned memory", e);
     return status;
 }

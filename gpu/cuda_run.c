@@ -50,9 +50,9 @@ static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i)
                                                   r->after->background, c->stream);
     if (code == cudaSuccess)
         code = cudaEventRecord(mark[MARK_BACKGROUND], c->stream);
-    if (code == cudaSuccess && r->after)
+    if (code == cudaSuccess)
         code = (cudaError_t)gpu_after_launch(r->after, p->rows.first_pixel, p->first, p->end,
-                                             c->bad, c->stream);
+                                             c->verdict, c->stream);
     return code == cudaSuccess ? cudaEventRecord(mark[MARK_COUNTS], c->stream) : code;
 }
 
@@ -75,15 +75,14 @@ static cudaError_t send_bands(struct cuda *c, const char *from, char *to, size_t
     return code;
 }
 
-/* Queues everything: what leaves goes to `to`, which is pinned. */
+/* Queues everything: what leaves goes to `to`, which is pinned.  The verdict travels there and
+ * back. */
 static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
 {
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
-    cudaError_t code = cudaSuccess;
-    *c->pinned_bad = GPU_GOOD;
-    if (r->after)
-        code = cudaMemsetAsync(c->bad, 0xff, sizeof *c->bad, c->stream);
+    cudaError_t code = cudaMemcpyAsync(c->verdict, c->pinned_verdict, sizeof *c->verdict,
+                                       cudaMemcpyHostToDevice, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         const struct gpu_part *p = &r->part[i];
         code = launch(c, r, i);
@@ -96,9 +95,9 @@ static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
     }
     if (code == cudaSuccess)
         code = cudaEventRecord(c->copied, c->copies);
-    if (code == cudaSuccess && r->after)
-        code = cudaMemcpyAsync(c->pinned_bad, c->bad, sizeof *c->bad, cudaMemcpyDeviceToHost,
-                               c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned_verdict, c->verdict, sizeof *c->verdict,
+                               cudaMemcpyDeviceToHost, c->stream);
     return code;
 }
 
@@ -152,7 +151,7 @@ static cudaError_t take_times(const struct cuda *c, int last, struct gpu_times *
 }
 
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
-                     uint64_t *bad, struct error *e)
+                     struct gpu_verdict *verdict, struct error *e)
 {
     struct cuda *c = context;
     const void *from;
@@ -163,6 +162,7 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     if (status)
         return status;
     c->nbands = 0;
+    *c->pinned_verdict = *verdict;
     (void)nvtxRangePushA("launches");
     cudaError_t code = queue(c, r, straight ? to : c->pinned);
     (void)nvtxRangePop();
@@ -176,6 +176,6 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
         (void)cudaStreamSynchronize(c->stream);
         (void)cudaStreamSynchronize(c->copies);
     }
-    *bad = *c->pinned_bad;
+    *verdict = *c->pinned_verdict;
     return cuda_failed(code, "a frame", e);
 }

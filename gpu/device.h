@@ -22,7 +22,7 @@ struct gpu_run {
         int64_t first, end;    // pixels, counted from that one
     } part[GPU_PARTS];
     float *photons;                        // of all parts
-    const struct gpu_after *after;         // NULL: photons leave as they are
+    const struct gpu_after *after;         // what becomes of them
     const struct background_scene *scene;  // of after->background, which is made first; NULL: it
                                            // is there, or there is none
 };
@@ -30,7 +30,7 @@ struct gpu_run {
 /* Type, and place on the card, of the pixels that leave, all parts'. */
 static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **from)
 {
-    const enum pixel_type type = r->after ? r->after->type : PIXEL_F32;
+    const enum pixel_type type = r->after->type;
     *from = type == PIXEL_F32 ? (const void *)r->photons : r->after->counts;
     return type;
 }
@@ -59,10 +59,10 @@ struct gpu_device {
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
     void (*unpin)(void *context);
 
-    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times.
-     * *bad becomes GPU_GOOD, or what noise said of the first pixel that it refused. */
+    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times
+     * and to *verdict. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
-                       uint64_t *bad, struct error *e);
+                       struct gpu_verdict *verdict, struct error *e);
 };
 
 /* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0

@@ -5,6 +5,7 @@
  */
 #include <string.h>
 
+#include "base/clipped.h"
 #include "base/clock.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
@@ -186,25 +187,26 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
                             struct error *e)
 {
     enum status status = STATUS_OK;
+    struct gpu_verdict v = {GPU_GOOD, 0, 0};
     const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof *p->out;
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
         struct gpu_run r = {.frame = frame, .photons = p->out};
         struct gpu_after after;
-        uint64_t bad;
         p->counts.tables_found++;
         gpu_cut_parts(p, row, end, &r);
-        if (t->seed)
-            gpu_after_rows(p, t->recipe, *t->seed, &r, &after);
+        gpu_after_rows(p, t->recipe, t->seed, &r, &after);
         status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
-                                &p->times, &bad, e);
+                                &p->times, &v, e);
         if (status)
             p->afterwards.has_background = false;
         else
-            status = gpu_after_verdict(t->recipe, bad, e);
+            status = gpu_after_verdict(p, t->recipe, &v, e);
         if (!status && t->done)
             atomic_fetch_add_explicit(t->done, (uint_fast64_t)(end - row), memory_order_relaxed);
     }
+    if (!status && t->seed && p->afterwards.clipped)
+        clipped_add(p->afterwards.clipped, v.saturated, v.below);
     return status;
 }
 

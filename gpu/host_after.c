@@ -13,14 +13,16 @@ void gpu_host_background(const struct gpu_frame *frame, const struct background_
                                       rows->first_pixel, out);
 }
 
-uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first,
-                        int64_t end, int threads)
+void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
+                    int threads, struct gpu_verdict *verdict)
 {
-    uint64_t bad = GPU_GOOD;
-#pragma omp parallel for num_threads(threads) reduction(min : bad)
+    uint64_t bad = verdict->bad, saturated = verdict->saturated, below = verdict->below;
+#pragma omp parallel for num_threads(threads) reduction(min : bad) reduction(+ : saturated, below)
     for (int64_t i = first; i < end; i++) {
-        const uint64_t verdict = gpu_after_pixel(after, i, (uint32_t)(first_pixel + i));
-        bad = verdict < bad ? verdict : bad;
+        const struct gpu_verdict v = gpu_after_pixel(after, i, (uint32_t)(first_pixel + i));
+        bad = v.bad < bad ? v.bad : bad;
+        saturated += v.saturated;
+        below += v.below;
     }
-    return bad;
+    *verdict = (struct gpu_verdict){bad, saturated, below};
 }

@@ -113,12 +113,12 @@ static void lap(uint64_t *start, double *ms)
     *start = now;
 }
 
-/* One part; its verdict. */
-static uint64_t run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part,
-                         struct gpu_times *times)
+/* One part; adds to *verdict. */
+static void run_part(const struct host *h, const struct gpu_run *r, const struct gpu_part *part,
+                     struct gpu_times *times, struct gpu_verdict *verdict)
 {
     const struct gpu_rows *rows = &part->rows;
-    uint64_t bad = GPU_GOOD, start = clock_ns();
+    uint64_t start = clock_ns();
 #pragma omp parallel for schedule(dynamic) num_threads(h->threads)
     for (int64_t row = 0; row < rows->count; row++)
         h->row(r->frame, rows, row, r->photons);
@@ -126,25 +126,21 @@ static uint64_t run_part(const struct host *h, const struct gpu_run *r, const st
     if (r->scene)
         gpu_host_background(r->frame, r->scene, rows, h->threads, r->after->background);
     lap(&start, &times->background);
-    if (r->after)
-        bad = gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads);
+    gpu_host_after(r->after, rows->first_pixel, part->first, part->end, h->threads, verdict);
     lap(&start, &times->counts);
-    return bad;
 }
 
 static enum status host_run(void *context, const struct gpu_run *r, void *to,
-                            struct gpu_times *times, uint64_t *bad, struct error *e)
+                            struct gpu_times *times, struct gpu_verdict *verdict, struct error *e)
 {
     const struct host *h = context;
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
     (void)e;
-    *bad = GPU_GOOD;
     for (int i = 0; i < r->nparts; i++) {
         uint64_t start = clock_ns();
-        const uint64_t verdict = run_part(h, r, &r->part[i], times);
         const size_t at = (size_t)r->part[i].first * size;
-        *bad = verdict < *bad ? verdict : *bad;
+        run_part(h, r, &r->part[i], times, verdict);
         lap(&start, &times->kernels);
         memcpy((char *)to + at, (const char *)from + at, (size_t)r->part[i].end * size - at);
         lap(&start, &times->to_host);

@@ -11,11 +11,11 @@ void gpu_host_row_baseline(const struct gpu_frame *frame, const struct gpu_rows 
 void gpu_host_row_avx2(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                        float *out);
 
-/* All threads of gpu_background_launch and of gpu_after_launch, which returns what becomes of
- * *bad there; the same bytes for any instruction set. */
+/* All threads of gpu_background_launch and of gpu_after_launch; the same bytes for any instruction
+ * set. */
 void gpu_host_background(const struct gpu_frame *frame, const struct background_scene *scene,
                          const struct gpu_rows *rows, int threads, float *out);
-uint64_t gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first,
-                        int64_t end, int threads);
+void gpu_host_after(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
+                    int threads, struct gpu_verdict *verdict);
 
 #endif

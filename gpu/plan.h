@@ -10,6 +10,7 @@
 struct gpu_afterwards {
     enum pixel_type type;                  // of what leaves
     struct noise_pixels noise;             // without seed and frame
+    struct clipped *clipped;               // of struct noise
     void *resident;                        // on the card: materials, sources
     struct background_scene scene;         // of the experiment; its pointers are of the card
     struct background_scene recipe_scene;  // the same with sources of the recipe at hand
@@ -62,14 +63,16 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
 /* Packs the recipe's own sources if background asks for them. */
 void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe);
 
-/* Completes *r, whose parts are set, with what comes after photons; *after is r->after. */
-void gpu_after_rows(struct plan *p, const struct recipe *recipe, uint64_t seed, struct gpu_run *r,
-                    struct gpu_after *after);
+/* Completes *r, whose parts are set, with what comes after photons; *after is r->after.  `seed`:
+ * NULL for photons that leave as they are. */
+void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t *seed,
+                    struct gpu_run *r, struct gpu_after *after);
 
 /* See struct engine. */
 size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_COUNTS]);
 
 /* The error of a bad pixel, see struct gpu_device. */
-enum status gpu_after_verdict(const struct recipe *recipe, uint64_t bad, struct error *e);
+enum status gpu_after_verdict(const struct plan *p, const struct recipe *recipe,
+                              const struct gpu_verdict *v, struct error *e);
 
 #endif

@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/units.h"
+#include "engine/photons.h"
 #include "io/stol.h"
 #include "physics/background.h"
 #include "physics/water.h"
@@ -178,19 +179,27 @@ size_t background_materials(const void *state, const struct background_material 
     return o->nmaterials;
 }
 
-/* Pixels plus background into a new image in place of the old one. */
-static enum status add(struct image *image, const float *background, struct error *e)
+/* Pixels of frame `id` plus background into a new image in place of the old one. */
+static enum status add(const struct experiment *x, uint64_t id, struct image *image,
+                       const float *background, struct error *e)
 {
     struct image sum = {.memory = image->memory};
     if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
         return error_memory(e, "the image");
     const float *photons = image->pixels;
     float *pixels = sum.pixels;
+    bool finite = true;
     for (size_t first = 0; first < sum.count; first += SUM_BLOCK) {
         const size_t end = first + SUM_BLOCK < sum.count ? first + SUM_BLOCK : sum.count;
         for (size_t i = first; i < end; i++)
             pixels[i] = photons[i] + background[i];
+        finite = photons_are_finite(pixels + first, end - first) && finite;
         sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
+    }
+    if (!finite) {
+        const enum status s = photons_check(x, id, pixels, e);
+        image_free(&sum);
+        return s;
     }
     sum.has_sum = true;
     image_free(image);
@@ -208,13 +217,13 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          f->recipe.id);
     if (!f->recipe.nsources)
-        return add(&f->image, o->photons, e);
+        return add(o->experiment, f->recipe.id, &f->image, o->photons, e);
     /* a frame with a spectrum of its own */
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
     compute(o, f->recipe.sources, f->recipe.nsources, photons);
-    const enum status s = add(&f->image, photons, e);
+    const enum status s = add(o->experiment, f->recipe.id, &f->image, photons, e);
     mem_free(photons);
     return s;
 }

@@ -1,6 +1,7 @@
 #include "noise.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <string.h>
 
@@ -24,6 +25,7 @@ struct noise_stage {
     /* state */
     bool deferred;
     struct noise noise;
+    struct clipped clipped;
     struct noise_plan *plan;  // of the generator philox
     const struct experiment *experiment;
     float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
@@ -145,8 +147,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .offset_adu = o->adc_offset,
         .readout_adu = o->readout,
         .saturation_adu = o->saturation,
+        .clipped = &o->clipped,
         .threads = (int)o->threads,
     };
+    o->clipped.largest_adu = floor(o->saturation);
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
     x->saturation = o->saturation;
@@ -173,8 +177,8 @@ uint64_t noise_seed(const void *state, const struct recipe *recipe)
 
 /* noisify's chain and its sequential generators, started anew for every frame with
  * the seed plus the frame's number. */
-static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uint64_t id,
-                                 float *photons, struct image *adu, struct error *e)
+static enum status run_nanobragg(struct noise_stage *o, uint64_t seed, uint64_t id, float *photons,
+                                 struct image *adu, struct error *e)
 {
     const struct panel *p = &o->experiment->panels[0];
     struct noisify n = {.nx = p->fast_pixels,
@@ -200,13 +204,15 @@ static enum status run_nanobragg(const struct noise_stage *o, uint64_t seed, uin
         ((uint16_t *)adu->pixels)[i] = (uint16_t)wide[i];
     if (!s && adu->type == PIXEL_U32)
         memcpy(adu->pixels, wide, adu->count * sizeof *wide);
+    if (!s)
+        clipped_add(&o->clipped, n.saturated, n.below);
     mem_free(wide);
     return s;
 }
 
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
-    const struct noise_stage *o = state;
+    struct noise_stage *o = state;
     const uint64_t id = f->recipe.id, seed = noise_seed(o, &f->recipe);
     const size_t count = (size_t)experiment_pixels(o->experiment);
     if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
@@ -234,6 +240,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 static void close_noise(void *state)
 {
     struct noise_stage *o = state;
+    clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
     mem_free(o->photons);
 }

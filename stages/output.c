@@ -72,38 +72,52 @@ static double whole(double value, double most)
     return (x + 0x1p52) - 0x1p52;
 }
 
-static void scale_u16(double scale, const float *photons, size_t count, uint16_t *out)
+static void scale_u16(double scale, const float *photons, size_t count, uint16_t *out,
+                      struct clipped *clipped)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = (uint16_t)whole(scale * (double)photons[i], UINT16_MAX);
+    uint64_t saturated = 0, below = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double value = scale * (double)photons[i];
+        out[i] = (uint16_t)whole(value, UINT16_MAX);
+        saturated += out[i] == UINT16_MAX;
+        below += value < -0.5;
+    }
+    clipped_add(clipped, saturated, below);
 }
 
-static void scale_i32(double scale, const float *photons, size_t count, int32_t *out)
+static void scale_i32(double scale, const float *photons, size_t count, int32_t *out,
+                      struct clipped *clipped)
 {
-    for (size_t i = 0; i < count; i++)
-        out[i] = (int32_t)whole(scale * (double)photons[i], INT32_MAX);
+    uint64_t saturated = 0, below = 0;
+    for (size_t i = 0; i < count; i++) {
+        const double value = scale * (double)photons[i];
+        out[i] = (int32_t)whole(value, INT32_MAX);
+        saturated += out[i] == INT32_MAX;
+        below += value < -0.5;
+    }
+    clipped_add(clipped, saturated, below);
 }
 
 /* The frame as SMV and CBF take it, in whole numbers: *scaled and *copy of x and f. */
-static enum status scale_frame(enum format format, double scale, const struct experiment *x,
+static enum status scale_frame(struct output *o, double scale, const struct experiment *x,
                                const struct frame *f, struct experiment *scaled, struct frame *copy,
                                struct error *e)
 {
     char given[64];
-    const bool smv = format == FORMAT_SMV;
+    const bool smv = o->format == FORMAT_SMV;
     *scaled = *x;
     scaled->physics = PHYSICS_PHYSICAL;  // nanoBragg has no header for such a file
     scaled->gain = scale;
     (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
     history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
-    scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
+    o->clipped.largest_adu = scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
     *copy = (struct frame){.recipe = f->recipe};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
     if (smv)
-        scale_u16(scale, f->image.pixels, f->image.count, copy->image.pixels);
+        scale_u16(scale, f->image.pixels, f->image.count, copy->image.pixels, &o->clipped);
     else
-        scale_i32(scale, f->image.pixels, f->image.count, copy->image.pixels);
+        scale_i32(scale, f->image.pixels, f->image.count, copy->image.pixels, &o->clipped);
     return STATUS_OK;
 }
 
@@ -133,7 +147,7 @@ static enum status write_whole(struct output *o, const struct output_settings *s
                          "the pixels are float32 and %s holds whole numbers: put bragg-noise "
                          "before, or give --scale=X",
                          o->format == FORMAT_SMV ? "SMV" : "CBF");
-    enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
+    enum status s = scale_frame(o, settings->scale, x, f, &scaled, &copy, e);
     if (s == STATUS_OK)
         s = write_counts(o, settings, &scaled, &copy, out, e);
     image_free(&copy.image);
@@ -185,7 +199,7 @@ static enum status add_to_series(struct output *o, const struct output_settings 
         return nxmx_series_add(&o->series, x, settings->lineage, f, e);
     if (f->image.type != PIXEL_F32)
         return error_set(e, STATUS_INPUT, SCALE_OF_COUNTS);
-    enum status s = scale_frame(o->format, settings->scale, x, f, &scaled, &copy, e);
+    enum status s = scale_frame(o, settings->scale, x, f, &scaled, &copy, e);
     if (s == STATUS_OK && !image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "%s: the image was replaced while it was read",
                       o->series.master);

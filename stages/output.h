@@ -5,6 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clipped.h"
 #include "base/error.h"
 #include "io/cbf.h"
 #include "io/nxmx_series.h"
@@ -25,7 +26,8 @@ enum format {
 struct output {
     struct template name;
     enum format format;
-    int64_t edge_max;  // pictures: longest edge in pixels, 0 = full size
+    int64_t edge_max;        // pictures: longest edge in pixels, 0 = full size
+    struct clipped clipped;  // what --scale had to cut
     struct cbf_scratch cbf;
     struct nxmx_series series;  // NXmx: many frames a file
 };

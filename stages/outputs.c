@@ -137,7 +137,9 @@ void outputs_remove_leftovers(const struct outputs *o)
 
 void outputs_close(struct outputs *o)
 {
-    for (int i = 0; i < o->count; i++)
+    for (int i = 0; i < o->count; i++) {
+        clipped_say(&o->all[i].clipped, o->all[i].name.text);
         output_close(&o->all[i]);
+    }
     assembly_free(&o->assembly);
 }

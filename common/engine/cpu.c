@@ -10,6 +10,7 @@
 #include "base/isa.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
+#include "engine/photons.h"
 #include "engine/recipe_check.h"
 
 struct plan {
@@ -159,26 +160,29 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
 }
 
 /* Rows are handed out one by one, because ROI and mask make them unequal; which
- * thread computes a row does not matter to its bytes. */
-static void run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
+ * thread computes a row does not matter to its bytes.  False when a pixel is not finite: asked
+ * while the row is in the cache. */
+static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
                       const struct panel *p, float *pixels, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
 {
     const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
-#pragma omp parallel num_threads(threads)
+    bool finite = true;
+#pragma omp parallel num_threads(threads) reduction(&& : finite)
     {
         struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
             run_row(kernels, job, p, slow, &scratch, pixels);
-            if (sums) {
-                const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
+            finite = photons_are_finite(row, (size_t)p->fast_pixels) && finite;
+            if (sums)
                 sums[slow] = (struct crc32c_piece){crc32c(0, row, bytes), bytes};
-            }
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
     }
+    return finite;
 }
 
 /* Memory for the sums of scattered lattices; NULL in job->sums without any. */
@@ -201,13 +205,15 @@ enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, in
     double *sums = NULL;
     struct crc32c_piece *row_sums = job->row_sums;
     const enum status status = scatter(kernels, job, threads, &sums, e);
+    bool finite = true;
     for (size_t i = 0; i < job->x->npanels && !status; i++) {
-        run_panel(kernels, job, threads, &job->x->panels[i], pixels, row_sums, rows);
+        finite =
+            run_panel(kernels, job, threads, &job->x->panels[i], pixels, row_sums, rows) && finite;
         row_sums += row_sums ? job->x->panels[i].slow_pixels : 0;
     }
     job->sums = NULL;
     mem_free(sums);
-    return status;
+    return finite ? status : photons_check(job->x, job->recipe->id, pixels, e);
 }
 
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,

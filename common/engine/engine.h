@@ -79,7 +79,8 @@ struct engine {
     /* Computes all pixels of one frame into pixels[experiment_pixels()], float32
      * photons; pixels outside the ROI or masked are set to 0.  `rows`, when not
      * NULL, counts finished rows for whoever watches.  Bad recipes (crystal index,
-     * non-finite vectors) are STATUS_INPUT. */
+     * non-finite vectors) are STATUS_INPUT, and so are photons that are not finite: the
+     * first such pixel is named. */
     enum status (*run)(struct plan *plan, const struct recipe *recipe, float *pixels,
                        atomic_uint_fast64_t *rows, struct error *e);
 
@@ -91,8 +92,8 @@ struct engine {
 
     /* As `run`, and on with what `prepare` took: the bytes are those of background_image,
      * added in float32, and of noise_apply with that seed.  pixels[experiment_pixels()] are of
-     * the type that `prepare` was asked for, PIXEL_F32 if it left the noise.  Photons that noise
-     * refuses are STATUS_INPUT. */
+     * the type that `prepare` was asked for, PIXEL_F32 if it left the noise.  Photons that are
+     * not finite, or that noise refuses, are STATUS_INPUT. */
     enum status (*develop)(struct plan *plan, const struct recipe *recipe, uint64_t seed,
                            void *pixels, atomic_uint_fast64_t *rows, struct error *e);
 

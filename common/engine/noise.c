@@ -10,6 +10,7 @@
 #include "base/crc32c.h"
 #include "engine/cpu.h"
 #include "engine/noise_loop.h"
+#include "engine/photons.h"
 #include "engine/spread.h"
 
 enum { SUM_BYTES = 1 << 14 };  // that are summed up at once, while they are in the cache
@@ -128,13 +129,14 @@ static bool count_photons(const struct noise_plan *p, uint64_t seed, uint64_t id
 
 /* What the electronics make of them. */
 static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, struct noise_chunk *c,
-                     struct image *adu)
+                     struct image *adu, struct noise_cut *cut)
 {
     const struct noise *n = &p->noise;
     const int count = chunk_pixels(p, c->first);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
-    p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu));
+    p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu), count,
+                         cut);
     if (adu->type == PIXEL_U16)
         p->kernels->store_u16(c, (uint16_t *)adu->pixels + c->first, count);
     else
@@ -157,12 +159,14 @@ static void sum_up(const struct image *adu, int64_t first, int64_t end, bool las
 /* Counts; without a point spread reads out at once.  Returns a chunk that has a bad
  * pixel, the first one, or chunks(). */
 static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
-                      struct image *adu)
+                      struct image *adu, struct noise_cut *cut)
 {
-    int64_t bad = chunks(p);
+    int64_t bad = chunks(p), saturated = 0, below = 0;
     const bool reads = p->noise.psf.kind == PSF_NONE;
-#pragma omp parallel num_threads(p->noise.threads) reduction(min : bad)
+#pragma omp parallel num_threads(p->noise.threads) reduction(min : bad) \
+    reduction(+ : saturated, below)
     {
+        struct noise_cut mine = {0};
         struct crc32c_piece piece = {0};
         int64_t first = -1, end = 0;  // pixels of this thread, which follow one another
 #pragma omp for schedule(static)
@@ -176,23 +180,18 @@ static int64_t expose(const struct noise_plan *p, uint64_t seed, uint64_t id, fl
             else if (!reads)
                 p->kernels->store_f32(&c, photons + c.first, chunk_pixels(p, c.first));
             else
-                read_out(p, seed, id, &c, adu);
+                read_out(p, seed, id, &c, adu, &mine);
             if (reads)
                 sum_up(adu, first, end, false, &piece);
         }
         if (reads && end)
             sum_up(adu, first, end, true, &piece);
         p->sums[omp_get_thread_num()] = piece;
+        saturated += mine.saturated;
+        below += mine.below;
     }
+    *cut = (struct noise_cut){saturated, below};
     return bad;
-}
-
-enum status noise_refuse(uint64_t id, int64_t pixel, float photons, struct error *e)
-{
-    return error_set(e, STATUS_INPUT,
-                     "frame %" PRIu64 ": pixel %" PRId64
-                     " has %g photons, must be finite and not negative",
-                     id, pixel, (double)photons);
 }
 
 static enum status refuse(const struct noise_plan *p, uint64_t id, const float *photons,
@@ -200,7 +199,7 @@ static enum status refuse(const struct noise_plan *p, uint64_t id, const float *
 {
     while (first + 1 < p->count && photons[first] >= 0.0f && photons[first] <= 3.4e38f)
         first++;
-    return noise_refuse(id, first, photons[first], e);
+    return photons_refuse(p->experiment, id, first, photons[first], e);
 }
 
 static enum status spread(const struct noise_plan *p, float *photons, struct error *e)
@@ -215,27 +214,43 @@ static enum status spread(const struct noise_plan *p, float *photons, struct err
     return STATUS_OK;
 }
 
+/* Reads out what the point spread has left. */
+static void read_spread(const struct noise_plan *p, uint64_t seed, uint64_t id,
+                        const float *photons, struct image *adu, struct noise_cut *cut)
+{
+    int64_t saturated = 0, below = 0;
+#pragma omp parallel for num_threads(p->noise.threads) schedule(static) \
+    reduction(+ : saturated, below)
+    for (int64_t i = 0; i < chunks(p); i++) {
+        struct noise_chunk c;
+        struct noise_cut its = {0};
+        c.first = i * NOISE_CHUNK;
+        (void)p->kernels->load(&c, photons + c.first, chunk_pixels(p, c.first));
+        read_out(p, seed, id, &c, adu, &its);
+        saturated += its.saturated;
+        below += its.below;
+    }
+    *cut = (struct noise_cut){saturated, below};
+}
+
 enum status noise_apply(struct noise_plan *p, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e)
 {
+    struct noise_cut cut;
     memset(p->sums, 0, (size_t)p->noise.threads * sizeof *p->sums);
-    const int64_t bad = expose(p, seed, id, photons, adu);
+    const int64_t bad = expose(p, seed, id, photons, adu, &cut);
     if (bad < chunks(p))
         return refuse(p, id, photons, bad * NOISE_CHUNK, e);
     adu->has_sum = p->noise.psf.kind == PSF_NONE;
     if (adu->has_sum) {
         adu->sum = crc32c_join(p->sums, (size_t)p->noise.threads);
-        return STATUS_OK;
+    } else {
+        const enum status s = spread(p, photons, e);
+        if (s)
+            return s;
+        read_spread(p, seed, id, photons, adu, &cut);
     }
-    const enum status s = spread(p, photons, e);
-    if (s)
-        return s;
-#pragma omp parallel for num_threads(p->noise.threads) schedule(static)
-    for (int64_t i = 0; i < chunks(p); i++) {
-        struct noise_chunk c;
-        c.first = i * NOISE_CHUNK;
-        (void)p->kernels->load(&c, photons + c.first, chunk_pixels(p, c.first));
-        read_out(p, seed, id, &c, adu);
-    }
+    if (p->noise.clipped)
+        clipped_add(p->noise.clipped, (uint64_t)cut.saturated, (uint64_t)cut.below);
     return STATUS_OK;
 }

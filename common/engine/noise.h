@@ -18,6 +18,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+#include "base/clipped.h"
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/frame.h"
@@ -27,14 +28,15 @@ struct noise {
     double flicker;      // relative error of every pixel in every frame
     double calibration;  // relative error of a pixel's sensitivity
     uint64_t calibration_seed;
-    bool poisson;           // false: expected photons are taken as they are
-    struct psf psf;         // kind PSF_NONE: none; its bounds are strict
-    double gain;            // ADU per photon, > 0
-    double offset_adu;      // ADU of no photons
-    double readout_adu;     // standard deviation of the electronics
-    double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
-    int threads;            // >= 1
-    const char *isa;        // NULL: the best that this CPU has; else baseline, avx2, avx512
+    bool poisson;             // false: expected photons are taken as they are
+    struct psf psf;           // kind PSF_NONE: none; its bounds are strict
+    double gain;              // ADU per photon, > 0
+    double offset_adu;        // ADU of no photons
+    double readout_adu;       // standard deviation of the electronics
+    double saturation_adu;    // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
+    int threads;              // >= 1
+    const char *isa;          // NULL: the best that this CPU has; else baseline, avx2, avx512
 };
 
 struct noise_plan;  // what is computed once for all frames

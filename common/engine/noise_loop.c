@@ -120,14 +120,21 @@ static void scale(struct noise_chunk *c, const float *restrict factor, int count
 }
 
 static void read_out(struct noise_chunk *c, double gain, double offset, double readout,
-                     double largest)
+                     double largest, int count, struct noise_cut *cut)
 {
     const int n = c->blocks * NOISE_BLOCK;
+    int64_t saturated = 0, below = 0;
     for (int i = 0; i < n; i++)  // vectorised
         c->value[i] = c->value[i] * gain + offset;
     if (readout > 0.0)
         for (int i = 0; i < n; i++)  // vectorised
             c->value[i] = c->value[i] + readout * c->deviate[i];
+    for (int i = 0; i < count; i++) {  // vectorised
+        saturated += noise_saturates(c->value[i], largest) ? 1 : 0;
+        below += noise_is_below(c->value[i]) ? 1 : 0;
+    }
+    cut->saturated += saturated;
+    cut->below += below;
     for (int i = 0; i < n; i++) {  // vectorised
         const double bounded = c->value[i] < largest ? c->value[i] : largest;
         c->value[i] = poisson_floor((bounded > 0.0 ? bounded : 0.0) + 0.5);

@@ -6,6 +6,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/hd.h"
 #include "base/rng.h"
 #include "model/frame.h"
 
@@ -46,6 +47,21 @@ struct noise_chunk {
     double deviate[NOISE_CHUNK];
 };
 
+/* Numbers of pixels that do not fit. */
+struct noise_cut {
+    int64_t saturated, below;
+};
+
+/* Whether ADU, before they are rounded, become the largest value, or would be negative. */
+HD bool noise_saturates(double adu, double largest_adu)
+{
+    return adu + 0.5 >= largest_adu;
+}
+HD bool noise_is_below(double adu)
+{
+    return adu < -0.5;
+}
+
 /* The loops, compiled for one instruction set; every one gives the same bytes. */
 struct noise_kernels {
     const char *name;  // as --isa has it
@@ -61,18 +77,16 @@ struct noise_kernels {
     /* value[] = Poisson deviates of mean value[]. */
     void (*poisson)(const struct noise_key *key, struct noise_chunk *c);
     /* value[] = value[] gain + offset + readout deviate[] (0 readout: deviate[] is not
-     * read), rounded, halves up, within 0..largest, whole and below 2^32. */
+     * read), rounded, halves up, within 0..largest, whole and below 2^32.  Of the first `count`
+     * adds those that are largest then and those that were below 0 to *cut. */
     void (*read_out)(struct noise_chunk *c, double gain, double offset, double readout,
-                     double largest);
+                     double largest, int count, struct noise_cut *cut);
     void (*store_f32)(const struct noise_chunk *c, float *to, int count);
     void (*store_u16)(const struct noise_chunk *c, uint16_t *to, int count);
     void (*store_u32)(const struct noise_chunk *c, uint32_t *to, int count);
 };
 
 extern const struct noise_kernels noise_kernels_baseline, noise_kernels_avx2, noise_kernels_avx512;
-
-/* STATUS_INPUT: that pixel of frame `id` has no number of photons. */
-enum status noise_refuse(uint64_t id, int64_t pixel, float photons, struct error *e);
 
 /* The kernels called `isa`, or the best for NULL; NULL with STATUS_USAGE in *e. */
 const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e);

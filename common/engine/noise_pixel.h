@@ -113,8 +113,8 @@ HD double noise_vary(double value, double sigma, double deviate)
     return value * (factor > 0.0 ? factor : 0.0);
 }
 
-/* Whole ADU of a pixel, at most n->largest_adu, for photons that are accepted. */
-HD uint32_t noise_adu(const struct noise_pixels *n, uint32_t pixel, float photons)
+/* ADU of a pixel before they are rounded and cut to what fits, for photons that are accepted. */
+HD double noise_value(const struct noise_pixels *n, uint32_t pixel, float photons)
 {
     double value = (double)photons;
     if (n->flicker > 0.0) {
@@ -135,6 +135,12 @@ HD uint32_t noise_adu(const struct noise_pixels *n, uint32_t pixel, float photon
         const struct noise_key key = {n->seed, n->frame, RNG_READOUT};
         value = value + n->readout_adu * noise_normal(&key, pixel);
     }
+    return value;
+}
+
+/* Whole ADU, at most n->largest_adu. */
+HD uint32_t noise_adu(const struct noise_pixels *n, double value)
+{
     const double bounded = value < n->largest_adu ? value : n->largest_adu;
     return (uint32_t)poisson_floor((bounded > 0.0 ? bounded : 0.0) + 0.5);
 }

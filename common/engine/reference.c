@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "engine/photons.h"
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
 #include "physics/hkl.h"
@@ -362,7 +363,7 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
         }
     }
     mem_free(s.carry);
-    return STATUS_OK;
+    return photons_check(plan->experiment, recipe->id, pixels, e);
 }
 
 /* Faithful pixels depend on those before them, so these are computed first. */

@@ -26,6 +26,7 @@ void noisify_ideal(const struct noisify *n, const float *photons, uint32_t *imag
 enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image,
                           struct error *e)
 {
+    const double largest = n->bits == 32 ? LARGEST_32 : LARGEST_16;
     int64_t count = n->nx * n->ny;
     for (int64_t i = 0; i < count; i++) {
         double p = (double)photons[i];
@@ -42,7 +43,9 @@ enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uin
         double v = (double)photons[i] * n->gain + n->adc;
         if (n->readout > 0.0)
             v += n->readout * (double)ran1_gauss(r, &n->seed);
-        image[i] = counts(v, n->bits == 32 ? LARGEST_32 : LARGEST_16);
+        image[i] = counts(v, largest);
+        n->saturated += v >= largest;
+        n->below += v <= -1.0;
     }
     return STATUS_OK;
 }

@@ -23,6 +23,7 @@ struct noisify {
     struct psf psf;
     int bits;                     // of the noise image: 16 or 32
     long seed, calibration_seed;  // as kept: a user's seed negated; updated by the draws
+    uint64_t saturated, below;    // pixels that noise cut: at the largest count, below 0
 };
 
 /* Photons without noise: input times r_e^2, fluence and scale, in single precision. */
@@ -31,7 +32,7 @@ void noisify_photons(const struct noisify *n, const float *input, float *photons
 /* Counts without noise, truncated; never above 65535, whatever the bits. */
 void noisify_ideal(const struct noisify *n, const float *photons, uint32_t *image);
 
-/* Counts with noise.  `photons` is overwritten by the noisy photons.  One
+/* Counts with noise; adds up what it cuts.  `photons` is overwritten by the noisy photons.  One
  * generator `r` serves both seeds, as in the original.  Errors: out of memory. */
 enum status noisify_noise(struct noisify *n, struct ran1 *r, float *photons, uint32_t *image,
                           struct error *e);

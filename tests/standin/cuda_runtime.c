@@ -184,13 +184,6 @@ cudaError_t cudaMemcpyAsync(void *to, const void *from, size_t bytes, enum cudaM
     return cudaSuccess;
 }
 
-cudaError_t cudaMemsetAsync(void *to, int value, size_t bytes, cudaStream_t stream)
-{
-    (void)stream;
-    memset(to, value, bytes);
-    return cudaSuccess;
-}
-
 /* ---- streams and events, which are times --------------------------------------------- */
 
 cudaError_t cudaStreamCreateWithFlags(cudaStream_t *stream, unsigned flags)
@@ -293,10 +286,9 @@ int gpu_background_launch(const struct gpu_frame *frame, const struct background
 }
 
 int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t first, int64_t end,
-                     uint64_t *bad, void *stream)
+                     struct gpu_verdict *verdict, void *stream)
 {
-    const uint64_t verdict = gpu_host_after(after, first_pixel, first, end, 2);
     (void)stream;
-    *bad = verdict < *bad ? verdict : *bad;
+    gpu_host_after(after, first_pixel, first, end, 2, verdict);
     return cudaSuccess;
 }

@@ -64,14 +64,22 @@ static void *by_stages(const struct experiment *x, const struct recipe *r,
     return adu.pixels;
 }
 
+static uint64_t saturated, below;  // pixels in all checks
+
 static void check(const struct experiment *x, const struct recipe *r,
-                  const struct engine_after *after, const char *name)
+                  const struct engine_after *asked, const char *name)
 {
+    struct clipped by_engine = {0}, others = {0};
+    struct noise noise = asked->noise ? *asked->noise : (struct noise){0};
+    struct engine_after after = *asked;
+    after.noise = asked->noise ? &noise : NULL;
+    noise.clipped = &others;
     struct plan *plan;
     struct error e = {0};
-    const size_t count = (size_t)experiment_pixels(x), size = pixel_size(after->type);
-    struct engine_after left = *after;
-    unsigned char *expected = by_stages(x, r, after, 77), *image = mem_array(count, size);
+    const size_t count = (size_t)experiment_pixels(x), size = pixel_size(after.type);
+    struct engine_after left = after;
+    unsigned char *expected = by_stages(x, r, &after, 77), *image = mem_array(count, size);
+    noise.clipped = &by_engine;
     assert_int_equal(engine_cuda_host.create(&plan, x, &OPTIONS, &e), STATUS_OK);
     assert_int_equal(engine_cuda_host.prepare(plan, &left, &e), STATUS_OK);
     assert_true(!left.nmaterials && !left.noise);
@@ -83,6 +91,11 @@ static void check(const struct experiment *x, const struct recipe *r,
             if (image[k] != expected[k])
                 fail_msg("%s: pixel %zu differs", name, k / size);
     }
+    assert_int_equal(by_engine.frames, 2 * others.frames);
+    assert_int_equal(by_engine.saturated, 2 * others.saturated);
+    assert_int_equal(by_engine.below, 2 * others.below);
+    saturated += others.saturated;
+    below += others.below;
     engine_cuda_host.destroy(&plan);
     mem_free(expected);
     mem_free(image);
@@ -117,6 +130,7 @@ static void counts_are_those_of_the_stages(void **state)
         experiment_free(&x);
     }
     print_message("# %d experiments\n", n);
+    assert_true(saturated && below);
     amorphous_free(&materials[0].table);
     amorphous_free(&materials[1].table);
 }

@@ -15,6 +15,7 @@
 #include "engine/engine.h"
 #include "engine_run.h"
 #include "engine_table.h"
+#include "gpu/gpu.h"
 
 static uint64_t hash_bytes(const void *bytes, size_t count)
 {
@@ -236,6 +237,46 @@ static void blank_frames_hold_water_alone(void **state)
     experiment_free(&x);
 }
 
+/* By frame, panel and pixel, also where panels before it are masked; by every engine. */
+static void photons_that_are_not_finite_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const struct engine *engine;
+        enum engine_precision precision;
+    } engines[] = {{&engine_reference, PRECISION_MIXED},
+                   {&engine_cpu, PRECISION_MIXED},
+                   {&engine_cpu, PRECISION_DOUBLE},
+                   {&engine_cuda_host, PRECISION_MIXED},
+                   {&engine_cuda_host, PRECISION_DOUBLE}};
+    static const double fluences[] = {1e80, NAN};
+    static uint8_t nothing[16 * 16];
+    const struct engine_case c = {.pixels = 16, .panels = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    r.id = 12;
+    x.panels[0].mask = nothing;
+    x.panels[1].roi = (struct roi){3, 7, 5, 9};
+    for (size_t i = 0; i < 2 * sizeof engines / sizeof *engines; i++) {
+        struct plan *plan;
+        float pixels[2 * 16 * 16];
+        const struct engine *engine = engines[i / 2].engine;
+        const struct engine_options how = {.threads = 2, .precision = engines[i / 2].precision};
+        x.beam.fluence_ph_m2 = fluences[i % 2];
+        assert_int_equal(engine->create(&plan, &x, &how, &e), STATUS_OK);
+        assert_int_equal(engine->run(plan, &r, pixels, NULL, &e), STATUS_INPUT);
+        if (!strstr(e.text, "frame 12: pixel 3,5 (fast, slow) of panel 1 has ") ||
+            !strstr(e.text, i % 2 ? "nan photons" : "inf photons"))
+            fail_msg("%s: %s", engine->name, e.text);
+        engine->destroy(&plan);
+    }
+    x.panels[0].mask = NULL;
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* ---- trace ------------------------------------------------------------------- */
 
 struct traced {
@@ -304,6 +345,7 @@ int main(void)
         cmocka_unit_test(rows_are_counted),
         cmocka_unit_test(pixels_are_summed_up),
         cmocka_unit_test(blank_frames_hold_water_alone),
+        cmocka_unit_test(photons_that_are_not_finite_are_refused),
         cmocka_unit_test(traces_agree),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -197,9 +197,51 @@ static void bad_photons_are_refused_by_pixel(void **state)
         struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = out};
         struct error e = {0};
         assert_int_equal(noise_apply(plan, 1, 17, image, &to, &e), STATUS_INPUT);
-        assert_non_null(strstr(e.text, "frame 17: pixel 1234"));
+        assert_non_null(strstr(e.text, "frame 17: pixel 34,4 (fast, slow) of panel 0"));
     }
     noise_destroy(&plan);
+}
+
+/* Values at either end, and those one step inside: by threads, chunks that are not full, and
+ * behind a point spread. */
+static void what_does_not_fit_is_counted(void **state)
+{
+    (void)state;
+    for (int spread = 0; spread < 2; spread++) {
+        static float image[PIXELS];
+        struct clipped clipped = {0};
+        struct noise n = quiet();
+        n.clipped = &clipped;
+        n.threads = 3;
+        n.gain = 2;
+        n.offset_adu = 0;
+        n.saturation_adu = 1000.5;
+        n.readout_adu = 0;
+        if (spread)  // of 0.01 pixels: it reaches no neighbour
+            n.psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 0.01, .radius_px = 1};
+        for (int i = 0; i < PIXELS; i++)
+            image[i] = 10;
+        image[0] = image[PIXELS - 1] = 500;  // 1000 ADU
+        image[4000] = 1e20f;
+        image[5000] = 499.5f;  // 999
+        struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = out};
+        struct noise_plan *plan;
+        assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
+        assert_int_equal(noise_apply(plan, 1, 0, image, &to, NULL), STATUS_OK);
+        assert_int_equal(clipped.saturated, 3);
+        assert_int_equal(clipped.below, 0);
+        noise_destroy(&plan);
+        n.offset_adu = -20.75;  // of 10 photons -0.75 is left, which is -1
+        assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
+        for (int i = 0; i < PIXELS; i++)
+            image[i] = 20;
+        image[7] = image[PIXELS - 2] = 10;
+        assert_int_equal(noise_apply(plan, 1, 1, image, &to, NULL), STATUS_OK);
+        assert_int_equal(clipped.below, 2);
+        assert_int_equal(clipped.frames, 2);
+        assert_int_equal(clipped.clipped, 2);
+        noise_destroy(&plan);
+    }
 }
 
 static void thirty_two_bits_hold_large_values(void **state)
@@ -232,6 +274,7 @@ int main(void)
         cmocka_unit_test(an_unknown_instruction_set_is_refused),
         cmocka_unit_test(point_spread_keeps_light_and_lowers_variance),
         cmocka_unit_test(bad_photons_are_refused_by_pixel),
+        cmocka_unit_test(what_does_not_fit_is_counted),
         cmocka_unit_test(thirty_two_bits_hold_large_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
