@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/history.h"
@@ -248,6 +249,9 @@ enum status origin_open(struct origin *o, const char *target, struct error *e)
     enum status s = parse_target(target, &t, e);
     if (s)
         return s;
+    struct stat st;
+    if (stat(t.path, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", t.path);
     FILE *in = fopen(t.path, "rbe");
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", t.path);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/input.h"
 #include "io/hkl.h"
 #include "io/textfile.h"
 
@@ -100,7 +101,7 @@ static enum status read_dump(FILE *in, const char *path, double default_F, struc
 enum status hkl_read_dump(const char *path, double default_F, struct hkl_table *t, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
-    FILE *in = fopen(path, "rbe");
+    FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     const enum status s = read_dump(in, path, default_F, t, e);

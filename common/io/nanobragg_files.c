@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <sys/stat.h>
 
+#include "base/input.h"
 #include "io/replace.h"
 
 /* One file of a head and `count` items. */
@@ -62,7 +63,7 @@ enum status nanobragg_check_float(const char *path, size_t count, struct error *
 
 enum status nanobragg_read_float(const char *path, float *pixels, size_t count, struct error *e)
 {
-    FILE *in = fopen(path, "rb");
+    FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     size_t got = fread(pixels, sizeof *pixels, count, in);

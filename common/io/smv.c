@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/input.h"
 
 /* Longest header and edge that are believed. */
 enum { HEADER_MIN = 16, HEADER_MAX = 1 << 20, SIDE_MAX = 1 << 20 };
@@ -168,7 +169,7 @@ static enum status read_pixels(FILE *in, const char *path, struct smv *smv, stru
 enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct error *e)
 {
     *smv = (struct smv){0};
-    FILE *in = fopen(path, "rb");
+    FILE *in = input_open(path);
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     enum status status = read_header(in, path, smv, e);

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/input.h"
 #include "base/opt.h"
 
 enum { CHUNK = 1 << 14 };
@@ -50,7 +51,7 @@ static enum status read_all(struct text_file *t, FILE *stream, size_t max_bytes,
 enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e)
 {
     *t = (struct text_file){.path = path};
-    FILE *stream = fopen(path, "rbe");
+    FILE *stream = input_open(path);
     if (!stream)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     const enum status s = read_all(t, stream, max_bytes, e);

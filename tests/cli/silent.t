@@ -61,4 +61,51 @@ recipes 2 --physics=faithful --fluence=5e27 --default-F=100 | bragg-intensity --
 is 'that of nanoBragg likewise' "$(numbers said)" 'bragg-noise: 2 of 2 frames: N pixels saturated (65535 ADU), N below 0'
 recipes 2 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | bragg-write --scale=1e4 h_%d.img h_%d.cbf 2> said
 is 'bragg-write --scale says it for each file' "$(numbers said)" 'bragg-write: h_%d.img: 2 of 2 frames: N pixels saturated (65535 ADU), 0 below 0'
+# a pipe into which nobody writes: its name after a second, and then what comes is read
+mkfifo pipe
+cell=--cell=78,78,38,90,90,90 in=--in=ipc://$PWD/h out=--out=@ipc://$PWD/g
+# each PROGRAM OPTION...: of a program that reads from the pipe
+each() {
+	"$@" bragg-geometry "$out" $cell --hkl=pipe
+	"$@" bragg-geometry "$out" --mask=pipe
+	"$@" bragg-geometry "$out" --default-F=1 --matrix=pipe
+	"$@" bragg-geometry "$out" --geom=pipe
+	"$@" bragg-geometry "$out" --expt=pipe
+	"$@" bragg-orient "$in" "$out" --orientations=pipe
+	"$@" bragg-background "$in" "$out" --stol=pipe --thickness=1 --molecular-weight=18
+	"$@" bragg-run pipe
+	"$@" bragg-nanobragg -hkl pipe -cell 78 78 38 90 90 90
+	"$@" bragg-noisify -floatfile pipe
+}
+# start COMMAND...: in the background; hears COMMAND...: what it says until it is ended
+n=0
+start() {
+	n=$((n + 1))
+	"$@" < /dev/null > stdout$n 2> waits$n &
+	echo $! > pid$n
+}
+hears() {
+	n=$((n + 1))
+	soon test -s waits$n
+	kill "$(cat pid$n)" 2> /dev/null
+	wait "$(cat pid$n)" 2> /dev/null
+	is "$*" "$(cat waits$n)" "$1: warning: pipe: nobody writes into this pipe; waiting"
+}
+each start
+n=0
+each hears
+for command in 'bragg-replay pipe' 'bragg-replay --recompute pipe:1' 'bragg-compare pipe pipe' "bragg-geometry $out $cell --mtz=pipe"; do
+	# shellcheck disable=SC2086 # the list is meant to split
+	check "$command: no pipe will do" sh -c '! timeout 10 "$@" 2> said && grep -q "ordinary file\|regular file" said' x $command
+done
+{ sleep 1.5; printf '1 0 0 10\n0 0 1 20\n'; } > pipe &
+bragg-geometry --detpixels=8 $cell --hkl=pipe 2> said | bragg-orient --frames=1 2>> upstream | bragg-intensity 2>> upstream |
+	bragg-write p_%d.raw
+is 'a writer that is slow is waited for, in silence' "$(cat said; ls p_*)" p_0.raw
+bragg-geometry --detpixels=8 $cell --hkl=pipe 2> said | bragg-orient --frames=1 2>> upstream | bragg-intensity 2>> upstream |
+	bragg-write q_%d.raw &
+soon test -s said
+printf '1 0 0 10\n0 0 1 20\n' > pipe
+wait
+check 'one that comes late, too' cmp p_0.raw q_0.raw
 finish
