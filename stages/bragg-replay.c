@@ -19,7 +19,7 @@ struct replay {
     /* options */
     const char *frames, *speed, *loop;
     int64_t first;
-    bool has_first, recompute;
+    bool has_first, recompute, allow_truncated;
     double rate_Hz;
     /* state */
     struct recording recording;
@@ -45,11 +45,15 @@ static const struct opt options[] = {
      .min = 1e-6, .max = 1e9},
     {"loop", "N|forever", "Play all that N times, or without end, numbered anew from 0", OPT_TEXT,
      AT(loop)},
+    {"allow-truncated", NULL, "A recording without its end is no failure", OPT_FLAG,
+     AT(allow_truncated)},
     {"recompute", NULL,
      "Compute frame K of FILE:K again, by what it says of itself, and compare all bytes", OPT_FLAG,
      AT(recompute)},
     {0},
 };
+
+#define TRUNCATED "%s: its end is missing; %zu whole frames are there"
 
 /* --- options ------------------------------------------------------------- */
 
@@ -177,9 +181,8 @@ static enum status replay_open(void *state, const char **operands, int noperands
         cut_list(r);
     if (s == STATUS_OK && r->loop)
         s = open_loop(r, e);
-    if (s == STATUS_OK && !r->recording.finished)
-        log_line(LOG_WARNING, "%s: its end is missing; %zu whole frames are there", operands[0],
-                 r->recording.frames.count);
+    if (s == STATUS_OK && !r->recording.finished && r->allow_truncated)
+        log_line(LOG_WARNING, TRUNCATED, operands[0], r->recording.frames.count);
     return s;
 }
 
@@ -259,6 +262,16 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
     return s;
 }
 
+/* All that is there was played: whether that is all that there was. */
+static enum status replay_end(void *state, struct error *e)
+{
+    const struct replay *r = state;
+    if (r->recording.finished || r->allow_truncated)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT, TRUNCATED " (--allow-truncated takes that for good)",
+                     r->recording.path, r->recording.frames.count);
+}
+
 static void replay_close(void *state)
 {
     struct replay *r = state;
@@ -284,6 +297,7 @@ static const struct stage stage = {
     .list = replay_list,
     .due_ns = replay_due_ns,
     .frame = replay_frame,
+    .end = replay_end,
     .close = replay_close,
 };
 

@@ -153,7 +153,7 @@ struct stage {
 
     /* --- the end --- */
 
-    /* A last stage: the stream ended well, also early on request. */
+    /* A source or a last stage: the stream ended well, also early on request. */
     enum status (*end)(void *state, struct error *e);
 
     /* The stream is over, well or not: ends what goes on in the background, and lets go of the
