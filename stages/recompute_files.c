@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/log.h"
 #include "difference.h"
@@ -10,6 +11,8 @@
 #include "io/nxmx_read.h"
 #include "origin.h"
 #include "output.h"
+
+enum { CBF_KIND_BYTES = 1024 };  // that tell what kind of header it is
 
 static enum format format_of(const char *path)
 {
@@ -34,9 +37,21 @@ static struct output_settings settings_of(const struct recomputed *r)
     return (struct output_settings){.has_scale = r->has_scale, .scale = r->scale};
 }
 
+/* The kind of the header of a CBF file. */
+static enum cbf_header cbf_kind_of(const char *path)
+{
+    char text[CBF_KIND_BYTES + 1] = "";
+    FILE *in = fopen(path, "rbe");
+    if (in) {
+        text[fread(text, 1, CBF_KIND_BYTES, in)] = 0;
+        (void)fclose(in);
+    }
+    return cbf_header_kind(text);
+}
+
 /* --- a file a frame ------------------------------------------------------ */
 
-/* The first byte that differs, if *differs. */
+/* The first byte that differs, if *differs.  STATUS_INPUT for a file that ends too early. */
 static enum status compare_bytes(const char *was, const char *is, bool *differs, uint64_t *where,
                                  struct error *e)
 {
@@ -48,6 +63,9 @@ static enum status compare_bytes(const char *was, const char *is, bool *differs,
     for (*where = 0; s == STATUS_OK; ++*where) {
         const int x = getc(a), y = getc(b);
         *differs = x != y;
+        if (x == EOF && y != EOF)
+            s = error_set(e, STATUS_INPUT, "%s: ends too early, after %" PRIu64 " bytes", was,
+                          *where);
         if (x != y || x == EOF)
             break;
     }
@@ -79,8 +97,10 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
 {
     char again[ORIGIN_PATH_MAX + 16];
     struct output output = {.format = format};
-    const struct output_settings settings = settings_of(r);
+    struct output_settings settings = settings_of(r);
     uint64_t where;
+    if (format == FORMAT_CBF)
+        settings.cbf_header = cbf_kind_of(path);
     (void)snprintf(again, sizeof again, "%s/frame.img", r->folder);
     enum status s = output_write(&output, &settings, r->experiment, r->frame, again, e);
     output_close(&output);
@@ -144,8 +164,11 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
 enum status recompute_compare_file(const struct recomputed *r, const char *path, bool *differs,
                                    struct error *e)
 {
-    const enum format format = format_of(path);
+    struct stat st;
     *differs = false;
+    if (stat(path, &st) == 0 && !S_ISREG(st.st_mode))
+        return error_set(e, STATUS_INPUT, "%s: must be an ordinary file", path);
+    const enum format format = format_of(path);
     if (format == FORMAT_NXMX)
         return compare_nxmx(r, path, differs, e);
     if (format != FORMAT_PNG && format != FORMAT_PGM)

@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <string.h>
 #include <time.h>
 
 #include "base/units.h"
@@ -11,7 +12,8 @@
 /* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
 enum { CONTENTS_BYTES = 7680 };
 enum { TIME_SIZE = 32, SECONDS_MAX = 2000000000 };
-/* dxtbx wants some thickness of every sensor. */
+/* Without that line dxtbx takes an Eiger for 0.45 mm thick, and a Pilatus for no detector that
+ * counts photons; with a thickness it corrects for a parallax that must be there. */
 static const double THIN_M = 1e-9;
 
 /* --- makers -------------------------------------------------------------- */
@@ -63,6 +65,13 @@ enum status cbf_header_check(enum cbf_header kind, const struct experiment *x, s
                      m_to_mm(p->pixel_m));
 }
 
+enum cbf_header cbf_header_kind(const char *text)
+{
+    return strstr(text, "\"GENERIC_MINI")      ? CBF_GENERIC
+           : strstr(text, "# Detector: EIGER") ? CBF_EIGER
+                                               : CBF_PILATUS;
+}
+
 /* --- header -------------------------------------------------------------- */
 
 /* Programs want a time of day: frames follow one another by a second, from 1970 on. */
@@ -85,8 +94,8 @@ static void append_detector(struct header_text *h, enum cbf_header kind, const s
     header_append(h, "# Detector: %s, S/N 00-0000, braggpipe " BRAGG_VERSION ", simulated\r\n",
                   find_sold(kind, p));
     header_append(h, "# %s.000\r\n", made_up_time(id, when));
-    header_append(h, "# Silicon sensor, thickness %.9f m\r\n",
-                  p->layers > 1 ? p->thickness_m : THIN_M);
+    const double depth_m = panel_depth_m(p);
+    header_append(h, "# Silicon sensor, thickness %.9f m\r\n", depth_m > 0.0 ? depth_m : THIN_M);
 }
 
 static void append_contents(struct header_text *h, enum cbf_header kind, const struct experiment *x,

@@ -8,7 +8,7 @@
 
 /* What the text in front of the binary part says. */
 struct layout {
-    size_t bytes, count, fast, slow;
+    size_t bytes, padding, count, fast, slow;
 };
 
 /* The whole number behind "key:"; false when there is none. */
@@ -37,9 +37,14 @@ static enum status read_layout(const char *text, size_t left, const char *path, 
         l->slow == 0)
         return error_set(e, STATUS_INPUT,
                          "%s: X-Binary-Size or a dimension is missing or no number above 0", path);
+    if (!find_number(text, "X-Binary-Size-Padding:", &l->padding))
+        l->padding = 0;
     if (l->bytes > left)
         return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes of pixels, must be %zu", path,
                          left, l->bytes);
+    if (l->padding > left - l->bytes)
+        return error_set(e, STATUS_INPUT, "%s: too short: %zu bytes behind the pixels, must be %zu",
+                         path, left - l->bytes, l->padding);
     /* No pixel takes less than a byte. */
     if (!size_multiply(l->fast, l->slow, &l->count) || l->count > l->bytes)
         return error_set(e, STATUS_INPUT, "%s: %zu x %zu pixels cannot be in %zu bytes", path,

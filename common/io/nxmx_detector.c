@@ -9,7 +9,7 @@
 
 enum { GROUP_BYTES = 64, PATH_BYTES = 128 };
 
-/* Of a sensor without thickness: dxtbx wants more than 0. */
+/* Of a sensor without depth: dxtbx wants more than 0. */
 static const double THIN_M = 1e-9;
 
 /* A translation by `length_m` along the unit vector v. */
@@ -117,7 +117,8 @@ void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_text(f, DETECTOR "/description", "simulated");
     hdf5_text(f, DETECTOR "/type", "pixel");
     hdf5_text(f, DETECTOR "/sensor_material", "Si");
-    hdf5_real(f, DETECTOR "/sensor_thickness", p->thickness_m > 0.0 ? p->thickness_m : THIN_M, "m");
+    const double depth_m = panel_depth_m(p);
+    hdf5_real(f, DETECTOR "/sensor_thickness", depth_m > 0.0 ? depth_m : THIN_M, "m");
     hdf5_real(f, DETECTOR "/count_time", 1.0, "s");
     hdf5_real(f, DETECTOR "/frame_time", 1.0, "s");
     hdf5_real(f, DETECTOR "/distance", p->distance_m, "m");

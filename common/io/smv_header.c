@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "model/incident.h"
 
-enum { LEGACY_BYTES = 512, MODERN_BYTES = 1024 };
+enum { LEGACY_BYTES = 512, MODERN_BYTES = 1024, LEGACY_DIGITS = 6, MODERN_DIGITS = 9 };
 
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
 static const char byte_order[] = "little_endian";
@@ -21,6 +21,27 @@ static void pad(struct header_text *h, size_t bytes)
         memset(h->text + h->length, ' ', bytes - h->length);
         h->length = bytes;
     }
+}
+
+/* Where the beam hits, as others count: ADXV from the left and the bottom edge, MOSFLM and DENZO
+ * along slow and fast, XDS in pixels from 1 at the centre of the first, to the point that is
+ * nearest to the sample.  All in mm but that; `digits` that count. */
+static void append_centres(struct header_text *h, const struct panel *p, double slow_size_m,
+                           int digits)
+{
+    const double half = 0.5 * p->pixel_m;
+    header_append(h, "ADXV_CENTER_X=%.*g;\nADXV_CENTER_Y=%.*g;\n", digits, m_to_mm(p->beam_fast_m),
+                  digits, m_to_mm(slow_size_m - p->beam_slow_m));
+    header_append(h, "MOSFLM_CENTER_X=%.*g;\nMOSFLM_CENTER_Y=%.*g;\n", digits,
+                  m_to_mm(p->beam_slow_m - half), digits, m_to_mm(p->beam_fast_m - half));
+    header_append(h, "DENZO_X_BEAM=%.*g;\nDENZO_Y_BEAM=%.*g;\n", digits, m_to_mm(p->beam_slow_m),
+                  digits, m_to_mm(p->beam_fast_m));
+}
+
+static void append_xds_origin(struct header_text *h, const struct panel *p, int digits)
+{
+    header_append(h, "XDS_ORGX=%.*g;\nXDS_ORGY=%.*g;\n", digits, p->close_fast_m / p->pixel_m + 0.5,
+                  digits, p->close_slow_m / p->pixel_m + 0.5);
 }
 
 /* --- nanoBragg's family: %g, 512 bytes --------------------------------------- */
@@ -52,20 +73,13 @@ static void append_angles(struct header_text *h, const struct panel *p, double p
 void smv_header_nanobragg(struct header_text *h, const struct panel *p, double slow_size_m,
                           double wavelength_m, double phi_rad, double osc_rad)
 {
-    double half = 0.5 * p->pixel_m;
     begin_legacy(h, "unsigned_short", p->fast_pixels, p->slow_pixels, p->pixel_m, p->distance_m,
                  wavelength_m);
     header_append(h, "BEAM_CENTER_X=%g;\nBEAM_CENTER_Y=%g;\n", p->beam_x_mm, p->beam_y_mm);
-    header_append(h, "ADXV_CENTER_X=%g;\nADXV_CENTER_Y=%g;\n", m_to_mm(p->beam_fast_m),
-                  m_to_mm(slow_size_m - p->beam_slow_m));
-    header_append(h, "MOSFLM_CENTER_X=%g;\nMOSFLM_CENTER_Y=%g;\n", m_to_mm(p->beam_slow_m - half),
-                  m_to_mm(p->beam_fast_m - half));
-    header_append(h, "DENZO_X_BEAM=%g;\nDENZO_Y_BEAM=%g;\n", m_to_mm(p->beam_slow_m),
-                  m_to_mm(p->beam_fast_m));
+    append_centres(h, p, slow_size_m, LEGACY_DIGITS);
     header_append(h, "DIALS_ORIGIN=%g,%g,%g\n", m_to_mm(p->origin_m[2]), m_to_mm(p->origin_m[1]),
                   m_to_mm(-p->origin_m[0]));
-    header_append(h, "XDS_ORGX=%g;\nXDS_ORGY=%g;\n", p->close_fast_m / p->pixel_m + 0.5,
-                  p->close_slow_m / p->pixel_m + 0.5);
+    append_xds_origin(h, p, LEGACY_DIGITS);
     append_angles(h, p, phi_rad, osc_rad);
     end_legacy(h);
 }
@@ -112,8 +126,9 @@ static const char *type_name(const struct image *image)
     return "unsigned_short";
 }
 
-/* dxtbx puts the beam at X + pixel along fast and at height - Y + pixel along
- * slow, both from the outer corner of the first pixel. */
+/* BEAM_CENTER is what dxtbx makes of it in a file of BEAMLINE=fake, FormatSMVJHSim: it puts the
+ * beam at X + pixel along fast and at height - Y + pixel along slow, both from the outer corner
+ * of the first pixel.  That is ADXV_CENTER less a pixel along fast and slow. */
 static void append_geometry(struct header_text *h, const struct experiment *x,
                             const struct recipe *r)
 {
@@ -126,6 +141,8 @@ static void append_geometry(struct header_text *h, const struct experiment *x,
     header_append(h, "BEAM_CENTER_X=%.9g;\nBEAM_CENTER_Y=%.9g;\n",
                   m_to_mm(p->beam_fast_m - p->pixel_m),
                   m_to_mm(height_m + p->pixel_m - p->beam_slow_m));
+    append_centres(h, p, height_m, MODERN_DIGITS);
+    append_xds_origin(h, p, MODERN_DIGITS);
     header_append(h, "PHI=%.9g;\nOSC_START=%.9g;\nOSC_RANGE=%.9g;\nTWOTHETA=%.9g;\n",
                   rad_to_deg(r->phi_rad), rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad),
                   rad_to_deg(p->twotheta_rad));

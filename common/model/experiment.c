@@ -13,6 +13,11 @@ void crystal_cell(const struct crystal *c, double cell[6])
     }
 }
 
+double panel_depth_m(const struct panel *p)
+{
+    return p->layers > 1 ? p->thickness_m : 0.0;
+}
+
 int64_t experiment_pixels(const struct experiment *x)
 {
     int64_t pixels = 0;

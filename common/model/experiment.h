@@ -143,6 +143,11 @@ void crystal_cell(const struct crystal *c, double cell[6]);
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);
 
+/* How deep photons get into the sensor before they are counted, in m, which is what programs
+ * take its thickness for: they correct positions for it.  0 for one layer, which lies in a plane
+ * however much it catches. */
+double panel_depth_m(const struct panel *p);
+
 /* Frees the arrays and clears *x. */
 void experiment_free(struct experiment *x);
 

@@ -36,6 +36,11 @@ bragg-replay photons.rec | bragg-write scaled.nxs --scale=0.3
 is 'an SMV image, by its header' "$(again x_0003.img)" '0 x_0003.img: the same bytes'
 is 'a CBF image, by its header' "$(again x_0000.cbf:0)" '0 x_0000.cbf: the same bytes'
 is 'photons as whole numbers' "$(again s_0002.cbf)" '0 s_0002.cbf: the same bytes'
+bragg-geometry --detpixels=487,195 --pixel=0.172 --ncells=5 | bragg-orient --frames=2 | bragg-intensity --threads=1 |
+	bragg-noise --seed=3 | bragg-write --cbf-header=pilatus 'p_%04d.cbf'
+is 'a CBF image with the header of a maker, by its own and by the index' "$(again p_0001.cbf; again p.cbf.index:0)" \
+	'0 p_0001.cbf: the same bytes
+0 p_0000.cbf: the same bytes'
 is 'all files of a frame, by the index' "$(again x.img.index:5)" '0 x_0005.img: the same bytes
 x_0005.cbf: the same bytes
 x_0005.raw: the same bytes'
@@ -70,7 +75,12 @@ is 'the first pixel that differs is named' "$(again pixel.img | sed 's/ is [0-9]
 cp x_0001.img header.img
 flip header.img 60
 is 'or the byte of a header' "$(again header.img)" '1 header.img: the same pixels, but byte 60 differs'
-cp x_0001.cbf short.cbf
+for cut in 3 100 4100 4500; do
+	head -c -$cut x_0001.cbf >short.cbf
+	is "or that $cut bytes are missing, once and on stderr" "$(again short.cbf; wc -c <out)" \
+		"3 bragg-replay: short.cbf: ends too early, after $(wc -c <short.cbf) bytes
+0"
+done
 # place FILE NAME: where the raw image NAME stands in it
 place() { perl -e 'local $/; open F, $ARGV[0]; open I, $ARGV[1]; print index(<F>, <I>)' "$1" "$2"; }
 tail -c 8192 x_0004.img >image4

@@ -40,9 +40,9 @@ sold() {
 	bragg-geometry --distance=90 --wavelength=1.0332 --ncells=10 --fluence=1e27 --oversample=1 "$@" 2>>geometry.log |
 		bragg-orient --frames=3 --phi0=30 --osc=0.5 --phi-steps=9 --misset=10,20,30 |
 		bragg-intensity | bragg-background --water=0.0015 | bragg-noise --seed=3 --adc-offset=0 |
-		bragg-write --cbf-header="$kind" "${name}_%04d.img" "${name}_%04d.cbf" 2>>write.log
+		bragg-write --cbf-header="$kind" "${name}_%04d.img" "${name}_%04d.cbf" "$name.nxs" 2>>write.log
 }
-check 'a Pilatus 300K' sold pilatus pilatus --detpixels=487,619 --pixel=0.172
+check 'a Pilatus 300K' sold pilatus pilatus --detpixels=487,619 --pixel=0.172 --thickness=320 --layers=1
 check 'an Eiger2 1M' sold eiger eiger --detpixels=1028,1062 --pixel=0.075
 check 'an Eiger 16M of 32 modules, thick' sold thick eiger --detector=eiger-16m --layers=3
 check 'the Pilatus: readers know it and agree' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" pilatus FormatCBFMiniPilatus 0

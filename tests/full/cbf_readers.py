@@ -1,6 +1,7 @@
 """cbf_readers.py NAME CLASS [THICKNESS]: the frames NAME_*.cbf as other programs read them,
 against NAME_*.img, which dxtbx is known to read right.  dxtbx takes them for those of CLASS, and
-for a sensor of so many mm, with its parallax."""
+for a sensor of so many mm, with its parallax, as in NAME.nxs; SMV says by every convention where
+the beam is."""
 import glob
 import sys
 
@@ -37,6 +38,21 @@ def geometry(image):
     )
 
 
+def smv_centres(path):
+    """The beam in mm from the first corner along fast and slow, by each convention of SMV."""
+    text = open(path, "rb").read(4096).split(b"\f")[0].decode()
+    keys = dict(line.rstrip(";").split("=", 1) for line in text.split("\n") if "=" in line)
+    value = {k: float(v) for k, v in keys.items() if "CENTER" in k or "BEAM" in k[5:] or "ORG" in k}
+    pixel, height = float(keys["PIXEL_SIZE"]), float(keys["PIXEL_SIZE"]) * int(keys["SIZE2"])
+    return [
+        [value["ADXV_CENTER_X"], height - value["ADXV_CENTER_Y"]],
+        [value["DENZO_Y_BEAM"], value["DENZO_X_BEAM"]],
+        [value["MOSFLM_CENTER_Y"] + pixel / 2, value["MOSFLM_CENTER_X"] + pixel / 2],
+        [(value["XDS_ORGX"] - 0.5) * pixel, (value["XDS_ORGY"] - 0.5) * pixel],
+        [value["BEAM_CENTER_X"] + pixel, height - value["BEAM_CENTER_Y"] + pixel],
+    ]
+
+
 name = sys.argv[1]
 paths = sorted(glob.glob(name + "_*.cbf"))
 assert len(paths) == 3, paths
@@ -51,11 +67,16 @@ for path in paths:
         assert not cbf.get_detector()[0].is_value_in_trusted_range(-2)
     assert expected.max() > 100, "an empty frame"
     panel = cbf.get_detector()[0]
+    centres = smv_centres(path.replace(".cbf", ".img"))
+    assert np.allclose(centres, panel.get_beam_centre(cbf.get_beam().get_s0()), atol=1e-6), centres
     if len(sys.argv) > 3:
         thickness = float(sys.argv[3])
         far = panel.pixel_to_millimeter((0.0, 0.0))
         assert abs(panel.get_thickness() - thickness) < 1e-5, panel.get_thickness()
         assert (abs(far[0]) > 0.01) == (thickness > 0.01), far
+        other = dxtbx.load(name + ".nxs").get_detector(0)[0]
+        assert abs(other.get_thickness() - panel.get_thickness()) < 1e-9, other.get_thickness()
+        assert np.allclose(other.pixel_to_millimeter((0.0, 0.0)), far, atol=1e-6), far
         for fast, slow, fast_end, slow_end in panel.get_mask() if thickness > 0.01 else []:
             gap = (slice(slow, slow_end), slice(fast, fast_end))
             assert (cbf.get_raw_data().as_numpy_array()[gap] == -2).all(), "counts in a gap"
