@@ -160,8 +160,8 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
 }
 
 /* Rows are handed out one by one, because ROI and mask make them unequal; which
- * thread computes a row does not matter to its bytes.  False when a pixel is not finite: asked
- * while the row is in the cache. */
+ * thread computes a row does not matter to its bytes.  False when a pixel, perhaps a
+ * masked one, is not finite. */
 static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
                       const struct panel *p, float *pixels, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
@@ -171,16 +171,18 @@ static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *j
 #pragma omp parallel num_threads(threads) reduction(&& : finite)
     {
         struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
+        scratch.not_finite = false;
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
             run_row(kernels, job, p, slow, &scratch, pixels);
-            finite = photons_are_finite(row, (size_t)p->fast_pixels) && finite;
-            if (sums)
+            if (sums) {
+                const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
                 sums[slow] = (struct crc32c_piece){crc32c(0, row, bytes), bytes};
+            }
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
+        finite = !scratch.not_finite;
     }
     return finite;
 }

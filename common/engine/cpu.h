@@ -64,6 +64,7 @@ struct cpu_scratch {
     float shape[CPU_BLOCK];    // squared lattice factor of one step / shape_unit
     float F_sqr[CPU_BLOCK];    // tricubic: squared structure factor
     int32_t slot[CPU_BLOCK];   // nearest: index into F_sqr of the table
+    bool not_finite;           // some photons were not: set by `block`, never cleared
     double sum_double[CPU_BLOCK], shape_double[CPU_BLOCK];  // --precision=double: instead of
     double F_sqr_double[CPU_BLOCK];                         // those in single precision
 };

@@ -12,6 +12,7 @@
 
 #include "engine/cpu.h"
 #include "engine/cpu_pixels.h"
+#include "engine/photons.h"
 
 /* Adds all steps of one lattice for the source and subpixel at hand to s->total. */
 static void add_lattice(const struct cpu_job *job, size_t index, int n, struct cpu_scratch *s);
@@ -98,6 +99,8 @@ static void block(const struct cpu_job *job, const struct cpu_where *w, struct c
             s->total[i] *= s->solid_angle[i];
     for (int i = 0; i < w->count; i++)
         out[i] = (float)s->total[i];
+    if (!photons_are_finite(out, (size_t)w->count))
+        s->not_finite = true;
     if (job->trace)
         cpu_trace_pixel(job, s, out[0]);
 }
