@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/units.h"
 #include "engine/photons.h"
+#include "engine/threads.h"
 #include "io/stol.h"
 #include "physics/background.h"
 #include "physics/water.h"
@@ -124,6 +125,7 @@ static enum status open_background(void *state, const char **operands, int noper
     if (!(o->water_um > 0) && !(o->air_mm > 0) && !o->stol)
         return error_set(e, STATUS_USAGE,
                          "nothing to add: --water=UM, --air=MM or --stol=FILE is needed");
+    threads_start((int)o->threads);
     enum status s = STATUS_OK;
     if (o->water_um > 0)
         s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,

@@ -11,6 +11,7 @@
 
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "comparison.h"
 #include "io/image_file.h"
 
@@ -207,7 +208,7 @@ int main(int argc, char **argv)
     int npaths;
     bool within = false;
     struct error e = {0};
-    log_open(program.name);
+    program_open(program.name);
     if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
         run(&o, paths, &within, &e))
         return log_fail(&e);

@@ -8,6 +8,7 @@
 #include <omp.h>
 
 #include "base/log.h"
+#include "engine/threads.h"
 #include "engines.h"
 #include "fuse.h"
 #include "stage/stage.h"
@@ -89,6 +90,7 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
             return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
                              o->trace_pixel[i]);
+    threads_start((int)o->threads);
     return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 

@@ -8,6 +8,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "base/units.h"
 #include "engines.h"
 #include "io/hkl.h"
@@ -177,7 +178,7 @@ static enum status write_files(const struct run *r, struct error *e)
     const struct nanobragg *n = &r->flags;
     const struct panel *p = &r->experiment.panels[0];
     const struct legacy_files files = nanobragg_files(n);
-    struct header_text header;
+    static struct header_text header;  // too large for a stack
     smv_header_nanobragg(&header, p, slow_size_m(&n->request.detector),
                          r->experiment.beam.wavelength_m, n->orientation.phi_rad,
                          nanobragg_osc_rad(&n->orientation));
@@ -224,7 +225,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     struct run r;
     memset(&r, 0, sizeof r);
-    log_open(PROGRAM.name);
+    program_open(PROGRAM.name);
     enum status s = parse_gnu(&r.options, argc, argv, &e);
     if (!s)
         s = run(&r, argc, argv, &e);

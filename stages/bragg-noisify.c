@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "base/units.h"
 #include "io/nanobragg_files.h"
 #include "io/smv.h"
@@ -293,7 +294,7 @@ static enum status write_counts(const struct options *o, const char *path, uint3
                                 struct error *e)
 {
     const struct noisify *m = &o->model;
-    struct header_text header;
+    static struct header_text header;  // too large for a stack
     smv_header_noisify(&header,
                        &(struct smv_noisify){m->nx, m->ny, o->pixel_m, o->distance_m,
                                              o->wavelength_m, o->beam_m[0], o->beam_m[1], m->bits});
@@ -367,7 +368,7 @@ static enum status run(int argc, char **argv, struct error *e)
 int main(int argc, char **argv)
 {
     struct error e = {0};
-    log_open(program.name);
+    program_open(program.name);
     enum status s = legacy_help(&program, argc, argv, &e);
     if (!s)
         s = run(argc, argv, &e);

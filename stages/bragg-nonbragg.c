@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "base/units.h"
 #include "io/smv.h"
 #include "io/sources.h"
@@ -222,7 +223,7 @@ static enum status write_files(const struct nonbragg *o, const struct scene *sce
 {
     const struct nanobragg *n = &o->shared;
     const struct legacy_files files = nanobragg_files(n);
-    struct header_text header;
+    static struct header_text header;  // too large for a stack
     struct ran1 random = {0};
     smv_header_nonbragg(&header, &scene->panel, n->request.detector.size_m[1],
                         scene->beam.wavelength_m, 0.0, 0.0);
@@ -253,7 +254,7 @@ static enum status run(int argc, char **argv, struct error *e)
 int main(int argc, char **argv)
 {
     struct error e = {0};
-    log_open(program.name);
+    program_open(program.name);
     enum status s = legacy_help(&program, argc, argv, &e);
     if (!s)
         s = run(argc, argv, &e);

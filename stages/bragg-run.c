@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "base/target.h"
 #include "run/commands.h"
 #include "run/find.h"
@@ -196,7 +197,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     struct pipeline p = {0};
     const char *file = NULL;
-    log_open(program.name);
+    program_open(program.name);
     enum status s = parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
         s = pipeline_load(&p, file, &e);

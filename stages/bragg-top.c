@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "run/find.h"
 #include "run/screen.h"
 #include "run/view.h"
@@ -180,7 +181,7 @@ int main(int argc, char **argv)
     struct error e = {0};
     const char *where = NULL;
     int n = 0;
-    log_open(program.name);
+    program_open(program.name);
     (void)signal(SIGPIPE, SIG_IGN);
     t.options.interval_s = 1;
     enum status s = opt_parse(&program, table, &t.options, NULL, NULL, argc, argv, &where, &n, &e);

@@ -9,6 +9,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "engine/threads.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
 #include "stage/stage.h"
@@ -108,6 +109,7 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->generator == GENERATOR_NANOBRAGG && (o->no_poisson || o->has_saturation))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg takes neither --no-poisson nor --saturation");
+    threads_start((int)o->threads);
     return STATUS_OK;
 }
 

@@ -11,6 +11,7 @@
 #include "base/history.h"
 #include "base/log.h"
 #include "base/opt.h"
+#include "base/program.h"
 #include "chain.h"
 #include "difference.h"
 #include "origin.h"
@@ -229,7 +230,7 @@ int recompute_main(int argc, char **argv)
     bool given;
     int count;
     struct error e = {0};
-    log_open(program.name);
+    program_open(program.name);
     const enum status s =
         opt_parse(&program, table, &given, NULL, NULL, argc, argv, operand, &count, &e);
     return s ? log_fail(&e) : recompute(operand[0]);

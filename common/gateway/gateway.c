@@ -11,6 +11,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/program.h"
 #include "gateway/backlog.h"
 #include "gateway/outlet.h"
 
@@ -131,7 +132,7 @@ static enum status start_thread(struct gateway *g, struct error *e)
     sigset_t all, before;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-    errno = pthread_create(&g->thread, NULL, serve, g);
+    errno = program_thread(&g->thread, NULL, serve, g);
     g->started = errno == 0;
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
     return g->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");

@@ -107,7 +107,10 @@ enum status keeper_open(struct keeper *k, struct error *e)
     if (k->process == 0)
         keep(k->folder, fd[0]);
     (void)close(fd[0]);
-    if (k->process < 0 || mkdir(k->folder, 0700) != 0)
+    if (k->process < 0)
+        return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
+                           k->folder);
+    if (mkdir(k->folder, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", k->folder);
     return STATUS_OK;
 }

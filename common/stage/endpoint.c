@@ -191,10 +191,13 @@ enum status folder_open(struct folder *f, struct error *e)
     f->watcher = fork();
     if (f->watcher == 0)
         watch(f->path, fd[0]);
+    (void)close(fd[0]);
+    if (f->watcher < 0)
+        return error_errno(e, STATUS_FAILED, "cannot start a process that watches the folder %s",
+                           f->path);
     /* What kills the group of the stage leaves it alone; it does the same, whoever is first. */
     (void)setpgid(f->watcher, 0);
-    (void)close(fd[0]);
-    if (f->watcher < 0 || mkdir(f->path, 0700) != 0)
+    if (mkdir(f->path, 0700) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make the folder %s", f->path);
     return STATUS_OK;
 }

@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/target.h"
 #include "base/trace.h"
 #include "stage/fused.h"
@@ -147,7 +148,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
     const char **operands = NULL;
     int noperands = 0;
     if (!fused_context()) {
-        log_open(stage->name);
+        program_open(stage->name);
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
         if (rejoin_former_run())         // which leaves the name "exe" to ps and perf

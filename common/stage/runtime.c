@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "stage/fused.h"
 
 enum { DESCRIPTORS_MIN = 64, GOODBYE_MS = 50 };
@@ -242,7 +243,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
         s = open_endpoints(rt, e);
     if (s)
         return s;
-    errno = pthread_create(&rt->thread, NULL, io_run, rt);
+    errno = program_thread(&rt->thread, NULL, io_run, rt);
     rt->started = errno == 0;
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
 }

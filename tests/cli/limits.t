@@ -34,6 +34,79 @@ done
 limited_chain sink -n 64 10
 is '64 open files are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 10'
 
+# a stack that is too small, of the first thread or of OpenMP's
+bin=$(dirname "$(command -v bragg-run)")
+for program in "$bin"/bragg-*; do
+	name=$(basename "$program")
+	is "64 KiB of stack, $name" "$( (ulimit -s 64 && "$program" --version) 2>&1; echo $?)" \
+		"$name: only 64 KiB of stack are allowed (ulimit -s), must be 512
+1"
+done
+# small THREADS: a stream of small frames into files of all kinds, through every kind of noise
+small() {
+	bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --fluence=1e26 --oversample=1 |
+		bragg-orient --frames=2 --quiet | bragg-intensity --threads="$1" | bragg-background --water=9 --threads="$1" |
+		bragg-noise --readout=3 --flicker=0.1 --calibration=0.1 --threads="$1" --quiet |
+		bragg-write s_%d.img s_%d.cbf s_%d.raw s.nxs --preview=s_%d.png
+}
+if [ "${BRAGG_SANITIZED-}" ]; then
+	skip 'small stacks, few processes' 'sanitizers have threads and stacks of their own'
+else
+	is '512 KiB of stack are enough' "$( (ulimit -s 512 && small 2 && ulimit -s 512 && bragg-replay --recompute s_1.cbf) 2>&1)" \
+		's_1.cbf: the same bytes'
+	rm -f s_* s.*
+	is "64 KiB of stack for OpenMP's threads" "$(OMP_STACKSIZE=64k bragg-noise --threads=2 --in=ipc://$PWD/n --out=@ipc://$PWD/o 2>&1; echo $?)" \
+		'bragg-noise: a thread has only 64 KiB of stack (OMP_STACKSIZE), must have 512
+1'
+
+	# as many processes and threads of a user as do not suffice: no signal, and nothing is left
+	if setpriv --reuid=61234 --regid=61234 --clear-groups prlimit --nproc=9 true 2> /dev/null; then
+		chmod 711 .
+		mkdir few few/bin
+		cp "$bin"/bragg-* few/bin
+		chmod -R a+rx few
+		chmod a+rwx few
+		cat > few/chain <<- 'END'
+			st() { "$@" 2>> said; echo $? >> statuses; }
+			st bragg-geometry --ncells=5 --detpixels=64 --pixel=1 | st bragg-orient --frames=2 |
+				st bragg-intensity --threads=6 | st bragg-write x_%d.img
+		END
+		# as LIMIT COMMAND...: what it says as a user of so many processes and threads, and its status
+		as() {
+			limit=$1
+			shift
+			(cd few && PATH=$PWD/bin:$PATH setpriv --reuid=61234 --regid=61234 --clear-groups prlimit --nproc="$limit" "$@" 2>&1)
+			echo $?
+		}
+		why='cannot start a thread: Resource temporarily unavailable'
+		for program in geometry orient write; do
+			in=--in=ipc:///n out=--out=@ipc://$PWD/few/o
+			case $program in geometry) in= ;; write) out=x_%d.img ;; esac
+			is "2 processes, bragg-$program" "$(as 2 bragg-$program $in $out)" "bragg-$program: $why
+1"
+		done
+		for program in intensity noise 'background --water=1'; do
+			# shellcheck disable=SC2086 # options are meant to split
+			is "6 threads of 5, bragg-$program" "$(as 5 bragg-$program --threads=6 --in=ipc:///n --out=@ipc://$PWD/few/o)" \
+				"bragg-${program%% *}: $why
+1"
+		done
+		is '3 threads of 2, bragg-nanobragg' \
+			"$(as 2 bragg-nanobragg --engine=cpu --physics=physical --threads=3 -cell 70 -default_F 1 -N 5 -detpixels 8 | tail -n 2)" \
+			"bragg-nanobragg: $why
+1"
+		is 'nothing is left' "$(ls few | tr '\n' ' ')" 'bin chain '
+		for limit in 12 16 20; do
+			as $limit sh chain > /dev/null
+			is "$limit processes for a stream: no signal, nothing is left" \
+				"$(grep -v '^[01]$' few/statuses 2> /dev/null; ls few | grep -v 'said\|statuses' | tr '\n' ' ')" 'bin chain '
+			rm -f few/said few/statuses
+		done
+	else
+		skip 'few processes' 'needs the right to become another user'
+	fi
+fi
+
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'memory' 'sanitizers need more address space than a limit leaves'
 else

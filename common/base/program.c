@@ -1,0 +1,64 @@
+#include "base/program.h"
+
+#include <dlfcn.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "base/log.h"
+
+void program_open(const char *name)
+{
+    struct rlimit stack;
+    log_open(name);
+    if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
+        return;
+    log_line(LOG_ERROR, "only %d KiB of stack are allowed (ulimit -s), must be %d",
+             (int)(stack.rlim_cur / 1024), PROGRAM_STACK_KIB);
+    _exit(STATUS_FAILED);
+}
+
+/* Sanitizers have a pthread_create of their own. */
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined __SANITIZE_ADDRESS__ || defined __SANITIZE_THREAD__ || \
+    __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+
+int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument)
+{
+    return pthread_create(thread, attributes, run, argument);
+}
+
+#else
+
+int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument)
+{
+    int (*create)(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+    void *const found = dlsym(RTLD_NEXT, "pthread_create");
+    memcpy(&create, &found, sizeof create);
+    return create(thread, attributes, run, argument);
+}
+
+/* That of the executable comes before that of the C library, for libraries too. */
+int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
+                   void *(*run)(void *), void *restrict argument)
+{
+    size_t bytes = 0;
+    if (attributes && pthread_attr_getstacksize(attributes, &bytes) == 0 && bytes &&
+        bytes < PROGRAM_STACK_KIB * 1024) {
+        log_line(LOG_ERROR, "a thread has only %zu KiB of stack (OMP_STACKSIZE), must have %d",
+                 bytes / 1024, PROGRAM_STACK_KIB);
+        _exit(STATUS_FAILED);
+    }
+    const int error = program_thread(thread, attributes, run, argument);
+    if (error) {
+        log_line(LOG_ERROR, "cannot start a thread: %s", strerror(error));
+        _exit(STATUS_FAILED);
+    }
+    return 0;
+}
+
+#endif

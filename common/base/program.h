@@ -1,0 +1,21 @@
+/* What every program does first, and where threads come from. */
+#ifndef BRAGG_BASE_PROGRAM_H
+#define BRAGG_BASE_PROGRAM_H
+
+#include <pthread.h>
+
+enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of all others, at least
+
+/* Names the program (kept, not copied) in messages.  Ends it with one line and status 1 if its
+ * stack may not grow as large as it must: later it would end in a signal. */
+void program_open(const char *name);
+
+/* pthread_create, for who can tell of a failure himself: returns 0 or an errno.
+ *
+ * All other threads are made by libraries.  When the system allows no more, libzmq aborts and
+ * OpenMP ends the program in words of its own; so in our programs pthread_create ends them, with
+ * one line and status 1. */
+int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *),
+                   void *argument);
+
+#endif
