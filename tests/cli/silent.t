@@ -92,6 +92,7 @@ hears() {
 	is "$*" "$(cat waits$n)" "$1: warning: pipe: nobody writes into this pipe; waiting"
 }
 each start
+is 'Ctrl-C ends that' "$(timeout -s INT --preserve-status 0.5 bragg-geometry "$out" $cell --hkl=pipe 2>&1; echo $?)" 130
 n=0
 each hears
 for command in 'bragg-replay pipe' 'bragg-replay --recompute pipe:1' 'bragg-compare pipe pipe' "bragg-geometry $out $cell --mtz=pipe"; do

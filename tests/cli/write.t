@@ -96,6 +96,9 @@ check "CBF again" write counts 2 7 'cbf2/a_%04d.dat' --format=cbf
 check_status "gives the same bytes" 0 cmp cbf/a_0001.cbf cbf2/a_0001.dat
 head -c 4000 cbf/a_0000.cbf >cbf/cut.cbf
 check_status "a CBF that is cut off" 3 bragg-compare cbf/cut.cbf cbf/a_0000.img
+head -c -2000 cbf/a_0000.cbf >cbf/cut.cbf
+is "a CBF that is cut in its padding: one verdict" "$(bragg-compare cbf/cut.cbf cbf/a_0000.img 2>&1 | sed 's/ [0-9]* bytes/ N bytes/')" \
+	"bragg-compare: cbf/cut.cbf: too short: N bytes behind the pixels, must be 4095"
 
 mkdir other
 check "PGM" write counts 1 7 'other/a_%03d.pgm'
