@@ -90,8 +90,8 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         if (o->trace_pixel[i] != (double)(int64_t)o->trace_pixel[i])
             return error_set(e, STATUS_USAGE, "--trace-pixel: %g is no whole number",
                              o->trace_pixel[i]);
-    threads_start((int)o->threads);
-    return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
+    const enum status s = threads_start((int)o->threads, e);
+    return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
 /* The engine gets an experiment of its own, with the F tables; the stages after
