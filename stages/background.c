@@ -125,9 +125,8 @@ static enum status open_background(void *state, const char **operands, int noper
     if (!(o->water_um > 0) && !(o->air_mm > 0) && !o->stol)
         return error_set(e, STATUS_USAGE,
                          "nothing to add: --water=UM, --air=MM or --stol=FILE is needed");
-    threads_start((int)o->threads);
-    enum status s = STATUS_OK;
-    if (o->water_um > 0)
+    enum status s = threads_start((int)o->threads, e);
+    if (!s && o->water_um > 0)
         s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
                         WATER_MOLAR_MASS_G_MOL, e);
     if (!s && o->air_mm > 0)

@@ -86,8 +86,8 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         return unknown_engine(o->engine_name, e);
     if (o->has_device && strcmp(o->engine_name, "cuda") != 0)
         return error_set(e, STATUS_USAGE, "--device is for --engine=cuda");
-    threads_start((int)o->threads);
-    return fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
+    const enum status s = threads_start((int)o->threads, e);
+    return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
 /* The engine gets an experiment of its own, with the F tables; the stages after

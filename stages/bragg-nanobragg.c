@@ -10,6 +10,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "base/units.h"
+#include "engine/threads.h"
 #include "engines.h"
 #include "io/hkl.h"
 #include "io/replace.h"
@@ -140,7 +141,8 @@ static enum status compute(struct run *r, struct error *e)
         return error_memory(e, "the image");
     const struct engine_options options = {.threads = (int)r->options.threads};
     struct plan *plan;
-    if ((s = engine->create(&plan, &r->experiment, &options, e)))
+    if ((s = threads_start(options.threads, e)) ||
+        (s = engine->create(&plan, &r->experiment, &options, e)))
         return s;
     if (!(s = trace(engine, plan, r, e)))
         s = engine->run(plan, &r->recipe, r->pixels, NULL, e);

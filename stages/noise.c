@@ -109,8 +109,7 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->generator == GENERATOR_NANOBRAGG && (o->no_poisson || o->has_saturation))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg takes neither --no-poisson nor --saturation");
-    threads_start((int)o->threads);
-    return STATUS_OK;
+    return threads_start((int)o->threads, e);
 }
 
 enum status noise_start(void *state, struct error *e)

@@ -46,13 +46,6 @@ int program_thread(pthread_t *thread, const pthread_attr_t *attributes, void *(*
 int pthread_create(pthread_t *restrict thread, const pthread_attr_t *restrict attributes,
                    void *(*run)(void *), void *restrict argument)
 {
-    size_t bytes = 0;
-    if (attributes && pthread_attr_getstacksize(attributes, &bytes) == 0 && bytes &&
-        bytes < PROGRAM_STACK_KIB * 1024) {
-        log_line(LOG_ERROR, "a thread has only %zu KiB of stack (OMP_STACKSIZE), must have %d",
-                 bytes / 1024, PROGRAM_STACK_KIB);
-        _exit(STATUS_FAILED);
-    }
     const int error = program_thread(thread, attributes, run, argument);
     if (error) {
         log_line(LOG_ERROR, "cannot start a thread: %s", strerror(error));

@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of all others, at least
+enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of those that compute, at least
 
 /* Names the program (kept, not copied) in messages.  Ends it with one line and status 1 if its
  * stack may not grow as large as it must: later it would end in a signal. */

@@ -120,6 +120,17 @@ static void makers_have_their_sizes(void **state)
     assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
     assert_non_null(strstr(h.text, "# 1970-01-01T00:01:01.000\r\n"));
     assert_non_null(strstr(h.text, "# Silicon sensor, thickness 0.000450000 m\r\n"));
+    other.layers = 1;
+    cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
+    assert_non_null(strstr(h.text, "# Silicon sensor, thickness 0.000000001 m\r\n"));
+    assert_int_equal(cbf_header_kind(h.text), CBF_EIGER);
+    cbf_header_make(&h, CBF_GENERIC, &x, &f, 9);
+    assert_int_equal(cbf_header_kind(h.text), CBF_GENERIC);
+    other.pixel_m = 172e-6;
+    other.fast_pixels = 487;
+    other.slow_pixels = 619;
+    cbf_header_make(&h, CBF_PILATUS, &x, &f, 9);
+    assert_int_equal(cbf_header_kind(h.text), CBF_PILATUS);
     other.pixel_m = 76e-6;
     assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_INPUT);
 }

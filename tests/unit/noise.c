@@ -223,12 +223,13 @@ static void what_does_not_fit_is_counted(void **state)
             image[i] = 10;
         image[0] = image[PIXELS - 1] = 500;  // 1000 ADU
         image[4000] = 1e20f;
-        image[5000] = 499.5f;  // 999
+        image[5000] = 499.75f;  // 999.5, which is 1000
+        image[5001] = 499.7f;   // 999
         struct image to = {.type = PIXEL_U16, .count = PIXELS, .pixels = out};
         struct noise_plan *plan;
         assert_int_equal(noise_create(&plan, &n, &experiment, NULL), STATUS_OK);
         assert_int_equal(noise_apply(plan, 1, 0, image, &to, NULL), STATUS_OK);
-        assert_int_equal(clipped.saturated, 3);
+        assert_int_equal(clipped.saturated, 4);
         assert_int_equal(clipped.below, 0);
         noise_destroy(&plan);
         n.offset_adu = -20.75;  // of 10 photons -0.75 is left, which is -1

@@ -191,6 +191,27 @@ static void panels_are_modules(void **state)
     hdf5_abort(&f);
 }
 
+/* A sensor of one layer has no depth, whatever it catches: readers would correct for one. */
+static void a_sensor_is_as_thick_as_its_layers(void **state)
+{
+    (void)state;
+    for (int layers = 1; layers <= 3; layers += 2) {
+        struct hdf5_file f;
+        double thickness_m;
+        char master[512];
+        panels[0].thickness_m = 320e-6;
+        panels[0].layers = layers;
+        (void)snprintf(master, sizeof master, "%s", scratch_path(layers > 1 ? "e.nxs" : "d.nxs"));
+        make_series(master, NXMX_NONE);
+        assert_true(hdf5_open(&f, master));
+        read_reals(&f, DETECTOR "/sensor_thickness", &thickness_m);
+        assert_near(thickness_m, layers > 1 ? 320e-6 : 1e-9, 1e-12);
+        hdf5_abort(&f);
+    }
+    panels[0].thickness_m = 0;
+    panels[0].layers = 0;
+}
+
 static void other_files_are_refused(void **state)
 {
     (void)state;
@@ -289,8 +310,11 @@ static void axes_are_a_rotation(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(images_come_back_in_order), cmocka_unit_test(panels_are_modules),
-        cmocka_unit_test(other_files_are_refused),   cmocka_unit_test(rows_stay_in_order),
+        cmocka_unit_test(images_come_back_in_order),
+        cmocka_unit_test(panels_are_modules),
+        cmocka_unit_test(a_sensor_is_as_thick_as_its_layers),
+        cmocka_unit_test(other_files_are_refused),
+        cmocka_unit_test(rows_stay_in_order),
         cmocka_unit_test(axes_are_a_rotation),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -115,6 +115,8 @@ static struct panel panel = {
     .close_distance_m = 0.12,
     .beam_fast_m = 0.00025,
     .beam_slow_m = 0.00012,
+    .close_fast_m = 0.00025,
+    .close_slow_m = 0.00012,
 };
 static struct lattice lattice = {
     .rotation = {1, 0, 0, 0, 1, 0, 0, 0, 1},
@@ -175,6 +177,14 @@ static void modern_round_trip(void **unused)
     assert_true(smv_value(&smv, "BEAM_CENTER_X", &X) && smv_value(&smv, "BEAM_CENTER_Y", &Y));
     assert_true(fabs(X + 0.1 - 0.25) < 1e-9);
     assert_true(fabs(0.2 - Y + 0.1 - 0.12) < 1e-9);
+    assert_key(&smv, "ADXV_CENTER_X", 0.25);
+    assert_key(&smv, "ADXV_CENTER_Y", 0.2 - 0.12);
+    assert_key(&smv, "MOSFLM_CENTER_X", 0.12 - 0.05);
+    assert_key(&smv, "MOSFLM_CENTER_Y", 0.25 - 0.05);
+    assert_key(&smv, "DENZO_X_BEAM", 0.12);
+    assert_key(&smv, "DENZO_Y_BEAM", 0.25);
+    assert_key(&smv, "XDS_ORGX", 3.0);
+    assert_key(&smv, "XDS_ORGY", 1.7);
     assert_key(&smv, "DISTANCE", 120.0);
     assert_key(&smv, "WAVELENGTH", 0.98);
     assert_key(&smv, "OSC_START", 30.0);
