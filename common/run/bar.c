@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <unistd.h>
 
+static const uint64_t INTERVAL_NS = 400000000;
 enum { BAR_WIDTH = 28, TEXT_SIZE = 160 };
 
 void bar_open(struct bar *b, bool wanted)
@@ -23,12 +24,14 @@ static void draw(struct bar *b)
     screen_draw(&b->screen, heading, &b->view);
 }
 
-void bar_show(struct bar *b, struct run_status *r)
+void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns)
 {
-    if (!b->on) {
+    const bool last = r->known && r->acknowledged == r->total;
+    if (!b->on || (!last && now_ns - b->shown_ns < INTERVAL_NS)) {
         run_status_free(r);
         return;
     }
+    b->shown_ns = now_ns;
     view_take(&b->view, r, true);
     draw(b);
 }

@@ -9,6 +9,7 @@
 
 struct bar {
     bool on;
+    uint64_t shown_ns;  // when it was drawn last
     struct view view;
     struct screen screen;
 };
@@ -16,8 +17,8 @@ struct bar {
 /* Draws only when `wanted` and stderr is a terminal. */
 void bar_open(struct bar *b, bool wanted);
 
-/* Takes the next status over, and draws. */
-void bar_show(struct bar *b, struct run_status *r);
+/* Takes the next status over, and draws, a few times a second at most. */
+void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns);
 
 /* Clears what is drawn, so that something else can be written. */
 void bar_clear(struct bar *b);

@@ -72,7 +72,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     const pid_t parent = getpid();
     p->start_ns = 0;
     p->begun_ns = clock_ns();
-    p->asked = p->life.forgiven = p->life.starved = false;
+    p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
     p->life.reason = NULL;
     p->life.frames = p->life.doubt_ns = 0;
     p->length = 0;

@@ -17,6 +17,7 @@ enum { TAIL_LINES = 20, TAIL_BYTES = 1024 };
 struct life {
     pid_t last;             // what its number was when it ended last ...
     pid_t former;           // ... and when it was started again last
+    bool seen;              // since it was started the source has named it
     uint64_t frames;        // finished since it was started, as far as the source has told
     uint64_t worked_ns;     // when that was last seen to change; 0 for never
     int64_t fruitless;      // so often in a row it ended without a finished frame ...

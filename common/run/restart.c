@@ -195,6 +195,7 @@ enum restart_verdict restarts_try(struct restarts *r, struct process *p, uint64_
         return RESTART_NO;
     if (killed)
         return restart(r, p);
-    return WEXITSTATUS(p->status) == STATUS_FAILED && p != r->source ? doubt(r, p, now_ns)
-                                                                     : RESTART_NO;
+    return WEXITSTATUS(p->status) == STATUS_FAILED && p->life.seen && p != r->source
+               ? doubt(r, p, now_ns)
+               : RESTART_NO;
 }

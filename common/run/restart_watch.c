@@ -36,6 +36,7 @@ static struct process *find_former(const struct restarts *r, int64_t pid)
 /* A process that runs has finished so many frames. */
 static void note_frames(struct process *p, uint64_t frames, uint64_t now_ns)
 {
+    p->life.seen = true;
     if (frames && frames != p->life.frames) {
         p->life.worked_ns = now_ns;
         p->life.fruitless = 0;
@@ -119,7 +120,7 @@ static void take_all(struct restarts *r, uint64_t now_ns)
     struct run_status s;
     while (lookout_take(&r->lookout, &s)) {
         take_status(r, &s, now_ns);
-        bar_show(&r->env->bar, &s);
+        bar_show(&r->env->bar, &s, now_ns);
     }
 }
 

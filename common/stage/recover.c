@@ -80,7 +80,7 @@ void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, ui
 {
     p->beats_ns[1] = p->beats_ns[0];
     p->beats_ns[0] = now_ns;
-    if (n->progress != p->progress || !n->nids)
+    if (n->progress != p->progress || !n->nids || !p->held)
         p->progress_ns = now_ns;
     p->progress = n->progress;
     p->work = n->work;

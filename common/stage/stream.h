@@ -26,7 +26,7 @@ struct peer {
     uint64_t lost_ns;      // when nothing could be sent to it any more, 0 for never
     uint64_t beats_ns[2];  // its last two heartbeats, the later one first
     uint64_t progress;     // what it said last ...
-    uint64_t progress_ns;  // ... and when that last changed, or it held nothing
+    uint64_t progress_ns;  // ... and when that last changed, or it held nothing before
     uint64_t held;         // how many ids it listed last
     uint32_t hops;         // from the source, for the status
     struct work work;      // what it said last

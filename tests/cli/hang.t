@@ -18,4 +18,13 @@ long --spin
 is 'at work on a frame for longer than --hang' "$(statuses source make sink) $(find out -type f | wc -l) $(cat errors.*)" '0 0 0 10 '
 long
 is 'asleep for longer than --hang' "$(statuses source make sink) $(grep -c 'test-make .* stands still' errors.source)" '1 1 1 1'
+
+# Who is heard less often than that stands still only when it says so.
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=300 --hang=0.5 --rejoin-timeout=0.5 &
+stage make make --in="ipc://$d/s" --out="ipc://$d/w" --sleep=6 &
+stage sink sink out --in="@ipc://$d/w" &
+settle
+is 'a short --hang, and frames that flow' "$(statuses source make sink) $(find out -type f | wc -l) $(cat errors.*)" '0 0 0 300 '
 finish

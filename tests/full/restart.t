@@ -76,6 +76,23 @@ end_of "$hits kills of workers"
 is '200 kills of workers' $hits 200
 is '200 kills of workers: each is told' "$(grep -c 'make[.][123] was killed by signal 9: started again$' said)" 200
 
+# --- a frame is not to blame for who was frozen at work on it
+small 4 1000
+sed -i 's/--attempts=1/&, --window=1, --dead-after=1/;s/, count: 3//' p.yaml
+rm -rf out
+mkdir out
+bragg-run p.yaml >said 2>&1 &
+runner=$!
+soon grown 1
+for times in 1 2 3; do
+	kill -STOP "$(pids 'teststage make')"
+	soon told $times
+	sleep 0.5 # it is at work on the same frame again
+done
+status=0
+wait "$runner" || status=$?
+is 'frozen three times at work on a frame' "$status $(files) $(grep -c 'make does not answer any more: started again$' said)" '0 4 3'
+
 # --- real programs, frozen for ever
 cat >p.yaml <<END
 stages:
