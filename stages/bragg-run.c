@@ -221,7 +221,7 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
-    if (o->make_keys && argc > 2 + (strchr(argv[1], '=') == NULL))
+    if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
         return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
     if (!o->make_keys && !n)
         return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");

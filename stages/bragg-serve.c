@@ -65,12 +65,12 @@ static enum status open_gateway(struct serve *v, struct gateway_settings *settin
         if (s == STATUS_OK && !(settings->context = zap_open_context(&v->zap, &keys, e)))
             s = e->status;
         settings->secret = keys.server.secret_key;
-    } else if (endpoint_is_network(v->endpoint)) {
-        log_line(LOG_WARNING, "clients need no keys: anybody who reaches %s can take frames",
-                 v->endpoint);
     }
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);
+    if (s == STATUS_OK && !settings->secret && endpoint_is_network(v->endpoint))
+        log_line(LOG_WARNING, "clients need no keys: anybody who reaches %s can take frames",
+                 v->endpoint);
     if (s)
         zap_close(&v->zap);
     explicit_bzero(&keys, sizeof keys);

@@ -178,8 +178,10 @@ enum status gateway_open(struct gateway **g, const struct gateway_settings *sett
                          char *endpoint, size_t size, struct error *e)
 {
     *g = mem_array(1, sizeof **g);
-    if (!*g)
+    if (!*g) {
+        (void)zmq_ctx_term(settings->context);
         return error_memory(e, "the gateway");
+    }
     (*g)->settings = *settings;
     if (settings->policy == GATEWAY_WAIT)
         (*g)->settings.queue = 1;

@@ -96,9 +96,9 @@ const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_n
 {
     if (t->denied)
         return "my keys are refused";
-    if (!t->failed)
-        t->since_ns = now_ns;
-    const uint64_t lasts_ns = now_ns - t->since_ns;
+    if (!t->failed || !t->failing_ns)
+        t->failing_ns = now_ns;
+    const uint64_t lasts_ns = now_ns - t->failing_ns;
     const bool sure = t->failed > t->broken
                           ? t->failed - t->broken >= FOREIGN_MIN && lasts_ns > FOREIGN_NS
                           : t->failed >= FAILURES_MIN && lasts_ns > FAILURES_NS;
@@ -111,10 +111,10 @@ unsigned curve_refused(struct trial *t, uint64_t now_ns)
 {
     const unsigned open = t->accepted - t->admitted - t->refused;
     t->open = open < t->open ? open : t->open;
-    if (now_ns < t->since_ns + SETTLED_NS)
+    if (now_ns < t->settled_ns + SETTLED_NS)
         return 0;
-    const unsigned more = t->since_ns ? t->open : 0;
-    t->since_ns = now_ns;
+    const unsigned more = t->settled_ns ? t->open : 0;
+    t->settled_ns = now_ns;
     t->refused += more;
     t->open = open - more;
     return more;

@@ -34,11 +34,12 @@ struct trial {
     unsigned accepted, admitted;  // bound: taken; both: established
     unsigned failed;              // ended before that, since one was established last; of these ...
     unsigned broken;              // ... so many without a reason that the other end gave
+    uint64_t failing_ns;          // since when, 0: not noted yet
     bool denied;                  // connecting: the keys of this process are not on the list
     bool nobody;                  // connecting: nobody took a connection
     bool established;             // connecting: the latest was
-    uint64_t since_ns;            // connecting: the first that failed; bound: see curve_refused ...
-    unsigned open, refused;       // ... likewise
+    unsigned open, refused;       // bound: see curve_refused ...
+    uint64_t settled_ns;          // ... likewise
 };
 
 /* Why no connection has come about so far, as the end of a sentence that begins with the endpoint;

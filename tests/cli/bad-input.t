@@ -13,6 +13,7 @@ cd "$F" || exit 1
 # fixtures: on a full disk the script ends here, rather than with checks of what is not there
 set -e
 : > empty
+bragg-run --make-keys=keys
 # compressed text with a fixed head: bytes of every value
 head -c 20000 "$golden/parity.tsv" | gzip -9n | tail -c 2000 > garbage
 printf '1 2 3 10\n1 2\n' > short.hkl

@@ -45,7 +45,7 @@ for panels in modules image; do
 	wait
 done
 bragg-geometry --detector=agipd-1m | bragg-orient | bragg-intensity |
-	timeout 60 bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:* 2>err >/dev/null
+	timeout 60 bragg-serve --protocol=dectris2 --bind="ipc://$PWD/tiles" 2>err >/dev/null
 is 'tiles that stand apart are refused in one line' "$(cat err)" \
 	'bragg-serve: panels 0 and 8 of 128 do not lie on one grid: they make no image'
 
