@@ -247,7 +247,7 @@ static void meet(bool downstream)
 {
     struct notice n = {.status = (int)number("status", 1)};
     (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
-    data = open_socket(text("data", ""));
+    data = open_socket(text("data", ""), &data_watch);
     say_hello(data, downstream, 3);
     if (!downstream)
         return;

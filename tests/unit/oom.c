@@ -86,6 +86,7 @@ int main(void)
     folder("root/memory/a");
     folder("root/unified");
     folder("root/unified/a");
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);
     return system("rm -r \"$PWD\"") || failed;
 }

@@ -144,5 +144,6 @@ int main(void)
         cmocka_unit_test_setup(not_all_are_started_again, open_all),
         cmocka_unit_test_setup(who_may_have_been_fenced_is_doubtful, open_all),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
