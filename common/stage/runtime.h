@@ -126,10 +126,10 @@ struct runtime {
     uint64_t run;
     uint64_t former_run;  // what this process took part in before it began anew, 0 for none
     uint32_t incarnation;
-    bool run_known;               // run and control are known
-    char control[ENDPOINT_SIZE];  // where the source listens, "" before the source
+    bool run_known;                    // run and control are known
+    char control[ENDPOINT_SIZE];       // where the source listens, "" before the source
     char control_told[ENDPOINT_SIZE];  // as the next stages learn it, which may be on other hosts
-    bool control_local;           // we bound it
+    bool control_local;                // we bound it
     void *control_socket, *control_watch;
     bool control_stirred;  // as port.stirred
 
