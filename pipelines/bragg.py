@@ -10,7 +10,7 @@
 `pixels` is a numpy array of all pixels, float32 photons or integers in detector units, `frame` and `experiment` are the
 maps that bragg-wire(5) describes.  The function runs in a thread of its own, so that heartbeats go on meanwhile, and
 gives as many pixels, all finite.  What it raises ends the run.  vignette.py has an option of its own.
-It needs python3-zmq, python3-msgpack and python3-numpy, and bragg_stream.py and bragg_wire.py beside it.
+It needs python3-zmq, python3-msgpack and python3-numpy, and the bragg_*.py beside it.
 """
 import argparse
 import hashlib
@@ -24,7 +24,8 @@ import traceback
 
 import numpy
 
-from bragg_stream import IMAGES, Stream
+from bragg_links import IMAGES
+from bragg_stream import Stream
 from bragg_wire import EXPERIMENT, FRAME, pack, sum_parts
 
 TYPES = ["<f4", "<u2", "<u4", "<i4"]  # of pixels

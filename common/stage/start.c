@@ -82,7 +82,8 @@ const char *start_unbound(const struct runtime *rt, bool up)
 {
     for (size_t i = 0; i < rt->nports; i++) {
         const struct port *p = &rt->ports[i];
-        if (p->up == up && !p->bound && !link_of_port(rt, p) && endpoint_is_refused(p->endpoint))
+        if (p->up == up && !p->bound && !p->trial.admitted && !link_of_port(rt, p) &&
+            endpoint_is_refused(p->endpoint))
             return p->endpoint;
     }
     return NULL;

@@ -72,7 +72,8 @@ refused 'no number' 'argument strength: invalid float value' much
 refused 'no pipe' 'stdout is no pipe: put a stage after this one, or name an endpoint with --out=ENDPOINT'
 refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out=@ipc:///tmp/x
 refused 'tcp without keys' 'needs keys: say --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
-refused 'keys that are not there' "--keys: $PWD/none/client.key_secret: " --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
+refused 'keys, and none' '--keys and --insecure exclude each other' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys=none --insecure
+check_status 'keys that are not there: status' 1 "$top/pipelines/vignette.py" --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
 echo user >mine
 refused 'a file in place of a socket' 'mine exists and is no socket' --in="ipc://$PWD/i" --out="@ipc://$PWD/mine"
 is 'and the file is as it was' "$(cat mine)" user
@@ -93,8 +94,9 @@ check 'nor one that computes for longer than --hang' sh -c "$small | bragg-orien
 	bragg-intensity --threads=1 | ./busy.py | bragg-write b_%d.raw"
 python stuck 'time.sleep(1000)'
 status=0
-sh -c "$small | bragg-orient --frames=40 --random --hang=2 | bragg-intensity --threads=1 | ./stuck.py | bragg-write t_%d.raw" 2>messages || status=$?
-is 'one that stands still is' "$status $(grep -c '^stuck: the source took this process for dead' messages)" '1 1'
+timeout 60 sh -c "$small | bragg-orient --frames=40 --random --hang=2 | bragg-intensity --threads=1 | ./stuck.py | bragg-write t_%d.raw" 2>messages || status=$?
+is 'one that stands still is' "$status" 1
+check 'and it is named' grep -q -e '^stuck: the source took this process for dead' -e 'stuck (the stage after this one) died' messages
 
 # --- many of them, from a file
 # pipeline STAGE COUNT FRAMES: p.yaml with this stage in the middle
@@ -185,5 +187,61 @@ for kind in f ct; do
 	is "a network ($kind): all end well" "$(statuses first source make work sink)" '0 0 0 0 0'
 	is "a network ($kind): the same files" "$(digest out)" "$expected"
 done
+
+# --- keys: two stages in Python with tcp between them, and strangers
+# keys FOLDER
+keys() {
+	mkdir -m 700 "$1"
+	/usr/bin/python3 -c 'import sys, zmq.auth; [zmq.auth.create_certificates(sys.argv[1], n) for n in ("server", "client", "watcher")]' "$1"
+	chmod 600 "$1"/*
+}
+keys ours
+keys theirs
+set -- $(free_ports 1)
+at=tcp://127.0.0.1:$1
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=1000 &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/m" --sleep=10 &
+stage upper env ./work.py --in="ipc://$d/m" --out="@$at" --keys=ours &
+stage lower env ./work.py --in="$at" --out="@ipc://$d/x" --keys=ours &
+stage sink sink out --in="ipc://$d/x" &
+flowing
+mkdir -m 700 mixed
+cp ours/server.key theirs/client.key_secret mixed
+# thief NAME LINE OPTION...: such a stage ends with status 1 and this line
+thief() {
+	name=$1 line=$2
+	shift 2
+	rm -f errors.thief
+	stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --start-timeout=2 "$@"
+	is "$name: status and line" "$(statuses thief) $(grep -c "^work: $line\$" errors.thief)" '1 1'
+}
+thief "another client's key" "$at: my keys are refused" --keys=mixed
+thief 'other keys' "$at: every connection ends before a word: do both ends have the same keys?" --keys=theirs
+thief 'no keys' "$at: every connection ends before a word: do both ends have the same keys?" --insecure
+chmod 644 mixed/client.key_secret
+stage thief env ./work.py --in="$at" --out="@ipc://$d/t" --keys=mixed
+is 'keys that others can read' "$(statuses thief) $(grep -c 'others can read or change it: say chmod go-rwx' errors.thief)" '2 1'
+settle
+is 'keys: all end well' "$(statuses first source make upper lower sink)" '0 0 0 0 0 0'
+is 'keys: all frames are there' "$(find out -type f | wc -l)" 1000
+check 'keys: who was refused is counted' grep -q '^work: warning: [1-9][0-9]* connections were refused' errors.upper
+
+if bragg-run --help | grep -q make-keys; then
+	bragg-run --make-keys="$PWD/made"
+	set -- $(free_ports 4)
+	at=tcp://127.0.0.1
+	fresh
+	stage first first --out="@ipc://$d/g" &
+	stage source source --in="ipc://$d/g" --out="@$at:$1" --control="$at:$2" --frames=100 --keys=made &
+	stage make make --in="$at:$1" --out="@$at:$3" --keys=made &
+	stage work env ./work.py --in="$at:$3" --out="@$at:$4" --keys=made &
+	stage sink sink out --in="$at:$4" --keys=made &
+	settle
+	is 'keys of bragg-run: all end well' "$(statuses first source make work sink) $(find out -type f | wc -l)" '0 0 0 0 0 100'
+else
+	skip 'keys of bragg-run' 'it makes none'
+fi
 
 finish

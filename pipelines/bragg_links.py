@@ -1,0 +1,284 @@
+"""The neighbours of a stage in the middle, and what flows between them: the data plane of bragg-wire(5)."""
+import os
+import time
+
+from bragg_sockets import NOTICE_MAX, Port, is_local
+from bragg_wire import BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, LOST, End, pack, ranges
+
+KINDS, IMAGES = ["nothing", "experiment", "recipe", "image", "anything"], 3
+GREET_S = 0.5  # how long to wait for an answer before another hello
+CREDIT_FIRST, CREDIT_MAX = 2, 1024  # frames that a link may have under way: from the start, and at most
+
+
+class Link:
+    """A neighbour on the data plane."""
+
+    def __init__(self, port, address):
+        self.port, self.address = port, address
+        self.answered = not port.bound  # it has our hello
+        self.given = self.granted = self.gone = False  # the experiment; its first credit; it said bye
+        self.lost_s = 0  # since when it cannot be reached, 0: it can
+        self.credit = self.messages = 0  # frames that may be sent there; experiments and frames that were, or that came
+        self.sent, self.way = [], []  # frames without their credit back; the last of these, which may not have arrived
+        self.asked = None  # messages and frames sent when it was asked what had come
+
+    def meet(self, keys):
+        self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
+        self.wants = IMAGES if keys["wants"] == KINDS.index("anything") else keys["wants"]
+        self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # when it dies with frames
+
+    def is_open(self):
+        return self.answered and not self.gone and not self.lost_s and (self.port.up or self.wants == IMAGES)
+
+
+class Frame:
+    """A frame in this process.  Its worker sets one of parts, error and damaged."""
+
+    def __init__(self, link, message):
+        self.link, self.message, self.number = link, message, message.frame
+        self.network = link.port.network
+        self.parts = self.error = self.groups = None  # groups: that are still to get it
+        self.damaged = self.taken = False
+
+    def is_done(self):
+        return bool(self.parts or self.error or self.damaged)
+
+
+class Links:
+    """`worker` computes: see bragg.py."""
+
+    def __init__(self, name, options, worker):
+        self.name, self.options, self.worker = name, options, worker
+        self.uuid, self.run, self.former = os.urandom(16).hex(), 0, 0  # former: the run before this process began anew
+        self.control = self.told = ""  # where the source listens, and what the next stages learn of that
+        self.ports, self.links, self.source = [], [], None
+        self.pipes = {}  # the ports whose neighbours are at the other ends of stdin (True) and stdout
+        self.frames, self.ready = [], []  # all that are here, as they came; those to be sent
+        self.buried, self.dropped, self.ticks, self.hello_due = set(), 0, 0, False
+        self.bytes_in = self.bytes_out = 0
+
+    def say(self, port, kind, address=(), **keys):
+        return port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
+
+    def hello(self, port, downstream, address=()):
+        near = {"upstreams": []}  # who is before and after this one is for the source alone
+        if port is self.source:
+            near = {name: [{"uuid": link.uuid} for link in self.links if link.port.up == up]
+                    for up, name in ((True, "upstreams"), (False, "downstreams"))}
+        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=False, gives=IMAGES,
+                        wants=IMAGES, group=self.options.group or f"{self.name}/image", identity="python",
+                        pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
+
+    def greet(self, now):
+        """Says hello where we connect, again when there is no answer: who was there may have died before it came."""
+        for port in self.ports:
+            link = self.link_of(port)
+            if port.bound or not port.socket or not (port.up or self.run):
+                continue
+            if port.greeted_s and (link and not link.lost_s or now < port.greeted_s + GREET_S):
+                continue
+            if port.greeted_s and port.network:
+                self.cut(port)  # without the hellos that wait for a connection
+            elif self.hello(port, port.up):
+                port.greeted_s = now
+        for link in self.links:
+            if not link.answered and (link.port.up or self.run):
+                link.answered = self.hello(link.port, link.port.up, link.address)
+
+    # --- neighbours -----------------------------------------------------------
+
+    def link_of(self, port, address=None):
+        return next((link for link in self.links if link.port is port and address in (None, link.address)), None)
+
+    def meet(self, port, address, message):
+        keys = message.keys
+        if keys["uuid"] in self.buried or not (keys["wants"] or keys["gives"]) or message.run == self.former != 0:
+            self.dropped += 1
+            return
+        link = self.link_of(port, address)
+        if link and not port.bound and not link.lost_s:
+            self.cut(port)  # the other end asks for another connection
+            return
+        if not link or not port.bound:
+            link = Link(port, address)
+            self.links.append(link)
+        link.meet(keys)
+        for other in [other for other in self.links if other.port is port and other is not link]:
+            if other.uuid == link.uuid or not port.bound:  # it came back, or another took its place
+                self.drop(other, died=other.uuid != link.uuid)
+        self.hello_due = True
+        if keys["downstream"] == port.up:
+            raise End(2, f"{link.stage}: both ends of {port.endpoint} are {'--in' if port.up else '--out'}")
+        if port.up:
+            self.meet_upstream(link, message)
+
+    def meet_upstream(self, link, message):
+        gives, control = message.keys["gives"], self.resolve(message.keys["control"], link.port)
+        if gives != IMAGES:
+            raise End(2, f"wants image, got {KINDS[gives]} from {link.stage}")
+        if not self.run:
+            self.learn(message.run, message.keys["control"] if is_local(control) else control, control)
+        elif message.run != self.run and control != self.control:
+            raise End(1, f"{link.stage} belongs to another run")
+        elif message.run != self.run:
+            self.drop(link, died=False)  # the source was started again, and our turn will come
+
+    @staticmethod
+    def resolve(control, port):
+        """Where a source that listens on all interfaces is: it came with the hello of a stage there."""
+        host, _, number = control.rpartition(":")
+        everywhere = host in ("tcp://0.0.0.0", "tcp://[::]") and port.network and not port.bound
+        return f"{port.endpoint.rpartition(':')[0]}:{number}" if everywhere else control
+
+    def learn(self, run, told, control):
+        for port in self.ports:
+            if is_local(told) and not port.up and not is_local(port.endpoint):
+                raise End(2, f"stages on other hosts, to which --out={'@' * port.bound}{port.endpoint} leads, cannot reach the "
+                             f"source at {told}: give the stage that numbers the frames --control=tcp://HOST:PORT")
+        self.run, self.control, self.heard_s = run, control, time.monotonic()
+        self.told = told  # as the next stages learn it
+        self.source, self.hello_due = Port(self.sockets, control, False, True, NOTICE_MAX), True
+        if False in self.pipes:
+            os.write(self.stdout, f"bragg1 {run:016x} {self.pipes[False].endpoint} {told}\n".encode())
+
+    def drop(self, link, died):
+        """A link ends: frames that came through it stay, those that were sent there are lost."""
+        self.links.remove(link)
+        for frame in self.frames:
+            frame.link = None if frame.link is link else frame.link
+        self.hello_due = True
+        if link.sent and link.blamed:
+            self.say(self.source, LOST, ids=ranges(link.sent), status=int(died))
+
+    def bury(self, link):
+        if link.port in self.pipes.values():
+            raise End(1, f"{link.stage} (the stage {'before' if link.port.up else 'after'} this one) died")
+        self.drop(link, died=True)
+        if not link.port.bound:
+            self.cut(link.port)  # without what waits for the dead
+
+    def cut(self, port):
+        """A connection begins anew; should it be a death, the source tells."""
+        port.drop()
+        for link in self.links:
+            if link.port is port:
+                link.lost_s = link.lost_s or time.monotonic()
+
+    def damaged(self, link):
+        """What was damaged may have been anything: through a network the link begins anew."""
+        self.dropped += 1
+        if link and link.port.network and not link.port.bound:
+            self.cut(link.port)
+        elif link and link.port.network:
+            link.answered = False  # another hello asks the other end to connect anew
+
+    # --- the data plane -------------------------------------------------------
+
+    def take(self, port, address, message):
+        link = self.link_of(port, address)
+        if not message:
+            self.damaged(link)
+        elif message.kind == HELLO:
+            self.meet(port, address, message)
+        elif link and (message.run == self.run != 0 or message.kind == BYE and not message.run):
+            (self.take_up if port.up else self.take_down)(link, message)
+            if message.kind == BYE:
+                link.gone, link.sent, link.way = True, [], []
+                if message.keys["status"]:
+                    raise End(130 if message.keys["status"] == 130 else 1)
+        else:
+            self.dropped += 1
+
+    def take_up(self, link, message):
+        if message.kind == HEARTBEAT:
+            self.say(link.port, HEARTBEAT, link.address, ids=[], progress=link.messages)
+        elif message.kind in (EXPERIMENT, FRAME):
+            link.messages += 1
+            self.bytes_in += message.size()
+            (self.on_experiment if message.kind == EXPERIMENT else self.on_frame)(link, message)
+
+    def on_experiment(self, link, message):
+        if link.port.network and not message.is_whole():
+            self.damaged(link)
+        elif not self.worker.lineage:
+            self.worker.begin(message, any(port.network for port in self.ports))
+        elif message.keys["lineage"] != self.worker.came:
+            raise End(1, f"{link.stage} computes something else than the others before this stage "
+                         f"(lineage {message.keys['lineage']}, not {self.worker.came})")
+
+    def on_frame(self, link, message):
+        if not link.granted or sum(frame.link is link for frame in self.frames) >= CREDIT_MAX:
+            raise End(1, f"{link.stage} sent a frame without credit")
+        self.ticks += 1
+        self.frames.append(Frame(link, message))
+        self.worker.put(self.frames[-1])
+
+    def take_down(self, link, message):
+        if message.kind == HEARTBEAT and link.asked:
+            self.on_answer(link, message.keys["progress"])
+        elif message.kind == CREDIT:
+            link.credit = min(CREDIT_MAX, link.credit + message.keys["grant"])
+            for number in [number for number in link.sent if message.lists(number)]:
+                link.sent.remove(number)
+                if number in link.way:  # what was sent before it has arrived, too, or is lost
+                    del link.way[:link.way.index(number) + 1]
+
+    def on_answer(self, link, progress):
+        """So many messages had come when it was asked; the source finds that nobody has the others."""
+        (messages, sent), link.asked = link.asked, None
+        lost = max(0, messages - progress)
+        link.way = [number for number in link.way if number not in sent]
+        link.messages -= lost
+        link.credit += min(lost, sum(number in sent for number in link.sent))
+        link.given = not lost or bool(link.sent)
+
+    def pump(self):
+        """Sends what credit allows, the experiment first, and returns credit."""
+        links = [link for link in self.links if link.is_open() and self.worker.lineage]
+        for link in links:
+            if link.port.up and not link.granted:
+                link.granted = self.say(link.port, CREDIT, link.address, grant=CREDIT_FIRST, ids=[])
+            elif not link.port.up and not link.given:
+                link.given = self.send(link, self.worker.experiment)
+        for frame in self.worker.results():
+            self.finished(frame)
+        while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
+            self.passed(self.ready.pop(0))
+
+    def finished(self, frame):
+        if frame.damaged:
+            self.frames.remove(frame)
+            self.damaged(frame.link)
+        elif frame.error:
+            raise End(1, f"frame {frame.number}: {frame.error}")
+        else:
+            self.ready.append(frame)
+
+    def pass_on(self, frame, links):
+        """To one process of each group, the one with the least under way; false while some group has no credit."""
+        groups = {link.group for link in links}
+        frame.groups = groups & frame.groups if frame.taken else groups
+        for group in sorted(frame.groups):
+            able = [link for link in links if link.group == group and link.credit and not link.lost_s]
+            link = next((link for link in sorted(able, key=lambda link: len(link.sent)) if self.send(link, frame.parts)), None)
+            if link:
+                link.credit -= 1
+                link.sent.append(frame.number)
+                link.way.append(frame.number)
+                frame.groups.discard(group)
+                frame.taken = True
+        return frame.taken and not frame.groups
+
+    def send(self, link, parts):
+        if link.port.send(link.address, parts):
+            link.messages += 1
+            self.bytes_out += sum(map(len, parts))
+            return True
+        link.lost_s = time.monotonic()  # its bye may still be under way
+        return False
+
+    def passed(self, frame):
+        self.ticks += 1
+        self.frames.remove(frame)
+        if frame.link and frame.link.is_open():  # else its successor gets credit of its own
+            self.say(frame.link.port, CREDIT, frame.link.address, grant=1, ids=ranges([frame.number]))

@@ -1,0 +1,211 @@
+"""The sockets of bragg.py: endpoints, keys, and connections that come back."""
+import os
+import socket
+import stat
+import time
+
+import msgpack
+import zmq
+import zmq.auth
+import zmq.utils.z85
+from zmq.utils.monitor import parse_monitor_message
+
+from bragg_wire import End, Message
+
+PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
+LINGER_MS = 500  # that a last word may take
+WATCHED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+
+# --- endpoints ----------------------------------------------------------------
+
+
+def is_network(endpoint):
+    return endpoint.startswith("tcp://")
+
+
+def is_local(endpoint):
+    """Whether only this host reaches it."""
+    return not is_network(endpoint) or endpoint[6:].startswith(("127.", "localhost:", "[::1]:"))
+
+
+def is_refused(endpoint):
+    """Whether nobody has bound it, as far as a second tells."""
+    try:
+        if not is_network(endpoint):
+            with socket.socket(socket.AF_UNIX) as probe:
+                probe.connect(endpoint.removeprefix("ipc://"))
+        else:
+            host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
+            socket.create_connection((host.strip("[]"), int(port)), 1).close()
+    except (ConnectionRefusedError, FileNotFoundError):
+        return True
+    except OSError:
+        pass
+    return False
+
+
+def parse_endpoint(text):
+    """(whether it is to be bound, the endpoint without its @)."""
+    bound, name = text.startswith("@"), text.removeprefix("@")
+    path, (host, _, port) = name.removeprefix("ipc://"), name.removeprefix("tcp://").rpartition(":")
+    if name.startswith("ipc://"):
+        if not path.startswith("/") or len(os.fsencode(path)) > 107:
+            raise End(2, f"endpoint '{name}' must be an absolute path of at most 107 bytes")
+    elif not is_network(name):
+        raise End(2, f"endpoint '{name}' must begin with ipc:// or tcp://")
+    elif not host or not (bound and port == "*" or port.isdecimal() and 1 - bound <= int(port) <= 65535):
+        raise End(2, f"endpoint '{name}' must end with a port, :1 to :65535" + ", or with :* for a free one" * bound)
+    return bound, name
+
+
+def _clear(path):
+    """ZeroMQ would replace whatever is there: a socket that nobody listens at is removed, nothing else."""
+    if not os.path.lexists(path):
+        return
+    if not stat.S_ISSOCK(os.lstat(path).st_mode):
+        raise End(2, f"{path} exists and is no socket: name another endpoint")
+    if not is_refused(f"ipc://{path}"):
+        raise End(2, f"{path} is in use by another process")
+    os.unlink(path)
+
+
+# --- sockets ------------------------------------------------------------------
+
+
+class Sockets:
+    """All sockets of this process, and who may connect to those of tcp: nobody without a key (ZeroMQ RFC 27)."""
+
+    def __init__(self, folder, insecure, warn):
+        self.folder, self.insecure, self.warn = folder, insecure, warn
+        self.context, self.gate, self.refused = zmq.Context(), None, 0
+
+    def close(self):
+        self.context.destroy()
+
+    def load(self, name):
+        """The pair in a file of the folder; who else can read a secret, or change a file, could take part."""
+        path = os.path.join(self.folder, name)
+        try:
+            for what, forbidden in ((self.folder, 0o077), (path, 0o077 if name.endswith("secret") else 0o022)):
+                if os.stat(what).st_mode & forbidden:
+                    raise End(2, f"--keys: {what}: others can read or change it: say chmod go-rwx")
+            return zmq.auth.load_certificate(path)
+        except OSError as error:
+            raise End(1, f"--keys: {path}: {error.strerror or error}") from error
+        except ValueError as error:
+            raise End(3, f"--keys: {path}: {error}") from error
+
+    def secure(self, target, endpoint, bound):
+        if not is_network(endpoint):
+            return
+        if self.folder:
+            target.curve_publickey, target.curve_secretkey = self.load(f"{'server' if bound else 'client'}.key_secret")
+            if bound:
+                target.curve_server, target.zap_domain = 1, b"bragg"
+                self.guard()
+            else:
+                target.curve_serverkey = self.load("server.key")[0]
+        elif not self.insecure:
+            raise End(2, f"endpoint '{endpoint}' needs keys: say --keys=DIR (bragg-run --make-keys DIR makes them), or "
+                         "--insecure, and anybody who reaches it can read, take and forge frames")
+        else:
+            self.warn(f"--insecure: anybody who reaches {endpoint} can read, take and forge frames")
+            self.warn = lambda text: None
+
+    def guard(self):
+        """From now on the gate is asked about all who connect."""
+        if self.gate:
+            return
+        self.users = {self.load(f"{user}.key")[0]: user for user in ("client", "watcher")}
+        self.gate = self.context.socket(zmq.REP)
+        self.gate.bind("inproc://zeromq.zap.01")
+
+    def judge(self):
+        """Answers one question of libzmq about somebody who connects."""
+        version, number, _, _, _, mechanism, *key = self.gate.recv_multipart()
+        user = self.users.get(zmq.utils.z85.encode(key[0])) if mechanism == b"CURVE" else None
+        self.refused += not user
+        answer = [b"200", b"OK", user.encode()] if user else [b"400", b"this key is not admitted", b""]
+        self.gate.send_multipart([version, number, *answer, b""])
+
+
+class Port:
+    """Bound: for any number of neighbours.  Connected: to one, through connections that come back when they are cut."""
+
+    def __init__(self, sockets, endpoint, bound, up, part_max):
+        self.sockets, self.endpoint, self.bound, self.up, self.part_max = sockets, endpoint, bound, up, part_max
+        self.network, self.cuts = is_network(endpoint), 0
+        self.open()
+
+    def open(self):
+        self.opened_s, self.greeted_s, self.watch = time.monotonic(), 0, None
+        self.socket = new = self.sockets.context.socket(zmq.ROUTER if self.bound else zmq.DEALER)
+        new.linger, new.sndhwm, new.rcvhwm, new.maxmsgsize = LINGER_MS, 0, 0, self.part_max
+        new.ipv6, new.handshake_ivl, new.reconnect_ivl, new.reconnect_ivl_max = "[" in self.endpoint, 5000, 20, 500
+        if self.network:
+            new.heartbeat_ivl, new.heartbeat_timeout = 1000, 20000
+        self.sockets.secure(new, self.endpoint, self.bound)
+        try:
+            if self.bound:
+                new.router_mandatory = 1
+                if not self.network:
+                    _clear(self.endpoint[len("ipc://"):])
+                new.bind(self.endpoint)
+                self.endpoint = new.last_endpoint.decode().rstrip("\0")
+            else:
+                self.watch = new.get_monitor_socket(WATCHED)
+                new.connect(self.endpoint)
+        except zmq.ZMQError as error:
+            raise End(1, f"cannot {'bind' if self.bound else 'connect to'} {self.endpoint}: {error.strerror}") from error
+
+    def reopen(self, now, pause_s):
+        """Connects anew after drop, at most so often; true when it did."""
+        anew = not self.socket and now > self.opened_s + pause_s
+        if anew:
+            self.open()
+        return anew
+
+    def linger(self, ms):
+        if self.socket:
+            self.socket.linger = ms
+
+    def drop(self):
+        """Ends a connection, with all that is on its way."""
+        if self.watch:
+            self.socket.disable_monitor()
+        self.socket.close(0)
+        self.socket = self.watch = None
+
+    def send(self, address, parts):
+        """False when nobody is there."""
+        if not self.socket:
+            return False
+        try:
+            self.socket.send_multipart([*address, *parts], zmq.DONTWAIT, copy=len(parts) < 3)
+        except zmq.ZMQError:
+            return False
+        return True
+
+    def receive(self):
+        """(address, message or None for a damaged one) for each that is there."""
+        while self.socket:
+            try:
+                parts = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
+            except zmq.Again:
+                return
+            if self.bound and self.network and self.sockets.folder and parts[-1].get("User-Id") != "client":
+                continue  # a watcher has no business where frames flow
+            address = (parts.pop(0).bytes,) if self.bound else ()
+            try:
+                yield address, Message(parts)
+            except (ValueError, TypeError, msgpack.UnpackException):
+                yield address, None
+
+    def was_cut(self):
+        """Whether its connection ended since this was last asked."""
+        cut = False
+        while self.watch and self.watch.poll(0):
+            cut, self.cuts = True, self.cuts + 1
+            if parse_monitor_message(self.watch.recv_multipart())["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
+                raise End(1, f"{self.endpoint}: my keys are refused")
+        return cut
