@@ -72,7 +72,7 @@ check 'without pinned slots' frames unpinned 2>err
 check 'frames are the same' same unpinned cpu
 is 'it is said once' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
 unset STANDIN_PINS
-export STANDIN_MEMORY=700000
+export STANDIN_MEMORY=1613000
 check 'with memory for a part of a frame' frames parts
 check 'frames are the same, too' same parts cpu
 check 'they were made in parts' [ "$(count tables_found)" -gt 4 ]
@@ -99,7 +99,7 @@ STANDIN_DRIVER=11020 refused 'an old driver' 2 \
 	'--engine=cuda: the NVIDIA driver is for CUDA 11.2, must be [0-9]*.[0-9] or newer'
 STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
 STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
-STANDIN_MEMORY=100000 refused 'little memory' 1 '1 MB do not fit into the memory of the GPU, 0 MB free'
+STANDIN_MEMORY=100000 refused 'little memory' 1 '2 MB do not fit into the memory of the GPU, 0 MB free'
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
 BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is no whole number"
 check_status 'a GPU for the cpu engine' 2 bragg-intensity --device=1
