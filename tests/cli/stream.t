@@ -250,7 +250,7 @@ one_line() {
 	line=$3
 	status=0
 	timeout 20 sh -c "$4" 2>said || status=$?
-	is "$1" "$status $(grep -c "$line\$" said) $(grep -vc 'tcp without keys' said)" "$2 1 1"
+	is "$1" "$status $(grep -c "$line\$" said) $(grep -vc 'has no keys' said)" "$2 1 1"
 }
 for control in ipc://$d/c tcp://127.0.0.1:$((port + 3)); do
 	one_line "a source at $control for another host" 2 "cannot reach the source at $control: .* --control=tcp://HOST:PORT" \
