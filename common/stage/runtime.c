@@ -98,7 +98,7 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, p->bound, p->endpoint, link_part_max(rt, up), &p->socket, e);
+        s = port_open(rt->context, p->bound, p->endpoint, cut_part_max(rt, up), &p->socket, e);
     if (p->socket)
         rt->nports++;
     if (s)

@@ -252,8 +252,6 @@ void link_greet(struct runtime *rt, uint64_t now_ns);
 
 /* link.c: the data plane, what comes. */
 bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
-/* What a part may have that comes there, in bytes. */
-int64_t link_part_max(struct runtime *rt, bool up);
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
@@ -270,7 +268,9 @@ void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
 
 /* cut.c: connections through a network, which come back when they are cut. */
-void cut_check(struct runtime *rt, uint64_t now_ns);   // who was cut; connects anew
+void cut_check(struct runtime *rt, uint64_t now_ns);  // who was cut; connects anew
+/* What a part may have that comes through a new connection, in bytes. */
+int64_t cut_part_max(struct runtime *rt, bool up);
 void cut_port(struct runtime *rt, struct port *port);  // ends a connection, and begins another
 void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // begins it anew
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged
