@@ -29,9 +29,10 @@ static bool leads_to(const struct runtime *rt, const char *uuid, const struct pe
     const struct peer *up = roster_find(&rt->source->roster, uuid);
     if (!up || !up->reached || up->bye)
         return false;
-    return !up->hello.names_downstreams ||
-           bsearch(p->hello.uuid, up->hello.downstreams, up->hello.ndownstreams,
-                   sizeof *up->hello.downstreams, by_uuid);
+    const struct hello *h = &up->hello;
+    return !h->names_downstreams ||
+           (h->ndownstreams && bsearch(p->hello.uuid, h->downstreams, h->ndownstreams,
+                                       sizeof *h->downstreams, by_uuid));
 }
 
 void barrier_sort(struct hello *h)

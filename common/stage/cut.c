@@ -6,6 +6,8 @@
 #include "base/clock.h"
 #include "stage/runtime.h"
 
+enum { RECIPE_PART_MAX = 1 << 28 };  // bytes of orientations and mosaic domains, and some more
+
 void cut_port(struct runtime *rt, struct port *p)
 {
     port_drop(&p->socket, &p->watch);
@@ -16,11 +18,22 @@ void cut_port(struct runtime *rt, struct port *p)
             l->lost_ns = clock_ns();
 }
 
+int64_t cut_part_max(struct runtime *rt, bool up)
+{
+    const struct exchange_view view = exchange_look(&rt->exchange);
+    if (!up)
+        return PORT_WORDS_MAX;
+    if (!view.begun)
+        return PORT_PART_MAX;
+    const size_t part = view.image_bytes > rt->largest_part ? view.image_bytes : rt->largest_part;
+    return part > RECIPE_PART_MAX ? (int64_t)part : RECIPE_PART_MAX;
+}
+
 static void connect_anew(struct runtime *rt, struct port *p, uint64_t now_ns)
 {
     struct error e;
     p->opened_ns = now_ns;
-    if (port_open(rt->context, &rt->curve, false, p->endpoint, link_part_max(rt, p->up), &p->socket,
+    if (port_open(rt->context, &rt->curve, false, p->endpoint, cut_part_max(rt, p->up), &p->socket,
                   &p->watch, &e) != STATUS_OK)
         io_stop(rt, STATUS_FAILED, "%s", e.text);
 }

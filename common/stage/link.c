@@ -11,7 +11,6 @@
 enum {
     RECEIVE_AT_ONCE = 64,
     CREDIT_MAX = 1024,
-    RECIPE_PART_MAX = 1 << 28,  // bytes of orientations and mosaic domains, and some more
 };
 
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address)
@@ -28,17 +27,6 @@ struct link *link_of_port(const struct runtime *rt, const struct port *port)
     while (l && l->port != port)
         l = l->next;
     return l;
-}
-
-int64_t link_part_max(struct runtime *rt, bool up)
-{
-    const struct exchange_view view = exchange_look(&rt->exchange);
-    if (!up)
-        return PORT_WORDS_MAX;
-    if (!view.begun)
-        return PORT_PART_MAX;
-    const size_t part = view.image_bytes > rt->largest_part ? view.image_bytes : rt->largest_part;
-    return part > RECIPE_PART_MAX ? (int64_t)part : RECIPE_PART_MAX;
 }
 
 static void note_size(struct runtime *rt, const struct message *m)

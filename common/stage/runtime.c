@@ -116,7 +116,7 @@ static enum status add_port(struct runtime *rt, const char *text, bool up, struc
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, &rt->curve, p->bound, p->endpoint, link_part_max(rt, up),
+        s = port_open(rt->context, &rt->curve, p->bound, p->endpoint, cut_part_max(rt, up),
                       &p->socket, &p->watch, e);
     if (p->socket)
         rt->nports++;

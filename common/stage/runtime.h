@@ -266,8 +266,6 @@ void link_greet(struct runtime *rt, uint64_t now_ns);
 
 /* link.c: the data plane, what comes. */
 bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
-/* What a part may have that comes there, in bytes. */
-int64_t link_part_max(struct runtime *rt, bool up);
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
@@ -289,6 +287,8 @@ void cut_check(struct runtime *rt, uint64_t now_ns);  // who was cut; connects a
  * another one. */
 bool cut_happened(struct runtime *rt, const char *endpoint, void *watch, struct trial *t,
                   uint64_t now_ns);
+/* What a part may have that comes through a new connection, in bytes. */
+int64_t cut_part_max(struct runtime *rt, bool up);
 void cut_port(struct runtime *rt, struct port *port);  // ends a connection, and begins another
 void cut_damaged(struct runtime *rt, struct port *port, struct link *l);  // begins it anew
 void cut_forget(struct runtime *rt);  // frames that the main thread found damaged

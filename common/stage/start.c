@@ -15,7 +15,7 @@ static void on_line(struct runtime *rt)
     if (s == STATUS_OK) {
         *port = (struct port){.up = true};
         memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(rt->context, &rt->curve, false, port->endpoint, link_part_max(rt, true),
+        s = port_open(rt->context, &rt->curve, false, port->endpoint, cut_part_max(rt, true),
                       &port->socket, &port->watch, &e);
         rt->nports++;
     }

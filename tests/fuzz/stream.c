@@ -132,7 +132,8 @@ static void make_body(struct input *in, enum message_type type, struct message *
         ids[i].last = ids[i].first + byte(in) % 4;
         (void)snprintf(upstreams[i].uuid, UUID_SIZE, "%032d", i ? 99 : byte(in) % PEERS);
     }
-    const uint8_t bits = byte(in);
+    const uint8_t bits = byte(in), more = byte(in);
+    struct group_name groups[2] = {{"0"}, {"1"}};
     if (type == MESSAGE_HELLO) {
         struct hello h = {.wants = bits & 3,
                           .gives = bits >> 2 & 3,
@@ -141,6 +142,9 @@ static void make_body(struct input *in, enum message_type type, struct message *
                           .stage = "fuzz",
                           .identity = "any",
                           .control = "tcp://127.0.0.1:4",
+                          .names_downstreams = more & 1,
+                          .ndownstreams = more & 2 ? 2 : 0,
+                          .downstreams = upstreams,
                           .nupstreams = 2,
                           .upstreams = upstreams};
         (void)snprintf(h.group, sizeof h.group, "%d", bits >> 6);
@@ -152,6 +156,11 @@ static void make_body(struct input *in, enum message_type type, struct message *
         add_part(m, uuid, bits % UUID_SIZE);
     } else {
         struct notice n = {.known = bits & 1,
+                           .counts_durable = more & 1,
+                           .durable = more,
+                           .said = more & 2,
+                           .ngroups = more & 3 ? 0 : 2,
+                           .groups = groups,
                            .total = bits >> 1,
                            .grant = bits,
                            .progress = bits,
