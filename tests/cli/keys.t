@@ -105,8 +105,8 @@ check_status 'a watcher without keys needs to say so' 2 bragg-top --once "$at:$c
 refusal() {
 	bragg-top --once "$1" "$at:$control" 2>&1 >/dev/null | tail -n 1
 }
-is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure)" \
-	"bragg-top: $at:$control: the other end wants keys: say --keys=DIR"
+# its connection ends at either end first
+is 'a watcher without keys learns why it hears nothing' "$(refusal --insecure | grep -c 'wants\? keys')" 1
 is 'with keys of another run, too' "$(refusal --keys=other)" \
 	"bragg-top: $at:$control: every connection ends before the keys are agreed on: are they those of this run?"
 cp other/watcher.key_secret half
@@ -118,7 +118,7 @@ wait $forged
 is 'false credit with the key of a watcher: no answer' "$(cat credit)" 'nothing 0'
 for pid in $pids; do wait "$pid"; echo $?; done >ended
 is 'strangers end with status 1' "$(tr '\n' ' ' <ended)" '1 1 1 1 1 1 1 1 '
-is 'without keys: says what is wrong' "$(grep -c 'wants keys: say --keys=DIR$' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
+is 'without keys: says what is wrong' "$(grep -c 'wants\? keys' said.none said.sink.none | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'keys of another run: says what is wrong' "$(grep -c 'are they those of this run?$' said.other said.sink.other | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'a key that is not on the list: says what is wrong' "$(grep -c 'my keys are refused$' said.half said.sink.half | cut -d: -f2 | tr '\n' ' ')" '1 1 '
 is 'no frame was stolen' "$(find stolen -type f | wc -l)" 0
