@@ -70,7 +70,7 @@ else
 	skip 'belongs to somebody else' 'only root gives files away'
 fi
 
-# A run with keys, long enough for all that comes: the worker and the sink only connect.
+# A run with keys that stands still, and so goes on, until all this is over: the sink only connects.
 expected=$(plain 300)
 fresh
 rm -rf watch
@@ -78,9 +78,9 @@ set -- $(free_ports 4)
 source=$1 control=$2 work=$3
 stage first first --out="@ipc://$d/g" &
 stage source source --in="ipc://$d/g" --out="@$at:$source" --control="$at:$control" --frames=300 --keys=keys \
-	--rejoin-timeout=60 &
-stage make1 make --in="$at:$source" --out="@ipc://$d/w" --sleep=20 --keys=keys &
-stage work work --in="ipc://$d/w" --out="@$at:$work" --keys=keys &
+	--rejoin-timeout=60 --hang=10000 &
+stage make1 make --in="$at:$source" --out="ipc://$d/w" --stall-from=200 --keys=keys &
+stage work work --in="@ipc://$d/w" --out="@$at:$work" --keys=keys &
 stage sink sink out --in="$at:$work" --keys=bad &
 flowing
 
@@ -127,7 +127,7 @@ check 'bragg-top counts who was refused' perl -MJSON::PP -e 'exit !(decode_json(
 
 # who died is replaced, with keys
 kill -9 "$(cat make1.pid)"
-stage make2 make --in="$at:$source" --out="@ipc://$d/w" --keys=keys &
+stage make2 make --in="$at:$source" --out="ipc://$d/w" --keys=keys &
 settle
 is 'the run ends well' "$(statuses first source make2 work sink)" '0 0 0 0 0'
 is 'with all frames' "$(digest out)" "$expected"
