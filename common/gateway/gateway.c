@@ -17,7 +17,7 @@
 struct gateway {
     struct gateway_settings settings;
     void *context;
-    bool keyed;  // clients need keys
+    bool keyed;            // clients need keys
     struct outlet outlet;  // the thread's while it runs, under the mutex to send
     pthread_t thread;
     bool started;
