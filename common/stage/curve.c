@@ -87,9 +87,11 @@ const char *curve_suspicion(const struct curve *c, const struct trial *t)
 {
     if (t->failed > t->broken)
         return c->keyed ? "the other end has no keys" : "the other end wants keys: say --keys=DIR";
-    if (c->keyed && t->failed && !t->admitted)
-        return "every connection ends before the keys are agreed on: are they those of this run?";
-    return NULL;
+    if (!t->failed || t->admitted)
+        return NULL;
+    return c->keyed
+               ? "every connection ends before the keys are agreed on: are they those of this run?"
+               : "every connection ends at once: does the other end want keys (--keys=DIR)?";
 }
 
 const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_ns)
@@ -101,7 +103,7 @@ const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_n
     const uint64_t lasts_ns = now_ns - t->failing_ns;
     const bool sure = t->failed > t->broken
                           ? t->failed - t->broken >= FOREIGN_MIN && lasts_ns > FOREIGN_NS
-                          : t->failed >= FAILURES_MIN && lasts_ns > FAILURES_NS;
+                          : c->keyed && t->failed >= FAILURES_MIN && lasts_ns > FAILURES_NS;
     return sure ? curve_suspicion(c, t) : NULL;
 }
 

@@ -42,8 +42,8 @@ struct trial {
     uint64_t settled_ns;          // ... likewise
 };
 
-/* Why no connection has come about so far, as the end of a sentence that begins with the endpoint;
- * NULL when that is not for the keys. */
+/* Why no connection has come about so far, as far as that can be told, as the end of a sentence
+ * that begins with the endpoint; NULL when none has failed. */
 const char *curve_suspicion(const struct curve *c, const struct trial *t);
 
 /* Likewise, once there is no hope that one comes about; NULL as long as there is. */

@@ -53,7 +53,7 @@ static void never_what_may_come_back(void **state)
     struct trial before = {.admitted = 1}, without = {0}, none = {0};
     assert_true(given_up_after_s(&keyed, &before, 1, false) == 0);
     assert_true(given_up_after_s(&open, &without, 1, false) == 0);
-    assert_null(curve_suspicion(&open, &without));
+    assert_null(curve_suspicion(&keyed, &before));
     assert_true(given_up_after_s(&keyed, &none, 0, false) == 0);
     struct trial once = {.failed = 1};  // a greeting that was damaged
     assert_null(curve_verdict(&keyed, &once, SECOND_NS));
