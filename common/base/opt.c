@@ -301,13 +301,16 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
 /* --help and --version go to stdout and end the program. */
 static void answer(const struct opt_program *program, const struct argp *argp, const char *word)
 {
+    errno = 0;
     if (strcmp(word, "--version") == 0)
         printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
     else
         argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
                   (char *)(uintptr_t)program->name);
-    if (fflush(stdout) == 0)
+    const int cause = errno;  // of a buffer that was full before the end
+    if (fflush(stdout) == 0 && !ferror(stdout))
         exit(STATUS_OK);
+    errno = errno ? errno : cause;
     if (errno == EPIPE)  // the reader has seen enough
         exit(STATUS_FAILED);
     struct error e;
