@@ -74,10 +74,20 @@ static const char *known_reason(const char *reason)
     return "was taken for dead";
 }
 
-static void take_fenced(struct restarts *r, const struct fenced_status *f, uint64_t now_ns)
+/* Somebody else may have said that it has this number. */
+static bool takes_part(const struct run_status *s, int64_t pid)
+{
+    for (size_t i = 0; i < s->nprocesses; i++)
+        if (s->processes[i].pid == pid)
+            return true;
+    return false;
+}
+
+static void take_fenced(struct restarts *r, const struct run_status *s,
+                        const struct fenced_status *f, uint64_t now_ns)
 {
     struct process *p = find_running(r, f->pid);
-    if (p && f->ago_ns < now_ns - p->begun_ns)
+    if (p && !takes_part(s, f->pid) && f->ago_ns < now_ns - p->begun_ns)
         end_frozen(p, known_reason(f->reason));
     if (p || !(p = find_former(r, f->pid)))
         return;
@@ -106,7 +116,7 @@ static void take_status(struct restarts *r, const struct run_status *s, uint64_t
     for (size_t i = 0; i < s->nprocesses; i++)
         take_process(r, &s->processes[i], more, now_ns);
     for (size_t i = 0; i < s->nfenced; i++)
-        take_fenced(r, &s->fenced[i], now_ns);
+        take_fenced(r, s, &s->fenced[i], now_ns);
     if (!s->given_up.deaths || r->given_up.deaths)
         return;
     r->given_up = s->given_up;
