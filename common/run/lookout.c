@@ -3,9 +3,9 @@
 #include "run/find.h"
 #include "stage/endpoint.h"
 
-void lookout_open(struct lookout *l, const char *folder, const char *endpoint)
+void lookout_open(struct lookout *l, const char *folder, const char *endpoint, const char *keys)
 {
-    *l = (struct lookout){.folder = folder, .endpoint = endpoint};
+    *l = (struct lookout){.folder = folder, .endpoint = endpoint, .keys = keys};
 }
 
 void lookout_close(struct lookout *l)
@@ -23,7 +23,7 @@ static void connect_source(struct lookout *l)
     if (l->endpoint ? endpoint_parse(l->endpoint, true, &bind, endpoint, &ignored) != STATUS_OK
                     : !find_in_folder(l->folder, endpoint))
         return;
-    l->connected = watch_open(&l->watch, endpoint, NULL, false, &ignored) == STATUS_OK;
+    l->connected = watch_open(&l->watch, endpoint, l->keys, !l->keys, &ignored) == STATUS_OK;
     if (!l->connected)
         watch_close(&l->watch);
 }

@@ -10,12 +10,13 @@
 struct lookout {
     const char *folder;     // borrowed; of the run, where the source will listen ...
     const char *endpoint;   // ... unless it was told to do so there, else NULL; borrowed
+    const char *keys;       // folder of its keys, NULL: none; borrowed
     bool connected, ended;  // ended: the source has said so
     struct watch watch;
     uint64_t asked_ns;
 };
 
-void lookout_open(struct lookout *l, const char *folder, const char *endpoint);
+void lookout_open(struct lookout *l, const char *folder, const char *endpoint, const char *keys);
 void lookout_close(struct lookout *l);
 
 /* Asks, unless that was less than `interval_ns` ago. */

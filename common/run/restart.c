@@ -61,7 +61,8 @@ void restarts_open(struct restarts *r, struct process *processes, size_t count,
     r->pause_ns = longest_pause(option_s(source, "rejoin-timeout", usual.rejoin_timeout_s));
     r->source_pause_ns = longest_pause(wait_s);
     r->silence_ns = (uint64_t)(dead_s * 1.25e9);
-    lookout_open(&r->lookout, env->keeper->folder, source ? option_text(source, "control") : NULL);
+    lookout_open(&r->lookout, env->keeper->folder, source ? option_text(source, "control") : NULL,
+                 source ? option_text(source, "keys") : NULL);
     oom_open(&r->oom, "/proc/self/cgroup", "/sys/fs/cgroup");
 }
 

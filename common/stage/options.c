@@ -52,7 +52,7 @@ static const struct {
       OPT_CHOICE, AT(transport), .choices = "auto|inline"}},
     {ALL,
      {"keys", "DIR", "The keys of tcp endpoints, as made by bragg-run --make-keys", OPT_TEXT,
-      AT(keys)}},
+      AT(keys), .flags = OPT_INPUT}},
     {ALL,
      {"insecure", NULL, "Allow tcp endpoints without keys, and clients on other hosts", OPT_FLAG,
       AT(insecure)}},
