@@ -34,14 +34,6 @@ done
 limited_chain sink -n 64 10
 is '64 open files are enough' "$(statuses first source make sink) $(find out -type f | wc -l)" '0 0 0 0 10'
 
-# a stack that is too small, of the first thread or of OpenMP's
-bin=$(dirname "$(command -v bragg-run)")
-for program in "$bin"/bragg-*; do
-	name=$(basename "$program")
-	is "64 KiB of stack, $name" "$( (ulimit -s 64 && "$program" --version) 2>&1; echo $?)" \
-		"$name: only 64 KiB of stack are allowed (ulimit -s), must be 512
-1"
-done
 # small THREADS: a stream of small frames into files of all kinds, through every kind of noise
 small() {
 	bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --fluence=1e26 --oversample=1 |
@@ -52,6 +44,14 @@ small() {
 if [ "${BRAGG_SANITIZED-}" ]; then
 	skip 'small stacks, few processes' 'sanitizers have threads and stacks of their own'
 else
+	# a stack that is too small, of the first thread or of OpenMP's
+	bin=$(dirname "$(command -v bragg-run)")
+	for program in "$bin"/bragg-*; do
+		name=$(basename "$program")
+		is "64 KiB of stack, $name" "$( (ulimit -s 64 && "$program" --version) 2>&1; echo $?)" \
+			"$name: only 64 KiB of stack are allowed (ulimit -s), must be 512
+1"
+	done
 	is '512 KiB of stack are enough' "$( (ulimit -s 512 && small 2 && ulimit -s 512 && bragg-replay --recompute s_1.cbf) 2>&1)" \
 		's_1.cbf: the same bytes'
 	rm -f s_* s.*

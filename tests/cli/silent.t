@@ -61,6 +61,18 @@ recipes 2 --physics=faithful --fluence=5e27 --default-F=100 | bragg-intensity --
 is 'that of nanoBragg likewise' "$(numbers said)" 'bragg-noise: 2 of 2 frames: N pixels saturated (65535 ADU), N below 0'
 recipes 2 --fluence=5e27 --default-F=100 | bragg-intensity 2>> upstream | bragg-write --scale=1e4 h_%d.img h_%d.cbf 2> said
 is 'bragg-write --scale says it for each file' "$(numbers said)" 'bragg-write: h_%d.img: 2 of 2 frames: N pixels saturated (65535 ADU), 0 below 0'
+cat > run.yaml << 'END'
+stages:
+  - {name: g, program: bragg-geometry, args: [--detpixels=16, --pixel=6, --ncells=5]}
+  - {name: o, program: bragg-orient, args: [--frames=3]}
+  - {name: i, program: bragg-intensity, args: [--threads=1]}
+  - {name: n, program: bragg-noise, args: [--threads=1, --gain=1e5]}
+  - {name: w, program: bragg-write, args: [r_%d.img]}
+END
+bragg-run run.yaml 2> said
+is 'bragg-run shows it' "$(numbers said | grep noise)" 'n| bragg-noise: 3 of 3 frames: N pixels saturated (65535 ADU), 0 below 0'
+is 'but not with --quiet' "$(sed 's/r_/q_/' run.yaml > quiet.yaml && bragg-run --quiet quiet.yaml 2>&1)" ''
+
 # a pipe into which nobody writes: its name after a second, and then what comes is read
 mkfifo pipe
 cell=--cell=78,78,38,90,90,90 in=--in=ipc://$PWD/h out=--out=@ipc://$PWD/g
