@@ -66,7 +66,8 @@ whole() {
 refused='1 bragg-write: h.img.index: process N of another run writes these frames; let it end, or write into another folder'
 begin wa
 is 'another lineage, in the folder of a run' "$(second wa --set=orient.seed=77)" "$refused"
-is 'the other process is named' "$(sed -n 's/.*process \([0-9]*\) of.*/\1/p' said)" "$(pgrep -x bragg-write)"
+other=/proc/$(sed -n 's/.*process \([0-9]*\) of.*/\1/p' said)
+is 'the other process is named' "$(cat "$other/comm") in $(readlink "$other/cwd")" "bragg-write in $PWD/wa"
 is 'even with --overwrite' "$(second wa --set=orient.seed=77 --set=write.overwrite)" "$refused"
 is 'the same lineage' "$(second wa)" "$refused"
 rm wa/h.img.index
