@@ -184,7 +184,7 @@ const struct opt geometry_table[] = {
     TEXT("crystal-size", "MM|A,B,C", "Edges along a, b, c, in place of --ncells", crystal_size,
          OPT_BYTES, GIVEN(crystal_size)),
     CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
-    POSITIVE("fudge", "X", "Factor on the width of other shapes than square (1)", fudge, 1e9,
+    POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root (1)", fudge, 1e9,
              NOTHING),
     CHOICE("interpolate", "auto|on|off",
            "Structure factors between the indices (auto: for 2 cells or fewer)", interpolate,
