@@ -136,7 +136,7 @@ static double photons(const struct request *r, const struct orientation_request 
     struct experiment x;
     struct recipe recipe = {.nlattices = 1, .lattices = mem_array(1, sizeof(struct lattice))};
     struct error e = {0};
-    struct plan *plan;
+    struct plan *plan = NULL;
     const struct engine_options options = {.threads = 1};
     double sum = 0.0;
     if (setup_experiment(r, &x, &e) || setup_lattice(&x, 0, o, recipe.lattices, &e) ||
