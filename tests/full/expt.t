@@ -54,7 +54,7 @@ note "$tap_output"
 
 check 'dxtbx makes a detector of groups' same make groups
 # shellcheck disable=SC2086
-bragg-geometry --expt=groups.expt --matrix=groups.expt --default-F=100 $crystal | frames --scan=groups.expt tilted.nxs
+bragg-geometry --expt=groups.expt --matrix=groups.expt --default-F=100 --layers=2 $crystal | frames --scan=groups.expt tilted.nxs
 check 'DIALS imports what was made of it' import tilted.expt "$PWD/tilted.nxs"
 check 'groups, a tilted beam and four axes stand as dxtbx has them' same groups.expt tilted.expt
 note "$tap_output"
