@@ -11,9 +11,6 @@
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e)
 {
-    for (int i = 0; i < o->count; i++)
-        if (strcmp(o->all[i].name.text, text) == 0)
-            return error_set(e, STATUS_USAGE, "'%.60s' is named twice", text);
     struct output *added = &o->all[o->count++];
     const enum status s = output_parse(added, text, format, edge_max, e);
     if (s || added->format != FORMAT_NXMX)

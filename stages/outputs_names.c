@@ -83,6 +83,34 @@ enum status outputs_check_index(const struct outputs *o, const char *index, stru
     return s;
 }
 
+/* --- two outputs --------------------------------------------------------- */
+
+/* Numbers that are tried: two templates differ by the digits beside their own, which are few. */
+enum { TRIED = 1000 };
+
+static bool share_a_name(const struct template *a, const struct template *b)
+{
+    char path[TEMPLATE_PATH_MAX];
+    uint64_t number;
+    for (uint64_t id = 0; id < (template_is_numbered(a) ? TRIED : 1); id++) {
+        template_name(a, id, path);
+        if (gives(b, place_of(path).base, &number))
+            return same_folder(place_of(path).folder, place_of(b->text).folder);
+    }
+    return false;
+}
+
+enum status outputs_check_names(const struct outputs *o, struct error *e)
+{
+    for (int i = 0; i < o->count; i++)
+        for (int k = 0; k < o->count; k++)
+            if (k != i && share_a_name(&o->all[i].name, &o->all[k].name))
+                return error_set(e, STATUS_USAGE,
+                                 "'%.60s' and '%.60s' name the same files, must differ",
+                                 o->all[i].name.text, o->all[k].name.text);
+    return STATUS_OK;
+}
+
 /* --- files --------------------------------------------------------------- */
 
 /* A device is written in place, and nothing is lost with an empty file. */

@@ -8,6 +8,9 @@
 /* STATUS_USAGE when some output may write a file of that name, however it is spelled. */
 enum status outputs_check_index(const struct outputs *o, const char *index, struct error *e);
 
+/* STATUS_USAGE when two outputs may write a file of the same name, however they are spelled. */
+enum status outputs_check_names(const struct outputs *o, struct error *e);
+
 /* Numbers whose names are taken: by the data files of a series, then by each output. */
 struct taken {
     struct id_set numbers[1 + OUTPUTS_MAX];

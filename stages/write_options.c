@@ -81,6 +81,8 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
         series->sync = o->settings.fsync;
     }
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
+    if (s == STATUS_OK)
+        s = outputs_check_names(outputs, e);
     if (s == STATUS_OK && o->index)
         s = target_check(o->index, e);
     if (s == STATUS_OK && o->index)

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 enum status target_check(const char *path, struct error *e)
@@ -34,6 +35,26 @@ enum status target_check_in_place(const char *path, struct error *e)
     if (stat(path, &st) == 0 && S_ISREG(st.st_mode) && access(path, W_OK) == 0)
         return STATUS_OK;
     return target_check(path, e);
+}
+
+/* A named pipe without a reader. */
+static bool is_unread(const char *path)
+{
+    struct stat st;
+    return errno == ENXIO && stat(path, &st) == 0 && S_ISFIFO(st.st_mode);
+}
+
+enum status target_open(const char *path, int flags, int *file, struct error *e)
+{
+    const struct timespec pause = {.tv_nsec = 10000000};
+    flags |= O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK;
+    for (int left = 100; (*file = open(path, flags, 0666)) < 0 && left && is_unread(path); left--)
+        (void)nanosleep(&pause, NULL);
+    if (*file < 0 && is_unread(path))
+        return error_set(e, STATUS_FAILED, "%s: nobody reads this pipe", path);
+    if (*file < 0 || fcntl(*file, F_SETFL, fcntl(*file, F_GETFL) & ~O_NONBLOCK))
+        return error_errno(e, STATUS_FAILED, "%s: cannot create", path);
+    return STATUS_OK;
 }
 
 static bool lacks(int cause)

@@ -1,5 +1,6 @@
 #include "base/trace.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <stdatomic.h>
 #include <stdbool.h>
@@ -86,9 +87,14 @@ static void write_events(FILE *out, const char *process)
 
 enum status trace_write(const char *path, const char *process, struct error *e)
 {
-    FILE *out = fopen(path, "w");
-    if (!out)
-        return error_errno(e, STATUS_FAILED, "%s", path);
+    int file;
+    if (target_open(path, O_CREAT | O_TRUNC, &file, e))
+        return STATUS_FAILED;
+    FILE *out = fdopen(file, "w");
+    if (!out) {
+        (void)close(file);
+        return error_memory(e, "the trace");
+    }
     write_events(out, process);
     const int bad = ferror(out);
     mem_free(ring.spans);

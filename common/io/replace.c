@@ -71,10 +71,16 @@ enum status replace_open(struct replace *r, const char *path, struct error *e)
         return error_memory(e, "file name");
     struct stat st;
     bool special = stat(path, &st) == 0 && !S_ISREG(st.st_mode);
-    r->stream = special ? fopen(path, "wb") : open_temporary(r);
+    int file = -1;
+    const enum status s = special ? target_open(path, O_TRUNC, &file, e) : STATUS_OK;
+    if (!s)
+        r->stream = special ? fdopen(file, "wb") : open_temporary(r);
     if (r->stream)
         return STATUS_OK;
-    error_errno(e, STATUS_FAILED, "%s: cannot create", path);
+    if (!s)
+        error_errno(e, STATUS_FAILED, "%s: cannot create", path);
+    if (file >= 0)
+        (void)close(file);
     forget(r);
     return STATUS_FAILED;
 }

@@ -6,6 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/target.h"
+
 static double seconds(uint64_t ns)
 {
     return (double)ns / 1e9;
@@ -25,11 +27,11 @@ enum status stats_write(const struct work *w, const char *path, const char *stag
         seconds(w->compute_ns), seconds(w->wait_out_ns), seconds(w->codec_ns), seconds(w->cpu_ns),
         seconds(w->compute_cpu_ns), seconds(w->time_ns), *identity ? identity : "any",
         more ? "," : "", more ? more : "");
-    const int fd = strcmp(path, "-") == 0
-                       ? dup(STDERR_FILENO)
-                       : open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
-    if (fd < 0)
-        return error_errno(e, STATUS_FAILED, "%s", path);
+    int fd;
+    if (strcmp(path, "-") == 0)
+        fd = dup(STDERR_FILENO);
+    else if (target_open(path, O_CREAT | O_APPEND, &fd, e))
+        return STATUS_FAILED;
     const ssize_t written = write(fd, line, (size_t)length);
     if (close(fd) != 0 || written != length)
         return error_errno(e, STATUS_FAILED, "%s: cannot write the statistics", path);

@@ -161,8 +161,13 @@ enum status recorder_open(struct recorder *r, const char *path, enum recorder_mo
     if (s)
         return s;
     if (stat(path, &st) == 0 && !S_ISREG(st.st_mode)) {
-        r->stream = fopen(path, "wbe");
-        return r->stream ? begin(r, route, experiment, e) : recorder_failed(r, e);
+        int file;
+        if ((s = target_open(path, 0, &file, e)) != STATUS_OK)
+            return s;
+        if ((r->stream = fdopen(file, "wb")))
+            return begin(r, route, experiment, e);
+        (void)close(file);
+        return recorder_failed(r, e);
     }
     s = open_temporary(r, mode, e);
     if (s)

@@ -121,4 +121,28 @@ soon test -s said
 printf '1 0 0 10\n0 0 1 20\n' > pipe
 wait
 check 'one that comes late, too' cmp p_0.raw q_0.raw
+
+# a pipe that nobody reads: no signal ended the waiting for one
+# unread OPTION PROGRAM: what `unread` must hold
+unread() {
+	is "nobody reads $1" "$(cat unread)" "$2: pipe: nobody reads this pipe
+1"
+	rm -f unread
+}
+# writing PROGRAM OPTION...: its words and its status in `unread`
+writing() {
+	timeout -k 1 10 "$@" 2> unread || echo $? >> unread
+}
+for option in --write-geom --stats --trace; do
+	writing bragg-geometry --detpixels=8 $option=pipe | bragg-orient 2>> upstream | bragg-tap --count >> downstream 2>&1
+	unread $option bragg-geometry
+done
+bragg-geometry --detpixels=8 2>> upstream | writing bragg-orient --truth=pipe | bragg-tap --count >> downstream 2>&1
+unread --truth bragg-orient
+bragg-geometry --detpixels=8 2>> upstream | bragg-orient 2>> upstream | writing bragg-tap --record=pipe
+unread --record bragg-tap
+cat pipe > copy &
+bragg-geometry --detpixels=8 2>> upstream | bragg-orient 2>> upstream | bragg-tap --record=pipe 2> said
+wait
+is 'but one that is read is written' "$(cat said; head -c 6 copy | tail -c 5)" bragg
 finish

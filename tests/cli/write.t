@@ -116,7 +116,11 @@ refused "missing folder" 1 "nowhere: cannot write into this folder: No such file
 refused "unknown suffix" 2 "does not tell a format" none 1 7 'bad/a_%d.xyz'
 refused "two numbers" 2 "must hold one number" none 1 7 'bad/a_%d_%d.img'
 refused "%s" 2 "must hold one number" none 1 7 'bad/a_%s.img'
-refused "the same name twice" 2 "named twice" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
+refused "the same name twice" 2 "name the same files" none 1 7 'bad/a_%d.img' 'bad/a_%d.img'
+refused "the same name, spelled otherwise" 2 "name the same files" none 1 7 'bad/a_%d.raw' 'bad/../bad/a_%d.raw'
+refused "names of each other's frames" 2 "'bad/a_1%d.raw' name the same files" none 1 7 'bad/a_%d.raw' 'bad/a_1%d.raw' --overwrite
+refused "pictures and their previews" 2 "name the same files" none 1 7 'bad/a_%d.png' --preview=bad/./a_%d.png
+check "the same name in two folders" write counts 1 7 'other/two_%d.raw' 'one/two_%d.raw'
 refused "no template" 2 "" none 1 7
 refused "--scale=0" 2 "scale" none 1 7 'bad/a_%d.img' --scale=0
 mkdir bad/a.raw.index
