@@ -73,7 +73,7 @@ static void acknowledge(struct runtime *rt, struct peer *p, struct id_range rang
     struct stream *s = rt->source;
     if (!id_set_add_range(&p->acked, range))
         no_memory(rt);
-    if (p->durable && s->unsafe.count && !id_set_remove_range(&s->unsafe, range))
+    if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
         no_memory(rt);
     window_ack(&s->window, range, p->durable, places);
 }
@@ -224,6 +224,7 @@ void claims_void(struct runtime *rt, const struct peer *p)
         window_retract(&s->window, void_ids.ranges[i], p->durable);
     if (!good || !id_set_add_set(&s->unsafe, &void_ids))
         no_memory(rt);
+    s->unsafe_in |= void_ids.count ? p->durable : 0;
     id_set_clear(&void_ids);
 }
 
@@ -239,6 +240,7 @@ bool claims_begin_again(struct runtime *rt)
         no_memory(rt);
     exchange_change_list(&rt->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
+    s->unsafe_in = 0;
     if (window_take_list(&s->window, exchange_list(&rt->exchange), NULL) != STATUS_OK)
         no_memory(rt);
     for (struct peer *p = s->roster.first; p; p = p->next)

@@ -105,7 +105,8 @@ struct stream {
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
     struct allowance answers;               // to those who are on no list
     uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
-    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else
+    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else ...
+    uint64_t unsafe_in;       // ... of its group, by bits: others do not make up for that
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
 
