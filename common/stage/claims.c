@@ -42,18 +42,39 @@ static bool add_ids(struct id_set *set, const struct notice *n)
     return good;
 }
 
-/* True when there is room for more ranges of a process that frames may not reach. */
+/* True when there is room for more ranges of a process that frames may not reach; it is made at
+ * the expense of who has said most. */
 static bool has_room(struct runtime *rt, struct peer *p, size_t more)
 {
     struct roster *r = &rt->source->roster;
+    struct peer *most = p;
     if (p->known)
         return true;
     r->nearly += more;
     p->nearly += more;
     if (r->nearly <= EARLY_MAX)
         return true;
-    outlaw(rt, p, "it says more than there is room for before frames reach it");
-    return false;
+    for (struct peer *q = r->first; q; q = q->next)
+        most = q->nearly > most->nearly ? q : most;
+    outlaw(rt, most, "it says more than there is room for before frames reach it");
+    return most != p;
+}
+
+/* What it said early is taken, or does not count. */
+static void drop_early(struct runtime *rt, struct peer *p)
+{
+    rt->source->roster.nearly -= p->nearly;
+    p->nearly = 0;
+    p->early_ns = 0;
+    id_set_clear(&p->early_acks);
+    id_set_clear(&p->early_kept);
+}
+
+void claims_forget(struct runtime *rt, struct peer *p)
+{
+    drop_early(rt, p);
+    id_set_clear(&p->have);
+    p->announced = false;
 }
 
 /* What such a process says: kept until it is known whether they do. */
@@ -166,12 +187,8 @@ void claims_take(struct runtime *rt, struct peer *p)
         acknowledge(rt, p, p->early_acks.ranges[i], places);
     keep(rt, p, p->early_kept.ranges, p->early_kept.count);
     take_have(rt, p);
-    rt->source->roster.nearly -= p->nearly;
-    p->nearly = 0;
+    drop_early(rt, p);
     p->known = true;
-    p->early_ns = 0;
-    id_set_clear(&p->early_acks);
-    id_set_clear(&p->early_kept);
 }
 
 void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns)

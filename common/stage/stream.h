@@ -131,6 +131,7 @@ void roster_clear(struct roster *r);
 void claims_hear(struct runtime *rt, struct peer *p, enum message_type type,
                  const struct notice *n);
 void claims_take(struct runtime *rt, struct peer *p);
+void claims_forget(struct runtime *rt, struct peer *p);  // that it was said
 void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns);
 /* At the end: says whether a sink has made durable what it acknowledged. */
 void claims_compare(struct runtime *rt, const struct peer *p, const struct notice *bye);
