@@ -87,6 +87,8 @@ class Sockets:
         path = os.path.join(self.folder, name)
         try:
             for what, forbidden in ((self.folder, 0o077), (path, 0o077 if name.endswith("secret") else 0o022)):
+                if os.stat(what).st_uid != os.geteuid():
+                    raise End(2, f"--keys: {what}: belongs to somebody else, must be yours")
                 if os.stat(what).st_mode & forbidden:
                     raise End(2, f"--keys: {what}: others can read or change it: say chmod go-rwx")
             return zmq.auth.load_certificate(path)
@@ -116,7 +118,8 @@ class Sockets:
         """From now on the gate is asked about all who connect."""
         if self.gate:
             return
-        self.users = {self.load(f"{user}.key")[0]: user for user in ("client", "watcher")}
+        listed = [user for user in ("client", "watcher") if os.path.lexists(os.path.join(self.folder, f"{user}.key"))]
+        self.users = {self.load(f"{user}.key")[0]: user for user in listed}
         self.gate = self.context.socket(zmq.REP)
         self.gate.bind("inproc://zeromq.zap.01")
 

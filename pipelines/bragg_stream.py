@@ -94,7 +94,7 @@ class Stream(Links):
             raise End(keys["status"] if keys["status"] in (0, 130) else 1)
         elif kind == FENCE and keys["uuid"] == self.uuid:
             self.links, self.source = [], None  # nobody is told
-            raise End(1, "the source took this process for dead")
+            raise End(1, f"the source took this process {'out: ' * bool(keys['reason'])}{keys['reason'] or 'for dead'}")
         elif kind == FENCE and not keys["uuid"]:
             raise End(130 if keys["status"] == 130 else 1)
         elif kind == FENCE:

@@ -2,7 +2,6 @@
  * bragg-compare: image against image.  Errors are relative to B with a floor,
  * |a - b| / max(b, floor); thresholds decide the exit status.
  */
-#include <inttypes.h>
 #include <math.h>
 #include <stdbool.h>
 #include <stddef.h>

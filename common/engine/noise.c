@@ -1,6 +1,5 @@
 #include "engine/noise.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 

@@ -1,6 +1,5 @@
 #include "io/json_at.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>

@@ -7,7 +7,7 @@
 
 /* A process stands at FIRST + (run << PROCESS_BITS) + its number. */
 #define FIRST (INT64_C(1) << 62)
-enum { PROCESS_BITS = 22, RUN_BITS = 40 };
+enum { PROCESS_BITS = 22, RUN_BITS = 39 };
 
 static int64_t place_of(uint64_t run)
 {
@@ -50,7 +50,7 @@ long owners_stranger(int file, uint64_t run)
 {
     const int64_t ours = place_of(run), next = ours + (1 << PROCESS_BITS);
     int64_t at = ours > FIRST ? find(file, FIRST, ours - FIRST) : 0;
-    if (!at && next > 0)
+    if (!at)
         at = find(file, next, 0);
     return at ? (long)(at & ((1 << PROCESS_BITS) - 1)) : 0;
 }

@@ -127,6 +127,18 @@ static enum status add_wrap(struct words *w, const struct wrap *wrap, struct err
     return STATUS_OK;
 }
 
+static enum status add_wraps(struct words *w, struct command *c,
+                             const struct command_settings *settings, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < settings->nwraps && s == STATUS_OK; i++)
+        if (settings->wraps[i].stage == c->stage) {
+            s = add_wrap(w, &settings->wraps[i], e);
+            c->wrapped = true;
+        }
+    return s;
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -139,12 +151,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     name_process(s, i, c->name);
     if (s->count > 1)
         (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
-    enum status status = STATUS_OK;
-    for (size_t k = 0; k < settings->nwraps && status == STATUS_OK; k++)
-        if (settings->wraps[k].stage == s) {
-            status = add_wrap(&w, &settings->wraps[k], e);
-            c->wrapped = true;
-        }
+    const enum status status = add_wraps(&w, c, settings, e);
     c->argv = w.list;
     if (status)
         return status;

@@ -1,7 +1,6 @@
 #include "run/verdict.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 #include <sys/wait.h>
 

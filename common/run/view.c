@@ -1,9 +1,7 @@
 #include "run/view.h"
 
-#include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 
 /* A stage that works for less of its time keeps nobody waiting. */
 static const double BOTTLENECK_SHARE = 0.5;

@@ -87,8 +87,9 @@ static uint64_t group_bit(struct runtime *rt, const char *group)
 static void settle_groups(struct runtime *rt)
 {
     struct stream *s = rt->source;
-    if (!s->open)
-        s->ndurable = 0;
+    s->ndurable = s->open ? s->ndurable : 0;
+    for (struct peer *p = s->roster.first; p && !s->open; p = p->next)
+        p->durable = 0;  // who is out of reach now may have had a bit that another group gets
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
             if (p->reached && p->hello.durable && !p->bye && (round || p->announced))

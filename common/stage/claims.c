@@ -42,18 +42,39 @@ static bool add_ids(struct id_set *set, const struct notice *n)
     return good;
 }
 
-/* True when there is room for more ranges of a process that frames may not reach. */
+/* True when there is room for more ranges of a process that frames may not reach; it is made at
+ * the expense of who has said most. */
 static bool has_room(struct runtime *rt, struct peer *p, size_t more)
 {
     struct roster *r = &rt->source->roster;
+    struct peer *most = p;
     if (p->known)
         return true;
     r->nearly += more;
     p->nearly += more;
     if (r->nearly <= EARLY_MAX)
         return true;
-    outlaw(rt, p, "it says more than there is room for before frames reach it");
-    return false;
+    for (struct peer *q = r->first; q; q = q->next)
+        most = q->nearly > most->nearly ? q : most;
+    outlaw(rt, most, "it says more than there is room for before frames reach it");
+    return most != p;
+}
+
+/* What it said early is taken, or does not count. */
+static void drop_early(struct runtime *rt, struct peer *p)
+{
+    rt->source->roster.nearly -= p->nearly;
+    p->nearly = 0;
+    p->early_ns = 0;
+    id_set_clear(&p->early_acks);
+    id_set_clear(&p->early_kept);
+}
+
+void claims_forget(struct runtime *rt, struct peer *p)
+{
+    drop_early(rt, p);
+    id_set_clear(&p->have);
+    p->announced = false;
 }
 
 /* What such a process says: kept until it is known whether they do. */
@@ -73,7 +94,7 @@ static void acknowledge(struct runtime *rt, struct peer *p, struct id_range rang
     struct stream *s = rt->source;
     if (!id_set_add_range(&p->acked, range))
         no_memory(rt);
-    if (p->durable && s->unsafe.count && !id_set_remove_range(&s->unsafe, range))
+    if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
         no_memory(rt);
     window_ack(&s->window, range, p->durable, places);
 }
@@ -166,12 +187,8 @@ void claims_take(struct runtime *rt, struct peer *p)
         acknowledge(rt, p, p->early_acks.ranges[i], places);
     keep(rt, p, p->early_kept.ranges, p->early_kept.count);
     take_have(rt, p);
-    rt->source->roster.nearly -= p->nearly;
-    p->nearly = 0;
+    drop_early(rt, p);
     p->known = true;
-    p->early_ns = 0;
-    id_set_clear(&p->early_acks);
-    id_set_clear(&p->early_kept);
 }
 
 void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns)
@@ -224,6 +241,7 @@ void claims_void(struct runtime *rt, const struct peer *p)
         window_retract(&s->window, void_ids.ranges[i], p->durable);
     if (!good || !id_set_add_set(&s->unsafe, &void_ids))
         no_memory(rt);
+    s->unsafe_in |= void_ids.count ? p->durable : 0;
     id_set_clear(&void_ids);
 }
 
@@ -239,6 +257,7 @@ bool claims_begin_again(struct runtime *rt)
         no_memory(rt);
     exchange_change_list(&rt->exchange, &s->unsafe);
     s->unsafe = (struct id_set){0};
+    s->unsafe_in = 0;
     if (window_take_list(&s->window, exchange_list(&rt->exchange), NULL) != STATUS_OK)
         no_memory(rt);
     for (struct peer *p = s->roster.first; p; p = p->next)

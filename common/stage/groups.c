@@ -1,5 +1,6 @@
 #include "stage/groups.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -8,18 +9,6 @@
 static bool is_number(const char *text)
 {
     return *text && text[strspn(text, "0123456789")] == 0;
-}
-
-static bool are_names(const char *text)
-{
-    for (;;) {
-        const size_t length = strcspn(text, ",");
-        if (!length || length >= GROUP_SIZE)
-            return false;
-        if (!text[length])
-            return true;
-        text += length + 1;
-    }
 }
 
 static bool is_listed(const char *text, const char *group)
@@ -32,6 +21,23 @@ static bool is_listed(const char *text, const char *group)
         if (!text[length])
             return false;
         text += length + 1;
+    }
+}
+
+/* Names parted by commas, all of them different. */
+static bool are_names(const char *text)
+{
+    for (;;) {
+        char name[GROUP_SIZE];
+        const size_t length = strcspn(text, ",");
+        if (!length || length >= sizeof name)
+            return false;
+        if (!text[length])
+            return true;
+        (void)snprintf(name, sizeof name, "%.*s", (int)length, text);
+        text += length + 1;
+        if (is_listed(text, name))
+            return false;
     }
 }
 
@@ -53,8 +59,8 @@ enum status groups_check(const char *text, struct error *e)
     if (!text || (count >= 1 && count <= GROUPS_MAX && (is_number(text) || are_names(text))))
         return STATUS_OK;
     return error_set(e, STATUS_USAGE,
-                     "--groups: '%.60s' is neither a number from 1 to %d nor names of 1 to %d "
-                     "characters parted by commas",
+                     "--groups: '%.60s' is neither a number from 1 to %d nor different names of "
+                     "1 to %d characters parted by commas",
                      text, GROUPS_MAX, GROUP_SIZE - 1);
 }
 

@@ -1,6 +1,5 @@
 /* The I/O thread: one loop over sockets, signals, pipes and timers. */
 #include <errno.h>
-#include <inttypes.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdarg.h>

@@ -109,6 +109,25 @@ static bool is_lost(const struct runtime *rt, const struct port *port, const str
     return lost;
 }
 
+/* True when it is at the wrong end: a stranger may be, once frames flow. */
+static bool is_wrong_end(struct runtime *rt, struct link *l)
+{
+    const struct hello *h = &l->peer;
+    const struct port *port = l->port;
+    if (h->downstream != port->up)
+        return false;
+    if (port->bound && (rt->given || rt->experiment.nparts)) {
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h->stage,
+                 h->pid, port->endpoint);
+        rt->dropped++;
+        link_drop(rt, l, false);
+    } else {
+        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h->stage, port->endpoint,
+                port->up ? "--in" : "--out");
+    }
+    return true;
+}
+
 void link_meet(struct runtime *rt, struct port *port, const struct address *from,
                const struct route *r, const struct message *m)
 {
@@ -137,24 +156,13 @@ void link_meet(struct runtime *rt, struct port *port, const struct address *from
     l->peer = h;
     drop_former(rt, l);
     *(port->up ? &rt->met_up : &rt->met_down) = true;
-    const bool flows = rt->given || rt->experiment.nparts;
-    if (h.downstream == port->up && flows && port->bound) {
-        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h.stage,
-                 h.pid, port->endpoint);
-        rt->dropped++;
-        link_drop(rt, l, false);
+    if (is_wrong_end(rt, l))
         return;
-    }
-    if (h.downstream == port->up) {
-        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h.stage, port->endpoint,
-                port->up ? "--in" : "--out");
-        return;
-    }
     if (l->peer.wants == (int)KIND_ANY)
         l->peer.wants = (int)rt->stage->gives;
-    if (port->up)
+    if (port->up) {
         accept_upstream(rt, l, r);
-    else if (l->peer.wants == (int)rt->stage->gives) {
+    } else if (l->peer.wants == (int)rt->stage->gives) {
         l->group = group_index(rt, h.group);
         waited_mark(rt, l);
         rt->hello_due = true;

@@ -40,6 +40,7 @@ void outlaw(struct runtime *rt, struct peer *p, const char *reason, ...)
     }
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);  // nobody else has heard of it
     source_send(rt, p, MESSAGE_FENCE, &n);
+    claims_forget(rt, p);
     p->out = s->changed = true;
 }
 

@@ -1,7 +1,6 @@
 #include "stage/port.h"
 
 #include <errno.h>
-#include <stdio.h>
 #include <string.h>
 #include <zmq.h>
 

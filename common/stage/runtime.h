@@ -2,10 +2,10 @@
  * The inside of a running stage, for the files of this folder only.
  *
  * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
- * pipes and timers.  meet.c, link.c, bury.c, cut.c, flow.c and probe.c are the data plane,
- * control.c the part of a process on the control plane, source.c that of the one which numbers the
- * frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it runs, and to
- * the main one for moments in which that waits (handover.c).
+ * pipes and timers.  meet.c, link.c, bury.c, cut.c, flow.c, waited.c, probe.c and shared.c are the
+ * data plane, control.c the part of a process on the control plane, source.c that of the one which
+ * numbers the frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it
+ * runs, and to the main one for moments in which that waits (handover.c).
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H
@@ -199,14 +199,16 @@ struct runtime {
     atomic_uint_fast64_t bytes_in, bytes_out;
 };
 
-/* runtime.c, before and after everything else: the endpoints before the stage is open, the
- * rest when it is settled what it wants and gives. */
+/* check.c, before everything else: the endpoints before the stage is open, the rest when it is
+ * settled what it wants and gives. */
 enum status runtime_check_endpoints(const struct stage *stage, void *state,
                                     const struct runtime_options *o, struct error *e);
 /* The keys of --keys, to be forgotten by runtime_close. */
 enum status runtime_take_keys(struct runtime *rt, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
+
+/* runtime.c, after that and after everything else. */
 enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);

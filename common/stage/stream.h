@@ -105,7 +105,8 @@ struct stream {
     struct address watchers[WATCHERS_MAX];  // who asked for the status, the latest
     struct allowance answers;               // to those who are on no list
     uint64_t nout, nrefused;  // processes that broke the rules; hellos that had no room
-    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else
+    struct id_set unsafe;     // acknowledged by who broke the rules, and by nobody else ...
+    uint64_t unsafe_in;       // ... of its group, by bits: others do not make up for that
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
 
@@ -130,6 +131,7 @@ void roster_clear(struct roster *r);
 void claims_hear(struct runtime *rt, struct peer *p, enum message_type type,
                  const struct notice *n);
 void claims_take(struct runtime *rt, struct peer *p);
+void claims_forget(struct runtime *rt, struct peer *p);  // that it was said
 void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns);
 /* At the end: says whether a sink has made durable what it acknowledged. */
 void claims_compare(struct runtime *rt, const struct peer *p, const struct notice *bye);

@@ -34,7 +34,7 @@ unharmed() {
 
 # said NAME: how that stranger ended
 said() {
-	sed 's/frame [0-9]*/frame N/' "said.$1"
+	sed '/^said$/d; s/frame [0-9]*/frame N/' "said.$1"
 }
 
 # named NAME: what the source said of it, once
@@ -113,7 +113,7 @@ is 'a total that is not that of the acknowledgements' \
 	'1 test-source: evil-less (process N) made 19 frames durable, and acknowledged 20'
 
 # --- groups that nobody asked for: one that takes frames, one that takes none; and one that is
-# there before the one that was asked for by name
+# there before the one that was asked for by name, with one that fills the room for early words
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
@@ -135,10 +135,16 @@ soon test -S run/w
 soon test -S run/c
 attack first sink data="ipc://$d/w" group=first credit=0
 soon grep -q met said.first
+attack hoard have ranges=32768 count=32 $own # all there is room for
+soon grep -q said said.hoard
+attack modest have $own
+soon grep -q 'evil-hoard .* is out' errors.source
 stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
 is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
-for groups in 0 65 '' a, ,a 1000000000000000000000; do
+is 'who says most makes room for others' "$(named hoard), $(named modest)" \
+	'is out: it says more than there is room for before frames reach it, '
+for groups in 0 65 '' a, ,a a,a 1000000000000000000000; do
 	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
 done
 

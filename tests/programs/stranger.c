@@ -3,23 +3,21 @@
  * is no stage of it.  Prints how that ended: "out: REASON", "free", "cut" (or nobody answers any
  * more), "done" when it left by itself.
  *
- *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times
- *   bye         says bye with status=, and why=
- *   hellos      says hello count= times on one connection; newcomers: as another process each time
- *   knocks      says hello count= times at data=, where frames flow
- *   wrong       says hello there as if it gave frames; leaver: as if it took some, then bye as
- * above crowd       says hello as count= processes, each on a connection of its own, and stays
- *   watchers    asks count= times how far the stream is, and reads no answer
- *   anew        says hello count= times as processes of another run
- *   part        sends a part of bytes= bytes there, whatever the endpoint is of
- *   sink        a last stage at data=: grants credit= frames, acknowledges each frame as shift=
- *               more, the lie=th one as a million more, and says at the end that it made durable=
- *               frames durable; prints "met" when it has the experiment
+ *   ack, have, kept, lost, heartbeat   says so of frames first= to last=, count= times; with
+ * ranges= of so many ranges each time, one after the other with gaps; then prints "said" bye says
+ * bye with status=, and why= hellos      says hello count= times on one connection; newcomers: as
+ * another process each time knocks      says hello count= times at data=, where frames flow wrong
+ * says hello there as if it gave frames; leaver: as if it took some, then bye as above crowd says
+ * hello as count= processes, each on a connection of its own, and stays watchers    asks count=
+ * times how far the stream is, and reads no answer anew        says hello count= times as processes
+ * of another run part        sends a part of bytes= bytes there, whatever the endpoint is of sink
+ * a last stage at data=: grants credit= frames, acknowledges each frame as shift= more, the lie=th
+ * one as a million more, and says at the end that it made durable= frames durable; prints "met"
+ * when it has the experiment
  *
  * group= names the group (bragg-write/nothing), name= the stage (evil); up=1 says that the source
  * is right before it, as if frames came.
  */
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -32,7 +30,7 @@
 #include "stage/port.h"
 #include "wire/control.h"
 
-enum { PATIENCE_S = 60, CROWD_MAX = 20000 };
+enum { PATIENCE_S = 60, CROWD_MAX = 20000, RANGES_MAX = 1 << 15 };
 
 static const struct address nobody = {0};
 static int nwords;
@@ -168,7 +166,8 @@ static void *open_socket(const char *name, void **watch)
     char endpoint[ENDPOINT_SIZE];
     void *socket = NULL;
     (void)snprintf(endpoint, sizeof endpoint, "%s", name);
-    if (port_open(context, &open, false, endpoint, PORT_PART_MAX, &socket, watch, NULL) != STATUS_OK)
+    if (port_open(context, &open, false, endpoint, PORT_PART_MAX, &socket, watch, NULL) !=
+        STATUS_OK)
         exit(2);
     return socket;
 }
@@ -185,13 +184,22 @@ static void learn_run(void)
 
 static void claim(enum message_type type)
 {
-    struct id_range ids = {number("first", 0), number("last", 0)};
-    const struct notice n = {.nids = 1, .ids = &ids, .status = 1, .known = true};
+    static struct id_range ids[RANGES_MAX];
+    const uint64_t ranges = number("ranges", 1), nids = ranges < RANGES_MAX ? ranges : RANGES_MAX;
+    const struct notice n = {.nids = nids, .ids = ids, .status = 1, .known = true};
+    uint64_t next = number("first", 0);
+    const uint64_t more = number("last", 0) - next;
     say_hello(control, false, 3);
     for (uint64_t i = number("count", 1); i > 0; i--) {
+        for (size_t k = 0; k < nids && (ranges > 1 || i == number("count", 1)); k++) {
+            ids[k] = (struct id_range){next, next + more};
+            next += more + 2;
+        }
         say_notice(control, type, n);
         stay(number("count", 1) > 1000 ? 0 : 2);
     }
+    printf("said\n");
+    (void)fflush(stdout);
 }
 
 /* Takes frames at `data`. */

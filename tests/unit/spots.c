@@ -3,8 +3,8 @@
  * lit, TOPHAT exactly, and values agree; threads and instruction sets of one class do
  * not matter; the choice between the two is by cost.
  */
-#include <math.h>
 #include <float.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -51,8 +51,7 @@ static void where_clients_may_connect(void **state)
     assert_int_equal(endpoint_check_clients("tcp://localhost:5", false, NULL), STATUS_OK);
     assert_int_equal(endpoint_check_clients("tcp://localhost.example:5", false, NULL),
                      STATUS_USAGE);
-    assert_int_equal(endpoint_check_clients("tcp://127.evil.example:5", false, NULL),
-                     STATUS_USAGE);
+    assert_int_equal(endpoint_check_clients("tcp://127.evil.example:5", false, NULL), STATUS_USAGE);
     assert_int_equal(endpoint_check_clients("tcp://10.0.0.1:5", false, NULL), STATUS_USAGE);
     assert_int_equal(endpoint_check_clients("tcp://*:5", false, NULL), STATUS_USAGE);
     assert_int_equal(endpoint_check_clients("tcp://*:5", true, NULL), STATUS_OK);
