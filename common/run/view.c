@@ -2,7 +2,6 @@
 
 #include <string.h>
 
-
 /* A stage that works for less of its time keeps nobody waiting. */
 static const double BOTTLENECK_SHARE = 0.5;
 enum { FRAMES_FOR_RATE = 10 };
