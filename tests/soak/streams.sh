@@ -69,7 +69,7 @@ part_chain() {
 }
 
 part_source() {
-	supervised "$(scaled 3000 300)" 15 3
+	supervised "$(scaled 3000 700)" 15 3
 	hits=$(kill_all "$seed" "$(scaled 8 2)" 0.8 2.5 number)
 	row 'source killed' "$expected" "$hits" run
 }
