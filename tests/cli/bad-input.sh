@@ -109,7 +109,7 @@ printf '{\nHEADER_BYTES=512;\n}\n' > bare.img
 printf '{\nHEADER_BYTES=99999999999;\nSIZE1=8;\nSIZE2=8;\n}\n' > header.img
 head -c 7 /dev/zero > seven.bin
 head -c 256 /dev/zero > zeros.bin
-tail -c +20 recipes.rec > tail.rec
+{ printf x; tail -c +20 recipes.rec; } > tail.rec # not what follows: a random byte may begin another format
 head -c 63 recipes.rec > header63.rec
 
 # As other systems write text
