@@ -45,6 +45,12 @@ static const struct process *find_culprit(const struct ending *end)
     return killed ? killed : speaker ? speaker : first;
 }
 
+/* It only was in the way of a Ctrl-C: followed the others, or would have been started again. */
+static bool was_interrupted(const struct process *p)
+{
+    return WIFSIGNALED(p->status) ? restarts_allow(p) : !p->spoke_ns;
+}
+
 /* The exit status of a process as one of ours. */
 static enum status status_of(const struct process *p)
 {
@@ -108,7 +114,7 @@ enum status verdict(const struct ending *end, struct error *e)
         return error_set(e, STATUS_FAILED, "ended by signal %d (%s)", end->ended_by,
                          end->ended_by == SIGTERM ? "SIGTERM" : "SIGHUP");
     if (end->interrupts > 1 || (culprit && status_of(culprit) == STATUS_INTERRUPTED) ||
-        (end->interrupts && culprit && !WIFSIGNALED(culprit->status) && !culprit->spoke_ns))
+        (end->interrupts && culprit && !end->restarts->hopeless && was_interrupted(culprit)))
         return STATUS_INTERRUPTED;
     if (!culprit) {
         show_warnings(end);

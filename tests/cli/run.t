@@ -280,6 +280,15 @@ status=0
 wait $runner || status=$?
 is 'Ctrl-C: status 130, nothing said, nothing left' "$status $(cat said)$(left)" '130 '
 is 'Ctrl-C: frames without a gap' "$(find out -type f | sort | tail -n 1 | sed 's|out/0*||')" "$(($(files) - 1))"
+small 5000 '' '--sleep=1' '--sleep=1'
+behind
+kill -STOP $runner # it learns of both at once
+hit make
+kill -INT $runner
+kill -CONT $runner
+status=0
+wait $runner || status=$?
+is 'Ctrl-C while a stage is down that would be started again: 130' "$status $(cat said)$(left)" '130 '
 small 5000 '' '' '--sleep=3000'
 setsid env --default-signal=INT bragg-run "$file" >said 2>&1 &
 runner=$!
