@@ -25,6 +25,7 @@ class Link:
     def meet(self, keys):
         self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
         self.wants = IMAGES if keys["wants"] == KINDS.index("anything") else keys["wants"]
+        self.durable = keys["durable"] and not keys["gives"]  # a last stage whose frames may have to be there
         self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # when it dies with frames
 
     def is_open(self):
@@ -48,6 +49,7 @@ class Links:
     """`worker` computes: see bragg.py."""
 
     def __init__(self, name, options, worker):
+        self.waited = set()  # groups of last stages that must have every frame; empty: not known
         self.name, self.options, self.worker = name, options, worker
         self.uuid, self.run, self.former = os.urandom(16).hex(), 0, 0  # former: the run before this process began anew
         self.control = self.told = ""  # where the source listens, and what the next stages learn of that
@@ -255,8 +257,10 @@ class Links:
             self.ready.append(frame)
 
     def pass_on(self, frame, links):
-        """To one process of each group, the one with the least under way; false while some group has no credit."""
+        """To one process of each group, the one with the least under way; false while some group has no credit that
+        frames wait for: of last stages those that the source names."""
         groups = {link.group for link in links}
+        spare = {link.group for link in links if link.durable and self.waited and link.group not in self.waited}
         frame.groups = groups & frame.groups if frame.taken else groups
         for group in sorted(frame.groups):
             able = [link for link in links if link.group == group and link.credit and not link.lost_s]
@@ -267,7 +271,7 @@ class Links:
                 link.way.append(frame.number)
                 frame.groups.discard(group)
                 frame.taken = True
-        return frame.taken and not frame.groups
+        return frame.taken and not frame.groups - spare
 
     def send(self, link, parts):
         if link.port.send(link.address, parts):

@@ -87,7 +87,9 @@ class Stream(Links):
             self.begin_anew()
 
     def obey(self, kind, keys):
-        self.welcomed = self.welcomed or kind in (WELCOME, TOTAL)
+        if kind in (WELCOME, TOTAL):
+            self.welcomed = True
+            self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
         if kind == WELCOME:
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
         elif kind == FREE:

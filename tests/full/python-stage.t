@@ -241,4 +241,17 @@ stage sink sink out --in="$at:$4" --keys=made &
 settle
 is 'keys of bragg-run: all end well' "$(statuses first source make work sink) $(find out -type f | wc -l)" '0 0 0 0 0 100'
 
+# a durable group that nobody asked for takes no frame, and nobody waits for it
+fresh
+stage first first --out="@ipc://$d/g" &
+stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --control="ipc://$d/c" --frames=100 --verbose &
+stage make make --in="ipc://$d/s" --out="@ipc://$d/m" --sleep=6 &
+stage work env ./work.py --in="ipc://$d/m" --out="@ipc://$d/w" &
+stage sink sink out --in="ipc://$d/w" &
+flowing
+timeout 60 stranger sink "ipc://$d/c" name=idle data="ipc://$d/w" group=idle credit=0 >said.idle 2>&1 &
+settle
+is 'who was not asked for holds nothing up' \
+	"$(statuses first source make work sink) $(find out -type f | wc -l) $(grep -c 'idle.*died' errors.source)" '0 0 0 0 0 100 0'
+
 finish
