@@ -70,7 +70,7 @@ refused 'half an option' 'unrecognized arguments: --gro=x' --gro=x
 refused 'an option twice' '--group is given twice' --group=a --group=b
 refused 'no number' 'argument strength: invalid float value' much
 refused 'no pipe' 'stdout is no pipe: put a stage after this one, or name an endpoint with --out=ENDPOINT'
-refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out=@ipc:///tmp/x
+refused 'an endpoint without a transport' "endpoint 'x' must begin with ipc:// or tcp://" --in=x --out="@ipc://$PWD/o"
 refused 'tcp without keys' 'needs keys: say --keys=DIR .*or --insecure' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o"
 refused 'keys, and none' '--keys and --insecure exclude each other' --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys=none --insecure
 check_status 'keys that are not there: status' 1 "$top/pipelines/vignette.py" --in=tcp://127.0.0.1:9 --out="@ipc://$PWD/o" --keys="$PWD/none"
