@@ -198,7 +198,7 @@ deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
 # Recipes below call make again, so that what deps installed is seen.
-PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --exec "timeout -k 9 600" -j$(TEST_JOBS)
+PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --directives --exec "timeout -k 9 600" -j$(TEST_JOBS)
 JOBS  ?= 2
 # Tests wait more than they compute.
 TEST_JOBS ?= 4
