@@ -71,27 +71,21 @@ static double whole(double value, double most)
     return (x + 0x1p52) - 0x1p52;
 }
 
-static void scale_u16(double scale, const float *photons, size_t count, uint16_t *out,
-                      struct clipped *clipped)
+/* Into *to, of 16 or 32 bits; what does not fit is counted. */
+static void scale_image(double scale, const float *photons, double most, struct image *to,
+                        struct clipped *clipped)
 {
+    const bool narrow = to->type == PIXEL_U16;
+    uint16_t *narrow_pixels = to->pixels;
+    int32_t *wide_pixels = to->pixels;
     uint64_t saturated = 0, below = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double value = scale * (double)photons[i];
-        out[i] = (uint16_t)whole(value, UINT16_MAX);
-        saturated += out[i] == UINT16_MAX;
-        below += value < -0.5;
-    }
-    clipped_add(clipped, saturated, below);
-}
-
-static void scale_i32(double scale, const float *photons, size_t count, int32_t *out,
-                      struct clipped *clipped)
-{
-    uint64_t saturated = 0, below = 0;
-    for (size_t i = 0; i < count; i++) {
-        const double value = scale * (double)photons[i];
-        out[i] = (int32_t)whole(value, INT32_MAX);
-        saturated += out[i] == INT32_MAX;
+    for (size_t i = 0; i < to->count; i++) {
+        const double value = scale * (double)photons[i], adu = whole(value, most);
+        if (narrow)
+            narrow_pixels[i] = (uint16_t)adu;
+        else
+            wide_pixels[i] = (int32_t)adu;
+        saturated += adu == most;
         below += value < -0.5;
     }
     clipped_add(clipped, saturated, below);
@@ -113,10 +107,7 @@ static enum status scale_frame(struct output *o, double scale, const struct expe
     *copy = (struct frame){.recipe = f->recipe};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
-    if (smv)
-        scale_u16(scale, f->image.pixels, f->image.count, copy->image.pixels, &o->clipped);
-    else
-        scale_i32(scale, f->image.pixels, f->image.count, copy->image.pixels, &o->clipped);
+    scale_image(scale, f->image.pixels, scaled->saturation, &copy->image, &o->clipped);
     return STATUS_OK;
 }
 
