@@ -133,7 +133,7 @@ static bool has_downstream(const struct stream *s, const char *uuid)
 
 static void name_missing(struct runtime *rt)
 {
-    const char *unbound = start_unbound(rt, false);
+    const char *unbound;
     for (const struct peer *p = rt->source->roster.first; p; p = p->next)
         if (p->reached && p->hello.gives && !has_downstream(rt->source, p->hello.uuid)) {
             io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
@@ -143,7 +143,7 @@ static void name_missing(struct runtime *rt)
         io_stop(rt, STATUS_FAILED, "%d of %zu groups of last stages are connected",
                 __builtin_popcountll(rt->source->window.required),
                 groups_count(rt->options.groups));
-    else if (unbound)
+    else if ((unbound = start_unbound(rt, false)))
         io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s", unbound,
                 unbound);
     else
