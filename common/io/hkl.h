@@ -2,7 +2,7 @@
  * Structure factors: nanoBragg's `h k l F` text, its Fdump.bin, and the
  * expansion of a unique set of reflections by symmetry.  All fill the dense
  * box of model/experiment.h; F in electrons.  Section numbers in brackets are
- * those of the physics notes of nanoBragg.
+ * those of braggpipe-physics(7).
  */
 #ifndef BRAGG_IO_HKL_H
 #define BRAGG_IO_HKL_H

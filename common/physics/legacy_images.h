@@ -1,6 +1,6 @@
 /*
  * How nanoBragg and nonBragg turn a float image of one panel into the integer
- * images that they write, to the last bit (physics notes, 4.1).  Images are
+ * images that they write, to the last bit (braggpipe-physics(7), 4.1).  Images are
  * fast_pixels * slow_pixels items; the panel's ROI and mask decide which count.
  */
 #ifndef BRAGG_PHYSICS_LEGACY_IMAGES_H

@@ -1,7 +1,7 @@
 /*
  * Set-up: from what the user asked for (request.h) to the experiment and the
  * lattice that engines use.  Everything transcendental happens here, once.
- * Sections in brackets are those of the physics notes of nanoBragg.
+ * Sections in brackets are those of braggpipe-physics(7).
  */
 #ifndef BRAGG_PHYSICS_SETUP_H
 #define BRAGG_PHYSICS_SETUP_H
