@@ -106,6 +106,17 @@ is "PGM: header and a byte a pixel" "$(head -c 13 other/a_000.pgm | tr '\n' ' ')
 check "--format for an unknown suffix" write counts 1 7 'other/a_%d.dat' --format=raw
 is "--format: size" "$(wc -c <other/a_0.dat)" 16384
 check "one frame needs no number" write counts 1 7 other/single.img --fsync
+# dials NAME WARNED: tests/full/cbf.t asks DIALS
+dials() {
+	write counts 1 7 "other/$1"
+	is "a name that DIALS cannot import is warned of: $1" "$(cat message)" "$2"
+}
+no_number="has no number right before a dot, as 'lyso_%04d.cbf' has: DIALS cannot import it"
+dials still.cbf "bragg-write: warning: 'other/still.cbf' $no_number"
+dials 'v2_%d_x.img' "bragg-write: warning: 'other/v2_%d_x.img' $no_number"
+dials 'n%d.smv' ''
+dials still_1.img ''
+dials v3.raw ''
 check "--index names the index" write counts 1 7 'other/b_%d.img' --index=other/list
 is "index by name" "$(grep -vc '^[b#]' other/list)" 1
 
