@@ -141,6 +141,16 @@ echo text >bad/a.raw.index
 refused "the index is something else" 1 "exists and is no index" counts 1 7 'bad/a_%d.raw'
 is "and stays" "$(cat bad/a.raw.index)" text
 rm bad/a.raw.index
+for folder in a_1.raw s_data_000001.h5; do
+	mkdir "bad/$folder"
+	for option in --fsync --overwrite --resume; do
+		case $folder in a_1.raw) name=bad/a_%d.raw ;; *) name=bad/s.nxs ;; esac
+		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder, must be a file\|directory\)" counts 2 7 "$name" $option
+		check "is not to be overwritten: $name, $option" sh -c '! grep -q overwrite message'
+	done
+	check "and stays" test -d "bad/$folder"
+	rm -r bad/*
+done
 if [ "$(id -u)" = 0 ]; then
 	skip "folder without permission" "root may write everywhere"
 else
