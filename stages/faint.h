@@ -1,4 +1,4 @@
-/* Frames that expect less than one photon. */
+/* Frames that expect less than one photon, or none. */
 #ifndef BRAGG_STAGES_FAINT_H
 #define BRAGG_STAGES_FAINT_H
 

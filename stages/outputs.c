@@ -1,10 +1,12 @@
 #include "outputs.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/log.h"
 #include "io/leftovers.h"
 #include "output_lineage.h"
 
@@ -96,6 +98,36 @@ static bool is_listed(const struct frame_index *index, uint64_t id, const char *
     return false;
 }
 
+/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
+static bool has_number_for_dials(const struct template *t)
+{
+    const char *slash = strrchr(t->text, '/');
+    if (template_is_numbered(t))
+        return t->text[t->end] == '.';
+    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
+        if (isdigit((unsigned char)c[0]) && c[1] == '.')
+            return true;
+    return false;
+}
+
+/* What DIALS reads, and is no device. */
+static bool is_for_dials(const struct output *o)
+{
+    struct stat st;
+    return (o->format == FORMAT_SMV || o->format == FORMAT_CBF) &&
+           (stat(o->name.text, &st) != 0 || S_ISREG(st.st_mode));
+}
+
+static void warn_of_names(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++)
+        if (is_for_dials(&o->all[i]) && !has_number_for_dials(&o->all[i].name))
+            log_line(LOG_WARNING,
+                     "'%.60s' has no number right before a dot, as 'lyso_%%04d.cbf' has: DIALS "
+                     "cannot import it",
+                     o->all[i].name.text);
+}
+
 static enum status put_all(struct outputs *o, const struct output_settings *settings,
                            const struct experiment *x, const struct frame *f,
                            struct replace files[OUTPUTS_MAX], struct error *e)
@@ -124,6 +156,8 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
         s = put_all(o, settings, x, f, files, e);
     if (s == STATUS_OK)
         s = frame_index_hold(index, e);
+    if (s == STATUS_OK && !o->named)
+        warn_of_names(o);
     for (int i = 0; i < o->count; i++) {
         if (!files[i].path)
             continue;

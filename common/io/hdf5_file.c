@@ -99,6 +99,11 @@ void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class)
     hdf5_note_text(f, path, "NX_class", nx_class);
 }
 
+void hdf5_link(struct hdf5_file *f, const char *path, const char *to)
+{
+    (void)hdf5_good(f, H5Lcreate_soft(to, f->id, path, H5P_DEFAULT, H5P_DEFAULT));
+}
+
 hid_t hdf5_creation(struct hdf5_file *f)
 {
     const hid_t made = H5Pcreate(H5P_DATASET_CREATE);
@@ -153,6 +158,11 @@ void hdf5_text(struct hdf5_file *f, const char *path, const char *text)
 void hdf5_whole(struct hdf5_file *f, const char *path, uint64_t value)
 {
     put(f, path, H5T_NATIVE_UINT64, 0, NULL, &value);
+}
+
+void hdf5_flag(struct hdf5_file *f, const char *path, bool value)
+{
+    put(f, path, H5T_NATIVE_INT8, 0, NULL, &(int8_t){value});
 }
 
 void hdf5_reals(struct hdf5_file *f, const char *path, int rank, const hsize_t *dims,

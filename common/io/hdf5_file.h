@@ -37,9 +37,13 @@ bool hdf5_good(struct hdf5_file *f, int64_t result);
 /* A group of a NeXus class. */
 void hdf5_group(struct hdf5_file *f, const char *path, const char *nx_class);
 
-/* Data sets: a line of text, one whole number, reals of any rank (0: one value). */
+/* Another path to an object, which may be made later. */
+void hdf5_link(struct hdf5_file *f, const char *path, const char *to);
+
+/* Data sets: a line of text, one whole number, one yes or no, reals of any rank (0: one value). */
 void hdf5_text(struct hdf5_file *f, const char *path, const char *text);
 void hdf5_whole(struct hdf5_file *f, const char *path, uint64_t value);
+void hdf5_flag(struct hdf5_file *f, const char *path, bool value);
 void hdf5_reals(struct hdf5_file *f, const char *path, int rank, const hsize_t *dims,
                 const double *values);
 /* One number, with a unit unless that is NULL. */

@@ -2,7 +2,7 @@
  * NXmx, the NeXus definition for diffraction images in HDF5: files of some frames, each
  * complete in itself, and a master file in which all of them are one series.
  *
- *     /entry NXentry            definition, data, sample, instrument, source
+ *     /entry NXentry            definition, times, data, sample, instrument, source
  *     /entry/data/data          [frame, slow, fast]: packed, a chunk a frame; in the master a
  *                               virtual data set over the others
  *     /entry/sample             transformations/omega of a rotation series
@@ -31,6 +31,7 @@ struct nxmx_kind {
     enum pixel_type type;
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
+    uint64_t begin_s;  // when frame 0 does, see base/utc.h; each takes 1 s
     bool sync;         // wait for the disk
     bool guarded;      // a file that is there stays, see replace.h
 };

@@ -122,10 +122,12 @@ void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_real(f, DETECTOR "/count_time", 1.0, "s");
     hdf5_real(f, DETECTOR "/frame_time", 1.0, "s");
     hdf5_real(f, DETECTOR "/distance", p->distance_m, "m");
+    hdf5_flag(f, DETECTOR "/distance_derived", false);
     hdf5_real(f, DETECTOR "/x_pixel_size", p->pixel_m, "m");
     hdf5_real(f, DETECTOR "/y_pixel_size", p->pixel_m, "m");
     hdf5_real(f, DETECTOR "/beam_center_x", p->beam_fast_m / p->pixel_m, "pixel");
     hdf5_real(f, DETECTOR "/beam_center_y", p->beam_slow_m / p->pixel_m, "pixel");
+    hdf5_link(f, DETECTOR "/data", NXMX_DATA);
     put_range(f, kind->experiment, kind->type);
     put_mask(f, kind->experiment);
     put_modules(f, kind->experiment);

@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/utc.h"
 #include "base/version.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
@@ -91,25 +92,27 @@ static void put_sample(struct hdf5_file *f, const struct experiment *x,
     bool rotates = false;
     for (size_t i = 0; i < rows->nframes; i++)
         rotates |= rows->frames[i].rotation_width != 0.0;
+    hdf5_text(f, "/entry/sample/depends_on", rotates ? OMEGA : ".");
     if (!rotates)
         return;
     hdf5_group(f, "/entry/sample/transformations", "NXtransformations");
     put_omega(f, x, rows);
-    hdf5_text(f, "/entry/sample/depends_on", OMEGA);
 }
 
 /* --- beam ---------------------------------------------------------------- */
 
-/* A value of the frames: one number if it is the same for all. */
+/* A value of the frames, times `factor`: one number if it is the same for all. */
 static void put_varying(struct hdf5_file *f, const char *path, const struct nxmx_rows *rows,
-                        size_t offset, const char *units)
+                        size_t offset, double factor, const char *units)
 {
     double *values = column(f, rows, offset);
     if (!values)
         return;
     bool same = true;
-    for (size_t i = 1; i < rows->nframes; i++)
+    for (size_t i = 0; i < rows->nframes; i++) {
+        values[i] *= factor;
         same &= values[i] == values[0];
+    }
     hdf5_reals(f, path, !same, &(hsize_t){rows->nframes}, values);
     hdf5_note_text(f, path, "units", units);
     mem_free(values);
@@ -136,19 +139,27 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     mem_free(values);
 }
 
+/* A square beam has the same flux everywhere in it. */
+static void put_beam_size(struct hdf5_file *f, double edge_m, const struct nxmx_rows *rows)
+{
+    const double size[2] = {edge_m, edge_m};
+    hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
+    hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
+    hdf5_text(f, NXMX_INSTRUMENT "/beam/profile", "rectangular");
+    put_varying(f, NXMX_INSTRUMENT "/beam/total_flux", rows, offsetof(struct nxmx_frame, fluence),
+                edge_m * edge_m, "Hz");
+}
+
 static void put_beam(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
 {
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
-    put_varying(f, WAVELENGTH, rows, offsetof(struct nxmx_frame, wavelength), "angstrom");
+    put_varying(f, WAVELENGTH, rows, offsetof(struct nxmx_frame, wavelength), 1.0, "angstrom");
     put_spectrum(f, &x->beam);
     /* An exposure has 1 s, see frame_time. */
-    put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence),
+    put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");
-    if (x->beam.size_m > 0.0) {
-        const double size[2] = {x->beam.size_m, x->beam.size_m};
-        hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
-        hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
-    }
+    if (x->beam.size_m > 0.0)
+        put_beam_size(f, x->beam.size_m, rows);
     hdf5_group(f, "/entry/source", "NXsource");
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
 }
@@ -188,17 +199,53 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     nxmx_put_rows(f, rows);
 }
 
-void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows)
+/* --- the file ------------------------------------------------------------ */
+
+static void put_root(struct hdf5_file *f, const struct nxmx_kind *kind)
 {
+    char begin[UTC_SIZE];
+    const char *slash = strrchr(f->path, '/');
+    utc_text(kind->begin_s, 0, begin);
     hdf5_note_text(f, "/", "default", "entry");
+    hdf5_note_text(f, "/", "file_name", slash ? slash + 1 : f->path);
+    hdf5_note_text(f, "/", "file_time", begin);
+    hdf5_note_text(f, "/", "creator", "braggpipe");
+    hdf5_note_text(f, "/", "creator_version", BRAGG_VERSION);
+}
+
+/* Of the frames in this file: frame i takes the second that begins i seconds after begin_s. */
+static void put_times(struct hdf5_file *f, uint64_t begin_s, const struct nxmx_rows *rows)
+{
+    char begin[UTC_SIZE], end[UTC_SIZE];
+    const uint64_t last = rows->frames[rows->nframes - 1].number;
+    utc_text(begin_s, rows->frames->number, begin);
+    utc_text(begin_s, last + (last < UINT64_MAX), end);
+    hdf5_text(f, "/entry/start_time", begin);
+    hdf5_text(f, "/entry/end_time", end);
+    hdf5_text(f, "/entry/end_time_estimated", end);
+}
+
+static void put_entry(struct hdf5_file *f, const struct nxmx_kind *kind,
+                      const struct nxmx_rows *rows)
+{
     hdf5_group(f, "/entry", "NXentry");
-    hdf5_text(f, "/entry/definition", "NXmx");
+    hdf5_note_text(f, "/entry", "version", "1.0");  // of NXmx
     hdf5_note_text(f, "/entry", "default", "data");
+    hdf5_text(f, "/entry/definition", "NXmx");
+    hdf5_text(f, "/entry/title", "Diffraction simulated by braggpipe " BRAGG_VERSION);
+    put_times(f, kind->begin_s, rows);
     hdf5_group(f, "/entry/data", "NXdata");
     hdf5_note_text(f, "/entry/data", "signal", "data");
+}
+
+void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows)
+{
+    put_root(f, kind);
+    put_entry(f, kind, rows);
     put_sample(f, kind->experiment, rows);
     hdf5_group(f, NXMX_INSTRUMENT, "NXinstrument");
     hdf5_text(f, NXMX_INSTRUMENT "/name", "braggpipe");
+    hdf5_note_text(f, NXMX_INSTRUMENT "/name", "short_name", "braggpipe");
     put_beam(f, kind->experiment, rows);
     nxmx_put_detector(f, kind);
     put_truth(f, kind, rows);

@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/utc.h"
 #include "io/replace.h"
 
 /* A file that is being filled: its frames, and where their packed images are. */
@@ -47,7 +48,8 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
         s->data_name = NULL;
         return error_memory(e, "a file name");
     }
-    return template_parse(&s->data, s->data_name, e);
+    const enum status status = utc_begin(&s->begin_s, e);
+    return status ? status : template_parse(&s->data, s->data_name, e);
 }
 
 void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
@@ -238,6 +240,7 @@ static enum status take_kind(struct nxmx_series *s, const struct experiment *x, 
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
                                  .type = f->image.type,
                                  .compression = s->compression,
+                                 .begin_s = s->begin_s,
                                  .sync = s->sync};
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", lineage);
     return STATUS_OK;

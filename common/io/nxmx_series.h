@@ -28,6 +28,7 @@ struct nxmx_series {
     char *data_name;           // owned; of the data files, with a number
     struct template data;      // takes it apart
     uint64_t frames_per_file;  // frame i is in file i / frames_per_file + 1
+    uint64_t begin_s;          // when frame 0 begins, see base/utc.h
     bool anew;                 // frames that were there before do not stay
     bool sync;                 // wait for the disk
     enum nxmx_compression compression;
@@ -48,8 +49,8 @@ struct nxmx_series {
 };
 
 /* Prepares a series: nothing is written.  A master run_master.h5 or run.nxs has data files
- * run_data_000001.h5 and so on.  STATUS_USAGE for a name that does not do, STATUS_FAILED for one of
- * a folder or device. */
+ * run_data_000001.h5 and so on.  STATUS_USAGE for a name that does not do and for what utc_begin
+ * refuses, STATUS_FAILED for a folder or device. */
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e);
 
 /* Takes a frame with an image, of the detector of *x and of the type of those before.  The

@@ -144,9 +144,12 @@ static enum status give_name(const struct replace *r, struct error *e)
 
 enum status replace_refuse(const char *path, struct error *e)
 {
-    return error_set(e, STATUS_FAILED,
-                     "%s: is there and does not belong to these frames; --overwrite replaces it",
-                     path);
+    const enum status s = target_check(path, e);  // no folder is ever replaced
+    return s ? s
+             : error_set(e, STATUS_FAILED,
+                         "%s: is there and does not belong to these frames; --overwrite "
+                         "replaces it",
+                         path);
 }
 
 enum status replace_commit(struct replace *r, struct error *e)

@@ -69,6 +69,6 @@ bragg-geometry --expt=one.expt --ncells=6 --oversample=2 | bragg-orient --scan=o
 	bragg-intensity --threads=1 | bragg-noise | bragg-write 'n_%d.img' 2>>err
 check 'frames of a list are computed again from their headers' bragg-replay --recompute n_2.img
 bragg-geometry --expt=one.expt --write-geom=one.geom | bragg-tap --print >/dev/null
-bragg-geometry --geom=one.geom --ncells=6 | bragg-orient | bragg-intensity | bragg-noise | bragg-write g.img
-check 'and so are those of a geometry file' bragg-replay --recompute g.img
+bragg-geometry --geom=one.geom --ncells=6 | bragg-orient | bragg-intensity | bragg-noise | bragg-write g_0.img
+check 'and so are those of a geometry file' bragg-replay --recompute g_0.img
 finish

@@ -3,7 +3,7 @@
 # as from SMV, and DIALS imports one sweep.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
-needs CBF python:dxtbx python:fabio python:numpy python:pycbf
+needs CBF dials.import python:dxtbx python:fabio python:numpy python:pycbf
 
 # A mask that excludes every 37th pixel.
 mask() {
@@ -50,4 +50,14 @@ check 'the Eiger2: readers know it and agree' /usr/bin/python3 "$BRAGG_TESTS/ful
 check 'the Eiger: readers know it and its sensor' /usr/bin/python3 "$BRAGG_TESTS/full/cbf_readers.py" thick FormatCBFMiniEiger 0.45
 check 'DIALS imports' sh -c 'dials.import plain_*.cbf output.experiments=imported.expt >import.log 2>&1'
 check 'one sweep of three frames' sh -c 'grep -q "num images: 3" import.log && grep -q "sweep: *1" import.log'
+
+# DIALS cannot import the names that bragg-write warns of, and all others.
+for name in still.cbf 'v2_%d_x.img' v3_only.cbf still_1.cbf 'n%d.smv' b1.x.img; do
+	bragg-geometry --detpixels=64 --pixel=1.6 --distance=90 --ncells=5 --fluence=1e26 2>>geometry.log |
+		bragg-orient --random 2>>geometry.log | bragg-intensity | bragg-noise --adc-offset=0 2>>geometry.log |
+		bragg-write "$name" 2>warned
+	imported=0
+	dials.import "$(echo "$name" | sed 's/%d/0/')" output.experiments=name.expt >import.log 2>&1 || imported=1
+	is "$name: warned of when DIALS cannot import it" "$(grep -c 'DIALS cannot import it' warned)" "$imported"
+done
 finish

@@ -106,8 +106,10 @@ static void images_come_back_in_order(void **state)
     static const enum nxmx_compression all[] = {NXMX_BSLZ4, NXMX_LZ4, NXMX_GZIP, NXMX_NONE};
     for (int c = 0; c < 4; c++) {
         char master[512];
-        const struct nxmx_kind kind = {&experiment,        PIXEL_U16, all[c],
-                                       "0123456789abcdef", false,     false};
+        const struct nxmx_kind kind = {.experiment = &experiment,
+                                       .type = PIXEL_U16,
+                                       .compression = all[c],
+                                       .lineage = "0123456789abcdef"};
         static uint16_t pixels[COUNT];
         (void)snprintf(master, sizeof master, "%s", scratch_path("a_master.h5"));
         make_series(master, all[c]);
@@ -218,7 +220,10 @@ static void other_files_are_refused(void **state)
     struct nxmx_file *file;
     struct nxmx_rows rows;
     struct error e;
-    struct nxmx_kind kind = {&experiment, PIXEL_U16, NXMX_LZ4, "0123456789abcdef", false, false};
+    struct nxmx_kind kind = {.experiment = &experiment,
+                             .type = PIXEL_U16,
+                             .compression = NXMX_LZ4,
+                             .lineage = "0123456789abcdef"};
     const char *path = scratch_path("c_data_000001.h5");
     make_series(scratch_path("c.nxs"), NXMX_LZ4);
     assert_int_equal(nxmx_open(path, &kind, &file, &rows, NULL), STATUS_OK);

@@ -1,0 +1,62 @@
+#!/bin/sh
+# bragg-write: what NXmx demands of a file, beside images and geometry, as h5py reads it.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+needs 'fields of NXmx' python:h5py
+unset SOURCE_DATE_EPOCH
+
+# series NAME [GEOMETRY...] -- [ORIENT...]: five small frames, two a file
+packing=gzip
+series() {
+	name=$1 geometry=
+	shift
+	while [ "$1" != -- ]; do
+		geometry="$geometry $1"
+		shift
+	done
+	shift
+	# shellcheck disable=SC2086 # the list is meant to split
+	bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 --fluence=1e26 $geometry 2>>upstream |
+		bragg-orient --frames=5 "$@" 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+		bragg-noise --adc-offset=0 | bragg-write --compression=$packing --frames-per-file=2 "$name.nxs" 2>>message
+}
+fields() {
+	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_fields.py" "$@"
+}
+series still --beam-size=0.02 -- --random
+check 'stills' fields still.nxs 0 0 5
+check 'a data file has its own times' fields still_data_000002.h5 0 2 4
+series jitter --beam-size=0.02 -- --random --fluence-jitter=20
+check 'a flux that varies' fields jitter.nxs 0 0 5
+series rotation -- --osc=0.5
+check 'a rotation series' fields rotation.nxs 0 0 5
+SOURCE_DATE_EPOCH=1700000000 series dated --beam-size=0.02 -- --random
+check 'SOURCE_DATE_EPOCH is when the first frame begins' fields dated.nxs 1700000000 0 5
+check 'of each file' fields dated_data_000003.h5 1700000000 4 5
+is 'nothing is said' "$(cat message)" ''
+
+# sums FILE: of the pixels of each image, as a reader without plugins finds them
+sums() {
+	HDF5_PLUGIN_PATH="$tap_scratch" /usr/bin/python3 -c 'import h5py, sys
+print([int(image.sum()) for image in h5py.File(sys.argv[1])["entry/data/data"]])' "$1" 2>&1
+}
+packing=none
+series plain --beam-size=0.02 -- --random
+packing=bslz4
+series packed --beam-size=0.02 -- --random
+is 'no pixel, and no wrong one, of bslz4 without its plugin' \
+	"$(sums packed.nxs | grep -c 'required filter .* is not registered')" 1
+check 'all else can be read' fields packed.nxs 0 0 5
+is 'gzip is read without a plugin' "$(sums still.nxs)" "$(sums plain.nxs)"
+is 'every image of it' "$(sums still.nxs | tr ' ' '\n' | grep -c '[1-9][0-9][0-9]')" 5
+
+packing=gzip
+mkdir other
+(cd other && SOURCE_DATE_EPOCH=1700000000 series dated --beam-size=0.02 -- --random)
+for file in dated.nxs dated_data_000001.h5 dated_data_000003.h5; do
+	check "the same recipe and time, the same bytes: $file" cmp "$file" "other/$file"
+done
+check_status 'a time that is none' 2 env SOURCE_DATE_EPOCH=today bragg-write bad.nxs </dev/null
+is 'and its message' "$(SOURCE_DATE_EPOCH=today bragg-write bad.nxs 2>&1 </dev/null)" \
+	"bragg-write: SOURCE_DATE_EPOCH: 'today' must be a whole number of seconds, 0 to 253402300799"
+finish
