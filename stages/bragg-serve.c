@@ -17,6 +17,7 @@
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
 #include "io/assembly.h"
+#include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
 #include "stage/endpoint.h"
@@ -123,6 +124,7 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
             return s;
         v->experiment = &v->assembly.whole;
     }
+    panels_frame(v->experiment, v->options.content.lab);
     if (!v->options.geom && !v->options.cell)
         return STATUS_OK;
     const enum status s = serve_write_files(&v->options, v->experiment, e);

@@ -3,7 +3,6 @@
 #include "io/crystfel.h"
 #include "io/geom.h"
 #include "io/replace.h"
-#include "physics/panels.h"
 
 static enum status write_file(const struct serve_options *o, const struct experiment *x,
                               const char *path, bool cell, struct error *e)
@@ -15,11 +14,9 @@ static enum status write_file(const struct serve_options *o, const struct experi
         return s;
     const struct geom_style style = {
         .data = o->content.image_key, .live = true, .peaks = o->content.peaks > 0};
-    double frame[9];
     file.guarded = !o->overwrite;
-    panels_frame(x, frame);
     s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
-             : geom_write(file.stream, x, &style, frame, &cause);
+             : geom_write(file.stream, x, &style, o->content.lab, &cause);
     if (s == STATUS_OK)
         return replace_commit(&file, e);
     replace_abort(&file);

@@ -6,7 +6,8 @@
 #include "model/experiment.h"
 #include "serve_options.h"
 
-/* Writes --geom and --cell, as far as they were given, for the frames of *x.  Each appears whole
+/* Writes --geom and --cell, as far as they were given, for the frames of *x, in the
+ * lab o->content.lab.  Each appears whole
  * or not at all.  STATUS_INPUT for what such files cannot hold, and for other files in their
  * place, STATUS_FAILED when they cannot be written. */
 enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
