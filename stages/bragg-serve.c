@@ -17,10 +17,8 @@
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
 #include "io/assembly.h"
-#include "io/crystfel.h"
-#include "io/geom.h"
-#include "io/replace.h"
 #include "physics/panels.h"
+#include "serve_files.h"
 #include "serve_options.h"
 #include "stage/endpoint.h"
 #include "stage/keys.h"
@@ -86,11 +84,15 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
                                         .linger_s = v->options.linger_s};
     (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->options.bind);
     enum status s = endpoint_clear(v->endpoint, e);
-    if (s == STATUS_OK)
-        s = open_gateway(v, &settings, e);
-    if (s == STATUS_OK && (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0))
-        s = error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
-    return s;
+    return s ? s : open_gateway(v, &settings, e);
+}
+
+/* Clients who wait for this line find all that they need. */
+static enum status print_endpoint(const struct serve *v, struct error *e)
+{
+    if (printf("%s\n", v->endpoint) < 0 || fflush(stdout) != 0)
+        return error_errno(e, STATUS_FAILED, "cannot write the endpoint to stdout");
+    return STATUS_OK;
 }
 
 static enum status serve_open(void *state, const char **operands, int noperands, struct error *e)
@@ -108,29 +110,8 @@ static enum status serve_open(void *state, const char **operands, int noperands,
     v->series.number = (uint64_t)v->options.number;
     v->series.period_ns = v->pace.period_ns > 0 ? (uint64_t)llround(v->pace.period_ns) : SECOND_NS;
     v->options.content.series = &v->series;
-    return bind_endpoint(v, e);
-}
-
-/* What CrystFEL wants to know beforehand, as a file. */
-static enum status write_file(const struct serve *v, const char *path, bool cell, struct error *e)
-{
-    struct replace file;
-    struct error cause = {0};
-    const struct experiment *x = v->experiment;
-    enum status s = replace_open(&file, path, e);
-    if (s)
-        return s;
-    const struct geom_style style = {
-        .data = v->options.content.image_key, .live = true, .peaks = v->options.content.peaks > 0};
-    double frame[9];
-    file.guarded = !v->options.overwrite;
-    panels_frame(x, frame);
-    s = cell ? crystfel_write_cell(file.stream, x->crystals, &cause)
-             : geom_write(file.stream, x, &style, frame, &cause);
-    if (s == STATUS_OK)
-        return replace_commit(&file, e);
-    replace_abort(&file);
-    return error_set(e, s, "%s: %s", path, cause.text);
+    s = bind_endpoint(v, e);
+    return s || v->options.geom || v->options.cell ? s : print_endpoint(v, e);
 }
 
 static enum status serve_begin(void *state, struct experiment *x, struct error *e)
@@ -143,11 +124,11 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
             return s;
         v->experiment = &v->assembly.whole;
     }
-    enum status s = v->options.geom ? write_file(v, v->options.geom, false, e) : STATUS_OK;
-    if (s == STATUS_OK && v->options.cell && x->ncrystals != 1)
-        s = error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
-                      x->ncrystals);
-    return s || !v->options.cell ? s : write_file(v, v->options.cell, true, e);
+    panels_frame(v->experiment, v->options.content.lab);
+    if (!v->options.geom && !v->options.cell)
+        return STATUS_OK;
+    const enum status s = serve_write_files(&v->options, v->experiment, e);
+    return s ? s : print_endpoint(v, e);
 }
 
 /* Unix time of an instant on the monotonic clock, now or to come. */
@@ -320,7 +301,8 @@ static void serve_close(void *state)
 static const struct stage serve = {
     .name = "bragg-serve",
     .summary = "Hand images to programs in their own protocol.",
-    .details = "The endpoint is printed to stdout. A frame counts as done when a client took it, "
+    .details = "The endpoint is printed to stdout, once --geom and --cell are there. A frame "
+               "counts as done when a client took it, "
                "or --policy dropped it.",
     .options = serve_options,
     .wants = KIND_IMAGE,

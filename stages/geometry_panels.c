@@ -1,4 +1,5 @@
 /* --detector, --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -75,13 +76,12 @@ static enum status set_preset(const struct geometry_options *o, struct request *
 }
 
 /* What of the file is not the detector's. */
-static void report(const struct geometry_options *o, const struct geom *g)
+static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
     if (*g->unused)
         log_line(LOG_WARNING, "%s: without effect here: %s", o->geom, g->unused);
-    if (g->adu_per_photon > 0 && g->adu_per_photon != 1)
-        log_line(LOG_INFO, "%s: adu_per_photon = %g is for bragg-noise --gain", o->geom,
-                 g->adu_per_photon);
+    if (gain != 1)
+        log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
 }
 
 /* The masks of the panels move. */
@@ -120,8 +120,11 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
         s = take_panels(g.panels, g.npanels, r, p, e);
     if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
         r->beam.wavelength_m = g.wavelength_m;
-    if (!s)
-        report(o, &g);
+    if (!s) {
+        const double gain = geom_gain(&g, r->beam.wavelength_m);
+        p->saturation = isfinite(g.max_adu) ? (g.max_adu + 1) / gain : 0;
+        report(o, &g, gain);
+    }
     geom_free(&g);
     return s;
 }

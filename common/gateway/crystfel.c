@@ -15,6 +15,32 @@
 
 enum { VALUES_BYTES = 16384, PEAK_BYTES = 3 * 9 };
 
+/* Cell and reciprocal axes of the first lattice, the axes as the stream has those that were found:
+ * 1/nm in CrystFEL's lab, each number under a key of its own, which --copy-header takes.  0 in a
+ * blank frame, and for a cell that is not known. */
+static void describe_lattice(const struct content_options *o, const struct experiment *x,
+                             const struct recipe *r, struct delivery *d)
+{
+    static const char *const cell_keys[] = {"cell_length_a",   "cell_length_b",
+                                            "cell_length_c",   "cell_angle_alpha",
+                                            "cell_angle_beta", "cell_angle_gamma"};
+    static const char *const axis_keys[] = {"astar_x", "astar_y", "astar_z", "bstar_x", "bstar_y",
+                                            "bstar_z", "cstar_x", "cstar_y", "cstar_z"};
+    static const double ANGSTROM_NM = 10;
+    const struct lattice *l = r->nlattices ? r->lattices : NULL;
+    double cell[6] = {0};
+    if (l && l->crystal < x->ncrystals && x->crystals[l->crystal].has_cell)
+        crystal_cell(&x->crystals[l->crystal], cell);
+    for (int i = 0; i < 6; i++)
+        delivery_real(d, cell_keys[i], cell[i]);
+    for (int i = 0; i < 9; i++) {
+        const double *axis = l ? l->reciprocal_A + 3 * (i / 3) : NULL, *to = o->lab + 3 * (i % 3);
+        delivery_real(d, axis_keys[i],
+                      axis ? ANGSTROM_NM * (axis[0] * to[0] + axis[1] * to[1] + axis[2] * to[2])
+                           : 0);
+    }
+}
+
 static void crystfel_describe(const struct content_options *o, const struct experiment *x,
                               const struct frame *f, struct delivery *d)
 {
@@ -26,6 +52,8 @@ static void crystfel_describe(const struct content_options *o, const struct expe
     delivery_real(d, "beam_energy", m_to_ev(d->beam.mean_m));
     delivery_real(d, "detector_distance", m_to_mm(x->panels[0].distance_m));
     delivery_truth(d, x, &f->recipe);
+    if (o->truth)
+        describe_lattice(o, x, &f->recipe, d);
 }
 
 /* CrystFEL has two dimensions: panels lie one after the other along the slow axis. */

@@ -24,6 +24,8 @@ struct content_options {
     const char *image_key;  // name of the array; NULL: the protocol's default
     int64_t first_train;    // number that stands for frame 0
     int64_t peaks;          // bright spots to list at most; 0: no list
+    bool truth;             // crystfel: send cell and orientation of the first lattice ...
+    double lab[9];          // ... in the client's lab: rows x, y, z of it in ours
     /* dectris2 */
     int compression;       // enum content_compression
     bool brief;            // no mask and no flat field in the start message

@@ -16,6 +16,9 @@
 #include "base/error.h"
 #include "model/experiment.h"
 
+/* Bad regions of a file. */
+enum { GEOM_BAD_MAX = 100000 };
+
 /* A panel as a file has it, in the file's order; lengths in m in CrystFEL's lab, or as said. */
 struct geom_panel {
     int64_t fast_pixels, slow_pixels;
@@ -30,12 +33,16 @@ struct geom {
     struct geom_panel *panels;  // owned
     double wavelength_m;        // 0: not in the file
     double adu_per_photon;      // 0: not in the file
+    double adu_per_eV;          // in its place; 0: not in the file
+    double max_adu;             // largest value that is not saturated, the least of all panels;
+                                // INFINITY: not in the file
     char unused[256];           // settings without effect here, parted by commas
 };
 
 /* Reads `path`: panels with corner_x, corner_y, fs, ss, min_ and max_fs and ss, res, coffset;
  * clen or, if `distance_m` is not 0, that; photon_energy or wavelength where it is a number;
- * adu_per_photon; bad regions, in data or lab coordinates; mask_edge_pixels.  Rigid groups,
+ * adu_per_photon or adu_per_eV; max_adu; bad regions, in data or lab coordinates;
+ * mask_edge_pixels.  Rigid groups,
  * data locations and the peak list say nothing about the detector and are passed over;
  * what else has no effect is listed in `unused`.  Errors carry "FILE:LINE: ":
  * STATUS_INPUT, STATUS_FAILED when the file cannot be read.  geom_free frees *g, also
@@ -44,6 +51,9 @@ enum status geom_read(const char *path, double distance_m, struct geom *g, struc
 
 void geom_free(struct geom *g);
 
+/* ADU of a photon of `wavelength_m`: 1 where the file does not say it. */
+double geom_gain(const struct geom *g, double wavelength_m);
+
 /* How the frames that a geometry file is for are stored. */
 struct geom_style {
     const char *data;  // key of the array; panels are slabs of it, one after the other along slow
@@ -51,8 +61,10 @@ struct geom_style {
     bool peaks;        // and a peak_list
 };
 
-/* Writes the geometry of *x.  `frame`: rows x, y, z of CrystFEL's lab in ours.  STATUS_INPUT
- * for curved panels and for panels of unlike widths; write errors stay in the stream. */
+/* Writes the geometry of *x: what is never computed as bad regions, max_adu, above which values
+ * are saturated, one below the saturation.  `frame`: rows x, y, z of CrystFEL's lab in ours.
+ * STATUS_INPUT for curved panels, for panels of unlike widths and for masks of more than
+ * GEOM_BAD_MAX rectangles; write errors stay in the stream. */
 enum status geom_write(FILE *out, const struct experiment *x, const struct geom_style *style,
                        const double frame[9], struct error *e);
 

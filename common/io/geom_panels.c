@@ -35,28 +35,54 @@ static enum status check_panel(const struct geom_reader *r, const struct geom_en
     return STATUS_OK;
 }
 
+/* A panel by its name, or NULL. */
+static const struct geom_entry *find(const struct geom_reader *r, const char *name)
+{
+    for (size_t i = 0; i < r->npanels; i++)
+        if (strcmp(r->panels[i].name, name) == 0)
+            return &r->panels[i];
+    return NULL;
+}
+
+static enum status check_bad(const struct geom_reader *r, const struct geom_bad *b)
+{
+    const char *what = NULL;
+    if (!b->has_pixels && !b->has_lab)
+        what = "has no min_fs, max_fs, min_ss, max_ss and no min_x, max_x, min_y, max_y";
+    else if (b->span[0] > b->span[1] || b->span[2] > b->span[3])
+        what = "ends before it begins";
+    else if (*b->panel && !find(r, b->panel))
+        return error_set(r->e, STATUS_INPUT, "%s: bad region %s: there is no panel %s",
+                         r->text.path, b->name, b->panel);
+    return what ? error_set(r->e, STATUS_INPUT, "%s: bad region %s %s", r->text.path, b->name, what)
+                : STATUS_OK;
+}
+
 /* Clears the pixels of a row of n whose two coordinates, `at` for the first pixel and `step`
- * from one to the next, lie within the region. */
+ * from one to the next, lie within the region; what lies on its border counts in the data and does
+ * not in the lab. */
 static void clear_region(const struct geom_bad *b, const double at[2], const double step[2],
                          int64_t n, uint8_t *row)
 {
+    const bool open = b->has_lab;
     double first = 0, last = (double)(n - 1);
     for (int k = 0; k < 2; k++) {
         const double low = b->span[2 * k], high = b->span[2 * k + 1];
-        if (step[k] == 0 && (at[k] < low || at[k] > high))
+        if (step[k] == 0 && (open ? at[k] <= low || at[k] >= high : at[k] < low || at[k] > high))
             return;
         if (step[k] == 0)
             continue;
         const double from = ((step[k] > 0 ? low : high) - at[k]) / step[k];
         const double to = ((step[k] > 0 ? high : low) - at[k]) / step[k];
-        first = fmax(first, ceil(from));
-        last = fmin(last, floor(to));
+        first = fmax(first, open ? floor(from) + 1 : ceil(from));
+        last = fmin(last, open ? ceil(to) - 1 : floor(to));
     }
     if (first <= last)
         memset(row + (int64_t)first, 0, (size_t)(last - first) + 1);
 }
 
-/* Row s of the mask of a panel with n pixels along fast: bad regions and edges. */
+/* Row s of the mask of a panel with n pixels along fast: bad regions and edges.  In the lab a
+ * pixel is where its corner is, as CrystFEL has it. */
 static void mask_row(const struct geom_reader *r, const struct geom_entry *p, int64_t s, int64_t n,
                      uint8_t *row)
 {
@@ -70,7 +96,7 @@ static void mask_row(const struct geom_reader *r, const struct geom_entry *p, in
         const double data[2] = {(double)p->span[0], (double)(s + p->span[2])};
         double lab[2];
         for (int k = 0; k < 2; k++)
-            lab[k] = p->corner_px[k] + 0.5 * p->axes[0][k] + ((double)s + 0.5) * p->axes[1][k];
+            lab[k] = p->corner_px[k] + (double)s * p->axes[1][k];
         if (!*b->panel || strcmp(b->panel, p->name) == 0) {
             if (b->has_pixels)
                 clear_region(b, data, (const double[]){1, 0}, n, row);
@@ -128,7 +154,11 @@ enum status geom_make_panels(struct geom_reader *r)
     g->npanels = r->npanels;
     enum status s = STATUS_OK;
     double pixels = 0;
-    for (size_t i = 0; i < r->npanels && !s; i++)
+    for (size_t i = 0; i < r->nbad && !s; i++)
+        s = check_bad(r, &r->bad[i]);
+    for (size_t i = 0; i < r->npanels && !s; i++) {
         s = make_panel(r, &r->panels[i], &g->panels[i], &pixels);
+        g->max_adu = fmin(g->max_adu, r->panels[i].max_adu);
+    }
     return s;
 }

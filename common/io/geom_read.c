@@ -2,13 +2,14 @@
  * Reading: every line is a setting of the whole file, of a panel or of a bad region.  Settings
  * of a panel that stand without its name hold for the panels that are named later.
  */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/units.h"
 #include "io/geom_reader.h"
 
-enum { ITEMS_MAX = 1000 };
+enum { PANELS_MAX = 1000 };
 
 /* Takes blanks off both ends. */
 static char *trim(char *text)
@@ -79,6 +80,10 @@ static enum status set_panel(struct geom_reader *r, struct geom_entry *p, const 
         return geom_real(r, key, value, -1e4, 1e4, &p->coffset_m);
     if (strcmp(key, "adu_per_photon") == 0)
         return geom_real(r, key, value, 1e-9, 1e9, &r->geom->adu_per_photon);
+    if (strcmp(key, "adu_per_eV") == 0)
+        return geom_real(r, key, value, 1e-15, 1e9, &r->geom->adu_per_eV);
+    if (strcmp(key, "max_adu") == 0)
+        return geom_real(r, key, value, 0, 1e12, &p->max_adu);
     if (strcmp(key, "mask_edge_pixels") == 0)
         return geom_whole(r, key, value, GEOM_EDGE_MAX, &p->edge);
     *mine = begins(key, "dim") || strcmp(key, "data") == 0;
@@ -148,8 +153,8 @@ static enum status find_panel(struct geom_reader *r, const char *name, struct ge
             *panel = &r->panels[i];
             return STATUS_OK;
         }
-    if (r->npanels == ITEMS_MAX)
-        return text_error(&r->text, r->e, "there are more than %d panels", ITEMS_MAX);
+    if (r->npanels == PANELS_MAX)
+        return text_error(&r->text, r->e, "there are more than %d panels", PANELS_MAX);
     struct geom_entry *more = mem_grow(r->panels, r->npanels, 1, sizeof *more, &r->panels_room);
     if (!more)
         return error_memory(r->e, "the panels");
@@ -162,13 +167,13 @@ static enum status find_panel(struct geom_reader *r, const char *name, struct ge
 
 static enum status find_bad(struct geom_reader *r, const char *name, struct geom_bad **region)
 {
-    for (size_t i = 0; i < r->nbad; i++)
+    for (size_t i = r->nbad; i-- > 0;)  // most often the last one
         if (strcmp(r->bad[i].name, name) == 0) {
             *region = &r->bad[i];
             return STATUS_OK;
         }
-    if (r->nbad == ITEMS_MAX)
-        return text_error(&r->text, r->e, "there are more than %d bad regions", ITEMS_MAX);
+    if (r->nbad == GEOM_BAD_MAX)
+        return text_error(&r->text, r->e, "there are more than %d bad regions", GEOM_BAD_MAX);
     struct geom_bad *more = mem_grow(r->bad, r->nbad, 1, sizeof *more, &r->bad_room);
     if (!more)
         return error_memory(r->e, "the bad regions");
@@ -220,8 +225,8 @@ static enum status read_line(struct geom_reader *r, char *line)
 
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e)
 {
-    *g = (struct geom){0};
-    struct geom_reader r = {.geom = g, .clen_m = distance_m, .e = e};
+    *g = (struct geom){.max_adu = INFINITY};
+    struct geom_reader r = {.geom = g, .defaults.max_adu = INFINITY, .clen_m = distance_m, .e = e};
     enum status s = text_open(&r.text, path, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&r.text, "\r", ';', e)) && r.text.nwords) {
         char *line = trim(r.text.word[0]);
@@ -234,6 +239,13 @@ enum status geom_read(const char *path, double distance_m, struct geom *g, struc
     mem_free(r.panels);
     mem_free(r.bad);
     return s;
+}
+
+double geom_gain(const struct geom *g, double wavelength_m)
+{
+    if (g->adu_per_photon > 0)
+        return g->adu_per_photon;
+    return g->adu_per_eV > 0 ? g->adu_per_eV * m_to_ev(wavelength_m) : 1.0;
 }
 
 void geom_free(struct geom *g)

@@ -17,6 +17,7 @@ struct geom_entry {
     double corner_px[2], res_1_m, clen_m, coffset_m;
     double axes[2][3];  // fs, ss; all 0: not given
     int64_t edge;       // mask_edge_pixels
+    double max_adu;     // INFINITY: not given
 };
 
 /* A bad region. */

@@ -3,6 +3,7 @@
 
 #include "base/units.h"
 #include "io/geom.h"
+#include "io/geom_bad.h"
 
 static double dot(const double a[3], const double b[3])
 {
@@ -35,6 +36,18 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
     write_axis(out, i, "ss", frame, p->slow);
 }
 
+/* What is never computed, in all panels. */
+static enum status write_bad(FILE *out, const struct experiment *x, struct error *e)
+{
+    size_t count = 0;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < x->npanels && !s; i++) {
+        const struct panel *p = &x->panels[i];
+        s = geom_write_bad(out, p, i, p->first_pixel / p->fast_pixels, &count, e);
+    }
+    return s;
+}
+
 static enum status check(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
@@ -63,9 +76,11 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
                 x->panels[0].distance_m);
     fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
             1 / x->panels[0].pixel_m);
+    if (x->saturation >= 1)
+        fprintf(out, "max_adu = %.10g\n", floor(x->saturation) - 1);
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
     for (size_t i = 0; i < x->npanels; i++)
         write_panel(out, i, x, frame, style->data);
-    return STATUS_OK;
+    return write_bad(out, x, e);
 }

@@ -94,6 +94,13 @@ enum status process_start(struct process *p, const struct environment *env, stru
 
 /* --- listen -------------------------------------------------------------- */
 
+/* What a gateway prints once clients may connect. */
+static bool is_endpoint(const char *line)
+{
+    return (strncmp(line, "tcp://", 6) == 0 || strncmp(line, "ipc://", 6) == 0) &&
+           !strpbrk(line, " \t");
+}
+
 static void take_line(struct process *p, struct environment *env)
 {
     p->line[p->length] = 0;
@@ -102,6 +109,12 @@ static void take_line(struct process *p, struct environment *env)
         return;
     if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
         p->unheard = true;
+        return;
+    }
+    if (p->command->last && is_endpoint(p->line)) {
+        bar_clear(&env->bar);
+        if (!env->quiet)
+            log_line(LOG_NOTICE, "ready: %s listens at %s", p->command->name, p->line);
         return;
     }
     if (!p->asked) {

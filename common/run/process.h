@@ -51,7 +51,7 @@ struct environment {
     const struct keeper *keeper;
     char killed[KEEPER_FOLDER_SIZE + 16];  // the file of those that were killed from outside
     sigset_t mask;                         // of signals, as it was at the start
-    bool verbose;                          // show lines as they come
+    bool verbose, quiet;                   // show lines as they come; say nothing
     struct bar bar;
 };
 

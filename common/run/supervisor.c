@@ -256,6 +256,7 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
         return status;
     s.env.keeper = settings->keeper;
     s.env.verbose = settings->verbose;
+    s.env.quiet = settings->quiet;
     (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->keeper->folder);
     bar_open(&s.env.bar, !settings->quiet);
     s.processes = mem_array(s.count, sizeof *s.processes);

@@ -70,6 +70,12 @@ geom half.geom2 '/max_ss/d'
 geom gname.geom 's/^a\//\//'
 geom energy2.geom '1i photon_energy = -9'
 geom energy3.geom '1i photon_energy = 1e30'
+geom maxadu.geom '1i max_adu = many'
+geom adu0.geom '1i adu_per_photon = 0'
+geom nopanel.geom '$a bad1/min_fs = 0\nbad1/panel = b'
+geom nospan.geom '$a bad1/panel = a'
+geom badspan.geom '$a bad1/min_ss = 5\nbad1/max_ss = 4'
+geom mixed.geom '$a bad1/min_ss = 5\nbad1/min_x = 4'
 sed 's/./&\x00/g' good.geom > utf16.geom
 head -c 100000 /dev/zero | tr '\0' 'a' > line.geom
 

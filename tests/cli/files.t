@@ -243,9 +243,10 @@ is '--write-geom: the same again' "$(geom)" 'photon_energy = 12398.42 eV'
 is '--write-geom: another one' "$(geom --energy=9300)" "bragg-geometry: a.geom: $foreign
 photon_energy = 12398.42 eV"
 echo user >cell
-is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >/dev/null; cat cell)" \
+is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >announced; cat cell)" \
 	"bragg-serve: cell: $foreign
 user"
+is 'and no client is called before the files are there' "$(cat announced)" ''
 echo user >trace
 is '--trace' "$(bragg-geometry --detpixels=32 --trace=trace 2>&1; cat trace)" 'bragg-geometry: trace: is there and is no trace; remove it first
 user'

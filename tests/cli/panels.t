@@ -78,8 +78,23 @@ bragg-geometry $plain --ncells=5 --write-geom=plain.geom | bragg-orient --misset
 bragg-geometry --geom=plain.geom --ncells=5 | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write file.raw
 check 'a geometry file gives the image of the options that made it' bragg-compare direct.raw file.raw --max-error=1e-3
 note "$tap_output"
-printf 'max_adu = 100\nbad1/min_fs = 0\nbad1/max_fs = 63\n' >>plain.geom
-bragg-geometry --geom=plain.geom --ncells=5 2>err | bragg-orient --misset=10,20,30 | bragg-intensity | bragg-write bad.raw
-is 'what a file says in vain is one line' "$(cat err)" 'bragg-geometry: warning: plain.geom: without effect here: max_adu'
+printf 'flag_equal = 100\nmax_adu = 99\nbad1/min_fs = 0\nbad1/max_fs = 63\n' >bad.geom
+sed 's/adu_per_photon = 1/adu_per_photon = 4/' plain.geom >>bad.geom
+bragg-geometry --geom=bad.geom --ncells=5 --fluence=1e30 --write-geom=again.geom 2>err | bragg-orient --misset=10,20,30 |
+	bragg-intensity | bragg-tap --record=bad.rec
+is 'what a file says in vain is one line' "$(cat err)" 'bragg-geometry: warning: bad.geom: without effect here: flag_equal'
+bragg-replay bad.rec | bragg-write bad.raw
 is 'bad regions stay dark' "$(od -An -v -tx4 -w512 -N512 bad.raw | cut -d ' ' -f 2-65 | tr -d ' 0')" ''
+is 'and are written again' "$(grep bad again.geom | tr '\n' ' ')" \
+	'bad0/panel = p0 bad0/min_fs = 0 bad0/max_fs = 63 bad0/min_ss = 0 bad0/max_ss = 127 '
+bragg-replay bad.rec | bragg-noise --quiet --gain=4 --adc-offset=7 | bragg-write noisy.raw
+is 'saturated pixels are one above max_adu, on the offset' \
+	"$(od -An -v -w4 -tf4 noisy.raw | awk '$1 > most { most = $1 } END { print most }')" 107
+bragg-geometry --detector=pilatus-6m --distance=300 --write-geom=gaps.geom | bragg-tap --print >/dev/null
+is 'the gaps of a Pilatus 6M are bad regions' "$(grep -c /panel gaps.geom) $(awk -F ' = ' '
+	/min_fs/ { f = $2 } /max_fs/ { f = $2 - f + 1 } /min_ss/ { s = $2 } /bad.*max_ss/ { sum += f * ($2 - s + 1) } END { print sum }
+' gaps.geom)" "59 $((2463 * 2527 - 60 * 487 * 195))"
+is 'and the largest count that is none of saturation' "$(grep max_adu gaps.geom)" 'max_adu = 1048574'
+bragg-geometry --geom=gaps.geom --write-geom=gaps2.geom | bragg-tap --print >/dev/null
+check 'read and written again they are the same' cmp gaps.geom gaps2.geom
 finish

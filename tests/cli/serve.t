@@ -272,6 +272,29 @@ is 'Ctrl-C: the series ends' "$(head -n 1 taken) $(tail -n 1 taken)" 'start end'
 wait "$group"
 is 'Ctrl-C: what came counts as taken' "$(figure taken)" "$(($(wc -l <taken) - 2))"
 
+# bragg-run says when clients may come; the files for them are complete then
+cat >live.yaml <<END
+stages:
+  - {name: geometry, args: [--detpixels=64, --pixel=1.6, --distance=120, --ncells=5]}
+  - {name: orient, args: [--frames=3, --random]}
+  - {name: intensity}
+  - {name: noise}
+  - {name: serve, args: [--protocol=crystfel, "--bind=$S", --geom=l.geom, --cell=l.cell]}
+END
+bragg-run --workdir=live live.yaml 2>said &
+pipe=$!
+check 'bragg-run: a gateway is ready, while it waits for clients' soon grep -q ready said
+is 'geometry and cell files are complete then' "$(tail -n 1 live/l.geom) $(tail -n 1 live/l.cell)" \
+	'p0/ss = +0.000000000x +1.000000000y +0.000000000z ga = 90 deg'
+is 'and that is one line' "$(cat said)" "bragg-run: ready: serve listens at $S"
+kill $pipe
+wait $pipe || true
+bragg-run --set=serve.linger=0 --set=serve.policy=drop-new --workdir=live live.yaml 2>said
+is 'it is not said again at the end' "$(sed 's/warning: .*/warning/' said)" \
+	"$(printf 'bragg-run: ready: serve listens at %s\nserve| bragg-serve: warning' "$S")"
+bragg-run --quiet --set=serve.policy=drop-new --set=serve.linger=0 --workdir=live live.yaml 2>said
+is 'with --quiet nothing is said' "$(cat said)" ''
+
 # killed: the next one takes its place, its path and its frames
 G="bragg-geometry --detpixels=64 --pixel=1.6 --distance=120 --ncells=5"
 $G | bragg-orient --frames=20 --random --seed=7 --dead-after=1 2>>message | bragg-intensity --threads=1 |

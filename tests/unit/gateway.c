@@ -423,6 +423,57 @@ static void crystfel_has_one_part(void **state)
     message_free(&m);
 }
 
+/* The number behind a key of a packed map, a float of 64 bits. */
+static double packed_real(const struct message *m, const char *key)
+{
+    const size_t length = strlen(key);
+    const unsigned char *at = m->parts[0].data, *end = at + m->parts[0].size - length - 9;
+    while (at < end && memcmp(at, key, length) != 0)
+        at++;
+    assert_true(at < end && at[-1] == (0xa0 | length) && at[length] == 0xcb);
+    uint64_t bits = 0;
+    for (int i = 1; i <= 8; i++)
+        bits = bits << 8 | at[length + (size_t)i];
+    double value;
+    memcpy(&value, &bits, sizeof value);
+    return value;
+}
+
+/* The axes in 1/nm, in the other lab. */
+static void crystfel_may_get_the_truth(void **state)
+{
+    (void)state;
+    struct content_options o = {.truth = true, .lab = {0, 0, 1, 0, -1, 0, 1, 0, 0}};
+    struct message m = {0};
+    struct error e;
+    const int32_t counts[FAST * SLOW] = {0};
+    struct crystal crystal = {.has_cell = true,
+                              .cell_A = {50, 60, 70},
+                              .cell_rad = {M_PI / 2, M_PI / 2, 100 * M_PI / 180}};
+    struct lattice lattice = {.reciprocal_A = {.01, .02, .03, .04, .05, .06, .07, .08, .09}};
+    const struct experiment x = {.npanels = 1,
+                                 .panels = &panel,
+                                 .ncrystals = 1,
+                                 .crystals = &crystal,
+                                 .beam.wavelength_m = 1e-10};
+    struct frame f = {
+        .recipe = {.id = 7, .nlattices = 1, .lattices = &lattice},
+        .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
+    assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_true(fabs(packed_real(&m, "astar_x") - 0.3) < 1e-12);
+    assert_true(fabs(packed_real(&m, "astar_y") + 0.2) < 1e-12);
+    assert_true(fabs(packed_real(&m, "bstar_z") - 0.4) < 1e-12);
+    assert_true(fabs(packed_real(&m, "cstar_x") - 0.9) < 1e-12);
+    assert_true(fabs(packed_real(&m, "cell_length_c") - 70) < 1e-12);
+    assert_true(fabs(packed_real(&m, "cell_angle_gamma") - 100) < 1e-12);
+    message_free(&m);
+    f.recipe.nlattices = 0;
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_true(packed_real(&m, "astar_x") == 0 && packed_real(&m, "cell_length_a") == 0);
+    message_free(&m);
+}
+
 static void cell_is(const double a[3], const double deg[3], const char *lines)
 {
     struct crystal c = {.has_cell = true};
@@ -477,6 +528,7 @@ int main(void)
         cmocka_unit_test(peaks_are_local_maxima_by_brightness),
         cmocka_unit_test(arrays_have_the_shape_of_the_modules),
         cmocka_unit_test(crystfel_has_one_part),
+        cmocka_unit_test(crystfel_may_get_the_truth),
         cmocka_unit_test(cell_files_name_the_lattice),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);

@@ -52,10 +52,10 @@ static void panels_stand_where_the_file_says(void **state)
 static void what_has_no_effect_is_named(void **state)
 {
     (void)state;
-    assert_int_equal(read_text(TOP "max_adu = 5\nflag_equal = 0\n" PANEL(
+    assert_int_equal(read_text(TOP "flag_equal = 0\n" PANEL(
                          "a") "a/no_index = 1\na/mask_file = m.h5\n" PANEL("b") "b/no_index = 0\n"),
                      STATUS_OK);
-    assert_string_equal(geom.unused, "max_adu, flag_equal, no_index, mask_file");
+    assert_string_equal(geom.unused, "flag_equal, no_index, mask_file");
 }
 
 /* Number of pixels that are not masked. */
@@ -80,9 +80,23 @@ static void bad_regions_are_masked(void **state)
     assert_int_equal(read_text(TOP PANEL("a") "badx/min_x = -4\nbadx/max_x = -1\nbadx/min_y = 0\n"
                                               "badx/max_y = 3.6\n"),
                      STATUS_OK);
-    assert_int_equal(good(0), 50 - 3 * 1);
+    assert_int_equal(good(0), 50 - 2 * 2);  // corners at x -3, -2 and y 2.5, 3.5
+    assert_true(!geom.panels[0].mask[2] && !geom.panels[0].mask[13] && geom.panels[0].mask[4]);
     assert_int_equal(read_text(TOP "mask_edge_pixels = 1\n" PANEL("a")), STATUS_OK);
     assert_int_equal(good(0), 8 * 3);
+}
+
+static void what_pixels_can_hold_is_read(void **state)
+{
+    (void)state;
+    assert_int_equal(read_text(TOP "max_adu = 500\nadu_per_photon = 4\n" PANEL("a")
+                                   PANEL("b") "b/max_adu = 400.5\n"),
+                     STATUS_OK);
+    assert_true(geom.max_adu == 400.5 && geom_gain(&geom, 1e-10) == 4);
+    assert_int_equal(read_text(TOP "adu_per_eV = 0.001\n" PANEL("a")), STATUS_OK);
+    assert_true(isinf(geom.max_adu) && fabs(geom_gain(&geom, 1e-10) - 12.39842) < 1e-6);
+    assert_int_equal(read_text(TOP PANEL("a")), STATUS_OK);
+    assert_true(geom_gain(&geom, 1e-10) == 1);
 }
 
 static void refused(const char *text, const char *why)
@@ -118,6 +132,68 @@ static void bad_files_are_refused(void **state)
     refused(TOP PANEL("a") "a/ss = x\n", "right angles");
     refused(TOP "a/min_fs = 0\n", "has no max_fs");
     refused(TOP PANEL("a") "badx/min_x = 0\nbadx/min_fs = 0\n", "must have one pair");
+    refused(TOP PANEL("a") "badx/min_fs = 0\nbadx/panel = c\n", "badx: there is no panel c");
+    refused(TOP PANEL("a") "badx/panel = a\n", "badx has no min_fs");
+    refused(TOP PANEL("a") "badx/min_ss = 3\nbadx/max_ss = 2\n", "badx ends before it begins");
+    refused(TOP PANEL("a") "badx/min_fs = one\n", "must be a number");
+    refused(TOP "max_adu = -1\n", "max_adu = '-1', must be a number from 0");
+    refused(TOP "a/adu_per_photon = 0\n", "must be a number from 1e-09");
+    refused(TOP "adu_per_eV = much\n", "must be a number");
+}
+
+/* A mask with two strips, a rectangle in the corner and a single pixel, and a region of interest:
+ * the same pixels come back, in few rectangles. */
+static void what_is_never_computed_is_bad(void **state)
+{
+    (void)state;
+    enum { FAST = 12, SLOW = 8, HALF = FAST * SLOW };
+    uint8_t mask[HALF];
+    for (int i = 0; i < HALF; i++)
+        mask[i] = i % FAST != 4 && i / FAST != 3 && i != 91 && !(i % FAST > 9 && i / FAST < 2);
+    struct panel p[2] = {{.fast_pixels = FAST,
+                          .slow_pixels = SLOW,
+                          .pixel_m = 75e-6,
+                          .fast = {1, 0, 0},
+                          .slow = {0, 1, 0},
+                          .distance_m = 0.1,
+                          .origin_m = {0, 0, 0.1},
+                          .mask = mask,
+                          .roi = {0, FAST - 1, 0, SLOW - 1}}};
+    p[1] = p[0];
+    p[1].mask = NULL;
+    p[1].first_pixel = HALF;
+    p[1].roi = (struct roi){2, FAST - 1, 0, 5};
+    const struct experiment x = {.npanels = 2,
+                                 .panels = p,
+                                 .saturation = 1048575.5,
+                                 .gain = 2,
+                                 .beam = {.wavelength_m = 1e-10}};
+    const double frame[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    const struct geom_style style = {.data = "/data"};
+    FILE *out = fopen(scratch_path("c.geom"), "w");
+    assert_int_equal(geom_write(out, &x, &style, frame, &error), STATUS_OK);
+    (void)fclose(out);
+    geom_free(&geom);
+    assert_int_equal(geom_read(scratch_path("c.geom"), 0, &geom, &error), STATUS_OK);
+    assert_memory_equal(geom.panels[0].mask, mask, HALF);
+    for (int i = 0; i < HALF; i++)
+        assert_int_equal(geom.panels[1].mask[i], i % FAST >= 2 && i / FAST <= 5);
+    assert_true(geom.max_adu == 1048574 && geom.adu_per_photon == 2);
+    char text[8192] = "";
+    FILE *in = fopen(scratch_path("c.geom"), "r");
+    assert_true(fread(text, 1, sizeof text - 1, in) > 0);
+    (void)fclose(in);
+    assert_non_null(strstr(text, "bad6/panel = p1\nbad6/min_fs = 0\nbad6/max_fs = 11\n"
+                                 "bad6/min_ss = 14\nbad6/max_ss = 15\n"));
+    assert_null(strstr(text, "bad7"));
+    p[0].roi.slow_max = -1;  // nothing is computed
+    out = fopen(scratch_path("c.geom"), "w");
+    assert_int_equal(geom_write(out, &x, &style, frame, &error), STATUS_OK);
+    (void)fclose(out);
+    geom_free(&geom);
+    assert_int_equal(geom_read(scratch_path("c.geom"), 0, &geom, &error), STATUS_OK);
+    for (int i = 0; i < HALF; i++)
+        assert_int_equal(geom.panels[0].mask[i], 0);
 }
 
 /* What is written is read again, to the digits that are written. */
@@ -130,7 +206,8 @@ static void writing_is_the_way_back(void **state)
                           .fast = {0, 0, 1},
                           .slow = {0, -1, 0},
                           .origin_m = {0.1234567, 0.02, -0.03},
-                          .distance_m = 0.1234567},
+                          .distance_m = 0.1234567,
+                          .roi = {0, 9, 0, 4}},
                          {.fast_pixels = 10,
                           .slow_pixels = 7,
                           .first_pixel = 50,
@@ -138,7 +215,8 @@ static void writing_is_the_way_back(void **state)
                           .fast = {0, 0.6, 0.8},
                           .slow = {0, -0.8, 0.6},
                           .origin_m = {0.12, 0.01, 0.03},
-                          .distance_m = 0.12}};
+                          .distance_m = 0.12,
+                          .roi = {0, 9, 0, 6}}};
     const struct experiment x = {.npanels = 2, .panels = p, .beam = {.wavelength_m = 1.1e-10}};
     const double frame[9] = {0, 0, 1, 0, -1, 0, 1, 0, 0};
     const struct geom_style style = {.data = "/data"};
@@ -150,7 +228,7 @@ static void writing_is_the_way_back(void **state)
     assert_int_equal(geom.npanels, 2);
     for (size_t i = 0; i < 2; i++) {
         const struct geom_panel *g = &geom.panels[i];
-        assert_true(g->fast_pixels == 10 && g->slow_pixels == p[i].slow_pixels);
+        assert_true(g->fast_pixels == 10 && g->slow_pixels == p[i].slow_pixels && !g->mask);
         for (int k = 0; k < 3; k++) {
             double corner = 0, fast = 0, slow = 0;
             for (int j = 0; j < 3; j++) {
@@ -177,7 +255,9 @@ int main(void)
         cmocka_unit_test(panels_stand_where_the_file_says),
         cmocka_unit_test(what_has_no_effect_is_named),
         cmocka_unit_test(bad_regions_are_masked),
+        cmocka_unit_test(what_pixels_can_hold_is_read),
         cmocka_unit_test(bad_files_are_refused),
+        cmocka_unit_test(what_is_never_computed_is_bad),
         cmocka_unit_test(writing_is_the_way_back),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
