@@ -35,6 +35,14 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
     write_axis(out, i, "ss", frame, p->slow);
 }
 
+/* CrystFEL has no field for it. */
+static void write_sensor(FILE *out, const struct panel *p)
+{
+    if (p->thickness_m > 0.0)
+        fprintf(out, "; sensor: %s, %.9g mm, mu %.6g/mm\n", panel_material(p),
+                m_to_mm(p->thickness_m), p->absorption_1_m / 1e3);
+}
+
 static enum status check(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
@@ -63,6 +71,7 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
                 x->panels[0].distance_m);
     fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
             1 / x->panels[0].pixel_m);
+    write_sensor(out, x->panels);
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
     for (size_t i = 0; i < x->npanels; i++)
