@@ -1,5 +1,6 @@
 /* --detector, --geom, --expt and --cut: real detectors, files of geometry, several panels. */
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -11,6 +12,7 @@
 #include "option_checks.h"
 #include "physics/panels.h"
 #include "physics/presets.h"
+#include "physics/sensor.h"
 #include "physics/vec.h"
 
 /* Panels that stand where a file or their maker puts them cannot be moved by options. */
@@ -37,16 +39,19 @@ static enum status check_places(const struct geometry_options *o, const char *so
     return options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
 }
 
-/* One layer, unless --layers says more: the share that is caught, without parallax. */
-static void set_sensor(const struct geometry_options *o, double thickness_m, double absorption_1_m,
-                       struct detector_request *d)
+static void set_thickness(double thickness_m, struct detector_request *d)
 {
-    d->thickness = (struct steps_request){.has_range = true,
-                                          .range = thickness_m,
-                                          .has_count = true,
-                                          .count = o->has_layers ? o->layers : 1};
+    d->thickness.has_range = true;
+    d->thickness.range = thickness_m;
+}
+
+/* A sensor is of silicon where nothing else is said. */
+static void set_silicon(struct request *r)
+{
+    struct detector_request *d = &r->detector;
+    (void)snprintf(d->material, sizeof d->material, "Si");
     d->has_absorption = true;
-    d->absorption_1_m = absorption_1_m;
+    d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
 }
 
 static enum status set_preset(const struct geometry_options *o, struct request *r,
@@ -58,7 +63,7 @@ static enum status set_preset(const struct geometry_options *o, struct request *
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
     if (preset->silicon_m > 0 && !o->has_thickness)
-        set_sensor(o, preset->silicon_m, silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m)), d);
+        set_thickness(preset->silicon_m, d);
     for (int i = 0; i < 2; i++)
         d->pixels[i] = layout_pixels(&preset->layout, i);
     if (panels)
@@ -131,19 +136,22 @@ static enum status set_geom(const struct geometry_options *o, struct request *r,
 
 /* --- experiment lists ------------------------------------------------------------ */
 
-/* A sensor that is as thick as the file says, in one layer unless --layers says more. */
+/* A sensor that is as thick as the file says; its mu is that of the file's wavelength. */
 static void take_sensor(const struct geometry_options *o, const struct expt *x, struct request *r)
 {
-    const double energy_eV = m_to_ev(r->beam.wavelength_m);
-    const double absorption_1_m = x->absorption_1_m > 0 ? x->absorption_1_m
-                                  : x->silicon          ? silicon_absorption_1_m(energy_eV)
-                                                        : 0;
+    struct detector_request *d = &r->detector;
+    const bool silicon = strcmp(x->material, "Si") == 0;
     if (o->has_thickness || !(x->thickness_m > 0))
         return;
-    if (absorption_1_m > 0)
-        set_sensor(o, x->thickness_m, absorption_1_m, &r->detector);
-    else
+    if (!silicon && !(x->absorption_1_m > 0)) {
         log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
+        return;
+    }
+    set_thickness(x->thickness_m, d);
+    memcpy(d->material, x->material, sizeof d->material);
+    d->has_absorption =
+        x->absorption_1_m > 0 && (!silicon || r->beam.wavelength_m == x->wavelength_m);
+    d->absorption_1_m = x->absorption_1_m;
 }
 
 /* Wavelength, polarization and flux where no option says them; all directions. */
@@ -224,6 +232,9 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
         s = set_geom(o, r, p, e);
     else if (o->expt)
         s = set_expt(o, r, p, e);
+    if (r->physics == PHYSICS_PHYSICAL && r->detector.thickness.has_range &&
+        !r->detector.has_absorption)
+        set_silicon(r);
     r->detector.places = p->places;
     for (int i = 0; i < 2 && o->has_cut; i++)
         p->layout.count[i] = (int64_t)o->cut[i];

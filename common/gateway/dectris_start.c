@@ -76,7 +76,7 @@ static void put_fixed(struct cborpack *p, const struct content_options *o,
     cborpack_key_real(p, "pixel_size_x", panel->pixel_m);
     cborpack_key_real(p, "pixel_size_y", panel->pixel_m);
     cborpack_key_uint(p, "saturation_value", saturation(x, f->image.type));
-    cborpack_key_text(p, "sensor_material", "Si");
+    cborpack_key_text(p, "sensor_material", panel_material(panel));
     cborpack_key_real(p, "sensor_thickness", panel_depth_m(panel));
     cborpack_key_text(p, "user_data", o->appendix ? o->appendix : "");
     cborpack_key_bool(p, "virtual_pixel_interpolation_enabled", false);

@@ -32,6 +32,9 @@ static void describe_panel(const struct experiment *x, struct delivery *d)
     delivery_reals(d, "fast_axis", p->fast, 3);
     delivery_reals(d, "slow_axis", p->slow, 3);
     delivery_reals(d, "origin", p->origin_m, 3);
+    delivery_text(d, "sensor_material", p->material);
+    delivery_real(d, "sensor_thickness", p->thickness_m);
+    delivery_real(d, "sensor_absorption", p->absorption_1_m);
 }
 
 static void karabo_describe(const struct content_options *o, const struct experiment *x,

@@ -87,15 +87,18 @@ static void append_detector(struct header_text *h, enum cbf_header kind, const s
                             uint64_t id)
 {
     char when[TIME_SIZE];
+    const double depth_m = panel_depth_m(p);
     if (kind == CBF_GENERIC) {
         header_append(h, "# Detector: braggpipe " BRAGG_VERSION ", simulated\r\n");
-        return;
+    } else {
+        header_append(h, "# Detector: %s, S/N 00-0000, braggpipe " BRAGG_VERSION ", simulated\r\n",
+                      find_sold(kind, p));
+        header_append(h, "# %s.000\r\n", made_up_time(id, when));
     }
-    header_append(h, "# Detector: %s, S/N 00-0000, braggpipe " BRAGG_VERSION ", simulated\r\n",
-                  find_sold(kind, p));
-    header_append(h, "# %s.000\r\n", made_up_time(id, when));
-    const double depth_m = panel_depth_m(p);
-    header_append(h, "# Silicon sensor, thickness %.9f m\r\n", depth_m > 0.0 ? depth_m : THIN_M);
+    if (kind != CBF_GENERIC || depth_m > 0.0)
+        header_append(h, "# %s sensor, thickness %.9f m\r\n",
+                      strcmp(panel_material(p), "Si") == 0 ? "Silicon" : p->material,
+                      depth_m > 0.0 ? depth_m : THIN_M);
 }
 
 static void append_contents(struct header_text *h, enum cbf_header kind, const struct experiment *x,

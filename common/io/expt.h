@@ -22,7 +22,7 @@ struct expt {
     struct geom_panel *panels;  // owned; in our lab, groups applied
     double thickness_m;         // sensor, the same for all panels; 0: none
     double absorption_1_m;      // inverse attenuation depth
-    bool silicon;               // the sensor's material
+    char material[MATERIAL_SIZE];  // of the sensor; "": not said
     double saturation;          // largest trusted value of all panels, photons
     double wavelength_m;
     double direction[3];     // unit vector of propagation

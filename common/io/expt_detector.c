@@ -110,7 +110,7 @@ static enum status read_mask(const struct json_at *at, struct geom_panel *p, str
 /* What a panel says of the sensor. */
 struct sensor {
     double thickness_m, absorption_1_m;
-    bool silicon;
+    const char *material;  // of the JSON; NULL: not said
 };
 
 static enum status read_sensor(const struct json_at *at, struct sensor *sensor, struct error *e)
@@ -123,11 +123,11 @@ static enum status read_sensor(const struct json_at *at, struct sensor *sensor, 
     if (!s && json_at_optional(at, "mu", &member))
         s = json_at_real(&member, 0, 1e9, &per_mm, e);
     const bool thick = mm_to_m(mm) >= THIN_M;
-    const char *material =
-        json_at_optional(at, "material", &member) ? json_string_value(member.value) : NULL;
     *sensor = (struct sensor){.thickness_m = thick ? mm_to_m(mm) : 0,
                               .absorption_1_m = thick ? per_mm * 1e3 : 0,
-                              .silicon = material && strcmp(material, "Si") == 0};
+                              .material = json_at_optional(at, "material", &member)
+                                              ? json_string_value(member.value)
+                                              : NULL};
     return s;
 }
 
@@ -142,7 +142,8 @@ static enum status take_sensor(const struct json_at *at, size_t number, struct e
     if (number == 0) {
         x->thickness_m = sensor.thickness_m;
         x->absorption_1_m = sensor.absorption_1_m;
-        x->silicon = sensor.silicon;
+        if (sensor.material && strlen(sensor.material) < sizeof x->material)
+            strcpy(x->material, sensor.material);
     }
     if (sensor.thickness_m != x->thickness_m || sensor.absorption_1_m != x->absorption_1_m)
         return json_at_error(at, e,

@@ -48,6 +48,14 @@ static enum status write_bad(FILE *out, const struct experiment *x, struct error
     return s;
 }
 
+/* CrystFEL has no field for it. */
+static void write_sensor(FILE *out, const struct panel *p)
+{
+    if (p->thickness_m > 0.0)
+        fprintf(out, "; sensor: %s, %.9g mm, mu %.6g/mm\n", panel_material(p),
+                m_to_mm(p->thickness_m), p->absorption_1_m / 1e3);
+}
+
 static enum status check(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
@@ -78,6 +86,7 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
             1 / x->panels[0].pixel_m);
     if (x->saturation >= 1)
         fprintf(out, "max_adu = %.10g\n", floor(x->saturation) - 1);
+    write_sensor(out, x->panels);
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
     for (size_t i = 0; i < x->npanels; i++)

@@ -84,6 +84,14 @@ static void append_beam(const struct writer *w, const struct incident *b)
                   m_to_angstrom(b->mean_m), m_to_angstrom(b->longest_m), w->style->behind);
 }
 
+/* Material, thickness in mm, mu in 1/mm and layers. */
+static void append_sensor(const struct writer *w, const struct panel *p)
+{
+    append_key(w, "BRAGG_SENSOR");
+    header_append(w->h, "%s %.9g %.9g %d%s", panel_material(p), m_to_mm(p->thickness_m),
+                  p->absorption_1_m / 1e3, p->layers, w->style->behind);
+}
+
 /* A line per stage, or none. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
 {
@@ -114,6 +122,8 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);
     append_beam(&w, &beam);
+    if (x->npanels && x->panels->thickness_m > 0.0)
+        append_sensor(&w, x->panels);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);
     size_t whole = h->length;

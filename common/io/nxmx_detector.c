@@ -116,7 +116,7 @@ void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_group(f, DETECTOR, "NXdetector");
     hdf5_text(f, DETECTOR "/description", "simulated");
     hdf5_text(f, DETECTOR "/type", "pixel");
-    hdf5_text(f, DETECTOR "/sensor_material", "Si");
+    hdf5_text(f, DETECTOR "/sensor_material", panel_material(p));
     const double depth_m = panel_depth_m(p);
     hdf5_real(f, DETECTOR "/sensor_thickness", depth_m > 0.0 ? depth_m : THIN_M, "m");
     hdf5_real(f, DETECTOR "/count_time", 1.0, "s");

@@ -180,6 +180,16 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
 #undef IN
 }
 
+/* What NXmx has no place for. */
+static void put_sensor(struct hdf5_file *f, const struct panel *p)
+{
+    if (!(p->thickness_m > 0.0))
+        return;
+    hdf5_real(f, NXMX_TRUTH "/sensor_thickness", p->thickness_m, "m");
+    hdf5_real(f, NXMX_TRUTH "/sensor_absorption", p->absorption_1_m, "1/m");
+    hdf5_whole(f, NXMX_TRUTH "/sensor_layers", (uint64_t)p->layers);
+}
+
 static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
                       const struct nxmx_rows *rows)
 {
@@ -194,6 +204,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     hdf5_reals(f, NXMX_TRUTH "/lab_to_nexus", 2, (const hsize_t[]){3, 3}, axes);
     hdf5_real(f, NXMX_TRUTH "/adc_offset", x->adc_offset, NULL);
     hdf5_real(f, NXMX_TRUTH "/gain", x->gain, NULL);
+    put_sensor(f, x->panels);
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     nxmx_put_rows(f, rows);

@@ -15,7 +15,12 @@ void crystal_cell(const struct crystal *c, double cell[6])
 
 double panel_depth_m(const struct panel *p)
 {
-    return p->layers > 1 ? p->thickness_m : 0.0;
+    return !p->curved && (p->layers > 1 || p->layer_depth_m > 0.0) ? p->thickness_m : 0.0;
+}
+
+const char *panel_material(const struct panel *p)
+{
+    return *p->material ? p->material : "Si";
 }
 
 int64_t experiment_pixels(const struct experiment *x)

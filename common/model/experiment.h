@@ -10,7 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17 };
+enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17, MATERIAL_SIZE = 16 };
 
 /* Which physics: `faithful` repeats every quirk of nanoBragg, `physical` is right. */
 enum physics { PHYSICS_PHYSICAL, PHYSICS_FAITHFUL };
@@ -58,6 +58,7 @@ struct panel {
     double layer_m;                // thickness of a layer
     double layer_depth_m;          // from its front to the point that stands for it
     double absorption_1_m;         // mu, inverse attenuation depth
+    char material[MATERIAL_SIZE];  // of the sensor, "Si"; "": not known
     struct roi roi;                // pixels outside stay 0; empty: all
     uint8_t *mask;                 // fast_pixels * slow_pixels, 0 = not computed; NULL: none
     /* What headers and clients want to know. */
@@ -144,10 +145,13 @@ void crystal_cell(const struct crystal *c, double cell[6]);
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);
 
-/* How deep photons get into the sensor before they are counted, in m, which is what programs
- * take its thickness for: they correct positions for it.  0 for one layer, which lies in a plane
- * however much it catches. */
+/* The sensor's thickness in m for programs that correct positions for the depth at which photons
+ * are counted; 0 where all of them are counted in the panel's plane, however much it catches:
+ * without a sensor, on a curved panel, and in faithful mode in one layer. */
 double panel_depth_m(const struct panel *p);
+
+/* What formats that must name a material call the sensor's: silicon where it is not known. */
+const char *panel_material(const struct panel *p);
 
 /* Frees the arrays and clears *x. */
 void experiment_free(struct experiment *x);

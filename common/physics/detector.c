@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "physics/centre.h"
 #include "physics/check.h"
-#include "physics/steps.h"
+#include "physics/sensor.h"
 #include "physics/vec.h"
 
 const struct frame_axes *convention_axes(enum convention convention)
@@ -222,42 +222,6 @@ static void place(const struct detector_request *d, const struct frame_axes *axe
     detector_derive(p, axes->beam, ratio);
 }
 
-/* Mean depth within a layer at which photons stop that come along the normal. */
-static double mean_depth_m(double layer_m, double absorption_1_m)
-{
-    const double x = layer_m * absorption_1_m;
-    return layer_m * (x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / expm1(x));
-}
-
-/* Sensor layers [1.10]; in physical mode N layers share the thickness, and photons stop in a
- * layer where they do on average, not at its front. */
-static enum status set_layers(const struct detector_request *d, bool faithful, struct panel *p,
-                              struct error *e)
-{
-    struct steps t;
-    enum status s = steps_resolve(&d->thickness, STEPS_THICKNESS, "sensor thickness", &t, e);
-    if (s ||
-        (s = check_range("number of sensor layers", (double)t.count, 1.0, "", 1.0, LIMIT_LAYERS,
-                         e)) ||
-        (s = check_range("sensor thickness", t.range, 1e-6, "um", 0.0, 1e6, e)))
-        return s;
-    if (d->has_absorption &&
-        (s = check_range("sensor absorption", d->absorption_1_m, 1.0, "1/m", 0.0, 1e12, e)))
-        return s;
-    p->layers = (int)t.count;
-    p->thickness_m = t.range;
-    p->layer_m = t.step;
-    if (!faithful && t.range > 0.0) {
-        if (d->thickness.has_count && !d->thickness.has_step && d->thickness.count > 0)
-            p->layers = (int)d->thickness.count;
-        p->layer_m = p->thickness_m / p->layers;
-    }
-    /* without an attenuation depth the sensor is one depth thick */
-    p->absorption_1_m = d->has_absorption ? d->absorption_1_m : t.range > 0.0 ? 1.0 / t.range : 0.0;
-    p->layer_depth_m = faithful ? 0.0 : mean_depth_m(p->layer_m, p->absorption_1_m);
-    return STATUS_OK;
-}
-
 /* The whole panel, or the part of the ROI that lies on it. */
 static enum status set_roi(const struct detector_request *d, struct panel *p, struct error *e)
 {
@@ -302,7 +266,7 @@ enum status detector_panel(const struct request *r, const struct frame_axes *axe
     double size_m[2];
     enum status s;
     if ((s = count_pixels(d, size_m, p, e)) || (s = check_distances(d, e)) ||
-        (s = set_roi(d, p, e)) || (s = set_layers(d, faithful, p, e)))
+        (s = set_roi(d, p, e)) || (s = sensor_setup(d, faithful, p, e)))
         return s;
     struct centre centre = {0};
     if ((s = centre_find(d, faithful, size_m, &centre, e)))

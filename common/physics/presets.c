@@ -47,17 +47,3 @@ enum status preset_places(enum preset which, double distance_m, struct place **p
     }
     return STATUS_OK;
 }
-
-double silicon_absorption_1_m(double energy_eV)
-{
-    static const double keV[] = {3, 4, 5, 6, 8, 10, 15, 20, 30, 40, 50, 60, 80};
-    static const double cm2_g[] = {978.4, 452.9, 245.0,  147.0,  64.68,  33.89, 10.34,
-                                   4.464, 1.436, 0.7012, 0.4385, 0.3207, 0.2228};
-    enum { ROWS = sizeof keV / sizeof *keV };
-    const double x = fmin(fmax(energy_eV / 1e3, keV[0]), keV[ROWS - 1]);
-    int i = 0;
-    while (i < ROWS - 2 && x > keV[i + 1])
-        i++;
-    const double part = log(x / keV[i]) / log(keV[i + 1] / keV[i]);
-    return 2.33 * 100.0 * cm2_g[i] * pow(cm2_g[i + 1] / cm2_g[i], part);
-}

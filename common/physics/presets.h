@@ -33,9 +33,4 @@ const struct preset_detector *preset_find(enum preset which);
 enum status preset_places(enum preset which, double distance_m, struct place **places,
                           struct error *e);
 
-/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV, within 3 to 80 keV
- * (beyond, that of the nearer end): the table of mass attenuation coefficients of Hubbell
- * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
-double silicon_absorption_1_m(double energy_eV);
-
 #endif

@@ -59,6 +59,7 @@ struct detector_request {
     bool curved, point_pixel;
     bool has_absorption;             // attenuation depth was given
     double absorption_1_m;           // 1/depth; 0 = transparent
+    char material[MATERIAL_SIZE];    // of the sensor, as panel.material
     struct steps_request thickness;  // range in m
     bool has_roi;
     struct roi roi;

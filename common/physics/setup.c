@@ -11,6 +11,7 @@
 #include "physics/mosaic.h"
 #include "physics/panels.h"
 #include "physics/random_rotation.h"
+#include "physics/sensor.h"
 #include "physics/steps.h"
 #include "physics/vec.h"
 
@@ -101,6 +102,7 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
         return s;
     if (r->detector.places && (s = panels_place(&r->detector, x, e)))
         return s;
+    sensor_divide(&r->detector, x);
     return setup_oversample(r, x, e);
 }
 

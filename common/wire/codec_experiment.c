@@ -69,6 +69,7 @@ static const struct field panel_fields[] = {
     REAL(layer_m),
     INT(layers),
     {"mask", FIELD_DATA, AT(mask), .bytes = mask_bytes, .flags = FIELD_OPTIONAL},
+    LATE(material, FIELD_TEXT, MATERIAL_SIZE),
     REALS(normal, 3),
     REALS(origin_m, 3),
     REAL(pixel_m),

@@ -56,6 +56,21 @@ is 'AGIPD 1M: tiles' "$(described --detector=agipd-1m --distance=300)" 'panels=1
 is 'Rayonix' "$(described --detector=rayonix-mx340hs --distance=300)" 'panels=1 pixels=14745600'
 is 'a thousand panels with masks pass' "$(described --detpixels=1000 --cut=25,40)" 'panels=1000 pixels=1000000'
 
+# sensor OPTION...: what headers tell of it, with two digits of mu
+sensor() {
+	bragg-geometry --detector=pilatus-6m --roi=0,1,0,1 --ncells=5 --oversample=1 "$@" | bragg-orient | bragg-intensity |
+		bragg-write --overwrite --scale=1 --cbf-header=pilatus sensor_0.cbf 2>err
+	head -c 4096 sensor_0.cbf | sed -n 's/\(\.[0-9][0-9]\)[0-9]* \([0-9]*\)\r$/\1 \2/; s/^# \(Silicon.* m\|BRAGG_SENSOR.*[0-9]\)\r*$/\1/p' | paste -sd';'
+}
+thick='Silicon sensor, thickness 0.000320000 m'
+is 'a Pilatus has its sensor, in as many layers as it needs' "$(sensor --distance=300)" "$thick;BRAGG_SENSOR Si 0.32 4.20 2"
+is 'nearer in more of them' "$(sensor --distance=150)" "$thick;BRAGG_SENSOR Si 0.32 4.20 4"
+is 'but never in too many' "$(sensor --distance=10)" "$thick;BRAGG_SENSOR Si 0.32 4.20 16"
+is 'of silicon at the wavelength, in one layer if told so' \
+	"$(sensor --distance=300 --layers=1 --energy=8000)" "$thick;BRAGG_SENSOR Si 0.32 15.07 1"
+is 'and of another thickness' "$(sensor --distance=300 --thickness=1000)" \
+	'Silicon sensor, thickness 0.001000000 m;BRAGG_SENSOR Si 1 4.20 6'
+
 # more photons than a pixel can count: the detector's own limit above the offset
 bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 --fluence=1e31 | bragg-orient --frames=1 --random --seed=1 |
 	bragg-intensity | bragg-noise --adc-offset=10 | bragg-write a.raw
@@ -67,7 +82,8 @@ check 'but into no picture' grep -q 'panels 0 and 8 of 128 do not lie on one gri
 
 bragg-geometry --detector=agipd-1m --distance=200 --write-geom=one.geom | bragg-tap --print >/dev/null
 bragg-geometry --geom=one.geom --write-geom=two.geom | bragg-tap --print >/dev/null
-check 'a geometry file that is read and written again is the same' cmp one.geom two.geom
+check 'a geometry file that is read and written again is the same, but for the sensor in a comment' \
+	sh -c 'grep -v "^; sensor: Si, 0.5 mm, mu 4.20" one.geom | cmp - two.geom'
 is 'with --distance in place of its own' "$(bragg-geometry --geom=one.geom --distance=333 --write-geom=three.geom |
 	bragg-tap --print >/dev/null; grep clen three.geom)" 'clen = 0.333000000 m'
 

@@ -111,6 +111,7 @@ static void makers_have_their_sizes(void **state)
     other.slow_pixels = 1065;
     other.layers = 4;
     other.thickness_m = 450e-6;
+    other.absorption_1_m = 4000;
     assert_int_equal(cbf_header_check(CBF_EIGER, &x, &e), STATUS_OK);
     assert_int_equal(cbf_header_check(CBF_PILATUS, &x, &e), STATUS_INPUT);
     assert_string_equal(e.text, "no Pilatus has 1030 x 1065 pixels of 0.075 mm; headers of kind "
@@ -120,9 +121,21 @@ static void makers_have_their_sizes(void **state)
     assert_non_null(strstr(h.text, "# Detector: EIGER 1M, S/N 00-0000, braggpipe "));
     assert_non_null(strstr(h.text, "# 1970-01-01T00:01:01.000\r\n"));
     assert_non_null(strstr(h.text, "# Silicon sensor, thickness 0.000450000 m\r\n"));
+    assert_non_null(strstr(h.text, "# BRAGG_SENSOR Si 0.45 4 4\r\n"));
     other.layers = 1;
     cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
     assert_non_null(strstr(h.text, "# Silicon sensor, thickness 0.000000001 m\r\n"));
+    other.layer_depth_m = 1e-4;
+    memcpy(other.material, "CdTe", 5);
+    cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
+    assert_non_null(strstr(h.text, "# CdTe sensor, thickness 0.000450000 m\r\n"));
+    cbf_header_make(&h, CBF_GENERIC, &x, &f, 9);
+    assert_non_null(strstr(h.text, "# CdTe sensor, thickness 0.000450000 m\r\n"));
+    other.thickness_m = 0;
+    cbf_header_make(&h, CBF_GENERIC, &x, &f, 9);
+    assert_null(strstr(h.text, "sensor"));
+    assert_null(strstr(h.text, "BRAGG_SENSOR"));
+    cbf_header_make(&h, CBF_EIGER, &x, &f, 9);
     assert_int_equal(cbf_header_kind(h.text), CBF_EIGER);
     cbf_header_make(&h, CBF_GENERIC, &x, &f, 9);
     assert_int_equal(cbf_header_kind(h.text), CBF_GENERIC);

@@ -193,25 +193,40 @@ static void panels_are_modules(void **state)
     hdf5_abort(&f);
 }
 
-/* A sensor of one layer has no depth, whatever it catches: readers would correct for one. */
-static void a_sensor_is_as_thick_as_its_layers(void **state)
+/* A sensor that is caught in its front plane has no depth: readers would correct for one. */
+static void a_sensor_is_as_thick_as_its_parallax(void **state)
 {
     (void)state;
-    for (int layers = 1; layers <= 3; layers += 2) {
+    static const struct {
+        const char *name, *material;
+        int layers;
+        double layer_depth_m, thickness_m;
+    } rows[] = {{"d.nxs", "", 1, 0, 1e-9},
+                {"e.nxs", "CdTe", 1, 1e-4, 320e-6},
+                {"f.nxs", "Si", 3, 0, 320e-6}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         struct hdf5_file f;
-        double thickness_m;
-        char master[512];
+        double thickness_m, absorption_1_m;
+        char master[512], material[MATERIAL_SIZE];
         panels[0].thickness_m = 320e-6;
-        panels[0].layers = layers;
-        (void)snprintf(master, sizeof master, "%s", scratch_path(layers > 1 ? "e.nxs" : "d.nxs"));
+        panels[0].absorption_1_m = 4000;
+        panels[0].layers = rows[i].layers;
+        panels[0].layer_depth_m = rows[i].layer_depth_m;
+        (void)snprintf(panels[0].material, MATERIAL_SIZE, "%s", rows[i].material);
+        (void)snprintf(master, sizeof master, "%s", scratch_path(rows[i].name));
         make_series(master, NXMX_NONE);
         assert_true(hdf5_open(&f, master));
         read_reals(&f, DETECTOR "/sensor_thickness", &thickness_m);
-        assert_near(thickness_m, layers > 1 ? 320e-6 : 1e-9, 1e-12);
+        assert_near(thickness_m, rows[i].thickness_m, 1e-12);
+        assert_true(hdf5_read_text(&f, DETECTOR "/sensor_material", material, sizeof material));
+        assert_string_equal(material, *rows[i].material ? rows[i].material : "Si");
+        read_reals(&f, "/entry/braggpipe/sensor_absorption", &absorption_1_m);
+        assert_near(absorption_1_m, 4000, 1e-9);
         hdf5_abort(&f);
     }
-    panels[0].thickness_m = 0;
+    panels[0].thickness_m = panels[0].absorption_1_m = panels[0].layer_depth_m = 0;
     panels[0].layers = 0;
+    *panels[0].material = 0;
 }
 
 static void other_files_are_refused(void **state)
@@ -317,7 +332,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_come_back_in_order),
         cmocka_unit_test(panels_are_modules),
-        cmocka_unit_test(a_sensor_is_as_thick_as_its_layers),
+        cmocka_unit_test(a_sensor_is_as_thick_as_its_parallax),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(rows_stay_in_order),
         cmocka_unit_test(axes_are_a_rotation),

@@ -32,6 +32,7 @@ static inline void random_panel(struct panel *p, int64_t first)
     *p = (struct panel){.fast_pixels = 1 + (int64_t)draw(7), .slow_pixels = 1 + (int64_t)draw(5)};
     p->first_pixel = first;
     p->layers = 1;
+    (void)snprintf(p->material, sizeof p->material, "%s", draw(2) ? "CdTe" : "");
     p->curved = draw(2);
     p->point_pixel = draw(2);
     p->pixel_m = draw_real();

@@ -1,0 +1,27 @@
+/* The sensor of a detector: what it stops, and into how many layers it is divided [1.10]. */
+#ifndef BRAGG_PHYSICS_SENSOR_H
+#define BRAGG_PHYSICS_SENSOR_H
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "physics/request.h"
+
+#define SENSOR_LAYERS_MAX 16  // that a sensor is divided into without being told
+
+/* Inverse attenuation depth of silicon in 1/m for photons of energy_eV, within 3 to 80 keV
+ * (beyond, that of the nearer end): the table of mass attenuation coefficients of Hubbell
+ * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
+double silicon_absorption_1_m(double energy_eV);
+
+/* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness,
+ * and photons stop in a layer where they do on average, not at its front; where the request says
+ * no number it is one, until sensor_divide.  STATUS_INPUT for what is out of range. */
+enum status sensor_setup(const struct detector_request *d, bool faithful, struct panel *p,
+                         struct error *e);
+
+/* In physical mode and where the request says no number of layers: all panels of *x get so many
+ * that the most slanted ray to a corner moves by a pixel at most from one layer to the next, and
+ * SENSOR_LAYERS_MAX at most.  Panels must stand where they will, not yet cut. */
+void sensor_divide(const struct detector_request *d, struct experiment *x);
+
+#endif

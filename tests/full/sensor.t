@@ -1,0 +1,43 @@
+#!/bin/sh
+# The sensor of a detector by its name, as it is by default: dxtbx reads thickness, material and
+# attenuation from CBF and NXmx, and spots at 35 degrees are where its parallax puts them.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+needs 'a thick sensor' python:dxtbx python:numpy python:bitshuffle.h5
+
+# frame WAVELENGTH: half a degree of rotation of spots as wide as two pixels
+frame() {
+	bragg-geometry --detector=pilatus-6m --distance=220 --wavelength="$1" --cell=50,60,70,90,90,90 --default-F=300 \
+		--ncells=15 --shape=gauss --oversample=2 --fluence=1e27 |
+		bragg-orient --misset=10,20,30 --osc=0.5 --phi-steps=60 | bragg-intensity |
+		bragg-write --scale=100 --cbf-header=pilatus "s$1_%d.cbf" "s$1.nxs"
+}
+# read_by_dxtbx FILE WAVELENGTH
+read_by_dxtbx() {
+	/usr/bin/python3 "$BRAGG_TESTS/full/sensor_readers.py" "$PWD/$1" "s$2_0.cbf" >found 2>&1
+	sed 's/^/# /' found
+}
+value() {
+	sed -n "s/^$1 //p" found
+}
+# within NAME VALUE FROM TO
+within() {
+	check "$1" awk -v x="$2" -v from="$3" -v to="$4" 'BEGIN {exit !(x != "" && x >= from && x <= to)}'
+}
+for wavelength in 1.0 1.55; do
+	check "a frame at $wavelength A" frame $wavelength
+	for file in s${wavelength}_0.cbf s$wavelength.nxs; do
+		read_by_dxtbx $file $wavelength
+		is "$file: the sensor's thickness" "$(value thickness_mm)" 0.32
+		is "$file: its material" "$(value material)" Si
+		within "$file: dxtbx's mu is the simulation's" "$(value mu_ratio)" 0.99 1.01
+		within "$file: spots are found" "$(value spots)" 20 1000
+		within "$file: caught photons are where they belong" "$(value caught)" -0.03 0.03
+		within "$file: all of them" "$(value spread)" 0 0.05
+		# dxtbx counts what goes through the sensor as caught at its front: at 1 A a fifth
+		[ $wavelength = 1.0 ] && short=0.12 || short=0.05
+		within "$file: and where dxtbx expects them" "$(value dxtbx)" -0.02 $short
+		within "$file: which is not where they were without a sensor" "$(value plain)" 0.2 1
+	done
+done
+finish
