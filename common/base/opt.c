@@ -11,6 +11,7 @@
 
 #include "base/input.h"
 #include "base/log.h"
+#include "base/number.h"
 #include "base/version.h"
 
 /* argp wants an int per option; ours start above the range of characters. */
@@ -49,10 +50,8 @@ static bool is_number_start(const char *text)
 static enum status parse_real_open(const char *text, double min, double max, bool open_min,
                                    const char *what, double *value, struct error *e)
 {
-    char *end;
-    errno = 0;
-    const double x =
-        is_number_start(text) ? strtod(text, &end) : (end = (char *)(uintptr_t)text, 0.0);
+    const char *end = text;
+    const double x = is_number_start(text) ? number_real(text, &end) : 0.0;
     if (end == text || *end || !isfinite(x) || strpbrk(text, "xX"))
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", what, text);
     if (x < min || x > max || (open_min && x == min))
@@ -70,10 +69,9 @@ enum status parse_real(const char *text, double min, double max, const char *wha
 enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
                       struct error *e)
 {
-    char *end;
+    const char *end = text;
     errno = 0;
-    const intmax_t x =
-        is_number_start(text) ? strtoimax(text, &end, 10) : (end = (char *)(uintptr_t)text, 0);
+    const intmax_t x = is_number_start(text) ? number_whole(text, &end) : 0;
     if (end == text || *end)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
     /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */

@@ -7,7 +7,11 @@
 #include <stdio.h>
 #include <string.h>
 
+#include <omp.h>
+
+#include "base/crc32c.h"
 #include "base/isa.h"
+#include "engine/bands.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
 #include "engine/photons.h"
@@ -18,9 +22,9 @@ struct plan {
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;  // one per crystal
     int threads;
-    size_t nrows;                   // of all panels
-    struct crc32c_piece *row_sums;  // of the last run; NULL: none are formed
-    bool has_sums;
+    bool sums;     // are formed: rows follow one another in the image
+    bool has_sum;  // of the last run
+    uint32_t sum;
     char description[64];
 };
 
@@ -58,23 +62,18 @@ static void cpu_destroy(struct plan **plan)
     if (!p)
         return;
     cpu_tables_free(p->tables, p->experiment);
-    mem_free(p->row_sums);
     mem_free(p);
 }
 
-/* Room for the sums of all rows, which follow one another in the image. */
-static enum status open_sums(struct plan *p, struct error *e)
+static bool rows_follow(const struct experiment *x)
 {
-    const struct experiment *x = p->experiment;
     int64_t pixels = 0;
     for (size_t i = 0; i < x->npanels; i++) {
         if (x->panels[i].first_pixel != pixels)
-            return STATUS_OK;  // the panels are in another order
+            return false;
         pixels += x->panels[i].fast_pixels * x->panels[i].slow_pixels;
-        p->nrows += (size_t)x->panels[i].slow_pixels;
     }
-    p->row_sums = mem_array(p->nrows, sizeof *p->row_sums);
-    return p->row_sums ? STATUS_OK : error_memory(e, "the sums of the rows");
+    return true;
 }
 
 static enum status cpu_create(struct plan **plan, const struct experiment *experiment,
@@ -94,8 +93,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
     enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
-    if (!status && options->sums)
-        status = open_sums(p, e);
+    p->sums = options->sums && rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -159,32 +157,84 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
                 row[fast] = 0.0f;
 }
 
-/* Rows are handed out one by one, because ROI and mask make them unequal; which
- * thread computes a row does not matter to its bytes.  False when a pixel, perhaps a
- * masked one, is not finite. */
-static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *job, int threads,
-                      const struct panel *p, float *pixels, struct crc32c_piece *sums,
+/* A panel, and how many rows the panels before it have. */
+struct place {
+    const struct panel *panel;
+    int64_t above;
+};
+
+/* Goes to the panel of a row of the frame, from any other one. */
+static void go_to(struct place *at, int64_t row)
+{
+    while (row < at->above)
+        at->above -= (--at->panel)->slow_pixels;
+    while (row >= at->above + at->panel->slow_pixels)
+        at->above += (at->panel++)->slow_pixels;
+}
+
+/* Rows of the frame as they are given out; which thread computes a row does not matter to its
+ * bytes.  Continues *sum, if there is one, while they are in the cache. */
+static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
+                     int64_t end, struct place *at, struct cpu_scratch *s, float *pixels,
+                     struct crc32c_piece *sum)
+{
+    for (int64_t row = first; row < end; row++) {
+        go_to(at, row);
+        const struct panel *p = at->panel;
+        const int64_t slow = row - at->above;
+        const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
+        run_row(kernels, job, p, slow, s, pixels);
+        if (sum) {
+            const float *from = pixels + p->first_pixel + slow * p->fast_pixels;
+            *sum = (struct crc32c_piece){crc32c(sum->sum, from, bytes), sum->bytes + bytes};
+        }
+    }
+}
+
+/* All rows.  False when a pixel, perhaps a masked one, is not finite. */
+static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                      struct bands *bands, float *pixels, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
 {
-    const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
     bool finite = true;
-#pragma omp parallel num_threads(threads) reduction(&& : finite)
+#pragma omp parallel num_threads(bands->count) reduction(&& : finite)
     {
         struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
+        struct place at = {job->x->panels, 0};
+        int64_t first, end;
         scratch.not_finite = false;
-#pragma omp for schedule(dynamic)
-        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(kernels, job, p, slow, &scratch, pixels);
-            if (sums) {
-                const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
-                sums[slow] = (struct crc32c_piece){crc32c(0, row, bytes), bytes};
-            }
+        while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
+            run_rows(kernels, job, first, end, &at, &scratch, pixels,
+                     sums ? &sums[first / bands->at_once] : NULL);
             if (rows)
-                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+                atomic_fetch_add_explicit(rows, (uint64_t)(end - first), memory_order_relaxed);
         }
         finite = !scratch.not_finite;
     }
     return finite;
+}
+
+/* Shares all rows out; *finite as run_bands says. */
+static enum status run_frame(const struct cpu_kernels *kernels, const struct cpu_job *job,
+                             int threads, float *pixels, atomic_uint_fast64_t *rows, bool *finite,
+                             struct error *e)
+{
+    struct bands bands;
+    struct crc32c_piece *sums = NULL;
+    int64_t count = 0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        count += job->x->panels[i].slow_pixels;
+    enum status status = bands_open(&bands, count, threads, e);
+    const size_t takes = (size_t)bands_takes(&bands);
+    if (!status && job->sum && !(sums = mem_array(takes, sizeof *sums)))
+        status = error_memory(e, "the sums of the rows");
+    if (!status)
+        *finite = run_bands(kernels, job, &bands, pixels, sums, rows);
+    if (!status && job->sum)
+        *job->sum = crc32c_join(sums, takes);
+    mem_free(sums);
+    bands_close(&bands);
+    return status;
 }
 
 /* Memory for the sums of scattered lattices; NULL in job->sums without any. */
@@ -205,14 +255,10 @@ enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, in
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e)
 {
     double *sums = NULL;
-    struct crc32c_piece *row_sums = job->row_sums;
-    const enum status status = scatter(kernels, job, threads, &sums, e);
     bool finite = true;
-    for (size_t i = 0; i < job->x->npanels && !status; i++) {
-        finite =
-            run_panel(kernels, job, threads, &job->x->panels[i], pixels, row_sums, rows) && finite;
-        row_sums += row_sums ? job->x->panels[i].slow_pixels : 0;
-    }
+    enum status status = scatter(kernels, job, threads, &sums, e);
+    if (!status)
+        status = run_frame(kernels, job, threads, pixels, rows, &finite, e);
     job->sums = NULL;
     mem_free(sums);
     return finite ? status : photons_check(job->x, job->recipe->id, pixels, e);
@@ -223,14 +269,14 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
 {
     struct cpu_job job;
     enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
-    plan->has_sums = false;
+    plan->has_sum = false;
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
         cpu_spots_choose(&job, false);
-        job.row_sums = plan->row_sums;
+        job.sum = plan->sums ? &plan->sum : NULL;
         status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
-        plan->has_sums = !status && plan->row_sums;
+        plan->has_sum = !status && plan->sums;
     }
     cpu_job_close(&job);
     return status;
@@ -238,9 +284,9 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
 
 static bool cpu_sum(const struct plan *plan, uint32_t *sum)
 {
-    if (plan->has_sums)
-        *sum = crc32c_join(plan->row_sums, plan->nrows);
-    return plan->has_sums;
+    if (plan->has_sum)
+        *sum = plan->sum;
+    return plan->has_sum;
 }
 
 /* The traced pixel is a block of its own, computed by the kernel of the images; a lattice

@@ -16,7 +16,6 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
-#include "base/crc32c.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -38,7 +37,7 @@ struct cpu_job {
     bool lean;                     // all lattices are scattered, and nothing else is in the sum
     const double *sums;            // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
-    struct crc32c_piece *row_sums;    // where those of all rows go; NULL: nobody wants them
+    uint32_t *sum;                    // where that of the pixels goes; NULL: nobody wants it
 };
 
 /* `count` pixels of a row. */

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/input.h"
+#include "base/number.h"
 #include "base/opt.h"
 
 enum { CHUNK = 1 << 14 };
@@ -74,25 +75,46 @@ enum status text_copy(struct text_file *t, const char *name, const char *bytes, 
     return STATUS_OK;
 }
 
+/* Characters below 64 as bits. */
+static bool is_in(uint64_t set, char c)
+{
+    return (unsigned char)c < 64 && set >> c & 1;
+}
+
+static void split(struct text_file *t, char *at, const char *separators)
+{
+    uint64_t set = 0;
+    for (const char *c = separators; *c; c++)
+        set |= UINT64_C(1) << *c;
+    for (;; *at++ = 0) {
+        while (is_in(set, *at))
+            at++;
+        if (!*at)
+            return;
+        if (t->nwords < TEXT_WORDS_MAX)
+            t->word[t->nwords] = at;
+        t->nwords++;
+        while (*at && !is_in(set, *at))
+            at++;
+        if (!*at)
+            return;
+    }
+}
+
 enum status text_line(struct text_file *t, const char *separators, char comment, struct error *e)
 {
     t->nwords = 0;
     while (t->nwords == 0 && *t->next) {
-        char *rest = t->next;
-        const size_t length = strcspn(rest, "\n");
+        char *line = t->next, *end = strchrnul(line, '\n');
         t->line++;
-        if (length >= TEXT_LINE_MAX)
-            return text_error(t, e, "a line of %zu bytes, at most %d are allowed", length,
-                              TEXT_LINE_MAX - 1);
-        t->next += rest[length] ? length + 1 : length;
-        rest[length] = 0;
+        if (end - line >= TEXT_LINE_MAX)
+            return text_error(t, e, "a line of %zu bytes, at most %d are allowed",
+                              (size_t)(end - line), TEXT_LINE_MAX - 1);
+        t->next = *end ? end + 1 : end;
+        *end = 0;
         if (comment)
-            rest[strcspn(rest, (char[]){comment, 0})] = 0;
-        for (char *word = strsep(&rest, separators); word; word = strsep(&rest, separators)) {
-            if (*word && t->nwords < TEXT_WORDS_MAX)
-                t->word[t->nwords] = word;
-            t->nwords += *word != 0;
-        }
+            *strchrnul(line, comment) = 0;
+        split(t, line, separators);
     }
     return STATUS_OK;
 }
@@ -100,7 +122,7 @@ enum status text_line(struct text_file *t, const char *separators, char comment,
 enum status text_real(const struct text_file *t, int i, const char *what, double min, double max,
                       double *value, struct error *e)
 {
-    struct error cause = {0};
+    struct error cause;  // set where it is read
     if (parse_real(t->word[i], min, max, what, value, &cause))
         return text_error(t, e, "%s", cause.text);
     return STATUS_OK;
@@ -109,7 +131,7 @@ enum status text_real(const struct text_file *t, int i, const char *what, double
 enum status text_int(const struct text_file *t, int i, const char *what, int64_t min, int64_t max,
                      int64_t *value, struct error *e)
 {
-    struct error cause = {0};
+    struct error cause;  // set where it is read
     if (parse_int(t->word[i], min, max, what, value, &cause))
         return text_error(t, e, "%s", cause.text);
     return STATUS_OK;
@@ -141,8 +163,8 @@ long text_line_of(const struct text_file *t, const char *at)
 
 bool text_scan_real(const char **at, double *value)
 {
-    char *end;
-    const double x = strtod(*at, &end);
+    const char *end;
+    const double x = number_real(*at, &end);
     if (end == *at)
         return false;
     *at = end;
@@ -152,8 +174,8 @@ bool text_scan_real(const char **at, double *value)
 
 bool text_scan_int(const char **at, int *value)
 {
-    char *end;
-    const long x = strtol(*at, &end, 10);
+    const char *end;
+    const intmax_t x = number_whole(*at, &end);
     if (end == *at || x < INT_MIN || x > INT_MAX)
         return false;
     *at = end;

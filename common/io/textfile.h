@@ -45,9 +45,9 @@ enum status text_copy(struct text_file *t, const char *name, const char *bytes, 
                       struct error *e);
 
 /* Splits the next line that has words; t->nwords = 0 at the end of the file.
- * Words are parted by any number of `separators`; what follows `comment` is
- * skipped (0: there are no comments).  A line of TEXT_LINE_MAX bytes or more is
- * STATUS_INPUT.  Overwrites separators in t->bytes. */
+ * Words are parted by any number of `separators`, characters below 64 in ASCII; what
+ * follows `comment` is skipped (0: there are no comments).  A line of TEXT_LINE_MAX bytes
+ * or more is STATUS_INPUT.  Overwrites separators in t->bytes. */
 enum status text_line(struct text_file *t, const char *separators, char comment, struct error *e);
 
 /* Word number i (from 0, must be there) as a finite number within [min, max],

@@ -202,6 +202,40 @@ static void pixels_are_summed_up(void **state)
     experiment_free(&x);
 }
 
+/* Panels of unequal width, of whose rows several are taken at once, also of two panels. */
+static void rows_are_taken_across_panels(void **state)
+{
+    (void)state;
+    enum { EDGE = 90, WIDE = 150, PIXELS = EDGE * EDGE + WIDE * EDGE };
+    const struct engine_case c = {.pixels = EDGE, .panels = 2};
+    struct experiment x;
+    struct recipe r;
+    struct error e = {0};
+    static float pixels[PIXELS], one[PIXELS];
+    assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+    x.panels[1].fast_pixels = WIDE;
+    x.panels[1].roi.fast_max = 120;
+    x.panels[1].roi.slow_min = 17;
+    for (int threads = 1; threads < 10; threads++) {
+        struct plan *plan;
+        uint32_t sum = 0;
+        const struct engine_options how = {.threads = threads, .sums = true};
+        assert_int_equal(engine_cpu.create(&plan, &x, &how, &e), STATUS_OK);
+        memset(pixels, 0xff, sizeof pixels);
+        assert_int_equal(engine_cpu.run(plan, &r, pixels, NULL, &e), STATUS_OK);
+        assert_true(engine_cpu.sum(plan, &sum));
+        assert_int_equal(sum, crc32c(0, pixels, sizeof pixels));
+        if (threads == 1)
+            memcpy(one, pixels, sizeof one);
+        assert_memory_equal(one, pixels, sizeof one);
+        engine_cpu.destroy(&plan);
+    }
+    assert_true(pixels[EDGE * EDGE + 17 * WIDE + 119] > 0.0f);
+    assert_true(pixels[EDGE * EDGE + 16 * WIDE + 119] == 0.0f);
+    recipe_free(&r);
+    experiment_free(&x);
+}
+
 /* Without lattices a frame is dark, or nothing but water. */
 static void blank_frames_hold_water_alone(void **state)
 {
@@ -344,6 +378,7 @@ int main(void)
         cmocka_unit_test(bad_recipes_are_refused),
         cmocka_unit_test(rows_are_counted),
         cmocka_unit_test(pixels_are_summed_up),
+        cmocka_unit_test(rows_are_taken_across_panels),
         cmocka_unit_test(blank_frames_hold_water_alone),
         cmocka_unit_test(photons_that_are_not_finite_are_refused),
         cmocka_unit_test(traces_agree),

@@ -36,6 +36,26 @@ static void lines_are_split_into_words(void **state)
     text_close(&t);
 }
 
+/* Blanks at either end, none between words and comment, bytes of UTF-8, characters from 64 on. */
+static void words_are_parted_by_separators_alone(void **state)
+{
+    (void)state;
+    static const char *const words[] = {"\xc3\xa9", "a@b", "{x}", "\x1f"};
+    struct text_file t;
+    struct error e = {0};
+    assert_int_equal(open_text(&t, " \t \n  \xc3\xa9 a@b\t\t{x}\v\x1f \f #a b\n#\n", &e),
+                     STATUS_OK);
+    assert_int_equal(text_line(&t, TEXT_SPACE, '#', &e), STATUS_OK);
+    assert_int_equal(t.line, 2);
+    assert_int_equal(t.nwords, 4);
+    for (int i = 0; i < 4; i++)
+        assert_string_equal(t.word[i], words[i]);
+    assert_int_equal(text_line(&t, TEXT_SPACE, '#', &e), STATUS_OK);
+    assert_int_equal(t.nwords, 0);
+    assert_int_equal(t.line, 3);
+    text_close(&t);
+}
+
 static void a_byte_order_mark_is_no_text(void **state)
 {
     (void)state;
@@ -147,6 +167,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_split_into_words),
+        cmocka_unit_test(words_are_parted_by_separators_alone),
         cmocka_unit_test(a_byte_order_mark_is_no_text),
         cmocka_unit_test(more_words_are_counted_but_not_kept),
         cmocka_unit_test(numbers_are_checked_with_file_and_line),

@@ -1,0 +1,46 @@
+/*
+ * Rows of a frame, shared out among threads: a band of consecutive rows for each, the same in
+ * every frame, so that a thread writes the memory that it wrote before.  A thread takes a few rows
+ * of its own band at a time and, when none is left, of the others', since rows are unequal (ROI,
+ * mask) and processors have other work.
+ */
+#ifndef BRAGG_ENGINE_BANDS_H
+#define BRAGG_ENGINE_BANDS_H
+
+#include <stdalign.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum {
+    BAND_TAKES = 16,  // in which a band is taken, at least, if it has so many rows
+    BAND_ROWS = 16,   // that are taken at once, at most
+};
+
+/* On a cache line of its own. */
+struct band {
+    alignas(64) atomic_int_fast64_t next;  // the first row that nobody has; may be past the end
+    int64_t end;
+};
+
+struct bands {
+    int64_t rows, at_once;
+    int count;
+    struct band *band;  // owned
+};
+
+/* Shares rows 0 .. rows - 1 out among `threads` >= 1.  Bands begin at multiples of b->at_once.
+ * STATUS_FAILED when memory is out; bands_close frees it, also then. */
+enum status bands_open(struct bands *b, int64_t rows, int threads, struct error *e);
+void bands_close(struct bands *b);
+
+/* Gives thread number `thread` the rows *first .. *end - 1: b->at_once from a multiple of it, or
+ * the last ones of all.  False when none is left.  Any thread may call it at any time. */
+bool bands_take(struct bands *b, int thread, int64_t *first, int64_t *end);
+
+/* How many times rows can be taken: the number of one is *first / b->at_once. */
+int64_t bands_takes(const struct bands *b);
+
+#endif
