@@ -44,12 +44,14 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
     if (strchr(master, '%'))
         return error_set(e, STATUS_USAGE,
                          "'%.60s' names one file for all frames, it must hold no %%", master);
+    const enum status status = utc_begin(&s->begin_s, e);
+    if (status)
+        return status;
     if (asprintf(&s->data_name, "%.*s_data_%%06d.h5", length, master) < 0) {
         s->data_name = NULL;
         return error_memory(e, "a file name");
     }
-    const enum status status = utc_begin(&s->begin_s, e);
-    return status ? status : template_parse(&s->data, s->data_name, e);
+    return template_parse(&s->data, s->data_name, e);
 }
 
 void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)

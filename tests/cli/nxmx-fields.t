@@ -52,7 +52,7 @@ is 'every image of it' "$(sums still.nxs | tr ' ' '\n' | grep -c '[1-9][0-9][0-9
 
 packing=gzip
 mkdir other
-(cd other && SOURCE_DATE_EPOCH=1700000000 series dated --beam-size=0.02 -- --random)
+SOURCE_DATE_EPOCH=1700000000 series other/dated --beam-size=0.02 -- --random
 for file in dated.nxs dated_data_000001.h5 dated_data_000003.h5; do
 	check "the same recipe and time, the same bytes: $file" cmp "$file" "other/$file"
 done

@@ -106,14 +106,14 @@ is "PGM: header and a byte a pixel" "$(head -c 13 other/a_000.pgm | tr '\n' ' ')
 check "--format for an unknown suffix" write counts 1 7 'other/a_%d.dat' --format=raw
 is "--format: size" "$(wc -c <other/a_0.dat)" 16384
 check "one frame needs no number" write counts 1 7 other/single.img --fsync
-# dials NAME WARNED: tests/full/cbf.t asks DIALS
+# dials NAME WARNED [FRAMES]: tests/full/cbf.t asks DIALS
 dials() {
-	write counts 1 7 "other/$1"
-	is "a name that DIALS cannot import is warned of: $1" "$(cat message)" "$2"
+	write counts "${3-1}" 7 "other/$1"
+	is "a name that DIALS cannot import is warned of once: $1" "$(cat message)" "$2"
 }
 no_number="has no number right before a dot, as 'lyso_%04d.cbf' has: DIALS cannot import it"
 dials still.cbf "bragg-write: warning: 'other/still.cbf' $no_number"
-dials 'v2_%d_x.img' "bragg-write: warning: 'other/v2_%d_x.img' $no_number"
+dials 'v2_%d_x.img' "bragg-write: warning: 'other/v2_%d_x.img' $no_number" 3
 dials 'n%d.smv' ''
 dials still_1.img ''
 dials v3.raw ''
@@ -144,9 +144,9 @@ rm bad/a.raw.index
 for folder in a_1.raw s_data_000001.h5; do
 	mkdir "bad/$folder"
 	for option in --fsync --overwrite --resume; do
-		case $folder in a_1.raw) name=bad/a_%d.raw ;; *) name=bad/s.nxs ;; esac
-		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder, must be a file\|directory\)" counts 2 7 "$name" $option
-		check "is not to be overwritten: $name, $option" sh -c '! grep -q overwrite message'
+		case $folder in a_1.raw) template=bad/a_%d.raw ;; *) template=bad/s.nxs ;; esac
+		refused "a folder in the way of $name, $option" 1 "$folder: .*[iI]s a \(folder, must be a file\|directory\)" counts 2 7 "$template" $option
+		check "is not to be overwritten: $template, $option" sh -c '! grep -q overwrite message'
 	done
 	check "and stays" test -d "bad/$folder"
 	rm -r bad/*
