@@ -19,11 +19,11 @@
 struct expt {
     size_t nexperiments;  // of the file
     size_t npanels;
-    struct geom_panel *panels;  // owned; in our lab, groups applied
-    double thickness_m;         // sensor, the same for all panels; 0: none
-    double absorption_1_m;      // inverse attenuation depth
+    struct geom_panel *panels;     // owned; in our lab, groups applied
+    double thickness_m;            // sensor, the same for all panels; 0: none
+    double absorption_1_m;         // inverse attenuation depth
     char material[MATERIAL_SIZE];  // of the sensor; "": not said
-    double saturation;          // largest trusted value of all panels, photons
+    double saturation;             // largest trusted value of all panels, photons
     double wavelength_m;
     double direction[3];     // unit vector of propagation
     double polarization[3];  // unit vector of the E field
