@@ -19,15 +19,16 @@
 struct expt {
     size_t nexperiments;  // of the file
     size_t npanels;
-    struct geom_panel *panels;  // owned; in our lab, groups applied
-    double thickness_m;         // sensor, the same for all panels; 0: none
-    double absorption_1_m;      // inverse attenuation depth
+    struct geom_panel *panels;     // owned; in our lab, groups applied
+    double thickness_m;            // sensor, the same for all panels; 0: none
+    double absorption_1_m;         // inverse attenuation depth
     char material[MATERIAL_SIZE];  // of the sensor; "": not said
-    double saturation;          // largest trusted value of all panels, photons
+    double saturation;             // largest trusted value of all panels, photons
     double wavelength_m;
     double direction[3];     // unit vector of propagation
     double polarization[3];  // unit vector of the E field
     double kahn;             // polarization factor, 0 = unpolarized
+    bool has_kahn;           // it is said
     double flux_ph_s, exposure_s;
     double spindle[3];  // unit vector, as it is at the time of the scan
     bool has_spindle;   // there is a goniometer
