@@ -167,7 +167,7 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     memcpy(b->direction, o->beam, sizeof b->direction);
     memcpy(b->polarization, o->e_vector, sizeof b->polarization);
     memcpy(b->spindle, o->spindle, sizeof b->spindle);
-    b->kahn = o->polarization;
+    b->kahn = o->has_polarization || o->physics != PHYSICS_FAITHFUL ? o->polarization : 0.0;
     b->no_polarization = o->no_polarization;
     b->fluence_ph_m2 = o->fluence;
     b->flux_ph_s = o->flux;

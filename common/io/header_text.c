@@ -84,6 +84,14 @@ static void append_beam(const struct writer *w, const struct incident *b)
                   m_to_angstrom(b->mean_m), m_to_angstrom(b->longest_m), w->style->behind);
 }
 
+/* Kahn's factor and the direction of the E field in the lab. */
+static void append_polarization(const struct writer *w, const struct beam *b)
+{
+    const double values[] = {b->kahn, b->polarization[0], b->polarization[1], b->polarization[2]};
+    if (!b->no_polarization)
+        append_list(w, "BRAGG_POLARIZATION", values, 4);
+}
+
 /* Material, thickness in mm, mu in 1/mm and layers. */
 static void append_sensor(const struct writer *w, const struct panel *p)
 {
@@ -122,6 +130,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);
     append_beam(&w, &beam);
+    append_polarization(&w, &x->beam);
     if (x->npanels && x->panels->thickness_m > 0.0)
         append_sensor(&w, x->panels);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);

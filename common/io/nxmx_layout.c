@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/utc.h"
 #include "base/version.h"
+#include "model/stokes.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
 #define OMEGA "/entry/sample/transformations/omega"
@@ -150,6 +151,19 @@ static void put_beam_size(struct hdf5_file *f, double edge_m, const struct nxmx_
                 edge_m * edge_m, "Hz");
 }
 
+/* NXmx has changed its mind about how that is spelled. */
+static void put_polarization(struct hdf5_file *f, const struct experiment *x)
+{
+    const hsize_t dims[2] = {1, 4};
+    double axes[9], stokes[4];
+    if (x->beam.no_polarization)
+        return;
+    nxmx_axes(x, axes);
+    beam_stokes(&x->beam, axes, axes + 3, stokes);
+    hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarization_stokes", 2, dims, stokes);
+    hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarisation_stokes", 2, dims, stokes);
+}
+
 static void put_beam(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
 {
     hdf5_group(f, NXMX_INSTRUMENT "/beam", "NXbeam");
@@ -158,6 +172,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     /* An exposure has 1 s, see frame_time. */
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");
+    put_polarization(f, x);
     if (x->beam.size_m > 0.0)
         put_beam_size(f, x->beam.size_m, rows);
     hdf5_group(f, "/entry/source", "NXsource");
