@@ -18,6 +18,13 @@ double panel_depth_m(const struct panel *p)
     return p->layers > 1 ? p->thickness_m : 0.0;
 }
 
+bool panel_computes(const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct roi *r = &p->roi;
+    return fast >= r->fast_min && fast <= r->fast_max && slow >= r->slow_min &&
+           slow <= r->slow_max && (!p->mask || p->mask[slow * p->fast_pixels + fast]);
+}
+
 int64_t experiment_pixels(const struct experiment *x)
 {
     int64_t pixels = 0;
