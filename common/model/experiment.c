@@ -23,6 +23,13 @@ const char *panel_material(const struct panel *p)
     return *p->material ? p->material : "Si";
 }
 
+bool panel_computes(const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct roi *r = &p->roi;
+    return fast >= r->fast_min && fast <= r->fast_max && slow >= r->slow_min &&
+           slow <= r->slow_max && (!p->mask || p->mask[slow * p->fast_pixels + fast]);
+}
+
 int64_t experiment_pixels(const struct experiment *x)
 {
     int64_t pixels = 0;

@@ -142,6 +142,9 @@ struct experiment {
 /* The cell as asked for: a, b, c in A, alpha, beta, gamma in degrees. */
 void crystal_cell(const struct crystal *c, double cell[6]);
 
+/* Whether a pixel of the panel is computed: it lies in the region of interest and is not masked. */
+bool panel_computes(const struct panel *p, int64_t fast, int64_t slow);
+
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);
 
