@@ -10,13 +10,15 @@
 #include "base/isa.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
+#include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 
 struct plan {
     const struct experiment *experiment;
     const struct cpu_kernels *kernels;
-    struct cpu_table *tables;  // one per crystal
+    struct cpu_table *tables;     // one per crystal
+    struct footprint *footprint;  // NULL: of points
     int threads;
     size_t nrows;                   // of all panels
     struct crc32c_piece *row_sums;  // of the last run; NULL: none are formed
@@ -58,6 +60,7 @@ static void cpu_destroy(struct plan **plan)
     if (!p)
         return;
     cpu_tables_free(p->tables, p->experiment);
+    footprint_destroy(&p->footprint);
     mem_free(p->row_sums);
     mem_free(p);
 }
@@ -94,7 +97,9 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
     enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
-    if (!status && options->sums)
+    if (!status)
+        status = footprint_create(&p->footprint, experiment, p->threads, e);
+    if (!status && options->sums && !p->footprint)
         status = open_sums(p, e);
     if (status)
         cpu_destroy(&p);
@@ -229,7 +234,11 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     } else if (!status) {
         cpu_spots_choose(&job, false);
         job.row_sums = plan->row_sums;
-        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+        float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
+        status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
+                         : STATUS_INPUT;
+        if (!status)
+            status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
         plan->has_sums = !status && plan->row_sums;
     }
     cpu_job_close(&job);

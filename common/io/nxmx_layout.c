@@ -145,7 +145,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence),
                 "1/(m^2*s)");
     if (x->beam.size_m > 0.0) {
-        const double size[2] = {x->beam.size_m, x->beam.size_m};
+        const double size[2] = {x->beam.size_m, beam_height_m(&x->beam)};
         hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
         hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
     }
@@ -166,6 +166,10 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
     hdf5_text(f, IN("name"), c->name);
     hdf5_reals(f, IN("cell"), 1, &(hsize_t){6}, cell);
     hdf5_reals(f, IN("cells_along_axes"), 1, &(hsize_t){3}, c->cells);
+    if (c->has_size) {
+        hdf5_reals(f, IN("size"), 1, &(hsize_t){3}, c->size_m);
+        hdf5_note_text(f, path, "units", "m");
+    }
 #undef IN
 }
 
