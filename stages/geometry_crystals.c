@@ -103,11 +103,11 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 
 static enum status check_crystal(const struct geometry_options *o, struct error *e)
 {
-    const bool placed = o->has_cell || o->has_matrix;
+    const bool placed = o->has_cell || o->has_matrix, faithful = o->physics == PHYSICS_FAITHFUL;
     const struct option_pair exclusive[] = {
         {o->has_cell, o->has_matrix, "cell", "matrix"},
         {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+        {faithful && o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
     };
     const struct option_pair needs[] = {
         {o->has_column, o->has_mtz, "column", "mtz"},
@@ -144,15 +144,18 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
 static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
                               struct error *e)
 {
-    if (!o->has_crystal_size)
-        return parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
-    const enum status s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false,
-                                           "--crystal-size (MM)", c->size_m, e);
+    enum status s = STATUS_OK;
+    c->has_cells = o->has_ncells || !o->has_crystal_size;
+    if (o->has_crystal_size)
+        s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size (MM)",
+                             c->size_m, e);
     for (int i = 0; i < 3; i++) {
         c->size_m[i] = mm_to_m(c->size_m[i]);
         c->cells[i] = 1;
     }
-    return s;
+    return s || !c->has_cells
+               ? s
+               : parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
 }
 
 /* No cell is typed whose angles are all as flat as numbers below pi say. */

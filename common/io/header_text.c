@@ -69,6 +69,10 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
         crystal_cell(c, cell);
         append_name(w, "BRAGG_CRYSTAL", c->name);
         append_list(w, "BRAGG_CELL", cell, 6);
+        const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),
+                                   m_to_mm(c->size_m[2])};
+        if (c->has_size)
+            append_list(w, "BRAGG_CRYSTAL_SIZE_MM", size_mm, 3);
     }
     if (l->weight != 1.0)
         append_list(w, "BRAGG_SHARE", &l->weight, 1);

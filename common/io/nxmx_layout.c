@@ -140,15 +140,16 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     mem_free(values);
 }
 
-/* A square beam has the same flux everywhere in it. */
-static void put_beam_size(struct hdf5_file *f, double edge_m, const struct nxmx_rows *rows)
+/* The flux is the same everywhere in the beam. */
+static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
+                          const struct nxmx_rows *rows)
 {
-    const double size[2] = {edge_m, edge_m};
+    const double size[2] = {width_m, height_m};
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
     hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
     hdf5_text(f, NXMX_INSTRUMENT "/beam/profile", "rectangular");
     put_varying(f, NXMX_INSTRUMENT "/beam/total_flux", rows, offsetof(struct nxmx_frame, fluence),
-                edge_m * edge_m, "Hz");
+                width_m * height_m, "Hz");
 }
 
 /* NXmx has changed its mind about how that is spelled. */
@@ -174,7 +175,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
                 "1/(m^2*s)");
     put_polarization(f, x);
     if (x->beam.size_m > 0.0)
-        put_beam_size(f, x->beam.size_m, rows);
+        put_beam_size(f, x->beam.size_m, beam_height_m(&x->beam), rows);
     hdf5_group(f, "/entry/source", "NXsource");
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
 }
@@ -192,6 +193,10 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
     hdf5_text(f, IN("name"), c->name);
     hdf5_reals(f, IN("cell"), 1, &(hsize_t){6}, cell);
     hdf5_reals(f, IN("cells_along_axes"), 1, &(hsize_t){3}, c->cells);
+    if (c->has_size) {
+        hdf5_reals(f, IN("size"), 1, &(hsize_t){3}, c->size_m);
+        hdf5_note_text(f, path, "units", "m");
+    }
 #undef IN
 }
 

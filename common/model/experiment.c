@@ -13,6 +13,11 @@ void crystal_cell(const struct crystal *c, double cell[6])
     }
 }
 
+double beam_height_m(const struct beam *b)
+{
+    return b->has_height ? b->height_m : b->size_m;
+}
+
 double panel_depth_m(const struct panel *p)
 {
     return !p->curved && (p->layers > 1 || p->layer_depth_m > 0.0) ? p->thickness_m : 0.0;
