@@ -4,7 +4,7 @@
 # crystal: spots are 1/(15*59) rad = 0.065 degrees wide.
 crystal() {
 	bragg-geometry --detpixels=1024 --pixel=0.172 --distance=150 --wavelength=1.0 --ncells=15 \
-		--oversample=3 --fluence=1e26 --beam-size=0.001
+		--oversample=3 --fluence=1e26 --beam-size=0.001 --polarization=0
 }
 
 # images OFFSET: of the recipes on the pipe, with this offset of the detector
