@@ -20,6 +20,7 @@
 #include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
+#include "stage/curve.h"
 #include "stage/endpoint.h"
 #include "stage/keys.h"
 #include "stage/stage.h"
@@ -63,6 +64,7 @@ static enum status open_gateway(struct serve *v, struct gateway_settings *settin
         if (s == STATUS_OK && !(settings->context = zap_open_context(&v->zap, &keys, e)))
             s = e->status;
         settings->secret = keys.server.secret_key;
+        settings->guard = curve_serve;
     }
     if (s == STATUS_OK)
         s = gateway_open(&v->gateway, settings, v->endpoint, sizeof v->endpoint, e);

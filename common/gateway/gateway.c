@@ -168,7 +168,8 @@ static enum status start(struct gateway *g, char *endpoint, size_t size, struct 
     const struct outlet_settings outlet = {.kind = settings->socket,
                                            .hold = settings->policy == GATEWAY_WAIT,
                                            .request = settings->request,
-                                           .secret = settings->secret};
+                                           .secret = settings->secret,
+                                           .guard = settings->guard};
     const enum status s = outlet_open(&g->outlet, g->context, &outlet, endpoint, size, e);
     g->settings.secret = NULL;  // the caller's
     return s ? s : start_thread(g, e);

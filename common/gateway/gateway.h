@@ -33,9 +33,11 @@ struct gateway_settings {
     const char *request;  // GATEWAY_REP: what asks for a frame
     size_t queue;         // frames, at least 1; GATEWAY_WAIT has one
     double linger_s;      // how long the end waits for clients
-    const char *secret;   // of the server key, in Z85; NULL: clients need no keys
-    void *context;        // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
-                          // somebody looks who may connect
+    const char *secret;   // of the server key, in Z85; NULL: clients need no keys ...
+    bool (*guard)(void *socket, const char *secret);  // ... else gives it to a socket; false,
+                                                      // with errno, when that cannot be
+    void *context;  // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
+                    // somebody looks who may connect
 };
 
 /* Every frame that was offered is in one of the first two at the end. */

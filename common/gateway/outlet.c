@@ -90,18 +90,6 @@ static void set_options(const struct outlet *o, const char *endpoint)
     }
 }
 
-/* Clients need a key on the list of who looks after the context. */
-static bool set_secret(const struct outlet *o)
-{
-    static const char domain[] = "bragg";
-    const char *secret = o->settings.secret;
-    const int on = 1;
-    return !secret ||
-           (zmq_setsockopt(o->socket, ZMQ_CURVE_SERVER, &on, sizeof on) == 0 &&
-            zmq_setsockopt(o->socket, ZMQ_CURVE_SECRETKEY, secret, strlen(secret) + 1) == 0 &&
-            zmq_setsockopt(o->socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain)) == 0);
-}
-
 /* Lets the socket tell who connects and leaves. */
 static enum status watch(struct outlet *o, void *context, struct error *e)
 {
@@ -124,7 +112,7 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
     if (!room || !o->askers || !o->socket)
         return error_memory(e, "a socket");
     set_options(o, endpoint);
-    if (!set_secret(o))
+    if (settings->secret && !settings->guard(o->socket, settings->secret))
         return error_set(e, STATUS_FAILED, "cannot use the keys: %s", zmq_strerror(errno));
     o->settings.secret = NULL;  // the caller's
     const enum status s = watch(o, context, e);

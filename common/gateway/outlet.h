@@ -20,7 +20,8 @@ struct outlet_settings {
     enum gateway_socket kind;
     bool hold;            // what leaves is to reach somebody: PUSH has little on its way
     const char *request;  // REP: what asks for a frame
-    const char *secret;   // of the server key; NULL: clients need no keys
+    const char *secret;   // of the server key; NULL: clients need no keys ...
+    bool (*guard)(void *socket, const char *secret);  // ... else gives it to a socket
 };
 
 /* A client that has asked. */

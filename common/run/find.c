@@ -10,7 +10,7 @@
 
 #include "stage/endpoint.h"
 
-static const char workdir_link[] = "workdir";
+static const char workdir_link[] = "workdir", control_link[] = "control-at";
 
 /* A live socket of this user becomes an endpoint. */
 static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
@@ -20,6 +20,19 @@ static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
         snprintf(endpoint, ENDPOINT_SIZE, "ipc://%s", path) >= ENDPOINT_SIZE)
         return false;
     return endpoint_answers(endpoint);
+}
+
+/* What this user noted with find_note_control, unless nobody listens there. */
+static bool is_noted(const char *folder, char endpoint[ENDPOINT_SIZE])
+{
+    char path[PATH_MAX], noted[ENDPOINT_SIZE] = "";
+    struct stat what;
+    bool bind;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, control_link);
+    return lstat(path, &what) == 0 && what.st_uid == getuid() &&
+           readlink(path, noted, sizeof noted - 1) > 0 &&
+           endpoint_parse(noted, true, &bind, endpoint, NULL) == STATUS_OK &&
+           !endpoint_is_refused(endpoint);
 }
 
 bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
@@ -35,7 +48,17 @@ bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
                 found = is_source(paths.gl_pathv[k], endpoint);
         globfree(&paths);
     }
-    return found;
+    return found || is_noted(folder, endpoint);
+}
+
+void find_note_control(const char *folder, const char *control)
+{
+    char endpoint[ENDPOINT_SIZE], path[PATH_MAX];
+    bool bind;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, control_link);
+    if (endpoint_parse(control, true, &bind, endpoint, NULL) == STATUS_OK &&
+        endpoint_is_network(endpoint) && !strchr(endpoint, '*'))
+        (void)!symlink(endpoint, path);
 }
 
 void find_note_workdir(const char *folder, const char *workdir)

@@ -16,6 +16,10 @@ bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE]);
  * when several do. */
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct error *e);
 
+/* Notes in a private folder where the source of its run listens, as --control says: a tcp port is
+ * no file there. */
+void find_note_control(const char *folder, const char *control);
+
 /* Notes in a private folder that the run has this --workdir. */
 void find_note_workdir(const char *folder, const char *workdir);
 

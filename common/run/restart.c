@@ -8,6 +8,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "run/find.h"
 #include "stage/options.h"
 
 #define MS UINT64_C(1000000)
@@ -61,7 +62,10 @@ void restarts_open(struct restarts *r, struct process *processes, size_t count,
     r->pause_ns = longest_pause(option_s(source, "rejoin-timeout", usual.rejoin_timeout_s));
     r->source_pause_ns = longest_pause(wait_s);
     r->silence_ns = (uint64_t)(dead_s * 1.25e9);
-    lookout_open(&r->lookout, env->keeper->folder, source ? option_text(source, "control") : NULL,
+    const char *control = source ? option_text(source, "control") : NULL;
+    if (control)
+        find_note_control(env->keeper->folder, control);
+    lookout_open(&r->lookout, env->keeper->folder, control,
                  source ? option_text(source, "keys") : NULL);
     oom_open(&r->oom, "/proc/self/cgroup", "/sys/fs/cgroup");
 }

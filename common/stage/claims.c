@@ -4,8 +4,9 @@
 #include "base/log.h"
 #include "stage/stream.h"
 
-/* Ranges of ids that all processes together may claim before frames can reach them. */
-enum { EARLY_MAX = 1 << 20 };
+/* Ranges of ids that all processes together may claim to have, and to have had before frames could
+ * reach them. */
+enum { CLAIMS_MAX = 1 << 20 };
 
 static void no_memory(struct runtime *rt)
 {
@@ -42,29 +43,29 @@ static bool add_ids(struct id_set *set, const struct notice *n)
     return good;
 }
 
-/* True when there is room for more ranges of a process that frames may not reach; it is made at
- * the expense of who has said most. */
+/* True when there is room for more ranges of a process; it is made at the expense of who has said
+ * most of those that frames do not reach, and of itself when there is none. */
 static bool has_room(struct runtime *rt, struct peer *p, size_t more)
 {
     struct roster *r = &rt->source->roster;
-    struct peer *most = p;
-    if (p->known)
-        return true;
-    r->nearly += more;
-    p->nearly += more;
-    if (r->nearly <= EARLY_MAX)
+    struct peer *most = p->known ? NULL : p;
+    r->nclaims += more;
+    p->nclaims += more;
+    if (r->nclaims <= CLAIMS_MAX)
         return true;
     for (struct peer *q = r->first; q; q = q->next)
-        most = q->nearly > most->nearly ? q : most;
-    outlaw(rt, most, "it says more than there is room for before frames reach it");
+        if (!q->known && q->nclaims > (most ? most->nclaims : 0))
+            most = q;
+    most = most ? most : p;
+    outlaw(rt, most, "it says more of frames than there is room for");
     return most != p;
 }
 
 /* What it said early is taken, or does not count. */
 static void drop_early(struct runtime *rt, struct peer *p)
 {
-    rt->source->roster.nearly -= p->nearly;
-    p->nearly = 0;
+    rt->source->roster.nclaims -= p->nclaims - p->have.count;
+    p->nclaims = p->have.count;
     p->early_ns = 0;
     id_set_clear(&p->early_acks);
     id_set_clear(&p->early_kept);
@@ -72,8 +73,8 @@ static void drop_early(struct runtime *rt, struct peer *p)
 
 void claims_forget(struct runtime *rt, struct peer *p)
 {
-    drop_early(rt, p);
     id_set_clear(&p->have);
+    drop_early(rt, p);
     p->announced = false;
 }
 
@@ -123,18 +124,21 @@ static void take_have(struct runtime *rt, const struct peer *p)
 /* Ascending, so that a set of them is quickly made; all of it may come again. */
 static void hear_have(struct runtime *rt, struct peer *p, const struct notice *n)
 {
-    if (!has_room(rt, p, n->nids))
-        return;
-    for (size_t i = 0; i < n->nids; i++) {
-        const struct id_set *have = &p->have;
+    const struct id_set *have = &p->have;
+    const size_t before = have->count;
+    bool ascends = true;
+    for (size_t i = 0; i < n->nids && ascends; i++) {
         if (id_set_covers(have, n->ids[i]))
             continue;
-        if (have->count && n->ids[i].first <= have->ranges[have->count - 1].last) {
-            outlaw(rt, p, "it says which frames it has in no order");
-            return;
-        }
-        if (!id_set_add_range(&p->have, n->ids[i]))
+        ascends = !have->count || n->ids[i].first > have->ranges[have->count - 1].last;
+        if (ascends && !id_set_add_range(&p->have, n->ids[i]))
             no_memory(rt);
+    }
+    if (!has_room(rt, p, have->count - before))
+        return;
+    if (!ascends) {
+        outlaw(rt, p, "it says which frames it has in no order");
+        return;
     }
     if (n->known)
         p->announced = rt->source->changed = true;

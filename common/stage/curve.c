@@ -35,13 +35,10 @@ static bool set_int(void *socket, int option, int value)
     return zmq_setsockopt(socket, option, &value, sizeof value) == 0;
 }
 
-/* Somebody looks at who comes (zap.h): without him libzmq takes everybody who knows the server's
- * public key. */
-static bool guard_server(const struct keys *k, void *socket)
+bool curve_serve(void *socket, const char *secret)
 {
     static const char domain[] = "bragg";
-    return set_int(socket, ZMQ_CURVE_SERVER, 1) &&
-           set_text(socket, ZMQ_CURVE_SECRETKEY, k->server.secret_key) &&
+    return set_int(socket, ZMQ_CURVE_SERVER, 1) && set_text(socket, ZMQ_CURVE_SECRETKEY, secret) &&
            zmq_setsockopt(socket, ZMQ_ZAP_DOMAIN, domain, strlen(domain)) == 0;
 }
 
@@ -77,7 +74,7 @@ enum status curve_guard(const struct curve *c, void *socket, bool bind, const ch
         return error_set(e, STATUS_USAGE,
                          "%s: who binds needs server.key_secret among its --keys, else connect",
                          endpoint);
-    if ((bind ? guard_server : guard_client)(&c->keys, socket))
+    if (bind ? curve_serve(socket, c->keys.server.secret_key) : guard_client(&c->keys, socket))
         return STATUS_OK;
     return error_set(e, STATUS_FAILED, "%s: cannot use the keys: %s", endpoint,
                      zmq_strerror(errno));

@@ -29,6 +29,11 @@ void curve_close(struct curve *c);
 enum status curve_guard(const struct curve *c, void *socket, bool bind, const char *endpoint,
                         struct error *e);
 
+/* Before a socket of ZeroMQ binds: takes only who knows the public key of the server whose secret
+ * key, in Z85, this is, and whom somebody lets in who looks at who comes (zap.h): without him
+ * libzmq takes all of these.  False, with errno, when that cannot be. */
+bool curve_serve(void *socket, const char *secret);
+
 /* What has happened to the connections of a socket. */
 struct trial {
     unsigned accepted, admitted;  // bound: taken; both: established

@@ -1,7 +1,9 @@
 /* Order on request: what the source tells, and what a process does with it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/log.h"
 #include "stage/stream.h"
 
 enum { RANGES_MAX = 2000 };  // so that a message stays below 64 KiB
@@ -48,19 +50,29 @@ static bool share_frames(const struct hello *a, const struct hello *b)
     return false;
 }
 
-/* Another process that takes frames of the same group in order lives beside this one.  Who
- * takes the place of a dead one does not hear of it for so long. */
-static bool has_rival(const struct runtime *rt, const struct peer *p)
+/* A process that came later, takes frames of the same group in order and lives beside this one;
+ * NULL when there is none.  Who takes the place of a dead one does not hear of it for so long. */
+static struct peer *rival(const struct runtime *rt, const struct peer *p)
 {
-    for (const struct peer *q = p->next; q; q = q->next) {
+    for (struct peer *q = p->next; q; q = q->next) {
         if (!q->hello.order || !q->known || q->bye || !share_frames(&p->hello, &q->hello))
             continue;
         const uint64_t both_ns = p->came_ns > q->came_ns ? p->came_ns : q->came_ns;
         const uint64_t heard_ns = p->heard_ns < q->heard_ns ? p->heard_ns : q->heard_ns;
         if (heard_ns > both_ns + rt->patience_ns)
-            return true;
+            return q;
     }
-    return false;
+    return NULL;
+}
+
+/* They would wait for each other: the run goes on without the later one.  What that made durable
+ * is there. */
+static void refuse(struct runtime *rt, struct peer *p)
+{
+    static const char reason[] = "another process takes frames in order, must be one";
+    log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
+             reason);
+    recover_bury(rt, p, "is out: another one takes frames in order", reason);
 }
 
 void order_tell(struct runtime *rt)
@@ -68,10 +80,9 @@ void order_tell(struct runtime *rt)
     for (struct peer *p = rt->source->roster.first; p && !rt->stopping; p = p->next) {
         if (!p->hello.order || !p->known || p->bye)
             continue;
-        if (has_rival(rt, p))
-            io_stop(rt, STATUS_FAILED, "two processes of %s take frames in order, must be one",
-                    p->hello.stage);
-        else
+        for (struct peer *later; !rt->stopping && (later = rival(rt, p));)
+            refuse(rt, later);
+        if (!rt->stopping)
             tell(rt, p);
     }
 }

@@ -85,7 +85,7 @@ void roster_remove(struct roster *r, struct peer *p)
     if (r->last == p)
         r->last = before;
     r->count--;
-    r->nearly -= p->nearly;
+    r->nclaims -= p->nclaims;
     hello_free(&p->hello);
     id_set_clear(&p->told);
     id_set_clear(&p->have);

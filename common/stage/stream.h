@@ -45,7 +45,7 @@ struct peer {
     struct id_set early_acks;  // what it said before it was known ...
     struct id_set early_kept;
     uint64_t early_ns;  // ... since then, 0: nothing
-    size_t nearly;      // so many ranges of ids, and of `have`
+    size_t nclaims;     // so many ranges of ids, and of `have`, which stay
 };
 
 /* All of them, as they came. */
@@ -53,7 +53,7 @@ enum { ROSTER_MAX = 4096, ROSTER_BUCKETS = 1024 };
 
 struct roster {
     size_t count;
-    size_t nearly;  // over all
+    size_t nclaims;  // over all
     struct peer *first, *last;
     struct peer *by_address[ROSTER_BUCKETS], *by_uuid[ROSTER_BUCKETS];
 };

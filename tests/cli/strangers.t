@@ -143,7 +143,7 @@ stage sink sink out --in="ipc://$d/w" &
 unharmed 'a stranger comes first'
 is 'it is nobody to wait for' "$(grep -c 'group first is not waited for: --groups asks for test-sink/nothing' errors.source)" 1
 is 'who says most makes room for others' "$(named hoard), $(named modest)" \
-	'is out: it says more than there is room for before frames reach it, '
+	'is out: it says more of frames than there is room for, '
 for groups in 0 65 '' a, ,a a,a 1000000000000000000000; do
 	check_status "--groups=$groups is refused" 2 teststage source --in="ipc://$d/g" --out="@ipc://$d/s" --groups="$groups"
 done

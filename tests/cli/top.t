@@ -115,6 +115,25 @@ is 'asked for frames: no answer, and nobody minds' "$(cat wrong 2>/dev/null) $(s
 is 'asked for frames: one line' "$(cat errors.*)" "test-make: warning: bragg-top asks at ipc://$d/m, where frames flow, not at the control endpoint
 test-source: warning: bragg-top asks at ipc://$d/s, where frames flow, not at the control endpoint"
 
+# bragg-run: by the work folder, also where the source listens at a port
+fresh
+port=$(free_ports 1)
+cat >"$file" <<-END
+	stages:
+	  - {name: first, program: teststage, args: [first]}
+	  - {name: source, program: teststage, args: [source, --frames=300, --insecure, "--control=tcp://127.0.0.1:$port"]}
+	  - {name: make, program: teststage, args: [make, --sleep=20, --insecure]}
+	  - {name: sink, program: teststage, args: [sink, $tap_scratch/out, --insecure]}
+END
+bragg-run --quiet --workdir=port "$file" 2>/dev/null &
+runner=$!
+flowing
+is 'a run at a port by its work folder' "$(bragg-top --once --json --insecure port | json 'print $_->{total}')" 300
+is 'and as the only one that there is' "$(bragg-top --once --json --insecure | json 'print $_->{total}')" 300
+kill -INT "$runner"
+wait "$runner"
+check_status 'which is over' 1 bragg-top --once port
+
 # bragg-run: by the work folder; restarts are seen, and are in the trace
 fresh
 cat >"$file" <<-END

@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "base/alloc.h"
 #include "stage/stream.h"
 
 /* A source of frames 0 .. 9 without sockets, and what it is linked to. */
@@ -15,8 +16,6 @@ struct world {
     struct runtime rt;
     struct stage stage;
     struct port down;
-    struct link links[4];
-    size_t nlinks;
 };
 
 static void world_open(struct world *w, const char *groups)
@@ -37,24 +36,25 @@ static void world_open(struct world *w, const char *groups)
 
 static void world_close(struct world *w)
 {
-    for (struct peer *p = w->rt.source->roster.first; p; p = p->next)
-        p->hello.upstreams = NULL;
+    while (w->rt.links)
+        link_drop(&w->rt, w->rt.links, false);
     source_close(&w->rt);
+    mem_free(w->rt.buried);
     exchange_close(&w->rt.exchange);
 }
 
 /* A last stage of a group, which the source is linked to. */
 static struct peer *add_sink(struct world *w, const char *uuid, const char *group)
 {
-    static struct neighbour source = {"source"};
-    const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->nlinks)}};
+    static const struct neighbour source = {"source"};
+    const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->rt.source->roster.count)}};
     struct peer *p = roster_add(&w->rt.source->roster, &at, uuid);
-    struct link *l = &w->links[w->nlinks++];
-    assert_non_null(p);
+    struct link *l = mem_array(1, sizeof *l);
+    assert_true(p && l);
     p->hello.durable = true;
     (void)snprintf(p->hello.group, sizeof p->hello.group, "%s", group);
     p->hello.nupstreams = 1;
-    p->hello.upstreams = &source;
+    p->hello.upstreams = mem_copy(&source, 1, sizeof source);
     *l = (struct link){.next = w->rt.links, .port = &w->down};
     (void)snprintf(l->peer.uuid, sizeof l->peer.uuid, "%s", uuid);
     w->rt.links = l;
@@ -104,9 +104,8 @@ static void who_is_out_of_reach_has_no_frames_of_others(void **state)
     struct peer *gone = add_sink(&w, "gone", "former");
     says_to_have(&w, gone, 0, 4);
     assert_int_equal(source_reach(&w.rt), 1);
-    w.rt.links = NULL;
+    link_drop(&w.rt, w.rt.links, false);
     struct peer *other = add_sink(&w, "other", "latter");
-    w.links[1].next = NULL;
     says_to_have(&w, other, 1, 0);
     barrier_try(&w.rt, 1);
     assert_true(w.rt.source->open);
@@ -161,6 +160,43 @@ static void another_group_makes_nothing_safe(void **state)
     world_close(&w);
 }
 
+/* Says to have `count` frames, each a range of its own, from `first` on. */
+static void claims(struct world *w, struct peer *p, uint64_t first, size_t count)
+{
+    enum { AT_ONCE = 1 << 15 };
+    static struct id_range ids[AT_ONCE];
+    for (size_t said = 0; said < count && !w->rt.source->nout; said += AT_ONCE) {
+        for (size_t i = 0; i < AT_ONCE; i++, first += 2)
+            ids[i] = (struct id_range){first, first};
+        claims_hear(&w->rt, p, MESSAGE_HAVE, &(struct notice){.nids = AT_ONCE, .ids = ids});
+    }
+}
+
+/* Memory is bounded also for who is reached; to say the same again is free. */
+static void what_sinks_have_is_bounded(void **state)
+{
+    (void)state;
+    const size_t room = 1 << 20, part = 1 << 18;
+    struct world w;
+    world_open(&w, NULL);
+    struct peer *sink = add_sink(&w, "sink", "files"),
+                *stranger = add_sink(&w, "stranger", "other");
+    link_drop(&w.rt, w.rt.links, false);  // no path leads to it
+    (void)source_reach(&w.rt);
+    assert_true(sink->known && !stranger->known);
+    const struct roster *r = &w.rt.source->roster;
+    for (int i = 0; i < 8; i++)
+        claims(&w, sink, 0, part);
+    assert_true(!w.rt.source->nout && r->nclaims == part);
+    claims(&w, stranger, 0, part);
+    claims(&w, sink, 2 * part, room - part);  // the stranger makes room for it
+    assert_true(w.rt.source->nout == 1 && stranger->out && r->count == 2);
+    w.rt.source->nout = 0;
+    claims(&w, sink, 2 * room, room);
+    assert_true(w.rt.source->nout == 1 && r->count == 1 && r->nclaims == 0);
+    world_close(&w);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +204,7 @@ int main(void)
         cmocka_unit_test(who_is_out_of_reach_has_no_frames_of_others),
         cmocka_unit_test(a_silent_group_holds_nobody_up),
         cmocka_unit_test(another_group_makes_nothing_safe),
+        cmocka_unit_test(what_sinks_have_is_bounded),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
