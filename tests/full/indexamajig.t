@@ -97,7 +97,7 @@ while IFS=$tab read -r name chunks right true found wrong median p90 max a b c f
 	note "$name: $(tr '\n' ' ' <found)"
 	check "the figures of a real stream: $name" agrees found known
 done <figures
-check 'one for each stream that is there' test "$(wc -l <figures)" = "$(ls "$golden" | grep -c stream)"
+check 'one for each stream that is there' test "$(wc -l <figures)" = "$(find "$golden" -name "*.stream.xz" | wc -l)"
 awk '$1 == "turned" { $3 += 0.001 } 1' found >turned
 check_status 'an angle off by a thousandth is seen' 1 agrees turned found
 
@@ -117,14 +117,22 @@ index() {
 	timeout 300 indexamajig --zmq-input="ipc://$PWD/socket" --zmq-request=next --data-format=msgpack -g "$name/lyso.geom" \
 		-p "$name/lyso.cell" -o "$name/stream" --copy-header=frame_id --indexing=asdf -j 1 "$@" >"$name/log" 2>&1 &
 	indexer=$!
-	soon written || soon written # it would wait for more for ever
-	kill $indexer
+	# it waits for more for ever, and the pipeline for one that is gone
+	soon settled || soon settled
+	written || {
+		complain "$name: $(tail -n 3 "$name/log" said)"
+		kill $pipe
+	}
+	kill $indexer 2>/dev/null
 	wait $indexer 2>/dev/null
 	truth "$name/stream" "$name/lyso.tsv" >found
 	note "$name: $(tr '\n' ' ' <found)"
 }
 written() {
 	[ "$(grep -c '^----- End chunk' "$name/stream" 2>/dev/null)" = "$frames" ]
+}
+settled() {
+	written || ! kill -0 $indexer 2>/dev/null
 }
 # run NAME FRAMES OPTION...: the pipeline that ships, with these options of bragg-run
 run() {
