@@ -29,7 +29,7 @@ check 'indexes with the cell unknown' quiet dials.index imported.expt strong.ref
 check 'refines' quiet dials.refine indexed.expt indexed.refl scan_varying=False
 check 'integrates' quiet dials.integrate refined.expt refined.refl nproc=2 profile.fitting=False
 check 'finds the symmetry' quiet dials.symmetry integrated.expt integrated.refl
-check 'scales' quiet dials.scale symmetrized.expt symmetrized.refl nproc=2 model=KB
+check 'scales' quiet dials.scale symmetrized.expt symmetrized.refl nproc=2
 check 'merges' quiet dials.merge scaled.expt scaled.refl
 
 # What the file says, with the true crystal, against the spots.

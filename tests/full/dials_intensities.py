@@ -3,6 +3,7 @@ I lp/qe, against the F^2 that went in.  The corrections are computed again for t
 With MERGED.mtz it compares merged intensities as well; both have the crystal of FILE.expt.  Prints
   whole        reflections that are compared: whole, off the edges, beyond 2 theta of 7.5 degrees, inside
                of which DIALS's one width in phi is too small for those of small crystals
+  scale        the mean I lp/qe over F^2
   cc           of I lp/qe and F^2
   azimuth      largest relative difference from the mean I lp/F^2 in a sector of 30 degrees
   two_theta    likewise in a ring of 5 degrees, up to 42.5
@@ -68,6 +69,7 @@ def main():
     corrected = raw * lp / qe
     sectors, rings = np.arange(-180, 181, 30), np.arange(7.5, 43, 5)
     print("whole", len(corrected))
+    print("scale", corrected.sum() / expected.sum())
     print("cc", np.corrcoef(corrected, expected)[0, 1])
     print("azimuth", unevenness(corrected, expected, azimuth, sectors))
     print("two_theta", unevenness(corrected, expected, two_theta, rings))

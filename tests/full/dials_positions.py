@@ -3,7 +3,7 @@ series, against the true setting of truth.tsv on beam, detector and spindle of F
 
 SETTING.expt, FILE.expt where it is not given, has the crystal that SPOTS.refl is indexed by.  Prints
   spots          indexed ones that are compared, none near the spindle
-  kept           their fraction within 3 pixels and 2 frames
+  kept           their fraction within 1.5 pixels and 2 frames
   mean_dx, mean_dy        px, found minus true
   mean_dphi_deg  likewise, the angle about the spindle
   radial_px      mean distance from the beam at 2 theta of 25 to 38 degrees, where parallax is large
@@ -49,7 +49,7 @@ def main():
     d, places, two_theta, zeta = residuals(experiment, true, hkl, np.array(spots["xyzobs.px.value"]))
     good = zeta > 0.2
     d, places, two_theta = d[good], places[good], two_theta[good]
-    near = (abs(d[:, :2]).max(1) < 3) & (abs(d[:, 2]) < 2 * experiment.scan.get_oscillation()[1])
+    near = (abs(d[:, :2]).max(1) < 1.5) & (abs(d[:, 2]) < 2 * experiment.scan.get_oscillation()[1])
     print("spots", len(d))
     print("kept", near.mean())
     d, places, two_theta = d[near], places[near], two_theta[near]
