@@ -62,35 +62,29 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
-/* Lists the large means among the SEARCH_PIXELS of a chunk from `first`; whether others are
- * left. */
-INLINE bool poisson_large_list(const struct search *s, int first, const double *value,
-                               struct pending *large)
+/* Lists the large means among the SEARCH_PIXELS of a chunk from `first`, and the far ones where
+ * their group is dark but for a few; what is listed is not searched for in *s.  False when all
+ * are large. */
+INLINE bool poisson_list(struct search *s, int first, const double *value, struct pending *large,
+                         struct listed *listed)
 {
     uint32_t left = 0;
     for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS) {
-        const uint32_t beyond = search_beyond(s, at, (float)POISSON_SMALL_MEAN);
-        pending_add(large, first + at, beyond, value + at);
-        left |= ~beyond;
+        const uint32_t far = search_beyond(s, at, NEAR_MEAN);
+        if (!far) {
+            left = 1;
+            continue;
+        }
+        const uint32_t small = ~search_beyond(s, at, (float)POISSON_SMALL_MEAN);
+        const uint32_t bright = search_beyond(s, at, BRIGHT_MEAN) & small;
+        const bool few = __builtin_popcount(bright) <= FEW_PIXELS;
+        pending_add(large, first + at, ~small, value + at);
+        if (few)
+            listed_add(listed, first + at, far & small, value + at);
+        search_drop(s, at, few ? NEAR_MEAN : (float)POISSON_SMALL_MEAN);
+        left |= small;
     }
     return left != 0;
-}
-
-/* Lists the far ones of the other means where they are few in their group; what is listed is not
- * searched for in *s. */
-INLINE void poisson_few(struct search *s, int first, const uint32_t *word, const double *value,
-                        struct listed *listed)
-{
-    for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS) {
-        const uint32_t beyond_near = search_beyond(s, at, NEAR_MEAN);
-        if (!beyond_near)
-            continue;
-        const uint32_t far = beyond_near & ~search_beyond(s, at, (float)POISSON_SMALL_MEAN);
-        const bool few = __builtin_popcount(far) <= FEW_PIXELS;
-        if (few)
-            listed_add(listed, first + at, far, word + at, value + at);
-        search_drop(s, at, few ? NEAR_MEAN : (float)POISSON_SMALL_MEAN);
-    }
 }
 
 static void poisson(const struct noise_key *key, struct noise_chunk *c)
@@ -102,12 +96,14 @@ static void poisson(const struct noise_key *key, struct noise_chunk *c)
     large.n = listed.n = 0;
     for (int first = 0; first < c->blocks * NOISE_BLOCK; first += SEARCH_PIXELS) {
         double *value = c->value + first;
+        int listed_before = listed.n;
         search_load(&s, value);
-        if (!poisson_large_list(&s, first, value, &large))
+        if (!poisson_list(&s, first, value, &large, &listed))
             continue;
         for (int at = 0; at < SEARCH_PIXELS; at += NOISE_BLOCK)
             block_words(key, c->first + first + at, word + at);
-        poisson_few(&s, first, word, value, &listed);
+        for (int i = listed_before; i < listed.n; i++)
+            listed.word[i] = word[listed.pixel[i] - first];
         search_all(&s, key, c->first + first, word, value);
     }
     listed_search(key, c->first, &listed, c->value);

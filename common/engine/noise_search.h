@@ -6,7 +6,9 @@
  * uniform is within SEARCH_DOUBT of a sum of probabilities; then a second word and double
  * precision do.  The counts are those of poisson_invert.  A group of pixels goes on until
  * the last one has its count; so that a few bright pixels do not hold up dark ones,
- * a few of NEAR_MEAN and more are listed and searched for in groups of their own.
+ * a few of NEAR_MEAN and more are listed and searched for in groups of their own.  Bright
+ * groups begin about their mean, up or down from there: the sum up to it is a polynomial,
+ * with half the roundings a term that SEARCH_DOUBT allows for.
  */
 #ifndef BRAGG_ENGINE_NOISE_SEARCH_H
 #define BRAGG_ENGINE_NOISE_SEARCH_H
@@ -24,12 +26,14 @@ enum {
     SIDE = GROUP_PIXELS / LANES
 };
 
-/* Means of so much and more are far, and so many of them in a group are a few. */
+/* Means of so much and more are far; from half of it on a pixel is bright, and so many of them
+ * in a group are a few. */
 #define NEAR_MEAN 12.0f
+#define BRIGHT_MEAN (0.5f * NEAR_MEAN)
 enum { FEW_PIXELS = 10 };
 
 /* 1/k. */
-static const float inverse[POISSON_SMALL_END + SEARCH_STEPS + 1] = {
+static const float inverse[POISSON_SMALL_END + (int)POISSON_SMALL_MEAN + 2 * SEARCH_STEPS] = {
 #define I(k) 1.0f / (k)
 #define I10(k) \
     I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7), I(k + 8), I(k + 9)
@@ -37,6 +41,28 @@ static const float inverse[POISSON_SMALL_END + SEARCH_STEPS + 1] = {
     I10(81), I10(91), I10(101), I10(111), I10(121), I10(131), I10(141), I10(151),
 #undef I10
 #undef I
+};
+
+/* Terms that are summed up at once where a search begins in the middle, and the least mean for
+ * it. */
+enum { LEAP = 4 };
+#define MIDDLE_MEAN 16.0f
+
+/* Of k, k + LEAP, ...: products of 1/(k+1), 1/(k+2) ... */
+static const float leap[(int)POISSON_SMALL_MEAN / LEAP][LEAP] = {
+#define L1(k) 1.0 / ((k) + 1)
+#define L2(k) L1(k) / ((k) + 2)
+#define L3(k) L2(k) / ((k) + 3)
+#define L(k)                                                                       \
+    {                                                                              \
+        (float)(L1(k)), (float)(L2(k)), (float)(L3(k)), (float)(L3(k) / ((k) + 4)) \
+    }
+    L(0),  L(4),  L(8),  L(12), L(16), L(20), L(24), L(28),
+    L(32), L(36), L(40), L(44), L(48), L(52), L(56), L(60),
+#undef L
+#undef L3
+#undef L2
+#undef L1
 };
 
 /* Of each pixel the mean; its first probability, either end of what the uniform may be, and how
@@ -58,7 +84,7 @@ INLINE uint32_t search_beyond(const struct search *s, int at, float limit)
 {
     const lane_floats zero = {0}, limits = zero + limit;
     uint32_t below = 0;
-#pragma GCC unroll 8
+#pragma GCC unroll 4
     for (int i = 0; i < GROUP_PIXELS; i += LANES) {
         lane_floats mean;
         memcpy(&mean, s->mean + at + i, sizeof mean);
@@ -75,6 +101,17 @@ INLINE void search_drop(struct search *s, int at, float limit)
         mean[i] = mean[i] < limit ? mean[i] : 0.0f;
 }
 
+/* About the mean of the group from `at`, where the search had better begin there; else 0. */
+INLINE int32_t search_middle(const struct search *s, int at)
+{
+    if (~search_beyond(s, at, MIDDLE_MEAN))
+        return 0;
+    int32_t total = 0;
+    for (int i = 0; i < GROUP_PIXELS; i++)  // vectorised
+        total += (int32_t)s->mean[at + i];
+    return total / GROUP_PIXELS / LEAP * LEAP;
+}
+
 INLINE void search_start(struct search *restrict s, const uint32_t *restrict word)
 {
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
@@ -86,47 +123,136 @@ INLINE void search_start(struct search *restrict s, const uint32_t *restrict wor
     }
 }
 
-/* Searches for the counts of the group from `at`, whose chains of products and sums run side by
- * side; whether one is in doubt. */
-INLINE bool search_group(struct search *s, int at)
+/* A vector of a search: the distance to be gone, from either end of what the uniform may be, the
+ * probability of the next count and those that were passed, and how many were. */
+struct walk {
+    lane_floats low, high, p, sum;
+    lane_ints count_low, count_high;
+};
+
+/* One count on, where p changes by `factor`. */
+INLINE void walk_on(struct walk *w, lane_floats factor)
+{
+    w->count_low = lanes_count(w->count_low, w->sum, w->low);
+    w->count_high = lanes_count(w->count_high, w->sum, w->high);
+    w->sum = w->sum + w->p;
+    w->p = w->p * factor;
+}
+
+/* From count 0 up; `next` the probability of 0. */
+INLINE void walk_start(struct walk *w, const struct search *s, int at)
+{
+    memcpy(&w->low, s->low + at, sizeof w->low);
+    memcpy(&w->high, s->high + at, sizeof w->high);
+    memcpy(&w->p, s->p + at, sizeof w->p);
+    w->sum = (lane_floats){0};
+    w->count_low = w->count_high = (lane_ints){0};
+}
+
+/* Goes to count `middle`, a multiple of LEAP: lanes whose uniform is above the sum up to there go
+ * up from it, the others (all bits of the result) down; low and high become distances. */
+INLINE lane_ints walk_leap(struct walk *w, lane_floats mean, int32_t middle)
+{
+    const lane_floats mean_2 = mean * mean, mean_4 = mean_2 * mean_2;
+    for (int k = 0; k < middle; k += LEAP) {
+        const float *by = leap[k / LEAP];
+        w->sum = w->sum + w->p * (mean * (mean * (mean * by[2] + by[1]) + by[0]) + 1.0f);
+        w->p = w->p * (mean_4 * by[3]);
+    }
+    const lane_floats whole = w->sum + w->p, low = w->low, high = w->high;
+    const lane_ints down = (lane_ints)(whole >= low);
+    w->low = lanes_select(down, whole - high, low - whole);
+    w->high = lanes_select(down, whole - low, high - whole);
+    w->sum = (lane_floats){0};
+    return down;
+}
+
+/* Stores what was found; whether a lane is in doubt. */
+INLINE uint32_t walk_end(const struct walk *w, struct search *s, int at)
+{
+    memcpy(s->count_low + at, &w->count_low, sizeof w->count_low);
+    memcpy(s->count_high + at, &w->count_high, sizeof w->count_high);
+    return lanes_differ(w->count_low, w->count_high);
+}
+
+/* Searches for the counts of the group from `at`, from 0 up, whose vectors run side by side;
+ * whether one is in doubt. */
+INLINE bool search_up(struct search *s, int at)
 {
     const lane_floats zero = {0};
-    lane_floats low[SIDE], high[SIDE], mean[SIDE], p[SIDE], sum[SIDE];
-    lane_ints count_low[SIDE], count_high[SIDE];
-#pragma GCC unroll 8
+    struct walk w[SIDE];
+    lane_floats mean[SIDE];
+#pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++) {
-        const int from = at + v * LANES;
-        memcpy(&low[v], s->low + from, sizeof low[v]);
-        memcpy(&high[v], s->high + from, sizeof high[v]);
-        memcpy(&mean[v], s->mean + from, sizeof mean[v]);
-        memcpy(&p[v], s->p + from, sizeof p[v]);
-        sum[v] = p[v];
-        count_low[v] = count_high[v] = (lane_ints){0};
+        walk_start(&w[v], s, at + v * LANES);
+        memcpy(&mean[v], s->mean + at + v * LANES, sizeof mean[v]);
+        w[v].sum = w[v].p;
+        w[v].p = w[v].p * mean[v];
     }
     uint32_t left = 1;
-    for (int k = 0; left && k < POISSON_SMALL_END; k += SEARCH_STEPS) {
+    for (int k = 1; left && k < POISSON_SMALL_END; k += SEARCH_STEPS) {
         left = 0;
-#pragma GCC unroll 8
+#pragma GCC unroll 4
         for (int v = 0; v < SIDE; v++) {
 #pragma GCC unroll 5
-            for (int j = 1; j <= SEARCH_STEPS; j++) {
-                const lane_floats step = zero + inverse[k + j];
-                count_low[v] = lanes_count(count_low[v], sum[v], low[v]);
-                count_high[v] = lanes_count(count_high[v], sum[v], high[v]);
-                p[v] = p[v] * (mean[v] * step);
-                sum[v] = sum[v] + p[v];
-            }
-            left |= lanes_below(sum[v], high[v]);
+            for (int j = 1; j <= SEARCH_STEPS; j++)
+                walk_on(&w[v], mean[v] * (zero + inverse[k + j]));
+            left |= lanes_below(w[v].sum, w[v].high);
         }
     }
     uint32_t doubts = 0;
-#pragma GCC unroll 8
+#pragma GCC unroll 4
+    for (int v = 0; v < SIDE; v++)
+        doubts |= walk_end(&w[v], s, at + v * LANES);
+    return doubts != 0;
+}
+
+/* The same from the middle, up or down. */
+INLINE bool search_both(struct search *s, int at, int32_t middle)
+{
+    const lane_floats zero = {0};
+    struct walk w[SIDE];
+    lane_floats unit[SIDE];
+    lane_ints down[SIDE];
+#pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++) {
-        memcpy(s->count_low + at + v * LANES, &count_low[v], sizeof count_low[v]);
-        memcpy(s->count_high + at + v * LANES, &count_high[v], sizeof count_high[v]);
-        doubts |= lanes_differ(count_low[v], count_high[v]);
+        lane_floats mean;
+        memcpy(&mean, s->mean + at + v * LANES, sizeof mean);
+        walk_start(&w[v], s, at + v * LANES);
+        down[v] = walk_leap(&w[v], mean, middle);
+        unit[v] = lanes_select(down[v], 1.0f / mean, mean);
+        w[v].p = lanes_select(down[v], w[v].p, w[v].p * (mean * inverse[middle + 1]));
+    }
+    uint32_t left = 1;
+    for (int k = 1; left && k < POISSON_SMALL_END; k += SEARCH_STEPS) {
+        left = 0;
+#pragma GCC unroll 4
+        for (int v = 0; v < SIDE; v++) {
+#pragma GCC unroll 5
+            for (int j = 0; j < SEARCH_STEPS; j++) {
+                const int less = middle + 1 - k - j;
+                const lane_floats up = zero + inverse[middle + k + j + 1],
+                                  back = zero + (float)(less > 0 ? less : 0);
+                walk_on(&w[v], unit[v] * lanes_select(down[v], back, up));
+            }
+            left |= lanes_below(w[v].sum, w[v].high);
+        }
+    }
+    uint32_t doubts = 0;
+#pragma GCC unroll 4
+    for (int v = 0; v < SIDE; v++) {
+        w[v].count_low = middle - down[v] + ((w[v].count_low ^ down[v]) - down[v]);
+        w[v].count_high = middle - down[v] + ((w[v].count_high ^ down[v]) - down[v]);
+        doubts |= walk_end(&w[v], s, at + v * LANES);
     }
     return doubts != 0;
+}
+
+/* From where it is nearest. */
+static bool search_group(struct search *s, int at)
+{
+    const int32_t middle = search_middle(s, at);
+    return middle ? search_both(s, at, middle) : search_up(s, at);
 }
 
 /* The count of pixel number `pixel` of the image with all digits. */
@@ -159,13 +285,11 @@ struct listed {
     int16_t pixel[NOISE_CHUNK];  // within the chunk
 };
 
-/* Lists those whose bits are set among GROUP_PIXELS from `first`. */
-INLINE void listed_add(struct listed *l, int first, uint32_t which, const uint32_t *word,
-                       const double *mean)
+/* Lists those whose bits are set among GROUP_PIXELS from `first`; their words are still to come. */
+INLINE void listed_add(struct listed *l, int first, uint32_t which, const double *mean)
 {
     for (; which; which &= which - 1) {
         const int i = __builtin_ctz(which);
-        l->word[l->n] = word[i];
         l->mean[l->n] = mean[i];
         l->pixel[l->n++] = (int16_t)(first + i);
     }
@@ -179,7 +303,7 @@ static void listed_search(const struct noise_key *key, int64_t first, struct lis
     for (int at = 0; at < l->n; at += SEARCH_PIXELS) {
         const int n = l->n - at < SEARCH_PIXELS ? l->n - at : SEARCH_PIXELS;
         for (int i = n; i < SEARCH_PIXELS; i++) {
-            l->mean[at + i] = 0.0;
+            l->mean[at + i] = l->mean[at];
             l->word[at + i] = 0;
         }
         search_load(&s, l->mean + at);

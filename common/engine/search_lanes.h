@@ -58,6 +58,13 @@ static inline __attribute__((always_inline)) uint32_t lanes_differ(lane_ints a, 
 #endif
 }
 
+/* a where all bits of `which` are set, b where none is. */
+static inline __attribute__((always_inline)) lane_floats lanes_select(lane_ints which,
+                                                                      lane_floats a, lane_floats b)
+{
+    return (lane_floats)(((lane_ints)a & which) | ((lane_ints)b & ~which));
+}
+
 /* Counts the lanes where a < b, each on its own. */
 static inline __attribute__((always_inline)) lane_ints lanes_count(lane_ints count, lane_floats a,
                                                                    lane_floats b)

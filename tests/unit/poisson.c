@@ -169,6 +169,29 @@ static void the_search_is_the_plain_one(void **state)
     }
 }
 
+/* Neighbours of unequal means, none of which is large: groups that begin in the middle of the
+ * sums, at 0, and that list their bright pixels. */
+static void unequal_neighbours_have_plain_counts(void **state)
+{
+    (void)state;
+    static const float least[] = {16, 16, 30, 7, 2, 2, 0},
+                       most[] = {20, 63.99f, 63.99f, 9, 20, 5, 63};
+    static struct noise_chunk c;
+    float photons[NOISE_CHUNK];
+    for (size_t m = 0; m < sizeof least / sizeof *least; m++)
+        for (int i = 0; i < 60; i++) {
+            for (int k = 0; k < NOISE_CHUNK; k++)
+                photons[k] = least[m] + (most[m] - least[m]) * (float)(k * 37 % 101) / 100.0f;
+            if (m == 5)
+                photons[i] = photons[2 * i + 200] = 40;
+            c.first = i * NOISE_CHUNK;
+            assert_true(noise_kernels_choose(NULL, NULL)->load(&c, photons, NOISE_CHUNK - i));
+            noise_kernels_choose(NULL, NULL)->poisson(&key, &c);
+            for (int k = 0; k < NOISE_CHUNK - i; k++)
+                assert_true(c.value[k] == plainly(photons[k], (uint32_t)(c.first + k)));
+        }
+}
+
 /* Mixed means, so that every list is partly filled. */
 static void every_instruction_set_gives_the_same(void **state)
 {
@@ -300,6 +323,7 @@ int main(void)
         cmocka_unit_test(tails_have_their_probability),
         cmocka_unit_test(the_search_reaches_the_far_tail),
         cmocka_unit_test(the_search_is_the_plain_one),
+        cmocka_unit_test(unequal_neighbours_have_plain_counts),
         cmocka_unit_test(every_instruction_set_gives_the_same),
         cmocka_unit_test(branches_meet_at_one_million),
         cmocka_unit_test(the_normal_is_off_by_less_than_1e_7),
