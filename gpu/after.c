@@ -60,6 +60,8 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
     const bool counts =
         after->noise && after->noise->psf.kind == PSF_NONE && (adds || !after->nmaterials);
     a->type = PIXEL_F32;
+    if (p->footprint)
+        return STATUS_OK;  // it comes before all that, and is applied here
     if (adds) {
         const enum status s = upload_scene(p, after, e);
         if (s)

@@ -26,6 +26,7 @@ static void plan_destroy(struct plan **plan)
         p->device->detach(p->context);
     }
     cpu_tables_free(p->tables, p->experiment);
+    footprint_destroy(&p->footprint);
     mem_free(p->panels);
     mem_free(p->packed);
     mem_free(p);
@@ -88,6 +89,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
         status = open_panels(p, e);
     if (!status)
         status = cpu_tables_open(&p->tables, x, p->precision, e);
+    if (!status)
+        status = footprint_create(&p->footprint, x, options->threads, e);
     if (!status)
         status = upload_experiment(p, e);
     if (status)
@@ -232,8 +235,13 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)
 {
-    const struct task task = {recipe, NULL, (char *)pixels, done};
-    return perform(p, &task, e);
+    enum status status = recipe_check(p->experiment, recipe, e);
+    if (status)
+        return status;
+    float *photons = footprint_begin(p->footprint, recipe, pixels, e);
+    const struct task task = {recipe, NULL, (char *)photons, done};
+    status = photons ? perform(p, &task, e) : STATUS_INPUT;
+    return status ? status : footprint_end(p->footprint, recipe, NULL, pixels, e);
 }
 
 static enum status plan_develop(struct plan *p, const struct recipe *recipe, uint64_t seed,

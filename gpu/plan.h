@@ -3,6 +3,7 @@
 #define BRAGG_GPU_PLAN_H
 
 #include "engine/cpu.h"
+#include "engine/footprint.h"
 #include "gpu/device.h"
 #include "gpu/pack.h"
 
@@ -36,6 +37,7 @@ struct plan {
     struct gpu_panel *panels;         // in the order of their pixels
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there
+    struct footprint *footprint;      // applied here, behind the copy; NULL: of points
     struct gpu_frame frame;           // of the experiment
     void *resident;                   // on the card: panels, tables
     void *recipe;                     // on the card: sources, lattices

@@ -162,7 +162,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
                          "the beam has no size, so the amount of matter in it is unknown");
     o->experiment = x;
     for (size_t i = 0; i < o->nmaterials; i++) {
-        const double box_m[3] = {o->thickness_m[i], x->beam.size_m, x->beam.size_m};
+        const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
     }
     return o->deferred ? STATUS_OK : background_start(o, e);

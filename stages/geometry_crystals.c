@@ -103,11 +103,11 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 
 static enum status check_crystal(const struct geometry_options *o, struct error *e)
 {
-    const bool placed = o->has_cell || o->has_matrix;
+    const bool placed = o->has_cell || o->has_matrix, faithful = o->physics == PHYSICS_FAITHFUL;
     const struct option_pair exclusive[] = {
         {o->has_cell, o->has_matrix, "cell", "matrix"},
         {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
+        {faithful && o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
     };
     const struct option_pair needs[] = {
         {o->has_column, o->has_mtz, "column", "mtz"},
@@ -143,8 +143,9 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
 
 static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
+    c->has_cells = o->has_ncells || !o->has_crystal_size;
     for (int i = 0; i < 3; i++) {
-        c->cells[i] = o->has_crystal_size ? 1 : o->ncells[i];
+        c->cells[i] = c->has_cells ? o->ncells[i] : 1;
         c->size_m[i] = o->has_crystal_size ? mm_to_m(o->crystal_size_mm[i]) : 0;
     }
 }

@@ -82,6 +82,50 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
+/* How wide one source makes a spot on panel 0, in m: pixel, diffraction or footprint. */
+static double spot_width_m(const struct experiment *x)
+{
+    const struct panel *p = &x->panels[0];
+    double width_m = p->pixel_m;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        for (int k = 0; k < 3; k++) {
+            const struct crystal *c = &x->crystals[i];
+            const double edge_m = angstrom_to_m(c->cell_A[k]) * c->cells[k];
+            width_m = fmax(width_m, x->beam.wavelength_m * p->distance_m / edge_m);
+            width_m = fmax(width_m, c->has_size ? c->size_m[k] : 0.0);
+        }
+    return width_m;
+}
+
+/* A beam diverges in steps: each makes a spot of its own. */
+static void doubt_divergence(const char *option, double range_rad, double steps,
+                             const struct experiment *x)
+{
+    const struct panel *p = &x->panels[0];
+    const double whole_m = range_rad * p->distance_m, width_m = spot_width_m(x);
+    const double count = fmax(steps, 2.0), gap_m = whole_m / (count - 1.0);
+    if (gap_m > 1.5 * width_m)
+        log_line(LOG_WARNING,
+                 "--%s: %g steps make copies of a spot %.3g pixels apart: --%s-steps=%.0f joins "
+                 "them",
+                 option, count, gap_m / p->pixel_m, option, ceil(whole_m / width_m) + 1.0);
+}
+
+static void doubt_divergences(const struct geometry_options *o, const struct experiment *x)
+{
+    if (o->physics == PHYSICS_FAITHFUL)
+        return;
+    if (o->has_divergence)
+        doubt_divergence("divergence", mrad_to_rad(o->divergence_mrad), (double)o->divergence_steps,
+                         x);
+    if (o->has_divergence_h)
+        doubt_divergence("divergence-h", mrad_to_rad(o->divergence_h_mrad),
+                         (double)o->divergence_h_steps, x);
+    if (o->has_divergence_v)
+        doubt_divergence("divergence-v", mrad_to_rad(o->divergence_v_mrad),
+                         (double)o->divergence_v_steps, x);
+}
+
 static void doubt_lengths(const struct geometry_options *o, const struct experiment *x)
 {
     static const struct usual distance = {"distance", "mm", 1, 5e4, "m", 1e3, "um", 1e-3},
@@ -117,4 +161,5 @@ void geometry_doubt(const struct geometry_options *o, const struct request *r,
     doubt_angles("twotheta", &o->twotheta_deg, 1);
     doubt_beam_center(o, &r->detector);
     doubt_clipping(o, r, &x->beam);
+    doubt_divergences(o, x);
 }

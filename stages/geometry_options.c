@@ -38,6 +38,7 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
     const struct option_pair needs[] = {
         {o->overwrite, o->write_geom != NULL, "overwrite", "write-geom"},
         {o->has_weights, o->has_source_file, "weights", "source-file"},
+        {o->has_beam_height, o->has_beam_size, "beam-height", "beam-size"},
         {o->has_exposure, o->has_flux || o->has_expt, "exposure", "flux"},
         {o->has_panels, o->has_detector, "panels", "detector"},
         {o->has_layers, o->has_thickness || o->has_detector || o->has_expt, "layers", "thickness"},
@@ -47,6 +48,8 @@ static enum status check_pairs(const struct geometry_options *o, struct error *e
         {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
         {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
     };
+    if (o->has_beam_height && o->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_USAGE, "--beam-height is for --physics=physical");
     const enum status s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
     return s ? s : options_need(needs, sizeof needs / sizeof *needs, e);
 }
@@ -161,12 +164,13 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     memcpy(b->direction, o->beam, sizeof b->direction);
     memcpy(b->polarization, o->e_vector, sizeof b->polarization);
     memcpy(b->spindle, o->spindle, sizeof b->spindle);
-    b->kahn = o->polarization;
+    b->kahn = o->has_polarization || o->physics != PHYSICS_FAITHFUL ? o->polarization : 0.0;
     b->no_polarization = o->no_polarization;
     b->fluence_ph_m2 = o->fluence;
     b->flux_ph_s = o->flux;
     b->exposure_s = o->exposure_s;
     b->size_m = mm_to_m(o->beam_size_mm);
+    b->height_m = o->has_beam_height ? mm_to_m(o->beam_height_mm) : 0.0;
 }
 
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)

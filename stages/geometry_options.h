@@ -53,8 +53,8 @@ struct geometry_options {
     bool has_source_file, has_weights;
     double polarization;
     bool has_polarization, no_polarization;
-    double fluence, flux, exposure_s, beam_size_mm;
-    bool has_fluence, has_flux, has_exposure, has_beam_size;
+    double fluence, flux, exposure_s, beam_size_mm, beam_height_mm;
+    bool has_fluence, has_flux, has_exposure, has_beam_size, has_beam_height;
     /* crystal, or what several of them have in common */
     struct opt_texts crystals;
     const char *name;

@@ -161,7 +161,7 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     struct beam_request *b = &r->beam;
     if (!o->has_wavelength && !o->has_energy)
         b->wavelength_m = x->wavelength_m;
-    if (!o->has_polarization)
+    if (!o->has_polarization && x->has_kahn)
         b->kahn = x->kahn;
     if (!o->has_flux && !o->has_fluence)
         b->flux_ph_s = x->flux_ph_s;

@@ -159,8 +159,10 @@ const struct opt geometry_table[] = {
            "The file's weights: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",
            weights, GIVEN(weights)),
-    REAL("polarization", "K", "Kahn factor: 0 unpolarized, 1 along the E vector (0)", polarization,
-         -1, 1, GIVEN(polarization)),
+    REAL(
+        "polarization", "K",
+        "Kahn factor: 0 unpolarized, 1 along the E vector (0.98: 99 % of the photons; faithful: 0)",
+        polarization, -1, 1, GIVEN(polarization)),
     FLAG("no-polarization", "Polarization factor 1 everywhere", no_polarization),
     POSITIVE("fluence", "PH/M2", "Photons per square metre and frame (1e25)", fluence, 1e60,
              GIVEN(fluence)),
@@ -168,6 +170,8 @@ const struct opt geometry_table[] = {
     POSITIVE("exposure", "S", "Of one frame, with --flux (1)", exposure_s, 1e9, GIVEN(exposure)),
     POSITIVE("beam-size", "MM", "Edge of the square beam (0.0003)", beam_size_mm, 1e6,
              GIVEN(beam_size)),
+    POSITIVE("beam-height", "MM", "Of a beam that is --beam-size wide along E (a square)",
+             beam_height_mm, 1e6, GIVEN(beam_height)),
     GROUP("Crystal (lysozyme where nothing else is given):"),
     {.name = "crystal",
      .metavar = "KEY=VALUE...",
@@ -189,7 +193,8 @@ const struct opt geometry_table[] = {
          default_F, 0, 1e9, GIVEN(default_F)),
     ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, 3, 1, 1000000,
                 OPT_WHOLE, GIVEN(ncells)),
-    ONE_FOR_ALL("crystal-size", "MM|A,B,C", "Edges along a, b, c, in place of --ncells",
+    ONE_FOR_ALL("crystal-size", "MM|A,B,C",
+                "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
                 crystal_size_mm, 3, 1e-9, 1000, 0, GIVEN(crystal_size)),
     CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
     POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root (1)", fudge, 1e9,
@@ -206,6 +211,7 @@ void geometry_defaults(struct geometry_options *o)
     o->pixel_mm = 0.1;
     o->distance_mm = 100;
     o->wavelength_A = 1;
+    o->polarization = 0.98;
     o->fluence = 1e25;
     o->exposure_s = 1;
     o->beam_size_mm = 0.0003;

@@ -10,6 +10,10 @@
 #   soon COMMAND...                  waits up to a minute until the command succeeds
 #   scratch                          enters a new folder, removed at exit
 
+# The folder `tests`, for scripts that are run by themselves as well.
+BRAGG_TESTS=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
+export BRAGG_TESTS
+
 tap_count=0
 tap_failed=0
 

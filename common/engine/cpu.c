@@ -14,13 +14,15 @@
 #include "engine/bands.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
+#include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 
 struct plan {
     const struct experiment *experiment;
     const struct cpu_kernels *kernels;
-    struct cpu_table *tables;  // one per crystal
+    struct cpu_table *tables;     // one per crystal
+    struct footprint *footprint;  // NULL: of points
     int threads;
     bool sums;     // are formed: rows follow one another in the image
     bool has_sum;  // of the last run
@@ -62,6 +64,7 @@ static void cpu_destroy(struct plan **plan)
     if (!p)
         return;
     cpu_tables_free(p->tables, p->experiment);
+    footprint_destroy(&p->footprint);
     mem_free(p);
 }
 
@@ -93,7 +96,9 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
     enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
-    p->sums = options->sums && rows_follow(experiment);
+    if (!status)
+        status = footprint_create(&p->footprint, experiment, p->threads, e);
+    p->sums = options->sums && !p->footprint && rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -275,7 +280,11 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     } else if (!status) {
         cpu_spots_choose(&job, false);
         job.sum = plan->sums ? &plan->sum : NULL;
-        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+        float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
+        status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
+                         : STATUS_INPUT;
+        if (!status)
+            status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
         plan->has_sum = !status && plan->sums;
     }
     cpu_job_close(&job);

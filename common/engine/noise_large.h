@@ -33,9 +33,16 @@ struct pending {
     int refused[NOISE_CHUNK];   // their places
 };
 
-/* Lists the large means, whose bits are set, among SEARCH_PIXELS from `first`. */
+/* Lists the large means, whose bits are set, among 32 from `first`. */
 INLINE void pending_add(struct pending *p, int64_t first, uint32_t large, const double *mean)
 {
+    if (large == UINT32_MAX) {
+        for (int i = 0; i < 32; i++)
+            p->pixel[p->n + i] = first + i;
+        memcpy(p->mean + p->n, mean, 32 * sizeof *mean);
+        p->n += 32;
+        return;
+    }
     for (; large; large &= large - 1) {
         const int i = __builtin_ctz(large);
         p->pixel[p->n] = first + i;
@@ -119,9 +126,9 @@ static void poisson_large(const struct noise_key *key, struct noise_chunk *c, st
         p->pixel[i] = 0;
         p->mean[i] = POISSON_SMALL_MEAN;
     }
-    bool exceptional = false;
-    for (int i = 0; i < p->n; i++)
-        exceptional |= p->mean[i] > POISSON_LARGE_MEAN;
+    int exceptional = 0;
+    for (int i = 0; i < p->n; i++)  // vectorised
+        exceptional |= p->mean[i] > POISSON_LARGE_MEAN ? 1 : 0;
     for (uint32_t attempt = 0; p->n > 0; attempt++) {
         pending_draw(key, c->first, attempt, p);
         if (attempt == 0 && exceptional) {

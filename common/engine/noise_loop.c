@@ -62,31 +62,53 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
+/* Lists the large means among the SEARCH_PIXELS of a chunk from `first`; whether others are
+ * left. */
+INLINE bool poisson_large_list(const struct search *s, int first, const double *value,
+                               struct pending *large)
+{
+    uint32_t left = 0;
+    for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS) {
+        const uint32_t beyond = search_beyond(s, at, (float)POISSON_SMALL_MEAN);
+        pending_add(large, first + at, beyond, value + at);
+        left |= ~beyond;
+    }
+    return left != 0;
+}
+
+/* Lists the far ones of the other means where they are few in their group; what is listed is not
+ * searched for in *s. */
+INLINE void poisson_few(struct search *s, int first, const uint32_t *word, const double *value,
+                        struct listed *listed)
+{
+    for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS) {
+        const uint32_t beyond_near = search_beyond(s, at, NEAR_MEAN);
+        if (!beyond_near)
+            continue;
+        const uint32_t far = beyond_near & ~search_beyond(s, at, (float)POISSON_SMALL_MEAN);
+        const bool few = __builtin_popcount(far) <= FEW_PIXELS;
+        if (few)
+            listed_add(listed, first + at, far, word + at, value + at);
+        search_drop(s, at, few ? NEAR_MEAN : (float)POISSON_SMALL_MEAN);
+    }
+}
+
 static void poisson(const struct noise_key *key, struct noise_chunk *c)
 {
     struct pending large;
     struct listed listed;
+    struct search s;
+    uint32_t word[SEARCH_PIXELS];
     large.n = listed.n = 0;
-    uint32_t word[NOISE_BLOCK];
     for (int first = 0; first < c->blocks * NOISE_BLOCK; first += SEARCH_PIXELS) {
-        const uint32_t *within = word + first % NOISE_BLOCK;
         double *value = c->value + first;
-        if (first % NOISE_BLOCK == 0)
-            block_words(key, c->first + first, word);
-        struct search s;
-        float limit = NEAR_MEAN;
-        if (search_load(&s, value)) {
-            const uint32_t beyond = search_beyond(&s, (float)POISSON_SMALL_MEAN);
-            const uint32_t far = search_beyond(&s, NEAR_MEAN) & ~beyond;
-            pending_add(&large, first, beyond, value);
-            if (__builtin_popcount(far) > FEW_PIXELS)
-                limit = (float)POISSON_SMALL_MEAN;
-            else
-                listed_add(&listed, first, far, within, value);
-            if (!~beyond)
-                continue;
-        }
-        search_row(&s, key, c->first + first, within, value, limit);
+        search_load(&s, value);
+        if (!poisson_large_list(&s, first, value, &large))
+            continue;
+        for (int at = 0; at < SEARCH_PIXELS; at += NOISE_BLOCK)
+            block_words(key, c->first + first + at, word + at);
+        poisson_few(&s, first, word, value, &listed);
+        search_all(&s, key, c->first + first, word, value);
     }
     listed_search(key, c->first, &listed, c->value);
     poisson_large(key, c, &large);
@@ -99,7 +121,7 @@ static bool load(struct noise_chunk *c, const float *restrict photons, int count
         bad |= (photons[i] >= 0.0f ? 0 : 1) | (photons[i] <= 3.4e38f ? 0 : 1);
         c->value[i] = (double)photons[i];
     }
-    c->blocks = (count + NOISE_BLOCK - 1) / NOISE_BLOCK;
+    c->blocks = (count + NOISE_BATCH - 1) / NOISE_BATCH * (NOISE_BATCH / NOISE_BLOCK);
     for (int i = count; i < c->blocks * NOISE_BLOCK; i++)
         c->value[i] = 0.0;
     return !bad;

@@ -20,7 +20,8 @@ enum {
     NOISE_PAIRS = 32,
     NOISE_QUADS = 16,
     NOISE_BLOCK = 64,
-    NOISE_CHUNK = 32 * NOISE_BLOCK,
+    NOISE_BATCH = 4 * NOISE_BLOCK,  // pixels that are looked at together
+    NOISE_CHUNK = 8 * NOISE_BATCH,
 };
 
 /* Of a frame; struct noise without what needs neighbours. */
@@ -39,7 +40,8 @@ struct noise_key {
     enum rng_purpose purpose;
 };
 
-/* Pixels at work: NOISE_BLOCK * blocks of them from `first`, a multiple of NOISE_BLOCK. */
+/* Pixels at work: NOISE_BLOCK * blocks of them from `first`, a multiple of NOISE_BLOCK; whole
+ * batches. */
 struct noise_chunk {
     int64_t first;
     int blocks;

@@ -13,10 +13,16 @@
 
 #include "engine/noise_large.h"
 #include "engine/noise_pixel.h"
+#include "engine/search_lanes.h"
 
-/* Steps of the search between two looks whether all have found their count, and pixels
- * that are looked at together. */
-enum { SEARCH_STEPS = 5, SEARCH_PIXELS = 32 };
+/* Steps of the search between two looks whether all have found their count; pixels that are looked
+ * at together; and that are prepared together, so that processors find enough to do. */
+enum {
+    SEARCH_STEPS = 5,
+    GROUP_PIXELS = 32,
+    SEARCH_PIXELS = NOISE_BATCH,
+    SIDE = GROUP_PIXELS / LANES
+};
 
 /* Means of so much and more are far, and so many of them in a group are a few. */
 #define NEAR_MEAN 12.0f
@@ -33,103 +39,94 @@ static const float inverse[POISSON_SMALL_END + SEARCH_STEPS + 1] = {
 #undef I
 };
 
-/* Of each pixel, for sets of them. */
-static const uint32_t bit[SEARCH_PIXELS] = {
-#define B8(i) \
-    1u << (i), 2u << (i), 4u << (i), 8u << (i), 16u << (i), 32u << (i), 64u << (i), 128u << (i)
-    B8(0), B8(8), B8(16), B8(24)
-#undef B8
-};
-
-/* Where SEARCH_PIXELS are: the probabilities of the count at hand and of all up to it,
- * and how many sums are below either end of what the uniform may be. */
+/* Of each pixel the mean; its first probability, either end of what the uniform may be, and how
+ * many sums of probabilities are below it. */
 struct search {
-    float low[SEARCH_PIXELS], high[SEARCH_PIXELS];
-    float mean[SEARCH_PIXELS], p[SEARCH_PIXELS], sum[SEARCH_PIXELS];
+    float mean[SEARCH_PIXELS], p[SEARCH_PIXELS], low[SEARCH_PIXELS], high[SEARCH_PIXELS];
     int32_t count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
 };
 
-/* Takes the means; whether one of them is NEAR_MEAN or more. */
-INLINE bool search_load(struct search *restrict s, const double *restrict mean)
+/* Takes the means. */
+INLINE void search_load(struct search *restrict s, const double *restrict mean)
 {
-    int far = 0;
-    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
-        s->mean[i] = (float)mean[i];
-        far |= s->mean[i] < NEAR_MEAN ? 0 : 1;
-    }
-    return far != 0;
-}
-
-/* Bits of the pixels with means of `limit` and more. */
-INLINE uint32_t search_beyond(const struct search *restrict s, float limit)
-{
-    uint32_t beyond = 0;
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        beyond |= s->mean[i] < limit ? 0 : bit[i];
-    return beyond;
+        s->mean[i] = (float)mean[i];
 }
 
-/* Pixels with means of `limit` and more get any count. */
-INLINE void search_start(struct search *restrict s, const uint32_t *restrict word, float limit)
+/* Bits of the pixels of the group from `at` with means of `limit` and more. */
+INLINE uint32_t search_beyond(const struct search *s, int at, float limit)
 {
-    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
-        const float small = s->mean[i] < limit ? s->mean[i] : 0.0f;
-        s->mean[i] = small > SEARCH_MIN_MEAN ? small : SEARCH_MIN_MEAN;
+    const lane_floats zero = {0}, limits = zero + limit;
+    uint32_t below = 0;
+#pragma GCC unroll 8
+    for (int i = 0; i < GROUP_PIXELS; i += LANES) {
+        lane_floats mean;
+        memcpy(&mean, s->mean + at + i, sizeof mean);
+        below |= lanes_below(mean, limits) << i;
     }
+    return ~below;
+}
+
+/* Pixels of the group from `at` with means of `limit` and more get any count. */
+INLINE void search_drop(struct search *s, int at, float limit)
+{
+    float *mean = s->mean + at;
+    for (int i = 0; i < GROUP_PIXELS; i++)  // vectorised
+        mean[i] = mean[i] < limit ? mean[i] : 0.0f;
+}
+
+INLINE void search_start(struct search *restrict s, const uint32_t *restrict word)
+{
     for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
         const float u = (float)(int32_t)(word[i] >> 8) * (0x1p-24f * SEARCH_UNIT);
         s->low[i] = u - SEARCH_DOUBT * SEARCH_UNIT;
         s->high[i] = u + SEARCH_DOUBT * SEARCH_UNIT;
+        s->mean[i] = s->mean[i] > SEARCH_MIN_MEAN ? s->mean[i] : SEARCH_MIN_MEAN;
+        s->p[i] = poisson_exp_f(s->mean[i]);
     }
-    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        s->sum[i] = s->p[i] = poisson_exp_f(s->mean[i]);
 }
 
-/* SEARCH_STEPS counts more from k; whether any pixel has to go on. */
-INLINE bool search_on(struct search *restrict s, int k)
+/* Searches for the counts of the group from `at`, whose chains of products and sums run side by
+ * side; whether one is in doubt. */
+INLINE bool search_group(struct search *s, int at)
 {
-    int left = 0;
-    float step[SEARCH_STEPS];
-    for (int j = 0; j < SEARCH_STEPS; j++)
-        step[j] = inverse[k + 1 + j];
-    for (int i = 0; i < SEARCH_PIXELS; i++) {  // vectorised
-        const float mean = s->mean[i], low = s->low[i], high = s->high[i];
-        float p = s->p[i], sum = s->sum[i];
-        int32_t count_low = k ? s->count_low[i] : 0, count_high = k ? s->count_high[i] : 0;
+    const lane_floats zero = {0};
+    lane_floats low[SIDE], high[SIDE], mean[SIDE], p[SIDE], sum[SIDE];
+    lane_ints count_low[SIDE], count_high[SIDE];
+#pragma GCC unroll 8
+    for (int v = 0; v < SIDE; v++) {
+        const int from = at + v * LANES;
+        memcpy(&low[v], s->low + from, sizeof low[v]);
+        memcpy(&high[v], s->high + from, sizeof high[v]);
+        memcpy(&mean[v], s->mean + from, sizeof mean[v]);
+        memcpy(&p[v], s->p + from, sizeof p[v]);
+        sum[v] = p[v];
+        count_low[v] = count_high[v] = (lane_ints){0};
+    }
+    uint32_t left = 1;
+    for (int k = 0; left && k < POISSON_SMALL_END; k += SEARCH_STEPS) {
+        left = 0;
+#pragma GCC unroll 8
+        for (int v = 0; v < SIDE; v++) {
 #pragma GCC unroll 5
-        for (int j = 0; j < SEARCH_STEPS; j++) {
-            count_low += low > sum;
-            count_high += high > sum;
-            p = p * (mean * step[j]);
-            sum = sum + p;
+            for (int j = 1; j <= SEARCH_STEPS; j++) {
+                const lane_floats step = zero + inverse[k + j];
+                count_low[v] = lanes_count(count_low[v], sum[v], low[v]);
+                count_high[v] = lanes_count(count_high[v], sum[v], high[v]);
+                p[v] = p[v] * (mean[v] * step);
+                sum[v] = sum[v] + p[v];
+            }
+            left |= lanes_below(sum[v], high[v]);
         }
-        s->p[i] = p;
-        s->sum[i] = sum;
-        s->count_low[i] = count_low;
-        s->count_high[i] = count_high;
-        left |= high > sum ? 1 : 0;
     }
-    return left != 0;
-}
-
-/* Whether a count is in doubt. */
-INLINE bool search_doubts(const struct search *s)
-{
-    int32_t doubts = 0;
-    for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        doubts |= s->count_low[i] - s->count_high[i];
+    uint32_t doubts = 0;
+#pragma GCC unroll 8
+    for (int v = 0; v < SIDE; v++) {
+        memcpy(s->count_low + at + v * LANES, &count_low[v], sizeof count_low[v]);
+        memcpy(s->count_high + at + v * LANES, &count_high[v], sizeof count_high[v]);
+        doubts |= lanes_differ(count_low[v], count_high[v]);
+    }
     return doubts != 0;
-}
-
-/* Searches for the counts of the means that were loaded, into s->count_low; whether some
- * are in doubt.  The first step is taken apart so that counts need not be set to 0. */
-INLINE bool search_all(struct search *s, const uint32_t *word, float limit)
-{
-    search_start(s, word, limit);
-    if (search_on(s, 0))
-        for (int k = SEARCH_STEPS; k < POISSON_SMALL_END && search_on(s, k); k += SEARCH_STEPS)
-            continue;
-    return search_doubts(s);
 }
 
 /* The count of pixel number `pixel` of the image with all digits. */
@@ -139,15 +136,17 @@ static int32_t search_exactly(const struct noise_key *key, int64_t pixel, uint32
     return (int32_t)noise_count_exactly(key, (uint32_t)pixel, word, mean);
 }
 
-/* Counts of SEARCH_PIXELS in a row, whose means were loaded from value[], from pixel
- * `first` of the image; those of `limit` and more get any. */
-INLINE void search_row(struct search *s, const struct noise_key *key, int64_t first,
-                       const uint32_t *word, double *restrict value, float limit)
+/* Counts of the means that were loaded from value[], from pixel `first` of the image; those that
+ * were dropped get any. */
+INLINE void search_all(struct search *s, const struct noise_key *key, int64_t first,
+                       const uint32_t *word, double *restrict value)
 {
-    if (search_all(s, word, limit))
-        for (int i = 0; i < SEARCH_PIXELS; i++)
-            if (s->count_low[i] != s->count_high[i])
-                s->count_low[i] = search_exactly(key, first + i, word[i], value[i]);
+    search_start(s, word);
+    for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS)
+        if (search_group(s, at))
+            for (int i = at; i < at + GROUP_PIXELS; i++)
+                if (s->count_low[i] != s->count_high[i])
+                    s->count_low[i] = search_exactly(key, first + i, word[i], value[i]);
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
         value[i] = (double)s->count_low[i];
 }
@@ -160,7 +159,7 @@ struct listed {
     int16_t pixel[NOISE_CHUNK];  // within the chunk
 };
 
-/* Lists those whose bits are set among SEARCH_PIXELS from `first`. */
+/* Lists those whose bits are set among GROUP_PIXELS from `first`. */
 INLINE void listed_add(struct listed *l, int first, uint32_t which, const uint32_t *word,
                        const double *mean)
 {
@@ -176,21 +175,23 @@ INLINE void listed_add(struct listed *l, int first, uint32_t which, const uint32
 static void listed_search(const struct noise_key *key, int64_t first, struct listed *l,
                           double *value)
 {
+    struct search s;
     for (int at = 0; at < l->n; at += SEARCH_PIXELS) {
         const int n = l->n - at < SEARCH_PIXELS ? l->n - at : SEARCH_PIXELS;
         for (int i = n; i < SEARCH_PIXELS; i++) {
             l->mean[at + i] = 0.0;
             l->word[at + i] = 0;
         }
-        struct search s;
-        (void)search_load(&s, l->mean + at);
-        const bool doubts = search_all(&s, l->word + at, (float)POISSON_SMALL_MEAN);
+        search_load(&s, l->mean + at);
+        search_start(&s, l->word + at);
+        for (int i = 0; i < n; i += GROUP_PIXELS)
+            (void)search_group(&s, i);
         for (int i = 0; i < n; i++) {
             const int pixel = l->pixel[at + i];
             value[pixel] =
-                doubts && s.count_low[i] != s.count_high[i]
-                    ? search_exactly(key, first + pixel, l->word[at + i], l->mean[at + i])
-                    : s.count_low[i];
+                s.count_low[i] == s.count_high[i]
+                    ? s.count_low[i]
+                    : search_exactly(key, first + pixel, l->word[at + i], l->mean[at + i]);
         }
     }
 }

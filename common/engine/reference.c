@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
@@ -28,6 +29,7 @@
 
 struct plan {
     const struct experiment *experiment;
+    struct footprint *footprint;  // NULL: of points
     int threads;
     char description[48];
 };
@@ -312,6 +314,14 @@ static enum status scene_open(struct scene *s, const struct experiment *x,
     return STATUS_OK;
 }
 
+static void reference_destroy(struct plan **plan)
+{
+    if (*plan)
+        footprint_destroy(&(*plan)->footprint);
+    mem_free(*plan);
+    *plan = NULL;
+}
+
 static enum status reference_create(struct plan **plan, const struct experiment *experiment,
                                     const struct engine_options *options, struct error *e)
 {
@@ -328,8 +338,11 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s",
                    experiment->physics == PHYSICS_FAITHFUL ? "faithful" : "physical", p->threads,
                    p->threads == 1 ? "" : "s");
+    const enum status status = footprint_create(&p->footprint, experiment, p->threads, e);
     *plan = p;
-    return STATUS_OK;
+    if (status)
+        reference_destroy(plan);
+    return status;
 }
 
 static const char *reference_identity(const struct plan *plan)
@@ -347,26 +360,27 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
                                  atomic_uint_fast64_t *rows, struct error *e)
 {
     struct scene s;
-    const enum status status = scene_open(&s, plan->experiment, recipe, e);
+    enum status status = scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
     const bool dark = recipe_is_dark(plan->experiment, recipe);
+    float *photons = dark ? pixels : footprint_begin(plan->footprint, recipe, pixels, e);
     if (dark)
         recipe_run_dark(plan->experiment, pixels, rows);
-    for (size_t i = 0; i < plan->experiment->npanels && !dark; i++) {
+    for (size_t i = 0; i < plan->experiment->npanels && !dark && photons; i++) {
         const struct panel *p = &plan->experiment->panels[i];
 #pragma omp parallel for schedule(dynamic) num_threads(plan->threads)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(&s, p, slow, pixels);
+            run_row(&s, p, slow, photons);
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
     }
     mem_free(s.carry);
-    return photons_check(plan->experiment, recipe->id, pixels, e);
+    status = photons ? photons_check(plan->experiment, recipe->id, photons, e) : STATUS_INPUT;
+    return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
 }
 
-/* Faithful pixels depend on those before them, so these are computed first. */
 static void replay(const struct scene *s, const struct panel *p, int64_t fast, int64_t slow)
 {
     for (int64_t i = 0; i < slow * p->fast_pixels + fast; i++)
@@ -390,12 +404,6 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
     (void)pixel_photons(&s, p, trace->fast, trace->slow, trace);
     mem_free(s.carry);
     return STATUS_OK;
-}
-
-static void reference_destroy(struct plan **plan)
-{
-    mem_free(*plan);
-    *plan = NULL;
 }
 
 const struct engine engine_reference = {

@@ -88,14 +88,9 @@ enum { GAP = 1 };  // bit of the mask: there is no sensor
 
 static void fill_mask(const struct panel *panel, uint32_t *mask)
 {
-    const struct roi *roi = &panel->roi;
     for (int64_t s = 0; s < panel->slow_pixels; s++)
-        for (int64_t f = 0; f < panel->fast_pixels; f++) {
-            const int64_t i = s * panel->fast_pixels + f;
-            const bool inside = f >= roi->fast_min && f <= roi->fast_max && s >= roi->slow_min &&
-                                s <= roi->slow_max;
-            mask[i] = inside && (!panel->mask || panel->mask[i]) ? 0 : GAP;
-        }
+        for (int64_t f = 0; f < panel->fast_pixels; f++)
+            mask[s * panel->fast_pixels + f] = panel_computes(panel, f, s) ? 0 : GAP;
 }
 
 /* The same array for every channel. */

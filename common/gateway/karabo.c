@@ -47,6 +47,10 @@ static void karabo_describe(const struct content_options *o, const struct experi
     describe_panel(x, d);
     delivery_real(d, "incident_wavelength", m_to_angstrom(d->beam.mean_m));
     delivery_real(d, "incident_energy", m_to_ev(d->beam.mean_m));
+    if (!x->beam.no_polarization) {
+        delivery_real(d, "kahn_factor", x->beam.kahn);
+        delivery_reals(d, "polarization_axis", x->beam.polarization, 3);
+    }
     delivery_real(d, "saturation_value", x->saturation);
     delivery_real(d, "adc_offset", x->adc_offset);
     delivery_real(d, "gain", x->gain);

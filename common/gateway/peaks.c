@@ -3,68 +3,187 @@
 #include <math.h>
 #include <stdbool.h>
 #include <stdint.h>
+#include <string.h>
 
-enum { RING = 3, EDGE = 4 };
-static const double SIGMAS = 6;
+#include "base/alloc.h"
 
-/* One panel of an image. */
+/* The background is that of the ring behind NEAR and up to FAR pixels away, of which at least
+ * RING_MIN are read. */
+enum { NEAR = 2, FAR = 5, ROWS = 2 * FAR + 1, RING_MIN = 24 };
+
+static const double LN_CHANCE = -16.8112;  // ln 5e-8: that a window of a blank is a peak
+
+/* One panel of an image, of which ROWS rows are at hand. */
 struct view {
     const struct image *image;
     const struct panel *panel;
+    double none, one;  // value of no photons, and of one more
+    float *row[ROWS];  // photons from FAR rows before to FAR behind; NAN where nothing is read
 };
 
-static double value(const struct view *v, int64_t f, int64_t s)
+struct ring {
+    double pixels, sum, squares;  // of photons
+};
+
+static void take_photons(const struct view *v, size_t first, float *to)
 {
-    return image_value(v->image, (size_t)(v->panel->first_pixel + s * v->panel->fast_pixels + f));
+    const size_t n = (size_t)v->panel->fast_pixels;
+    const float none = (float)v->none, scale = (float)(1 / v->one);
+#define TAKE(TYPE)                 \
+    for (size_t i = 0; i < n; i++) \
+    to[i] = ((float)((const TYPE *)v->image->pixels)[first + i] - none) * scale
+    switch (v->image->type) {
+    case PIXEL_F32:
+        TAKE(float);
+        break;
+    case PIXEL_U16:
+        TAKE(uint16_t);
+        break;
+    case PIXEL_U32:
+        TAKE(uint32_t);
+        break;
+    case PIXEL_I32:
+        TAKE(int32_t);
+        break;
+    }
+#undef TAKE
 }
 
-/* Larger than those before it, and not smaller than those after it. */
-static bool is_maximum(const struct view *v, int64_t f, int64_t s)
+/* Goes on by one row: row s comes in. */
+static void next_row(struct view *v, int64_t s)
 {
-    const double centre = value(v, f, s);
-    for (int64_t i = -1; i <= 1; i++)
-        for (int64_t k = -1; k <= 1; k++) {
-            const bool before = i < 0 || (i == 0 && k < 0);
-            const double other = value(v, f + k, s + i);
-            if ((i || k) && (before ? other >= centre : other > centre))
-                return false;
+    const int64_t n = v->panel->fast_pixels;
+    float *to = v->row[0];
+    memmove(v->row, v->row + 1, (ROWS - 1) * sizeof *v->row);
+    v->row[ROWS - 1] = to;
+    if (s >= v->panel->slow_pixels) {
+        for (int64_t f = 0; f < n; f++)
+            to[f] = NAN;
+        return;
+    }
+    take_photons(v, (size_t)(v->panel->first_pixel + s * n), to);
+    for (int64_t f = 0; f < n; f++)
+        if (!panel_computes(v->panel, f, s))
+            to[f] = NAN;
+}
+
+/* Larger than those of the eight before it, and not smaller than those behind; all are read. */
+static bool is_maximum(const float *up, const float *at, const float *down)
+{
+    const float c = *at;
+    return (c > at[-1]) & (c >= at[1]) & (c > up[-1]) & (c > up[0]) & (c > up[1]) &
+           (c >= down[-1]) & (c >= down[0]) & (c >= down[1]);
+}
+
+/* Likewise among the pixels around those, as far as they are read: a weak spot has more than one
+ * maximum. */
+static bool is_only_maximum(const struct view *v, int64_t f)
+{
+    const float c = v->row[FAR][f];
+    bool only = true;
+    for (int64_t i = -NEAR; i <= NEAR; i++)
+        for (int64_t k = -NEAR; k <= NEAR; k++) {
+            const float other = v->row[FAR + i][f + k];
+            only &= !(other > c) && (i > 0 || (i == 0 && k >= 0) || !(other == c));
         }
-    return true;
+    return only;
 }
 
-/* Mean and standard deviation on the ring. */
-static void background(const struct view *v, int64_t f, int64_t s, double *mean, double *sigma)
+/* Adds the pixels at this distance. */
+static void add_ring(const struct view *v, int64_t f, int64_t distance, struct ring *r)
 {
-    double sum = 0, squares = 0, n = 0;
-    for (int64_t i = -RING; i <= RING; i++) {
-        const int64_t step = i == -RING || i == RING ? 1 : 2 * RING;
-        for (int64_t k = -RING; k <= RING; k += step) {
-            const double x = value(v, f + k, s + i);
-            sum += x;
-            squares += x * x;
-            n++;
+    for (int64_t i = -distance; i <= distance; i++) {
+        const float *at = v->row[FAR + i] + f;
+        const int64_t step = i == -distance || i == distance ? 1 : 2 * distance;
+        for (int64_t k = -distance; k <= distance; k += step) {
+            const double x = (double)at[k];
+            if (isnan(x))
+                continue;
+            r->pixels++;
+            r->sum += x;
+            r->squares += x * x;
         }
     }
-    *mean = sum / n;
-    *sigma = sqrt(fmax(squares / n - *mean * *mean, 0));
 }
 
-static bool measure(const struct view *v, int64_t f, int64_t s, struct peak *p)
+/* Variance of a pixel beyond that of counting, and a standard deviation more, as the ring tells it
+ * no better; 0 while it is less than that. */
+static double excess(const struct ring *r)
 {
-    double mean, sigma, weight = 0, fast = 0, slow = 0;
-    background(v, f, s, &mean, &sigma);
-    if (!(value(v, f, s) - mean > SIGMAS * sigma))
+    const double mean = fmax(r->sum / r->pixels, 0);
+    const double variance = (r->squares - r->sum * r->sum / r->pixels) / (r->pixels - 1);
+    const double more = variance - mean;
+    if (more <= 0 || more * more * r->pixels < 2 * mean * mean + mean)
+        return 0;
+    return more + variance * sqrt(2 / r->pixels);
+}
+
+/*
+ * True when so many photons are more than chance gives: in a window whose size is `ratio` times
+ * the ring's, which has `ring` photons.  Of all of them the window has a binomial share
+ * (Przyborowski and Wilenski 1940, Biometrika 31, 313), and the tail of that is a geometric
+ * series from its first term on, or less.
+ */
+static bool is_more(double photons, double ring, double ratio)
+{
+    const double more = photons - ring * ratio, all = photons + ring;
+    if (more <= 0 || more * more < 25 * ratio * all)
         return false;
+    const double first = lgamma(all + 1) - lgamma(photons + 1) - lgamma(ring + 1) +
+                         photons * log(ratio) - all * log1p(ratio);
+    return first - log1p(-ring * ratio / (photons + 1)) < LN_CHANCE;
+}
+
+/* Of the four squares of 2 x 2 pixels with this one. */
+static double brightest_four(const float *up, const float *at, const float *down)
+{
+    const double row[2] = {(double)at[0] + (double)at[-1], (double)at[0] + (double)at[1]};
+    double most = -INFINITY;
+    for (int i = 0; i < 2; i++) {
+        most = fmax(most, row[i] + (double)up[0] + (double)up[2 * i - 1]);
+        most = fmax(most, row[i] + (double)down[0] + (double)down[2 * i - 1]);
+    }
+    return most;
+}
+
+static bool stands_out(const struct view *v, int64_t f, double *mean)
+{
+    struct ring ring = {0};
+    const float *up = v->row[FAR - 1] + f, *at = v->row[FAR] + f, *down = v->row[FAR + 1] + f;
+    add_ring(v, f, NEAR + 1, &ring);
+    *mean = ring.sum / fmax(ring.pixels, 1);
+    const double above = (double)*at - *mean;
+    if (above < 1 || above * above < 4 * *mean)
+        return false;  // most maxima of a background, at little cost
+    for (int64_t distance = NEAR + 2; distance <= FAR; distance++)
+        add_ring(v, f, distance, &ring);
+    if (ring.pixels < RING_MIN)
+        return false;
+    *mean = ring.sum / ring.pixels;
+    double nine = 0;
+    for (int k = -1; k <= 1; k++)
+        nine += (double)up[k] + (double)at[k] + (double)down[k];
+    /* What has a variance above its mean is nearly Poisson's when the excess is added to both
+     * (Huang et al. 2013, Nature Methods 10, 653). */
+    const double add = excess(&ring), all = fmax(ring.sum, 0) + ring.pixels * add;
+    return is_more(*at + add, all, 1 / ring.pixels) ||
+           is_more(brightest_four(up, at, down) + 4 * add, all, 4 / ring.pixels) ||
+           is_more(nine + 9 * add, all, 9 / ring.pixels);
+}
+
+static struct peak measure(const struct view *v, int64_t f, int64_t s, double mean)
+{
+    double weight = 0, fast = 0, slow = 0;
     for (int64_t i = -1; i <= 1; i++)
         for (int64_t k = -1; k <= 1; k++) {
-            const double w = fmax(value(v, f + k, s + i) - mean, 0);
+            const double w = fmax((double)v->row[FAR + i][f + k] - mean, 0);
             weight += w;
             fast += w * (double)k;
             slow += w * (double)i;
         }
     const double first_row = (double)(v->panel->first_pixel / v->panel->fast_pixels);
-    *p = (struct peak){(double)f + fast / weight, first_row + (double)s + slow / weight, weight};
-    return true;
+    return (struct peak){(double)f + fast / weight, first_row + (double)s + slow / weight,
+                         weight * v->one};
 }
 
 /* Keeps peaks[] sorted; the least bright falls out when it is full. */
@@ -79,17 +198,40 @@ static size_t insert(struct peak *peaks, size_t n, size_t most, struct peak p)
     return n < most ? n + 1 : n;
 }
 
-size_t peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
-                  size_t most)
+/* Through one panel, whose rows have room for FAR pixels before and behind. */
+static void search(struct view *v, struct peak *peaks, size_t most, size_t *n)
 {
-    size_t n = 0;
-    struct peak p;
-    for (size_t i = 0; i < x->npanels && most; i++) {
-        const struct view v = {image, &x->panels[i]};
-        for (int64_t s = EDGE; s < v.panel->slow_pixels - EDGE; s++)
-            for (int64_t f = EDGE; f < v.panel->fast_pixels - EDGE; f++)
-                if (is_maximum(&v, f, s) && measure(&v, f, s, &p))
-                    n = insert(peaks, n, most, p);
+    double mean;
+    for (int64_t s = -FAR; s < v->panel->slow_pixels - 1; s++) {
+        next_row(v, s + FAR);
+        const float *up = v->row[FAR - 1], *at = v->row[FAR], *down = v->row[FAR + 1];
+        for (int64_t f = 1; s > 0 && f < v->panel->fast_pixels - 1; f++)
+            if (is_maximum(up + f, at + f, down + f) && stands_out(v, f, &mean) &&
+                is_only_maximum(v, f))
+                *n = insert(peaks, *n, most, measure(v, f, s, mean));
     }
-    return n;
+}
+
+enum status peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
+                       size_t most, size_t *found, struct error *e)
+{
+    const bool counted = image->unit == UNIT_ADU;
+    *found = 0;
+    for (size_t i = 0; i < x->npanels && most; i++) {
+        struct view v = {.image = image,
+                         .panel = &x->panels[i],
+                         .none = counted ? x->adc_offset : 0,
+                         .one = counted ? x->gain : 1};
+        const size_t width = (size_t)v.panel->fast_pixels + 2 * FAR;
+        float *rows = mem_array(ROWS * width, sizeof *rows);
+        if (!rows)
+            return error_memory(e, "rows of an image");
+        for (size_t k = 0; k < ROWS * width; k++)
+            rows[k] = NAN;
+        for (size_t k = 0; k < ROWS; k++)
+            v.row[k] = rows + k * width + FAR;
+        search(&v, peaks, most, found);
+        mem_free(rows);
+    }
+    return STATUS_OK;
 }

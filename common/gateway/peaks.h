@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "base/error.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -13,12 +14,17 @@ struct peak {
 };
 
 /*
- * The `most` brightest peaks, by falling intensity, into peaks[]; returns how many.  A
- * peak is the largest of the 3 x 3 pixels about it, 6 standard deviations above the
- * mean of the 24 pixels at a distance of 3, and at least 4 pixels from the edge of its
- * panel.  Centroid and intensity are those of the 3 x 3 pixels.
+ * The `most` brightest peaks, by falling intensity, into peaks[], and how many into *found.
+ * STATUS_FAILED when memory is out.
+ *
+ * A peak is the largest of the 5 x 5 pixels about it; the inner 3 x 3 are all read (computed, and
+ * of one panel).  It has more photons, alone, in one of the four 2 x 2 with it or in the 3 x 3,
+ * than chance gives a blank in one of 20 million places.  The mean is that of the pixels at a
+ * distance of 3 to 5, 96 or as many as are read, and chance knows how little they tell of it.
+ * Where they scatter by more than counting explains, it gives more.  Images in ADU are photons by
+ * offset and gain of *x.  Centroid and intensity are those of the 3 x 3 pixels.
  */
-size_t peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
-                  size_t most);
+enum status peaks_find(const struct experiment *x, const struct image *image, struct peak *peaks,
+                       size_t most, size_t *found, struct error *e);
 
 #endif

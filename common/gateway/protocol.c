@@ -45,9 +45,10 @@ enum status protocol_message(const struct protocol *p, const struct content_opti
     if (o->peaks && !peaks)
         return error_memory(e, "the peaks");
     d.peaks = peaks;
-    d.npeaks = peaks ? peaks_find(x, &f->image, peaks, (size_t)o->peaks) : 0;
+    s = peaks ? peaks_find(x, &f->image, peaks, (size_t)o->peaks, &d.npeaks, e) : STATUS_OK;
     p->describe(o, x, f, &d);
-    s = guard_check(&d, p->allowed, e);
+    if (s == STATUS_OK)
+        s = guard_check(&d, p->allowed, e);
     if (s == STATUS_OK)
         s = p->encode(o, &d, m, e);
     mem_free(peaks);

@@ -8,6 +8,7 @@
 #include "base/units.h"
 #include "base/version.h"
 #include "model/incident.h"
+#include "model/stokes.h"
 
 /* Of the header in front of the binary part's: fabio looks no further than 8 KiB for the pixels. */
 enum { CONTENTS_BYTES = 7680 };
@@ -118,6 +119,8 @@ static void append_contents(struct header_text *h, enum cbf_header kind, const s
                   rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
     header_append(h, "# Detector_2theta %.9g deg.\r\n# Phi %.9g deg.\r\n",
                   rad_to_deg(p->twotheta_rad), rad_to_deg(r->phi_rad));
+    if (!x->beam.no_polarization)
+        header_append(h, "# Polarization %.3f\r\n", beam_fraction_along(&x->beam, p->fast));
     header_append(h, "# ADC_offset %.9g counts\r\n", x->adc_offset);
     header_append_truth(h, x, r, CONTENTS_BYTES, &(struct header_style){"# ", " ", "\r\n"});
 }

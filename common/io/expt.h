@@ -28,6 +28,7 @@ struct expt {
     double direction[3];     // unit vector of propagation
     double polarization[3];  // unit vector of the E field
     double kahn;             // polarization factor, 0 = unpolarized
+    bool has_kahn;           // it is said
     double flux_ph_s, exposure_s;
     double spindle[3];  // unit vector, as it is at the time of the scan
     bool has_spindle;   // there is a goniometer

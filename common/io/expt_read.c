@@ -89,7 +89,8 @@ static enum status read_polarization(const struct json_at *at, struct expt *x, s
     enum status s = STATUS_OK;
     if (json_at_optional(at, "polarization_normal", &member))
         s = expt_direction(at, "polarization_normal", normal, e);
-    if (!s && json_at_optional(at, "polarization_fraction", &member))
+    x->has_kahn = json_at_optional(at, "polarization_fraction", &member);
+    if (!s && x->has_kahn)
         s = json_at_real(&member, 0, 1, &fraction, e);
     if (s)
         return s;

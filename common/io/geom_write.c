@@ -4,6 +4,7 @@
 #include "base/units.h"
 #include "io/geom.h"
 #include "io/geom_bad.h"
+#include "model/stokes.h"
 
 static double dot(const double a[3], const double b[3])
 {
@@ -56,6 +57,24 @@ static void write_sensor(FILE *out, const struct panel *p)
                 m_to_mm(p->thickness_m), p->absorption_1_m / 1e3);
 }
 
+/* CrystFEL has no field for it either: its programs take an option, with whole degrees and
+ * percents. */
+static void write_polarization(FILE *out, const struct beam *b, const double frame[9])
+{
+    double stokes[4];
+    beam_stokes(b, frame, frame + 3, stokes);
+    const double percent = round(50.0 * (1.0 + hypot(stokes[1], stokes[2])));
+    const double turned = rad_to_deg(0.5 * atan2(stokes[2], stokes[1]));
+    const double angle = round(turned < -0.5 ? turned + 180.0 : turned);
+    fprintf(out, "; polarization: --polarisation=");
+    if (b->no_polarization)
+        fprintf(out, "none\n");
+    else if (angle == 0.0 || angle == 90.0)
+        fprintf(out, "%s%.0f\n", angle > 0.0 ? "vert" : "horiz", percent);
+    else
+        fprintf(out, "%.0fdeg%.0f\n", angle, percent);
+}
+
 static enum status check(const struct experiment *x, struct error *e)
 {
     for (size_t i = 0; i < x->npanels; i++) {
@@ -87,6 +106,7 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     if (x->saturation >= 1)
         fprintf(out, "max_adu = %.10g\n", floor(x->saturation) - 1);
     write_sensor(out, x->panels);
+    write_polarization(out, &x->beam, frame);
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
     for (size_t i = 0; i < x->npanels; i++)

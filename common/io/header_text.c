@@ -69,6 +69,10 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
         crystal_cell(c, cell);
         append_name(w, "BRAGG_CRYSTAL", c->name);
         append_list(w, "BRAGG_CELL", cell, 6);
+        const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),
+                                   m_to_mm(c->size_m[2])};
+        if (c->has_size)
+            append_list(w, "BRAGG_CRYSTAL_SIZE_MM", size_mm, 3);
     }
     if (l->weight != 1.0)
         append_list(w, "BRAGG_SHARE", &l->weight, 1);
@@ -82,6 +86,14 @@ static void append_beam(const struct writer *w, const struct incident *b)
     append_key(w, "BRAGG_SPECTRUM");
     header_append(w->h, "%zu %.9g %.9g %.9g%s", b->sources, m_to_angstrom(b->shortest_m),
                   m_to_angstrom(b->mean_m), m_to_angstrom(b->longest_m), w->style->behind);
+}
+
+/* Kahn's factor and the direction of the E field in the lab. */
+static void append_polarization(const struct writer *w, const struct beam *b)
+{
+    const double values[] = {b->kahn, b->polarization[0], b->polarization[1], b->polarization[2]};
+    if (!b->no_polarization)
+        append_list(w, "BRAGG_POLARIZATION", values, 4);
 }
 
 /* Material, thickness in mm, mu in 1/mm and layers. */
@@ -122,6 +134,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);
     append_beam(&w, &beam);
+    append_polarization(&w, &x->beam);
     if (x->npanels && x->panels->thickness_m > 0.0)
         append_sensor(&w, x->panels);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);

@@ -7,6 +7,7 @@
 #include "base/units.h"
 #include "base/utc.h"
 #include "base/version.h"
+#include "model/stokes.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
 #define OMEGA "/entry/sample/transformations/omega"
@@ -139,15 +140,29 @@ static void put_spectrum(struct hdf5_file *f, const struct beam *b)
     mem_free(values);
 }
 
-/* A square beam has the same flux everywhere in it. */
-static void put_beam_size(struct hdf5_file *f, double edge_m, const struct nxmx_rows *rows)
+/* The flux is the same everywhere in the beam. */
+static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
+                          const struct nxmx_rows *rows)
 {
-    const double size[2] = {edge_m, edge_m};
+    const double size[2] = {width_m, height_m};
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_beam_size", 1, &(hsize_t){2}, size);
     hdf5_note_text(f, NXMX_INSTRUMENT "/beam/incident_beam_size", "units", "m");
     hdf5_text(f, NXMX_INSTRUMENT "/beam/profile", "rectangular");
     put_varying(f, NXMX_INSTRUMENT "/beam/total_flux", rows, offsetof(struct nxmx_frame, fluence),
-                edge_m * edge_m, "Hz");
+                width_m * height_m, "Hz");
+}
+
+/* NXmx has changed its mind about how that is spelled. */
+static void put_polarization(struct hdf5_file *f, const struct experiment *x)
+{
+    const hsize_t dims[2] = {1, 4};
+    double axes[9], stokes[4];
+    if (x->beam.no_polarization)
+        return;
+    nxmx_axes(x, axes);
+    beam_stokes(&x->beam, axes, axes + 3, stokes);
+    hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarization_stokes", 2, dims, stokes);
+    hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarisation_stokes", 2, dims, stokes);
 }
 
 static void put_beam(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
@@ -158,8 +173,9 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     /* An exposure has 1 s, see frame_time. */
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");
+    put_polarization(f, x);
     if (x->beam.size_m > 0.0)
-        put_beam_size(f, x->beam.size_m, rows);
+        put_beam_size(f, x->beam.size_m, beam_height_m(&x->beam), rows);
     hdf5_group(f, "/entry/source", "NXsource");
     hdf5_text(f, "/entry/source/name", "braggpipe " BRAGG_VERSION ", simulated");
 }
@@ -177,6 +193,10 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
     hdf5_text(f, IN("name"), c->name);
     hdf5_reals(f, IN("cell"), 1, &(hsize_t){6}, cell);
     hdf5_reals(f, IN("cells_along_axes"), 1, &(hsize_t){3}, c->cells);
+    if (c->has_size) {
+        hdf5_reals(f, IN("size"), 1, &(hsize_t){3}, c->size_m);
+        hdf5_note_text(f, path, "units", "m");
+    }
 #undef IN
 }
 

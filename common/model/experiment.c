@@ -13,6 +13,11 @@ void crystal_cell(const struct crystal *c, double cell[6])
     }
 }
 
+double beam_height_m(const struct beam *b)
+{
+    return b->has_height ? b->height_m : b->size_m;
+}
+
 double panel_depth_m(const struct panel *p)
 {
     return !p->curved && (p->layers > 1 || p->layer_depth_m > 0.0) ? p->thickness_m : 0.0;
@@ -21,6 +26,13 @@ double panel_depth_m(const struct panel *p)
 const char *panel_material(const struct panel *p)
 {
     return *p->material ? p->material : "Si";
+}
+
+bool panel_computes(const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct roi *r = &p->roi;
+    return fast >= r->fast_min && fast <= r->fast_max && slow >= r->slow_min &&
+           slow <= r->slow_max && (!p->mask || p->mask[slow * p->fast_pixels + fast]);
 }
 
 int64_t experiment_pixels(const struct experiment *x)

@@ -83,6 +83,8 @@ struct beam {
     double wavelength_m;     // central
     double fluence_ph_m2;    // photons per m^2 and frame
     double size_m;           // edge of the square beam; negative: wider than the sample
+    bool has_height;         // it is no square ...
+    double height_m;         // ... but so high, and size_m wide along E
     size_t nsources;
     struct source *sources;  // owned; every (direction, wavelength)
 };
@@ -105,6 +107,8 @@ struct crystal {
     bool has_cell;           // lengths and angles were given (or derived, physical)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A before any misset
     double cells[3];         // Na, Nb, Nc: unit cells along a, b, c
+    bool has_size;           // spots have the size of the crystal, see physics/footprint.h:
+    double size_m[3];        // edges along a, b, c, as a whole
     enum crystal_shape shape;
     double fudge;      // width factor of ROUND, GAUSS and TOPHAT
     bool interpolate;  // tricubic F between the indices
@@ -139,8 +143,14 @@ struct experiment {
     char history[EXPERIMENT_HISTORY_SIZE];  // the same for people, see base/history.h
 };
 
+/* Across E: that of the square, or its own. */
+double beam_height_m(const struct beam *b);
+
 /* The cell as asked for: a, b, c in A, alpha, beta, gamma in degrees. */
 void crystal_cell(const struct crystal *c, double cell[6]);
+
+/* Whether a pixel of the panel is computed: it lies in the region of interest and is not masked. */
+bool panel_computes(const struct panel *p, int64_t fast, int64_t slow);
 
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);

@@ -17,11 +17,13 @@ static enum status set_fluence(const struct beam_request *r, struct beam *b, str
     if (!(r->size_m < 1e3))
         return error_set(e, STATUS_INPUT, "beam size is %g m, must be less than 1000 m", r->size_m);
     b->size_m = r->size_m;
+    b->has_height = r->height_m > 0.0;
+    b->height_m = r->height_m;
     b->fluence_ph_m2 = r->fluence_ph_m2;
     if (r->flux_ph_s > 0.0 && r->exposure_s > 0.0 && r->size_m >= 0.0) {
         if (!(r->size_m > 1e-12))
             return error_set(e, STATUS_INPUT, "a flux needs a beam size greater than 1e-9 mm");
-        b->fluence_ph_m2 = r->flux_ph_s * r->exposure_s / r->size_m / r->size_m;
+        b->fluence_ph_m2 = r->flux_ph_s * r->exposure_s / r->size_m / beam_height_m(b);
     }
     return check_range("fluence", b->fluence_ph_m2, 1.0, "photons/m^2", 0.0, 1e60, e);
 }

@@ -146,10 +146,10 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
                                const double direct_A[9], struct crystal *c, struct error *e)
 {
     for (int i = 0; i < 3; i++) {
-        double size_m = r->size_m[i];
-        enum status s = check_range("crystal size", size_m, 1e-3, "mm", 0.0, 1e3, e);
+        enum status s = check_range("crystal size", r->size_m[i], 1e-3, "mm", 0.0, 1e3, e);
         if (s)
             return s;
+        double size_m = r->has_cells ? 0.0 : r->size_m[i];
         /* the beam clips two cell axes, as if they were lab y and z [2.1] */
         if (i > 0 && beam_size_m >= 0.0 && size_m > beam_size_m)
             size_m = beam_size_m;
@@ -210,6 +210,9 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     }
     if ((s = count_cells(r, beam_size_m, direct_A, c, e)))
         return s;
+    c->has_size = !faithful && r->size_m[0] > 0.0 && r->size_m[1] > 0.0 && r->size_m[2] > 0.0;
+    if (c->has_size)
+        memcpy(c->size_m, r->size_m, sizeof c->size_m);
     /* nanoBragg looks at the counts before sizes become counts */
     c->interpolate =
         r->interpolate == INTERPOLATE_ON ||

@@ -12,6 +12,7 @@
 #define LIMIT_LAYERS 10000.0       // layers of the sensor
 #define LIMIT_OVERSAMPLE 1000.0    // subpixels along an edge
 #define LIMIT_CELLS 1e6            // unit cells along an axis
+#define LIMIT_FOOTPRINT 256.0      // pixels along an edge of a crystal with a size
 
 /* STATUS_INPUT with "WHAT is VALUE UNIT, must be from MIN to MAX UNIT" unless
  * min <= value / unit_size <= max; NaN is outside of everything.  `unit_size` is

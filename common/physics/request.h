@@ -90,7 +90,8 @@ struct beam_request {
     bool no_polarization;
     double fluence_ph_m2;
     double flux_ph_s, exposure_s;  // both > 0 and size_m > 0: they set the fluence
-    double size_m;
+    double size_m;    // edge of the square; its width along E where it has a height
+    double height_m;  // > 0: of a beam that is no square
 };
 
 enum interpolation { INTERPOLATE_AUTO, INTERPOLATE_ON, INTERPOLATE_OFF };
@@ -101,7 +102,8 @@ struct crystal_request {
     double cell_A[3], cell_rad[3];
     double matrix[9];  // as in a MOSFLM file: rows x,y,z, columns a*,b*,c*, times wavelength
     double cells[3];   // Na, Nb, Nc
-    double size_m[3];  // > 0: edges of the crystal, overrides cells
+    bool has_cells;    // they are those of a block, whatever the edges
+    double size_m[3];  // > 0: edges of the crystal, from which cells follow without has_cells
     enum crystal_shape shape;
     double fudge;
     enum interpolation interpolate;

@@ -81,6 +81,24 @@ static enum status setup_oversample(const struct request *r, struct experiment *
     return s;
 }
 
+/* Crystals whose spots would cover a detector: sizes in other units. */
+static enum status check_sizes(const struct experiment *x, struct error *e)
+{
+    double pixel_m = x->panels[0].pixel_m;
+    for (size_t i = 1; i < x->npanels; i++)
+        pixel_m = fmin(pixel_m, x->panels[i].pixel_m);
+    for (size_t i = 0; i < x->ncrystals; i++)
+        for (int k = 0; k < 3 && x->crystals[i].has_size; k++)
+            if (x->crystals[i].size_m[k] > LIMIT_FOOTPRINT * pixel_m)
+                return error_set(e, STATUS_INPUT,
+                                 "a crystal of %g mm covers %.4g pixels of %g mm, must be at most "
+                                 "%g; are both in mm?",
+                                 m_to_mm(x->crystals[i].size_m[k]),
+                                 x->crystals[i].size_m[k] / pixel_m, m_to_mm(pixel_m),
+                                 LIMIT_FOOTPRINT);
+    return STATUS_OK;
+}
+
 enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)
 {
     memset(x, 0, sizeof *x);
@@ -103,7 +121,7 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
     if (r->detector.places && (s = panels_place(&r->detector, x, e)))
         return s;
     sensor_divide(&r->detector, x);
-    return setup_oversample(r, x, e);
+    return (s = check_sizes(x, e)) ? s : setup_oversample(r, x, e);
 }
 
 /* Mosaic domains by the rules of [3.6]; *spread is 0 for none. */

@@ -9,6 +9,12 @@
     {                               \
 #name, FIELD_REAL, AT(name) \
     }
+/* Absent unless the bool `has` is set. */
+#define GIVEN(name, n, has)                                                         \
+    {                                                                               \
+#name, FIELD_REAL, AT(name), .count = n, .flags = FIELD_ABSENT,             \
+                                     .present_offset = offsetof(struct OBJECT, has) \
+    }
 /* May be absent, then it is zero. */
 #define LATE(name, kind, n)                                      \
     {                                                            \
@@ -92,6 +98,7 @@ static size_t beam_source_bytes(const void *object)
 static const struct field beam_fields[] = {
     REALS(direction, 3),
     REAL(fluence_ph_m2),
+    GIVEN(height_m, 0, has_height),
     REAL(kahn),
     BOOL(no_polarization),
     {"nsources", FIELD_SIZE, AT(nsources)},
@@ -134,6 +141,7 @@ static const struct field crystal_fields[] = {
     {"name", FIELD_TEXT, AT(name), .count = sizeof(((struct crystal *)0)->name)},
     REALS(reciprocal_A, 9),
     {"shape", FIELD_ENUM, AT(shape), .limit = SHAPE_TOPHAT},
+    GIVEN(size_m, 3, has_size),
     {"table", FIELD_MAP, AT(table), .table = &hkl_map},
 };
 static const struct table crystal_table = {"crystal", sizeof(struct crystal),

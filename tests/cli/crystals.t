@@ -3,7 +3,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 shipped=$BRAGG_TESTS/../pipelines/mixture.yaml
-detector='--detpixels=96 --pixel=1 --distance=120 --oversample=2'
+detector='--detpixels=96 --pixel=1 --distance=120 --oversample=2 --polarization=0'
 
 # column FILE NAME: of a table of the truth
 column() {
@@ -33,7 +33,7 @@ mixture() { # FOLDER OPTION...
 	folder=$1
 	shift
 	bragg-run --quiet --frames=2 --workdir="$folder" --set=geometry.detpixels=96 --set=geometry.pixel=1 \
-		--set=geometry.oversample=2 --set=orient.truth="$PWD/$folder.tsv" "$@" "$shipped"
+		--set=geometry.oversample=2 --set=geometry.polarization=0 --set=orient.truth="$PWD/$folder.tsv" "$@" "$shipped"
 }
 check 'the pipeline of a mixture runs' mixture mix
 is 'two lattices of two crystals in each frame' "$(column mix.tsv name | tr '\n' ' ')" \

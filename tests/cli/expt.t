@@ -34,6 +34,14 @@ for i in 0 1 2; do
 	check "frame $i of a list is that of the options" cmp options_$i.raw file_$i.raw
 done
 is 'there are as many as in its scan' "$(ls file_*.raw | wc -l)" 3
+sed 's/, "polarization_fraction": 0.75//' one.expt >silent.expt
+geometry=--expt=silent.expt
+rows silent --scan=one.expt --only=1
+geometry="--expt=one.expt --polarization=0.98"
+rows default --scan=one.expt --only=1
+check 'a list that does not say how the beam is polarized leaves the default' cmp silent_1.raw default_1.raw
+check 'which is not what the other says' sh -c '! cmp -s silent_1.raw file_1.raw'
+geometry=--expt=one.expt
 rows only --scan=one.expt --only=1
 check 'one of them alone' cmp only_1.raw options_1.raw
 rows other --scan=one.expt --phi0=25.5 --frames=1

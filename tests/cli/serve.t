@@ -150,6 +150,22 @@ serve 20 --protocol=dectris2 --policy=drop-old --linger=0
 ended 'series: nobody is there' 0
 check 'series: nobody took the start, and that is said' grep -q 'warning: no client took the start of the series' message
 
+# peaks for CrystFEL: a frame without a crystal has none, whatever its noise
+peaks() { # peaks NOISE OPTION...: how many each of four frames has; options are bragg-orient's
+	noise=$1
+	shift
+	# shellcheck disable=SC2086 # several options
+	bragg-geometry --detpixels=512 --pixel=0.2 --distance=120 --ncells=12 --oversample=2 --fluence=3e25 |
+		bragg-orient --frames=4 --random --seed=7 "$@" | bragg-intensity --threads=1 | bragg-background --water=0.1 |
+		bragg-noise --seed=9 $noise | bragg-serve --bind="$S" --protocol=crystfel --peaks=300 >endpoint &
+	testclient peaks "$S" 4 | tr '\n' ' '
+	wait $!
+}
+is 'blanks have no peaks' "$(peaks --gain=1 --hit-rate=0)" '0 0 0 0 '
+is 'nor have they where a detector has noise and a gain' "$(peaks '--gain=5 --readout=3' --hit-rate=0)" '0 0 0 0 '
+hits=$(peaks --gain=5)
+check "hits have many: $hits" test "$(echo "$hits" | tr ' ' '\n' | awk '$1 >= 20' | wc -l)" = 4
+
 # bad clients beside a good one
 S=tcp://127.0.0.1:*
 serve 300

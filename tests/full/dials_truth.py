@@ -1,49 +1,29 @@
-#!/usr/bin/python3
-"""Compares what DIALS found in this folder with what was simulated.
+"""What was simulated, as DIALS has it, for the other dials_*.py: setting matrices from the table of
+`bragg-orient --truth`, structure factors that ship with the programs, and where reflections are.
 
-Reads strong.refl, indexed.refl, refined.expt and integrated.refl, and the
-structure factors that ship with the programs, common/io/lysozyme.f32.
-Prints: cell_error (largest relative), indexed (fraction of the strong spots),
-misorientation_deg, cc (of I against F^2), reflections.
+As a program, `dials_truth.py MASTER` prints what an NXmx file says of the polarization, if anything:
+polarization_fraction and polarization_normal, as dials.import takes them.
 """
+import csv
 import sys
 
 import numpy as np
-from dials.array_family import flex
-from dxtbx.model.experiment_list import ExperimentListFactory
 
 CELL = (59.062, 68.451, 30.517)
-MISSET_DEG = (12.3, 34.5, 56.7)
+TO_DIALS = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]], float)  # from the simulator's lab, x along the beam
 
 
-def rotation(axis, degrees):
-    c, s = np.cos(np.radians(degrees)), np.sin(np.radians(degrees))
-    i, j = [(1, 2), (2, 0), (0, 1)][axis]
-    m = np.eye(3)
-    m[i, i] = m[j, j] = c
-    m[i, j], m[j, i] = -s, s
-    return m
+def settings(path="truth.tsv"):
+    """By frame, the matrices of its lattices: columns a*, b*, c* in 1/A at phi 0."""
+    frames = {}
+    with open(path, newline="") as table:
+        for row in csv.DictReader(table, delimiter="\t"):
+            axes = [[float(row[f"{axis}s_{k}"]) for k in "xyz"] for axis in "abc"]
+            frames.setdefault(int(row["frame"]), []).append(TO_DIALS @ np.array(axes).T)
+    return frames
 
 
-def misorientation(found_A):
-    """Degrees between found and true setting, over the operators of 222.
-
-    The simulator's lab (x along the beam) becomes DIALS' by (x,y,z) -> (z,y,-x)."""
-    to_dials = np.array([[0, 0, 1], [0, 1, 0], [-1, 0, 0]], float)
-    u = rotation(2, MISSET_DEG[2]) @ rotation(1, MISSET_DEG[1]) @ rotation(0, MISSET_DEG[0])
-    true_real = to_dials @ u @ np.diag(CELL)  # columns a, b, c
-    found_real = np.linalg.inv(found_A).T
-    # pair the axes by length: DIALS may name them in another order
-    order = [int(np.argmin([abs(np.linalg.norm(found_real[:, j]) - c) for j in range(3)])) for c in CELL]
-    worst = 0.0
-    for i, j in enumerate(order):
-        a = true_real[:, i] / np.linalg.norm(true_real[:, i])
-        b = found_real[:, j] / np.linalg.norm(found_real[:, j])
-        worst = max(worst, float(np.degrees(np.arccos(min(1.0, abs(a @ b))))))
-    return worst, order
-
-
-def table(path):
+def structure_factors(path):
     """|F| by index, of the asymmetric unit to 1.4 A as common/io/lysozyme.c lists it."""
     values = iter(np.fromfile(path, "<f4").astype(float))
     f = {}
@@ -55,32 +35,78 @@ def table(path):
     return f
 
 
-def main():
-    expt = ExperimentListFactory.from_json_file("refined.expt", check_format=False)[0]
-    lengths = sorted(expt.crystal.get_unit_cell().parameters()[:3])
-    cell_error = max(abs(x / c - 1) for x, c in zip(lengths, sorted(CELL)))
-    print("cell_error", cell_error)
-    strong = flex.reflection_table.from_file("strong.refl")
-    indexed = flex.reflection_table.from_file("indexed.refl")
-    good = indexed.get_flags(indexed.flags.indexed).count(True)
-    print("indexed", good / len(strong))
-    A = np.array(expt.crystal.get_A()).reshape(3, 3)
-    degrees, order = misorientation(A)
-    print("misorientation_deg", degrees)
+class Match:
+    """A setting that DIALS found against a true one: `indices` turns its indices into the true ones.
+    `turn_deg` is the rotation between the two as a vector in the lab, `strain` the largest relative
+    difference of a length.  A found setting that is another lattice has a large strain or turn."""
 
-    refl = flex.reflection_table.from_file("integrated.refl")
-    refl = refl.select(refl.get_flags(refl.flags.integrated_sum))
-    # whole reflections only, well inside the sweep
-    refl = refl.select(refl["partiality"] > 0.99)
-    f = table(sys.argv[1])
-    x, y = [], []
-    for hkl, i, lp in zip(refl["miller_index"], refl["intensity.sum.value"], refl["lp"]):
-        key = tuple(abs(hkl[j]) for j in order)
-        if key in f:
-            x.append(i * lp)
-            y.append(f[key] ** 2)
-    print("cc", np.corrcoef(x, y)[0, 1])
-    print("reflections", len(x))
+    def __init__(self, true, found):
+        self.indices = np.rint(np.linalg.inv(true) @ found)
+        if np.linalg.det(self.indices) != 1:
+            self.strain, self.turn_deg = np.inf, np.full(3, 180.0)
+            return
+        change = found @ np.linalg.inv(true @ self.indices)
+        u, stretch, v = np.linalg.svd(change)
+        turn = u @ v
+        self.strain = abs(stretch - 1).max()
+        sine = np.array([turn[2, 1] - turn[1, 2], turn[0, 2] - turn[2, 0], turn[1, 0] - turn[0, 1]]) / 2
+        angle = np.arctan2(np.linalg.norm(sine), (np.trace(turn) - 1) / 2)
+        self.turn_deg = np.degrees(angle) * sine / max(np.linalg.norm(sine), 1e-300)
 
 
-main()
+def setting(crystal):
+    return np.array(crystal.get_A()).reshape(3, 3)
+
+
+def rays(experiment, true, hkl, near_deg):
+    """Diffracted beams s1 of indices by a true setting, and the angle, deg, of each that is nearest to a
+    given one: where r turned about the spindle fulfils |s0 + r| = |s0|.  nan where it never does."""
+    axis = np.array(experiment.goniometer.get_rotation_axis())
+    s0 = np.array(experiment.beam.get_s0())
+    r = hkl @ true.T
+    along = np.outer(r @ axis, axis)
+    x, y = r - along, np.cross(axis, r)
+    a, b, c = 2 * x @ s0, 2 * y @ s0, (r**2).sum(1) + 2 * along @ s0
+    with np.errstate(invalid="ignore"):
+        half = np.arccos(-c / np.hypot(a, b))
+    phi = np.arctan2(b, a) + np.array([half, -half])
+    phi += 2 * np.pi * np.rint((np.radians(near_deg) - phi) / (2 * np.pi))
+    off = np.where(np.isfinite(phi), abs(phi - np.radians(near_deg)), np.inf)
+    phi = np.take_along_axis(phi, off.argmin(0)[None], 0)[0]
+    s1 = s0 + along + x * np.cos(phi)[:, None] + y * np.sin(phi)[:, None]
+    return s1, np.degrees(phi)
+
+
+def place(panel, s1):
+    """Where a ray meets the panel, px; nan where it does not."""
+    try:
+        return panel.get_ray_intersection_px(tuple(s1))
+    except RuntimeError:
+        return np.nan, np.nan
+
+
+def zeta(experiment, s1):
+    """Kabsch's factor: how squarely a reflection goes through the Ewald sphere."""
+    e1 = np.cross(s1, experiment.beam.get_s0())
+    return abs(e1 @ experiment.goniometer.get_rotation_axis()) / np.linalg.norm(e1, axis=1)
+
+
+def polarization(master):
+    """(fraction, normal), or nothing where the file is silent.  NeXus' x is DIALS's -x."""
+    import h5py
+
+    with h5py.File(master) as file:
+        for word in ("polarization", "polarisation"):
+            stokes = file.get("entry/instrument/beam/incident_%s_stokes" % word)
+            if stokes is not None:
+                i, q, u, _ = np.ravel(stokes[()])[:4]
+                psi = np.arctan2(u, q) / 2
+                return (1 + np.hypot(q, u) / i) / 2, (np.sin(psi), np.cos(psi), 0.0)
+    return None
+
+
+if __name__ == "__main__":
+    found = polarization(sys.argv[1])
+    if found:
+        print("polarization_fraction", found[0])
+        print("polarization_normal", "%r,%r,%r" % tuple(map(float, found[1])))

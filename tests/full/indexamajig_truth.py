@@ -1,97 +1,93 @@
 #!/usr/bin/python3
-"""indexamajig_truth.py STREAM TRUTH: what CrystFEL's indexamajig found (stream format 2.3),
-against the table of bragg-orient --truth.  Prints
-  chunks     frames in the stream
-  indexed    those with a crystal
-  turned     degrees by which axes are off, in the worst and in the middle crystal; over 222
-  offset     mean of peak minus predicted reflection, fast and slow, in pixels
-  pairs      peaks with a reflection within 3 pixels
-A stream that ends in the middle or has a frame that TRUTH lacks is an error."""
-import re
+"""indexamajig_truth.py STREAM TRUTH: what CrystFEL's indexamajig found, against the table of
+bragg-orient --truth.  Frames are tied by --copy-header=frame_id.  Prints
+  chunks    frames in the stream, and those rightly called a hit or none
+  lattices  in these frames: true, found, and found ones that are off by more than a degree
+  turned    degrees between a found lattice and the true one next to it, over 222: median, 90 %, max
+  cell      mean a, b, c of what was found, angstrom
+  offset    peak minus the place that the true orientation has by the geometry that indexamajig
+            had, fast and slow, mean and its error, pixels
+A stream that ends in the middle, has a frame twice or one that TRUTH lacks, is an error."""
 import sys
 
 import numpy as np
 
+from crystfel_stream import Panel, Stream
+
 TO_CRYSTFEL = np.array([[0, 0, 1], [0, -1, 0], [1, 0, 0]])  # from the MOSFLM axes
+GROUP_222 = [np.diag(d) for d in ((1, 1, 1), (1, -1, -1), (-1, 1, -1), (-1, -1, 1))]
 NEAR_PIXELS = 3
+WRONG_DEG = 1
 PER_NM = 10  # of 1/A
+EV_NM = 1239.841984
 
 
 def read_truth(path):
-    """Reciprocal axes by frame, 1/nm, rows a*, b*, c*."""
+    """Reciprocal axes of all lattices by frame, 1/nm, rows a*, b*, c*."""
     lines = [line.rstrip("\n").split("\t") for line in open(path)]
-    rows = {int(cells[0]): dict(zip(lines[0], cells)) for cells in lines[1:]}
-    return {frame: PER_NM * np.array([[float(row[f"{a}s_{x}"]) for x in "xyz"] for a in "abc"]) @ TO_CRYSTFEL.T
-            for frame, row in rows.items()}
+    truth = {}
+    for cells in lines[1:]:
+        row = dict(zip(lines[0], cells))
+        lattices = truth.setdefault(int(row["frame"]), [])
+        if row["lattices"] != "0":
+            axes = np.array([[float(row[f"{a}s_{x}"]) for x in "xyz"] for a in "abc"])
+            lattices.append(PER_NM * axes @ TO_CRYSTFEL.T)
+    return truth
 
 
-def read_table(lines, end, columns):
-    """Rows of numbers up to the line `end`, of these columns."""
-    next(lines)  # the heading
-    rows = []
-    for line in lines:
-        if line == end:
-            return np.array(rows).reshape(-1, len(columns))
-        words = line.split()
-        rows.append([float(words[c]) for c in columns])
-    raise SystemExit(f"the stream ends before '{end}'")
+def turn(found, true):
+    """Degrees from one lattice to the other, the rotation next to the strain between them; one of
+    the other hand is none of the same."""
+    if np.linalg.det(found) * np.linalg.det(true) <= 0:
+        return 180
+    def angle(of):
+        u, _, v = np.linalg.svd(np.linalg.inv(true) @ of @ found)
+        rotation = u @ v
+        sine = np.linalg.norm(rotation - rotation.T) / np.sqrt(8)
+        return np.degrees(np.arctan2(sine, (np.trace(rotation) - 1) / 2))
+    return min(angle(of) for of in GROUP_222)
 
 
-def read_stream(path):
-    """A list of frames: number, peaks, crystals of axes and reflections."""
-    lines = (line.rstrip("\n") for line in open(path))
-    frames, frame = [], None
-    for line in lines:
-        if line == "----- Begin chunk -----":
-            frame = {"crystals": [], "peaks": np.empty((0, 2))}
-        elif frame is None:
-            continue  # the head of the stream
-        elif line.startswith("Event: "):
-            frame["number"] = int(re.search(r"(\d+)$", line).group(1))
-        elif line == "Peaks from peak search":
-            frame["peaks"] = read_table(lines, "End of peak list", (0, 1))
-        elif line == "--- Begin crystal":
-            frame["crystals"].append({"axes": {}})
-        elif match := re.match(r"([abc])star = (\S+) (\S+) (\S+) nm\^-1$", line):
-            frame["crystals"][-1]["axes"][match.group(1)] = [float(n) for n in match.groups()[1:]]
-        elif line == "Reflections measured after indexing":
-            frame["crystals"][-1]["spots"] = read_table(lines, "End of reflections", (7, 8))
-        elif line == "----- End chunk -----":
-            frames.append(frame)
-            frame = None
-    if frame is not None:
-        raise SystemExit("the stream ends in the middle of a frame")
-    return frames
+def offsets(frame, geometry, lattices):
+    """Peaks minus the nearest place of a reflection of any lattice, where that is near."""
+    top, settings = geometry
+    panels = {name: Panel(top, s, frame["detector_distance"]) for name, s in settings.items()}
+    wave = frame["beam_energy"] / EV_NM
+    beam = np.array([0, 0, wave])
+    for *at, name in frame["peaks"]:
+        panel, best = panels[name], None
+        at = np.array(at) - panel.first
+        ray = panel.plane @ [*at, 1]
+        q = ray / np.linalg.norm(ray) * wave - beam
+        for axes in lattices:
+            hkl = np.rint(np.linalg.solve(axes.T, q))
+            place = np.linalg.solve(panel.plane, hkl @ axes + beam)
+            away = at - place[:2] / place[2]
+            if best is None or np.linalg.norm(away) < np.linalg.norm(best):
+                best = away
+        if best is not None and np.linalg.norm(best) < NEAR_PIXELS:
+            yield best
 
 
-def turned(found, true):
-    """Largest angle between axes, degrees; two-fold axes may be turned about."""
-    unit = lambda rows: rows / np.linalg.norm(rows, axis=1)[:, None]
-    cosines = np.abs(np.sum(unit(found) * unit(true), axis=1))
-    return np.degrees(np.arccos(np.minimum(cosines, 1))).max()
-
-
-def offsets(peaks, spots):
-    """Peak minus the nearest reflection, where there is one."""
-    away = peaks[:, None, :] - spots[None, :, :]
-    nearest = np.argmin(np.linalg.norm(away, axis=2), axis=1)
-    away = away[np.arange(len(peaks)), nearest]
-    return away[np.linalg.norm(away, axis=1) < NEAR_PIXELS]
-
-
-truth = read_truth(sys.argv[2])
-frames = read_stream(sys.argv[1])
-angles, pairs = [], [np.empty((0, 2))]
-for frame in frames:
+truth, stream = read_truth(sys.argv[2]), Stream(sys.argv[1])
+numbers = [frame["number"] for frame in stream.frames]
+if len(set(numbers)) < len(numbers) or not set(numbers) <= set(truth):
+    raise SystemExit("a frame comes twice, or is none of those in the table")
+turns, cells, away, right = [], [], [], 0
+for frame in stream.frames:
+    lattices = truth[frame["number"]]
+    right += frame["hit"] == bool(lattices)
     for crystal in frame["crystals"]:
-        angles.append(turned(np.array([crystal["axes"][a] for a in "abc"]), truth[frame["number"]]))
-        if len(frame["peaks"]) and len(crystal["spots"]):
-            pairs.append(offsets(frame["peaks"], crystal["spots"]))
-pairs = np.concatenate(pairs)
-print("chunks", len(frames))
-print("indexed", sum(1 for frame in frames if frame["crystals"]))
-if angles:
-    print(f"turned {max(angles):.3f} {np.median(angles):.3f}")
-if len(pairs):
-    print("offset {:.3f} {:.3f}".format(*pairs.mean(axis=0)))
-print("pairs", len(pairs))
+        turns.append(min((turn(crystal["axes"], axes) for axes in lattices), default=180))
+        cells.append(crystal["cell"])
+    away += offsets(frame, stream.geometry, lattices)
+turns = np.array(turns)
+print("chunks", len(numbers), right)
+print("lattices", sum(len(truth[n]) for n in numbers), len(turns), (turns > WRONG_DEG).sum())
+if len(turns):
+    figures = np.median(turns), np.percentile(turns, 90), turns.max()
+    print("turned {:.4f} {:.4f} {:.4f}".format(*figures))
+    print("cell {:.3f} {:.3f} {:.3f}".format(*(PER_NM * np.mean(cells, axis=0))))
+if len(away) > 1:
+    error = np.std(away, axis=0, ddof=1).mean() / np.sqrt(len(away))
+    print("offset {:.4f} {:.4f} {:.4f}".format(*np.mean(away, axis=0), error))

@@ -7,6 +7,7 @@
  * sub    likewise, subscribed to everything
  * series pulls COUNT messages of Stream V2, or fewer up to an end message; prints start, end and
  *        numbers of images, whose whole messages become the files FOLDER/NUMBER
+ * peaks  asks for COUNT frames as CrystFEL does; prints how many peaks each has
  * vanish asks COUNT times, each time on a new connection that is cut at once
  * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
  * hoard  pulls, has small buffers, and never reads (COUNT seconds)
@@ -226,11 +227,36 @@ static void stall(const char *endpoint, long seconds)
         (void)zmq_close(s[i]);
 }
 
+/* The length of the list of peaks in a message of one part. */
+static void take_peaks(void *socket)
+{
+    static const char key[] = "\xa9peak_list\x83\xa2"
+                              "fs";
+    zmq_msg_t m;
+    (void)zmq_msg_init(&m);
+    if (zmq_send(socket, "next", 4, 0) < 0 || zmq_msg_recv(&m, socket, 0) < 0)
+        exit(1);
+    const unsigned char *n = memmem(zmq_msg_data(&m), zmq_msg_size(&m), key, sizeof key - 1);
+    if (!n || zmq_msg_more(&m))
+        exit(3);
+    n += sizeof key - 1;
+    printf("%d\n", *n == 0xdc ? n[1] << 8 | n[2] : *n & 15);
+    (void)zmq_msg_close(&m);
+}
+
 static void follow(const char *endpoint, long count, const char *folder)
 {
     void *s = open_socket(ZMQ_PULL, endpoint);
     while (count-- > 0 && !take_of_series(s, folder))
         continue;
+    (void)zmq_close(s);
+}
+
+static void count_peaks(const char *endpoint, long count)
+{
+    void *s = open_socket(ZMQ_REQ, endpoint);
+    while (count-- > 0)
+        take_peaks(s);
     (void)zmq_close(s);
 }
 
@@ -268,6 +294,8 @@ int main(int argc, char **argv)
         crowd(endpoint, count);
     else if (strcmp(kind, "rubbish") == 0)
         send_rubbish(endpoint, count);
+    else if (strcmp(kind, "peaks") == 0)
+        count_peaks(endpoint, count);
     else if (strcmp(kind, "series") == 0)
         follow(endpoint, count, argc > 4 ? argv[4] : NULL);
     else

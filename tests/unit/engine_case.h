@@ -38,6 +38,8 @@ struct engine_case {
     bool no_polarization, unpolarized;  // factor 1; K = 0 instead of 0.9
     int lattices, panels;               // 0 = 1
     double dmin_A, water_um;
+    double size_um[3];  // edges of the crystal; 0: a point
+    double beam_um[2];  // width and height; 0 = 100
 };
 
 /* |F| that looks random: the same on every machine, zeros and holes included. */
@@ -108,7 +110,8 @@ static inline void case_beam(const struct engine_case *c, struct beam_request *b
     b->kahn = c->unpolarized ? 0.0 : 0.9;
     b->no_polarization = c->no_polarization;
     b->fluence_ph_m2 = 1e24;
-    b->size_m = 1e-4;
+    b->size_m = c->beam_um[0] > 0.0 ? um_to_m(c->beam_um[0]) : 1e-4;
+    b->height_m = um_to_m(c->beam_um[1]);
     if (c->divergence)
         b->horizontal = b->vertical =
             (struct steps_request){true, true, false, c->divergence, 0.002, 0.0};
@@ -125,7 +128,9 @@ static inline void case_crystal(const struct engine_case *c, struct crystal_requ
         r->cell_A[i] = cell_A[i];
         r->cell_rad[i] = deg_to_rad(cell_deg[i]);
         r->cells[i] = cells = c->cells[i] > 0.0 ? c->cells[i] : cells;
+        r->size_m[i] = um_to_m(c->size_um[i]);
     }
+    r->has_cells = true;
     r->shape = c->shape;
     r->fudge = c->fudge > 0.0 ? c->fudge : 1.0;
     r->interpolate = c->interpolate ? INTERPOLATE_ON : INTERPOLATE_OFF;

@@ -375,31 +375,6 @@ static void arrays_have_the_shape_of_the_modules(void **state)
 
 /* --- CrystFEL ------------------------------------------------------------------------ */
 
-static void peaks_are_local_maxima_by_brightness(void **state)
-{
-    (void)state;
-    enum { SIZE = 20 };
-    static float field[2 * SIZE * SIZE];
-    struct panel panels[2] = {
-        {.fast_pixels = SIZE, .slow_pixels = SIZE},
-        {.fast_pixels = SIZE, .slow_pixels = SIZE, .first_pixel = SIZE * SIZE}};
-    const struct experiment x = {.npanels = 2, .panels = panels};
-    const struct image image = {.type = PIXEL_F32, .count = 2 * SIZE * SIZE, .pixels = field};
-    for (size_t i = 0; i < image.count; i++)
-        field[i] = 10 + (float)(i % 3 == 0);
-    field[8 * SIZE + 5] = 110;
-    field[8 * SIZE + 6] = 60;  // draws the centroid to it
-    field[(SIZE + 10) * SIZE + 12] = 1000;
-    field[2 * SIZE + 12] = 5000;  // too near the edge
-    struct peak p[3];
-    assert_int_equal(peaks_find(&x, &image, p, 3), 2);
-    assert_true(fabs(p[0].fast - 12) < 0.05 && fabs(p[0].slow - (SIZE + 10)) < 0.05);
-    assert_true(fabs(p[0].intensity - 990) < 5);
-    assert_true(fabs(p[1].fast - (5 + 50.0 / 150)) < 0.05 && fabs(p[1].slow - 8) < 0.05);
-    assert_int_equal(peaks_find(&x, &image, p, 1), 1);
-    assert_true(p[0].intensity > 900);
-}
-
 static void crystfel_has_one_part(void **state)
 {
     (void)state;
@@ -525,7 +500,6 @@ int main(void)
         cmocka_unit_test(conversion_is_exact_or_refused),
         cmocka_unit_test(karabo_2_has_a_header_before_each_part),
         cmocka_unit_test(karabo_1_is_one_map),
-        cmocka_unit_test(peaks_are_local_maxima_by_brightness),
         cmocka_unit_test(arrays_have_the_shape_of_the_modules),
         cmocka_unit_test(crystfel_has_one_part),
         cmocka_unit_test(crystfel_may_get_the_truth),

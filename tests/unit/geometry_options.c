@@ -58,9 +58,20 @@ static void defaults_are_the_documented_ones(void **state)
     assert_int_equal(request.physics, PHYSICS_PHYSICAL);
     assert_true(request.detector.pixels[0] == 1024 && request.detector.pixels[1] == 1024);
     assert_true(near(request.detector.pixel_m, 1e-4) && near(request.detector.distance_m, 0.1));
-    assert_true(near(request.beam.wavelength_m, 1e-10) && request.beam.kahn == 0);
+    assert_true(near(request.beam.wavelength_m, 1e-10) && request.beam.kahn == 0.98);
     assert_true(near(request.beam.fluence_ph_m2, 1e25) && near(request.beam.size_m, 3e-7));
     assert_true(crystals[0].cells[0] == 20 && crystals[0].cells[2] == 20 && !crystals[0].has_cell);
+}
+
+static void nanobragg_is_unpolarized(void **state)
+{
+    (void)state;
+    assert_int_equal(MAKE("--physics=faithful"), STATUS_OK);
+    assert_true(request.beam.kahn == 0);
+    assert_int_equal(MAKE("--physics=faithful", "--polarization=0.9"), STATUS_OK);
+    assert_true(request.beam.kahn == 0.9);
+    assert_int_equal(MAKE("--polarization=0"), STATUS_OK);
+    assert_true(request.beam.kahn == 0);
 }
 
 static void values_become_si_units(void **state)
@@ -169,6 +180,7 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_documented_ones),
+        cmocka_unit_test(nanobragg_is_unpolarized),
         cmocka_unit_test(values_become_si_units),
         cmocka_unit_test(one_number_stands_for_all_axes),
         cmocka_unit_test(vectors_choose_the_custom_convention),

@@ -229,6 +229,35 @@ static void a_sensor_is_as_thick_as_its_parallax(void **state)
     *panels[0].material = 0;
 }
 
+/* NeXus' x is against the spindle, y up: an E field of 30 degrees between both. */
+static void the_beam_is_polarized(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"/entry/instrument/beam/incident_polarization_stokes",
+                                        "/entry/instrument/beam/incident_polarisation_stokes"};
+    struct hdf5_file f;
+    double stokes[4];
+    experiment.beam.kahn = 0.98;
+    experiment.beam.polarization[1] = 0.5;
+    experiment.beam.polarization[2] = -sqrt(0.75);
+    make_series(scratch_path("g.nxs"), NXMX_NONE);
+    assert_true(hdf5_open(&f, scratch_path("g.nxs")));
+    for (int i = 0; i < 2; i++) {
+        read_reals(&f, names[i], stokes);
+        assert_near(stokes[0], 1, 1e-12);
+        assert_near(stokes[1], 0.49, 1e-12);
+        assert_near(stokes[2], 0.98 * sqrt(0.75), 1e-12);
+        assert_near(stokes[3], 0, 1e-12);
+    }
+    hdf5_abort(&f);
+    experiment.beam.no_polarization = true;
+    make_series(scratch_path("h.nxs"), NXMX_NONE);
+    assert_true(hdf5_open(&f, scratch_path("h.nxs")));
+    assert_true(H5Lexists(f.id, names[0], H5P_DEFAULT) == 0);
+    hdf5_abort(&f);
+    experiment.beam.no_polarization = false;
+}
+
 static void other_files_are_refused(void **state)
 {
     (void)state;
@@ -332,6 +361,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(images_come_back_in_order),
         cmocka_unit_test(panels_are_modules),
+        cmocka_unit_test(the_beam_is_polarized),
         cmocka_unit_test(a_sensor_is_as_thick_as_its_parallax),
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(rows_stay_in_order),

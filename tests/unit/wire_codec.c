@@ -105,6 +105,8 @@ static void nothing_is_forgotten(void **state)
                                      .has_cell = true,
                                      .reciprocal_A = {1, 2, 3, 4, 5, 6, 7, 8, 9},
                                      .cells = {1, 2, 3},
+                                     .has_size = true,
+                                     .size_m = {4, 5, 6},
                                      .shape = SHAPE_GAUSS,
                                      .fudge = 2,
                                      .interpolate = true,
@@ -115,7 +117,8 @@ static void nothing_is_forgotten(void **state)
                                   .dmin_m = 1,
                                   .water_m = 2,
                                   .sampling = {3, true, true, true},
-                                  .beam = {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 10, 0, NULL},
+                                  .beam =
+                                      {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 10, true, 11, 0, NULL},
                                   .npanels = 1,
                                   .panels = &panel,
                                   .ncrystals = 1,

@@ -57,6 +57,8 @@ static inline void random_crystal(struct crystal *c)
     fill(c->reciprocal_A, 9);
     c->shape = (enum crystal_shape)draw(4);
     c->table.default_F = draw_real();
+    c->has_size = draw(2);
+    fill(c->size_m, c->has_size ? 3 : 0);
     if (draw(2)) {
         for (int i = 0; i < 3; i++) {
             c->table.min[i] = -(int)draw(9);

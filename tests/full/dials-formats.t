@@ -1,0 +1,44 @@
+#!/bin/sh
+# The same frames in NXmx, CBF and SMV: to DIALS they are one sweep of the same pixels and spots,
+# and the true crystal has its reflections at the same places.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/dials.sh"
+scratch
+needs DIALS dials.import python:bitshuffle.h5
+crystal --fluence=3e26 | bragg-orient --frames=12 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 --truth=truth.tsv |
+	images --frames-per-file=5 rot.nxs 'rot_%04d.cbf' 'rot_%04d.img'
+is 'a master and three data files' "$(ls rot*.nxs rot_data_*.h5 | tr '\n' ' ')" \
+	'rot.nxs rot_data_000001.h5 rot_data_000002.h5 rot_data_000003.h5 '
+check 'dxtbx reads the same frames from all formats' /usr/bin/python3 "$BRAGG_TESTS/full/nxmx_readers.py" rot
+
+# spots FORMAT FILE...: a folder with the sweep, and how many spots DIALS finds in it
+spots() {
+	mkdir "$1" && cd "$1" || return
+	shift
+	check "DIALS imports $(basename "$PWD")" quiet dials.import "$@" output.experiments=imported.expt
+	check 'as one sweep of twelve' sh -c 'grep -q "num images: 12" dials.import.log && grep -q "sweep: *1" dials.import.log'
+	check 'and finds spots' find_spots
+	found=$(sed -n 's/^Saved \([0-9]*\) reflections.*/\1/p' dials.find_spots.log)
+	cd ..
+}
+spots nxmx "$PWD/rot.nxs"
+as_nxmx=$found
+spots cbf "$PWD"/rot_*.cbf
+is 'as many in CBF as in NXmx' "$found" "$as_nxmx"
+spots smv "$PWD"/rot_*.img
+is 'as many in SMV' "$found" "$as_nxmx"
+
+measure dials_formats.py nxmx/imported.expt cbf/imported.expt
+above 'a thousand reflections are predicted' reflections 1000
+near 'CBF has them where NXmx has them' largest_px 0 0.001
+near 'without parallax as well' largest_flat_px 0 0.001
+near 'and in phi' largest_phi_deg 0 1e-4
+measure dials_formats.py nxmx/imported.expt smv/imported.expt
+near 'SMV, which knows of no sensor, has them there without parallax' largest_flat_px 0 0.001
+near 'and in phi' largest_phi_deg 0 1e-4
+above 'the sensor moves them by more than that' largest_px 0.1
+
+/usr/bin/python3 "$BRAGG_TESTS/full/dials_mutant.py" cbf/imported.expt mutant.expt half-pixel
+measure dials_formats.py nxmx/imported.expt mutant.expt
+beyond 'a header half a pixel off is seen' largest_px 0 0.4
+finish

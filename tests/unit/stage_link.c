@@ -1,0 +1,123 @@
+/* The data plane: how much credit a neighbour gets, and what follows its death. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "stage/runtime.h"
+
+/* A stage that wants images, connected to one before it. */
+struct world {
+    struct runtime rt;
+    struct stage stage;
+    struct link *link;
+};
+
+static void world_open(struct world *w, size_t image_bytes, const char *endpoint)
+{
+    struct port *p = &w->rt.ports[0];
+    *w = (struct world){.stage = {.name = "test", .wants = KIND_IMAGE, .gives = KIND_IMAGE}};
+    w->rt.stage = &w->stage;
+    w->rt.wants = KIND_IMAGE;
+    w->rt.context = zmq_ctx_new();
+    w->rt.nports = 1;
+    p->up = true;
+    (void)snprintf(p->endpoint, sizeof p->endpoint, "%s", endpoint);
+    assert_int_equal(exchange_open(&w->rt.exchange, NULL), STATUS_OK);
+    exchange_begin(&w->rt.exchange, image_bytes, "any", "0", NULL);
+    assert_int_equal(port_open(w->rt.context, &w->rt.curve, false, p->endpoint, PORT_WORDS_MAX,
+                               &p->socket, &p->watch, NULL),
+                     STATUS_OK);
+    w->link = mem_array(1, sizeof *w->link);
+    assert_non_null(w->link);
+    *w->link = (struct link){.port = p, .answered = true};
+    memcpy(w->link->peer.uuid, "peer", sizeof "peer");
+    w->rt.links = w->link;
+}
+
+static void world_close(struct world *w)
+{
+    while (w->rt.links)
+        link_drop(&w->rt, w->rt.links, false);
+    port_drop(&w->rt.ports[0].socket, &w->rt.ports[0].watch);
+    mem_free(w->rt.buried);
+    exchange_close(&w->rt.exchange);
+    (void)zmq_ctx_term(w->rt.context);
+}
+
+/* What a stage with images of that size grants at first, as the other end reads it. */
+static uint32_t first_credit(size_t image_bytes)
+{
+    static const char endpoint[] = "inproc://credit";
+    struct world w;
+    struct message m;
+    struct notice n;
+    struct address from;
+    world_open(&w, image_bytes, endpoint);
+    void *other = zmq_socket(w.rt.context, ZMQ_ROUTER);
+    assert_int_equal(zmq_bind(other, endpoint), 0);
+    flow_pump(&w.rt, 1);
+    while (!port_has_messages(other))
+        continue;
+    assert_int_equal(port_receive(other, true, &from, &m), PORT_MESSAGE);
+    assert_int_equal(control_notice_decode(MESSAGE_CREDIT, &n, &m, NULL), STATUS_OK);
+    const uint32_t grant = n.grant;
+    notice_free(&n);
+    message_free(&m);
+    (void)zmq_close(other);
+    world_close(&w);
+    return grant;
+}
+
+/* Two frames of 64 MiB, eight of 1 MiB: memory holds so much for every neighbour. */
+static void large_frames_get_less_credit(void **state)
+{
+    (void)state;
+    const size_t mib = 1 << 20;
+    assert_int_equal(first_credit(1), 8);
+    assert_int_equal(first_credit(mib), 8);
+    assert_int_equal(first_credit(64 * mib), 2);
+    assert_int_equal(first_credit(1024 * mib), 2);
+    uint32_t last = 8;
+    for (size_t size = 2; size < 64; size *= 2) {
+        const uint32_t credit = first_credit(size * mib);
+        assert_true(credit <= last && credit >= 2 && credit * size <= 128);
+        last = credit;
+    }
+    assert_true(last < 8);
+}
+
+/* What waits for the dead goes to nobody: the next one at that place is met anew. */
+static void after_a_death_a_connection_begins_anew(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, 1, "inproc://dead");
+    struct port *p = &w.rt.ports[0];
+    p->greeted_ns = 5;
+    link_bury(&w.rt, "peer");
+    assert_true(link_is_buried(&w.rt, "peer"));
+    assert_null(w.rt.links);
+    assert_null(p->socket);
+    assert_int_equal(p->greeted_ns, 0);
+    cut_check(&w.rt, SECOND);
+    assert_non_null(p->socket);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(large_frames_get_less_credit),
+        cmocka_unit_test(after_a_death_a_connection_begins_anew),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

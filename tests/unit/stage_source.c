@@ -1,0 +1,174 @@
+/* The source: when frames begin to flow, and whose word counts for them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "stage/stream.h"
+
+/* A source of frames 0 .. 9 without sockets, and what it is linked to. */
+struct world {
+    struct runtime rt;
+    struct stage stage;
+    struct port down;
+    struct link links[4];
+    size_t nlinks;
+};
+
+static void world_open(struct world *w, const char *groups)
+{
+    static struct id_set list;
+    *w = (struct world){.stage = {.name = "test"}, .down = {.bound = true}};
+    w->rt.stage = &w->stage;
+    w->rt.options = (struct runtime_options){
+        .groups = groups, .window = 32, .attempts = 3, .start_timeout_s = 60};
+    memcpy(w->rt.uuid, "source", sizeof "source");
+    assert_int_equal(exchange_open(&w->rt.exchange, NULL), STATUS_OK);
+    assert_int_equal(source_open(&w->rt, NULL), STATUS_OK);
+    list = (struct id_set){0};
+    assert_true(id_set_add_range(&list, (struct id_range){0, 9}));
+    exchange_set_list(&w->rt.exchange, &list);
+    w->rt.source->total = 10;
+}
+
+static void world_close(struct world *w)
+{
+    for (struct peer *p = w->rt.source->roster.first; p; p = p->next)
+        p->hello.upstreams = NULL;
+    source_close(&w->rt);
+    exchange_close(&w->rt.exchange);
+}
+
+/* A last stage of a group, which the source is linked to. */
+static struct peer *add_sink(struct world *w, const char *uuid, const char *group)
+{
+    static struct neighbour source = {"source"};
+    const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->nlinks)}};
+    struct peer *p = roster_add(&w->rt.source->roster, &at, uuid);
+    struct link *l = &w->links[w->nlinks++];
+    assert_non_null(p);
+    p->hello.durable = true;
+    (void)snprintf(p->hello.group, sizeof p->hello.group, "%s", group);
+    p->hello.nupstreams = 1;
+    p->hello.upstreams = &source;
+    *l = (struct link){.next = w->rt.links, .port = &w->down};
+    (void)snprintf(l->peer.uuid, sizeof l->peer.uuid, "%s", uuid);
+    w->rt.links = l;
+    w->rt.source->changed = true;
+    return p;
+}
+
+/* It says that it has these, and no more. */
+static void says_to_have(struct world *w, struct peer *p, uint64_t first, uint64_t last)
+{
+    struct id_range range = {first, last};
+    const struct notice n = {.known = true, .nids = first <= last, .ids = &range};
+    claims_hear(&w->rt, p, MESSAGE_HAVE, &n);
+}
+
+static void acknowledges(struct world *w, struct peer *p, uint64_t first, uint64_t last)
+{
+    struct id_range range = {first, last};
+    claims_hear(&w->rt, p, MESSAGE_ACK, &(struct notice){.nids = 1, .ids = &range});
+}
+
+static void frames_wait_until_all_sinks_said_what_they_have(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, NULL);
+    struct peer *quick = add_sink(&w, "quick", "files"), *slow = add_sink(&w, "slow", "files");
+    barrier_try(&w.rt, 1);
+    assert_false(w.rt.source->open);
+    says_to_have(&w, quick, 0, 2);
+    barrier_try(&w.rt, 2);
+    assert_false(w.rt.source->open);  // the group is there, but the other half of it is not
+    says_to_have(&w, slow, 5, 9);
+    barrier_try(&w.rt, 3);
+    assert_true(w.rt.source->open);
+    assert_int_equal(w.rt.source->total, 2);  // frames 3 and 4
+    world_close(&w);
+}
+
+/* Before frames flow the place of a group that is out of reach may go to another one, and with
+ * it goes what its sinks have. */
+static void who_is_out_of_reach_has_no_frames_of_others(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, NULL);
+    struct peer *gone = add_sink(&w, "gone", "former");
+    says_to_have(&w, gone, 0, 4);
+    assert_int_equal(source_reach(&w.rt), 1);
+    w.rt.links = NULL;
+    struct peer *other = add_sink(&w, "other", "latter");
+    w.links[1].next = NULL;
+    says_to_have(&w, other, 1, 0);
+    barrier_try(&w.rt, 1);
+    assert_true(w.rt.source->open);
+    assert_true(other->durable == 1 && gone->durable == 0);
+    assert_int_equal(w.rt.source->total, 10);
+    world_close(&w);
+}
+
+/* One group is asked for: it is the one that says what it has. */
+static void a_silent_group_holds_nobody_up(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, NULL);
+    const struct peer *silent = add_sink(&w, "silent", "first");
+    struct peer *speaks = add_sink(&w, "speaks", "second");
+    (void)source_reach(&w.rt);
+    assert_true(silent->durable && !speaks->durable);
+    says_to_have(&w, speaks, 1, 0);
+    barrier_try(&w.rt, 1);
+    assert_true(w.rt.source->open);
+    assert_true(speaks->durable && !silent->durable);
+    world_close(&w);
+}
+
+/* What only somebody acknowledged who is out now is computed again for its group: that another
+ * group has it is no help, that one of the same has it is. */
+static void another_group_makes_nothing_safe(void **state)
+{
+    (void)state;
+    struct world w;
+    world_open(&w, "2");
+    struct peer *bad = add_sink(&w, "bad", "files"), *good = add_sink(&w, "good", "files");
+    struct peer *other = add_sink(&w, "other", "pictures");
+    says_to_have(&w, bad, 1, 0);
+    says_to_have(&w, good, 1, 0);
+    says_to_have(&w, other, 1, 0);
+    barrier_try(&w.rt, 1);
+    assert_true(w.rt.source->open);
+    assert_true(bad->durable == good->durable && bad->durable != other->durable);
+    exchange_set_limit(&w.rt.exchange, 10);
+    for (struct ticket t = {0}; t.id < 9;)
+        assert_true(exchange_next(&w.rt.exchange, &t));
+    acknowledges(&w, bad, 0, 9);
+    claims_void(&w.rt, bad);
+    acknowledges(&w, other, 0, 9);
+    acknowledges(&w, good, 0, 6);
+    assert_int_equal(id_set_size(&w.rt.source->unsafe), 3);
+    assert_true(claims_begin_again(&w.rt));
+    assert_int_equal(w.rt.source->total, 3);
+    assert_int_equal(exchange_list(&w.rt.exchange)->ranges[0].first, 7);
+    world_close(&w);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(frames_wait_until_all_sinks_said_what_they_have),
+        cmocka_unit_test(who_is_out_of_reach_has_no_frames_of_others),
+        cmocka_unit_test(a_silent_group_holds_nobody_up),
+        cmocka_unit_test(another_group_makes_nothing_safe),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
