@@ -37,14 +37,14 @@ static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
     {"engine", "NAME", "What computes pixels: reference, cpu or cuda (reference)", OPT_CHOICE,
-     offsetof(struct options, engine), 0, 0, 0, ENGINE_CHOICES, 0, 0},
+     offsetof(struct options, engine), .choices = ENGINE_CHOICES},
     {"threads", "N", "Threads of the engine (1; faithful reference: always 1)", OPT_INT,
-     offsetof(struct options, threads), 1, 1024, 0, NULL, 0, 0},
+     offsetof(struct options, threads), .min = 1, .max = 1024},
     {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them (faithful)",
-     OPT_CHOICE, offsetof(struct options, physics), 0, 0, 0, PHYSICS_CHOICES, 0, 0},
+     OPT_CHOICE, offsetof(struct options, physics), .choices = PHYSICS_CHOICES},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
-     offsetof(struct options, trace_pixel), 0, 65535, 2, NULL, OPT_WHOLE,
-     offsetof(struct options, has_trace_pixel)},
+     offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .flags = OPT_WHOLE,
+     .given = offsetof(struct options, has_trace_pixel)},
     {0},
 };
 

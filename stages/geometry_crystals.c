@@ -141,21 +141,13 @@ static enum status set_name(const struct geometry_options *o, struct crystal_req
     return STATUS_OK;
 }
 
-static enum status set_extent(const struct geometry_options *o, struct crystal_request *c,
-                              struct error *e)
+static void set_extent(const struct geometry_options *o, struct crystal_request *c)
 {
-    enum status s = STATUS_OK;
     c->has_cells = o->has_ncells || !o->has_crystal_size;
-    if (o->has_crystal_size)
-        s = parse_one_or_all(o->crystal_size, 3, 1e-9, 1000, false, "--crystal-size (MM)",
-                             c->size_m, e);
     for (int i = 0; i < 3; i++) {
-        c->size_m[i] = mm_to_m(c->size_m[i]);
-        c->cells[i] = 1;
+        c->cells[i] = c->has_cells ? o->ncells[i] : 1;
+        c->size_m[i] = o->has_crystal_size ? mm_to_m(o->crystal_size_mm[i]) : 0;
     }
-    return s || !c->has_cells
-               ? s
-               : parse_one_or_all(o->ncells, 3, 1, 1000000, true, "--ncells", c->cells, e);
 }
 
 /* No cell is typed whose angles are all as flat as numbers below pi say. */
@@ -174,8 +166,9 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
 {
     memset(c, 0, sizeof *c);
     enum status s;
-    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)) || (s = set_extent(o, c, e)))
+    if ((s = check_crystal(o, e)) || (s = set_name(o, c, e)))
         return s;
+    set_extent(o, c);
     if (o->has_cell && (s = check_angles(o->cell + 3, e)))
         return s;
     c->has_cell = o->has_cell;

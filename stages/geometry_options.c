@@ -80,26 +80,20 @@ static enum status set_roi(const struct geometry_options *o, struct detector_req
     return STATUS_OK;
 }
 
-static enum status set_size(const struct geometry_options *o, struct detector_request *d,
-                            struct error *e)
+static void set_size(const struct geometry_options *o, struct detector_request *d)
 {
-    double pixels[2] = {0, 0}, size_mm[2] = {0, 0};
-    const enum status s =
-        o->has_detsize
-            ? parse_one_or_all(o->detsize, 2, 1e-6, 1e6, false, "--detsize (MM)", size_mm, e)
-            : parse_one_or_all(o->detpixels, 2, 1, 65536, true, "--detpixels", pixels, e);
     for (int i = 0; i < 2; i++) {
-        d->pixels[i] = (int64_t)pixels[i];
-        d->size_m[i] = mm_to_m(size_mm[i]);
+        d->pixels[i] = o->has_detsize ? 0 : (int64_t)o->detpixels[i];
+        d->size_m[i] = o->has_detsize ? mm_to_m(o->detsize_mm[i]) : 0;
     }
-    return s;
 }
 
 static enum status set_detector(const struct geometry_options *o, struct detector_request *d,
                                 struct error *e)
 {
     enum status s;
-    if ((s = choose_convention(o, d, e)) || (s = set_size(o, d, e)) || (s = set_roi(o, d, e)))
+    set_size(o, d);
+    if ((s = choose_convention(o, d, e)) || (s = set_roi(o, d, e)))
         return s;
     d->pixel_m = mm_to_m(o->pixel_mm);
     d->has_distance = o->has_distance;

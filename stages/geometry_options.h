@@ -19,7 +19,7 @@ struct geometry_options {
     bool overwrite;
     double cut[2];
     bool has_detector, has_panels, has_geom, has_expt, has_cut, has_pixel;
-    const char *detpixels, *detsize;
+    double detpixels[2], detsize_mm[2];
     double pixel_mm, distance_mm, close_distance_mm;
     bool has_detpixels, has_detsize, has_distance, has_close_distance;
     double beam_center_mm[2], close_center_mm[2], orgx_px, orgy_px;
@@ -64,7 +64,7 @@ struct geometry_options {
     bool has_matrix, has_hkl, has_mtz, has_column;
     double default_F;
     bool has_default_F;
-    const char *ncells, *crystal_size;
+    double ncells[3], crystal_size_mm[3];
     bool has_ncells, has_crystal_size;
     int shape;
     double fudge;

@@ -7,6 +7,7 @@
 /* Paths do not enter the lineage: what the files hold does, with the experiment. */
 #define AT(member) .offset = offsetof(struct geometry_options, member)
 #define GIVEN(member) .given = offsetof(struct geometry_options, has_##member)
+#define GIVEN_IN(member, u) GIVEN(member), .unit = u
 #define GROUP(text)                    \
     {                                  \
         .doc = text, .type = OPT_GROUP \
@@ -51,6 +52,11 @@
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
         .max = high, .count = items, .flags = OPT_BYTES, more                               \
     }
+#define ONE_FOR_ALL(n, meta, text, member, items, low, high, bits, more)                    \
+    {                                                                                       \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_ONE_FOR_ALL | (bits), more    \
+    }
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
 #define NOTHING .given = 0
 
@@ -78,19 +84,19 @@ const struct opt geometry_table[] = {
      .doc = "Replace another file in the place of --write-geom",
      .type = OPT_FLAG,
      AT(overwrite)},
-    TEXT("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, OPT_BYTES,
-         GIVEN(detpixels)),
-    TEXT("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels", detsize,
-         OPT_BYTES, GIVEN(detsize)),
+    ONE_FOR_ALL("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, 2, 1, 65536,
+                OPT_WHOLE, GIVEN(detpixels)),
+    ONE_FOR_ALL("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels",
+                detsize_mm, 2, 1e-6, 1e6, 0, GIVEN(detsize)),
     REAL("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1e-4, 1000, GIVEN(pixel)),
     POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
              GIVEN(distance)),
     POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
              1e6, GIVEN(close_distance)),
     REALS("beam-center", "X,Y", "Where the beam hits, mm, by the convention (centre)",
-          beam_center_mm, 2, -1e6, 1e6, GIVEN(beam_center)),
+          beam_center_mm, 2, -1e6, 1e6, GIVEN_IN(beam_center, "mm")),
     REALS("close-center", "FAST,SLOW", "Point nearest to the sample, mm (centre)", close_center_mm,
-          2, -1e6, 1e6, GIVEN(close_center)),
+          2, -1e6, 1e6, GIVEN_IN(close_center, "mm")),
     REAL("orgx", "PIXELS", "Nearest point along fast, as XDS counts", orgx_px, -1e6, 1e6,
          GIVEN(orgx)),
     REAL("orgy", "PIXELS", "Nearest point along slow, as XDS counts", orgy_px, -1e6, 1e6,
@@ -102,7 +108,7 @@ const struct opt geometry_table[] = {
     CHOICE("pivot", "beam|sample", "What tilts leave in place (by the convention)", pivot,
            GIVEN(pivot)),
     REALS("rotate", "X,Y,Z", "Tilt about lab x, then y, then z, deg (0,0,0)", rotate_deg, 3, -360,
-          360, NOTHING),
+          360, .unit = "deg"),
     REAL("twotheta", "DEG", "Swing of the detector arm (0)", twotheta_deg, -180, 180, NOTHING),
     FLAG("curved", "Pixels lie on a sphere about the sample", curved),
     FLAG("point-pixel", "Solid angle 1/r^2, without pixel area and obliquity", point_pixel),
@@ -185,10 +191,11 @@ const struct opt geometry_table[] = {
          GIVEN(column)),
     REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",
          default_F, 0, 1e9, GIVEN(default_F)),
-    TEXT("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, OPT_BYTES, GIVEN(ncells)),
-    TEXT("crystal-size", "MM|A,B,C",
-         "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
-         crystal_size, OPT_BYTES, GIVEN(crystal_size)),
+    ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, 3, 1, 1000000,
+                OPT_WHOLE, GIVEN(ncells)),
+    ONE_FOR_ALL("crystal-size", "MM|A,B,C",
+                "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
+                crystal_size_mm, 3, 1e-9, 1000, 0, GIVEN(crystal_size)),
     CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
     POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root (1)", fudge, 1e9,
              NOTHING),
@@ -200,7 +207,7 @@ const struct opt geometry_table[] = {
 
 void geometry_defaults(struct geometry_options *o)
 {
-    o->detpixels = "1024";
+    o->detpixels[0] = o->detpixels[1] = 1024;
     o->pixel_mm = 0.1;
     o->distance_mm = 100;
     o->wavelength_A = 1;
@@ -208,7 +215,7 @@ void geometry_defaults(struct geometry_options *o)
     o->fluence = 1e25;
     o->exposure_s = 1;
     o->beam_size_mm = 0.0003;
-    o->ncells = "20";
+    o->ncells[0] = o->ncells[1] = o->ncells[2] = 20;
     o->fudge = 1;
     o->layers = 2;
 }

@@ -19,9 +19,4 @@ enum status options_exclude(const struct option_pair *pairs, size_t count, struc
 /* STATUS_USAGE for the first pair of which the first was given without the second. */
 enum status options_need(const struct option_pair *pairs, size_t count, struct error *e);
 
-/* "X" or exactly `count` numbers with commas, each within [min, max] and, if `whole`, an
- * integer; one number stands for all.  STATUS_USAGE for anything else. */
-enum status parse_one_or_all(const char *text, int count, double min, double max, bool whole,
-                             const char *what, double *values, struct error *e);
-
 #endif

@@ -19,7 +19,7 @@ const struct opt orient_table[] = {
      AT(seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES},
     {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
     {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
-     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, GIVEN(misset)},
+     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg", GIVEN(misset)},
     {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
      OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT},
     {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,

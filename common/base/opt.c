@@ -1,17 +1,15 @@
 #include "base/opt.h"
 
 #include <argp.h>
-#include <ctype.h>
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/input.h"
 #include "base/log.h"
-#include "base/number.h"
+#include "base/nearest.h"
+#include "base/opt_value.h"
 #include "base/version.h"
 
 /* argp wants an int per option; ours start above the range of characters. */
@@ -28,116 +26,16 @@ struct parse {
     struct error *e;
 };
 
-static enum status range_error(const char *what, const char *text, double min, double max,
-                               bool open_min, struct error *e)
+static enum status store_reals(const char *text, const struct opt *o,
+                               const struct opt_number *number, double *values, struct error *e)
 {
-    char limits[96];
-    if (isinf(max))
-        (void)snprintf(limits, sizeof limits, "%s %.12g", open_min ? "greater than" : "at least",
-                       min);
-    else
-        (void)snprintf(limits, sizeof limits, "%s %.12g and at most %.12g",
-                       open_min ? "greater than" : "at least", min, max);
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' is out of range, must be %s", what, text,
-                     limits);
-}
-
-static bool is_number_start(const char *text)
-{
-    return isdigit((unsigned char)*text) || *text == '-' || *text == '+' || *text == '.';
-}
-
-static enum status parse_real_open(const char *text, double min, double max, bool open_min,
-                                   const char *what, double *value, struct error *e)
-{
-    const char *end = text;
-    const double x = is_number_start(text) ? number_real(text, &end) : 0.0;
-    if (end == text || *end || !isfinite(x) || strpbrk(text, "xX"))
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no finite number", what, text);
-    if (x < min || x > max || (open_min && x == min))
-        return range_error(what, text, min, max, open_min, e);
-    *value = x;
-    return STATUS_OK;
-}
-
-enum status parse_real(const char *text, double min, double max, const char *what, double *value,
-                       struct error *e)
-{
-    return parse_real_open(text, min, max, false, what, value, e);
-}
-
-enum status parse_int(const char *text, int64_t min, int64_t max, const char *what, int64_t *value,
-                      struct error *e)
-{
-    const char *end = text;
-    errno = 0;
-    const intmax_t x = is_number_start(text) ? number_whole(text, &end) : 0;
-    if (end == text || *end)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' is no whole number", what, text);
-    /* where nothing is below 0, a sign is a slip: +8 for a step up, -0 for what was left */
-    if (min >= 0 && (*text == '+' || (*text == '-' && x == 0)))
-        return error_set(e, STATUS_USAGE,
-                         "%s: '%.60s' has a sign, must be digits alone, from %" PRId64
-                         " to %" PRId64,
-                         what, text, min, max);
-    if (errno == ERANGE || x < min || x > max)
-        return error_set(e, STATUS_USAGE,
-                         "%s: '%.60s' is out of range, must be from %" PRId64 " to %" PRId64, what,
-                         text, min, max);
-    *value = x;
-    return STATUS_OK;
-}
-
-/* A number as the flags of its option ask for it. */
-static enum status parse_number(const char *text, double min, double max, unsigned flags,
-                                const char *what, double *value, struct error *e)
-{
-    if (!(flags & OPT_WHOLE))
-        return parse_real_open(text, min, max, flags & OPT_OPEN_MIN, what, value, e);
-    int64_t whole;
-    const enum status s = parse_int(text, (int64_t)min, (int64_t)max, what, &whole, e);
-    *value = s ? *value : (double)whole;
-    return s;
-}
-
-/* Numbers parted by commas: all are counted, the first `most` are kept. */
-static enum status parse_items(const char *text, int most, double min, double max, unsigned flags,
-                               const char *what, double *values, int *count, struct error *e)
-{
-    char copy[4096];
-    if (strlen(text) >= sizeof copy)
-        return error_set(e, STATUS_USAGE, "%s: the value is too long", what);
-    memcpy(copy, text, strlen(text) + 1);
-    char *rest = copy;
-    *count = 0;
-    for (char *item = strsep(&rest, ","); item; item = strsep(&rest, ","), ++*count) {
-        if (*count >= most)
-            continue;
-        const enum status s = parse_number(item, min, max, flags, what, &values[*count], e);
-        if (s)
-            return s;
-    }
-    return STATUS_OK;
-}
-
-static enum status parse_reals(const struct opt *o, const char *what, const char *text,
-                               double *values, struct error *e)
-{
-    int n;
-    const enum status s =
-        parse_items(text, o->count, o->min, o->max, o->flags, what, values, &n, e);
+    int n = 0;
+    if (o->flags & OPT_ONE_FOR_ALL)
+        return opt_one_or_all(text, o->count, number, values, e);
+    const enum status s = opt_numbers(text, o->count, number, values, &n, e);
     if (s == STATUS_OK && n != o->count)
         return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
-                         what, text, o->count);
-    return s;
-}
-
-enum status parse_list(const char *text, int most, double min, double max, const char *what,
-                       double *values, int *count, struct error *e)
-{
-    const enum status s = parse_items(text, most, min, max, 0, what, values, count, e);
-    if (s == STATUS_OK && *count > most)
-        return error_set(e, STATUS_USAGE, "%s: %d numbers, must be at most %d", what, *count, most);
+                         number->what, text, o->count);
     return s;
 }
 
@@ -168,6 +66,8 @@ static enum status store(const struct opt *o, void *options, const char *text, s
 {
     char what[80];
     (void)snprintf(what, sizeof what, "--%s", o->name);
+    const struct opt_number number = {what, o->min, o->max, o->flags,
+                                      o->unit ? o->unit : o->metavar};
     char *value = (char *)options + o->offset;
     enum status s = STATUS_OK;
     switch (o->type) {
@@ -175,15 +75,13 @@ static enum status store(const struct opt *o, void *options, const char *text, s
         *(bool *)(void *)value = true;
         break;
     case OPT_INT:
-        s = parse_int(text, (int64_t)o->min, o->max >= 0x1p63 ? INT64_MAX : (int64_t)o->max, what,
-                      (int64_t *)(void *)value, e);
+        s = opt_whole(text, &number, (int64_t *)(void *)value, e);
         break;
     case OPT_REAL:
-        s = parse_real_open(text, o->min, o->max, o->flags & OPT_OPEN_MIN, what,
-                            (double *)(void *)value, e);
+        s = opt_real(text, &number, (double *)(void *)value, e);
         break;
     case OPT_REALS:
-        s = parse_reals(o, what, text, (double *)(void *)value, e);
+        s = store_reals(text, o, &number, (double *)(void *)value, e);
         break;
     case OPT_TEXT:
         if (!*text)
@@ -258,6 +156,28 @@ static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
     }
 }
 
+/* -h and -V as their long words; NULL for others. */
+static const char *short_answer(const char *word)
+{
+    return strcmp(word, "-h") == 0 ? "--help" : strcmp(word, "-V") == 0 ? "--version" : NULL;
+}
+
+/* Names the option that was probably meant. */
+static enum status unknown_option(const struct parse *p, const char *word, size_t length,
+                                  struct error *e)
+{
+    char typed[40];
+    (void)snprintf(typed, sizeof typed, "%.*s", (int)length, word + 2);
+    const char *meant = NULL;
+    int best = 99;
+    for (size_t k = 0; k < p->count; k++)
+        if (nearest_better(typed, p->entry[k]->name, &best))
+            meant = p->entry[k]->name;
+    if (!meant)
+        return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
+    return error_set(e, STATUS_USAGE, "unknown option '%.80s': did you mean --%s?", word, meant);
+}
+
 /* argp accepts abbreviations and prints several lines per error; so the words
  * are checked before it sees them. */
 static enum status check_words(const struct parse *p, int argc, char **argv, struct error *e)
@@ -267,6 +187,8 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
         if (strcmp(word, "--") == 0)
             return STATUS_OK;
         if (word[0] != '-' || !word[1])
+            continue;
+        if (short_answer(word))
             continue;
         if (word[1] != '-')
             return error_set(e, STATUS_USAGE,
@@ -286,7 +208,7 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
                 strncmp(p->entry[k]->name, word + 2, length) == 0)
                 o = p->entry[k];
         if (!o)
-            return error_set(e, STATUS_USAGE, "unknown option '%.80s'", word);
+            return unknown_option(p, word, length, e);
         if (o->type == OPT_FLAG && has_value)
             return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
         if (o->type != OPT_FLAG && !has_value && (++i == argc || strncmp(argv[i], "--", 2) == 0))
@@ -337,9 +259,11 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary,
                    program->details ? program->details : "");
     const struct argp argp = {rows, on_option, program->operands, doc, NULL, NULL, NULL};
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "--version") == 0)
-            answer(program, &argp, argv[i]);
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
+        const char *word = short_answer(argv[i]) ? short_answer(argv[i]) : argv[i];
+        if (strcmp(word, "--help") == 0 || strcmp(word, "--version") == 0)
+            answer(program, &argp, word);
+    }
     if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p) != 0)
         return e->status ? e->status : error_set(e, STATUS_USAGE, "bad usage, see --help");
     for (size_t i = 0; i < p.count; i++)

@@ -31,12 +31,13 @@ struct opt_texts {
 };
 
 enum {
-    OPT_BYTES = 1,     // a change of this option changes the bytes of the output (lineage)
-    OPT_REQUIRED = 2,  // refused when missing
-    OPT_OPEN_MIN = 4,  // min itself is not allowed ("greater than")
-    OPT_CONTENT = 8,   // names a file, or what else is in the output and so in its lineage
-    OPT_WHOLE = 16,    // OPT_REALS: whole numbers alone
-    OPT_INPUT = 32,    // OPT_TEXT that names a file which is read: the value is its input_path
+    OPT_BYTES = 1,         // a change of this option changes the bytes of the output (lineage)
+    OPT_REQUIRED = 2,      // refused when missing
+    OPT_OPEN_MIN = 4,      // min itself is not allowed ("greater than")
+    OPT_CONTENT = 8,       // names a file, or what else is in the output and so in its lineage
+    OPT_WHOLE = 16,        // OPT_REALS: whole numbers alone
+    OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
+    OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
 };
 
 struct opt {
@@ -49,7 +50,8 @@ struct opt {
     int count;            // OPT_REALS: how many
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
-    size_t given;  // offset of a bool that becomes true, or 0 for none
+    size_t given;      // offset of a bool that becomes true, or 0 for none
+    const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
 };
 
 /* What is left after the options. */
@@ -90,7 +92,7 @@ bool opt_words(const struct opt *table, const void *options, const void *default
 enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
                          struct error *e);
 
-/* The only number parsers.  The whole text must be one finite number within
+/* The number parsers for what no person typed.  The whole text must be one finite number within
  * [min, max]; `what` names it in the error, e.g. "--distance".  A whole number of which none may
  * be negative is a count: it has no sign. */
 enum status parse_real(const char *text, double min, double max, const char *what, double *value,

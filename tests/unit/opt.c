@@ -1,4 +1,5 @@
 /* Options: types, ranges, and what is refused with which words. */
+#include <math.h>
 #include <setjmp.h>
 #include <stdalign.h>
 #include <stdarg.h>
@@ -15,7 +16,7 @@
 struct options {
     bool flag, has_real;
     int64_t count;
-    double real, triple[3], pair[2];
+    double real, triple[3], pair[2], edges[2], centre[2], tilt;
     const char *text, *input;
     int choice;
     struct opt_texts list;
@@ -58,6 +59,31 @@ static const struct opt table[] = {
      .max = 99,
      .count = 2,
      .flags = OPT_WHOLE},
+    {.name = "edges",
+     .metavar = "N|A,B",
+     .doc = "one count or two",
+     .type = OPT_REALS,
+     .offset = offsetof(struct options, edges),
+     .min = 1,
+     .max = 5000,
+     .count = 2,
+     .flags = OPT_WHOLE | OPT_ONE_FOR_ALL},
+    {.name = "centre",
+     .metavar = "X,Y",
+     .doc = "a place",
+     .type = OPT_REALS,
+     .offset = offsetof(struct options, centre),
+     .min = -1e3,
+     .max = 1e3,
+     .count = 2,
+     .unit = "mm"},
+    {.name = "tilt",
+     .metavar = "DEG",
+     .doc = "an angle",
+     .type = OPT_REAL,
+     .offset = offsetof(struct options, tilt),
+     .min = -360,
+     .max = 360},
     {.name = "text",
      .metavar = "FILE",
      .doc = "a file",
@@ -127,6 +153,32 @@ static void values_are_stored(void **state)
     assert_string_equal(operands[0], "file");
 }
 
+static void numbers_have_units(void **state)
+{
+    (void)state;
+    struct options o;
+    assert_int_equal(parse(&o, "--real=100um --centre=1cm,-2mm --tilt=1000mrad"), STATUS_OK);
+    assert_true(o.real == 0.1 && o.centre[0] == 10 && o.centre[1] == -2);
+    assert_true(fabs(o.tilt - 57.29577951308232) < 1e-13);
+    assert_int_equal(parse(&o, "--real=2.5mm --tilt=0.1deg"), STATUS_OK);
+    assert_true(o.real == 2.5 && o.tilt == 0.1);
+}
+
+static void lists_and_counts_as_people_type_them(void **state)
+{
+    (void)state;
+    struct options o;
+    assert_int_equal(parse(&o, "--edges=1024x2048 --pair=3,4 --count=1e3"), STATUS_OK);
+    assert_true(o.edges[0] == 1024 && o.edges[1] == 2048 && o.count == 1000);
+    assert_int_equal(parse(&o, "--edges=20"), STATUS_OK);
+    assert_true(o.edges[0] == 20 && o.edges[1] == 20);
+    char words[] = "--triple= 1 2,  3 ", first[] = "test", *argv[] = {first, words, NULL};
+    assert_int_equal(
+        opt_parse(&program, table, &o, NULL, NULL, 2, argv, operands, &noperands, &error),
+        STATUS_OK);
+    assert_true(o.triple[0] == 1 && o.triple[1] == 2 && o.triple[2] == 3);
+}
+
 static void bad_values_are_refused(void **state)
 {
     (void)state;
@@ -149,7 +201,22 @@ static void bad_values_are_refused(void **state)
         {"--real=inf", "no finite number"},
         {"--real=1e999", "no finite number"},
         {"--real=0x10", "no finite number"},
-        {"--real=5mm", "no finite number"},
+        {"--real=5keV", "'5keV' has a wrong unit, must be mm, m, cm, um, nm, A (--real=MM)"},
+        {"--real=5MM", "has a wrong unit"},
+        {"--real=5mm,", "has a wrong unit"},
+        {"--real=2m", "out of range"},
+        {"--triple=1mm,2,3", "no finite number"},
+        {"--tilt=7rad", "out of range"},
+        {"--count=1e9", "from -5 to 1000"},
+        {"--count=1.5e0", "no whole number"},
+        {"--count=0x1e1", "no whole number"},
+        {"--edges=1024x", "no whole number"},
+        {"--edges=x1024", "no whole number"},
+        {"--edges=1,2,3", "must be one number, or 2 with commas"},
+        {"--edges=1.5", "no whole number"},
+        {"--rael=1", "unknown option '--rael=1': did you mean --real?"},
+        {"--tripel", "did you mean --triple?"},
+        {"--cent=1,1", "did you mean --centre?"},
         {"--real=1001", "at most 1000 (--real=MM)"},
         {"--triple=1,2", "must be 3 numbers"},
         {"--triple=1,2,3,4", "must be 3 numbers"},
@@ -272,6 +339,8 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored),
+        cmocka_unit_test(numbers_have_units),
+        cmocka_unit_test(lists_and_counts_as_people_type_them),
         cmocka_unit_test(bad_values_are_refused),
         cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),

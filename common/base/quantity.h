@@ -1,0 +1,20 @@
+/* Units behind numbers, as people type them: 120mm, 12.4keV, 0.1deg, 1e12ph/s. */
+#ifndef BRAGG_BASE_QUANTITY_H
+#define BRAGG_BASE_QUANTITY_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Whether the metavariable of an option, such as MM or PH/S|..., is a unit: up to the |, in
+ * capitals or not. */
+bool quantity_has_unit(const char *metavar);
+
+/* Turns *value from the unit named `typed` (such as um) into that of `metavar`; by a power of
+ * ten where both are decimal, so that 100um are 0.1 mm to the last bit.  False when `typed` is no
+ * unit of that kind. */
+bool quantity_convert(const char *typed, const char *metavar, double *value);
+
+/* The units that `metavar` takes, as "mm, m, cm, um, nm or A"; "" for none. */
+void quantity_names(const char *metavar, char *text, size_t size);
+
+#endif
