@@ -193,9 +193,10 @@ const struct opt geometry_table[] = {
          default_F, 0, 1e9, GIVEN(default_F)),
     ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, 3, 1, 1000000,
                 OPT_WHOLE, GIVEN(ncells)),
-    ONE_FOR_ALL("crystal-size", "MM|A,B,C",
-                "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
-                crystal_size_mm, 3, 1e-9, 1000, 0, GIVEN(crystal_size)),
+    ONE_FOR_ALL(
+        "crystal-size", "MM|A,B,C",
+        "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
+        crystal_size_mm, 3, 1e-9, 1000, 0, GIVEN(crystal_size)),
     CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
     POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root (1)", fudge, 1e9,
              NOTHING),

@@ -90,8 +90,8 @@ struct beam_request {
     bool no_polarization;
     double fluence_ph_m2;
     double flux_ph_s, exposure_s;  // both > 0 and size_m > 0: they set the fluence
-    double size_m;    // edge of the square; its width along E where it has a height
-    double height_m;  // > 0: of a beam that is no square
+    double size_m;                 // edge of the square; its width along E where it has a height
+    double height_m;               // > 0: of a beam that is no square
 };
 
 enum interpolation { INTERPOLATE_AUTO, INTERPOLATE_ON, INTERPOLATE_OFF };
