@@ -16,7 +16,8 @@
 struct plan {
     const struct experiment *experiment;
     const struct cpu_kernels *kernels;
-    struct cpu_table *tables;  // one per crystal
+    struct cpu_table *tables;    // one per crystal
+    struct dense_table *padded;  // likewise; NULL: the dense loop is not for this precision
     int threads;
     size_t nrows;                   // of all panels
     struct crc32c_piece *row_sums;  // of the last run; NULL: none are formed
@@ -58,6 +59,7 @@ static void cpu_destroy(struct plan **plan)
     if (!p)
         return;
     cpu_tables_free(p->tables, p->experiment);
+    cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
     mem_free(p->row_sums);
     mem_free(p);
 }
@@ -94,6 +96,10 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
     enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
+    if (!status && kernels->dense) {
+        p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
+        status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
+    }
     if (!status && options->sums)
         status = open_sums(p, e);
     if (status)
@@ -137,7 +143,7 @@ static void clear(float *row, int64_t begin, int64_t end)
 
 /* One row of a panel: zero outside the ROI and under the mask. */
 static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
-                    const struct panel *p, int64_t slow, struct cpu_scratch *s, float *pixels)
+                    const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
 {
     float *row = pixels + p->first_pixel + slow * p->fast_pixels;
     const bool outside = slow < p->roi.slow_min || slow > p->roi.slow_max;
@@ -145,13 +151,16 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
     const int64_t end = outside ? begin : clamp(p->roi.fast_max + 1, begin, p->fast_pixels);
     clear(row, 0, begin);
     clear(row, end, p->fast_pixels);
-    for (int64_t fast = begin; fast < end; fast += CPU_BLOCK) {
-        const int count = (int)(end - fast < CPU_BLOCK ? end - fast : CPU_BLOCK);
+    const int most = job->ndense ? DENSE_BLOCK : CPU_BLOCK;
+    for (int64_t fast = begin; fast < end; fast += most) {
+        const int count = (int)(end - fast < most ? end - fast : most);
         const struct cpu_where where = {p, fast, slow, count};
-        if (any_unmasked(&where))
-            kernels->block(job, &where, s, row + fast);
-        else
+        if (!any_unmasked(&where))
             clear(row, fast, fast + count);
+        else if (job->ndense)
+            kernels->dense(job, &where, &room->dense, row + fast);
+        else
+            kernels->block(job, &where, &room->block, row + fast);
     }
     if (p->mask)
         for (int64_t fast = begin; fast < end; fast++)
@@ -170,11 +179,11 @@ static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *j
     bool finite = true;
 #pragma omp parallel num_threads(threads) reduction(&& : finite)
     {
-        struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
-        scratch.not_finite = false;
+        struct cpu_room room;  // on the thread's own stack, 112 KiB
+        room.block.not_finite = room.dense.not_finite = false;
 #pragma omp for schedule(dynamic)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
-            run_row(kernels, job, p, slow, &scratch, pixels);
+            run_row(kernels, job, p, slow, &room, pixels);
             if (sums) {
                 const float *row = pixels + p->first_pixel + slow * p->fast_pixels;
                 sums[slow] = (struct crc32c_piece){crc32c(0, row, bytes), bytes};
@@ -182,7 +191,7 @@ static bool run_panel(const struct cpu_kernels *kernels, const struct cpu_job *j
             if (rows)
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
-        finite = !scratch.not_finite;
+        finite = !room.block.not_finite && !room.dense.not_finite;
     }
     return finite;
 }
@@ -229,7 +238,10 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     } else if (!status) {
         cpu_spots_choose(&job, false);
         job.row_sums = plan->row_sums;
-        status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
+        if (plan->padded)
+            status = cpu_dense_choose(&job, plan->padded, e);
+        if (!status)
+            status = cpu_frame(plan->kernels, &job, plan->threads, pixels, rows, e);
         plan->has_sums = !status && plan->row_sums;
     }
     cpu_job_close(&job);
@@ -247,8 +259,9 @@ static bool cpu_sum(const struct plan *plan, uint32_t *sum)
  * that an image has spot by spot is summed up densely here, which may differ in the
  * last digit. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
-                          const struct cpu_table *tables, const struct recipe *recipe,
-                          const struct pixel_trace *trace, struct error *e)
+                          const struct cpu_table *tables, struct dense_table *padded,
+                          const struct recipe *recipe, const struct pixel_trace *trace,
+                          struct error *e)
 {
     const struct panel *p = x->panels;
     enum status status = recipe_check_trace(x, trace, e);
@@ -256,12 +269,16 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
         return status;
     struct cpu_job job;
     status = cpu_job_open(&job, x, tables, recipe, e);
+    if (!status && padded)
+        status = cpu_dense_choose(&job, padded, e);
     if (!status) {
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
-        struct cpu_scratch scratch;
+        struct cpu_room room;
         float photons;
         job.trace = trace;
-        kernels->block(&job, &where, &scratch, &photons);
+        kernels->block(&job, &where, &room.block, &photons);
+        if (job.ndense)
+            kernels->dense(&job, &where, &room.dense, &photons);
     }
     cpu_job_close(&job);
     return status;
@@ -270,7 +287,8 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
-    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, recipe, trace, e);
+    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
+                         e);
 }
 
 const struct engine engine_cpu = {

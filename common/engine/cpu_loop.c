@@ -135,8 +135,9 @@ static void add_lattice(const struct cpu_job *job, size_t index, int n, struct c
 
 const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
-    .identity = "cpu-" ARITHMETIC,
+    .identity = "cpu-" ARITHMETIC "-2",
     .block = block,
+    .dense = NAME(cpu_dense_, ISA),
     .scatter = NAME(cpu_scatter_, ISA),
     .rows = NAME(cpu_rows_, ISA),
 };
