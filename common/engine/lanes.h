@@ -107,13 +107,11 @@ LANES_INLINE words words_times_short(words a, words factor)
 #endif
 }
 
-/* from[at[i]] */
+/* from[at[i]].  One by one with AVX2: faster by 8 % than its instruction for it. */
 LANES_INLINE floats floats_gather(const float *from, words at)
 {
 #if defined(__AVX512F__)
     return (floats)_mm512_i32gather_ps((__m512i)at, from, 4);
-#elif defined(__AVX2__)
-    return (floats)_mm256_i32gather_ps(from, (__m256i)at, 4);
 #else
     floats v;
     for (int i = 0; i < LANES; i++)
