@@ -255,7 +255,7 @@ static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
-    return cpu_trace_one(kernels, p->experiment, p->tables, recipe, trace, e);
+    return cpu_trace_one(kernels, p->experiment, p->tables, NULL, recipe, trace, e);
 }
 
 static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)

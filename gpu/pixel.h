@@ -1,8 +1,9 @@
 /*
  * What one thread of the GPU computes: one pixel.  The same text is the kernel
  * (gpu/kernel.cu) and a loop on the processor (gpu/host_loop.c), which tests it where
- * there is no GPU.  Operations and their order are those of the CPU engine's dense
- * loop, so that the bytes are its bytes where fused() is one operation.
+ * there is no GPU.  Operations and their order are those of the CPU engine's cpu_loop.c and
+ * cpu_double_loop.c, so that the bytes are theirs where fused() is one operation; those of
+ * cpu_dense_loop.c are others, for which the engines are of different identity classes.
  */
 #ifndef BRAGG_GPU_PIXEL_H
 #define BRAGG_GPU_PIXEL_H

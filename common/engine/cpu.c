@@ -22,6 +22,7 @@ struct plan {
     const struct experiment *experiment;
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;     // one per crystal
+    struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
     struct footprint *footprint;  // NULL: of points
     int threads;
     bool sums;     // are formed: rows follow one another in the image
@@ -64,6 +65,7 @@ static void cpu_destroy(struct plan **plan)
     if (!p)
         return;
     cpu_tables_free(p->tables, p->experiment);
+    cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
     footprint_destroy(&p->footprint);
     mem_free(p);
 }
@@ -96,6 +98,10 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
                    p->threads == 1 ? "" : "s");
     enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
+    if (!status && kernels->dense) {
+        p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
+        status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
+    }
     if (!status)
         status = footprint_create(&p->footprint, experiment, p->threads, e);
     p->sums = options->sums && !p->footprint && rows_follow(experiment);
@@ -140,7 +146,7 @@ static void clear(float *row, int64_t begin, int64_t end)
 
 /* One row of a panel: zero outside the ROI and under the mask. */
 static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job,
-                    const struct panel *p, int64_t slow, struct cpu_scratch *s, float *pixels)
+                    const struct panel *p, int64_t slow, struct cpu_room *room, float *pixels)
 {
     float *row = pixels + p->first_pixel + slow * p->fast_pixels;
     const bool outside = slow < p->roi.slow_min || slow > p->roi.slow_max;
@@ -148,13 +154,16 @@ static void run_row(const struct cpu_kernels *kernels, const struct cpu_job *job
     const int64_t end = outside ? begin : clamp(p->roi.fast_max + 1, begin, p->fast_pixels);
     clear(row, 0, begin);
     clear(row, end, p->fast_pixels);
-    for (int64_t fast = begin; fast < end; fast += CPU_BLOCK) {
-        const int count = (int)(end - fast < CPU_BLOCK ? end - fast : CPU_BLOCK);
+    const int most = job->ndense ? DENSE_BLOCK : CPU_BLOCK;
+    for (int64_t fast = begin; fast < end; fast += most) {
+        const int count = (int)(end - fast < most ? end - fast : most);
         const struct cpu_where where = {p, fast, slow, count};
-        if (any_unmasked(&where))
-            kernels->block(job, &where, s, row + fast);
-        else
+        if (!any_unmasked(&where))
             clear(row, fast, fast + count);
+        else if (job->ndense)
+            kernels->dense(job, &where, &room->dense, row + fast);
+        else
+            kernels->block(job, &where, &room->block, row + fast);
     }
     if (p->mask)
         for (int64_t fast = begin; fast < end; fast++)
@@ -180,7 +189,7 @@ static void go_to(struct place *at, int64_t row)
 /* Rows of the frame as they are given out; which thread computes a row does not matter to its
  * bytes.  Continues *sum, if there is one, while they are in the cache. */
 static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *job, int64_t first,
-                     int64_t end, struct place *at, struct cpu_scratch *s, float *pixels,
+                     int64_t end, struct place *at, struct cpu_room *room, float *pixels,
                      struct crc32c_piece *sum)
 {
     for (int64_t row = first; row < end; row++) {
@@ -188,7 +197,7 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
         const struct panel *p = at->panel;
         const int64_t slow = row - at->above;
         const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
-        run_row(kernels, job, p, slow, s, pixels);
+        run_row(kernels, job, p, slow, room, pixels);
         if (sum) {
             const float *from = pixels + p->first_pixel + slow * p->fast_pixels;
             *sum = (struct crc32c_piece){crc32c(sum->sum, from, bytes), sum->bytes + bytes};
@@ -204,17 +213,17 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
     bool finite = true;
 #pragma omp parallel num_threads(bands->count) reduction(&& : finite)
     {
-        struct cpu_scratch scratch;  // on the thread's own stack, 36 KiB
+        struct cpu_room room;  // on the thread's own stack, 112 KiB
         struct place at = {job->x->panels, 0};
         int64_t first, end;
-        scratch.not_finite = false;
+        room.block.not_finite = room.dense.not_finite = false;
         while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
-            run_rows(kernels, job, first, end, &at, &scratch, pixels,
+            run_rows(kernels, job, first, end, &at, &room, pixels,
                      sums ? &sums[first / bands->at_once] : NULL);
             if (rows)
                 atomic_fetch_add_explicit(rows, (uint64_t)(end - first), memory_order_relaxed);
         }
-        finite = !scratch.not_finite;
+        finite = !room.block.not_finite && !room.dense.not_finite;
     }
     return finite;
 }
@@ -280,9 +289,12 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     } else if (!status) {
         cpu_spots_choose(&job, false);
         job.sum = plan->sums ? &plan->sum : NULL;
-        float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
-        status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
-                         : STATUS_INPUT;
+        if (plan->padded)
+            status = cpu_dense_choose(&job, plan->padded, e);
+        float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
+        if (!status)
+            status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
+                             : STATUS_INPUT;
         if (!status)
             status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
         plan->has_sum = !status && plan->sums;
@@ -302,8 +314,9 @@ static bool cpu_sum(const struct plan *plan, uint32_t *sum)
  * that an image has spot by spot is summed up densely here, which may differ in the
  * last digit. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
-                          const struct cpu_table *tables, const struct recipe *recipe,
-                          const struct pixel_trace *trace, struct error *e)
+                          const struct cpu_table *tables, struct dense_table *padded,
+                          const struct recipe *recipe, const struct pixel_trace *trace,
+                          struct error *e)
 {
     const struct panel *p = x->panels;
     enum status status = recipe_check_trace(x, trace, e);
@@ -311,12 +324,16 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
         return status;
     struct cpu_job job;
     status = cpu_job_open(&job, x, tables, recipe, e);
+    if (!status && padded)
+        status = cpu_dense_choose(&job, padded, e);
     if (!status) {
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
-        struct cpu_scratch scratch;
+        struct cpu_room room;
         float photons;
         job.trace = trace;
-        kernels->block(&job, &where, &scratch, &photons);
+        kernels->block(&job, &where, &room.block, &photons);
+        if (job.ndense)
+            kernels->dense(&job, &where, &room.dense, &photons);
     }
     cpu_job_close(&job);
     return status;
@@ -325,7 +342,8 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
-    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, recipe, trace, e);
+    return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
+                         e);
 }
 
 const struct engine engine_cpu = {

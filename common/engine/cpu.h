@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/alloc.h"
+#include "engine/cpu_dense.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -32,10 +33,12 @@ struct cpu_job {
     size_t nsources, nlattices;
     struct cpu_source *sources;    // owned
     struct cpu_lattice *lattices;  // owned
-    double steps;                  // for the trace: what the reference divides by
-    double water;                  // photons of one source and subpixel; 0: no water
-    bool lean;                     // all lattices are scattered, and nothing else is in the sum
-    const double *sums;            // of scattered lattices, one per pixel of the frame; NULL: none
+    struct dense_lattice *dense;   // owned: those for the loop of cpu_dense.h; NULL: cpu_loop.c
+    size_t ndense;
+    double steps;        // for the trace: what the reference divides by
+    double water;        // photons of one source and subpixel; 0: no water
+    bool lean;           // all lattices are scattered, and nothing else is in the sum
+    const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
     uint32_t *sum;                    // where that of the pixels goes; NULL: nobody wants it
 };
@@ -68,24 +71,40 @@ struct cpu_scratch {
     double F_sqr_double[CPU_BLOCK];                         // those in single precision
 };
 
+/* What a thread has for itself: arrays of either loop. */
+struct cpu_room {
+    struct cpu_scratch block;
+    struct dense_scratch dense;
+};
+
 struct cpu_spots;
 struct cpu_view_step;
 struct cpu_rows;
 
 /* One instruction set and precision.  `block` writes the photons of the pixels to
- * out[count]; `scatter` adds what spots bring to rows row_begin .. row_end - 1 of one
- * panel to sums[experiment_pixels()];
+ * out[count], `dense` those of a job with dense lattices, up to DENSE_BLOCK of them; `scatter` adds
+ * what spots bring to rows row_begin .. row_end - 1 of one panel to sums[experiment_pixels()];
  * `rows` finds the lattice points near the Ewald sphere, see cpu_spots.h. */
 struct cpu_kernels {
     const char *name;      // as --isa has it
     const char *identity;  // class of equal bytes
     void (*block)(const struct cpu_job *job, const struct cpu_where *where, struct cpu_scratch *s,
                   float *out);
+    void (*dense)(const struct cpu_job *job, const struct cpu_where *where, struct dense_scratch *s,
+                  float *out);
     void (*scatter)(const struct cpu_job *job, const struct cpu_spots *spots, int32_t panel,
                     int64_t row_begin, int64_t row_end, double *sums);
     void (*rows)(const struct cpu_view_step *s, const double start[3], int count,
                  struct cpu_rows *rows);
 };
+
+/* See struct cpu_kernels. */
+#define CPU_DECLARE_DENSE(isa)                                                     \
+    void cpu_dense_##isa(const struct cpu_job *job, const struct cpu_where *where, \
+                         struct dense_scratch *s, float *out)
+CPU_DECLARE_DENSE(baseline);
+CPU_DECLARE_DENSE(avx2);
+CPU_DECLARE_DENSE(avx512);
 
 extern const struct cpu_kernels cpu_kernels_baseline;
 extern const struct cpu_kernels cpu_kernels_avx2;
@@ -121,10 +140,12 @@ void cpu_job_close(struct cpu_job *job);
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
-/* Computes one pixel and reports its intermediates, as trace of struct engine. */
+/* Computes one pixel and reports its intermediates, as trace of struct engine.  `padded`: for the
+ * photons of an engine that has the dense loop, else NULL. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
-                          const struct cpu_table *tables, const struct recipe *recipe,
-                          const struct pixel_trace *trace, struct error *e);
+                          const struct cpu_table *tables, struct dense_table *padded,
+                          const struct recipe *recipe, const struct pixel_trace *trace,
+                          struct error *e);
 
 /* What a trace reports, from the arrays of a block of one pixel; called by the block
  * function after each part when job->trace is set. */
@@ -134,6 +155,6 @@ void cpu_trace_direction(const struct cpu_job *job, const struct cpu_scratch *s)
 void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, size_t source);
 void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size_t lattice,
                     size_t step);
-void cpu_trace_pixel(const struct cpu_job *job, const struct cpu_scratch *s, float photons);
+void cpu_trace_pixel(const struct cpu_job *job, double total, float photons);
 
 #endif

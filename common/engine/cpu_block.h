@@ -101,8 +101,8 @@ static void block(const struct cpu_job *job, const struct cpu_where *w, struct c
         out[i] = (float)s->total[i];
     if (!photons_are_finite(out, (size_t)w->count))
         s->not_finite = true;
-    if (job->trace)
-        cpu_trace_pixel(job, s, out[0]);
+    if (job->trace && !job->ndense)
+        cpu_trace_pixel(job, s->total[0], out[0]);
 }
 
 #endif

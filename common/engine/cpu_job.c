@@ -239,6 +239,8 @@ void cpu_job_close(struct cpu_job *job)
         mem_free(job->lattices[i].cells);
     mem_free(job->lattices);
     mem_free(job->sources);
+    mem_free(job->dense);
+    job->dense = NULL;
     job->lattices = NULL;
     job->sources = NULL;
 }

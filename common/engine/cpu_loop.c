@@ -1,5 +1,7 @@
 /*
- * The loop of the CPU engine in its usual precision: indices in double, reduced to
+ * The loop of the CPU engine in its usual precision for what cpu_dense_loop.c does not take,
+ * curved panels, ROUND, GAUSS and TOPHAT, tricubic structure factors, very large crystals,
+ * indices and tables: indices in double, reduced to
  * their fractions; lattice factors and short sums in float.  Compiled once per
  * instruction set, see cpu_block.h.  What bounds it: arithmetic, never memory.
  */
@@ -135,8 +137,9 @@ static void add_lattice(const struct cpu_job *job, size_t index, int n, struct c
 
 const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
-    .identity = "cpu-" ARITHMETIC,
+    .identity = "cpu-" ARITHMETIC "-2",
     .block = block,
+    .dense = NAME(cpu_dense_, ISA),
     .scatter = NAME(cpu_scatter_, ISA),
     .rows = NAME(cpu_rows_, ISA),
 };

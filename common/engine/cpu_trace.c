@@ -2,7 +2,8 @@
  * What the CPU engine tells about one pixel, under the names that the reference
  * engine uses where the quantity is the same.  Everything is read out of the
  * arrays of a block of one pixel, that is, computed by the code that computes
- * images.
+ * images; but a job with dense lattices is computed twice, by cpu_block.h for what leads to
+ * the photons, and for these by the loop of cpu_dense.h, which forms no such quantities.
  */
 #include <math.h>
 
@@ -74,9 +75,9 @@ void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size
     report_one(job, "short_sum", s->sum[0], "");
 }
 
-void cpu_trace_pixel(const struct cpu_job *job, const struct cpu_scratch *s, float photons)
+void cpu_trace_pixel(const struct cpu_job *job, double total, float photons)
 {
-    report_one(job, "total", s->total[0], "photons");
+    report_one(job, "total", total, "photons");
     report_one(job, "steps", job->steps, "");
     report_one(job, "photons", photons, "photons");
 }

@@ -69,8 +69,9 @@ struct engine {
                           const struct engine_options *options, struct error *e);
 
     /* The identity class: frames of one class are equal byte for byte whatever
-     * the machine and thread count ("reference", "cpu-fma", "cpu-baseline",
-     * "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"). */
+     * the machine and thread count ("reference", "cpu-fma-2",
+     * "cpu-baseline-2", "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"); the number
+     * is raised when the same recipe gets other bytes. */
     const char *(*identity)(const struct plan *plan);
 
     /* What was chosen at run time, for people ("avx512, 2 threads"). */

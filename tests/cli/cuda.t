@@ -3,29 +3,12 @@
 # reference cases and cases drawn by chance against the reference engine by the gate.
 # CUDA_ENGINE=cuda asks the GPU instead, CUDA_RANDOM says how many are drawn, CUDA_OUT is a
 # file for JSON lines; GOLDEN_CASES, a pattern of names, limits the run.
-tests=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
-. "$tests/lib.sh"
+BRAGG_TESTS=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
+. "$BRAGG_TESTS/lib.sh"
+. "$BRAGG_TESTS/gate.sh"
 scratch
-golden=$tests/golden
-options="--engine=${CUDA_ENGINE:-host} ${CUDA_OUT:+--out=$CUDA_OUT}"
-
-tab=$(printf '\t')
-grep "${tab}bragg-nanobragg${tab}" "$golden/manifest.tsv" >manifest
-while IFS=$tab read -r case program width inputs float int noise pgm dump pixels arguments; do
-	# shellcheck disable=SC2254 # a pattern is meant
-	case $case in ${GOLDEN_CASES:-*}) ;; *) continue ;; esac
-	mkdir "$case"
-	cd "$case" || exit 1
-	place_inputs "$golden/inputs" "$inputs"
-	# shellcheck disable=SC2086 # arguments are words
-	check "$case" enginecheck $options --label="$case" golden $arguments </dev/null
-	note "$(printf '%s\n' "$tap_output" | grep ,)"
-	cd ..
-	rm -rf "$case"
-done <manifest
 # shellcheck disable=SC2086 # options are words
-check "${CUDA_RANDOM:-15} cases drawn by chance" enginecheck $options random "${CUDA_RANDOM:-15}" 1
-note "$(printf '%s\n' "$tap_output" | tail -1)"
+hold_against_reference "${CUDA_RANDOM:-15}" --engine="${CUDA_ENGINE:-host}" ${CUDA_OUT:+--out=$CUDA_OUT}
 
 # what a user sees
 without_card() {

@@ -16,16 +16,16 @@ struct options {
     const char *label, *out;
 };
 
-static const struct engine *const ENGINES[] = {&engine_cuda, &engine_cuda_host};
-static const char *const ISAS[] = {"baseline", "avx2"};
+static const struct engine *const ENGINES[] = {&engine_cuda, &engine_cuda_host, &engine_cpu};
+static const char *const ISAS[] = {"baseline", "avx2", "avx512"};
 
 #define AT(member) .offset = offsetof(struct options, member)
 
 static const struct opt OPTIONS[] = {
-    {"engine", "NAME", "cuda, or host: the same on this processor (cuda)", OPT_CHOICE, AT(engine),
-     .choices = "cuda|host"},
-    {"isa", "NAME", "Of host: baseline or avx2 (the best)", OPT_CHOICE, AT(isa),
-     .choices = "baseline|avx2", .given = offsetof(struct options, has_isa)},
+    {"engine", "NAME", "cuda; host: the same on this processor; cpu: the CPU engine (cuda)",
+     OPT_CHOICE, AT(engine), .choices = "cuda|host|cpu"},
+    {"isa", "NAME", "Of host and cpu (the best)", OPT_CHOICE, AT(isa),
+     .choices = "baseline|avx2|avx512", .given = offsetof(struct options, has_isa)},
     {"label", "NAME", "Of the case that golden computes", OPT_TEXT, AT(label)},
     {"out", "FILE", "Append JSON lines", OPT_TEXT, AT(out)},
     {0},

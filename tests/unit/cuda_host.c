@@ -1,7 +1,7 @@
 /*
  * The CUDA engine without a GPU: its threads run on this processor, all else is what a
- * card gets.  The bytes are those of the CPU engine's dense loop, with and without
- * fused multiply-add; which agree with the reference by tests/unit/engines.c.
+ * card gets.  The bytes are those of the CPU engine's cpu_loop.c and cpu_double_loop.c, with and
+ * without fused multiply-add; tests/cli/cuda.t holds them against the reference.
  */
 #include <math.h>
 #include <setjmp.h>
@@ -17,7 +17,7 @@
 #include "engine_table.h"
 #include "gpu/gpu.h"
 
-/* A frame by the CPU engine, every lattice asked at every pixel. */
+/* A frame by these loops, every lattice asked at every pixel. */
 static float *run_dense(const struct experiment *x, const struct recipe *r,
                         const struct engine_options *options)
 {

@@ -1,0 +1,209 @@
+/*
+ * What the dense loop of cpu_dense.h prepares for a frame, and which frames it computes.
+ * Nothing here is compiled per instruction set.
+ */
+#include "engine/cpu_dense.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "engine/cpu.h"
+#include "engine/cpu_point.h"
+#include "physics/pixel.h"
+#include "physics/vec.h"
+
+/* ---- how far a frame reaches ------------------------------------------------------- */
+
+/* Largest length of q in 1/m from a corner of a panel, in its first and its last layer.
+ * Directions within 90 deg of a beam are a convex part of a plane, so that a corner is farthest;
+ * beyond, any direction may be. */
+static double panel_reach(const struct panel *p, const struct cpu_source *source, double per_m)
+{
+    double most_sqr = 0.0;
+    for (int corner = 0; corner < 8; corner++) {
+        const double fast = (double)(p->grid_fast + (corner & 1 ? p->fast_pixels : 0)) * p->pixel_m;
+        const double slow = (double)(p->grid_slow + (corner & 2 ? p->slow_pixels : 0)) * p->pixel_m;
+        const double depth = pixel_layer_depth(p, corner & 4 ? p->layers - 1 : 0);
+        double d[3], q[3];
+        for (int i = 0; i < 3; i++)
+            d[i] = pixel_plane(p)[i] + fast * p->fast[i] + slow * p->slow[i] + depth * p->normal[i];
+        vec_unit(d, d);
+        for (int i = 0; i < 3; i++)
+            q[i] = d[i] - source->incident[i];
+        most_sqr = fmax(most_sqr, vec_dot(q, q));
+    }
+    return (most_sqr < 2.0 ? sqrt(most_sqr) : 1.0 + vec_length(source->incident)) * per_m;
+}
+
+static double frame_reach(const struct cpu_job *job)
+{
+    double reach = 0.0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        for (size_t k = 0; k < job->nsources; k++)
+            reach = fmax(reach, panel_reach(&job->x->panels[i], &job->sources[k],
+                                            job->sources[k].index_per_m / INDEX_SCALE));
+    return reach;
+}
+
+/* Largest |index| along each axis for q of that length. */
+static void index_reach(const struct cpu_lattice *l, double reach_1_m, double index[3])
+{
+    for (int axis = 0; axis < 3; axis++) {
+        double length = 0.0;
+        for (size_t step = 0; step < l->nsteps; step++)
+            length = fmax(length, vec_length(l->cells + 9 * step + 3 * axis));
+        index[axis] = length * reach_1_m * (1.0 + 1e-6);
+    }
+}
+
+/* ---- structure factors ------------------------------------------------------------- */
+
+/* Items of a box of indices -reach .. reach. */
+static double box_items(const int32_t reach[3])
+{
+    return (2.0 * reach[0] + 1.0) * (2.0 * reach[1] + 1.0) * (2.0 * reach[2] + 1.0);
+}
+
+/* Whether so large a box is in proportion. */
+static bool box_pays(const struct cpu_table *from, const int32_t reach[3])
+{
+    return box_items(reach) <= fmax(0x1p24, 8.0 * from->default_slot);
+}
+
+static void fill(struct dense_table *t, const struct cpu_table *from)
+{
+    const int32_t *r = t->reach;
+    float *to = t->F_sqr;
+    for (int32_t h = r[0]; h >= -r[0]; h--)
+        for (int32_t k = r[1]; k >= -r[1]; k--)
+            for (int32_t l = r[2]; l >= -r[2]; l--)
+                *to++ = from->F_sqr[table_slot(from, h, k, l)];
+}
+
+/* Makes the table hold indices up to reach[]. */
+static enum status grow(struct dense_table *t, const struct cpu_table *from, const int32_t reach[3],
+                        struct error *e)
+{
+    if (t->F_sqr && reach[0] <= t->reach[0] && reach[1] <= t->reach[1] && reach[2] <= t->reach[2])
+        return STATUS_OK;
+    for (int i = 0; i < 3; i++)
+        t->reach[i] = reach[i] > t->reach[i] ? reach[i] : t->reach[i];
+    mem_free(t->F_sqr);
+    t->F_sqr = mem_array((size_t)box_items(t->reach), sizeof *t->F_sqr);
+    if (!t->F_sqr)
+        return error_memory(e, "the structure factors");
+    fill(t, from);
+    return STATUS_OK;
+}
+
+void cpu_dense_tables_free(struct dense_table *tables, size_t count)
+{
+    for (size_t i = 0; tables && i < count; i++)
+        mem_free(tables[i].F_sqr);
+    mem_free(tables);
+}
+
+/* ---- lattices ---------------------------------------------------------------------- */
+
+/* High 32 bits of the fixed-point number of index 0. */
+static uint32_t high_word(bool fine)
+{
+    const double magic = fine ? DENSE_FINE : DENSE_LOW;
+    uint64_t bits;
+    memcpy(&bits, &magic, sizeof bits);
+    return (uint32_t)(bits >> (fine ? 40 : 32));
+}
+
+/* Where indices find their item: (stride . (reach - index)) of high words, which are those of
+ * index 0 less the index, or the low 16 bits of those as signed numbers. */
+static void set_table(struct dense_lattice *l, const struct dense_table *t)
+{
+    const uint32_t n[3] = {2 * (uint32_t)t->reach[0] + 1, 2 * (uint32_t)t->reach[1] + 1,
+                           2 * (uint32_t)t->reach[2] + 1};
+    const uint32_t high = high_word(l->fine), low = (uint32_t)(int32_t)(int16_t)high;
+    l->F_sqr = t->F_sqr;
+    l->stride[0] = n[1] * n[2];
+    l->stride[1] = n[2];
+    l->wide = l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    const uint32_t zero = l->wide ? high : low;
+    l->offset = ((uint32_t)t->reach[0] - zero) * l->stride[0] +
+                ((uint32_t)t->reach[1] - zero) * l->stride[1] + (uint32_t)t->reach[2] - high;
+}
+
+static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
+                               const double index[3], struct dense_table *table, struct error *e)
+{
+    int32_t reach[3];
+    *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
+    to->scale = l->scale / l->shape_unit;
+    to->flat = l->table->flat;
+    to->F_sqr = l->table->F_sqr;
+    for (int i = 0; i < 3; i++) {
+        to->N[i] = l->N[i];
+        to->turns[i] = (uint32_t)l->N[i];
+        to->fine = to->fine || l->N[i] > DENSE_LOW_CELLS;
+        reach[i] = (int32_t)index[i] + 2;
+    }
+    if (to->flat)
+        return STATUS_OK;
+    const enum status s = grow(table, l->table, reach, e);
+    if (!s)
+        set_table(to, table);
+    return s;
+}
+
+/* Whether the loop can do this lattice. */
+static bool can_do(const struct cpu_lattice *l, const double index[3])
+{
+    int32_t reach[3];
+    double limit = DENSE_LOW_INDEX;
+    bool can = l->shape == SHAPE_SQUARE && !l->table->F;
+    for (int i = 0; i < 3; i++) {
+        limit = l->N[i] > DENSE_LOW_CELLS ? DENSE_FINE_INDEX : limit;
+        can = can && l->N[i] <= DENSE_CELLS_MAX;
+    }
+    for (int i = 0; i < 3; i++) {
+        can = can && index[i] < limit;
+        reach[i] = can ? (int32_t)index[i] + 2 : 0;
+    }
+    return can && (l->table->flat || box_pays(l->table, reach));
+}
+
+static bool any_curved(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return true;
+    return false;
+}
+
+enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, struct error *e)
+{
+    const double reach = frame_reach(job);
+    double index[3];
+    size_t count = 0;
+    if (any_curved(job->x))
+        return STATUS_OK;
+    for (size_t i = 0; i < job->nlattices; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
+        if (l->scattered)
+            continue;
+        index_reach(l, reach, index);
+        if (!can_do(l, index))
+            return STATUS_OK;
+        count++;
+    }
+    if (!count)
+        return STATUS_OK;
+    job->dense = mem_array(count, sizeof *job->dense);
+    enum status s = job->dense ? STATUS_OK : error_memory(e, "the frame");
+    for (size_t i = 0; i < job->nlattices && !s; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
+        if (l->scattered)
+            continue;
+        index_reach(l, reach, index);
+        struct dense_table *table = &tables[job->recipe->lattices[i].crystal];
+        s = set_lattice(&job->dense[job->ndense++], l, index, table, e);
+    }
+    return s;
+}

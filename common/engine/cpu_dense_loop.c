@@ -1,0 +1,261 @@
+/*
+ * The dense loop of cpu_dense.h, compiled once per instruction set: a block of pixels of one
+ * row, the sums over layers, subpixels, lattices, steps and sources.  Loops marked
+ * "vectorised" must be vectorised by the compiler, those of cpu_dense_term.h are vectors as
+ * written; scripts/check-vectorised sees to both.
+ */
+#include <string.h>
+
+#include "engine/cpu.h"
+#include "engine/cpu_dense.h"
+#include "engine/cpu_dense_pixels.h"
+#include "engine/cpu_dense_term.h"
+#include "engine/photons.h"
+#include "physics/vec.h"
+
+/* Two groups of LANES pixels side by side hide the latency of the division; a block is computed
+ * in multiples of both.  A gather leaves no registers for two. */
+enum { DENSE_GROUPS = 2, DENSE_PIXELS = DENSE_GROUPS * LANES };
+
+/* ---- terms --------------------------------------------------------------------- */
+
+/* Sums of all terms for all pixels. */
+LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct dense_terms *t,
+                            struct dense_kind kind, int n, struct dense_scratch *s)
+{
+    const struct dense_lattice l = *lattice;
+    const int groups = kind.flat ? DENSE_GROUPS : 1;
+    for (int i = 0; i < n; i += groups * LANES) {
+        struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
+        floats sum[DENSE_GROUPS];
+#pragma GCC unroll 2
+        for (int g = 0; g < groups; g++) {
+            j[g] = doubles_pair_load(s->j + i + g * LANES);
+            inverse[g] = doubles_pair_load(s->inverse + i + g * LANES);
+            sum[g] = (floats){0};
+        }
+        for (int step = 0; step < t->nsteps; step++) {
+            struct dense_step at[DENSE_GROUPS];
+#pragma GCC unroll 2
+            for (int g = 0; g < groups; g++) {
+                at[g] = dense_step(t, step, kind, j[g], inverse[g]);
+            }
+            const int sources = kind.single ? 1 : t->nsources;
+            for (int source = 0; source < sources; source++)
+#pragma GCC unroll 2
+                for (int g = 0; g < groups; g++) {
+                    const doubles per_m = doubles_of(t->per_m[source]);
+                    const struct doubles_pair same = {per_m, per_m};
+                    dense_term(&l, t, step * sources + source, kind, &at[g],
+                               kind.single ? inverse[g] : same, &sum[g]);
+                }
+        }
+#pragma GCC unroll 2
+        for (int g = 0; g < groups; g++)
+            floats_store(s->sum + i + g * LANES, sum[g]);
+    }
+}
+
+/* One constant combination per line, so that each becomes a loop of its own. */
+LANES_INLINE void sum_sources(const struct dense_lattice *l, bool fine, bool flat, bool wide, int n,
+                              struct dense_scratch *s)
+{
+    if (s->terms.nsources == 1)
+        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, true}, n, s);
+    else
+        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, false}, n, s);
+}
+
+LANES_INLINE void sum_factors(const struct dense_lattice *l, bool fine, int n,
+                              struct dense_scratch *s)
+{
+    if (l->flat)
+        sum_sources(l, fine, true, false, n, s);
+    else if (l->wide)
+        sum_sources(l, fine, false, true, n, s);
+    else
+        sum_sources(l, fine, false, false, n, s);
+}
+
+static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scratch *s)
+{
+    if (l->fine)
+        sum_factors(l, true, n, s);
+    else
+        sum_factors(l, false, n, s);
+}
+
+/* Sources first .. first + count - 1 of a frame. */
+struct source_range {
+    size_t first, count;
+};
+
+/* Start and slope of steps; their indices are times the wavelength but for one source. */
+static void prepare_steps(const struct dense_lattice *l, size_t first, const struct dense_row *row,
+                          struct dense_terms *t)
+{
+    const double per_m = t->nsources == 1 ? t->per_m[0] : 1.0;
+    for (int step = 0; step < t->nsteps; step++) {
+        const double *cell = l->cells + 9 * (first + (size_t)step);
+        for (int axis = 0; axis < 3; axis++) {
+            t->start[step][axis] = -vec_dot(cell + 3 * axis, row->start) * per_m;
+            t->slope[step][axis] = -vec_dot(cell + 3 * axis, row->step) * per_m;
+        }
+    }
+}
+
+/* One source's part of a step: the start of its fixed-point numbers and what that lost. */
+static void prepare_term(const struct dense_lattice *l, const double *cell,
+                         const struct cpu_source *source, double per_m, struct dense_terms *t,
+                         int term)
+{
+    const double one = l->fine ? DENSE_FINE : DENSE_LOW, half = l->flat ? 0.0 : 0.5;
+    for (int axis = 0; axis < 3; axis++) {
+        const double h = vec_dot(cell + 3 * axis, source->incident) * per_m;
+        const double magic = one + (h + half);
+        const double rest = h - (magic - one - half);
+        const double least = fabs(rest) < 0x1p-40 ? 0x1p-40 : rest;
+        t->magic[term][axis] = magic;
+        t->rest[term][axis] = (float)least;
+        t->rest_N[term][axis] = (float)least * l->N[axis];
+    }
+}
+
+static void prepare_terms(const struct cpu_job *job, const struct dense_lattice *l, size_t first,
+                          struct source_range from, const struct dense_row *row,
+                          struct dense_terms *t)
+{
+    const float F_sqr = l->flat ? l->F_sqr[0] : 1.0f;
+    for (size_t i = 0; i < from.count; i++)
+        t->per_m[i] = job->sources[from.first + i].index_per_m * (1.0 / INDEX_SCALE);
+    prepare_steps(l, first, row, t);
+    int term = 0;
+    for (int step = 0; step < t->nsteps; step++)
+        for (size_t i = 0; i < from.count; i++, term++) {
+            const struct cpu_source *source = &job->sources[from.first + i];
+            prepare_term(l, l->cells + 9 * (first + (size_t)step), source, t->per_m[i], t, term);
+            t->weight[term] = (float)source->weight * F_sqr;
+        }
+}
+
+/* Adds all steps of one lattice for some sources to s->total. */
+static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l,
+                        struct source_range from, const struct dense_row *row, int n,
+                        struct dense_scratch *s)
+{
+    struct dense_terms *t = &s->terms;
+    const double scale = l->scale;
+    const size_t most = DENSE_TERMS / from.count;
+    t->nsources = (int)from.count;
+    for (size_t first = 0; first < l->nsteps; first += most) {
+        t->nsteps = (int)(l->nsteps - first < most ? l->nsteps - first : most);
+        prepare_terms(job, l, first, from, row, t);
+        sum_lattice(l, n, s);
+        if (s->varied)
+            for (int i = 0; i < n; i++)  // vectorised
+                s->total[i] = fused(s->factor[i] * scale, (double)s->sum[i], s->total[i]);
+        else
+            for (int i = 0; i < n; i++)  // vectorised
+                s->total[i] = fused(scale, (double)s->sum[i], s->total[i]);
+    }
+}
+
+/* ---- sums ---------------------------------------------------------------------- */
+
+/* Sources whose factors are the same. */
+static void add_sources(const struct cpu_job *job, const struct panel *p, struct source_range from,
+                        const struct dense_row *row, int n, struct dense_scratch *s)
+{
+    const struct experiment *x = job->x;
+    const struct cpu_source *sources = job->sources + from.first;
+    const bool culled = x->dmin_m > 0.0, each = x->sampling.each_polarization;
+    if (culled)
+        culls(sources, row, n, s);
+    if (!x->beam.no_polarization && each)
+        polarizations(sources, x->beam.kahn, row, true, n, s);
+    else if (!x->beam.no_polarization && culled)
+        polarizations(sources, x->beam.kahn, row, false, n, s);
+    if (s->varied)
+        factors(p, &x->sampling, culled, n, s);
+    double water = 0.0;
+    for (size_t i = 0; i < from.count; i++)
+        water += job->water * sources[i].weight;
+    if (water > 0.0)
+        for (int i = 0; i < n; i++)  // vectorised
+            s->total[i] = fused(s->varied ? s->factor[i] : 1.0, water, s->total[i]);
+    for (size_t i = 0; i < job->ndense; i++)
+        add_lattice(job, &job->dense[i], from, row, n, s);
+}
+
+/* One subpixel of one layer.  Solid angle, capture fraction and polarization that are
+ * not taken of each are those of the first subpixel, as in the reference engine. */
+static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, struct subpixel sub,
+                         int n, struct dense_scratch *s)
+{
+    const struct experiment *x = job->x;
+    const struct sampling *each = &x->sampling;
+    const bool first = !sub.slow && !sub.fast, culled = x->dmin_m > 0.0;
+    const bool alike = !culled && !each->each_polarization;
+    const struct dense_row row = dense_row(w->panel, w->slow, each->oversample, sub);
+    if (first && !sub.layer)
+        first_airpaths(job, w->panel, &row, !each->each_solid_angle,
+                       alike && !x->beam.no_polarization, n, s);
+    else
+        airpaths(&row, n, s);
+    if (w->panel->thickness_m > 0.0 && (each->each_thickness || first))
+        captures(w->panel, sub.layer, &row, n, s);
+    const size_t most = alike ? DENSE_TERMS : 1;
+    for (size_t i = 0; i < job->nsources; i += most) {
+        const size_t left = job->nsources - i;
+        add_sources(job, w->panel, (struct source_range){i, left < most ? left : most}, &row, n, s);
+    }
+}
+
+/* Clears sums and what is not known yet. */
+static void start_block(const struct cpu_job *job, const struct cpu_where *w, int n,
+                        struct dense_scratch *s)
+{
+    const struct experiment *x = job->x;
+    const double polarization = x->beam.no_polarization ? 1.0 : 0.0;
+    s->varied = w->panel->thickness_m > 0.0 || x->dmin_m > 0.0 || x->sampling.each_polarization ||
+                x->sampling.each_solid_angle;
+    columns(w, n, s);
+    memset(s->total, 0, (size_t)n * sizeof *s->total);
+    if (s->varied)
+        for (int i = 0; i < n; i++) {  // vectorised
+            s->polarization[i] = polarization;
+            s->kept[i] = 1.0;
+        }
+}
+
+/* See struct cpu_kernels. */
+void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
+                           struct dense_scratch *s, float *out)
+{
+    const struct sampling *each = &job->x->sampling;
+    const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
+    start_block(job, w, n, s);
+    struct subpixel sub;
+    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
+        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
+            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
+                add_subpixel(job, w, sub, n, s);
+    if (job->sums) {
+        const double *sums =
+            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
+        for (int i = 0; i < w->count; i++)
+            s->total[i] += sums[i];
+    }
+    if (job->x->dmin_m > 0.0 && !each->each_polarization)
+        for (int i = 0; i < n; i++)  // vectorised
+            s->once[i] *= s->polarization[i];
+    int bad = 0;
+    for (int i = 0; i < w->count; i++) {  // vectorised
+        out[i] = (float)(s->total[i] * s->once[i]);
+        bad |= photons_finite(out[i]) ? 0 : 1;
+    }
+    if (bad)
+        s->not_finite = true;
+    if (job->trace)
+        cpu_trace_pixel(job, s->total[0] * s->once[0], out[0]);
+}

@@ -1,0 +1,128 @@
+/*
+ * The squared lattice factor times the squared structure factor of one step and one source, for
+ * LANES pixels: a part of cpu_dense_loop.c.  Written as vectors, because compilers make five
+ * operations of the shuffle that parts two vectors of doubles into halves.  What bounds
+ * it: arithmetic, 40 of 70 operations being those of six polynomials; with a table the gather.
+ */
+#ifndef BRAGG_ENGINE_CPU_DENSE_TERM_H
+#define BRAGG_ENGINE_CPU_DENSE_TERM_H
+
+#include "engine/cpu_dense.h"
+#include "engine/lanes.h"
+
+/* What the loop is compiled for: constants where it is called. */
+struct dense_kind {
+    bool fine, flat, wide;  // as in struct dense_lattice
+    bool single;            // one source: per_m is in start and slope
+};
+
+/* An index along one axis, negative: its fraction d, |d| <= 1/2, N times the same modulo 1, and
+ * the nearest index, halves down. */
+struct dense_index {
+    floats d, x;
+    words whole;
+};
+
+/* Parts fixed-point numbers.  d and x are made of the same bits and rest, so that their ratio
+ * is right to single precision however small they are; neither is ever 0. */
+LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_kind kind,
+                                            uint32_t cells, float N, floats rest, floats rest_N)
+{
+    long_words first = (long_words)t.first, second = (long_words)t.second;
+    if (kind.fine) {
+        const words low = words_low(first, second) & 255u;
+        rest = floats_fused(floats_of_ints(low), floats_of(0x1p-40f), floats_of(0x1p-41f));
+        rest_N = rest * N;
+        first >>= 8;
+        second >>= 8;
+    }
+    words fraction = words_low(first, second);
+    if (!kind.flat)
+        fraction ^= 0x80000000u;  // less the half that rounds the index
+    const floats unit = floats_of(0x1p-32f);
+    const struct dense_index i = {
+        .d = floats_fused(floats_of_ints(fraction), unit, rest),
+        .x = floats_fused(floats_of_ints(fraction * cells), unit, rest_N),
+        .whole = words_high(first, second),
+    };
+    return i;
+}
+
+/* sin(pi x)/(pi x) from x^2, as sinc_scaled_f without its scale. */
+LANES_INLINE floats dense_sinc(floats x)
+{
+    const floats y = x * x;
+    floats p = floats_fused(floats_of(0x1.9409a0p-6f), y, floats_of(-0x1.85fa48p-3f));
+    p = floats_fused(p, y, floats_of(0x1.9f98ccp-1f));
+    p = floats_fused(p, y, floats_of(-0x1.a51a58p+0f));
+    return floats_fused(p, y, floats_of(1.0f));
+}
+
+/* The product of sin(pi N h)/sin(pi h) over the axes, squared: one division. */
+LANES_INLINE floats dense_square(const struct dense_index i[3])
+{
+    const floats x = i[0].x * i[1].x * i[2].x, d = i[0].d * i[1].d * i[2].d;
+    const floats p = dense_sinc(i[0].x) * dense_sinc(i[1].x) * dense_sinc(i[2].x);
+    const floats q = dense_sinc(i[0].d) * dense_sinc(i[1].d) * dense_sinc(i[2].d);
+    const floats ratio = (x * p) / (d * q);
+    return ratio * ratio;
+}
+
+/* Items of the padded table. */
+LANES_INLINE words dense_slot(const struct dense_lattice *l, bool wide,
+                              const struct dense_index i[3])
+{
+    const words zero = {0}, along_h = zero + l->stride[0], along_k = zero + l->stride[1];
+    const words h = wide ? i[0].whole * along_h : words_times_short(i[0].whole, along_h);
+    const words k = wide ? i[1].whole * along_k : words_times_short(i[1].whole, along_k);
+    return h + k + (i[2].whole + l->offset);
+}
+
+/* One step as seen from LANES pixels: (start + j slope) / r for each axis, for a single source
+ * without r. */
+struct dense_step {
+    struct doubles_pair g[3];
+};
+
+LANES_INLINE struct dense_step dense_step(const struct dense_terms *t, int step,
+                                          struct dense_kind kind, struct doubles_pair j,
+                                          struct doubles_pair inverse)
+{
+    struct dense_step s;
+#pragma GCC unroll 3
+    for (int axis = 0; axis < 3; axis++) {
+        const doubles start = doubles_of(t->start[step][axis]);
+        const doubles slope = doubles_of(t->slope[step][axis]);
+        s.g[axis].first = doubles_fused(j.first, slope, start);
+        s.g[axis].second = doubles_fused(j.second, slope, start);
+        if (!kind.single) {
+            s.g[axis].first *= inverse.first;
+            s.g[axis].second *= inverse.second;
+        }
+    }
+    return s;
+}
+
+/* Adds one term to *sum.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source. */
+LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_terms *t, int term,
+                             struct dense_kind kind, const struct dense_step *s,
+                             struct doubles_pair per_m, floats *sum)
+{
+    struct dense_index i[3];
+#pragma GCC unroll 3
+    for (int axis = 0; axis < 3; axis++) {
+        const doubles magic = doubles_of(t->magic[term][axis]);
+        const struct doubles_pair h = {doubles_fused(s->g[axis].first, per_m.first, magic),
+                                       doubles_fused(s->g[axis].second, per_m.second, magic)};
+        i[axis] = dense_index(h, kind, l->turns[axis], l->N[axis], floats_of(t->rest[term][axis]),
+                              floats_of(t->rest_N[term][axis]));
+    }
+    const floats shape = dense_square(i), weight = floats_of(t->weight[term]);
+    if (kind.flat)
+        *sum = floats_fused(shape, weight, *sum);
+    else
+        *sum = floats_fused(shape * weight, floats_gather(l->F_sqr, dense_slot(l, kind.wide, i)),
+                            *sum);
+}
+
+#endif

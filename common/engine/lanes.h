@@ -1,0 +1,171 @@
+/*
+ * Vectors of one register of the instruction set that a file is compiled for: LANES
+ * floats or 32-bit integers, or half as many doubles.  For loops whose shuffles and
+ * conversions compilers do not find on their own; arithmetic is written with operators.
+ */
+#ifndef BRAGG_ENGINE_LANES_H
+#define BRAGG_ENGINE_LANES_H
+
+#include <stdint.h>
+#include <string.h>
+
+#ifdef __SSE2__
+#include <immintrin.h>
+#endif
+
+#include "base/hd.h"
+
+#if defined(__AVX512F__)
+enum { LANES = 16 };
+#elif defined(__AVX2__)
+enum { LANES = 8 };
+#else
+enum { LANES = 4 };
+#endif
+
+typedef float floats __attribute__((vector_size(4 * LANES)));
+typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
+typedef double doubles __attribute__((vector_size(4 * LANES)));
+typedef uint64_t long_words __attribute__((vector_size(4 * LANES)));
+
+#define LANES_INLINE HD __attribute__((always_inline))
+
+/* SHUFFLE_*(a, b, i...): items i of a followed by b. */
+#ifdef __clang__
+#define SHUFFLE_FLOATS(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#define SHUFFLE_DOUBLES(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE_FLOATS(a, b, ...) __builtin_shuffle(a, b, (ints){__VA_ARGS__})
+#define SHUFFLE_DOUBLES(a, b, ...) __builtin_shuffle(a, b, (long_words){__VA_ARGS__})
+#endif
+
+LANES_INLINE floats floats_of(float x)
+{
+    return x - (floats){0};
+}
+
+LANES_INLINE doubles doubles_of(double x)
+{
+    return x - (doubles){0};
+}
+
+LANES_INLINE floats floats_load(const float *from)
+{
+    floats v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+LANES_INLINE void floats_store(float *to, floats v)
+{
+    memcpy(to, &v, sizeof v);
+}
+
+LANES_INLINE doubles doubles_load(const double *from)
+{
+    doubles v;
+    memcpy(&v, from, sizeof v);
+    return v;
+}
+
+/* a*b + c, rounded as fused_f and fused. */
+LANES_INLINE floats floats_fused(floats a, floats b, floats c)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_fmadd_ps((__m512)a, (__m512)b, (__m512)c);
+#elif defined(__FMA__)
+    return (floats)_mm256_fmadd_ps((__m256)a, (__m256)b, (__m256)c);
+#else
+    return a * b + c;
+#endif
+}
+
+LANES_INLINE doubles doubles_fused(doubles a, doubles b, doubles c)
+{
+#if defined(__AVX512F__)
+    return (doubles)_mm512_fmadd_pd((__m512d)a, (__m512d)b, (__m512d)c);
+#elif defined(__FMA__)
+    return (doubles)_mm256_fmadd_pd((__m256d)a, (__m256d)b, (__m256d)c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* Products of the low halves of lanes, as signed 16-bit numbers, and a factor below 2^15;
+ * rubbish in the high halves is ignored. */
+LANES_INLINE words words_times_short(words a, words factor)
+{
+#if defined(__AVX512BW__)
+    return (words)_mm512_madd_epi16((__m512i)a, (__m512i)factor);
+#elif defined(__AVX2__)
+    return (words)_mm256_madd_epi16((__m256i)a, (__m256i)factor);
+#elif defined(__SSE2__)
+    return (words)_mm_madd_epi16((__m128i)a, (__m128i)factor);
+#else
+    return (words)((ints)(a << 16) >> 16) * factor;
+#endif
+}
+
+/* from[at[i]].  One by one with AVX2: faster by 8 % than its instruction for it. */
+LANES_INLINE floats floats_gather(const float *from, words at)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_i32gather_ps((__m512i)at, from, 4);
+#else
+    floats v;
+    for (int i = 0; i < LANES; i++)
+        v[i] = from[at[i]];
+    return v;
+#endif
+}
+
+/* Pixels of two vectors of doubles are in an order that lets one shuffle bring 32-bit halves
+ * of both into the order of pixels: a half of every 128 bits comes from each. */
+#if defined(__AVX512F__)
+#define LANES_FIRST 0, 1, 4, 5, 8, 9, 12, 13
+#define LANES_SECOND 2, 3, 6, 7, 10, 11, 14, 15
+#define LANES_LOW 0, 2, 16, 18, 4, 6, 20, 22, 8, 10, 24, 26, 12, 14, 28, 30
+#define LANES_HIGH 1, 3, 17, 19, 5, 7, 21, 23, 9, 11, 25, 27, 13, 15, 29, 31
+#elif defined(__AVX2__)
+#define LANES_FIRST 0, 1, 4, 5
+#define LANES_SECOND 2, 3, 6, 7
+#define LANES_LOW 0, 2, 8, 10, 4, 6, 12, 14
+#define LANES_HIGH 1, 3, 9, 11, 5, 7, 13, 15
+#else
+#define LANES_FIRST 0, 1
+#define LANES_SECOND 2, 3
+#define LANES_LOW 0, 2, 4, 6
+#define LANES_HIGH 1, 3, 5, 7
+#endif
+
+/* LANES doubles in that order. */
+struct doubles_pair {
+    doubles first, second;
+};
+
+LANES_INLINE struct doubles_pair doubles_pair_load(const double *from)
+{
+    const doubles a = doubles_load(from), b = doubles_load(from + LANES / 2);
+    const struct doubles_pair p = {SHUFFLE_DOUBLES(a, b, LANES_FIRST),
+                                   SHUFFLE_DOUBLES(a, b, LANES_SECOND)};
+    return p;
+}
+
+/* Low and high 32 bits of 64, in the order of pixels. */
+LANES_INLINE words words_low(long_words first, long_words second)
+{
+    return (words)SHUFFLE_FLOATS((floats)first, (floats)second, LANES_LOW);
+}
+
+LANES_INLINE words words_high(long_words first, long_words second)
+{
+    return (words)SHUFFLE_FLOATS((floats)first, (floats)second, LANES_HIGH);
+}
+
+LANES_INLINE floats floats_of_ints(words v)
+{
+    return __builtin_convertvector((ints)v, floats);
+}
+
+#endif
