@@ -108,7 +108,7 @@ if ! command -v indexamajig >/dev/null; then
 	exit
 fi
 indexer='' pipe=''
-trap 'kill $indexer $pipe 2>/dev/null; rm -rf "$tap_scratch"' EXIT
+trap 'kill -INT $indexer 2>/dev/null; kill $pipe 2>/dev/null; rm -rf "$tap_scratch"' EXIT
 # index NAME FRAMES OPTION...: indexamajig takes so many frames from the socket here, with the
 # files of the folder NAME, and writes NAME/stream
 index() {
@@ -123,7 +123,7 @@ index() {
 		complain "$name: $(tail -n 3 "$name/log" said)"
 		kill $pipe
 	}
-	kill $indexer 2>/dev/null
+	kill -INT $indexer 2>/dev/null # it leaves nothing behind then
 	wait $indexer 2>/dev/null
 	truth "$name/stream" "$name/lyso.tsv" >found
 	note "$name: $(tr '\n' ' ' <found)"
