@@ -39,6 +39,8 @@ quiet() {
 	}
 }
 
+export PYTHONDONTWRITEBYTECODE=1 # no files beside the scripts
+
 # measure SCRIPT ARGUMENT...: prints what tests/full/SCRIPT finds and keeps it for `value`.
 measure() {
 	script=$1
