@@ -68,8 +68,8 @@ enum status hold(struct run *run, const char *name, const struct experiment *x,
     struct images m;
     enum status s = images_open(&m, (size_t)experiment_pixels(x), e);
     if (!s)
-        s = compute(&engine_reference, &(struct engine_options){.threads = run->options.threads}, x, r,
-                    m.reference, e);
+        s = compute(&engine_reference, &(struct engine_options){.threads = run->options.threads}, x,
+                    r, m.reference, e);
     if (!s)
         s = compute(run->engine, &run->options, x, r, m.image, e);
     if (!s) {
