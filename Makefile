@@ -246,13 +246,17 @@ $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
-install: all  ## install programs and manual pages (PREFIX, DESTDIR)
-	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PREFIX)/share/man/man1 \
-		$(DESTDIR)$(PREFIX)/share/man/man5 $(DESTDIR)$(PREFIX)/share/man/man7
+SHARE = $(DESTDIR)$(PREFIX)/share
+install: all  ## install programs, manual pages, pipelines and completion (PREFIX, DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines bash-completion/completions)
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
-	install -m 644 stages/*.1 $(DESTDIR)$(PREFIX)/share/man/man1
-	install -m 644 common/wire/*.5 $(DESTDIR)$(PREFIX)/share/man/man5
-	install -m 644 stages/*.7 $(DESTDIR)$(PREFIX)/share/man/man7
+	install -m 644 stages/*.1 $(SHARE)/man/man1
+	install -m 644 common/wire/*.5 $(SHARE)/man/man5
+	install -m 644 stages/*.7 $(SHARE)/man/man7
+	install -m 644 pipelines/*.yaml pipelines/bragg*.py $(SHARE)/braggpipe/pipelines
+	install -m 755 $(filter-out pipelines/bragg%,$(wildcard pipelines/*.py)) $(SHARE)/braggpipe/pipelines
+	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
+	for program in $(notdir $(PROGRAMS)); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 
 clean:  ## remove what was built
 	rm -rf $(BUILD)

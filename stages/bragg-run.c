@@ -9,6 +9,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
@@ -17,6 +18,7 @@
 #include "run/find.h"
 #include "run/keeper.h"
 #include "run/pipeline.h"
+#include "run/program.h"
 #include "run/report.h"
 #include "run/supervisor.h"
 #include "stage/keys.h"
@@ -231,10 +233,14 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
 static enum status load_and_run(struct pipeline *p, const char *file, const struct options *o,
                                 struct error *e)
 {
-    enum status s = pipeline_load(p, file, e);
+    char *shipped = access(file, F_OK) ? program_pipeline(file) : NULL;
+    enum status s = pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
         s = change(p, o, e);
-    return s ? s : run(p, o, e);
+    if (s == STATUS_OK)
+        s = run(p, o, e);
+    mem_free(shipped);
+    return s;
 }
 
 int main(int argc, char **argv)

@@ -43,15 +43,22 @@ static char *find_in_path(const char *program)
     return NULL;
 }
 
+/* The folder of this executable, with a slash at its end. */
+static bool own_folder(char folder[PATH_MAX])
+{
+    const ssize_t length = readlink("/proc/self/exe", folder, PATH_MAX - 1);
+    if (length <= 0)
+        return false;
+    folder[length] = 0;
+    strrchr(folder, '/')[1] = 0;
+    return true;
+}
+
 static char *find_beside(const char *program)
 {
     char self[PATH_MAX];
-    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
-    if (length <= 0)
+    if (!own_folder(self))
         return NULL;
-    self[length] = 0;
-    char *slash = strrchr(self, '/');
-    slash[1] = 0;
     char *found = join(self, program);
     if (found && is_program(found))
         return found;
@@ -77,4 +84,18 @@ char *program_find(const char *program)
     mem_free(beside);
     mem_free(in_path);
     return found;
+}
+
+char *program_pipeline(const char *name)
+{
+    static const char *const places[] = {"../share/braggpipe/pipelines/", "../../pipelines/"};
+    char self[PATH_MAX], path[2 * PATH_MAX];
+    if (!*name || strpbrk(name, "/.") || strlen(name) > 100 || !own_folder(self))
+        return NULL;
+    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+        (void)snprintf(path, sizeof path, "%s%s%s.yaml", self, places[i], name);
+        if (access(path, R_OK) == 0)
+            return join("", path);
+    }
+    return NULL;
 }

@@ -1,4 +1,4 @@
-/* Where an executable is. */
+/* Where executables are, and what ships with them. */
 #ifndef BRAGG_RUN_PROGRAM_H
 #define BRAGG_RUN_PROGRAM_H
 
@@ -7,5 +7,11 @@
  * short, else its absolute path.  A name with a slash is a path.  NULL when there is none, or no
  * memory; the caller frees it with mem_free. */
 char *program_find(const char *program);
+
+/* The pipeline file that ships with the programs under this name, such as "lysozyme": in
+ * share/braggpipe/pipelines beside the bin of this executable, or in pipelines of the sources that
+ * it was built in.  NULL for what is no plain name, when there is none, or no memory; the caller
+ * frees it with mem_free. */
+char *program_pipeline(const char *name);
 
 #endif

@@ -1,0 +1,35 @@
+#!/bin/sh
+# make install: programs, pages, pipelines and completion, used from where they were put.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+top=$(cd "$BRAGG_TESTS/.." && pwd)
+scratch
+check 'make install' make -s -C "$top" install PREFIX=/usr DESTDIR="$PWD/root" WERROR=1
+PATH=$PWD/root/usr/bin:$PATH
+share=$PWD/root/usr/share
+is 'a page for every program' "$(ls root/usr/bin | sed 's/$/.1/')" "$(ls "$share/man/man1")"
+check 'a shipped pipeline runs by its name' bragg-run --quiet --frames=1 --workdir=stills lysozyme
+check 'and makes its files' test -s stills/lyso_0000.img
+check 'a file of that name is taken first' sh -c 'printf "stages:\n  - name: none\n" >lysozyme; bragg-run lysozyme 2>&1 | grep -q "lysozyme:"'
+rm lysozyme
+check_status 'a name of nothing' 1 bragg-run nonesuch
+check_status 'a name leads nowhere else' 1 bragg-run ../pipelines/lysozyme
+if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+	bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet |
+		bragg-intensity --quiet | "$share/braggpipe/pipelines/vignette.py" --quiet | bragg-write --quiet dark.raw
+	check 'a stage in Python finds its modules' test -s dark.raw
+else
+	skip 'a stage in Python finds its modules' 'python3-zmq is missing'
+fi
+
+# complete WORD...: what bash offers for the last of these words
+complete() {
+	bash -c '. "$0"; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _braggpipe; echo "${COMPREPLY[*]}"' \
+		"$share/bash-completion/completions/$1" "$@"
+}
+is 'options are completed' "$(complete bragg-geometry --beam-c)" '--beam-center='
+is 'flags, too' "$(complete bragg-orient --rand)" '--random'
+is 'and the words that an option takes' "$(complete bragg-geometry --shape = to)" 'tophat'
+is 'all of them' "$(complete bragg-geometry --shape =)" 'square round gauss tophat'
+touch here.mtz
+is 'and files' "$(complete bragg-geometry --mtz = he)" 'here.mtz'
+finish
