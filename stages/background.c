@@ -240,6 +240,8 @@ static void close_background(void *state)
 const struct stage stage_background = {
     .name = "bragg-background",
     .summary = "Add the photons that water, air and other amorphous matter scatter.",
+    .examples = "... | bragg-intensity | bragg-background --water=0.1 | bragg-noise | ...\n"
+                "... | bragg-background --stol=paratone.stol --thickness=100 --density=0.9 | ...",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,

@@ -145,6 +145,8 @@ static const struct opt table[] = {
 static const struct opt_program program = {
     .name = "bragg-compare",
     .summary = "Compare image A with image B (SMV, mini-CBF or raw float32).",
+    .examples = "bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 a_0000.raw b_0000.raw\n"
+                "bragg-compare --shape=1024x1024 --percentile-error=99.9:1e-6 a.raw b.raw",
     .operands = "A B",
     .min_operands = 2,
     .max_operands = 2,

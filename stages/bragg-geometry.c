@@ -303,6 +303,9 @@ static void defaults(void *state)
 static const struct stage stage = {
     .name = "bragg-geometry",
     .summary = "Describe detector, beam and crystals.",
+    .examples =
+        "bragg-geometry --detector=eiger-16m --distance=150 --mtz=mine.mtz | ...\n"
+        "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",
     .options = geometry_table,
     .wants = KIND_NONE,
     .gives = KIND_EXPERIMENT,

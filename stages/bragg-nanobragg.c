@@ -51,6 +51,9 @@ static const struct opt OPTIONS[] = {
 static const struct opt_program PROGRAM = {
     .name = "bragg-nanobragg",
     .summary = "Simulate a frame with nanoBragg's command line and files.",
+    .examples =
+        "bragg-nanobragg -cell 100 -N 5 -default_F 100 -distance 100 -detpixels 512\n"
+        "bragg-nanobragg --physics=physical --engine=cpu -cell 70 80 90 75 85 95 -hkl P1.hkl",
     .operands = "[-FLAG [VALUE...]]...",
     .details = "Flags are nanoBragg's, one dash and values as separate arguments; see "
                "bragg-nanobragg(1).  Values of the options above follow an equals sign.",

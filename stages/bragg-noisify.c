@@ -123,6 +123,8 @@ static const struct target {
 static const struct opt_program program = {
     .name = "bragg-noisify",
     .summary = "Add detector noise to a float image, with noisify's command line and files.",
+    .examples = "bragg-noisify -bin floatimage.bin -detpixels 128 -pixel 0.1\n"
+                "bragg-noisify -bin floatimage.bin -detpixels 128 -psf fiber -psf_fwhm 80",
     .details = "Flags are noisify's: -bin FILE -detpixels N -pixel MM -scale X -gain X -adc ADU "
                "-readout ADU -flicker X -calibration X -seed N -calib_seed N -psf gauss|fiber "
                "-psf_fwhm UM -psf_radius N -bits 16|32 -header FILE -nonoise -nopgm -intfile FILE "

@@ -27,6 +27,8 @@
 static const struct opt_program program = {
     .name = "bragg-nonbragg",
     .summary = "Simulate amorphous scattering with nonBragg's command line and files.",
+    .examples = "bragg-nonbragg -stol water.stol -thickness 0.1 -flux 1e12 -detpixels 512\n"
+                "bragg-nonbragg -stol air.stol -thickness 30 -density 1.2e-3 -MW 29 -flux 1e12",
     .details = "Flags are nonBragg's: -stol FILE -thickness MM -density G/CM3 -MW G/MOL "
                "-detpixels N -pixel MM -distance MM -lambda A -flux PH/S -exposure S -beamsize MM "
                "and others: see bragg-nonbragg(1).",

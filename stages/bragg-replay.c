@@ -284,6 +284,8 @@ static void replay_close(void *state)
 static const struct stage stage = {
     .name = "bragg-replay",
     .summary = "Play a recording of bragg-tap.",
+    .examples = "bragg-replay photons.rec | bragg-noise | ...\n"
+                "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",
     .operands = "FILE",
     .min_operands = 1,
     .max_operands = 1,

@@ -55,6 +55,8 @@ static const struct opt table[] = {
 static const struct opt_program program = {
     .name = "bragg-run",
     .summary = "Run the pipeline of a file.",
+    .examples = "bragg-run --workdir=stills lysozyme\n"
+                "bragg-run --count=intensity=4 --frames=1000 --resume pipeline.yaml",
     .operands = "FILE",
     .max_operands = 1,
     .details =

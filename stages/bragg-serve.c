@@ -303,6 +303,8 @@ static void serve_close(void *state)
 static const struct stage serve = {
     .name = "bragg-serve",
     .summary = "Hand images to programs in their own protocol.",
+    .examples = "... | bragg-noise | bragg-serve --bind=tcp://127.0.0.1:4545 --rate=10\n"
+                "... | bragg-serve --protocol=dectris2 --bind=tcp://127.0.0.1:31001",
     .details = "The endpoint is printed to stdout, once --geom and --cell are there. A frame "
                "counts as done when a client took it, "
                "or --policy dropped it.",

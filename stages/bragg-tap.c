@@ -246,6 +246,8 @@ static void tap_close(void *state)
 static const struct stage stage = {
     .name = "bragg-tap",
     .summary = "Record, print or count what flows between two stages.",
+    .examples = "... | bragg-intensity | bragg-tap --record=photons.rec\n"
+                "bragg-replay photons.rec | bragg-tap --print",
     .options = options,
     .wants = KIND_ANY,
     .gives = KIND_NONE,

@@ -247,6 +247,8 @@ static void writer_close(void *state)
 static const struct stage writer = {
     .name = "bragg-write",
     .summary = "Write images to numbered files.",
+    .examples = "... | bragg-write --preview='lyso_%04d.png' 'lyso_%04d.img'\n"
+                "... | bragg-write --resume --frames-per-file=50 lyso.nxs",
     .operands = "TEMPLATE...",
     .min_operands = 1,
     .max_operands = OUTPUTS_TEMPLATES_MAX,

@@ -249,6 +249,8 @@ static void close_noise(void *state)
 const struct stage stage_noise = {
     .name = "bragg-noise",
     .summary = "Turn expected photons into detector counts with noise.",
+    .examples = "... | bragg-noise --seed=9 | bragg-write 'lyso_%04d.img'\n"
+                "... | bragg-noise --gain=0.7 --readout=3 --psf=fiber --psf-fwhm=80 | ...",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,

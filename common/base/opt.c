@@ -218,6 +218,19 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
     return STATUS_OK;
 }
 
+static void show_help(const struct opt_program *program, const struct argp *argp)
+{
+    argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
+              (char *)(uintptr_t)program->name);
+    if (program->examples)
+        printf("\nExamples:\n");
+    for (const char *line = program->examples; line && *line;) {
+        const size_t length = strcspn(line, "\n");
+        printf("  %.*s\n", (int)length, line);
+        line += length + (line[length] == '\n');
+    }
+}
+
 /* --help and --version go to stdout and end the program. */
 static void answer(const struct opt_program *program, const struct argp *argp, const char *word)
 {
@@ -225,8 +238,7 @@ static void answer(const struct opt_program *program, const struct argp *argp, c
     if (strcmp(word, "--version") == 0)
         printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
     else
-        argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
-                  (char *)(uintptr_t)program->name);
+        show_help(program, argp);
     const int cause = errno;  // of a buffer that was full before the end
     if (fflush(stdout) == 0 && !ferror(stdout))
         exit(STATUS_OK);

@@ -60,7 +60,8 @@ struct opt_program {
     const char *summary;   // one line for --help
     const char *operands;  // shown after [OPTION...], e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
-    const char *details;  // shown after the options; NULL for none
+    const char *details;   // shown after the options; NULL for none
+    const char *examples;  // lines that end --help; NULL for none
 };
 
 /* Parses argv into `options` (a struct that holds the defaults already) by one

@@ -92,7 +92,8 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                                         .operands = stage->operands,
                                         .min_operands = stage->min_operands,
                                         .max_operands = stage->max_operands,
-                                        .details = stage->details};
+                                        .details = stage->details,
+                                        .examples = stage->examples};
     *operands = mem_array((size_t)stage->max_operands + 1, sizeof **operands);
     w->state = w->rt.state = mem_array(1, stage->state_size);
     if (!*operands || !w->state)

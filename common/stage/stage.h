@@ -52,6 +52,7 @@ struct stage {
     const char *operands;  // for --help, e.g. "TEMPLATE"; NULL for none
     int min_operands, max_operands;
     const char *details;        // more for --help; NULL for none
+    const char *examples;       // lines that end --help; NULL for none
     const struct opt *options;  // the stage's own; the runtime adds --in, --out, ...
 
     /* --- its place in the stream --- */

@@ -11,6 +11,7 @@ done
 for source in "$top"/stages/bragg-*.c; do
 	name=$(basename "$source" .c)
 	check "$name has a manual page" test -f "$top/stages/$name.1"
+	is "$name --help ends with two examples" "$("$name" --help | tail -n 3 | sed -n "1p; 2,3s/.*\\b$name\\b.*/with it/p" | paste -sd,)" 'Examples:,with it,with it'
 	check "$name has --version" sh -c "$name --version | grep -q '^$name'"
 	# ... and the other way round
 	unknown=$(sed -n 's/^\.It //p' "$top/stages/$name.1" | grep -o 'Fl \\-[a-z][a-zA-Z-]*' | sed 's/Fl ./-/' | sort -u |
