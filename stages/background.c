@@ -43,7 +43,7 @@ struct background {
 #define GIVEN(member) .given = offsetof(struct background, has_##member)
 
 static const struct opt options[] = {
-    {"water", "UM", "Thickness of water in the beam (0)", OPT_REAL, AT(water_um), .min = 0,
+    {"water", "UM", "Thickness of the water in the beam (0)", OPT_REAL, AT(water_um), .min = 0,
      .max = 1e6, .flags = OPT_BYTES},
     {"air", "MM", "Length of air that the beam crosses near the sample (0)", OPT_REAL, AT(air_mm),
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
@@ -52,12 +52,12 @@ static const struct opt options[] = {
      AT(stol), .flags = OPT_BYTES | OPT_INPUT},
     {"stol-axis", "stol|4stol|q", "First column: sin(theta)/lambda, 4 or 4 pi times that (stol)",
      OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis)},
-    {"thickness", "UM", "Its thickness", OPT_REAL, AT(thickness_um), .min = 0, .max = 1e9,
-     .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness)},
-    {"density", "G/CM3", "Its density (1)", OPT_REAL, AT(density_g_cm3), .min = 0, .max = 25,
-     .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density)},
-    {"molecular-weight", "G/MOL", "Of the molecule that F is of", OPT_REAL, AT(molar_mass_g_mol),
-     .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass)},
+    {"thickness", "UM", "Thickness of the material in the beam", OPT_REAL, AT(thickness_um),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness)},
+    {"density", "G/CM3", "Density of the material (1)", OPT_REAL, AT(density_g_cm3), .min = 0,
+     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density)},
+    {"molecular-weight", "G/MOL", "Molar mass of the molecule whose F the table has", OPT_REAL,
+     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass)},
     {.doc = "Work:", .type = OPT_GROUP},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},

@@ -34,7 +34,7 @@ enum status error_set(struct error *e, enum status status, const char *format, .
 enum status error_errno(struct error *e, enum status status, const char *format, ...)
     __attribute__((format(printf, 3, 4)));
 
-/* "out of memory for COUNT items of SIZE bytes (what)", STATUS_FAILED. */
+/* "out of memory for WHAT", STATUS_FAILED. */
 enum status error_memory(struct error *e, const char *what);
 
 #endif
