@@ -30,9 +30,9 @@ LIBS_stage := -lzmq -lpthread
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
 LAYERS   := run stage gateway wire io gpu engine physics model codec base
-PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,$(wildcard stages/bragg-*.c))
+PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
-SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/skeleton.c,$(wildcard stages/*.c)))
+SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))
 SHARED_LIBRARY := $(BUILD)/lib/libbragg-shared.a
 UNITS    := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%.t,$(wildcard tests/unit/*.c))
 LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
@@ -256,7 +256,7 @@ install: all  ## install programs, manual pages, pipelines and completion (PREFI
 	install -m 644 pipelines/*.yaml pipelines/bragg*.py $(SHARE)/braggpipe/pipelines
 	install -m 755 $(filter-out pipelines/bragg%,$(wildcard pipelines/*.py)) $(SHARE)/braggpipe/pipelines
 	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
-	for program in $(notdir $(PROGRAMS)); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
+	for program in $(filter-out braggpipe,$(notdir $(PROGRAMS))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 
 clean:  ## remove what was built
 	rm -rf $(BUILD)

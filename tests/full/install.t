@@ -6,7 +6,15 @@ scratch
 check 'make install' make -s -C "$top" install PREFIX=/usr DESTDIR="$PWD/root" WERROR=1
 PATH=$PWD/root/usr/bin:$PATH
 share=$PWD/root/usr/share
-is 'a page for every program' "$(ls root/usr/bin | sed 's/$/.1/')" "$(ls "$share/man/man1")"
+is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(ls "$share/man/man1")"
+is 'one program lists all of them' "$(braggpipe list | sed -n 's/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list | sort)" \
+	"$(ls root/usr/bin | grep -)"
+is 'and starts them' "$(braggpipe orient --version)" "$(bragg-orient --version)"
+check 'braggpipe demo' braggpipe demo --frames=1 --quiet
+check 'makes the folder demo' test -s demo/lyso_0000.png
+check_status 'no such program' 2 braggpipe gemoetry
+is 'the nearest is named' "$(braggpipe gemoetry 2>&1)" \
+	"braggpipe: there is no program 'gemoetry', did you mean geometry: braggpipe list shows all"
 check 'a shipped pipeline runs by its name' bragg-run --quiet --frames=1 --workdir=stills lysozyme
 check 'and makes its files' test -s stills/lyso_0000.img
 check 'a file of that name is taken first' sh -c 'printf "stages:\n  - name: none\n" >lysozyme; bragg-run lysozyme 2>&1 | grep -q "lysozyme:"'
@@ -30,6 +38,8 @@ is 'options are completed' "$(complete bragg-geometry --beam-c)" '--beam-center=
 is 'flags, too' "$(complete bragg-orient --rand)" '--random'
 is 'and the words that an option takes' "$(complete bragg-geometry --shape = to)" 'tophat'
 is 'all of them' "$(complete bragg-geometry --shape =)" 'square round gauss tophat'
+is 'names of programs' "$(complete braggpipe geo)" 'geometry'
+is 'and their options' "$(complete braggpipe orient --rand)" '--random'
 touch here.mtz
 is 'and files' "$(complete bragg-geometry --mtz = he)" 'here.mtz'
 finish
