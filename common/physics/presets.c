@@ -8,9 +8,20 @@
 enum { AGIPD_QUADRANTS = 4, AGIPD_MODULES = 16 };
 
 /* Makers' data sheets; the AGIPD at the European XFEL as its beamlines place it. */
-static const struct preset_detector detectors[] = {
+static const struct preset_detector detectors[PRESETS] = {
+    [PRESET_PILATUS_300K] = {{{1, 3}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0},
+    [PRESET_PILATUS_1M] = {{{2, 5}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0},
+    [PRESET_PILATUS_2M] = {{{3, 8}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0},
     [PRESET_PILATUS_6M] = {{{5, 12}, {487, 195}, {7, 17}}, 172e-6, 320e-6, 1048575, false, 0},
+    [PRESET_EIGER_1M] = {{{1, 2}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER_4M] = {{{2, 4}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER_9M] = {{{3, 6}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0},
     [PRESET_EIGER_16M] = {{{4, 8}, {1030, 514}, {10, 37}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER2_1M] = {{{1, 2}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER2_4M] = {{{2, 4}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER2_9M] = {{{3, 6}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_EIGER2_16M] = {{{4, 8}, {1028, 512}, {12, 38}}, 75e-6, 450e-6, 65534, false, 0},
+    [PRESET_JUNGFRAU_1M] = {{{1, 2}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0},
     [PRESET_JUNGFRAU_4M] = {{{2, 4}, {1030, 514}, {8, 36}}, 75e-6, 320e-6, 11000, true, 0},
     [PRESET_AGIPD_1M] = {{{1, 8}, {128, 64}, {0, 2}}, 200e-6, 500e-6, 10000, true, AGIPD_MODULES},
     [PRESET_RAYONIX_MX340] = {{{1, 1}, {3840, 3840}, {0, 0}}, 88.54e-6, 0, 65535, false, 0},

@@ -7,12 +7,25 @@
 #include "base/error.h"
 #include "physics/request.h"
 
+/* In the order of --detector. */
 enum preset {
+    PRESET_PILATUS_300K,
+    PRESET_PILATUS_1M,
+    PRESET_PILATUS_2M,
     PRESET_PILATUS_6M,
+    PRESET_EIGER_1M,
+    PRESET_EIGER_4M,
+    PRESET_EIGER_9M,
     PRESET_EIGER_16M,
+    PRESET_EIGER2_1M,
+    PRESET_EIGER2_4M,
+    PRESET_EIGER2_9M,
+    PRESET_EIGER2_16M,
+    PRESET_JUNGFRAU_1M,
     PRESET_JUNGFRAU_4M,
     PRESET_AGIPD_1M,
     PRESET_RAYONIX_MX340,
+    PRESETS
 };
 
 /* A detector; the layout is of the whole of it, or of each module where modules stand at

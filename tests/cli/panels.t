@@ -50,6 +50,11 @@ described() {
 }
 is 'Pilatus 6M: one image' "$(described --detector=pilatus-6m --distance=300)" 'panels=1 pixels=6224001'
 is 'Pilatus 6M: modules' "$(described --detector=pilatus-6m --distance=300 --panels=modules)" 'panels=60 pixels=5697900'
+for size in pilatus-300k:301453 pilatus-1m:1023183 pilatus-2m:2476525 eiger-1m:1096950 eiger-4m:4485690 eiger-9m:10166590 \
+	eiger2-1m:1091736 eiger2-4m:4471016 eiger2-9m:10138296 eiger2-16m:18093576; do
+	is "${size%:*}" "$(described --detector="${size%:*}" --distance=300)" "panels=1 pixels=${size#*:}"
+done
+is 'Jungfrau 1M' "$(described --detector=jungfrau-1m --distance=300)" 'panels=2 pixels=1058840'
 is 'Eiger 16M' "$(described --detector=eiger-16m --distance=300)" 'panels=1 pixels=18139650'
 is 'Jungfrau 4M' "$(described --detector=jungfrau-4m --distance=300)" 'panels=8 pixels=4235360'
 is 'AGIPD 1M: tiles' "$(described --detector=agipd-1m --distance=300)" 'panels=128 pixels=1048576'

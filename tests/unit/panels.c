@@ -233,9 +233,11 @@ static void places_on_the_sample_are_refused(void **state)
 static void presets_have_their_makers_sizes(void **state)
 {
     (void)state;
-    static const int64_t sizes[][2] = {
-        {2463, 2527}, {4150, 4371}, {2068, 2164}, {128, 526}, {3840, 3840}};
-    for (int i = 0; i <= PRESET_RAYONIX_MX340; i++) {
+    static const int64_t sizes[PRESETS][2] = {
+        {487, 619},   {981, 1043},  {1475, 1679}, {2463, 2527}, {1030, 1065}, {2070, 2167},
+        {3110, 3269}, {4150, 4371}, {1028, 1062}, {2068, 2162}, {3108, 3262}, {4148, 4362},
+        {1030, 1064}, {2068, 2164}, {128, 526},   {3840, 3840}};
+    for (int i = 0; i < PRESETS; i++) {
         const struct preset_detector *d = preset_find((enum preset)i);
         for (int k = 0; k < 2; k++)
             assert_int_equal(layout_pixels(&d->layout, k), sizes[i][k]);
