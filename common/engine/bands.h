@@ -7,7 +7,6 @@
 #ifndef BRAGG_ENGINE_BANDS_H
 #define BRAGG_ENGINE_BANDS_H
 
-#include <stdalign.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,10 +18,11 @@ enum {
     BAND_ROWS = 16,   // that are taken at once, at most
 };
 
-/* On a cache line of its own. */
+/* As long as a cache line, so that those of two threads never share one. */
 struct band {
-    alignas(64) atomic_int_fast64_t next;  // the first row that nobody has; may be past the end
+    atomic_int_fast64_t next;  // the first row that nobody has; may be past the end
     int64_t end;
+    char rest[64 - 2 * sizeof(int64_t)];
 };
 
 struct bands {
