@@ -1,4 +1,5 @@
 /* The source: its list of processes, found by where they are and by who they are. */
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -53,7 +54,7 @@ struct peer *roster_add(struct roster *r, const struct address *address, const c
     if (!p)
         return NULL;
     p->address = *address;
-    memcpy(p->hello.uuid, uuid, sizeof p->hello.uuid);
+    (void)snprintf(p->hello.uuid, sizeof p->hello.uuid, "%s", uuid);
     p->came_ns = p->heard_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
     struct peer **end = r->last ? &r->last->next : &r->first;
     *end = r->last = p;

@@ -48,9 +48,7 @@ static struct peer *add_sink(struct world *w, const char *uuid, const char *grou
 {
     static const struct neighbour source = {"source"};
     const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->rt.source->roster.count)}};
-    char whole[sizeof(struct hello){0}.uuid] = "";
-    (void)snprintf(whole, sizeof whole, "%s", uuid);
-    struct peer *p = roster_add(&w->rt.source->roster, &at, whole);
+    struct peer *p = roster_add(&w->rt.source->roster, &at, uuid);
     struct link *l = mem_array(1, sizeof *l);
     assert_true(p && l);
     p->hello.durable = true;
