@@ -102,8 +102,9 @@ static void after_a_death_a_connection_begins_anew(void **state)
     world_open(&w, 1, "inproc://dead");
     struct port *p = &w.rt.ports[0];
     p->greeted_ns = 5;
-    link_bury(&w.rt, "peer");
-    assert_true(link_is_buried(&w.rt, "peer"));
+    const char peer[UUID_SIZE] = "peer";
+    link_bury(&w.rt, peer);
+    assert_true(link_is_buried(&w.rt, peer));
     assert_null(w.rt.links);
     assert_null(p->socket);
     assert_int_equal(p->greeted_ns, 0);
