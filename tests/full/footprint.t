@@ -21,9 +21,7 @@ found() {
 }
 found point
 found crystal --crystal-size=0.3
-/usr/bin/python3 "$BRAGG_TESTS/full/footprint_truth.py" >truth.txt 2>truth.log
-sed 's/^/# /' truth.txt
-tail -n 3 truth.log | sed 's/^/# /'
+measure footprint_truth.py
 check 'most spots are those of points' awk -v x="$(value matched)" 'BEGIN {exit !(x > 0.8)}'
 check 'they have not moved' awk -v x="$(value moved_fast)" -v y="$(value moved_slow)" \
 	'BEGIN {exit !(x != "" && x * x < 4e-4 && y * y < 4e-4)}'
