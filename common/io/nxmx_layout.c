@@ -152,17 +152,20 @@ static void put_beam_size(struct hdf5_file *f, double width_m, double height_m,
                 width_m * height_m, "Hz");
 }
 
-/* NXmx has changed its mind about how that is spelled. */
-static void put_polarization(struct hdf5_file *f, const struct experiment *x)
+/* A row for each frame.  NXmx has changed its mind about how that is spelled. */
+static void put_polarization(struct hdf5_file *f, const struct experiment *x, size_t nframes)
 {
-    const hsize_t dims[2] = {1, 4};
-    double axes[9], stokes[4];
-    if (x->beam.no_polarization)
+    const hsize_t dims[2] = {nframes, 4};
+    double axes[9];
+    double *stokes = x->beam.no_polarization ? NULL : mem_array(nframes, 4 * sizeof *stokes);
+    if (x->beam.no_polarization || !hdf5_good(f, stokes ? 0 : -1))
         return;
     nxmx_axes(x, axes);
-    beam_stokes(&x->beam, axes, axes + 3, stokes);
+    for (size_t i = 0; i < nframes; i++)
+        beam_stokes(&x->beam, axes, axes + 3, stokes + 4 * i);
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarization_stokes", 2, dims, stokes);
     hdf5_reals(f, NXMX_INSTRUMENT "/beam/incident_polarisation_stokes", 2, dims, stokes);
+    mem_free(stokes);
 }
 
 static void put_beam(struct hdf5_file *f, const struct experiment *x, const struct nxmx_rows *rows)
@@ -173,7 +176,7 @@ static void put_beam(struct hdf5_file *f, const struct experiment *x, const stru
     /* An exposure has 1 s, see frame_time. */
     put_varying(f, NXMX_INSTRUMENT "/beam/flux", rows, offsetof(struct nxmx_frame, fluence), 1.0,
                 "1/(m^2*s)");
-    put_polarization(f, x);
+    put_polarization(f, x, rows->nframes);
     if (x->beam.size_m > 0.0)
         put_beam_size(f, x->beam.size_m, beam_height_m(&x->beam), rows);
     hdf5_group(f, "/entry/source", "NXsource");

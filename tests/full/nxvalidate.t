@@ -31,9 +31,11 @@ verdict() {
 		awk '/^(Group|Field|Link):/ { at = $2; next } /^Total number of errors/ { print; next } /not|must|should|inval/ { print at ": " $0 }'
 }
 # What a simulation has not: several detectors, a zone of time, a mask of no pixel, bits of floats.
-known='^NXdetector_group:|/time_zone:|/pixel_mask:|/bit_depth_readout:|/incident_polari[sz]ation_stokes:'
+known='^NXdetector_group:|/time_zone:|/pixel_mask:|/bit_depth_readout:'
 for file in still.nxs still_data_000003.h5 jitter.nxs rotation.nxs rotation_data_000001.h5 panels.nxs panels_data_000002.h5 float.nxs; do
-	is "$file: no error, no other warning" "$(verdict $file | grep -Ev "($known) This recommended")" 'Total number of errors: 0'
+	# of the virtual data set in a master nexusformat counts the parts, and misses as many rows elsewhere
+	case $file in *_data_*) virtual='^$' ;; *) virtual='Values for "nP" are not unique' ;; esac
+	is "$file: no error, no other warning" "$(verdict $file | grep -Ev "($known) This recommended|$virtual")" 'Total number of errors: 0'
 done
 
 # That it looks: what is taken out, it misses.

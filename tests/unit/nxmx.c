@@ -236,7 +236,7 @@ static void the_beam_is_polarized(void **state)
     static const char *const names[] = {"/entry/instrument/beam/incident_polarization_stokes",
                                         "/entry/instrument/beam/incident_polarisation_stokes"};
     struct hdf5_file f;
-    double stokes[4];
+    double stokes[4 * FRAMES];
     experiment.beam.kahn = 0.98;
     experiment.beam.polarization[1] = 0.5;
     experiment.beam.polarization[2] = -sqrt(0.75);
@@ -244,10 +244,12 @@ static void the_beam_is_polarized(void **state)
     assert_true(hdf5_open(&f, scratch_path("g.nxs")));
     for (int i = 0; i < 2; i++) {
         read_reals(&f, names[i], stokes);
-        assert_near(stokes[0], 1, 1e-12);
-        assert_near(stokes[1], 0.49, 1e-12);
-        assert_near(stokes[2], 0.98 * sqrt(0.75), 1e-12);
-        assert_near(stokes[3], 0, 1e-12);
+        for (int k = 0; k < FRAMES; k++) {
+            assert_near(stokes[4 * k], 1, 1e-12);
+            assert_near(stokes[4 * k + 1], 0.49, 1e-12);
+            assert_near(stokes[4 * k + 2], 0.98 * sqrt(0.75), 1e-12);
+            assert_near(stokes[4 * k + 3], 0, 1e-12);
+        }
     }
     hdf5_abort(&f);
     experiment.beam.no_polarization = true;
