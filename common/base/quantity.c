@@ -38,11 +38,6 @@ static const struct unit *unit_of_metavar(const char *metavar)
     return NULL;
 }
 
-bool quantity_has_unit(const char *metavar)
-{
-    return unit_of_metavar(metavar) != NULL;
-}
-
 bool quantity_convert(const char *typed, const char *metavar, double *value)
 {
     const struct unit *to = unit_of_metavar(metavar), *from = NULL;

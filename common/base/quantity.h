@@ -5,16 +5,12 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Whether the metavariable of an option, such as MM or PH/S|..., is a unit: up to the |, in
- * capitals or not. */
-bool quantity_has_unit(const char *metavar);
-
-/* Turns *value from the unit named `typed` (such as um) into that of `metavar`; by a power of
- * ten where both are decimal, so that 100um are 0.1 mm to the last bit.  False when `typed` is no
- * unit of that kind. */
+/* Turns *value from the unit named `typed` (such as um) into that of `metavar`, what stands there
+ * before a |, in capitals or not; by a power of ten where both are decimal, so that 100um are
+ * 0.1 mm to the last bit.  False when `typed` is no unit of that kind. */
 bool quantity_convert(const char *typed, const char *metavar, double *value);
 
-/* The units that `metavar` takes, as "mm, m, cm, um, nm or A"; "" for none. */
+/* The units that `metavar` takes, as "mm, m, cm, um, nm, A"; "" for none. */
 void quantity_names(const char *metavar, char *text, size_t size);
 
 #endif
