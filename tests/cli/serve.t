@@ -17,6 +17,7 @@ frames() {
 figure() {
 	sed -n "s/.*\"$1\":\([0-9]*\).*/\1/p" stats
 }
+orientations= # options of bragg-orient
 # serve COUNT OPTION...: a pipe into bragg-serve, in the background; $pipe is its end.  The
 # file `made` says that all stages before it have ended.
 serve() {
@@ -24,7 +25,8 @@ serve() {
 	shift
 	rm -f stats endpoint made
 	{
-		frames "$count"
+		# shellcheck disable=SC2086 # several options
+		frames "$count" $orientations
 		: >made
 	} | bragg-serve --bind="$S" --stats=stats "$@" >endpoint 2>message &
 	pipe=$!
@@ -215,8 +217,14 @@ check 'push: which is said' grep -q '; up to 4 were on their way to clients that
 	serve 200
 	soon test -s endpoint
 	S=$(cat endpoint)
-	(ulimit -n 2000 2>/dev/null; testclient crowd "$S" 280) &
-	timeout 60 testclient req "$S" 200 >taken
+	mkdir crowded
+	timeout 60 testclient req "$S" 200 crowded >taken &
+	client=$!
+	soon test -e crowded/10000000000
+	kill -STOP $client # and no frame moves until the crowd is there
+	(ulimit -n 2000 2>/dev/null; testclient crowd "$S" 280 >crowd) &
+	soon grep -q 'turned away' crowd
+	kill -CONT $client
 	ended 'a crowd of connections: the run goes on' 0
 	echo "$tap_count $tap_failed" >counts
 	wait
@@ -226,9 +234,11 @@ check 'a crowd of connections: some are cut off, and counted' grep -q '; [1-9][0
 
 # a rate that is not reached: who is to blame
 S=ipc://$PWD/s
-serve 30 --rate=100000
-check 'rate: a client' testclient req "$S" 30
+orientations="--mosaic=0.5 --mosaic-domains=50"
+serve 10 --rate=100000
+check 'rate: a client' testclient req "$S" 10
 ended 'rate: the end of the pipeline' 0
+orientations=
 check 'rate: not reached, for want of frames' grep -q '; rate: [0-9.e+]* of 100000 frames/s, waiting for frames$' message
 serve 5 --rate=100
 for _ in 1 2 3 4 5; do testclient req "$S" 1 >taken && sleep 0.1; done

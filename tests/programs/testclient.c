@@ -12,7 +12,7 @@
  * stall  asks, pulls and subscribes, and never reads (COUNT seconds)
  * hoard  pulls, has small buffers, and never reads (COUNT seconds)
  * crowd  opens COUNT connections that say nothing, where the endpoint is tcp://127.0.0.1:PORT,
- *        and keeps them for three seconds
+ *        says when one of them is turned away and keeps them for a second
  * rubbish sends COUNT messages that are no requests, and bytes that are no ZeroMQ
  *
  * Where CLIENT_KEYS names a folder with keys, it uses them.
@@ -22,6 +22,7 @@
 #include <arpa/inet.h>
 #include <inttypes.h>
 #include <netinet/in.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -174,9 +175,16 @@ static void send_noise(const char *endpoint, long seed)
 
 static void crowd(const char *endpoint, long count)
 {
+    struct pollfd *all = calloc((size_t)count, sizeof *all);
+    if (!all)
+        exit(2);
     for (long i = 0; i < count; i++)
-        (void)open_bare(endpoint);
-    (void)sleep(3);
+        all[i] = (struct pollfd){.fd = open_bare(endpoint), .events = POLLRDHUP};
+    if (poll(all, (nfds_t)count, PATIENCE_MS) > 0)
+        (void)puts("turned away");
+    (void)fflush(stdout);
+    (void)sleep(1);
+    free(all);
 }
 
 static void hoard(const char *endpoint, long seconds)
