@@ -173,6 +173,15 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     return s;
 }
 
+/* One that was lost before may end this process, too: what tells that those before it have passed
+ * leaves first. */
+static void let_others_leave(struct worker *w, const struct item *item)
+{
+    const uint64_t leave_ns = 20000000;
+    if (item->route.attempt)
+        (void)exchange_wait_until(&w->rt.exchange, clock_ns() + leave_ns);
+}
+
 enum status worker_run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -186,6 +195,7 @@ enum status worker_run_frames(struct worker *w, struct error *e)
             s = flush(w, e);
             continue;
         }
+        let_others_leave(w, item);
         const uint64_t id = item->route.frame;
         w->route = &item->route;
         struct frame f = {0};
