@@ -235,17 +235,10 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     const struct sampling *each = &job->x->sampling;
     const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
     start_block(job, w, n, s);
-    struct subpixel sub;
-    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
-        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
-            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
-                add_subpixel(job, w, sub, n, s);
-    if (job->sums) {
-        const double *sums =
-            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
-        for (int i = 0; i < w->count; i++)
-            s->total[i] += sums[i];
-    }
+    const int64_t count = subpixels_of(w->panel, each->oversample);
+    for (int64_t i = 0; i < count; i++)
+        add_subpixel(job, w, subpixel_at(i, each->oversample), n, s);
+    cpu_add_sums(job, w, s->total);
     if (job->x->dmin_m > 0.0 && !each->each_polarization)
         for (int i = 0; i < n; i++)  // vectorised
             s->once[i] *= s->polarization[i];
