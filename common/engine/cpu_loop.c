@@ -1,9 +1,8 @@
 /*
- * The loop of the CPU engine in its usual precision for what cpu_dense_loop.c does not take,
- * curved panels, ROUND, GAUSS and TOPHAT, tricubic structure factors, very large crystals,
- * indices and tables: indices in double, reduced to
- * their fractions; lattice factors and short sums in float.  Compiled once per
- * instruction set.
+ * The loop of the CPU engine in its usual precision for what cpu_dense_loop.c does not take: curved
+ * panels, tricubic structure factors, very large crystals, indices and tables.  Indices in
+ * double, reduced to their fractions; lattice factors and short sums in float.  Compiled once
+ * per instruction set.
  */
 #define CPU_DOUBLE 0
 #include "engine/cpu_lattice.h"
@@ -42,7 +41,7 @@ static void square_shapes(const struct cpu_lattice *l, const double *step, int n
 
 const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .name = TEXT_OF(ISA),
-    .identity = "cpu-" ARITHMETIC "-2",
+    .identity = "cpu-" ARITHMETIC "-3",
     .block = block,
     .dense = NAME(cpu_dense_, ISA),
     .scatter = NAME(cpu_scatter_, ISA),
