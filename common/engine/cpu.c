@@ -106,7 +106,7 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
-        cpu_spots_choose(&job, false);
+        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
         job.sum = plan->sums ? &plan->sum : NULL;
         if (plan->padded)
             status = cpu_dense_choose(&job, plan->padded, e);
