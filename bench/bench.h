@@ -22,7 +22,7 @@ struct bench_options {
     int64_t iterations, processes, threads, frames;
     int engine, isa;  // index into the choices; 0 = all
     int precision;    // enum engine_precision
-    bool keep_artifacts, profile, has_sizes;
+    bool keep_artifacts, profile, has_sizes, has_threads;
 };
 
 enum { ENGINE_ALL, ENGINE_REFERENCE, ENGINE_CPU };  // order of --engine

@@ -81,8 +81,9 @@ static void line_up(struct race *race)
         engine_cpu.destroy(&probe);
         add(race, "cpu", &engine_cpu, best = isas[i], 1);
     }
-    if (best && o->threads > 1)
-        add(race, "cpu", &engine_cpu, best, o->threads);
+    const int64_t threads = o->has_threads ? o->threads : sysconf(_SC_NPROCESSORS_ONLN);
+    if (best && threads > 1)
+        add(race, "cpu", &engine_cpu, best, threads);
 }
 
 /* The peer's command line in its folder; `all`: all pixels, else one. */
@@ -210,6 +211,17 @@ static enum status qualify(struct race *race, struct error *e)
     return s;
 }
 
+/* How much sooner than with one thread a contestant is ready, by the clock; 1 where there is no
+ * such row just before its own. */
+static double speed_up(const struct race *race, const struct contestant *c)
+{
+    const struct contestant *one = c - 1;
+    if (c->threads == 1 || c == race->contestants || one->engine != c->engine || one->threads != 1)
+        return 1.0;
+    return timing_median(one->timing.wall_ns, one->timing.count) /
+           timing_median(c->timing.wall_ns, c->timing.count);
+}
+
 /* One row of the table and one record. */
 static void report(struct race *race, struct contestant *c)
 {
@@ -234,6 +246,7 @@ static void report(struct race *race, struct contestant *c)
     record_real(b, "ns_per_step", ns_step);
     record_text(b, "ratio_to", race->contestants[0].name);
     record_real(b, "ratio", ratio);
+    record_real(b, "speed_up", speed_up(race, c));
     record_real(b, "steps_per_s", 1e9 / ns_step);
     record_real(b, "flops_per_step", race->w->flops);
     record_real(b, "bytes_per_step", bytes / flops * race->w->flops);
@@ -245,9 +258,9 @@ static void report(struct race *race, struct contestant *c)
     record_real(b, "sum_error", c->agreement.sum_error);
     record_close(b);
     printf("| %s | %" PRId64 " | %s %s | %" PRId64
-           " | %.2f%s | %.2f | %.1f | %.1f | %.0f %% | %.1e |\n",
+           " | %.2f%s | %.2f | %.2f | %.1f | %.1f | %.0f %% | %.1e |\n",
            race->w->name, race->size, c->name, c->isa, c->threads, ns_step, timing_mark(t),
-           timing_median(t->wall_ns, t->count) / race->steps,
+           timing_median(t->wall_ns, t->count) / race->steps, speed_up(race, c),
            100.0 * timing_variation(t->cpu_ns, t->count), ratio, 100.0 * flops / b->peak.flops,
            c->agreement.worst);
     (void)fflush(stdout);
@@ -312,8 +325,9 @@ enum status bench_kernel(struct bench *b, struct error *e)
     (void)snprintf(table, sizeof table, "%s/factors.hkl", b->scratch);
     if (b->o.peer && (s = workload_write_table(table, e)))
         return s;
-    printf("\n| workload | size | engine | threads | CPU ns/step | wall ns/step | variation %% | "
-           "ratio | of peak flops | worst error |\n|---|---|---|---|---|---|---|---|---|---|\n");
+    printf("\n| workload | size | engine | threads | CPU ns/step | wall ns/step | speed-up | "
+           "variation %% | ratio | of peak flops | worst error |\n"
+           "|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < nworkloads && !s; i++) {
         const struct workload *w = &workloads[i];
         if (!chosen(b, w))

@@ -7,6 +7,7 @@
 
 #include <omp.h>
 
+#include "base/isa.h"
 #include "base/log.h"
 #include "engine/threads.h"
 #include "engines.h"
@@ -35,7 +36,6 @@ struct intensity {
 #define GIVEN(member) .given = offsetof(struct intensity, has_##member)
 #define ISA_CHOICES "baseline|avx2|avx512"
 #define PRECISION_CHOICES "mixed|double"  // in the order of enum engine_precision
-static const char *const isa_names[] = {"baseline", "avx2", "avx512"};
 
 static const struct opt options[] = {
     {"engine", "reference|cpu|cuda",
@@ -134,7 +134,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     struct engine_options how = {.threads = (int)o->threads,
-                                 .isa = o->has_isa ? isa_names[o->isa] : NULL,
+                                 .isa = o->has_isa ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
                                  .sums = !o->fuse.n};
     s = choose_device(o, &how, e);

@@ -1,5 +1,7 @@
 #include "base/isa.h"
 
+#include <string.h>
+
 bool isa_present(enum isa isa)
 {
     __builtin_cpu_init();
@@ -21,6 +23,19 @@ bool isa_present(enum isa isa)
 enum isa isa_best(void)
 {
     return isa_present(ISA_AVX512) ? ISA_AVX512 : isa_present(ISA_AVX2) ? ISA_AVX2 : ISA_BASELINE;
+}
+
+enum status isa_choose(enum isa *isa, const char *name, struct error *e)
+{
+    if (!name) {
+        *isa = isa_best();
+        return STATUS_OK;
+    }
+    for (*isa = 0; *isa < ISA_COUNT; ++*isa)
+        if (!strcmp(name, isa_name(*isa)))
+            return isa_present(*isa) ? STATUS_OK
+                                     : error_set(e, STATUS_USAGE, "this processor has no %s", name);
+    return error_set(e, STATUS_USAGE, "unknown isa '%s', must be baseline, avx2 or avx512", name);
 }
 
 const char *isa_name(enum isa isa)

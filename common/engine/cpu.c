@@ -5,7 +5,6 @@
 #include "engine/cpu.h"
 
 #include <stdio.h>
-#include <string.h>
 
 #include "base/isa.h"
 #include "engine/cpu_spots.h"
@@ -29,28 +28,10 @@ struct plan {
 const struct cpu_kernels *cpu_kernels_choose(const char *isa, enum engine_precision precision,
                                              struct error *e)
 {
-    /* Best first; each needs what the Makefile compiles its kernel with. */
-    const struct {
-        const struct cpu_kernels *kernels[2];  // by precision
-        bool supported;
-    } choices[] = {
-        {{&cpu_kernels_avx512, &cpu_kernels_double_avx512}, isa_present(ISA_AVX512)},
-        {{&cpu_kernels_avx2, &cpu_kernels_double_avx2}, isa_present(ISA_AVX2)},
-        {{&cpu_kernels_baseline, &cpu_kernels_double_baseline}, true},
-    };
-    for (size_t i = 0; i < sizeof choices / sizeof *choices; i++) {
-        const struct cpu_kernels *kernels = choices[i].kernels[precision];
-        if (!isa && choices[i].supported)
-            return kernels;
-        if (!isa || strcmp(isa, kernels->name))
-            continue;
-        if (choices[i].supported)
-            return kernels;
-        (void)error_set(e, STATUS_USAGE, "this processor has no %s", isa);
-        return NULL;
-    }
-    (void)error_set(e, STATUS_USAGE, "unknown isa '%s', must be baseline, avx2 or avx512", isa);
-    return NULL;
+    static const struct cpu_kernels *const all[][ISA_COUNT] = {ISA_TABLE(cpu_kernels_),
+                                                               ISA_TABLE(cpu_kernels_double_)};
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[precision][at];
 }
 
 static void cpu_destroy(struct plan **plan)
@@ -125,7 +106,7 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
-        cpu_spots_choose(&job, false);
+        cpu_spots_choose(&job, plan->padded ? SPOTS_DENSE_NS : SPOTS_DOUBLE_NS);
         job.sum = plan->sums ? &plan->sum : NULL;
         if (plan->padded)
             status = cpu_dense_choose(&job, plan->padded, e);

@@ -50,6 +50,10 @@ struct cpu_where {
     int count;           // 1 .. CPU_BLOCK
 };
 
+/* Of a step: squared lattice factor / shape_unit and, where it is tricubic, squared structure
+ * factor; and the sum of up to CPU_FLOAT_TERMS such products, in double precision of all. */
+#define CPU_TERMS(real) real sum[CPU_BLOCK], shape[CPU_BLOCK], F_sqr[CPU_BLOCK]
+
 /* The arrays of one block; every thread has its own. */
 struct cpu_scratch {
     alignas(MEM_ALIGNMENT) double x[CPU_BLOCK];  // position in m, then unit vector "diffracted"
@@ -62,13 +66,16 @@ struct cpu_scratch {
     double kept[CPU_BLOCK];    // 1; 0 where dmin culls this source
     double factor[CPU_BLOCK];  // on all terms of this source and subpixel
     double total[CPU_BLOCK];   // the pixel's sum
-    float sum[CPU_BLOCK];      // of up to CPU_FLOAT_TERMS terms
-    float shape[CPU_BLOCK];    // squared lattice factor of one step / shape_unit
-    float F_sqr[CPU_BLOCK];    // tricubic: squared structure factor
-    int32_t slot[CPU_BLOCK];   // nearest: index into F_sqr of the table
-    bool not_finite;           // some photons were not: set by `block`, never cleared
-    double sum_double[CPU_BLOCK], shape_double[CPU_BLOCK];  // --precision=double: instead of
-    double F_sqr_double[CPU_BLOCK];                         // those in single precision
+    union {
+        struct {
+            CPU_TERMS(float);
+        } in_float;
+        struct {
+            CPU_TERMS(double);
+        } in_double;  // --precision=double
+    } terms;
+    int32_t slot[CPU_BLOCK];  // nearest: index into F_sqr of the table
+    bool not_finite;          // some photons were not: set by `block`, never cleared
 };
 
 /* What a thread has for itself: arrays of either loop. */
@@ -140,12 +147,20 @@ void cpu_job_close(struct cpu_job *job);
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,
                       float *pixels, atomic_uint_fast64_t *rows, struct error *e);
 
+/* Adds what scattered lattices bring to count pixels to total[]. */
+void cpu_add_sums(const struct cpu_job *job, const struct cpu_where *where, double *total);
+
 /* Computes one pixel and reports its intermediates, as trace of struct engine.  `padded`: for the
  * photons of an engine that has the dense loop, else NULL. */
 enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experiment *x,
                           const struct cpu_table *tables, struct dense_table *padded,
                           const struct recipe *recipe, const struct pixel_trace *trace,
                           struct error *e);
+
+/* What was made of a step: as CPU_TERMS. */
+struct cpu_term {
+    float shape, F_sqr, sum;
+};
 
 /* What a trace reports, from the arrays of a block of one pixel; called by the block
  * function after each part when job->trace is set. */
@@ -154,7 +169,7 @@ void cpu_trace_subpixel(const struct cpu_job *job, const struct cpu_scratch *s, 
 void cpu_trace_direction(const struct cpu_job *job, const struct cpu_scratch *s);
 void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, size_t source);
 void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size_t lattice,
-                    size_t step);
+                    size_t step, const struct cpu_term *term);
 void cpu_trace_pixel(const struct cpu_job *job, double total, float photons);
 
 #endif

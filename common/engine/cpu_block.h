@@ -1,7 +1,7 @@
 /*
  * A block of pixels, whatever the precision of its lattices: the sums over layers,
  * subpixels and sources.  A part of the loops of the CPU engine, compiled once per
- * instruction set (ISA = baseline, avx2, avx512); the file that includes this
+ * instruction set (ISA = baseline, avx2, avx512); cpu_lattice.h
  * defines add_lattice.  Loops marked "vectorised" must be vectorised by the
  * compiler; scripts/check-vectorised reads its report.  They run over
  * CPU_LANES * n pixels, so that no remainder is left, and over arrays of one struct,
@@ -79,18 +79,10 @@ static void block(const struct cpu_job *job, const struct cpu_where *w, struct c
         s->kept[i] = 1.0;
     }
     /* lean: only the first subpixel is asked, for solid angle and polarization */
-    const int layers = job->lean ? 1 : w->panel->layers, edge = job->lean ? 1 : each->oversample;
-    struct subpixel sub;
-    for (sub.layer = 0; sub.layer < layers; sub.layer++)
-        for (sub.slow = 0; sub.slow < edge; sub.slow++)
-            for (sub.fast = 0; sub.fast < edge; sub.fast++)
-                add_subpixel(job, w, sub, n, s);
-    if (job->sums) {
-        const double *sums =
-            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
-        for (int i = 0; i < w->count; i++)
-            s->total[i] += sums[i];
-    }
+    const int64_t count = job->lean ? 1 : subpixels_of(w->panel, each->oversample);
+    for (int64_t i = 0; i < count; i++)
+        add_subpixel(job, w, subpixel_at(i, each->oversample), n, s);
+    cpu_add_sums(job, w, s->total);
     if (!each->each_polarization)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
             s->total[i] *= s->polarization[i];

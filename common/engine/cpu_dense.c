@@ -124,7 +124,7 @@ static void set_table(struct dense_lattice *l, const struct dense_table *t)
     l->F_sqr = t->F_sqr;
     l->stride[0] = n[1] * n[2];
     l->stride[1] = n[2];
-    l->wide = l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    l->wide = l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
     const uint32_t zero = l->wide ? high : low;
     l->offset = ((uint32_t)t->reach[0] - zero) * l->stride[0] +
                 ((uint32_t)t->reach[1] - zero) * l->stride[1] + (uint32_t)t->reach[2] - high;
@@ -135,7 +135,11 @@ static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattic
 {
     int32_t reach[3];
     *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
-    to->scale = l->scale / l->shape_unit;
+    to->shape = l->shape;
+    to->scale = l->shape == SHAPE_SQUARE ? l->scale / l->shape_unit : l->scale;
+    memcpy(to->form, l->form, sizeof to->form);
+    if (l->shape == SHAPE_ROUND)
+        vec_copy(to->form, l->cells_fudge);
     to->flat = l->table->flat;
     to->F_sqr = l->table->F_sqr;
     for (int i = 0; i < 3; i++) {
@@ -157,7 +161,7 @@ static bool can_do(const struct cpu_lattice *l, const double index[3])
 {
     int32_t reach[3];
     double limit = DENSE_LOW_INDEX;
-    bool can = l->shape == SHAPE_SQUARE && !l->table->F;
+    bool can = !l->table->F;
     for (int i = 0; i < 3; i++) {
         limit = l->N[i] > DENSE_LOW_CELLS ? DENSE_FINE_INDEX : limit;
         can = can && l->N[i] <= DENSE_CELLS_MAX;

@@ -1,6 +1,6 @@
 /*
- * Inside the CPU engine: the dense loop for flat panels and SQUARE crystals in mixed
- * precision.
+ * Inside the CPU engine: the dense loop for flat panels in mixed precision, structure factors of
+ * the nearest index.
  *
  * Along a row of a flat panel the position is P(j) = P0 + j pixel f, with j counted from the
  * column nearest to the sample.  So half of r^2 is a quadratic of j, and the index along a
@@ -23,6 +23,7 @@
 #include "base/alloc.h"
 #include "base/error.h"
 #include "engine/prepared.h"
+#include "physics/shape_fast.h"
 
 enum {
     DENSE_BLOCK = 1024,      // pixels of a block, at most
@@ -51,6 +52,8 @@ struct dense_lattice {
     const double *cells;  // of the struct cpu_lattice
     size_t nsteps;
     double scale;  // to photons
+    enum crystal_shape shape;
+    double form[6];  // ROUND: cells_fudge; GAUSS, TOPHAT: as there
     float N[3];
     uint32_t turns[3];   // the same
     const float *F_sqr;  // flat: one item
@@ -58,18 +61,20 @@ struct dense_lattice {
     uint32_t offset;     // of it: item = stride . high words + offset modulo 2^32
     bool fine;           // 40 bits of fraction
     bool flat;           // F is default_F everywhere
-    bool wide;           // stride[0] does not fit 15 bits
+    bool wide;           // stride[0] does not fit 15 bits, or may not
 };
 
 /* What a lattice, a row and up to DENSE_TERMS pairs of step and source make of j: -h modulo
  * 1 is (start + j slope) / (r wavelength) + magic. */
 struct dense_terms {
     int nsteps, nsources;
+    bool single;  // one source, whose 1/wavelength is in start and slope
     double start[DENSE_TERMS][3], slope[DENSE_TERMS][3];  // of steps
     double per_m[DENSE_TERMS];                            // of sources: 1/wavelength
     double magic[DENSE_TERMS][3];                         // of terms, sources fastest
     float rest[DENSE_TERMS][3];                           // what magic lost
     float rest_N[DENSE_TERMS][3];                         // N times rest
+    double rest_half[DENSE_TERMS][3];                     // rest - 1/2
     float weight[DENSE_TERMS];                            // with F_sqr if that is flat
 };
 

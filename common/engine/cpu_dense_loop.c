@@ -24,14 +24,15 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
                             struct dense_kind kind, int n, struct dense_scratch *s)
 {
     const struct dense_lattice l = *lattice;
-    const int groups = kind.flat ? DENSE_GROUPS : 1;
+    const bool square = kind.shape == SHAPE_SQUARE;
+    const int groups = kind.flat && square ? DENSE_GROUPS : 1;
     for (int i = 0; i < n; i += groups * LANES) {
         struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
         floats sum[DENSE_GROUPS];
 #pragma GCC unroll 2
         for (int g = 0; g < groups; g++) {
-            j[g] = doubles_pair_load(s->j + i + g * LANES);
-            inverse[g] = doubles_pair_load(s->inverse + i + g * LANES);
+            j[g] = doubles_pair_load(s->j + i + g * LANES, square);
+            inverse[g] = doubles_pair_load(s->inverse + i + g * LANES, square);
             sum[g] = (floats){0};
         }
         for (int step = 0; step < t->nsteps; step++) {
@@ -60,10 +61,10 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 LANES_INLINE void sum_sources(const struct dense_lattice *l, bool fine, bool flat, bool wide, int n,
                               struct dense_scratch *s)
 {
-    if (s->terms.nsources == 1)
-        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, true}, n, s);
+    if (s->terms.single)
+        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, true, SHAPE_SQUARE}, n, s);
     else
-        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, false}, n, s);
+        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, false, SHAPE_SQUARE}, n, s);
 }
 
 LANES_INLINE void sum_factors(const struct dense_lattice *l, bool fine, int n,
@@ -77,12 +78,40 @@ LANES_INLINE void sum_factors(const struct dense_lattice *l, bool fine, int n,
         sum_sources(l, fine, false, false, n, s);
 }
 
+LANES_INLINE void sum_offsets(const struct dense_lattice *l, enum crystal_shape shape, bool fine,
+                              int n, struct dense_scratch *s)
+{
+    if (l->flat)
+        sum_terms(l, &s->terms, (struct dense_kind){fine, true, true, false, shape}, n, s);
+    else
+        sum_terms(l, &s->terms, (struct dense_kind){fine, false, true, false, shape}, n, s);
+}
+
+LANES_INLINE void sum_shape(const struct dense_lattice *l, bool fine, int n,
+                            struct dense_scratch *s)
+{
+    switch (l->shape) {
+    case SHAPE_SQUARE:
+        sum_factors(l, fine, n, s);
+        break;
+    case SHAPE_ROUND:
+        sum_offsets(l, SHAPE_ROUND, fine, n, s);
+        break;
+    case SHAPE_GAUSS:
+        sum_offsets(l, SHAPE_GAUSS, fine, n, s);
+        break;
+    case SHAPE_TOPHAT:
+        sum_offsets(l, SHAPE_TOPHAT, fine, n, s);
+        break;
+    }
+}
+
 static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scratch *s)
 {
     if (l->fine)
-        sum_factors(l, true, n, s);
+        sum_shape(l, true, n, s);
     else
-        sum_factors(l, false, n, s);
+        sum_shape(l, false, n, s);
 }
 
 /* Sources first .. first + count - 1 of a frame. */
@@ -94,7 +123,7 @@ struct source_range {
 static void prepare_steps(const struct dense_lattice *l, size_t first, const struct dense_row *row,
                           struct dense_terms *t)
 {
-    const double per_m = t->nsources == 1 ? t->per_m[0] : 1.0;
+    const double per_m = t->single ? t->per_m[0] : 1.0;
     for (int step = 0; step < t->nsteps; step++) {
         const double *cell = l->cells + 9 * (first + (size_t)step);
         for (int axis = 0; axis < 3; axis++) {
@@ -109,7 +138,8 @@ static void prepare_term(const struct dense_lattice *l, const double *cell,
                          const struct cpu_source *source, double per_m, struct dense_terms *t,
                          int term)
 {
-    const double one = l->fine ? DENSE_FINE : DENSE_LOW, half = l->flat ? 0.0 : 0.5;
+    const double one = l->fine ? DENSE_FINE : DENSE_LOW,
+                 half = l->flat && l->shape == SHAPE_SQUARE ? 0.0 : 0.5;
     for (int axis = 0; axis < 3; axis++) {
         const double h = vec_dot(cell + 3 * axis, source->incident) * per_m;
         const double magic = one + (h + half);
@@ -117,6 +147,7 @@ static void prepare_term(const struct dense_lattice *l, const double *cell,
         const double least = fabs(rest) < 0x1p-40 ? 0x1p-40 : rest;
         t->magic[term][axis] = magic;
         t->rest[term][axis] = (float)least;
+        t->rest_half[term][axis] = rest - 0.5;
         t->rest_N[term][axis] = (float)least * l->N[axis];
     }
 }
@@ -147,6 +178,7 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
     const double scale = l->scale;
     const size_t most = DENSE_TERMS / from.count;
     t->nsources = (int)from.count;
+    t->single = from.count == 1 && l->shape == SHAPE_SQUARE;
     for (size_t first = 0; first < l->nsteps; first += most) {
         t->nsteps = (int)(l->nsteps - first < most ? l->nsteps - first : most);
         prepare_terms(job, l, first, from, row, t);
@@ -235,17 +267,10 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     const struct sampling *each = &job->x->sampling;
     const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
     start_block(job, w, n, s);
-    struct subpixel sub;
-    for (sub.layer = 0; sub.layer < w->panel->layers; sub.layer++)
-        for (sub.slow = 0; sub.slow < each->oversample; sub.slow++)
-            for (sub.fast = 0; sub.fast < each->oversample; sub.fast++)
-                add_subpixel(job, w, sub, n, s);
-    if (job->sums) {
-        const double *sums =
-            job->sums + w->panel->first_pixel + w->slow * w->panel->fast_pixels + w->fast;
-        for (int i = 0; i < w->count; i++)
-            s->total[i] += sums[i];
-    }
+    const int64_t count = subpixels_of(w->panel, each->oversample);
+    for (int64_t i = 0; i < count; i++)
+        add_subpixel(job, w, subpixel_at(i, each->oversample), n, s);
+    cpu_add_sums(job, w, s->total);
     if (job->x->dmin_m > 0.0 && !each->each_polarization)
         for (int i = 0; i < n; i++)  // vectorised
             s->once[i] *= s->polarization[i];

@@ -8,12 +8,14 @@
 #define BRAGG_ENGINE_CPU_DENSE_TERM_H
 
 #include "engine/cpu_dense.h"
+#include "engine/cpu_dense_shape.h"
 #include "engine/lanes.h"
 
 /* What the loop is compiled for: constants where it is called. */
 struct dense_kind {
     bool fine, flat, wide;  // as in struct dense_lattice
     bool single;            // one source: per_m is in start and slope
+    enum crystal_shape shape;
 };
 
 /* An index along one axis, negative: its fraction d, |d| <= 1/2, N times the same modulo 1, and
@@ -46,16 +48,6 @@ LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_
         .whole = words_high(first, second),
     };
     return i;
-}
-
-/* sin(pi x)/(pi x) from x^2, as sinc_scaled_f without its scale. */
-LANES_INLINE floats dense_sinc(floats x)
-{
-    const floats y = x * x;
-    floats p = floats_fused(floats_of(0x1.9409a0p-6f), y, floats_of(-0x1.85fa48p-3f));
-    p = floats_fused(p, y, floats_of(0x1.9f98ccp-1f));
-    p = floats_fused(p, y, floats_of(-0x1.a51a58p+0f));
-    return floats_fused(p, y, floats_of(1.0f));
 }
 
 /* The product of sin(pi N h)/sin(pi h) over the axes, squared: one division. */
@@ -103,26 +95,69 @@ LANES_INLINE struct dense_step dense_step(const struct dense_terms *t, int step,
     return s;
 }
 
+/* Fractions of fixed-point numbers, that is, offsets to the nearest index,
+ * negative; `rest` what they lost, less the half that rounds the index. */
+LANES_INLINE doubles dense_fraction(doubles t, bool fine, double rest)
+{
+    const doubles whole = (doubles)((long_words)t & (UINT64_MAX << (fine ? 40 : 32)));
+    return (t - whole) + rest;
+}
+
+/* Shape and slots of one term, where h[] are fixed-point indices. */
+LANES_INLINE floats dense_offset_shape(const struct dense_lattice *l, const struct dense_terms *t,
+                                       int term, struct dense_kind kind,
+                                       const struct doubles_pair h[3], words *slot)
+{
+    struct doubles_pair d[3];
+    struct dense_index i[3];
+#pragma GCC unroll 3
+    for (int axis = 0; axis < 3; axis++) {
+        const double rest = t->rest_half[term][axis];
+        d[axis].first = dense_fraction(h[axis].first, kind.fine, rest);
+        d[axis].second = dense_fraction(h[axis].second, kind.fine, rest);
+        const int below = kind.fine ? 8 : 0;
+        i[axis].whole =
+            words_high((long_words)h[axis].first >> below, (long_words)h[axis].second >> below);
+    }
+    if (!kind.flat)
+        *slot = words_in_order(dense_slot(l, kind.wide, i));
+    return dense_shape(l, kind.shape, d);
+}
+
+/* The same of SQUARE. */
+LANES_INLINE floats dense_square_shape(const struct dense_lattice *l, const struct dense_terms *t,
+                                       int term, struct dense_kind kind,
+                                       const struct doubles_pair h[3], words *slot)
+{
+    struct dense_index i[3];
+#pragma GCC unroll 3
+    for (int axis = 0; axis < 3; axis++)
+        i[axis] = dense_index(h[axis], kind, l->turns[axis], l->N[axis],
+                              floats_of(t->rest[term][axis]), floats_of(t->rest_N[term][axis]));
+    if (!kind.flat)
+        *slot = dense_slot(l, kind.wide, i);
+    return dense_square(i);
+}
+
 /* Adds one term to *sum.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source. */
 LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_terms *t, int term,
                              struct dense_kind kind, const struct dense_step *s,
                              struct doubles_pair per_m, floats *sum)
 {
-    struct dense_index i[3];
+    struct doubles_pair h[3];
+    words slot;
 #pragma GCC unroll 3
     for (int axis = 0; axis < 3; axis++) {
         const doubles magic = doubles_of(t->magic[term][axis]);
-        const struct doubles_pair h = {doubles_fused(s->g[axis].first, per_m.first, magic),
-                                       doubles_fused(s->g[axis].second, per_m.second, magic)};
-        i[axis] = dense_index(h, kind, l->turns[axis], l->N[axis], floats_of(t->rest[term][axis]),
-                              floats_of(t->rest_N[term][axis]));
+        h[axis].first = doubles_fused(s->g[axis].first, per_m.first, magic);
+        h[axis].second = doubles_fused(s->g[axis].second, per_m.second, magic);
     }
-    const floats shape = dense_square(i), weight = floats_of(t->weight[term]);
-    if (kind.flat)
-        *sum = floats_fused(shape, weight, *sum);
-    else
-        *sum = floats_fused(shape * weight, floats_gather(l->F_sqr, dense_slot(l, kind.wide, i)),
-                            *sum);
+    const floats shape = kind.shape == SHAPE_SQUARE
+                             ? dense_square_shape(l, t, term, kind, h, &slot)
+                             : dense_offset_shape(l, t, term, kind, h, &slot);
+    const floats weight = floats_of(t->weight[term]);
+    *sum = kind.flat ? floats_fused(shape, weight, *sum)
+                     : floats_fused(shape * weight, floats_gather(l->F_sqr, slot), *sum);
 }
 
 #endif

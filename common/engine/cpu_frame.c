@@ -21,6 +21,14 @@ static bool any_unmasked(const struct cpu_where *w)
     return false;
 }
 
+void cpu_add_sums(const struct cpu_job *job, const struct cpu_where *w, double *total)
+{
+    const struct panel *p = w->panel;
+    if (job->sums)
+        for (int i = 0; i < w->count; i++)
+            total[i] += job->sums[p->first_pixel + w->slow * p->fast_pixels + w->fast + i];
+}
+
 static int64_t clamp(int64_t value, int64_t low, int64_t high)
 {
     return value < low ? low : value > high ? high : value;

@@ -36,6 +36,20 @@ struct subpixel {
     int layer, slow, fast;
 };
 
+/* Number i of a pixel's: fast before slow before layer. */
+INLINE struct subpixel subpixel_at(int64_t i, int oversample)
+{
+    const int64_t row = i / oversample;
+    const struct subpixel sub = {(int)(row / oversample), (int)(row % oversample),
+                                 (int)(i % oversample)};
+    return sub;
+}
+
+INLINE int64_t subpixels_of(const struct panel *p, int oversample)
+{
+    return (int64_t)p->layers * oversample * oversample;
+}
+
 /* A row of subpixels on the flat panel: position = base + ((first + fast) pixel_m +
  * offset) along fast [1.8]. */
 struct flat_row {

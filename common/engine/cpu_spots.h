@@ -99,10 +99,16 @@ CPU_DECLARE_SCATTER(baseline);
 CPU_DECLARE_SCATTER(avx2);
 CPU_DECLARE_SCATTER(avx512);
 
+/* What a step of a pixel costs where every pixel is asked, in ns of AVX2: by the dense loop and in
+ * double precision. */
+#define SPOTS_DENSE_NS 1.4
+#define SPOTS_DOUBLE_NS 3.0
+
 /* Decides which lattices of the job are scattered spot by spot: `scattered`, `reach_1_m`
- * and `lean` of the job; all that can be (`always`), or those where it pays.  The choice
- * depends on experiment and recipe alone.  A job that was not asked about is dense. */
-void cpu_spots_choose(struct cpu_job *job, bool always);
+ * and `lean` of the job; those where it pays against step_ns, or all that can be for HUGE_VAL.
+ * The choice depends on that, experiment and recipe alone.  A job that was not asked about is
+ * dense. */
+void cpu_spots_choose(struct cpu_job *job, double step_ns);
 
 /* Adds the scattered lattices to sums[experiment_pixels()], in photons before the factors
  * that are applied once a pixel.  STATUS_FAILED when memory is out. */

@@ -46,15 +46,16 @@ void cpu_trace_source(const struct cpu_job *job, const struct cpu_scratch *s, si
 }
 
 /* Squared structure factor of the step, relative to F_max squared. */
-static double factor_sqr(const struct cpu_table *t, const struct cpu_scratch *s)
+static double factor_sqr(const struct cpu_table *t, const struct cpu_scratch *s,
+                         const struct cpu_term *term)
 {
     if (t->F)
-        return s->F_sqr[0];
+        return term->F_sqr;
     return t->F_sqr[t->flat ? t->default_slot : s->slot[0]];
 }
 
 void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size_t lattice,
-                    size_t step)
+                    size_t step, const struct cpu_term *term)
 {
     const struct cpu_lattice *l = &job->lattices[lattice];
     const struct lattice *from = &job->recipe->lattices[lattice];
@@ -69,10 +70,10 @@ void cpu_trace_step(const struct cpu_job *job, const struct cpu_scratch *s, size
            (double[]){(double)lattice, (double)phi, (double)(step % from->ndomains)}, "");
     report_one(job, "phi", from->phi_rad[phi], "rad");
     report(job, "hkl", 3, hkl, "");
-    report_one(job, "|F_latt|", sqrt(s->shape[0] * l->shape_unit), "");
-    report_one(job, "|F_cell|", sqrt(factor_sqr(l->table, s)) * l->table->F_max, "electrons");
+    report_one(job, "|F_latt|", sqrt(term->shape * l->shape_unit), "");
+    report_one(job, "|F_cell|", sqrt(factor_sqr(l->table, s, term)) * l->table->F_max, "electrons");
     report_one(job, "scale", l->scale, "photons");
-    report_one(job, "short_sum", s->sum[0], "");
+    report_one(job, "short_sum", term->sum, "");
 }
 
 void cpu_trace_pixel(const struct cpu_job *job, double total, float photons)

@@ -11,7 +11,6 @@
 #include "physics/vec.h"
 
 /* Estimated cost in ns, AVX2, one thread: only their ratios matter. */
-static const double COST_DENSE = 3.0;       // a step of a pixel
 static const double COST_LINE = 15.0;       // a row of lattice points
 static const double COST_SPOT = 50.0;       // a spot, and a plane that may have it
 static const double COST_BOX = 20.0;        // a layer and subpixel of a spot
@@ -251,7 +250,8 @@ static bool panels_are_plain(const struct experiment *x)
 
 /* Whether listing the spots of a lattice is estimated to be faster than asking every
  * pixel; its reach is known. */
-static bool pays(const struct cpu_job *job, const struct cpu_view *v, const struct cpu_lattice *l)
+static bool pays(const struct cpu_job *job, const struct cpu_view *v, const struct cpu_lattice *l,
+                 double step_ns)
 {
     struct cpu_view_step s;
     if (!cpu_view_step(&s, v, job->sources, l, 0))
@@ -271,10 +271,10 @@ static bool pays(const struct cpu_job *job, const struct cpu_view *v, const stru
     const double cost = points / longest * COST_LINE +
                         spots * (COST_SPOT * (double)count_planes(job->x) + COST_BOX * grids) +
                         2.0 * (spots * grids + lit * pixels) * COST_CANDIDATE;
-    return cost < COST_DENSE * pixels;
+    return cost < step_ns * pixels;
 }
 
-void cpu_spots_choose(struct cpu_job *job, bool always)
+void cpu_spots_choose(struct cpu_job *job, double step_ns)
 {
     struct cpu_view view = {.cosine = 1.0};
     set_cone(&view, job->x);
@@ -287,7 +287,7 @@ void cpu_spots_choose(struct cpu_job *job, bool always)
             plain && (shape == SHAPE_GAUSS || shape == SHAPE_TOPHAT) && !l->table->F;
         l->reach_1_m = narrow ? reach_of(job, l) : HUGE_VAL;
         l->scattered = narrow && l->reach_1_m < HUGE_VAL && l->nsteps <= UINT32_MAX &&
-                       (always || pays(job, &view, l));
+                       pays(job, &view, l, step_ns);
         all = all && l->scattered;
     }
     job->lean = all && !(job->water > 0.0) && !(job->x->dmin_m > 0.0);

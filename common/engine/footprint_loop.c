@@ -8,8 +8,6 @@
 
 #define PASTE(a, b) a##b
 #define NAME(stem, isa) PASTE(stem, isa)
-#define TEXT(isa) #isa
-#define TEXT_OF(isa) TEXT(isa)
 
 enum { SPAN = FOOTPRINT_NODE };
 
@@ -54,6 +52,5 @@ static void row(const struct footprint_row *r)
 }
 
 const struct footprint_kernels NAME(footprint_kernels_, ISA) = {
-    .name = TEXT_OF(ISA),
     .row = row,
 };

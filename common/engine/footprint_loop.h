@@ -16,7 +16,6 @@ struct footprint_row {
 
 /* The loop, compiled for one instruction set; every one gives the same bytes. */
 struct footprint_kernels {
-    const char *name;  // as --isa has it
     void (*row)(const struct footprint_row *r);
 };
 

@@ -5,7 +5,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
-#include "engine/cpu.h"
+#include "base/isa.h"
 #include "engine/footprint.h"
 #include "engine/footprint_loop.h"
 #include "engine/photons.h"
@@ -215,13 +215,9 @@ static enum status run_panel(const struct footprint *f, size_t index,
 
 static const struct footprint_kernels *choose(const char *isa, struct error *e)
 {
-    const struct footprint_kernels *all[] = {&footprint_kernels_avx512, &footprint_kernels_avx2,
-                                             &footprint_kernels_baseline};
-    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, PRECISION_MIXED, e);
-    for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
-        if (!strcmp(all[i]->name, cpu->name))
-            return all[i];
-    return NULL;
+    static const struct footprint_kernels *const all[ISA_COUNT] = ISA_TABLE(footprint_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
 }
 
 enum status footprint_end(struct footprint *f, const struct recipe *r, const char *isa,

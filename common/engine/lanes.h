@@ -6,6 +6,7 @@
 #ifndef BRAGG_ENGINE_LANES_H
 #define BRAGG_ENGINE_LANES_H
 
+#include <stdbool.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -138,15 +139,20 @@ LANES_INLINE floats floats_gather(const float *from, words at)
 #define LANES_LOW 0, 2, 4, 6
 #define LANES_HIGH 1, 3, 5, 7
 #endif
+#define LANES_ORDER LANES_FIRST, LANES_SECOND
 
-/* LANES doubles in that order. */
+/* LANES doubles. */
 struct doubles_pair {
     doubles first, second;
 };
 
-LANES_INLINE struct doubles_pair doubles_pair_load(const double *from)
+/* `shuffled`: in that order, else in the order of pixels. */
+LANES_INLINE struct doubles_pair doubles_pair_load(const double *from, bool shuffled)
 {
     const doubles a = doubles_load(from), b = doubles_load(from + LANES / 2);
+    const struct doubles_pair plain = {a, b};
+    if (!shuffled)
+        return plain;
     const struct doubles_pair p = {SHUFFLE_DOUBLES(a, b, LANES_FIRST),
                                    SHUFFLE_DOUBLES(a, b, LANES_SECOND)};
     return p;
@@ -161,6 +167,75 @@ LANES_INLINE words words_low(long_words first, long_words second)
 LANES_INLINE words words_high(long_words first, long_words second)
 {
     return (words)SHUFFLE_FLOATS((floats)first, (floats)second, LANES_HIGH);
+}
+
+/* What words_low and words_high make of pairs in the order of pixels, in that order. */
+LANES_INLINE words words_in_order(words v)
+{
+    return (words)SHUFFLE_FLOATS((floats)v, (floats)v, LANES_ORDER);
+}
+
+/* Of pairs in the order of pixels. */
+LANES_INLINE floats floats_of_doubles(struct doubles_pair v)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_insertf32x8(_mm512_castps256_ps512(_mm512_cvtpd_ps((__m512d)v.first)),
+                                      _mm512_cvtpd_ps((__m512d)v.second), 1);
+#elif defined(__AVX2__)
+    return (floats)_mm256_set_m128(_mm256_cvtpd_ps((__m256d)v.second),
+                                   _mm256_cvtpd_ps((__m256d)v.first));
+#else
+    floats f;
+    for (int i = 0; i < LANES / 2; i++) {
+        f[i] = (float)v.first[i];
+        f[LANES / 2 + i] = (float)v.second[i];
+    }
+    return f;
+#endif
+}
+
+LANES_INLINE struct doubles_pair doubles_of_floats(floats v)
+{
+    struct doubles_pair p;
+#if defined(__AVX512F__)
+    p.first = (doubles)_mm512_cvtps_pd(_mm512_castps512_ps256((__m512)v));
+    p.second = (doubles)_mm512_cvtps_pd(_mm512_extractf32x8_ps((__m512)v, 1));
+#elif defined(__AVX2__)
+    p.first = (doubles)_mm256_cvtps_pd(_mm256_castps256_ps128((__m256)v));
+    p.second = (doubles)_mm256_cvtps_pd(_mm256_extractf128_ps((__m256)v, 1));
+#else
+    for (int i = 0; i < LANES / 2; i++) {
+        p.first[i] = (double)v[i];
+        p.second[i] = (double)v[LANES / 2 + i];
+    }
+#endif
+    return p;
+}
+
+LANES_INLINE floats floats_root(floats v)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_sqrt_ps((__m512)v);
+#elif defined(__AVX2__)
+    return (floats)_mm256_sqrt_ps((__m256)v);
+#elif defined(__SSE2__)
+    return (floats)_mm_sqrt_ps((__m128)v);
+#else
+    for (int i = 0; i < LANES; i++)
+        v[i] = __builtin_sqrtf(v[i]);
+    return v;
+#endif
+}
+
+/* a where all bits of `which` are set, b where none is. */
+LANES_INLINE floats floats_select(ints which, floats a, floats b)
+{
+    return (floats)(((ints)a & which) | ((ints)b & ~which));
+}
+
+LANES_INLINE ints ints_of_floats(floats v)
+{
+    return __builtin_convertvector(v, ints);
 }
 
 LANES_INLINE floats floats_of_ints(words v)

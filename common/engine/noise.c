@@ -7,7 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "engine/cpu.h"
+#include "base/isa.h"
 #include "engine/noise_loop.h"
 #include "engine/photons.h"
 #include "engine/spread.h"
@@ -26,13 +26,9 @@ struct noise_plan {
 
 const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
 {
-    const struct noise_kernels *all[] = {&noise_kernels_avx512, &noise_kernels_avx2,
-                                         &noise_kernels_baseline};
-    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, PRECISION_MIXED, e);
-    for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
-        if (!strcmp(all[i]->name, cpu->name))
-            return all[i];
-    return NULL;
+    static const struct noise_kernels *const all[ISA_COUNT] = ISA_TABLE(noise_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
 }
 
 static int64_t chunks(const struct noise_plan *p)

@@ -13,8 +13,6 @@
 
 #define PASTE(a, b) a##b
 #define NAME(stem, isa) PASTE(stem, isa)
-#define TEXT(isa) #isa
-#define TEXT_OF(isa) TEXT(isa)
 
 /* first, first + 1, ... */
 INLINE philox_lanes count_up(int64_t first)
@@ -187,7 +185,6 @@ static void store_u32(const struct noise_chunk *c, uint32_t *restrict to, int co
 }
 
 const struct noise_kernels NAME(noise_kernels_, ISA) = {
-    .name = TEXT_OF(ISA),
     .load = load,
     .normals = normals,
     .vary = vary,

@@ -66,7 +66,6 @@ HD bool noise_is_below(double adu)
 
 /* The loops, compiled for one instruction set; every one gives the same bytes. */
 struct noise_kernels {
-    const char *name;  // as --isa has it
     /* value[] = count of photons[], all finite and >= 0, padded with 0; false when they
      * are not. */
     bool (*load)(struct noise_chunk *c, const float *photons, int count);

@@ -20,7 +20,7 @@
 /* Steps of the search between two looks whether all have found their count; pixels that are looked
  * at together; and that are prepared together, so that processors find enough to do. */
 enum {
-    SEARCH_STEPS = 5,
+    SEARCH_STEPS = 4,
     GROUP_PIXELS = 32,
     SEARCH_PIXELS = NOISE_BATCH,
     SIDE = GROUP_PIXELS / LANES
@@ -69,7 +69,7 @@ static const float leap[(int)POISSON_SMALL_MEAN / LEAP][LEAP] = {
  * many sums of probabilities are below it. */
 struct search {
     float mean[SEARCH_PIXELS], p[SEARCH_PIXELS], low[SEARCH_PIXELS], high[SEARCH_PIXELS];
-    int32_t count_low[SEARCH_PIXELS], count_high[SEARCH_PIXELS];
+    int32_t count[SEARCH_PIXELS];
 };
 
 /* Takes the means. */
@@ -167,17 +167,16 @@ INLINE lane_ints walk_leap(struct walk *w, lane_floats mean, int32_t middle)
     return down;
 }
 
-/* Stores what was found; whether a lane is in doubt. */
+/* Stores what was found; bits of the lanes in doubt. */
 INLINE uint32_t walk_end(const struct walk *w, struct search *s, int at)
 {
-    memcpy(s->count_low + at, &w->count_low, sizeof w->count_low);
-    memcpy(s->count_high + at, &w->count_high, sizeof w->count_high);
+    memcpy(s->count + at, &w->count_low, sizeof w->count_low);
     return lanes_differ(w->count_low, w->count_high);
 }
 
 /* Searches for the counts of the group from `at`, from 0 up, whose vectors run side by side;
- * whether one is in doubt. */
-INLINE bool search_up(struct search *s, int at)
+ * bits of those in doubt. */
+INLINE uint32_t search_up(struct search *s, int at)
 {
     const lane_floats zero = {0};
     struct walk w[SIDE];
@@ -194,7 +193,7 @@ INLINE bool search_up(struct search *s, int at)
         left = 0;
 #pragma GCC unroll 4
         for (int v = 0; v < SIDE; v++) {
-#pragma GCC unroll 5
+#pragma GCC unroll 4
             for (int j = 1; j <= SEARCH_STEPS; j++)
                 walk_on(&w[v], mean[v] * (zero + inverse[k + j]));
             left |= lanes_below(w[v].sum, w[v].high);
@@ -203,12 +202,12 @@ INLINE bool search_up(struct search *s, int at)
     uint32_t doubts = 0;
 #pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++)
-        doubts |= walk_end(&w[v], s, at + v * LANES);
-    return doubts != 0;
+        doubts |= walk_end(&w[v], s, at + v * LANES) << (v * LANES);
+    return doubts;
 }
 
 /* The same from the middle, up or down. */
-INLINE bool search_both(struct search *s, int at, int32_t middle)
+INLINE uint32_t search_both(struct search *s, int at, int32_t middle)
 {
     const lane_floats zero = {0};
     struct walk w[SIDE];
@@ -228,7 +227,7 @@ INLINE bool search_both(struct search *s, int at, int32_t middle)
         left = 0;
 #pragma GCC unroll 4
         for (int v = 0; v < SIDE; v++) {
-#pragma GCC unroll 5
+#pragma GCC unroll 4
             for (int j = 0; j < SEARCH_STEPS; j++) {
                 const int less = middle + 1 - k - j;
                 const lane_floats up = zero + inverse[middle + k + j + 1],
@@ -243,13 +242,13 @@ INLINE bool search_both(struct search *s, int at, int32_t middle)
     for (int v = 0; v < SIDE; v++) {
         w[v].count_low = middle - down[v] + ((w[v].count_low ^ down[v]) - down[v]);
         w[v].count_high = middle - down[v] + ((w[v].count_high ^ down[v]) - down[v]);
-        doubts |= walk_end(&w[v], s, at + v * LANES);
+        doubts |= walk_end(&w[v], s, at + v * LANES) << (v * LANES);
     }
-    return doubts != 0;
+    return doubts;
 }
 
 /* From where it is nearest. */
-static bool search_group(struct search *s, int at)
+static uint32_t search_group(struct search *s, int at)
 {
     const int32_t middle = search_middle(s, at);
     return middle ? search_both(s, at, middle) : search_up(s, at);
@@ -269,12 +268,12 @@ INLINE void search_all(struct search *s, const struct noise_key *key, int64_t fi
 {
     search_start(s, word);
     for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS)
-        if (search_group(s, at))
-            for (int i = at; i < at + GROUP_PIXELS; i++)
-                if (s->count_low[i] != s->count_high[i])
-                    s->count_low[i] = search_exactly(key, first + i, word[i], value[i]);
+        for (uint32_t doubts = search_group(s, at); doubts; doubts &= doubts - 1) {
+            const int i = at + __builtin_ctz(doubts);
+            s->count[i] = search_exactly(key, first + i, word[i], value[i]);
+        }
     for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
-        value[i] = (double)s->count_low[i];
+        value[i] = (double)s->count[i];
 }
 
 /* The few of a chunk with means from NEAR_MEAN to POISSON_SMALL_MEAN. */
@@ -304,19 +303,19 @@ static void listed_search(const struct noise_key *key, int64_t first, struct lis
         const int n = l->n - at < SEARCH_PIXELS ? l->n - at : SEARCH_PIXELS;
         for (int i = n; i < SEARCH_PIXELS; i++) {
             l->mean[at + i] = l->mean[at];
-            l->word[at + i] = 0;
+            l->word[at + i] = 1u << 31;  // the middle: soon found, hardly ever in doubt
+            l->pixel[at + i] = l->pixel[at];
         }
         search_load(&s, l->mean + at);
         search_start(&s, l->word + at);
-        for (int i = 0; i < n; i += GROUP_PIXELS)
-            (void)search_group(&s, i);
-        for (int i = 0; i < n; i++) {
-            const int pixel = l->pixel[at + i];
-            value[pixel] =
-                s.count_low[i] == s.count_high[i]
-                    ? s.count_low[i]
-                    : search_exactly(key, first + pixel, l->word[at + i], l->mean[at + i]);
-        }
+        for (int group = 0; group < n; group += GROUP_PIXELS)
+            for (uint32_t doubts = search_group(&s, group); doubts; doubts &= doubts - 1) {
+                const int i = group + __builtin_ctz(doubts);
+                s.count[i] =
+                    search_exactly(key, first + l->pixel[at + i], l->word[at + i], l->mean[at + i]);
+            }
+        for (int i = 0; i < n; i++)
+            value[l->pixel[at + i]] = s.count[i];
     }
 }
 

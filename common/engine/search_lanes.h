@@ -41,15 +41,15 @@ static inline __attribute__((always_inline)) uint32_t lanes_below(lane_floats a,
 #endif
 }
 
-/* Bits of some lanes where a != b: 0 where there is none. */
+/* Bits of the lanes where a != b. */
 static inline __attribute__((always_inline)) uint32_t lanes_differ(lane_ints a, lane_ints b)
 {
 #if defined(__AVX512F__)
     return _mm512_cmpneq_epi32_mask((__m512i)a, (__m512i)b);
 #elif defined(__AVX2__)
-    return (uint32_t)_mm256_movemask_epi8((__m256i)(a != b));
+    return (uint32_t)_mm256_movemask_ps((__m256)(a != b));
 #elif defined(__SSE2__)
-    return (uint32_t)_mm_movemask_epi8((__m128i)(a != b));
+    return (uint32_t)_mm_movemask_ps((__m128)(a != b));
 #else
     uint32_t bits = 0;
     for (int i = 0; i < LANES; i++)

@@ -6,7 +6,7 @@
 #include <omp.h>
 
 #include "base/alloc.h"
-#include "engine/cpu.h"
+#include "base/isa.h"
 #include "engine/spread_loop.h"
 
 enum { TERMS_MAX = 48 };  // no profile needs as many
@@ -29,13 +29,9 @@ struct spread {
 
 static const struct spread_kernels *choose(const char *isa, struct error *e)
 {
-    const struct spread_kernels *all[] = {&spread_kernels_avx512, &spread_kernels_avx2,
-                                          &spread_kernels_baseline};
-    const struct cpu_kernels *cpu = cpu_kernels_choose(isa, PRECISION_MIXED, e);
-    for (size_t i = 0; cpu && i < sizeof all / sizeof *all; i++)
-        if (!strcmp(all[i]->name, cpu->name))
-            return all[i];
-    return NULL;
+    static const struct spread_kernels *const all[ISA_COUNT] = ISA_TABLE(spread_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
 }
 
 enum status spread_create(struct spread **spread, const struct psf *psf, const char *isa,

@@ -7,8 +7,6 @@
 
 #define PASTE(a, b) a##b
 #define NAME(stem, isa) PASTE(stem, isa)
-#define TEXT(isa) #isa
-#define TEXT_OF(isa) TEXT(isa)
 
 static void start(float *restrict out, const float *restrict line, float factor, int first)
 {
@@ -55,7 +53,6 @@ static void light(const float *restrict pixels, int64_t n, double *sum, double *
 }
 
 const struct spread_kernels NAME(spread_kernels_, ISA) = {
-    .name = TEXT_OF(ISA),
     .start = start,
     .add = add,
     .light = light,

@@ -11,7 +11,6 @@ enum {
 
 /* The loops, compiled for one instruction set; every one gives the same bytes. */
 struct spread_kernels {
-    const char *name;  // as --isa has it
     /* out[i] = factor line[i] (first) or out[i] + factor line[i], i < SPREAD_TILE. */
     void (*start)(float *out, const float *line, float factor, int first);
     /* out[i] += sum over SPREAD_PAIRS of factor[k] (before[k][i] + after[k][i]). */

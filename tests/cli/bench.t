@@ -19,7 +19,7 @@ parses() { # every line is an object of JSON
 	fi
 }
 
-small='--sizes=32 --iterations=2 --isa=baseline'
+small='--sizes=32 --iterations=2 --isa=baseline --threads=1'
 check 'kernels are timed' bench --parts=kernel --workload='one step' $small --out=kernel.jsonl --commit=abc
 check 'results are lines of JSON' parses kernel.jsonl
 is 'a line for the machine, the reference and the engine' "$(cut -d, -f1 kernel.jsonl | tr '\n' ' ')" \
@@ -27,6 +27,14 @@ is 'a line for the machine, the reference and the engine' "$(cut -d, -f1 kernel.
 check 'the machine, its build and the image are named' grep -q '"compiler": .*"commit": "abc"' kernel.jsonl
 check 'image checksum, accuracy and variation are there' \
 	grep -q '"variation": .*"crc32c": "[0-9a-f]\{8\}", "worst": ' kernel.jsonl
+for threads in '' --threads=3; do
+	rm kernel.jsonl
+	check "kernels are timed with ${threads:-as many threads as processors}" \
+		bench --parts=kernel --workload='one step' --sizes=32 --iterations=2 --isa=baseline --out=kernel.jsonl $threads
+	is 'the last row has so many, and what they gain' \
+		"$(sed -n '$s/.*"threads": \([0-9]*\),.*"speed_up": [0-9.]*,.*/\1/p' kernel.jsonl)" \
+		"$([ "$threads" ] && echo 3 || getconf _NPROCESSORS_ONLN)"
+done
 is 'nothing is left behind' "$(echo *)" kernel.jsonl
 
 check 'noise, wire, files and pipelines are timed' bench --parts=noise,stream,transport,output,cold,pipeline,diagnose --sizes=32 \

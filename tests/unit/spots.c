@@ -68,7 +68,7 @@ static struct made compute(const struct experiment *x, const struct recipe *r, c
     assert_int_equal(cpu_table_open(&table, x->crystals, PRECISION_MIXED, &e), STATUS_OK);
     assert_int_equal(cpu_job_open(&job, x, &table, r, &e), STATUS_OK);
     if (way != DENSE)
-        cpu_spots_choose(&job, way == SPOTS);
+        cpu_spots_choose(&job, way == SPOTS ? HUGE_VAL : SPOTS_DENSE_NS);
     for (size_t i = 0; i < job.nlattices; i++)
         made.scattered += job.lattices[i].scattered;
     const struct cpu_kernels *kernels = cpu_kernels_choose(isa, PRECISION_MIXED, &e);
