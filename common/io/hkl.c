@@ -281,7 +281,7 @@ enum status hkl_read(const char *path, enum physics physics, double default_F, s
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct text_file file;
-    enum status s = text_open(&file, path, (size_t)1 << 30, e);
+    enum status s = text_open(&file, path, FILETYPE_HKL, (size_t)1 << 30, e);
     if (s == STATUS_OK)
         s = physics == PHYSICS_FAITHFUL ? read_faithful(&file, default_F, t, e)
                                         : read_strict(&file, default_F, t, e);
