@@ -21,6 +21,7 @@
 #include "io/replace.h"
 #include "io/smv.h"
 #include "io/sources.h"
+#include "io/symmetry.h"
 #include "physics/detector.h"
 #include "physics/panels.h"
 #include "physics/pixel.h"
@@ -85,6 +86,22 @@ static enum status read_matrix(const char *path, double wavelength_m, double mat
     return s;
 }
 
+static enum status read_unique(const struct geometry_options *o, struct crystal_request *c,
+                               struct error *e)
+{
+    struct symmetry y;
+    struct error cause = {0};
+    const enum status s = symmetry_find(o->spacegroup, &y, &cause);
+    if (s)
+        return error_set(e, s, "--spacegroup: %s", cause.text);
+    if (c->has_cell && !symmetry_fits(&y, c->cell_A, c->cell_rad))
+        return error_set(e, STATUS_USAGE,
+                         "--spacegroup=%s does not fit --cell; other settings are named as 'P 1 1 "
+                         "2' and 'R 3 :H'",
+                         o->spacegroup);
+    return hkl_read_unique(o->hkl, &y, o->default_F, &c->table, e);
+}
+
 /* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
@@ -92,8 +109,8 @@ static enum status read_hkl(const struct geometry_options *o, enum physics physi
     const enum status s = hkl_read(o->hkl, physics, o->default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
-                 "%s: reflections without their mates -h -k -l, as of the unique part alone: no "
-                 "symmetry is applied to a list, list them all or give an MTZ file (--mtz)",
+                 "%s: reflections without their mates -h -k -l, as of the unique part alone: "
+                 "--spacegroup expands it by symmetry",
                  o->hkl);
     return s;
 }
@@ -108,6 +125,8 @@ static enum status read_crystal(const struct geometry_options *o, const struct r
         s = read_matrix(o->matrix, r->beam.wavelength_m, c->matrix, e);
     if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
         return s;  // default_F everywhere
+    if (o->has_spacegroup)
+        return read_unique(o, c, e);
     if (o->has_hkl)
         return read_hkl(o, r->physics, &c->table, e);
     if (o->has_mtz) {

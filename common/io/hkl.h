@@ -71,6 +71,13 @@ enum status hkl_read_list(struct text_file *text, struct reflection **list, size
 enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
                      struct error *e);
 
+struct symmetry;
+
+/* The same text, strictly, of a list that holds the unique part: expanded by symmetry and Friedel's
+ * law. */
+enum status hkl_read_unique(const char *path, const struct symmetry *y, double default_F,
+                            struct hkl_table *t, struct error *e);
+
 /* Whether the table looks like half of reciprocal space or less: of 50 reflections or more that
  * differ from default_F, not one in twenty has its mate -h. */
 bool hkl_is_unique_part(const struct hkl_table *t);
