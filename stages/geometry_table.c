@@ -203,6 +203,10 @@ const struct opt geometry_table[] = {
          "Space group of --hkl, as P212121: the list holds the unique part (P1, without Friedel)",
          spacegroup, OPT_CONTENT, GIVEN(spacegroup)),
     FILE_READ("mtz", "Structure factors, MTZ", mtz, GIVEN(mtz)),
+    FILE_READ("model",
+              "Model of atoms, PDB or mmCIF: gemmi computes structure factors to --dmin, or as far "
+              "as the detector sees",
+              model, GIVEN(model)),
     TEXT("column", "LABEL", "Column of the MTZ file (the first of type F)", column, OPT_BYTES,
          GIVEN(column)),
     REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",
