@@ -91,14 +91,14 @@ static enum status read_unique(const struct geometry_options *o, struct crystal_
                          "--spacegroup=%s does not fit --cell; other settings are named as 'P 1 1 "
                          "2' and 'R 3 :H'",
                          o->spacegroup);
-    return hkl_read_unique(o->hkl, &y, o->default_F, &c->table, e);
+    return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->default_F, &c->table, e);
 }
 
 /* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
-    const enum status s = hkl_read(o->hkl, physics, o->default_F, table, e);
+    const enum status s = hkl_read(o->hkl, physics, NULL, o->default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
                  "%s: reflections without their mates -h -k -l, as of the unique part alone: "

@@ -279,8 +279,8 @@ static enum status read_strict(struct text_file *file, const struct symmetry *y,
     return s;
 }
 
-static enum status read_text(const char *path, enum physics physics, const struct symmetry *y,
-                             double default_F, struct hkl_table *t, struct error *e)
+enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
+                     double default_F, struct hkl_table *t, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct text_file file;
@@ -290,16 +290,4 @@ static enum status read_text(const char *path, enum physics physics, const struc
                                         : read_strict(&file, y, default_F, t, e);
     text_close(&file);
     return s;
-}
-
-enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
-                     struct error *e)
-{
-    return read_text(path, physics, NULL, default_F, t, e);
-}
-
-enum status hkl_read_unique(const char *path, const struct symmetry *y, double default_F,
-                            struct hkl_table *t, struct error *e)
-{
-    return read_text(path, PHYSICS_PHYSICAL, y, default_F, t, e);
 }

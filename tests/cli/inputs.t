@@ -40,10 +40,11 @@ for word; do case $word in --to-mtz=*) to=${word#*=} ;; esac; done
 case $FAKE in
 good) cat good.mtz >"$to" ;;
 half) head -c 2000 good.mtz >"$to" ;;
+edit) cat good.mtz >"$to" && echo REMARK >>model.pdb ;;
 none) ;;
 says) printf 'a warning\nERROR: what gemmi says\n' >&2; exit 1 ;;
 killed) kill -KILL $$ ;;
-slow) echo $$ >gemmi.pid; exec sleep 60 ;;
+slow) echo $$ >gemmi.pid; exec sleep 600 ;;
 esac
 END
 chmod +x fake/gemmi
@@ -92,6 +93,10 @@ for i in 1 2 3 4; do image again.$i.raw --model=model.pdb & done
 wait
 is 'four at once' "$(cat again.?.raw | cksum)" "$(cat mtz.raw mtz.raw mtz.raw mtz.raw | cksum)"
 is 'leave one file' "$(find cache -type f | wc -l)" 1
+
+rm -r cache
+FAKE=edit image again.raw --model=model.pdb
+is 'what a model gave that was edited meanwhile is not kept' "$(find cache -type f)" ''
 
 # refused MESSAGE STATUS FAKE FILE: with one line, and nothing kept
 refused() {
