@@ -144,7 +144,7 @@ ENGINECHECK := $(BUILD)/tests/bin/enginecheck
 ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
 ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/stage/pool.c \
 	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
-	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c textfile.c smv.c))
+	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c filetype.c textfile.c smv.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
 $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARIES)
 	@mkdir -p $(@D)

@@ -3,7 +3,6 @@
  * factors), hands it on and ends.
  */
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -11,19 +10,13 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "geometry_files.h"
 #include "geometry_options.h"
-#include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
-#include "io/lysozyme.h"
-#include "io/matrix.h"
-#include "io/mtz.h"
 #include "io/replace.h"
 #include "io/smv.h"
-#include "io/sources.h"
-#include "physics/detector.h"
 #include "physics/panels.h"
-#include "physics/pixel.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
 
@@ -31,100 +24,6 @@ struct geometry {
     struct geometry_options options;
     struct experiment experiment;  // made in open, handed over in begin
 };
-
-/* The mask's pixels become 0 and 1; its size is the detector's where none was given. */
-static enum status read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
-                             struct error *e)
-{
-    const enum status s = smv_read(o->mask, true, smv, e);
-    if (s)
-        return s;
-    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
-    uint8_t *mask = mem_array(count, 1);
-    if (!mask)
-        return error_memory(e, "the mask");
-    for (size_t i = 0; i < count; i++)
-        mask[i] = smv->pixels[i] != 0;
-    r->detector.mask = mask;
-    if (!o->has_detpixels && !o->has_detsize) {
-        r->detector.pixels[0] = smv->fast_pixels;
-        r->detector.pixels[1] = smv->slow_pixels;
-    }
-    return STATUS_OK;
-}
-
-static enum status read_sources(const struct geometry_options *o, struct request *r,
-                                struct error *e)
-{
-    struct frame_axes axes;
-    enum status s = detector_axes(r, &axes, e);
-    if (!s)
-        s = sources_read(o->source_file, r->physics, axes.beam, r->beam.wavelength_m,
-                         &r->beam.listed, &r->beam.nlisted, e);
-    bool equal = true;
-    for (size_t i = 1; !s && i < r->beam.nlisted; i++)
-        equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
-    if (!equal && r->beam.weights != WEIGHTS_APPLY)
-        log_line(LOG_WARNING,
-                 "%s: its weights differ and are not used: all sources shine alike, "
-                 "--weights=apply uses them",
-                 o->source_file);
-    return s;
-}
-
-/* Of MOSFLM, or the crystal of an experiment list in its form. */
-static enum status read_matrix(const char *path, double wavelength_m, double matrix[9],
-                               struct error *e)
-{
-    double reciprocal_A[9];
-    if (!expt_is_named(path))
-        return matrix_read(path, matrix, e);
-    const enum status s = expt_read_crystal(path, reciprocal_A, e);
-    for (int i = 0; i < 9 && !s; i++)
-        matrix[i] = reciprocal_A[3 * (i % 3) + i / 3] * m_to_angstrom(wavelength_m);
-    return s;
-}
-
-/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
-static enum status read_hkl(const struct geometry_options *o, enum physics physics,
-                            struct hkl_table *table, struct error *e)
-{
-    const enum status s = hkl_read(o->hkl, physics, o->default_F, table, e);
-    if (!s && hkl_is_unique_part(table))
-        log_line(LOG_WARNING,
-                 "%s: reflections without their mates -h -k -l, as of the unique part alone: no "
-                 "symmetry is applied to a list, list them all or give an MTZ file (--mtz)",
-                 o->hkl);
-    return s;
-}
-
-/* Cell and structure factors from files, or the lysozyme that ships. */
-static enum status read_crystal(const struct geometry_options *o, const struct request *r,
-                                struct crystal_request *c, struct error *e)
-{
-    double cell_A[3], cell_rad[3];
-    enum status s = STATUS_OK;
-    if (o->has_matrix)
-        s = read_matrix(o->matrix, r->beam.wavelength_m, c->matrix, e);
-    if (s || (!o->has_hkl && !o->has_mtz && (o->has_cell || o->has_matrix)))
-        return s;  // default_F everywhere
-    if (o->has_hkl)
-        return read_hkl(o, r->physics, &c->table, e);
-    if (o->has_mtz) {
-        s = mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
-    } else {
-        s = lysozyme_table(cell_A, cell_rad, &c->table, e);
-        c->table.default_F = o->default_F;
-        if (!o->name)
-            (void)snprintf(c->name, sizeof c->name, "lysozyme");
-    }
-    if (!s && !o->has_cell && !o->has_matrix) {
-        c->has_cell = true;
-        memcpy(c->cell_A, cell_A, sizeof cell_A);
-        memcpy(c->cell_rad, cell_rad, sizeof cell_rad);
-    }
-    return s;
-}
 
 /* What the options say of every crystal. */
 static enum status request_crystals(const struct crystal_options *list, struct request *r,
@@ -143,17 +42,18 @@ static enum status request_crystals(const struct crystal_options *list, struct r
     return s;
 }
 
-/* Everything that is read from files.  *mask keeps the sizes of the mask. */
-static enum status read_files(const struct geometry_options *o, const struct crystal_options *list,
-                              struct request *r, struct smv *mask, struct error *e)
+/* Detector and beam, and the files that they need.  *mask keeps the sizes of the mask. */
+static enum status make_laboratory(const struct geometry_options *o, struct request *r,
+                                   struct smv *mask, struct experiment *x, struct error *e)
 {
     enum status s = STATUS_OK;
     if (o->mask)
-        s = read_mask(o, r, mask, e);
+        s = geometry_read_mask(o, r, mask, e);
     if (!s && o->source_file)
-        s = read_sources(o, r, e);
-    for (size_t i = 0; i < r->ncrystals && !s; i++)
-        s = read_crystal(&list[i].options, r, &r->crystals[i], e);
+        s = geometry_read_sources(o, r, e);
+    if (!s)
+        return setup_laboratory(r, x, e);
+    mem_free(r->detector.mask);
     return s;
 }
 
@@ -168,33 +68,14 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
                      o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
 }
 
-/* Resolution in A at the corner of a panel that is farthest from the beam. */
-static double edge_resolution_A(const struct experiment *x, const struct panel *p)
-{
-    double best = INFINITY;
-    for (int i = 0; i < 4; i++) {
-        double position[3], diffracted[3], q[3];
-        pixel_position(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
-                       i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
-        vec_unit(position, diffracted);
-        for (int k = 0; k < 3; k++)
-            q[k] = (diffracted[k] - x->beam.direction[k]) / x->beam.wavelength_m;
-        best = fmin(best, m_to_angstrom(1.0 / vec_length(q)));
-    }
-    return best;
-}
-
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
-    double edge_A = INFINITY;
-    for (size_t i = 0; i < x->npanels; i++)
-        edge_A = fmin(edge_A, edge_resolution_A(x, &x->panels[i]));
     log_line(LOG_INFO,
              "detector%s %" PRId64 " x %" PRId64
              " pixels of %g mm at %g mm, %.3g A at the farthest corner",
              x->npanels > 1 ? " of several panels, the first" : "", p->fast_pixels, p->slow_pixels,
-             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), edge_A);
+             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), geometry_resolution_A(x));
     if (x->npanels > 1)
         log_line(LOG_INFO, "%zu panels, %" PRId64 " pixels", x->npanels, experiment_pixels(x));
     log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
@@ -206,26 +87,28 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
-/* *r with all files read, and the experiment made of it. */
+/* The experiment of a request and of all files. */
 static enum status make_experiment(struct geometry *g, const struct crystal_options *list,
                                    const struct layout *cut, struct request *r, struct smv *mask,
                                    struct error *e)
 {
     const struct geometry_options *o = &g->options;
-    enum status s = read_files(o, list, r, mask, e);
+    struct experiment *x = &g->experiment;
+    enum status s = make_laboratory(o, r, mask, x, e);
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = geometry_read_crystal(&list[i].options, x, &r->crystals[i], e);
     if (s) {
-        mem_free(r->detector.mask);
         for (size_t i = 0; i < r->ncrystals; i++)
             hkl_free(&r->crystals[i].table);
         return s;
     }
-    s = setup_experiment(r, &g->experiment, e);
+    s = setup_crystals(r, x, e);
     if (!s)
-        s = check_mask(o, mask, &g->experiment.panels[0], e);
+        s = check_mask(o, mask, &x->panels[0], e);
     if (!s)
-        s = panels_cut(cut, &g->experiment, e);
+        s = panels_cut(cut, x, e);
     if (!s)
-        geometry_doubt(o, r, &g->experiment);
+        geometry_doubt(o, r, x);
     return s;
 }
 
@@ -304,7 +187,7 @@ static const struct stage stage = {
     .name = "bragg-geometry",
     .summary = "Describe detector, beam and crystals.",
     .examples =
-        "bragg-geometry --detector=eiger-16m --distance=150 --mtz=mine.mtz | ...\n"
+        "bragg-geometry --detector=eiger-16m --distance=150 --model=mine.pdb | ...\n"
         "bragg-geometry --detpixels=1024x2048 --pixel=75um --energy=12.4keV --ncells=20 | ...",
     .options = geometry_table,
     .wants = KIND_NONE,

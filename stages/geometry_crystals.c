@@ -53,10 +53,12 @@ static void inherit(struct geometry_options *own, const struct geometry_options 
         own->has_cell = common->has_cell;
         own->has_matrix = common->has_matrix;
     }
-    if (!own->has_hkl && !own->has_mtz) {
+    if (!own->has_hkl && !own->has_mtz && !own->has_model) {
         own->has_hkl = common->has_hkl;
+        own->has_model = common->has_model;
         own->has_mtz = common->has_mtz;
     }
+    own->has_spacegroup = own->has_spacegroup || (common->has_spacegroup && own->has_hkl);
     own->has_column = own->has_column || (common->has_column && own->has_mtz);
     if (!own->has_ncells && !own->has_crystal_size) {
         own->has_ncells = common->has_ncells;
@@ -76,6 +78,7 @@ static enum status parse_crystal(const struct geometry_options *common, const ch
     struct geometry_options *own = &c->options;
     *own = *common;
     own->has_cell = own->has_matrix = own->has_hkl = own->has_mtz = own->has_column = false;
+    own->has_spacegroup = own->has_model = false;
     own->has_ncells = own->has_crystal_size = own->has_default_F = false;
     enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
     if (!s)
@@ -107,19 +110,23 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
     const struct option_pair exclusive[] = {
         {o->has_cell, o->has_matrix, "cell", "matrix"},
         {o->has_hkl, o->has_mtz, "hkl", "mtz"},
+        {o->has_model, o->has_hkl || o->has_mtz, "model", "hkl and --mtz"},
         {faithful && o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
     };
     const struct option_pair needs[] = {
         {o->has_column, o->has_mtz, "column", "mtz"},
+        {o->has_spacegroup, o->has_hkl, "spacegroup", "hkl"},
         {o->has_hkl, placed, "hkl", "cell or --matrix"},
     };
     enum status s;
     if ((s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
         (s = options_need(needs, sizeof needs / sizeof *needs, e)))
         return s;
-    if (placed && !o->has_hkl && !o->has_mtz && !o->has_default_F)
+    if (faithful && o->has_spacegroup)
+        return error_set(e, STATUS_USAGE, "--spacegroup is for --physics=physical");
+    if (placed && !o->has_hkl && !o->has_mtz && !o->has_model && !o->has_default_F)
         return error_set(e, STATUS_USAGE,
-                         "--%s needs structure factors: --hkl, --mtz or --default-F",
+                         "--%s needs structure factors: --model, --hkl, --mtz or --default-F",
                          o->has_cell ? "cell" : "matrix");
     return STATUS_OK;
 }

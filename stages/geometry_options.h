@@ -60,8 +60,8 @@ struct geometry_options {
     const char *name;
     double cell[6];
     bool has_cell;
-    const char *matrix, *hkl, *mtz, *column;
-    bool has_matrix, has_hkl, has_mtz, has_column;
+    const char *matrix, *hkl, *mtz, *column, *spacegroup, *model;
+    bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model;
     double default_F;
     bool has_default_F;
     double ncells[3], crystal_size_mm[3];

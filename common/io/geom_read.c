@@ -227,7 +227,7 @@ enum status geom_read(const char *path, double distance_m, struct geom *g, struc
 {
     *g = (struct geom){.max_adu = INFINITY};
     struct geom_reader r = {.geom = g, .defaults.max_adu = INFINITY, .clen_m = distance_m, .e = e};
-    enum status s = text_open(&r.text, path, TEXT_BYTES_MAX, e);
+    enum status s = text_open(&r.text, path, FILETYPE_GEOM, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&r.text, "\r", ';', e)) && r.text.nwords) {
         char *line = trim(r.text.word[0]);
         if (*line)

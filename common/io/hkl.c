@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/symmetry.h"
 #include "io/textfile.h"
 
 /* --- the box ------------------------------------------------------------- */
@@ -263,28 +264,30 @@ enum status hkl_read_list(struct text_file *text, struct reflection **list, size
     return s;
 }
 
-static enum status read_strict(struct text_file *file, double default_F, struct hkl_table *t,
-                               struct error *e)
+/* Without symmetry when `y` is NULL. */
+static enum status read_strict(struct text_file *file, const struct symmetry *y, double default_F,
+                               struct hkl_table *t, struct error *e)
 {
-    static const int identity[1][9] = {{1, 0, 0, 0, 1, 0, 0, 0, 1}};
+    static const struct symmetry none = {1, {{1, 0, 0, 0, 1, 0, 0, 0, 1}}};
+    const struct symmetry *use = y ? y : &none;
     struct reflection *list;
     size_t n;
     enum status s = hkl_read_list(file, &list, &n, e);
     if (s == STATUS_OK)
-        s = hkl_expand(list, n, identity, 1, false, default_F, t, file->path, e);
+        s = hkl_expand(list, n, use->operators, use->count, y != NULL, default_F, t, file->path, e);
     mem_free(list);
     return s;
 }
 
-enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
-                     struct error *e)
+enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
+                     double default_F, struct hkl_table *t, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct text_file file;
-    enum status s = text_open(&file, path, (size_t)1 << 30, e);
+    enum status s = text_open(&file, path, FILETYPE_HKL, (size_t)1 << 30, e);
     if (s == STATUS_OK)
         s = physics == PHYSICS_FAITHFUL ? read_faithful(&file, default_F, t, e)
-                                        : read_strict(&file, default_F, t, e);
+                                        : read_strict(&file, y, default_F, t, e);
     text_close(&file);
     return s;
 }

@@ -48,6 +48,7 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
                        size_t nops, bool friedel, double default_F, struct hkl_table *t,
                        const char *path, struct error *e);
 
+struct symmetry;
 struct text_file;
 
 /* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
@@ -66,10 +67,13 @@ enum status hkl_read_list(struct text_file *text, struct reflection **list, size
  * ignored; `#` starts a comment; each reflection once.  Anything else is STATUS_INPUT with
  * FILE:LINE.
  *
- * Both: no symmetry, default_F where the file has none; F must be finite (physical: up to
+ * With a symmetry `y`, not NULL and in physical mode alone, the list holds the unique part, or
+ * more, and is expanded by it and Friedel's law.
+ *
+ * Both: default_F where the file has none; F must be finite (physical: up to
  * HKL_F_MAX) and the box within the limits above.  Faithful: later duplicates win. */
-enum status hkl_read(const char *path, enum physics physics, double default_F, struct hkl_table *t,
-                     struct error *e);
+enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
+                     double default_F, struct hkl_table *t, struct error *e);
 
 /* Whether the table looks like half of reciprocal space or less: of 50 reflections or more that
  * differ from default_F, not one in twenty has its mate -h. */

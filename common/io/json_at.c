@@ -14,7 +14,7 @@ enum status json_at_open(struct json_at *root, const char *path, struct error *e
     struct text_file text;
     json_error_t cause;
     *root = (struct json_at){.file = path};
-    enum status s = text_open(&text, path, FILE_BYTES_MAX, e);
+    enum status s = text_open(&text, path, FILETYPE_EXPT, FILE_BYTES_MAX, e);
     if (s == STATUS_OK) {
         root->value = json_loadb(text.bytes, text.length,
                                  JSON_DECODE_INT_AS_REAL | JSON_REJECT_DUPLICATES, &cause);

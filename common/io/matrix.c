@@ -37,7 +37,7 @@ static enum status scan_matrix(struct text_file *t, double matrix[9], struct err
 enum status matrix_read(const char *path, double matrix[9], struct error *e)
 {
     struct text_file t;
-    enum status s = text_open(&t, path, TEXT_BYTES_MAX, e);
+    enum status s = text_open(&t, path, FILETYPE_MATRIX, TEXT_BYTES_MAX, e);
     if (s == STATUS_OK)
         s = scan_matrix(&t, matrix, e);
     text_close(&t);

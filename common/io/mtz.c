@@ -1,25 +1,15 @@
 #include "io/mtz.h"
 
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
-#include <poll.h>
-#include <signal.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/prctl.h>
-#include <sys/resource.h>
-#include <sys/time.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <ccp4/cmtzlib.h>
 
 #include "base/alloc.h"
-#include "base/clock.h"
 #include "base/units.h"
+#include "io/confined.h"
 #include "io/hkl.h"
 
 /* Limits of the child: time, and address space beyond what it has and must have. */
@@ -39,52 +29,11 @@ struct reply {
 
 /* --- the child ----------------------------------------------------------- */
 
-static void leave(void)
-{
-    _exit(STATUS_INPUT);
-}
-
-/* Nothing of the parent may run or be flushed, nothing printed, nothing found by
- * the name of an environment variable. */
-static void confine(const struct mtz_layout *m)
-{
-    const double seconds = CPU_S + (double)m->size * CPU_S_PER_BYTE;
-    const struct itimerval timer = {
-        .it_value = {(time_t)seconds, (suseconds_t)(fmod(seconds, 1.0) * 1e6)}};
-    unsigned long pages = 0;
-    FILE *statm = fopen("/proc/self/statm", "re");
-    if (!statm || fscanf(statm, "%lu", &pages) != 1 || atexit(leave))
-        _exit(STATUS_FAILED);
-    (void)fclose(statm);
-    const rlim_t space = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + SPACE_BYTES +
-                         (rlim_t)m->size + (rlim_t)m->nref * sizeof(struct reflection);
-    const rlim_t cpu = (rlim_t)seconds + 2;
-    sigset_t none;
-    (void)sigemptyset(&none);
-    for (int i = 1; i < NSIG; i++)
-        (void)signal(i, SIG_DFL);
-    const int null = open("/dev/null", O_RDWR | O_CLOEXEC);
-    if (null < 0 || dup2(null, 0) < 0 || dup2(null, 1) < 0 || dup2(null, 2) < 0 || clearenv() ||
-        sigprocmask(SIG_SETMASK, &none, NULL) || prctl(PR_SET_PDEATHSIG, SIGKILL) ||
-        setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0}) ||
-        setrlimit(RLIMIT_FSIZE, &(struct rlimit){0, 0}) ||
-        setrlimit(RLIMIT_CPU, &(struct rlimit){cpu, cpu}) ||
-        setrlimit(RLIMIT_AS, &(struct rlimit){space, space}) ||
-        setitimer(ITIMER_PROF, &timer, NULL))
-        _exit(STATUS_FAILED);
-}
-
-static void send_all(int to, const void *bytes, size_t n)
-{
-    const char *at = bytes;
-    while (n) {
-        const ssize_t sent = write(to, at, n);
-        if (sent < 0 && errno != EINTR)
-            _exit(STATUS_FAILED);
-        at += sent > 0 ? sent : 0;
-        n -= sent > 0 ? (size_t)sent : 0;
-    }
-}
+/* What it reads. */
+struct work {
+    const char *path;
+    const struct mtz_layout *layout;
+};
 
 static bool is_whole(double x, int limit)
 {
@@ -107,30 +56,32 @@ static bool take_row(const float *row, double F, struct reflection *out)
 static int operator_item(double x)
 {
     if (!is_whole(x, 1))
-        _exit(STATUS_INPUT);
+        confined_leave(STATUS_INPUT);
     return (int)x;
 }
 
 /* Reads with libccp4 and sends all reflections whose F is there. */
-static void read_and_send(const char *path, const struct mtz_layout *m, int to)
+static void read_and_send(const void *what, int to)
 {
-    MTZ *mtz = MtzGet(path, 0);
+    const struct work *w = what;
+    const struct mtz_layout *m = w->layout;
+    MTZ *mtz = MtzGet(w->path, 0);
     if (!mtz || mtz->nref_filein != m->nref || mtz->ncol_read != m->ncol ||
         mtz->mtzsymm.nsym != m->nsym)
-        _exit(STATUS_INPUT);
+        confined_leave(STATUS_INPUT);
     struct reflection *list = mem_array((size_t)m->nref, sizeof *list);
     float *row = mem_array((size_t)m->ncol, sizeof *row), resolution;
     int *missing = mem_array((size_t)m->ncol, sizeof *missing);
     struct reply reply = {.magic = MAGIC, .noperators = (uint64_t)m->nsym};
     if (!list || !row || !missing)
-        _exit(STATUS_FAILED);
+        confined_leave(STATUS_FAILED);
     for (int64_t o = 0; o < m->nsym; o++)
         for (int i = 0; i < 9; i++)
             reply.operators[o][i] = operator_item((double)mtz->mtzsymm.sym[o][i / 3][i % 3]);
     MtzRewdInput(mtz);
     for (int64_t r = 0; r < m->nref; r++) {
         if (ccp4_lrrefl(mtz, &resolution, row, missing, (int)r + 1))
-            _exit(STATUS_INPUT);
+            confined_leave(STATUS_INPUT);
         struct reflection *out = &list[reply.nreflections];
         const float at = row[m->F_column];
         /* the value that stands for a missing one may be any; infinite ones count as such, too */
@@ -138,51 +89,32 @@ static void read_and_send(const char *path, const struct mtz_layout *m, int to)
         out->row = (int)r + 1;
         if (!take_row(row, F, out)) {
             reply.bad_row = (uint64_t)r + 1;
-            send_all(to, &reply, sizeof reply);
-            _exit(STATUS_INPUT);
+            confined_send(to, &reply, sizeof reply);
+            confined_leave(STATUS_INPUT);
         }
         if (!isnan(F))
             reply.nreflections++;
     }
-    send_all(to, &reply, sizeof reply);
-    send_all(to, list, (size_t)reply.nreflections * sizeof *list);
-    _exit(STATUS_OK);
+    confined_send(to, &reply, sizeof reply);
+    confined_send(to, list, (size_t)reply.nreflections * sizeof *list);
+    confined_leave(STATUS_OK);
 }
 
 /* --- the parent ---------------------------------------------------------- */
 
-/* Fills `bytes` before the deadline; the number that came. */
-static size_t receive(int from, uint64_t deadline_ns, void *bytes, size_t n)
-{
-    size_t got = 0;
-    while (got < n) {
-        const uint64_t now = clock_ns();
-        struct pollfd wait = {.fd = from, .events = POLLIN};
-        const int left_ms = now < deadline_ns ? (int)((deadline_ns - now) / 1000000) + 1 : 0;
-        const int ready = poll(&wait, 1, left_ms);
-        if (ready == 0 || (ready < 0 && errno != EINTR))
-            break;
-        const ssize_t part = ready > 0 ? read(from, (char *)bytes + got, n - got) : 0;
-        if (ready > 0 && part <= 0)
-            break;
-        got += (size_t)part;
-    }
-    return got;
-}
-
 /* Takes what the child sends; false unless it is whole and makes sense. */
-static bool take_reply(int from, const struct mtz_layout *m, uint64_t deadline_ns,
-                       struct reply *reply, struct reflection **list)
+static bool take_reply(const struct confined *c, const struct mtz_layout *m, struct reply *reply,
+                       struct reflection **list)
 {
     char more;
-    if (receive(from, deadline_ns, reply, sizeof *reply) != sizeof *reply ||
-        reply->magic != MAGIC || reply->bad_row || reply->nreflections > (uint64_t)m->nref ||
+    if (confined_receive(c, reply, sizeof *reply) != sizeof *reply || reply->magic != MAGIC ||
+        reply->bad_row || reply->nreflections > (uint64_t)m->nref ||
         reply->noperators != (uint64_t)m->nsym)
         return false;
     const size_t n = (size_t)reply->nreflections;
     *list = mem_array(n, sizeof **list);
-    if (!*list || receive(from, deadline_ns, *list, n * sizeof **list) != n * sizeof **list ||
-        receive(from, deadline_ns, &more, 1) != 0)
+    if (!*list || confined_receive(c, *list, n * sizeof **list) != n * sizeof **list ||
+        confined_receive(c, &more, 1) != 0)
         return false;
     for (size_t i = 0; i < n; i++)
         if (!isfinite((*list)[i].F))
@@ -190,43 +122,21 @@ static bool take_reply(int from, const struct mtz_layout *m, uint64_t deadline_n
     return true;
 }
 
-/* Why there was no answer, from the end of the child. */
-static const char *cause(pid_t child, bool good)
-{
-    int status = 0;
-    if (!good)
-        (void)kill(child, SIGKILL);
-    while (waitpid(child, &status, 0) < 0 && errno == EINTR)
-        ;
-    if (good)
-        return NULL;
-    if (WIFSIGNALED(status) && (WTERMSIG(status) == SIGKILL || WTERMSIG(status) == SIGPROF))
-        return "reading it takes too long";
-    return WIFSIGNALED(status) ? "reading it crashes" : "its content makes no sense";
-}
-
 /* Runs the child; *list is to be freed with mem_free. */
 static enum status read_in_child(const char *path, const struct mtz_layout *m, struct reply *reply,
                                  struct reflection **list, struct error *e)
 {
-    int ends[2];
-    if (pipe2(ends, O_CLOEXEC))
-        return error_errno(e, STATUS_FAILED, "%s: cannot make a pipe", path);
-    const pid_t child = fork();
-    if (child == 0) {
-        confine(m);
-        read_and_send(path, m, ends[1]);
-    }
-    (void)close(ends[1]);
-    if (child < 0) {
-        (void)close(ends[0]);
-        return error_errno(e, STATUS_FAILED, "%s: cannot start a process to read it", path);
-    }
-    const double seconds = WALL_S + (double)m->size * CPU_S_PER_BYTE;
-    const bool good = take_reply(ends[0], m, clock_ns() + (uint64_t)(seconds * 1e9), reply, list);
-    (void)close(ends[0]);
+    const double more_s = (double)m->size * CPU_S_PER_BYTE;
+    const struct confined_limits limits = {CPU_S + more_s, WALL_S + more_s,
+                                           SPACE_BYTES + (size_t)m->size +
+                                               (size_t)m->nref * sizeof(struct reflection)};
+    const struct work work = {path, m};
+    struct confined child;
+    const enum status s = confined_start(&child, &limits, read_and_send, &work, path, e);
+    if (s)
+        return s;
+    const char *why = confined_close(&child, take_reply(&child, m, reply, list));
     const uint64_t row = reply->bad_row;
-    const char *why = cause(child, good);
     if (row)
         return error_set(e, STATUS_INPUT,
                          "%s:%" PRIu64 ": indices must be whole numbers within +-%d, and F at most "

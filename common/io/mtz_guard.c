@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/opt.h"
+#include "io/filetype.h"
 #include "io/mtz.h"
 
 enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
@@ -19,6 +20,8 @@ struct guard {
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
     bool wrong_type;        // the label is there, with another type
+    bool intensities;       // there is a column of them
+    char others[200];       // " LABEL:TYPE" of the columns but for the indices
     char text[RECORD + 1];  // the record at hand
     char *word[WORDS];
     int nwords;
@@ -78,8 +81,9 @@ static enum status take_ncol(struct guard *g, struct error *e)
         (s = take_int(g, 3, 0, INT32_MAX, &batches, e)))
         return s;
     if (batches)
-        return error_set(e, STATUS_INPUT, "%s: unmerged MTZ (%lld batches), must be merged",
-                         g->path, (long long)batches);
+        return error_set(e, STATUS_INPUT,
+                         "%s: unmerged MTZ (%lld batches), must be merged, as by aimless", g->path,
+                         (long long)batches);
     return STATUS_OK;
 }
 
@@ -92,6 +96,10 @@ static enum status take_column(struct guard *g, struct error *e)
     const char type = g->word[2][0];
     if (column < 3 && type != 'H')
         return damaged(g, e, "the first three columns must be indices");
+    g->intensities |= strchr("JK", type) != NULL;
+    const size_t length = strlen(g->others);
+    if (type != 'H')
+        (void)snprintf(g->others + length, sizeof g->others - length, " %s:%c", g->word[1], type);
     const bool wanted = g->label ? strcmp(g->word[1], g->label) == 0 : type == 'F';
     if (wanted && type != 'F' && type != 'G')
         g->wrong_type = true;
@@ -123,6 +131,20 @@ static enum status take_record(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
+/* No column will do: says which there are, and where amplitudes come from. */
+static enum status refuse_columns(const struct guard *g, struct error *e)
+{
+    char why[MTZ_LABEL_MAX + 64] = "no column of type F";
+    if (g->label)
+        (void)snprintf(why, sizeof why, "%s '%.*s'%s", g->wrong_type ? "column" : "no column",
+                       MTZ_LABEL_MAX, g->label,
+                       g->wrong_type ? " is no amplitude, its type must be F or G" : "");
+    return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s; %s", g->path, why, g->others,
+                     g->intensities ? "ctruncate makes amplitudes (F) of intensities (J)"
+                                    : "gemmi sfcalc computes amplitudes from a model, as does "
+                                      "bragg-geometry --model");
+}
+
 /* What only the whole header can tell. */
 static enum status check_counts(const struct guard *g, int64_t data_words, struct error *e)
 {
@@ -140,13 +162,7 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
         return damaged(g, e, "SYMINF and SYMM differ");
     if (m->ncol * m->nref != data_words)
         return damaged(g, e, "NCOL and the place of the header differ");
-    if (m->F_column >= 0)
-        return STATUS_OK;
-    if (!g->label)
-        return error_set(e, STATUS_INPUT, "%s: no column of type F", g->path);
-    return error_set(e, STATUS_INPUT, "%s: %s '%s'%s", g->path,
-                     g->wrong_type ? "column" : "no column", g->label,
-                     g->wrong_type ? " is no amplitude, its type must be F or G" : "");
+    return m->F_column >= 0 ? STATUS_OK : refuse_columns(g, e);
 }
 
 static enum status check_header(struct guard *g, const char *header, int64_t records,
@@ -174,8 +190,12 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
 {
     unsigned char start[12];
     int32_t place;
-    if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0)
-        return error_set(e, STATUS_INPUT, "%s: no MTZ file", g->path);
+    if (fread(start, 1, sizeof start, in) != sizeof start || memcmp(start, "MTZ ", 4) != 0) {
+        const enum status s = filetype_check(g->path, filetype_of_file(in), FILETYPE_MTZ, e);
+        return s ? s
+                 : error_set(e, STATUS_INPUT, "%s: no MTZ file; --hkl reads lines of h k l F",
+                             g->path);
+    }
     if (start[8] != 0x44 || (start[9] & 0xf0) != 0x40)
         return damaged(g, e, "machine stamp, must be little-endian IEEE");
     memcpy(&place, start + 4, sizeof place);

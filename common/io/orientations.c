@@ -111,7 +111,7 @@ enum status orientations_read(const char *path, double (**rotations)[9], size_t 
     *rotations = NULL;
     *n = 0;
     struct text_file t;
-    enum status s = text_open(&t, path, (size_t)1 << 28, e);
+    enum status s = text_open(&t, path, FILETYPE_ORIENTATIONS, (size_t)1 << 28, e);
     if (s == STATUS_OK)
         s = read_list(&t, rotations, n, e);
     text_close(&t);

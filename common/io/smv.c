@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/input.h"
+#include "io/filetype.h"
 
 /* Longest header and edge that are believed. */
 enum { HEADER_MIN = 16, HEADER_MAX = 1 << 20, SIDE_MAX = 1 << 20 };
@@ -111,6 +112,9 @@ static enum status read_header(FILE *in, const char *path, struct smv *smv, stru
 {
     char first[512 + 1] = {0};
     size_t got = fread(first, 1, 512, in);
+    const enum status type = filetype_check(path, filetype_of(first, got), FILETYPE_SMV, e);
+    if (type)
+        return type;
     if (got < HEADER_MIN || first[0] != '{')
         return error_set(e, STATUS_INPUT, "%s: not an SMV file: must begin with '{'", path);
     const char *text = last_value(first, "HEADER_BYTES");

@@ -82,7 +82,7 @@ enum status sources_read(const char *path, enum physics physics, const double be
     *list = NULL;
     *n = 0;
     struct text_file t;
-    enum status s = text_open(&t, path, (size_t)1 << 28, e);
+    enum status s = text_open(&t, path, FILETYPE_SOURCES, (size_t)1 << 28, e);
     if (s == STATUS_OK)
         s = read_list(&t, physics, beam, wavelength_m, list, n, e);
     text_close(&t);

@@ -67,7 +67,7 @@ enum status stol_read(const char *path, enum stol_unit unit, bool faithful,
 {
     *table = (struct stol_table){0};
     struct text_file t;
-    enum status status = text_open(&t, path, TEXT_BYTES_MAX, e);
+    enum status status = text_open(&t, path, FILETYPE_STOL, TEXT_BYTES_MAX, e);
     if (!status)
         status = reserve(&t, table, e);
     if (!status && faithful)

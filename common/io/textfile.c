@@ -26,14 +26,18 @@ static enum status grow(struct text_file *t, size_t *room, struct error *e)
     return STATUS_OK;
 }
 
-static enum status read_all(struct text_file *t, FILE *stream, size_t max_bytes, struct error *e)
+static enum status read_all(struct text_file *t, FILE *stream, enum filetype wanted,
+                            size_t max_bytes, struct error *e)
 {
     size_t room = 0;
+    enum status s;
     for (;;) {
         if (grow(t, &room, e))
             return STATUS_FAILED;
         errno = 0;
         const size_t got = fread(t->bytes + t->length, 1, CHUNK, stream);
+        if (t->length == 0 && (s = filetype_check(t->path, filetype_of(t->bytes, got), wanted, e)))
+            return s;
         if (memchr(t->bytes + t->length, 0, got))
             return error_set(e, STATUS_INPUT, "%s: zero bytes in it, must be text", t->path);
         t->length += got;
@@ -52,13 +56,14 @@ static enum status read_all(struct text_file *t, FILE *stream, size_t max_bytes,
     return STATUS_OK;
 }
 
-enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e)
+enum status text_open(struct text_file *t, const char *path, enum filetype wanted, size_t max_bytes,
+                      struct error *e)
 {
     *t = (struct text_file){.path = path};
     FILE *stream = input_open(path);
     if (!stream)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
-    const enum status s = read_all(t, stream, max_bytes, e);
+    const enum status s = read_all(t, stream, wanted, max_bytes, e);
     (void)fclose(stream);
     return s;
 }

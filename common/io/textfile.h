@@ -3,7 +3,7 @@
  * token by token.  Errors carry "FILE:LINE: ".
  *
  *     struct text_file t;
- *     s = text_open(&t, path, TEXT_BYTES_MAX, e);
+ *     s = text_open(&t, path, FILETYPE_HKL, TEXT_BYTES_MAX, e);
  *     while (!s && !(s = text_line(&t, TEXT_SPACE, '#', e)) && t.nwords)
  *         s = text_real(&t, 0, "h", -10, 10, &h, e);
  *     text_close(&t);
@@ -16,6 +16,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "io/filetype.h"
 
 enum {
     TEXT_LINE_MAX = 4096,       // bytes of a line
@@ -36,9 +37,10 @@ struct text_file {
 };
 
 /* Reads all of `path` (kept, not copied), without a byte order mark.  STATUS_FAILED when it cannot
- * be read; STATUS_INPUT when it is longer than `max_bytes` or has a zero byte.  Always followed by
- * text_close. */
-enum status text_open(struct text_file *t, const char *path, size_t max_bytes, struct error *e);
+ * be read; STATUS_INPUT when it is known to be of another type than `wanted`, is longer than
+ * `max_bytes` or has a zero byte.  Always followed by text_close. */
+enum status text_open(struct text_file *t, const char *path, enum filetype wanted, size_t max_bytes,
+                      struct error *e);
 
 /* The same for text in memory: copies `length` bytes, calls them `name` in errors. */
 enum status text_copy(struct text_file *t, const char *name, const char *bytes, size_t length,

@@ -15,32 +15,17 @@
 #include "physics/steps.h"
 #include "physics/vec.h"
 
-/* Makes room for panel and crystals and takes mask and tables over, before
- * anything can be refused, so that they have one owner after an error too. */
-static enum status take_over(const struct request *r, struct experiment *x, struct error *e)
+/* Makes room for the crystals and takes their tables over, before anything can be refused, so
+ * that they have one owner after an error too. */
+static enum status take_crystals(const struct request *r, struct experiment *x, struct error *e)
 {
-    x->panels = mem_array(1, sizeof *x->panels);
     x->crystals = mem_array(r->ncrystals, sizeof *x->crystals);
-    if (!x->panels || !x->crystals)
-        return error_memory(e, "panel and crystals");
-    x->npanels = 1;
-    x->panels[0].mask = r->detector.mask;
+    if (!x->crystals)
+        return error_memory(e, "the crystals");
     x->ncrystals = r->ncrystals;
     for (size_t i = 0; i < r->ncrystals; i++)
         x->crystals[i].table = r->crystals[i].table;
     return r->ncrystals ? STATUS_OK : error_set(e, STATUS_INPUT, "there is no crystal");
-}
-
-/* Every crystal of the request, in order. */
-static enum status setup_crystals(const struct request *r, struct experiment *x, struct error *e)
-{
-    for (size_t i = 0; i < r->ncrystals; i++) {
-        const enum status s = cell_setup(&r->crystals[i], r->physics, x->beam.wavelength_m,
-                                         x->beam.size_m, &x->crystals[i], e);
-        if (s)
-            return s;
-    }
-    return STATUS_OK;
 }
 
 /* Longest edge of a crystal in m, |a| Na and so on. */
@@ -99,7 +84,7 @@ static enum status check_sizes(const struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
-enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)
+enum status setup_laboratory(const struct request *r, struct experiment *x, struct error *e)
 {
     memset(x, 0, sizeof *x);
     x->physics = r->physics;
@@ -108,20 +93,44 @@ enum status setup_experiment(const struct request *r, struct experiment *x, stru
     x->gain = 1.0;
     x->dmin_m = r->dmin_m;
     x->water_m = r->water_m;
+    x->panels = mem_array(1, sizeof *x->panels);
+    if (!x->panels)
+        return error_memory(e, "the panel");
+    x->npanels = 1;
+    x->panels[0].mask = r->detector.mask;
     struct frame_axes axes;
     enum status s;
-    if ((s = take_over(r, x, e)) || (s = check_range("dmin", r->dmin_m, 1e-10, "A", 0.0, 1e6, e)) ||
+    if ((s = check_range("dmin", r->dmin_m, 1e-10, "A", 0.0, 1e6, e)) ||
         (s = check_range("water", r->water_m, 1e-6, "um", 0.0, 1e6, e)) ||
         (s = detector_axes(r, &axes, e)))
         return s;
     vec_copy(x->spindle, axes.spindle);
     if ((s = detector_panel(r, &axes, &x->panels[0], e)) ||
-        (s = beam_setup(&r->beam, &axes, &x->beam, e)) || (s = setup_crystals(r, x, e)))
-        return s;
-    if (r->detector.places && (s = panels_place(&r->detector, x, e)))
+        (s = beam_setup(&r->beam, &axes, &x->beam, e)) ||
+        (r->detector.places && (s = panels_place(&r->detector, x, e))))
         return s;
     sensor_divide(&r->detector, x);
-    return (s = check_sizes(x, e)) ? s : setup_oversample(r, x, e);
+    return STATUS_OK;
+}
+
+enum status setup_crystals(const struct request *r, struct experiment *x, struct error *e)
+{
+    enum status s = take_crystals(r, x, e);
+    for (size_t i = 0; i < r->ncrystals && !s; i++)
+        s = cell_setup(&r->crystals[i], r->physics, x->beam.wavelength_m, x->beam.size_m,
+                       &x->crystals[i], e);
+    if (s || (s = check_sizes(x, e)))
+        return s;
+    return setup_oversample(r, x, e);
+}
+
+enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e)
+{
+    const enum status s = setup_laboratory(r, x, e);
+    if (!s)
+        return setup_crystals(r, x, e);
+    (void)take_crystals(r, x, NULL);
+    return s;
 }
 
 /* Mosaic domains by the rules of [3.6]; *spread is 0 for none. */

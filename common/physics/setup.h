@@ -12,11 +12,18 @@
 #include "physics/request.h"
 
 /* Builds the whole experiment in *x (cleared first; freed by the caller with
- * experiment_free, also after an error).  Applies the rules for pixel counts
- * [1.2], conventions [1.3], beam centre [1.4], pivot [1.5], rotations [1.6],
- * pix0 [1.7], layers [1.10], fluence [2.1], sources [2.2-2.5], cell [3.1-3.4] and
- * automatic oversampling [1.11].  Impossible values are STATUS_INPUT. */
+ * experiment_free, also after an error), in the two steps below. */
 enum status setup_experiment(const struct request *r, struct experiment *x, struct error *e);
+
+/* Detector and beam alone, in *x (cleared first).  Applies the rules for pixel counts
+ * [1.2], conventions [1.3], beam centre [1.4], pivot [1.5], rotations [1.6],
+ * pix0 [1.7], layers [1.10], fluence [2.1] and sources [2.2-2.5].  The mask moves to *x, also
+ * after an error.  Impossible values are STATUS_INPUT. */
+enum status setup_laboratory(const struct request *r, struct experiment *x, struct error *e);
+
+/* The crystals in it, by the rules for cell [3.1-3.4] and automatic oversampling [1.11].  Their
+ * tables move to *x, also after an error. */
+enum status setup_crystals(const struct request *r, struct experiment *x, struct error *e);
 
 /* Fills *l for crystal number `crystal` of *x: misset [3.3], phi steps [3.5],
  * mosaic domains [3.6].  *l is cleared first; recipe_free of its recipe frees it. */

@@ -293,7 +293,7 @@ enum status pipeline_load(struct pipeline *p, const char *path, struct error *e)
     if (!r)
         return error_memory(e, "the pipeline");
     r->pipeline = p;
-    enum status s = text_open(&t, path, PIPELINE_BYTES_MAX, e);
+    enum status s = text_open(&t, path, FILETYPE_PIPELINE, PIPELINE_BYTES_MAX, e);
     if (s == STATUS_OK)
         s = read_text(r, t.bytes, t.length, e);
     text_close(&t);

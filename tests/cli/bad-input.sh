@@ -137,3 +137,18 @@ bomb='x,x,x,x,x,x,x,x,x'
 { printf 'stages:\n- name: geometry\n  args: [' && head -c 2000000 /dev/zero | tr '\0' x && printf ']\n'; } > longarg.yaml
 awk 'BEGIN { for (i = 0; i < 1400; i++) printf "%*s- \n", i, "" }' > deepblock.yaml
 printf 'stages:\n- name: geometry\n- name: orient\nstages:\n- name: geometry\n- name: orient\n' > twostages.yaml
+
+# Files of another kind than the one that is asked for
+printf 'HEADER    HYDROLASE                               19-MAY-97   1AKI\nCRYST1   59.062   68.451   30.517  90.00  90.00  90.00 P 21 21 21    4\n' > kind.pdb
+printf '# a comment\ndata_1AKI\n#\n_entry.id 1AKI\nloop_\n_atom_site.id\n' > kind.cif
+printf 'data_r1akisf\n#\nloop_\n_refln.index_h\n' > kind-sf.cif
+printf '\211HDF\r\n\032\n\0\0\0\0\0\0\0\0' > kind.h5
+printf '###CBF: VERSION 1.5\n\0\0' > kind.cbf
+printf '{\nHEADER_BYTES=  512;\nDIM=2;\n}' > kind.img
+printf '!FORMAT=XDS_ASCII    MERGE=FALSE\n' > kind.HKL
+printf 'CrystFEL reflection list version 2.0\n' > crystfel.hkl
+printf 'Detector: Detector\nDistance: 0.1\nPoni1: 0.1\nPoni2: 0.1\n' > kind.poni
+printf '\223\331\034dials::af::reflection_table\001\0' > kind.refl
+sed 's/COLUMN FC                             F/COLUMN IMEAN                          J/' good.mtz > intensities.mtz
+sed 's/COLUMN FC                             F/COLUMN FC                             R/' good.mtz > factors.mtz
+printf '1 2 3 10\n' | gzip -n > kind.hkl.gz

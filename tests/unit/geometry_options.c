@@ -171,7 +171,8 @@ static void bad_crystals_are_named(void **state)
     assert_string_equal(error.text, "--crystal='ncells=3 ncells=4': --ncells is given twice");
     assert_int_equal(MAKE("--crystal=crystal=x"), STATUS_USAGE);
     assert_int_equal(MAKE("--crystal=cell=9,9,9,90,90,90"), STATUS_USAGE);
-    assert_string_equal(error.text, "--cell needs structure factors: --hkl, --mtz or --default-F");
+    assert_string_equal(error.text,
+                        "--cell needs structure factors: --model, --hkl, --mtz or --default-F");
     assert_int_equal(MAKE("--name=two words"), STATUS_USAGE);
 }
 

@@ -14,7 +14,7 @@
 static enum status read_text(const char *text, enum physics physics, double default_F,
                              struct hkl_table *t, struct error *e)
 {
-    return hkl_read(scratch_text(scratch_path("a.hkl"), text), physics, default_F, t, e);
+    return hkl_read(scratch_text(scratch_path("a.hkl"), text), physics, NULL, default_F, t, e);
 }
 
 static double value(const struct hkl_table *t, int h, int k, int l)
@@ -120,11 +120,12 @@ static void both_refuse_what_is_no_text(void **state)
         struct hkl_table t;
         struct error e = {0};
         scratch_put(path, "1 2 3 4\n\0\n", 10);
-        assert_int_equal(hkl_read(path, (enum physics)physics, 0.0, &t, &e), STATUS_INPUT);
+        assert_int_equal(hkl_read(path, (enum physics)physics, NULL, 0.0, &t, &e), STATUS_INPUT);
         assert_non_null(strstr(e.text, "zero bytes"));
-        assert_int_equal(hkl_read(scratch_folder, (enum physics)physics, 0.0, &t, &e),
+        assert_int_equal(hkl_read(scratch_folder, (enum physics)physics, NULL, 0.0, &t, &e),
                          STATUS_FAILED);
-        assert_int_equal(hkl_read("/nowhere", (enum physics)physics, 0.0, &t, &e), STATUS_FAILED);
+        assert_int_equal(hkl_read("/nowhere", (enum physics)physics, NULL, 0.0, &t, &e),
+                         STATUS_FAILED);
     }
     struct hkl_table t;
     struct error e = {0};

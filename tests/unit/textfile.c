@@ -11,7 +11,7 @@
 
 static enum status open_text(struct text_file *t, const char *text, struct error *e)
 {
-    return text_open(t, scratch_text(scratch_path("a.txt"), text), TEXT_BYTES_MAX, e);
+    return text_open(t, scratch_text(scratch_path("a.txt"), text), FILETYPE_OTHER, TEXT_BYTES_MAX, e);
 }
 
 static void lines_are_split_into_words(void **state)
@@ -127,7 +127,7 @@ static void long_lines_and_files_are_refused(void **state)
     assert_int_equal(text_line(&t, TEXT_SPACE, 0, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, ":3: a line of"));
     text_close(&t);
-    assert_int_equal(text_open(&t, scratch_path("a.txt"), 100, &e), STATUS_INPUT);
+    assert_int_equal(text_open(&t, scratch_path("a.txt"), FILETYPE_OTHER, 100, &e), STATUS_INPUT);
     assert_non_null(strstr(e.text, "longer than 100 bytes"));
     text_close(&t);
 }
@@ -137,11 +137,11 @@ static void zero_bytes_and_folders_are_refused(void **state)
     (void)state;
     struct text_file t;
     struct error e = {0};
-    assert_int_equal(text_open(&t, "/dev/zero", TEXT_BYTES_MAX, &e), STATUS_INPUT);
+    assert_int_equal(text_open(&t, "/dev/zero", FILETYPE_OTHER, TEXT_BYTES_MAX, &e), STATUS_INPUT);
     text_close(&t);
-    assert_int_equal(text_open(&t, "/tmp", TEXT_BYTES_MAX, &e), STATUS_FAILED);
+    assert_int_equal(text_open(&t, "/tmp", FILETYPE_OTHER, TEXT_BYTES_MAX, &e), STATUS_FAILED);
     text_close(&t);
-    assert_int_equal(text_open(&t, "/nowhere/a", TEXT_BYTES_MAX, &e), STATUS_FAILED);
+    assert_int_equal(text_open(&t, "/nowhere/a", FILETYPE_OTHER, TEXT_BYTES_MAX, &e), STATUS_FAILED);
     assert_string_equal(e.text, "/nowhere/a: cannot open: No such file or directory");
     text_close(&t);
 }

@@ -1,0 +1,66 @@
+/*
+ * What a file is, by how it begins: who gives a file of the wrong kind is told what it is and
+ * what to do with it.
+ */
+#ifndef BRAGG_IO_FILETYPE_H
+#define BRAGG_IO_FILETYPE_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+#include "base/error.h"
+
+/* A line per type: symbol, what it is called, what can be done with it where another is wanted.
+ * Lists of numbers and pipelines are wanted, but never recognized. */
+#define FILETYPE_MAP(X)                                                                       \
+    X(OTHER, "", "")                                                                          \
+    X(HKL, "lines of h k l F", "")                                                            \
+    X(MATRIX, "a matrix of nine numbers", "")                                                 \
+    X(SOURCES, "lines of X Y Z weight wavelength", "")                                        \
+    X(STOL, "lines of two numbers", "")                                                       \
+    X(ORIENTATIONS, "lines of orientations", "")                                              \
+    X(PIPELINE, "a pipeline", "")                                                             \
+    X(MTZ, "an MTZ file", "bragg-geometry --mtz reads it")                                    \
+    X(MODEL, "a model of atoms (PDB or mmCIF)",                                               \
+      "bragg-geometry --model computes structure factors from it, by gemmi sfcalc")           \
+    X(REFLN, "a list of reflections (mmCIF)",                                                 \
+      "gemmi cif2mtz makes an MTZ file of it, for bragg-geometry --mtz")                      \
+    X(XDS, "a list of intensities (XDS)",                                                     \
+      "xdsconv makes amplitudes of them, for bragg-geometry --mtz")                           \
+    X(CRYSTFEL, "a list of intensities (CrystFEL)",                                           \
+      "get_hkl and ctruncate make an MTZ file of amplitudes of it, for bragg-geometry --mtz") \
+    X(STREAM, "a stream of CrystFEL", "")                                                     \
+    X(REFL, "a table of reflections (DIALS)", "")                                             \
+    X(GEOM, "a geometry file of CrystFEL", "bragg-geometry --geom reads it")                  \
+    X(EXPT, "an experiment list of DIALS",                                                    \
+      "bragg-geometry --expt reads its detector, --matrix=FILE.expt its crystal")             \
+    X(PONI, "a geometry file of pyFAI", "")                                                   \
+    X(HDF5, "an HDF5 file", "")                                                               \
+    X(CBF, "an image (CBF)", "")                                                              \
+    X(SMV, "an image (SMV)", "")                                                              \
+    X(TIFF, "an image (TIFF)", "")                                                            \
+    X(PNG, "an image (PNG)", "")                                                              \
+    X(GZIP, "compressed", "gunzip unpacks it")                                                \
+    X(ZIP, "compressed", "unzip unpacks it")                                                  \
+    X(XZ, "compressed", "unxz unpacks it")                                                    \
+    X(BZIP2, "compressed", "bunzip2 unpacks it")
+
+enum filetype {
+#define X(symbol, name, advice) FILETYPE_##symbol,
+    FILETYPE_MAP(X)
+#undef X
+};
+
+/* Of a file that begins with these bytes; the first 16 KiB tell.  FILETYPE_OTHER where they tell
+ * nothing. */
+enum filetype filetype_of(const char *bytes, size_t n);
+
+/* The same of a file that can be read anew from its beginning; where it stands changes. */
+enum filetype filetype_of_file(FILE *in);
+
+/* STATUS_INPUT with "PATH: what it is, must be what is wanted; what to do" when the type is known
+ * and another than `wanted`. */
+enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
+                           struct error *e);
+
+#endif

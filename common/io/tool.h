@@ -1,0 +1,17 @@
+/* Other programs that do a part of the work. */
+#ifndef BRAGG_IO_TOOL_H
+#define BRAGG_IO_TOOL_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+/* Runs argv[0], found in PATH, without a shell; argv ends with NULL.  The file `keep`, if not -1,
+ * is open in it under the same number.  `said` gets the last line that it writes to stdout or
+ * stderr.  It ends with this process, and Ctrl-C reaches it.
+ *
+ * STATUS_FAILED when it cannot be started or is killed (then *e says so, and is set); STATUS_INPUT
+ * for another exit status than 0, and STATUS_INTERRUPTED when it was asked to end. */
+enum status tool_run(char *const argv[], int keep, char *said, size_t size, struct error *e);
+
+#endif

@@ -1,0 +1,188 @@
+/* What bragg-geometry reads from files: mask, sources, orientation matrix, structure factors. */
+#include "geometry_files.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+#include "base/units.h"
+#include "io/expt.h"
+#include "io/hkl.h"
+#include "io/lysozyme.h"
+#include "io/matrix.h"
+#include "io/mtz.h"
+#include "io/sfcalc.h"
+#include "io/sources.h"
+#include "io/symmetry.h"
+#include "physics/detector.h"
+#include "physics/pixel.h"
+
+/* To what resolution a model is asked for: no further than this where --dmin does not say it ... */
+#define MODEL_FINEST_A 1.0
+/* ... and always as far as this: the mask of the solvent lies on a grid as fine as that, and is
+ * poor on a coarse one. */
+#define MODEL_COARSEST_A 2.0
+
+/* The mask's pixels become 0 and 1; its size is the detector's where none was given. */
+enum status geometry_read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
+                               struct error *e)
+{
+    const enum status s = smv_read(o->mask, true, smv, e);
+    if (s)
+        return s;
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    uint8_t *mask = mem_array(count, 1);
+    if (!mask)
+        return error_memory(e, "the mask");
+    for (size_t i = 0; i < count; i++)
+        mask[i] = smv->pixels[i] != 0;
+    r->detector.mask = mask;
+    if (!o->has_detpixels && !o->has_detsize) {
+        r->detector.pixels[0] = smv->fast_pixels;
+        r->detector.pixels[1] = smv->slow_pixels;
+    }
+    return STATUS_OK;
+}
+
+enum status geometry_read_sources(const struct geometry_options *o, struct request *r,
+                                  struct error *e)
+{
+    struct frame_axes axes;
+    enum status s = detector_axes(r, &axes, e);
+    if (!s)
+        s = sources_read(o->source_file, r->physics, axes.beam, r->beam.wavelength_m,
+                         &r->beam.listed, &r->beam.nlisted, e);
+    bool equal = true;
+    for (size_t i = 1; !s && i < r->beam.nlisted; i++)
+        equal = equal && r->beam.listed[i].weight == r->beam.listed[0].weight;
+    if (!equal && r->beam.weights != WEIGHTS_APPLY)
+        log_line(LOG_WARNING,
+                 "%s: its weights differ and are not used: all sources shine alike, "
+                 "--weights=apply uses them",
+                 o->source_file);
+    return s;
+}
+
+/* Of MOSFLM, or the crystal of an experiment list in its form. */
+static enum status read_matrix(const char *path, double wavelength_m, double matrix[9],
+                               struct error *e)
+{
+    double reciprocal_A[9];
+    if (!expt_is_named(path))
+        return matrix_read(path, matrix, e);
+    const enum status s = expt_read_crystal(path, reciprocal_A, e);
+    for (int i = 0; i < 9 && !s; i++)
+        matrix[i] = reciprocal_A[3 * (i % 3) + i / 3] * m_to_angstrom(wavelength_m);
+    return s;
+}
+
+static enum status read_unique(const struct geometry_options *o, struct crystal_request *c,
+                               struct error *e)
+{
+    struct symmetry y;
+    struct error cause = {0};
+    const enum status s = symmetry_find(o->spacegroup, &y, &cause);
+    if (s)
+        return error_set(e, s, "--spacegroup: %s", cause.text);
+    if (c->has_cell && !symmetry_fits(&y, c->cell_A, c->cell_rad))
+        return error_set(e, STATUS_USAGE,
+                         "--spacegroup=%s does not fit --cell; other settings are named as 'P 1 1 "
+                         "2' and 'R 3 :H'",
+                         o->spacegroup);
+    return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->default_F, &c->table, e);
+}
+
+/* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
+static enum status read_hkl(const struct geometry_options *o, enum physics physics,
+                            struct hkl_table *table, struct error *e)
+{
+    const enum status s = hkl_read(o->hkl, physics, NULL, o->default_F, table, e);
+    if (!s && hkl_is_unique_part(table))
+        log_line(LOG_WARNING,
+                 "%s: reflections without their mates -h -k -l, as of the unique part alone: "
+                 "--spacegroup expands it by symmetry",
+                 o->hkl);
+    return s;
+}
+
+/* A of what scatters from the sample to there. */
+static double resolution_A(const struct experiment *x, const struct panel *p, int64_t fast_px,
+                           int64_t slow_px)
+{
+    double position[3], diffracted[3], q[3];
+    pixel_position(p, x->physics, x->beam.direction, fast_px, slow_px, 0, 0, 0, 1, position);
+    vec_unit(position, diffracted);
+    for (int k = 0; k < 3; k++)
+        q[k] = (diffracted[k] - x->beam.direction[k]) / x->beam.wavelength_m;
+    return m_to_angstrom(1.0 / vec_length(q));
+}
+
+double geometry_resolution_A(const struct experiment *x)
+{
+    double best_A = INFINITY;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int i = 0; i < 4; i++)
+            best_A = fmin(best_A, resolution_A(x, p, i & 1 ? p->fast_pixels - 1 : 0,
+                                               i & 2 ? p->slow_pixels - 1 : 0));
+    return best_A;
+}
+
+/* As --dmin says, else a little beyond what the shortest wavelength makes of the farthest corner,
+ * in steps of 0.01 A. */
+static double model_dmin_A(const struct geometry_options *o, const struct experiment *x)
+{
+    if (o->dmin_A > 0.0)
+        return fmin(MODEL_COARSEST_A, o->dmin_A);
+    double shortest_m = x->beam.wavelength_m;
+    for (size_t i = 0; i < x->beam.nsources; i++)
+        shortest_m = fmin(shortest_m, x->beam.sources[i].wavelength_m);
+    const double seen_A = geometry_resolution_A(x) * shortest_m / x->beam.wavelength_m;
+    if (seen_A < MODEL_FINEST_A)
+        log_line(LOG_WARNING,
+                 "%s: no structure factors beyond %g A, the detector sees %.2g A: --dmin says "
+                 "how far",
+                 o->model, MODEL_FINEST_A, seen_A);
+    return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
+}
+
+/* F of the one source that the options name, and the cell that comes with it. */
+static enum status read_factors(const struct geometry_options *o, const struct experiment *x,
+                                struct crystal_request *c, double cell_A[3], double cell_rad[3],
+                                struct error *e)
+{
+    if (o->has_mtz)
+        return mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
+    if (o->has_model)
+        return sfcalc_read(o->model, model_dmin_A(o, x), o->default_F, &c->table, cell_A, cell_rad,
+                           e);
+    const enum status s = lysozyme_table(cell_A, cell_rad, &c->table, e);
+    c->table.default_F = o->default_F;
+    if (!o->name)
+        (void)snprintf(c->name, sizeof c->name, "lysozyme");
+    return s;
+}
+
+enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
+                                  struct crystal_request *c, struct error *e)
+{
+    const bool placed = o->has_cell || o->has_matrix;
+    double cell_A[3], cell_rad[3];
+    enum status s = STATUS_OK;
+    if (o->has_matrix)
+        s = read_matrix(o->matrix, x->beam.wavelength_m, c->matrix, e);
+    if (s || (!o->has_hkl && !o->has_mtz && !o->has_model && placed))
+        return s;  // default_F everywhere
+    if (o->has_spacegroup)
+        return read_unique(o, c, e);
+    if (o->has_hkl)
+        return read_hkl(o, x->physics, &c->table, e);
+    s = read_factors(o, x, c, cell_A, cell_rad, e);
+    if (!s && !placed) {
+        c->has_cell = true;
+        memcpy(c->cell_A, cell_A, sizeof cell_A);
+        memcpy(c->cell_rad, cell_rad, sizeof cell_rad);
+    }
+    return s;
+}
