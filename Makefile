@@ -258,12 +258,17 @@ install: all  ## install programs, manual pages, pipelines and completion (PREFI
 	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
 	for program in $(filter-out braggpipe,$(notdir $(PROGRAMS))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 
+deb:  ## a Debian package of what install installs, build/braggpipe_*.deb
+	@scripts/install-deps deb
+	@$(MAKE) --no-print-directory -j$(JOBS) all
+	@BUILD="$(BUILD)" scripts/make-deb
+
 clean:  ## remove what was built
 	rm -rf $(BUILD)
 
 list:  ## this list
 	@sed -n 's/^\([a-z-]*\):.*##  *\(.*\)/  make \1|\2/p' $(MAKEFILE_LIST) | awk -F'|' '{printf "%-22s%s\n", $$1, $$2}'
 
-.PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install clean list
+.PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install deb clean list
 .SECONDARY:
 -include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel after_kernel peak))

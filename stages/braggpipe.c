@@ -46,6 +46,15 @@ static int list(void)
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 
+static int help(void)
+{
+    const int status = list();
+    printf("\nExamples:\n"
+           "  braggpipe run --frames=5 --workdir=stills lysozyme\n"
+           "  braggpipe top stills\n");
+    return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : status;
+}
+
 static bool is_known(const char *name)
 {
     for (size_t i = 0; i < PROGRAMS; i++)
@@ -101,8 +110,10 @@ int main(int argc, char **argv)
     struct error e = {0};
     program_open("braggpipe");
     const char *name = argc > 1 ? argv[1] : "list";
-    if (!strcmp(name, "list") || !strcmp(name, "--help") || !strcmp(name, "-h"))
+    if (!strcmp(name, "list"))
         return list();
+    if (!strcmp(name, "--help") || !strcmp(name, "-h"))
+        return help();
     if (!strcmp(name, "--version") || !strcmp(name, "-V"))
         return printf("braggpipe %s\n", BRAGG_VERSION) < 0 || fflush(stdout) ? STATUS_FAILED
                                                                              : STATUS_OK;

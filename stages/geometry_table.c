@@ -149,11 +149,11 @@ const struct opt geometry_table[] = {
     VECTOR("spindle", "Rotation axis (custom convention)", spindle),
     REAL("dispersion", "PERCENT", "Full spread of the wavelength (0)", dispersion_percent, 0, 100,
          GIVEN(dispersion)),
-    INT("dispersion-steps", "N", "Wavelengths across it (2)", dispersion_steps, 1, 1000000,
+    INT("dispersion-steps", "N", "Steps of --dispersion (2)", dispersion_steps, 1, 1000000,
         GIVEN(dispersion_steps)),
     REAL("divergence", "MRAD", "Full divergence both ways (0)", divergence_mrad, 0, 1000,
          GIVEN(divergence)),
-    INT("divergence-steps", "N", "Directions across it, each way (2)", divergence_steps, 1, 1000,
+    INT("divergence-steps", "N", "Steps of --divergence each way (2)", divergence_steps, 1, 1000,
         GIVEN(divergence_steps)),
     REAL("divergence-h", "MRAD", "Horizontal divergence", divergence_h_mrad, 0, 1000,
          GIVEN(divergence_h)),
@@ -168,7 +168,7 @@ const struct opt geometry_table[] = {
               "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion",
               source_file, GIVEN(source_file)),
     CHOICE("weights", "ignore|apply|override",
-           "The file's weights: not used, used, or not used and one wavelength for all (apply; "
+           "In --source-file: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",
            weights, GIVEN(weights)),
     REAL(

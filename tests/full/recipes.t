@@ -1,0 +1,59 @@
+#!/bin/sh
+# The recipes of braggpipe-recipes(7) work as they are pasted from the page, and make what it says.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'the recipes' mandoc
+top=$(cd "$BRAGG_TESTS/.." && pwd)
+scratch
+# What stands deeper than the text, in a file a section.
+mandoc -T utf8 -O width=78 "$top/stages/braggpipe-recipes.7" | col -bx |
+	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
+is 'there are five' "$(ls *.sh | tr '\n' ' ')" \
+	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh LABELLED-STILLS-TO-TRAIN-ON.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
+
+# cook NAME: in a folder of its own; warnings come back
+cook() {
+	mkdir "$1" && cd "$1" || exit 1
+	status=0
+	sh -e "../$1.sh" </dev/null >out 2>warnings || status=$?
+	is "$1 works, without a warning" "$status $(grep -i -e warning -e error warnings)" '0 '
+	[ "$status" = 0 ] || note "$(cat warnings)"
+	for picture in *.png */*.png; do
+		[ ! -e "$picture" ] || check "$picture shows something" picture "$picture"
+	done
+}
+
+cook LABELLED-STILLS-TO-TRAIN-ON
+is 'a label for every image' "$(ls label_*.raw | wc -l) $(ls still_*.png | wc -l)" '10 10'
+hits=$(awk 'NR > 1 && $2 > 0' labels.tsv | wc -l)
+check 'some frames are hits, and some not' test "$hits" -gt 3 -a "$hits" -lt 10
+# a frame is a hit where its label holds photons
+lit=0
+for label in label_*.raw; do
+	lit=$((lit + $(tr -d '\0' <"$label" | head -c 1 | wc -c)))
+done
+is 'labels hold photons in hits only' "$lit" "$hits"
+cd ..
+
+cook A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON
+cd ..
+
+cook TWO-DETECTORS-COMPARED
+check 'the sums differ by the gain' awk '/^sum ratio/ { r = $3 > 1 ? $3 : 1 / $3; ok = r > 9.8 && r < 10.2 } END { exit !ok }' out
+cd ..
+
+cook STOP-AND-GO-ON-TOMORROW
+is 'eight frames' "$(ls long/*.img | wc -l)" 8
+bragg-run --quiet --frames=8 --workdir=once lysozyme
+check 'the same as those of one run' sh -c 'for i in long/*.img; do cmp $i once/${i#long/} || exit 1; done'
+cd ..
+
+if command -v dials.import >/dev/null; then
+	cook AGAIN-WHAT-DIALS-KNOWS
+	sed -n '/--expt/,$s/1e28/1e27 --polarization=0.98/p; /--expt/,$!d; /1e27/!p' ../AGAIN-WHAT-DIALS-KNOWS.sh | sed 's/again_/same_/g' >same.sh
+	check 'it is the same experiment' sh -e same.sh
+	check 'to the last pixel' bragg-compare --max-error=0 rot_0002.cbf same_0002.cbf
+	cd ..
+else
+	skip 'AGAIN-WHAT-DIALS-KNOWS works' 'dials.import is missing'
+fi
+finish
