@@ -200,9 +200,9 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
              m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
-        log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d",
-                 *c->name ? " " : "", c->name, c->cells[0], c->cells[1], c->cells[2],
-                 c->table.count[0], c->table.count[1], c->table.count[2]);
+        log_line(LOG_INFO, "crystal%s%s, %.4g blocks of %g x %g x %g cells, F table %d x %d x %d",
+                 *c->name ? " " : "", c->name, c->has_blocks ? c->blocks : 1.0, c->cells[0],
+                 c->cells[1], c->cells[2], c->table.count[0], c->table.count[1], c->table.count[2]);
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
