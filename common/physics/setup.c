@@ -72,11 +72,12 @@ static enum status setup_oversample(const struct request *r, struct experiment *
         const double reciprocal_pixel = x->beam.wavelength_m * p->distance_m / p->pixel_m;
         wanted = fmax(1.0, ceil(3.0 * longest / reciprocal_pixel));
         if (!(wanted <= LIMIT_OVERSAMPLE))
-            return error_set(e, STATUS_INPUT,
-                             "pixels of %g mm at a distance of %g mm need an oversampling of %.4g "
-                             "for spots so small, must be at most %g; are both in mm? Blocks of fewer cells "
-                             "make wider ones",
-                             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
+            return error_set(
+                e, STATUS_INPUT,
+                "pixels of %g mm at a distance of %g mm need an oversampling of %.4g "
+                "for spots so small, must be at most %g; are both in mm? Blocks of fewer cells "
+                "make wider ones",
+                m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
     }
     const enum status s = check_range("oversampling", wanted, 1.0, "", 1.0, LIMIT_OVERSAMPLE, e);
     x->sampling.oversample = s ? 1 : (int)wanted;
