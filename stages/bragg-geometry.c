@@ -11,7 +11,7 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "geometry_options.h"
+#include "geometry_panels.h"
 #include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
@@ -318,5 +318,9 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    struct error e = {0};
+    log_open(stage.name);
+    if (geometry_wants_list(argc, argv))
+        return geometry_list(&e) ? log_fail(&e) : STATUS_OK;
     return stage_main(&stage, argc, argv);
 }
