@@ -12,6 +12,8 @@
 #include "base/units.h"
 #include "geometry_files.h"
 #include "geometry_options.h"
+#include "geometry_panels.h"
+#include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
 #include "io/replace.h"
@@ -81,9 +83,9 @@ static void summarize(const struct experiment *x)
     log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
              m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
-        log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d",
-                 *c->name ? " " : "", c->name, c->cells[0], c->cells[1], c->cells[2],
-                 c->table.count[0], c->table.count[1], c->table.count[2]);
+        log_line(LOG_INFO, "crystal%s%s, %.4g blocks of %g x %g x %g cells, F table %d x %d x %d",
+                 *c->name ? " " : "", c->name, c->has_blocks ? c->blocks : 1.0, c->cells[0],
+                 c->cells[1], c->cells[2], c->table.count[0], c->table.count[1], c->table.count[2]);
     log_line(LOG_INFO, "oversample %d", x->sampling.oversample);
 }
 
@@ -201,5 +203,9 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    struct error e = {0};
+    log_open(stage.name);
+    if (geometry_wants_list(argc, argv))
+        return geometry_list(&e) ? log_fail(&e) : STATUS_OK;
     return stage_main(&stage, argc, argv);
 }

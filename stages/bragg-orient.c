@@ -154,7 +154,7 @@ static enum status make_recipe(const struct orient *o, const struct orientation_
     enum status s = pulse_make(&p->pulse, &o->experiment->beam, r, e);
     for (uint32_t i = 0; i < count && !s; i++) {
         s = make_lattice(o, r->id, i, *turned, &r->lattices[i], e);
-        r->lattices[i].weight = population_share(&p->population, r->seed, r->id, i);
+        r->lattices[i].weight *= population_share(&p->population, r->seed, r->id, i);
     }
     return s;
 }

@@ -60,10 +60,10 @@ static void inherit(struct geometry_options *own, const struct geometry_options 
     }
     own->has_spacegroup = own->has_spacegroup || (common->has_spacegroup && own->has_hkl);
     own->has_column = own->has_column || (common->has_column && own->has_mtz);
-    if (!own->has_ncells && !own->has_crystal_size) {
-        own->has_ncells = common->has_ncells;
-        own->has_crystal_size = common->has_crystal_size;
-    }
+    const bool faithful = own->physics == PHYSICS_FAITHFUL, cells = own->has_ncells;
+    own->has_ncells = cells || (common->has_ncells && !(faithful && own->has_crystal_size));
+    own->has_crystal_size =
+        own->has_crystal_size || (common->has_crystal_size && !(faithful && cells));
     own->has_default_F = own->has_default_F || common->has_default_F;
 }
 

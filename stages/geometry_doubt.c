@@ -82,6 +82,18 @@ static void doubt_clipping(const struct geometry_options *o, const struct reques
                  m_to_mm(beam->size_m), m_to_mm(widest_m));
 }
 
+/* Who says how large a crystal is hardly means that it is perfect. */
+static void doubt_block(const struct geometry_options *o, const struct experiment *x)
+{
+    for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
+        if (c->has_size && !c->has_blocks && !o->oversample && x->sampling.oversample > 10)
+            log_line(LOG_WARNING,
+                     "a crystal of %g mm as one block of %g x %g x %g cells needs an oversampling "
+                     "of %d: --ncells makes it of smaller ones",
+                     m_to_mm(c->size_m[0]), c->cells[0], c->cells[1], c->cells[2],
+                     x->sampling.oversample);
+}
+
 /* How wide one source makes a spot on panel 0, in m: pixel, diffraction or footprint. */
 static double spot_width_m(const struct experiment *x)
 {
@@ -161,5 +173,6 @@ void geometry_doubt(const struct geometry_options *o, const struct request *r,
     doubt_angles("twotheta", &o->twotheta_deg, 1);
     doubt_beam_center(o, &r->detector);
     doubt_clipping(o, r, &x->beam);
+    doubt_block(o, x);
     doubt_divergences(o, x);
 }

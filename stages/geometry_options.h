@@ -14,8 +14,8 @@ struct geometry_options {
     int physics, convention;
     bool has_convention;
     /* detector */
-    int detector, panels;
-    const char *geom, *expt, *write_geom;
+    int panels;
+    const char *detector, *geom, *expt, *write_geom;
     bool overwrite;
     double cut[2];
     bool has_detector, has_panels, has_geom, has_expt, has_cut, has_pixel;

@@ -1,4 +1,4 @@
-/* --detector, --geom, --expt and --cut: real detectors, files of geometry, several panels. */
+/* --geom, --expt and --cut: real detectors, files of geometry, several panels. */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -6,18 +6,13 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
-#include "geometry_options.h"
+#include "geometry_panels.h"
 #include "io/expt.h"
-#include "io/geom.h"
 #include "option_checks.h"
-#include "physics/panels.h"
-#include "physics/presets.h"
 #include "physics/sensor.h"
 #include "physics/vec.h"
 
-/* Panels that stand where a file or their maker puts them cannot be moved by options. */
-static enum status check_places(const struct geometry_options *o, const char *source,
-                                struct error *e)
+enum status geometry_fixed(const struct geometry_options *o, const char *source, struct error *e)
 {
     const bool turned = o->twotheta_deg != 0 || o->rotate_deg[0] != 0 || o->rotate_deg[1] != 0 ||
                         o->rotate_deg[2] != 0;
@@ -39,7 +34,7 @@ static enum status check_places(const struct geometry_options *o, const char *so
     return options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
 }
 
-static void set_thickness(double thickness_m, struct detector_request *d)
+void geometry_set_thickness(double thickness_m, struct detector_request *d)
 {
     d->thickness.has_range = true;
     d->thickness.range = thickness_m;
@@ -54,32 +49,6 @@ static void set_silicon(struct request *r)
     d->absorption_1_m = silicon_absorption_1_m(m_to_ev(r->beam.wavelength_m));
 }
 
-static enum status set_preset(const struct geometry_options *o, struct request *r,
-                              struct geometry_panels *p, struct error *e)
-{
-    struct detector_request *d = &r->detector;
-    const struct preset_detector *preset = preset_find((enum preset)o->detector);
-    const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
-    d->pixel_m = preset->pixel_m;
-    p->saturation = preset->saturation;
-    if (preset->silicon_m > 0 && !o->has_thickness)
-        set_thickness(preset->silicon_m, d);
-    for (int i = 0; i < 2; i++)
-        d->pixels[i] = layout_pixels(&preset->layout, i);
-    if (panels)
-        p->layout = preset->layout;
-    if (!preset->nplaces)
-        return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
-    if (!panels)
-        return error_set(e, STATUS_USAGE,
-                         "--panels=image: the modules of this detector do not lie on one grid");
-    const enum status s = check_places(o, "detector", e);
-    if (s)
-        return s;
-    d->nplaces = preset->nplaces;
-    return preset_places((enum preset)o->detector, d->distance_m, &p->places, e);
-}
-
 /* What of the file is not the detector's. */
 static void report(const struct geometry_options *o, const struct geom *g, double gain)
 {
@@ -89,9 +58,8 @@ static void report(const struct geometry_options *o, const struct geom *g, doubl
         log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
 }
 
-/* The masks of the panels move. */
-static enum status take_panels(struct geom_panel *panels, size_t count, struct request *r,
-                               struct geometry_panels *p, struct error *e)
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e)
 {
     p->places = mem_array(count, sizeof *p->places);
     if (!p->places)
@@ -116,13 +84,13 @@ static enum status take_panels(struct geom_panel *panels, size_t count, struct r
 static enum status set_geom(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
-    enum status s = check_places(o, "geom", e);
+    enum status s = geometry_fixed(o, "geom", e);
     if (s)
         return s;
     struct geom g;
     s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
     if (!s)
-        s = take_panels(g.panels, g.npanels, r, p, e);
+        s = geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
         r->beam.wavelength_m = g.wavelength_m;
     if (!s) {
@@ -147,7 +115,7 @@ static void take_sensor(const struct geometry_options *o, const struct expt *x, 
         log_line(LOG_WARNING, "%s: the sensor catches all photons, its mu is not known", o->expt);
         return;
     }
-    set_thickness(x->thickness_m, d);
+    geometry_set_thickness(x->thickness_m, d);
     memcpy(d->material, x->material, sizeof d->material);
     d->has_absorption =
         x->absorption_1_m > 0 && (!silicon || r->beam.wavelength_m == x->wavelength_m);
@@ -189,7 +157,7 @@ static enum status check_lab(const struct geometry_options *o, struct error *e)
         {true, o->has_spindle, "expt", "spindle"},
         {true, o->has_twotheta_axis, "expt", "twotheta-axis"},
     };
-    const enum status s = check_places(o, "expt", e);
+    const enum status s = geometry_fixed(o, "expt", e);
     return s ? s : options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
 }
 
@@ -204,7 +172,7 @@ static enum status set_expt(const struct geometry_options *o, struct request *r,
     if (!s && o->has_exposure && !o->has_flux && !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
     if (!s)
-        s = take_panels(x.panels, x.npanels, r, p, e);
+        s = geometry_take_panels(x.panels, x.npanels, r, p, e);
     if (!s) {
         r->detector.lab_places = true;
         p->saturation = x.saturation;
@@ -227,7 +195,7 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
             "--physics=faithful knows neither --detector nor --geom nor --expt nor --cut");
     enum status s = STATUS_OK;
     if (o->has_detector)
-        s = set_preset(o, r, p, e);
+        s = geometry_detector(o, r, p, e);
     else if (o->geom)
         s = set_geom(o, r, p, e);
     else if (o->expt)

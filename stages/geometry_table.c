@@ -60,26 +60,17 @@
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
 #define NOTHING .given = 0
 
-/* In the order of enum preset. */
-#define DETECTORS                                                                         \
-    "pilatus-300k|pilatus-1m|pilatus-2m|pilatus-6m|eiger-1m|eiger-4m|eiger-9m|eiger-16m|" \
-    "eiger2-1m|eiger2-4m|eiger2-9m|eiger2-16m|jungfrau-1m|jungfrau-4m|agipd-1m|rayonix-mx340hs"
-
 const struct opt geometry_table[] = {
     CHOICE("physics", "physical|faithful", "faithful repeats every quirk of nanoBragg (physical)",
            physics, NOTHING),
     GROUP("Detector:"),
     CHOICE("convention", "mosflm|denzo|adxv|xds|dials|custom",
            "Axes and meaning of the beam centre (mosflm)", convention, GIVEN(convention)),
-    {.name = "detector",
-     .metavar = "NAME",
-     .doc = "A real detector: pilatus-300k, -1m, -2m, -6m, eiger-1m, -4m, -9m, -16m, eiger2-1m, "
-            "-4m, -9m, -16m, jungfrau-1m, -4m, agipd-1m, rayonix-mx340hs",
-     .type = OPT_CHOICE,
-     AT(detector),
-     .choices = DETECTORS,
-     .flags = OPT_BYTES,
-     GIVEN(detector)},
+    TEXT(
+        "detector", "NAME|FILE|list",
+        "A real detector by its name, or where one stands by a file of pyFAI (.poni) or NXmx; list "
+        "shows the names",
+        detector, OPT_CONTENT, GIVEN(detector)),
     CHOICE("panels", "image|modules",
            "One image with masked gaps, or a panel for each module (by the detector)", panels,
            GIVEN(panels)),

@@ -200,6 +200,8 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
         hdf5_reals(f, IN("size"), 1, &(hsize_t){3}, c->size_m);
         hdf5_note_text(f, path, "units", "m");
     }
+    if (c->has_blocks)
+        hdf5_real(f, IN("blocks"), c->blocks, NULL);
 #undef IN
 }
 

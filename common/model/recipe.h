@@ -15,7 +15,8 @@
  * `ndomains` mosaic domains.  Everything transcendental is computed already. */
 struct lattice {
     uint32_t crystal;        // index into experiment.crystals
-    double weight;           // its share: factor on the intensity; lattices add incoherently
+    double weight;           // factor on the intensity of one block: its share times the blocks in
+                             // the beam; lattices add incoherently
     double rotation[9];      // row-major U: crystal to lab at phi 0 (truth, for headers)
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, missetted, phi 0 (GAUSS, TOPHAT)
     size_t nphi;

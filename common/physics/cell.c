@@ -169,6 +169,24 @@ static enum status count_cells(const struct crystal_request *r, double beam_size
     return STATUS_OK;
 }
 
+/* Volume of the crystal over that of a block of c->cells [3.10]; a block must fit into it. */
+static enum status count_blocks(const double direct_A[9], struct crystal *c, struct error *e)
+{
+    c->has_blocks = true;
+    c->blocks = 1.0;
+    for (int i = 0; i < 3; i++) {
+        const double cells = c->size_m[i] / (vec_length(direct_A + 3 * i) * 1e-10);
+        c->blocks *= cells / c->cells[i];
+        if (c->cells[i] > ceil(cells))
+            return error_set(e, STATUS_INPUT,
+                             "a crystal of %g mm along %c has no room for blocks of %g cells, must "
+                             "be at most %g",
+                             c->size_m[i] * 1e3, "abc"[i], c -> cells[i], ceil(cells));
+    }
+    c->blocks = fmax(1.0, c->blocks);
+    return STATUS_OK;
+}
+
 /* Two cells along an axis smear a spot over half the way to its neighbours. */
 static bool any_small(const double cells[3])
 {
@@ -213,6 +231,8 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     c->has_size = !faithful && r->size_m[0] > 0.0 && r->size_m[1] > 0.0 && r->size_m[2] > 0.0;
     if (c->has_size)
         memcpy(c->size_m, r->size_m, sizeof c->size_m);
+    if (c->has_size && r->has_cells && (s = count_blocks(direct_A, c, e)))
+        return s;
     /* nanoBragg looks at the counts before sizes become counts */
     c->interpolate =
         r->interpolate == INTERPOLATE_ON ||

@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "physics/lit.h"
+
 #define BOX_VARIANCE (1.0 / 12.0)  // of a uniform box of edge 1
 
 bool footprint_is_wanted(const struct experiment *x)
@@ -64,17 +66,14 @@ static void cut(const double h[3], const double v[3], double width_m, double hei
 bool footprint_lit(const struct experiment *x, const struct recipe *r, double lit[9])
 {
     const struct beam *beam = &x->beam;
-    double shares = 0.0, h[3], v[3];
+    double shares = 0.0, frame[9];
     bool any = false;
     for (size_t i = 0; i < r->nlattices; i++)
         shares += r->lattices[i].weight;
     if (!footprint_is_wanted(x) || !(shares > 0.0))
         return false;
     memset(lit, 0, 9 * sizeof *lit);
-    /* E lies along the horizontal, as for the divergence */
-    vec_cross(beam->direction, beam->polarization, v);
-    vec_unit(v, v);
-    vec_cross(v, beam->direction, h);
+    lit_frame(beam, frame);
     for (size_t i = 0; i < r->nlattices; i++) {
         const struct crystal *c = &x->crystals[r->lattices[i].crystal];
         double whole[9] = {0};
@@ -83,7 +82,7 @@ bool footprint_lit(const struct experiment *x, const struct recipe *r, double li
         any = true;
         add_crystal(c, &r->lattices[i], whole);
         if (beam->size_m > 0.0)
-            cut(h, v, beam->size_m, beam_height_m(beam), whole);
+            cut(frame, frame + 3, beam->size_m, beam_height_m(beam), whole);
         for (int k = 0; k < 9; k++)
             lit[k] += r->lattices[i].weight / shares * whole[k];
     }

@@ -8,6 +8,7 @@
 #include "physics/cell.h"
 #include "physics/check.h"
 #include "physics/detector.h"
+#include "physics/lit.h"
 #include "physics/mosaic.h"
 #include "physics/panels.h"
 #include "physics/random_rotation.h"
@@ -56,10 +57,12 @@ static enum status setup_oversample(const struct request *r, struct experiment *
         const double reciprocal_pixel = x->beam.wavelength_m * p->distance_m / p->pixel_m;
         wanted = fmax(1.0, ceil(3.0 * longest / reciprocal_pixel));
         if (!(wanted <= LIMIT_OVERSAMPLE))
-            return error_set(e, STATUS_INPUT,
-                             "pixels of %g mm at a distance of %g mm need an oversampling of %.4g "
-                             "for spots so small, must be at most %g; are both in mm?",
-                             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
+            return error_set(
+                e, STATUS_INPUT,
+                "pixels of %g mm at a distance of %g mm need an oversampling of %.4g "
+                "for spots so small, must be at most %g; are both in mm? Blocks of fewer cells "
+                "make wider ones",
+                m_to_mm(p->pixel_m), m_to_mm(p->distance_m), wanted, LIMIT_OVERSAMPLE);
     }
     const enum status s = check_range("oversampling", wanted, 1.0, "", 1.0, LIMIT_OVERSAMPLE, e);
     x->sampling.oversample = s ? 1 : (int)wanted;
@@ -168,13 +171,16 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
         return error_memory(e, "phi steps and mosaic domains");
     /* nanoBragg stands at the start of each slice, which turns a reflection half a step late */
     const double within = x->physics == PHYSICS_FAITHFUL ? 0.0 : 0.5 * phi.step;
+    l->weight = 0.0;
     for (size_t t = 0; t < l->nphi; t++) {
         l->phi_rad[t] = o->phi_rad + phi.step * (double)t + within;
         memcpy(l->cells_m + 9 * t, direct_m, sizeof direct_m);
         /* at phi 0 the cell is left alone, to the last bit */
         for (int i = 0; i < 3 && l->phi_rad[t] != 0.0; i++)
             vec_rotate_axis(l->cells_m + 9 * t + 3 * i, x->spindle, l->phi_rad[t]);
+        l->weight += lit_blocks(c, &x->beam, l->cells_m + 9 * t);
     }
+    l->weight /= (double)l->nphi;
     l->mosaic = spread > 0.0;
     mosaic_domains(random, o->mosaic_seed, spread, ndomains, l->domains);
     return STATUS_OK;
@@ -189,7 +195,6 @@ static enum status begin_lattice(const struct experiment *x, uint32_t crystal, s
         return error_set(e, STATUS_INPUT, "there is no crystal %u, must be less than %zu", crystal,
                          x->ncrystals);
     l->crystal = crystal;
-    l->weight = 1.0;
     memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
     return STATUS_OK;
 }

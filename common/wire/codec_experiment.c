@@ -132,6 +132,7 @@ static const struct table hkl_map = {"table", sizeof(struct hkl_table), FIELDS(h
 
 #define OBJECT crystal
 static const struct field crystal_fields[] = {
+    GIVEN(blocks, 0, has_blocks),
     REALS(cell_A, 3),
     REALS(cell_rad, 3),
     REALS(cells, 3),

@@ -4,17 +4,20 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-geometry='--detpixels=300,280 --pixel=0.075 --distance=60 --ncells=15 --oversample=2 --fluence=1e26'
-# frames 'GEOMETRY OPTIONS' 'INTENSITY OPTIONS' FILE...: two of a rotation
+geometry='--detpixels=300,280 --pixel=0.075 --distance=60 --ncells=15 --oversample=2'
+# frames 'GEOMETRY OPTIONS' 'INTENSITY OPTIONS' FILE...: two of a rotation, their recipes with
+# $recipes
+recipes=
 frames() {
 	more=$1 how=$2
 	shift 2
 	# shellcheck disable=SC2086 # options are meant to split
-	bragg-geometry $geometry $more | bragg-orient --frames=2 --misset=10,20,30 --osc=1 --phi-steps=8 |
+	bragg-geometry $geometry $more | bragg-orient --frames=2 --misset=10,20,30 --osc=1 --phi-steps=8 $recipes |
 		bragg-intensity $how | bragg-write "$@"
 }
-size='--crystal-size=0.4,0.2,0.5 --beam-size=0.45 --beam-height=0.3'
-frames '' --threads=1 'point_%d.raw' --scale=100 'point_%d.cbf'
+# about as many photons as a point has: the crystal is many blocks
+size='--crystal-size=0.4,0.2,0.5 --beam-size=0.45 --beam-height=0.3 --fluence=2e15'
+frames '--fluence=1e26' --threads=1 'point_%d.raw' --scale=100 'point_%d.cbf'
 frames "$size" --threads=1 'one_%d.raw' --scale=100 'one_%d.cbf' 'one_%d.img'
 frames "$size" --threads=3 'three_%d.raw'
 frames "$size" --engine=reference 'reference_%d.raw'
@@ -27,17 +30,34 @@ brightest() {
 total() {
 	perl -e 'local $/; my $s = 0; $s += $_ for unpack "f<*", <>; print "$s\n"' "$1"
 }
-note "brightest $(brightest point_0.raw) and $(brightest one_0.raw), sums $(total point_0.raw) and $(total one_0.raw)"
+# a point that scatters as much, from the factor that the header tells
+blocks=$(tr -d '#\r' <one_0.cbf | awk '$1 == "BRAGG_SHARE" { print $2 }')
+scaled() {
+	awk -v x="$1" -v blocks="$blocks" 'BEGIN { print x * blocks * 2e15 / 1e26 }'
+}
+note "$blocks blocks are lit, brightest $(scaled "$(brightest point_0.raw)") and $(brightest one_0.raw)," \
+	"sums $(scaled "$(total point_0.raw)") and $(total one_0.raw)"
 check 'spots are wide: less than half of the brightness' \
-	sh -c 'awk -v p="$1" -v w="$2" "BEGIN { exit !(w < p / 2) }"' sh "$(brightest point_0.raw)" "$(brightest one_0.raw)"
+	sh -c 'awk -v p="$1" -v w="$2" "BEGIN { exit !(w < p / 2) }"' sh "$(scaled "$(brightest point_0.raw)")" "$(brightest one_0.raw)"
 check 'of the photons no more are lost than leave at the edges' \
-	sh -c 'awk -v p="$1" -v w="$2" "BEGIN { exit !(w < p && w > 0.9 * p) }"' sh "$(total point_0.raw)" "$(total one_0.raw)"
+	sh -c 'awk -v p="$1" -v w="$2" "BEGIN { exit !(w < p && w > 0.9 * p) }"' sh "$(scaled "$(total point_0.raw)")" "$(total one_0.raw)"
+check 'the beam lights most, not all, of 0.04 mm^3 in blocks of 15^3 cells' awk -v blocks="$blocks" \
+	'BEGIN { x = blocks / (0.04e21 / (15 ^ 3 * 59.062 * 68.451 * 30.517)); exit !(x > 0.6 && x < 0.95) }'
 
 # --- points stay points
-frames '--beam-size=0.25' --threads=1 'beam_%d.raw'
+frames '--beam-size=0.25 --fluence=1e26' --threads=1 'beam_%d.raw'
 check 'a beam alone widens nothing' cmp point_0.raw beam_0.raw
-frames '--crystal-size=0.000001 --beam-size=0.25' --threads=1 'small_%d.raw'
-check 'a crystal far below a pixel is a point' cmp point_0.raw small_0.raw
+recipes='--truth=small.tsv'
+frames '--crystal-size=0.0002 --beam-size=0.25' --threads=1 'small_%d.raw'
+recipes="--shares=$(awk 'NR == 2 { print $8 }' small.tsv)"
+frames '' --threads=1 'many_%d.raw'
+check 'a crystal far below a pixel is a point, as bright as its blocks' cmp many_0.raw small_0.raw
+recipes=--shares=0.25
+frames '--crystal-size=0.0002 --beam-size=0.25' --threads=1 --scale=100 'quarter_%d.cbf'
+is 'shares are of all blocks' "$(tr -d '#\r' <quarter_0.cbf | awk '$1 == "BRAGG_SHARE" { print $2 }')" \
+	"$(awk 'NR == 2 { printf "%.9g", $8 / 4 }' small.tsv)"
+recipes=
+check_status 'blocks that do not fit' 3 bragg-geometry $geometry --crystal-size=0.0001,0.0001,0.00004
 # keys OPTION...: how often a recording of the experiment has a key of a size
 keys() {
 	bragg-geometry $geometry "$@" | bragg-orient | bragg-tap --record=keys.rec --overwrite

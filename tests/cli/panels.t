@@ -57,6 +57,17 @@ done
 is 'Jungfrau 1M' "$(described --detector=jungfrau-1m --distance=300)" 'panels=2 pixels=1058840'
 is 'Eiger 16M' "$(described --detector=eiger-16m --distance=300)" 'panels=1 pixels=18139650'
 is 'Jungfrau 4M' "$(described --detector=jungfrau-4m --distance=300)" 'panels=8 pixels=4235360'
+is 'Jungfrau 16M' "$(described --detector=jungfrau-16m --distance=300)" 'panels=32 pixels=16941440'
+is 'CSPAD' "$(described --detector=cspad --distance=300)" 'panels=64 pixels=2296960'
+is 'ePix10k 2M' "$(described --detector=epix10k-2m --distance=300)" 'panels=64 pixels=2162688'
+is 'as it is written elsewhere' "$(described --detector='EIGER2 4M')" 'panels=1 pixels=4471016'
+bragg-geometry --detector=list >list
+is 'the list has a line for each' "$(wc -l <list)" 22
+is 'within 80 columns' "$(awk 'length > 79' list | wc -l)" 0
+is 'and its names can be given' "$(awk 'NR > 1 { print $1 }' list | while read -r name; do
+	bragg-geometry --detector="$name" --ncells=5 --oversample=1 --distance=300 | bragg-tap --print | grep -c panels=
+done | sort | uniq -c | tr -s ' ')" ' 21 1'
+check_status 'a list that cannot be written' 1 sh -c 'bragg-geometry --detector=list >/dev/full'
 is 'AGIPD 1M: tiles' "$(described --detector=agipd-1m --distance=300)" 'panels=128 pixels=1048576'
 is 'Rayonix' "$(described --detector=rayonix-mx340hs --distance=300)" 'panels=1 pixels=14745600'
 is 'a thousand panels with masks pass' "$(described --detpixels=1000 --cut=25,40)" 'panels=1000 pixels=1000000'

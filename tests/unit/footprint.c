@@ -163,6 +163,7 @@ static void build(const struct spot *spot, struct experiment *x, struct recipe *
     *r = (struct recipe){.nlattices = 1, .lattices = mem_array(1, sizeof *r->lattices)};
     if (setup_lattice_rotated(x, 0, rotation, &still, r->lattices, &e))
         fail_msg("%s", e.text);
+    r->lattices->weight = 1.0;  // as much as a point
 }
 
 static float *image_of(const struct spot *spot, const struct engine *engine)
@@ -486,7 +487,7 @@ static void points_keep_their_bytes(void **state)
         spot.beam_m[0] = 1e-3;
         spot.physics = i ? PHYSICS_FAITHFUL : PHYSICS_PHYSICAL;
         float *point = image_of(&spot, &engine_reference);
-        const double size_m = i ? 12 * CELL_M : 0.02e-6;
+        const double size_m = 12 * CELL_M;
         vec_set(spot.size_m, size_m, size_m, size_m);
         float *small = image_of(&spot, &engine_reference);
         assert_memory_equal(point, small, COUNT * sizeof *point);

@@ -152,6 +152,7 @@ static void crystals_share_what_they_do_not_say(void **state)
     assert_true(crystals[0].table.default_F == 5 && crystals[0].shape == SHAPE_ROUND);
     assert_string_equal(crystals[1].name, "");
     assert_true(near(crystals[1].size_m[0], 1e-5) && crystals[1].cell_A[2] == 30);
+    assert_true(crystals[1].has_cells && crystals[1].cells[2] == 7);
     assert_true(!crystals[2].has_cell && crystals[2].cells[1] == 3);
     assert_int_equal(crystals[2].shape, SHAPE_GAUSS);
     assert_int_equal(

@@ -233,18 +233,25 @@ static void places_on_the_sample_are_refused(void **state)
 static void presets_have_their_makers_sizes(void **state)
 {
     (void)state;
-    static const int64_t sizes[PRESETS][2] = {
+    static const int64_t sizes[][2] = {
         {487, 619},   {981, 1043},  {1475, 1679}, {2463, 2527}, {1030, 1065}, {2070, 2167},
         {3110, 3269}, {4150, 4371}, {1028, 1062}, {2068, 2162}, {3108, 3262}, {4148, 4362},
-        {1030, 1064}, {2068, 2164}, {128, 526},   {3840, 3840}};
-    for (int i = 0; i < PRESETS; i++) {
-        const struct preset_detector *d = preset_find((enum preset)i);
+        {1030, 1064}, {2068, 2164}, {1030, 514},  {128, 526},   {391, 185},   {192, 176},
+        {1920, 1920}, {2880, 2880}, {3840, 3840}};
+    size_t count = 0;
+    for (const struct preset_detector *d; (d = preset_at(count)); count++) {
+        const size_t i = count;
+        assert_ptr_equal(preset_named(d->name), d);
         for (int k = 0; k < 2; k++)
             assert_int_equal(layout_pixels(&d->layout, k), sizes[i][k]);
     }
+    assert_int_equal(count, sizeof sizes / sizeof *sizes);
+    assert_string_equal(preset_named("Eiger2 4M")->name, "eiger2-4m");
+    assert_null(preset_named("eiger-4"));
+    assert_null(preset_named(""));
     uint8_t *mask;
     struct error e = {0};
-    assert_int_equal(layout_mask(&preset_find(PRESET_PILATUS_6M)->layout, &mask, &e), STATUS_OK);
+    assert_int_equal(layout_mask(&preset_named("pilatus-6m")->layout, &mask, &e), STATUS_OK);
     int64_t lit = 0;
     for (int64_t i = 0; i < 2463 * 2527; i++)
         lit += mask[i];
@@ -253,28 +260,47 @@ static void presets_have_their_makers_sizes(void **state)
     mem_free(mask);
 }
 
-/* Modules of the AGIPD do not overlap each other or the beam. */
-static void places_of_a_preset_do_not_overlap(void **state)
+/* Modules do not overlap each other or the beam, and fill a disk about it but for gaps. */
+static void check_places(const struct preset_detector *d, double filled)
 {
-    (void)state;
     struct place *p;
     struct error e = {0};
-    assert_int_equal(preset_places(PRESET_AGIPD_1M, 0.2, &p, &e), STATUS_OK);
-    double box[16][4];
-    for (int i = 0; i < 16; i++)
+    double box[64][4], all[2] = {0, 0}, area = 0;
+    assert_in_range(d->nplaces, 1, 64);
+    assert_int_equal(preset_places(d, 0.2, &p, &e), STATUS_OK);
+    for (size_t i = 0; i < d->nplaces; i++) {
+        assert_true(fabs(p[i].fast[0] * p[i].slow[1] - p[i].fast[1] * p[i].slow[0] - 1) < 1e-12);
         for (int k = 0; k < 2; k++) {
             const double a = p[i].corner_m[k],
-                         length = 2e-4 * (p[i].fast[k] * 128 + p[i].slow[k] * 526);
+                         length = d->pixel_m * (p[i].fast[k] * (double)p[i].pixels[0] +
+                                                p[i].slow[k] * (double)p[i].pixels[1]);
             box[i][2 * k] = fmin(a, a + length);
             box[i][2 * k + 1] = fmax(a, a + length);
+            all[k] = fmax(all[k], fmax(-box[i][2 * k], box[i][2 * k + 1]));
         }
-    for (int i = 0; i < 16; i++) {
-        assert_false(box[i][0] < 0 && box[i][1] > 0 && box[i][2] < 0 && box[i][3] > 0);
-        for (int j = 0; j < i; j++)
-            assert_false(box[i][0] < box[j][1] && box[j][0] < box[i][1] && box[i][2] < box[j][3] &&
-                         box[j][2] < box[i][3]);
+        area += (box[i][1] - box[i][0]) * (box[i][3] - box[i][2]);
     }
+    for (size_t i = 0; i < d->nplaces; i++) {
+        assert_false(box[i][0] < 0 && box[i][1] > 0 && box[i][2] < 0 && box[i][3] > 0);
+        for (size_t j = 0; j < i; j++)
+            if (box[i][0] < box[j][1] && box[j][0] < box[i][1] && box[i][2] < box[j][3] &&
+                box[j][2] < box[i][3])
+                fail_msg("%s: modules %zu and %zu overlap", d->name, i, j);
+    }
+    print_message("# %s: %.3g x %.3g m, %.3g of it are pixels\n", d->name, 2 * all[0], 2 * all[1],
+                  area / (4 * all[0] * all[1]));
+    assert_true(area > filled * 4 * all[0] * all[1]);
     mem_free(p);
+}
+
+static void places_of_presets_do_not_overlap(void **state)
+{
+    (void)state;
+    size_t count = 0;
+    for (size_t i = 0; preset_at(i); i++)
+        if (preset_at(i)->nplaces && ++count)
+            check_places(preset_at(i), 0.7);
+    assert_int_equal(count, 4);
 }
 
 int main(void)
@@ -287,7 +313,7 @@ int main(void)
         cmocka_unit_test(places_are_taken_in_the_frame_of_the_beam),
         cmocka_unit_test(places_on_the_sample_are_refused),
         cmocka_unit_test(presets_have_their_makers_sizes),
-        cmocka_unit_test(places_of_a_preset_do_not_overlap),
+        cmocka_unit_test(places_of_presets_do_not_overlap),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);

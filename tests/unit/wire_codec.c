@@ -107,6 +107,8 @@ static void nothing_is_forgotten(void **state)
                                      .cells = {1, 2, 3},
                                      .has_size = true,
                                      .size_m = {4, 5, 6},
+                                     .has_blocks = true,
+                                     .blocks = 9e7,
                                      .shape = SHAPE_GAUSS,
                                      .fudge = 2,
                                      .interpolate = true,

@@ -59,6 +59,8 @@ static inline void random_crystal(struct crystal *c)
     c->table.default_F = draw_real();
     c->has_size = draw(2);
     fill(c->size_m, c->has_size ? 3 : 0);
+    c->has_blocks = draw(2);
+    c->blocks = c->has_blocks ? 5.5 : 0.0;
     if (draw(2)) {
         for (int i = 0; i < 3; i++) {
             c->table.min[i] = -(int)draw(9);

@@ -1,0 +1,35 @@
+/*
+ * Geometry files of pyFAI (.poni, versions 1, 2 and 2.1): where a flat detector stands.
+ *
+ * pyFAI's lab has axis 1 up, 2 to the right as seen from the sample, and 3 along the beam; lengths
+ * in m, angles in rad.  Row 0 of an image is its lowest one, unless an orientation says otherwise.
+ */
+#ifndef BRAGG_IO_PONI_H
+#define BRAGG_IO_PONI_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/geom.h"
+
+struct poni {
+    double distance_m;       // from the sample to the point of normal incidence
+    double poni_m[2];        // that point, from the corner along slow (1) and fast (2)
+    double rotation_rad[3];  // about axis 1 and 2 left-handed, about 3 right-handed, in this order
+    double wavelength_m;     // 0: not said
+    char detector[64];       // pyFAI's name; "": not said
+    double pixel_m[2];       // along slow and fast; 0: not said
+    int64_t pixels[2];       // slow, fast; 0: not said
+    int orientation;         // 1 to 4 as in EXIF, 3 where nothing is said
+};
+
+/* Reads the last geometry of the file.  STATUS_INPUT with "FILE:LINE: " for what cannot be,
+ * STATUS_FAILED when the file cannot be read. */
+enum status poni_read(const char *path, struct poni *p, struct error *e);
+
+/* *panel of a geometry whose pixels, square ones, are all known, without a mask; in the frame of
+ * the beam of struct place: axis 2 is its x, axis 1 its -y. */
+void poni_panel(const struct poni *p, struct geom_panel *panel);
+
+#endif

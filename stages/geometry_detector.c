@@ -1,0 +1,236 @@
+/* --detector: real detectors by their names, and files that say where one stands. */
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/input.h"
+#include "base/log.h"
+#include "base/nearest.h"
+#include "geometry_panels.h"
+#include "io/nxmx_geometry.h"
+#include "io/poni.h"
+#include "physics/panels.h"
+#include "physics/presets.h"
+
+/* --- the list ------------------------------------------------------------------------ */
+
+bool geometry_wants_list(int argc, char *const *argv)
+{
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (strcmp(argv[i], "--detector=list") == 0 ||
+            (strcmp(argv[i], "--detector") == 0 && i + 1 < argc &&
+             strcmp(argv[i + 1], "list") == 0))
+            return true;
+    return false;
+}
+
+static void print_line(const struct preset_detector *d)
+{
+    char sensor[32] = "-";
+    const int64_t fast = layout_pixels(&d->layout, 0), slow = layout_pixels(&d->layout, 1);
+    const int64_t parts = d->layout.count[0] * d->layout.count[1];
+    if (d->silicon_m > 0)
+        (void)snprintf(sensor, sizeof sensor, "Si %g um", d->silicon_m * 1e6);
+    printf("%-16s %7.6g um  %-9s %8.0f  ", d->name, d->pixel_m * 1e6, sensor, d->saturation);
+    if (d->panels)
+        printf("%" PRId64 " of %" PRId64 " x %" PRId64 "\n",
+               parts * (d->nplaces ? (int64_t)d->nplaces : 1), d->layout.pixels[0],
+               d->layout.pixels[1]);
+    else
+        printf("1 of %" PRId64 " x %" PRId64 "\n", fast, slow);
+}
+
+enum status geometry_list(struct error *e)
+{
+    const struct preset_detector *d;
+    printf("%-16s %10s  %-9s %8s  %s\n", "NAME", "PIXEL", "SENSOR", "MAXIMUM",
+           "PANELS, fast x slow pixels");
+    for (size_t i = 0; (d = preset_at(i)); i++)
+        print_line(d);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "cannot write to stdout");
+    return STATUS_OK;
+}
+
+/* --- names --------------------------------------------------------------------------- */
+
+static enum status set_preset(const struct geometry_options *o,
+                              const struct preset_detector *preset, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    struct detector_request *d = &r->detector;
+    const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
+    d->pixel_m = preset->pixel_m;
+    p->saturation = preset->saturation;
+    if (preset->silicon_m > 0 && !o->has_thickness)
+        geometry_set_thickness(preset->silicon_m, d);
+    for (int i = 0; i < 2; i++)
+        d->pixels[i] = layout_pixels(&preset->layout, i);
+    if (panels)
+        p->layout = preset->layout;
+    if (!preset->nplaces)
+        return panels ? STATUS_OK : layout_mask(&preset->layout, &d->mask, e);
+    if (!panels)
+        return error_set(e, STATUS_USAGE,
+                         "--panels=image: the modules of this detector do not lie on one grid");
+    const enum status s = geometry_fixed(o, "detector", e);
+    if (s)
+        return s;
+    d->nplaces = preset->nplaces;
+    return preset_places(preset, d->distance_m, &p->places, e);
+}
+
+static enum status unknown(const char *name, struct error *e)
+{
+    const char *meant = NULL;
+    int best = 99;
+    for (size_t i = 0; preset_at(i); i++)
+        if (nearest_better(name, preset_at(i)->name, &best))
+            meant = preset_at(i)->name;
+    return error_set(e, STATUS_USAGE,
+                     "--detector: '%.60s' is unknown, and no file: %s%s%s--detector=list shows "
+                     "the names",
+                     name, meant ? "did you mean " : "", meant ? meant : "", meant ? "? " : "");
+}
+
+/* --- files of pyFAI ------------------------------------------------------------------ */
+
+/* Pixels and their number, by the detector that the file names or by options where it does not say
+ * them. */
+static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
+                            struct poni *f, struct error *e)
+{
+    for (int i = 0; i < 2; i++) {
+        const int along = 1 - i;  // slow comes first in the file
+        if (!f->pixels[i])
+            f->pixels[i] = named              ? layout_pixels(&named->layout, along)
+                           : o->has_detpixels ? (int64_t)o->detpixels[along]
+                                              : 0;
+        if (!(f->pixel_m[i] > 0))
+            f->pixel_m[i] = named ? named->pixel_m : 0;
+    }
+    if (!f->pixels[0] || !f->pixels[1])
+        return error_set(e, STATUS_INPUT,
+                         "%s: does not say how many pixels there are: give --detpixels=FAST,SLOW",
+                         o->detector);
+    if (!(f->pixel_m[0] > 0) || !(f->pixel_m[1] > 0))
+        return error_set(e, STATUS_INPUT,
+                         "%s: does not say how large pixels are, and its detector '%.40s' is none "
+                         "of --detector=list",
+                         o->detector, f->detector);
+    if (!(fabs(f->pixel_m[0] / f->pixel_m[1] - 1) < 1e-6))
+        return error_set(e, STATUS_INPUT, "%s: pixels of %g x %g m, must be square", o->detector,
+                         f->pixel_m[0], f->pixel_m[1]);
+    return STATUS_OK;
+}
+
+/* Gaps, sensor and saturation of a detector that is as the file says. */
+static enum status use_preset(const struct geometry_options *o, const struct preset_detector *d,
+                              struct geom_panel *panel, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    p->saturation = d->saturation;
+    if (d->silicon_m > 0 && !o->has_thickness)
+        geometry_set_thickness(d->silicon_m, &r->detector);
+    if (o->has_panels ? o->panels == 1 : d->panels) {
+        p->layout = d->layout;
+        return STATUS_OK;
+    }
+    return layout_mask(&d->layout, &panel->mask, e);
+}
+
+static enum status set_poni(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct poni f;
+    struct geom_panel panel = {0};
+    enum status s = poni_read(o->detector, &f, e);
+    const struct preset_detector *named = s ? NULL : preset_named(f.detector);
+    if (named && named->nplaces)
+        return error_set(e, STATUS_INPUT, "%s: the modules of %s do not lie in one plane",
+                         o->detector, named->name);
+    s = s ? s : complete(o, named, &f, e);
+    if (s)
+        return s;
+    poni_panel(&f, &panel);
+    if (named && f.pixels[1] == layout_pixels(&named->layout, 0) &&
+        f.pixels[0] == layout_pixels(&named->layout, 1))
+        s = use_preset(o, named, &panel, r, p, e);
+    s = s ? s : geometry_take_panels(&panel, 1, r, p, e);
+    mem_free(panel.mask);
+    if (f.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+        r->beam.wavelength_m = f.wavelength_m;
+    return s;
+}
+
+/* --- NXmx ------------------------------------------------------------------------------ */
+
+static void take_sensor(const struct geometry_options *o, const struct nxmx_geometry *g,
+                        struct request *r)
+{
+    if (o->has_thickness || !(g->thickness_m > 0))
+        return;
+    if (strcmp(g->material, "Si") == 0)
+        geometry_set_thickness(g->thickness_m, &r->detector);
+    else
+        log_line(LOG_WARNING, "%s: a sensor of '%s' catches all photons, its mu is not known",
+                 o->detector, g->material);
+}
+
+static enum status set_nxmx(const struct geometry_options *o, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct nxmx_geometry g;
+    enum status s = nxmx_geometry_read(o->detector, &g, e);
+    if (!s && g.mask_unread)
+        log_line(LOG_WARNING,
+                 "%s: its pixel_mask is packed in a way that is not known here: no "
+                 "pixel is masked",
+                 o->detector);
+    s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
+    if (!s) {
+        p->saturation = g.saturation;
+        if (g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
+            r->beam.wavelength_m = g.wavelength_m;
+        take_sensor(o, &g, r);
+    }
+    nxmx_geometry_free(&g);
+    return s;
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+static enum status set_file(const struct geometry_options *given, struct request *r,
+                            struct geometry_panels *p, struct error *e)
+{
+    struct geometry_options o = *given;
+    const bool nxmx = nxmx_is_hdf5(o.detector);
+    if (o.has_distance)
+        return error_set(e, STATUS_USAGE, "--detector=FILE and --distance exclude each other");
+    /* a poni file may not say how many pixels there are */
+    o.has_detpixels = o.has_detpixels && nxmx;
+    const enum status s = geometry_fixed(&o, "detector", e);
+    if (s)
+        return s;
+    return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);
+}
+
+enum status geometry_detector(const struct geometry_options *given, struct request *r,
+                              struct geometry_panels *p, struct error *e)
+{
+    struct geometry_options o = *given;
+    const struct preset_detector *named = preset_named(o.detector);
+    if (!named && !(o.detector = input_path(o.detector)))
+        return error_memory(e, "--detector");
+    if (!named && access(o.detector, F_OK))
+        return unknown(given->detector, e);
+    if (!named)
+        return set_file(&o, r, p, e);
+    if (o.has_detpixels)
+        return error_set(e, STATUS_USAGE, "--detector and --detpixels exclude each other");
+    return set_preset(&o, named, r, p, e);
+}

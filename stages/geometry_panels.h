@@ -1,0 +1,29 @@
+/* What --detector, --geom and --expt have in common. */
+#ifndef BRAGG_STAGES_GEOMETRY_PANELS_H
+#define BRAGG_STAGES_GEOMETRY_PANELS_H
+
+#include "geometry_options.h"
+#include "io/geom.h"
+
+/* Refuses options that move panels which stand where a file or their maker puts them; `source` is
+ * the option that says where.  STATUS_USAGE. */
+enum status geometry_fixed(const struct geometry_options *o, const char *source, struct error *e);
+
+/* Puts panels into p->places and what follows into *r; their masks move.  STATUS_FAILED when
+ * memory is out. */
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e);
+
+/* Gives the detector a sensor of this thickness. */
+void geometry_set_thickness(double thickness_m, struct detector_request *d);
+
+/* --detector: a name, or a file of pyFAI or NXmx, whose kind its content says. */
+enum status geometry_detector(const struct geometry_options *o, struct request *r,
+                              struct geometry_panels *p, struct error *e);
+
+/* Whether the command line asks for --detector=list; prints the list to stdout, STATUS_FAILED when
+ * that cannot be written to. */
+bool geometry_wants_list(int argc, char *const *argv);
+enum status geometry_list(struct error *e);
+
+#endif

@@ -1,0 +1,108 @@
+#!/bin/sh
+# Files as detectors: what a file says of one gives the same pixels in the same places, whoever
+# wrote it; and files that cannot be are refused in a line, at once.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+# photons NAME OPTION...: of one orientation
+photons() {
+	name=$1
+	shift
+	bragg-geometry --ncells=5 --oversample=1 --fluence=1e28 "$@" 2>>log | bragg-orient --misset=10,20,30 2>>log |
+		bragg-intensity 2>>log | bragg-write --overwrite "$name.raw" 2>>log
+}
+# counts NAME OPTION...: a file of what a detector counts
+counts() {
+	name=$1
+	shift
+	bragg-geometry --ncells=5 --oversample=1 "$@" 2>>log | bragg-orient 2>>log | bragg-intensity 2>>log |
+		bragg-noise --adc-offset=0 2>>log | bragg-write "$name.nxs" 2>>log
+}
+# same NAME A B: within the digits of positions
+same() {
+	check "$1" bragg-compare --max-error=1e-5 --shape="$4" "$2.raw" "$3.raw"
+}
+tilted='--distance=150 --twotheta=20 --rotate=5,-10,15'
+# shellcheck disable=SC2086 # options are meant to split
+{
+	counts one --detector=eiger-1m --energy=12000 $tilted
+	counts two --detector=jungfrau-1m --wavelength=1.3 $tilted
+	photons image --detector=eiger-1m --energy=12000 $tilted
+	photons modules --detector=jungfrau-1m --wavelength=1.3 $tilted
+}
+photons image_back --detector=one.nxs
+same 'an NXmx file of bragg-write, one image with gaps' image image_back 1030,1065
+photons modules_back --detector=two.nxs
+same 'and of modules' modules modules_back 1030,1028
+masked() {
+	perl -e 'local $/; my $n = 0; $_ == 0 and $n++ for unpack "f<*", <>; print $n' "$1"
+}
+is 'gaps are masked' "$(($(masked image_back.raw) >= 37 * 1030))" 1
+is 'the saturation is that of the file' "$(bragg-geometry --detector=two.nxs --write-geom=two.geom | bragg-tap --print >printed; grep max_adu two.geom)" "max_adu = 10999"
+photons red --detector=one.nxs --energy=11000
+check_status 'an option comes before the wavelength of the file' 1 cmp -s red.raw image_back.raw
+for what in --distance=100 --beam-center=1,1 --pixel=0.1 --twotheta=3 --detpixels=10; do
+	check_status "what the file says is not said again: ${what%=*}" 2 bragg-geometry --detector=one.nxs "$what"
+done
+
+# --- of others
+if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+	for name in one two; do
+		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" chain $name.nxs chain_$name.h5
+	done
+	photons image_chain --detector=chain_one.h5
+	same 'another chain of depends_on, and other units' image image_chain 1030,1065
+	photons modules_chain --detector=chain_two.h5
+	same 'modules by their places in the data, not by name' modules modules_chain 1030,1028
+	# refused WHAT TEXT: within a second, in a line
+	refused() {
+		/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 "$1"
+		check_status "$1" 3 timeout 10 bragg-geometry --detector=bad.h5
+		is "$1 says so" "$(timeout 10 bragg-geometry --detector=bad.h5 2>&1 >/dev/null | grep -c "^bragg-geometry: bad.h5: .*$2")" 1
+	}
+	refused cycle 'depends_on leads back to itself'
+	refused nowhere '/entry/no/such/axis: is no transformation'
+	refused nan 'no finite number'
+	refused units "units 'furlong' are not known"
+	refused no-vector 'vector must be three numbers'
+	refused zero-vector 'vector must be three numbers'
+	refused huge 'pixels along slow and fast, from 1 to 65536'
+	refused huge-size 'must hold whole numbers, 3 at most'
+	refused text-mask 'must hold whole numbers, one for each pixel'
+	refused oblong 'pixels must be square'
+	refused behind 'must hold whole numbers, one for each pixel'
+	refused wavelength 'a wavelength of'
+	refused no-module 'has no NXdetector_module'
+	refused no-detector 'is no NXmx file'
+	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
+	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
+		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
+else
+	skip 'files of others' 'python:h5py is missing'
+fi
+head -c 20000 one.nxs >short.nxs
+check_status 'a truncated file' 3 timeout 10 bragg-geometry --detector=short.nxs
+head -c 64 /dev/urandom >noise.bin
+check_status 'no detector at all' 3 timeout 10 bragg-geometry --detector=noise.bin
+check_status 'a folder' 1 timeout 10 bragg-geometry --detector=/
+
+# --- poni
+poni() {
+	printf '%s\n' 'poni_version: 2' "Detector: $1" "Detector_config: ${2:-{\}}" 'Distance: 0.15' 'Poni1: 0.04' 'Poni2: 0.03' \
+		"Rot1: ${3:-0}" "Rot2: ${4:-0}" "Rot3: ${5:-0}" 'Wavelength: 1.1e-10'
+}
+poni Eiger1M >eiger.poni
+photons eiger --detector=eiger.poni
+photons upright --detector=eiger-1m --distance=150 --wavelength=1.1 --convention=custom --fast-axis=0,0,1 --slow-axis=0,1,0 \
+	--normal=1,0,0 --close-center=30,40
+same 'poni: row 0 is at the bottom, gaps and sensor are those of the name' upright eiger 1030,1065
+poni Detector '{"pixel1": 0.001, "pixel2": 0.001, "max_shape": [30, 40]}' >plain.poni
+is 'pixels of the file' "$(bragg-geometry --detector=plain.poni | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
+poni Detector '{"pixel1": 0.001, "pixel2": 0.001}' >open.poni
+check_status 'pixels that nobody says' 3 bragg-geometry --detector=open.poni
+is 'but an option may' "$(bragg-geometry --detector=open.poni --detpixels=40,30 | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
+poni Perkin >perkin.poni
+check_status 'a detector that is not known' 3 bragg-geometry --detector=perkin.poni --detpixels=40,30
+poni CSPAD >cspad.poni
+check_status 'a detector that is not flat' 3 bragg-geometry --detector=cspad.poni
+finish
