@@ -168,37 +168,49 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
                      o->mask, mask->fast_pixels, mask->slow_pixels, p->fast_pixels, p->slow_pixels);
 }
 
-/* Resolution in A at the corner of a panel that is farthest from the beam. */
-static double edge_resolution_A(const struct experiment *x, const struct panel *p)
+static double resolution_A(const struct experiment *x, const struct panel *p, int64_t fast,
+                           int64_t slow)
 {
-    double best = INFINITY;
-    for (int i = 0; i < 4; i++) {
-        double position[3], diffracted[3], q[3];
-        pixel_position(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
-                       i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
-        vec_unit(position, diffracted);
-        for (int k = 0; k < 3; k++)
-            q[k] = (diffracted[k] - x->beam.direction[k]) / x->beam.wavelength_m;
-        best = fmin(best, m_to_angstrom(1.0 / vec_length(q)));
-    }
-    return best;
+    double position[3], diffracted[3], q[3];
+    pixel_position(p, x->physics, x->beam.direction, fast, slow, 0, 0, 0, 1, position);
+    vec_unit(position, diffracted);
+    for (int k = 0; k < 3; k++)
+        q[k] = (diffracted[k] - x->beam.direction[k]) / x->beam.wavelength_m;
+    return m_to_angstrom(1.0 / vec_length(q));
+}
+
+/* The best resolutions, in A, in the middle of an edge and in a corner of any panel. */
+static void find_resolution(const struct experiment *x, double *edge_A, double *corner_A)
+{
+    *edge_A = *corner_A = INFINITY;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int i = 0; i < 9; i++) {
+            const int64_t fast = (p->fast_pixels - 1) * (i % 3) / 2,
+                          slow = (p->slow_pixels - 1) * (i / 3) / 2;
+            const double d_A = resolution_A(x, p, fast, slow);
+            if (i % 2)
+                *edge_A = fmin(*edge_A, d_A);
+            else if (i != 4)
+                *corner_A = fmin(*corner_A, d_A);
+        }
 }
 
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
-    double edge_A = INFINITY;
-    for (size_t i = 0; i < x->npanels; i++)
-        edge_A = fmin(edge_A, edge_resolution_A(x, &x->panels[i]));
-    log_line(LOG_INFO,
-             "detector%s %" PRId64 " x %" PRId64
-             " pixels of %g mm at %g mm, %.3g A at the farthest corner",
-             x->npanels > 1 ? " of several panels, the first" : "", p->fast_pixels, p->slow_pixels,
-             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), edge_A);
+    double edge_A, corner_A;
+    char panels[32] = "";
     if (x->npanels > 1)
-        log_line(LOG_INFO, "%zu panels, %" PRId64 " pixels", x->npanels, experiment_pixels(x));
-    log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
-             m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
+        (void)snprintf(panels, sizeof panels, "%zu panels of ", x->npanels);
+    find_resolution(x, &edge_A, &corner_A);
+    log_line(
+        LOG_TELL,
+        "%s%" PRId64 " x %" PRId64
+        " pixels of %g mm at %g mm, %.4g keV (%.4g A), %.3g A at the edge, %.3g A in the corner",
+        panels, p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
+        m_to_ev(x->beam.wavelength_m) / 1000, m_to_angstrom(x->beam.wavelength_m), edge_A,
+        corner_A);
+    log_line(LOG_INFO, "%zu sources, %g photons/m^2", x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         log_line(LOG_INFO, "crystal%s%s, %g x %g x %g cells, F table %d x %d x %d",
                  *c->name ? " " : "", c->name, c->cells[0], c->cells[1], c->cells[2],
