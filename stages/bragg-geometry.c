@@ -73,15 +73,19 @@ static enum status check_mask(const struct geometry_options *o, const struct smv
 static void summarize(const struct experiment *x)
 {
     const struct panel *p = &x->panels[0];
-    log_line(LOG_INFO,
-             "detector%s %" PRId64 " x %" PRId64
-             " pixels of %g mm at %g mm, %.3g A at the farthest corner",
-             x->npanels > 1 ? " of several panels, the first" : "", p->fast_pixels, p->slow_pixels,
-             m_to_mm(p->pixel_m), m_to_mm(p->distance_m), geometry_resolution_A(x));
+    double edge_A, corner_A;
+    char panels[32] = "";
     if (x->npanels > 1)
-        log_line(LOG_INFO, "%zu panels, %" PRId64 " pixels", x->npanels, experiment_pixels(x));
-    log_line(LOG_INFO, "beam %g A, %zu sources, %g photons/m^2",
-             m_to_angstrom(x->beam.wavelength_m), x->beam.nsources, x->beam.fluence_ph_m2);
+        (void)snprintf(panels, sizeof panels, "%zu panels of ", x->npanels);
+    geometry_resolution(x, &edge_A, &corner_A);
+    log_line(
+        LOG_TELL,
+        "%s%" PRId64 " x %" PRId64
+        " pixels of %g mm at %g mm, %.4g keV (%.4g A), %.3g A at the edge, %.3g A in the corner",
+        panels, p->fast_pixels, p->slow_pixels, m_to_mm(p->pixel_m), m_to_mm(p->distance_m),
+        m_to_ev(x->beam.wavelength_m) / 1000, m_to_angstrom(x->beam.wavelength_m), edge_A,
+        corner_A);
+    log_line(LOG_INFO, "%zu sources, %g photons/m^2", x->beam.nsources, x->beam.fluence_ph_m2);
     for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
         log_line(LOG_INFO, "crystal%s%s, %.4g blocks of %g x %g x %g cells, F table %d x %d x %d",
                  *c->name ? " " : "", c->name, c->has_blocks ? c->blocks : 1.0, c->cells[0],

@@ -222,8 +222,13 @@ static enum status check_sampling(const struct orient *o, struct error *e)
             return s;
     }
     warn(&finest);
-    log_line(LOG_INFO, "%" PRId64 " frames, %zu crystals, spots %.3g deg wide", o->options.frames,
-             o->experiment->ncrystals, rad_to_deg(finest.spot_rad));
+    char turned[40] = "", crystals[40] = "";
+    if (o->options.osc_deg != 0)
+        (void)snprintf(turned, sizeof turned, " of %g deg", o->options.osc_deg);
+    if (o->experiment->ncrystals > 1)
+        (void)snprintf(crystals, sizeof crystals, ", %zu crystals", o->experiment->ncrystals);
+    log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->options.frames,
+             o->options.frames == 1 ? "" : "s", turned, crystals, rad_to_deg(finest.spot_rad));
     return STATUS_OK;
 }
 

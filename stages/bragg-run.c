@@ -163,6 +163,7 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the keys are in %s\n", program.name, settings->keys);
+        find_note_file(keeper->folder, p->path);
         if (o->workdir)
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)

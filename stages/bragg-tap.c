@@ -4,7 +4,6 @@
  */
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/hash.h"
+#include "base/input.h"
 #include "base/log.h"
 #include "base/target.h"
 #include "base/units.h"
@@ -149,15 +149,9 @@ static enum status print_experiment(const struct tap *t, const struct experiment
 static void print_image(const struct image *image)
 {
     static const char *const types[] = {"float32", "uint16", "uint32", "int32"};
-    double sum = 0, least = INFINITY, most = -INFINITY;
-    for (size_t i = 0; i < image->count; i++) {
-        const double value = image_value(image, i);
-        sum += value;
-        least = value < least ? value : least;
-        most = value > most ? value : most;
-    }
+    const struct image_range r = image_range(image);
     printf(" pixels=%zu type=%s unit=%s min=%.9g max=%.9g sum=%.12g", image->count,
-           types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", least, most, sum);
+           types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
 static enum status print_frame(const struct tap *t, const struct frame *f, struct error *e)
@@ -205,6 +199,17 @@ static enum status tap_frame(void *state, struct frame *f, struct error *e)
                       t->route.frame);
     }
     return s || !t->print ? s : print_frame(t, f, e);
+}
+
+static void tap_made(void *state, struct made *made)
+{
+    const struct tap *t = state;
+    made->bytes = t->record ? t->frame_bytes : 0;
+    made->replaces = t->overwrite;
+    (void)snprintf(made->folder, sizeof made->folder, "%s", t->record ? t->record : "");
+    char *slash = strrchr(made->folder, '/');
+    input_seen(made->folder, made->names, sizeof made->names);
+    (void)snprintf(slash ? slash + 1 : made->folder, 2, "%s", slash ? "" : ".");
 }
 
 /* --- the end ------------------------------------------------------------- */
@@ -259,6 +264,7 @@ static const struct stage stage = {
     .begin = tap_begin,
     .have = tap_have,
     .frame = tap_frame,
+    .made = tap_made,
     .end = tap_end,
     .close = tap_close,
 };

@@ -1,10 +1,12 @@
 /* bragg-top: what the stages of a running pipeline do, as its source tells it. */
 #include <errno.h>
+#include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <sys/signalfd.h>
+#include <termios.h>
 #include <unistd.h>
 
 #include "base/clock.h"
@@ -39,10 +41,11 @@ static const struct opt_program program = {
     .summary = "Show what the stages of a running pipeline do.",
     .examples = "bragg-top stills\n"
                 "bragg-top --json --interval=10 stills >>profile.jsonl",
-    .operands = "[ENDPOINT|FOLDER]",
+    .operands = "[ENDPOINT|FOLDER|FILE]",
     .max_operands = 1,
-    .details = "ENDPOINT is where the source of the pipeline listens, FOLDER the --workdir of a "
-               "bragg-run or a private folder; without one, the only pipeline that runs.",
+    .details = "ENDPOINT is where the source of the pipeline listens, FOLDER and FILE the "
+               "--workdir and the pipeline file of a bragg-run, or FOLDER a private one; without "
+               "any, the only pipeline that runs.  On a terminal q quits.",
 };
 
 static const uint64_t PATIENCE_NS = UINT64_C(5000000000), PATIENCE_NOBODY_NS = UINT64_C(700000000);
@@ -50,12 +53,13 @@ static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 
 struct top {
     struct options options;
-    char endpoint[ENDPOINT_SIZE];
+    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the pipeline's file
     struct watch watch;
     struct view view;
     struct screen screen;
-    bool terminal;
-    int signals;  // signalfd
+    bool terminal, listens;   // it draws; keys are read
+    struct termios keyboard;  // as it was
+    int signals;              // signalfd
     uint64_t heard_ns, asked_ns;
 };
 
@@ -74,7 +78,7 @@ static enum status take_signals(struct top *t, struct error *e)
 /* `ended`: the exit status of the run, below 0 while it goes on. */
 static void show(struct top *t, int ended)
 {
-    char summary[120], heading[160];
+    char summary[120], heading[FIND_NAME_SIZE + 180];
     if (!view_latest(&t->view))
         return;
     if (t->options.json) {
@@ -83,10 +87,13 @@ static void show(struct top *t, int ended)
         return;
     }
     view_summary(&t->view, summary, sizeof summary);
+    const int used =
+        snprintf(heading, sizeof heading, "%s%s%s", t->name, *t->name ? ": " : "", summary);
     if (ended >= 0)
-        (void)snprintf(heading, sizeof heading, "%s; ended with status %d", summary, ended);
-    else
-        (void)snprintf(heading, sizeof heading, "%s", summary);
+        (void)snprintf(heading + used, sizeof heading - (size_t)used, "; ended with status %d",
+                       ended);
+    else if (t->listens)
+        (void)snprintf(heading + used, sizeof heading - (size_t)used, "; q quits");
     if (t->terminal) {
         screen_draw(&t->screen, heading, &t->view);
         return;
@@ -143,13 +150,34 @@ static enum status check_answers(struct top *t, uint64_t interval_ns, uint64_t n
     return t->heard_ns + patience_ns < now_ns ? silent(t, e) : STATUS_OK;
 }
 
+/* Keys come without Enter, and are not shown; in the background the terminal is not ours. */
+static void take_keyboard(struct top *t)
+{
+    t->listens = t->terminal && tcgetpgrp(STDIN_FILENO) == getpgrp() &&
+                 tcgetattr(STDIN_FILENO, &t->keyboard) == 0;
+    if (!t->listens)
+        return;
+    struct termios keys = t->keyboard;
+    keys.c_lflag &= ~(tcflag_t)(ICANON | ECHO);
+    (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
+}
+
+static bool is_quit(struct top *t)
+{
+    char key = 0;
+    struct pollfd keyboard = {.fd = STDIN_FILENO, .events = POLLIN};
+    while (t->listens && key != 'q' && poll(&keyboard, 1, 0) > 0)
+        t->listens = read(STDIN_FILENO, &key, 1) == 1;
+    return key == 'q';
+}
+
 /* Until the run ends, or somebody ends this. */
 static enum status loop(struct top *t, struct error *e)
 {
     const uint64_t interval_ns = (uint64_t)(t->options.interval_s * 1e9);
     struct signalfd_siginfo info;
     t->heard_ns = clock_ns();
-    for (bool done = false; !done; done = take(t)) {
+    for (bool done = false; !done; done = take(t) || is_quit(t)) {
         const uint64_t now_ns = clock_ns();
         if (ferror(stdout))
             return error_errno(e, STATUS_FAILED, "standard output");
@@ -170,7 +198,7 @@ static enum status loop(struct top *t, struct error *e)
 
 static enum status run(struct top *t, const char *where, struct error *e)
 {
-    enum status s = find_run(where, t->endpoint, e);
+    enum status s = find_run(where, t->endpoint, t->name, e);
     if (s == STATUS_OK)
         s = take_signals(t, e);
     if (s)
@@ -178,11 +206,15 @@ static enum status run(struct top *t, const char *where, struct error *e)
     s = watch_open(&t->watch, t->endpoint, t->options.keys, t->options.insecure, e);
     t->screen.out = stdout;
     t->terminal = isatty(STDOUT_FILENO) && !t->options.once && !t->options.json;
+    take_keyboard(t);
+    const bool keyboard = t->listens;
     if (t->terminal)
         fputs(hide_cursor, stdout);
     if (s == STATUS_OK)
         s = loop(t, e);
     screen_end(&t->screen);
+    if (keyboard)
+        (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->keyboard);
     if (t->terminal)
         fputs(show_cursor, stdout);
     watch_close(&t->watch);

@@ -27,6 +27,8 @@ struct writer {
     uint64_t expected;       // frames of this run
     struct pending pending;  // frames whose files are not finished
     struct id_set durable;   // frames, until the runtime asks
+    uint64_t first, last;    // frames of this process ...
+    uint64_t frames, bytes;  // ... how many, and their files but a series
 };
 
 static void writer_defaults(void *state)
@@ -165,6 +167,7 @@ static enum status note_durable(struct writer *w, struct pending_frame f, struct
     const enum status s = frame_index_add(&w->index, &entry, e);
     if (s)
         return s;
+    w->bytes += entry.bytes;
     return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
@@ -199,6 +202,9 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
         s = outputs_write(&w->outputs, &w->options.settings, w->experiment, f, &w->index, e);
     if (s)
         return s;
+    w->first = w->frames && w->first < id ? w->first : id;
+    w->last = w->last > id ? w->last : id;
+    w->frames++;
     if (!w->outputs.series)
         return note_durable(w, frame, e);
     if (!pending_add(&w->pending, frame))
@@ -222,6 +228,19 @@ static void writer_durable(void *state, struct id_set *ids)
     struct writer *w = state;
     *ids = w->durable;
     w->durable = (struct id_set){0};
+}
+
+static void writer_made(void *state, struct made *made)
+{
+    const struct writer *w = state;
+    const char *name = w->outputs.all[0].name.text, *slash = strrchr(name, '/');
+    made->bytes = w->bytes;
+    if (w->outputs.series)
+        made->bytes += nxmx_series_bytes(&w->outputs.series->series);
+    made->replaces = w->options.settings.overwrite;
+    (void)snprintf(made->folder, sizeof made->folder, "%.*s", slash ? (int)(slash - name + 1) : 1,
+                   slash ? name : ".");
+    outputs_describe(&w->outputs, w->first, w->last, made->names, sizeof made->names);
 }
 
 static enum status writer_end(void *state, struct error *e)
@@ -271,6 +290,7 @@ static const struct stage writer = {
     .frame = writer_frame,
     .durable = writer_durable,
     .flush = writer_flush,
+    .made = writer_made,
     .end = writer_end,
     .close = writer_close,
 };

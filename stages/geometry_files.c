@@ -119,14 +119,19 @@ static double resolution_A(const struct experiment *x, const struct panel *p, in
     return m_to_angstrom(1.0 / vec_length(q));
 }
 
-double geometry_resolution_A(const struct experiment *x)
+void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A)
 {
-    double best_A = INFINITY;
+    *edge_A = *corner_A = INFINITY;
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
-        for (int i = 0; i < 4; i++)
-            best_A = fmin(best_A, resolution_A(x, p, i & 1 ? p->fast_pixels - 1 : 0,
-                                               i & 2 ? p->slow_pixels - 1 : 0));
-    return best_A;
+        for (int i = 0; i < 9; i++) {
+            const int64_t fast = (p->fast_pixels - 1) * (i % 3) / 2,
+                          slow = (p->slow_pixels - 1) * (i / 3) / 2;
+            const double d_A = resolution_A(x, p, fast, slow);
+            if (i % 2)
+                *edge_A = fmin(*edge_A, d_A);
+            else if (i != 4)
+                *corner_A = fmin(*corner_A, d_A);
+        }
 }
 
 /* As --dmin says, else a little beyond what the shortest wavelength makes of the farthest corner,
@@ -138,7 +143,9 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     double shortest_m = x->beam.wavelength_m;
     for (size_t i = 0; i < x->beam.nsources; i++)
         shortest_m = fmin(shortest_m, x->beam.sources[i].wavelength_m);
-    const double seen_A = geometry_resolution_A(x) * shortest_m / x->beam.wavelength_m;
+    double edge_A, corner_A;
+    geometry_resolution(x, &edge_A, &corner_A);
+    const double seen_A = corner_A * shortest_m / x->beam.wavelength_m;
     if (seen_A < MODEL_FINEST_A)
         log_line(LOG_WARNING,
                  "%s: no structure factors beyond %g A, the detector sees %.2g A: --dmin says "

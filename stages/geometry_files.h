@@ -21,7 +21,7 @@ enum status geometry_read_sources(const struct geometry_options *o, struct reque
 enum status geometry_read_crystal(const struct geometry_options *o, const struct experiment *x,
                                   struct crystal_request *c, struct error *e);
 
-/* Resolution in A at the corner of a panel that is farthest from the beam. */
-double geometry_resolution_A(const struct experiment *x);
+/* The best resolutions, in A, in the middle of an edge and in a corner of any panel. */
+void geometry_resolution(const struct experiment *x, double *edge_A, double *corner_A);
 
 #endif

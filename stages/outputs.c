@@ -6,6 +6,7 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#include "base/input.h"
 #include "base/log.h"
 #include "io/leftovers.h"
 #include "output_lineage.h"
@@ -191,6 +192,26 @@ uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
             bytes += (uint64_t)st.st_size;
     }
     return bytes;
+}
+
+void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
+                      size_t size)
+{
+    for (int i = 0; i < o->count; i++) {
+        char path[TEMPLATE_PATH_MAX], seen[TEMPLATE_PATH_MAX];
+        const bool series = &o->all[i] == o->series;
+        const size_t used = strlen(text);
+        if (!series)
+            output_path(&o->all[i], first, path);
+        input_seen(series ? o->series->series.master : path, seen, sizeof seen);
+        (void)snprintf(text + used, size - used, "%s%s", i ? ", " : "", seen);
+        if (series || first == last || !template_is_numbered(&o->all[i].name))
+            continue;
+        output_path(&o->all[i], last, path);
+        const char *slash = strrchr(path, '/');
+        (void)snprintf(text + strlen(text), size - strlen(text), " ... %s",
+                       slash ? slash + 1 : path);
+    }
 }
 
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,

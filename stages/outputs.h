@@ -55,6 +55,11 @@ bool outputs_named(const struct outputs *o);
 uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
                       char names[OUTPUTS_NAMES_SIZE]);
 
+/* The files of frames `first` to `last` for people: "lyso_0000.img ... lyso_0019.img", parted by
+ * commas; of a series its master. */
+void outputs_describe(const struct outputs *o, uint64_t first, uint64_t last, char *text,
+                      size_t size);
+
 /* Whether all files of a frame that the index names are there, and are those that were entered:
  * their names, sizes, and what they say of themselves. */
 bool outputs_are_there(const struct outputs *o, const struct output_settings *settings,

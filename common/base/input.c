@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdlib.h>
@@ -43,6 +44,19 @@ const char *input_given(const char *path)
         if (m->path == path)
             return m->path + m->given_at;
     return path;
+}
+
+void input_seen(const char *path, char *text, size_t size)
+{
+    const char *from = getenv(INPUT_FROM);
+    char here[PATH_MAX];
+    const size_t length = from ? strlen(from) : 0;
+    if (!length || *path == '/' || !getcwd(here, sizeof here))
+        (void)snprintf(text, size, "%s", path);
+    else if (strncmp(here, from, length) == 0 && here[length] == '/')
+        (void)snprintf(text, size, "%s/%s", here + length + 1, path);
+    else
+        (void)snprintf(text, size, "%s/%s", here, path);
 }
 
 /* Whether something can be read, or the writer has left, within that time; -1: for ever. */

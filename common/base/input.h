@@ -16,6 +16,9 @@ const char *input_path(const char *given);
 /* The name that was given for a path of input_path, in the same thread. */
 const char *input_given(const char *path);
 
+/* Puts the name of a file that this process makes into text[size], as the user would type it. */
+void input_seen(const char *path, char *text, size_t size);
+
 /* Opens a file, device or pipe for reading; NULL with errno set when it cannot.  The caller ends
  * it with fclose.  A named pipe into which nobody writes is named after a second, and waited
  * for: what writes may be slow to begin. */

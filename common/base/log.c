@@ -2,9 +2,12 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <unistd.h>
 
 static const char *program_name = "bragg";
 static enum log_level shown = LOG_WARNING;
+static bool watched;
 
 void log_open(const char *program)
 {
@@ -13,7 +16,13 @@ void log_open(const char *program)
 
 void log_set_level(enum log_level level)
 {
-    shown = level;
+    watched = level >= LOG_WARNING && (getenv(LOG_TERMINAL) || isatty(STDERR_FILENO));
+    shown = watched && level < LOG_TELL ? LOG_TELL : level;
+}
+
+bool log_is_watched(void)
+{
+    return watched;
 }
 
 const char *log_program(void)
@@ -25,12 +34,17 @@ void log_line(enum log_level level, const char *format, ...)
 {
     if (level > shown)
         return;
+    static const char mark[] = {LOG_MARK, 0};
+    const char *begin = isatty(STDERR_FILENO)                       ? "\r\033[K"
+                        : level > LOG_ERROR && getenv(LOG_TERMINAL) ? mark
+                                                                    : "";
     char line[1024];
     va_list args;
     va_start(args, format);
     (void)vsnprintf(line, sizeof line, format, args);
     va_end(args);
-    fprintf(stderr, "%s: %s%s\n", program_name, level == LOG_WARNING ? "warning: " : "", line);
+    fprintf(stderr, "%s%s: %s%s\n", begin, program_name, level == LOG_WARNING ? "warning: " : "",
+            line);
 }
 
 int log_fail(const struct error *e)

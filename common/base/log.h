@@ -2,22 +2,34 @@
 #ifndef BRAGG_BASE_LOG_H
 #define BRAGG_BASE_LOG_H
 
+#include <stdbool.h>
+
 #include "base/error.h"
 
-/* What a level shows: errors always; then what a user should know, or act on; what
- * happens once a run; what happens once a frame. */
-enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_INFO, LOG_DEBUG };
+/* What a level shows: errors always; then what a user should know, or act on; what is being made,
+ * for who watches; what happens once a run; what happens once a frame. */
+enum log_level { LOG_ERROR, LOG_NOTICE, LOG_WARNING, LOG_TELL, LOG_INFO, LOG_DEBUG };
+
+/* In the environment of a process whose lines another one shows on a terminal as they come: each
+ * that is no error begins with LOG_MARK. */
+#define LOG_TERMINAL "BRAGG_TERMINAL"
+enum { LOG_MARK = '\1' };
 
 /* Names the program (kept, not copied) and starts at LOG_WARNING. */
 void log_open(const char *program);
 
-/* Shows messages up to and including `level`. */
+/* Shows messages up to and including `level`; those of LOG_TELL, too, with LOG_WARNING on a
+ * terminal. */
 void log_set_level(enum log_level level);
+
+/* Whether somebody sits at a terminal that shows messages of LOG_TELL. */
+bool log_is_watched(void);
 
 /* The name given to log_open, "bragg" before that. */
 const char *log_program(void);
 
-/* Writes one line, atomically as far as stderr allows. */
+/* Writes one line, atomically as far as stderr allows; on a terminal in place of an unfinished one.
+ */
 void log_line(enum log_level level, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* Reports *e as one line and returns the exit status of the program. */

@@ -34,7 +34,7 @@
     X(GEOM, "a geometry file of CrystFEL", "bragg-geometry --geom reads it")                  \
     X(EXPT, "an experiment list of DIALS",                                                    \
       "bragg-geometry --expt reads its detector, --matrix=FILE.expt its crystal")             \
-    X(PONI, "a geometry file of pyFAI", "")                                                   \
+    X(PONI, "a geometry file of pyFAI", "bragg-geometry --detector reads it")                 \
     X(HDF5, "an HDF5 file", "")                                                               \
     X(CBF, "an image (CBF)", "")                                                              \
     X(SMV, "an image (SMV)", "")                                                              \

@@ -59,6 +59,26 @@ void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
     template_name(&s->data, nxmx_series_number(s, id), path);
 }
 
+static uint64_t size_of(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 ? (uint64_t)st.st_size : 0;
+}
+
+uint64_t nxmx_series_bytes(const struct nxmx_series *s)
+{
+    char path[TEMPLATE_PATH_MAX];
+    uint64_t bytes = s->written.count ? size_of(s->master) : 0;
+    for (size_t i = 0; i < s->nfilling; i++)
+        bytes += (uint64_t)s->filling[i]->used;
+    for (size_t i = 0; i < s->written.count; i++)
+        for (uint64_t n = s->written.ranges[i].first; n <= s->written.ranges[i].last; n++) {
+            template_name(&s->data, n, path);
+            bytes += size_of(path);
+        }
+    return bytes;
+}
+
 /* As the master names it, which is in the same folder. */
 static void name_of(const void *series, uint64_t file, char *name, size_t size)
 {

@@ -78,6 +78,9 @@ static inline uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t 
     return id / s->frames_per_file + 1;
 }
 
+/* Bytes of all frames so far: of files that are finished, the master too, and of packed images. */
+uint64_t nxmx_series_bytes(const struct nxmx_series *s);
+
 /* How many data files so many frames, from 0 on, have; their numbers begin with 1. */
 uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames);
 

@@ -1,5 +1,7 @@
 #include "model/frame.h"
 
+#include <math.h>
+
 #include "base/alloc.h"
 
 size_t pixel_size(enum pixel_type type)
@@ -20,6 +22,33 @@ double image_value(const struct image *image, size_t i)
         return ((const int32_t *)image->pixels)[i];
     }
     return 0.0;
+}
+
+/* Eight pixels at a time, of which vector instructions take care. */
+struct image_range image_range(const struct image *image)
+{
+    enum { LANES = 8 };
+    double least[LANES], most[LANES], sum[LANES] = {0};
+    for (size_t k = 0; k < LANES; k++) {
+        least[k] = INFINITY;
+        most[k] = -INFINITY;
+    }
+    for (size_t i = 0; i < image->count; i += LANES) {
+        const size_t left = image->count - i, lanes = left < LANES ? left : LANES;
+        double v[LANES];
+        for (size_t k = 0; k < lanes; k++)
+            v[k] = image_value(image, i + k);
+        for (size_t k = 0; k < lanes; k++) {
+            sum[k] += v[k];
+            least[k] = v[k] < least[k] ? v[k] : least[k];
+            most[k] = v[k] > most[k] ? v[k] : most[k];
+        }
+    }
+    struct image_range all = {INFINITY, -INFINITY, 0};
+    for (size_t k = 0; k < LANES; k++)
+        all = (struct image_range){fmin(all.least, least[k]), fmax(all.most, most[k]),
+                                   all.sum + sum[k]};
+    return all;
 }
 
 void image_free(struct image *image)

@@ -55,6 +55,12 @@ bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit un
 /* Pixel number i as a number. */
 double image_value(const struct image *image, size_t i);
 
+/* The least, the largest and the sum of all pixels; of no pixels +infinity, -infinity and 0. */
+struct image_range {
+    double least, most, sum;
+};
+struct image_range image_range(const struct image *image);
+
 /* True when the pixels lie in memory that is lasting. */
 bool image_is_lasting(const struct image *image);
 

@@ -1,5 +1,6 @@
 #include "run/bar.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <unistd.h>
 
@@ -9,6 +10,12 @@ enum { BAR_WIDTH = 28, TEXT_SIZE = 160 };
 void bar_open(struct bar *b, bool wanted)
 {
     *b = (struct bar){.on = wanted && isatty(STDERR_FILENO), .screen = {.out = stderr}};
+}
+
+static bool is_complete(const struct bar *b)
+{
+    const struct run_status *r = view_latest(&b->view);
+    return r && r->known && r->acknowledged == r->total;
 }
 
 static void draw(struct bar *b)
@@ -36,9 +43,19 @@ void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns)
     draw(b);
 }
 
-void bar_clear(struct bar *b)
+void bar_say(struct bar *b, const char *format, ...)
 {
-    screen_clear(&b->screen);
+    va_list args;
+    if (is_complete(b))
+        bar_close(b);
+    if (b->on)
+        screen_clear(&b->screen);
+    va_start(args, format);
+    (void)vfprintf(stderr, format, args);
+    va_end(args);
+    putc('\n', stderr);
+    if (b->on && view_latest(&b->view))
+        draw(b);
 }
 
 void bar_close(struct bar *b)

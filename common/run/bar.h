@@ -20,8 +20,8 @@ void bar_open(struct bar *b, bool wanted);
 /* Takes the next status over, and draws, a few times a second at most. */
 void bar_show(struct bar *b, struct run_status *r, uint64_t now_ns);
 
-/* Clears what is drawn, so that something else can be written. */
-void bar_clear(struct bar *b);
+/* Writes a line above what is drawn; once all frames are there, below it, and that stays. */
+void bar_say(struct bar *b, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
 /* What is drawn stays. */
 void bar_close(struct bar *b);

@@ -10,7 +10,7 @@
 
 #include "stage/endpoint.h"
 
-static const char workdir_link[] = "workdir", control_link[] = "control-at";
+static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
 
 /* A live socket of this user becomes an endpoint. */
 static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
@@ -61,27 +61,59 @@ void find_note_control(const char *folder, const char *control)
         (void)!symlink(endpoint, path);
 }
 
-void find_note_workdir(const char *folder, const char *workdir)
+static void note(const char *folder, const char *link, const char *target)
 {
     char full[PATH_MAX], path[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, workdir_link);
-    if (realpath(workdir, full))
+    (void)snprintf(path, sizeof path, "%s/%s", folder, link);
+    if (realpath(target, full))
         (void)!symlink(full, path);
 }
 
-/* True when the run in `folder` has this --workdir. */
-static bool works_in(const char *folder, const char *workdir)
+void find_note_workdir(const char *folder, const char *workdir)
+{
+    note(folder, workdir_link, workdir);
+}
+
+void find_note_file(const char *folder, const char *file)
+{
+    note(folder, file_link, file);
+}
+
+/* The name of the file, without its folder, that the run in `folder` has; "" for none. */
+static void name_of(const char *folder, char name[FIND_NAME_SIZE])
+{
+    char path[PATH_MAX], noted[PATH_MAX] = "";
+    (void)snprintf(path, sizeof path, "%s/%s", folder, file_link);
+    (void)!readlink(path, noted, sizeof noted - 1);
+    const char *slash = strrchr(noted, '/');
+    (void)snprintf(name, FIND_NAME_SIZE, "%s", slash ? slash + 1 : "");
+    for (char *c = name; *c; c++)  // nothing in it may steer a terminal
+        *c = *c < ' ' || *c == 0x7f ? '?' : *c;
+}
+
+static bool is_noted_as(const char *folder, const char *link, const char *where)
 {
     char wanted[PATH_MAX], path[PATH_MAX], noted[PATH_MAX];
-    (void)snprintf(path, sizeof path, "%s/%s", folder, workdir_link);
-    return realpath(workdir, wanted) && realpath(path, noted) && strcmp(wanted, noted) == 0;
+    (void)snprintf(path, sizeof path, "%s/%s", folder, link);
+    return realpath(where, wanted) && realpath(path, noted) && strcmp(wanted, noted) == 0;
+}
+
+/* True when the run in `folder` has that --workdir or that file, with or without its suffix. */
+static bool is_meant(const char *folder, const char *where)
+{
+    char name[FIND_NAME_SIZE];
+    const size_t length = strlen(where);
+    name_of(folder, name);
+    return is_noted_as(folder, workdir_link, where) || is_noted_as(folder, file_link, where) ||
+           (strncmp(name, where, length) == 0 &&
+            (!name[length] || strcmp(name + length, ".yaml") == 0));
 }
 
 struct search {
-    const char *workdir;  // NULL: any
+    const char *where;  // NULL: any
     int found;
-    char endpoint[ENDPOINT_SIZE];  // the first
-    char list[300];                // all, for the message
+    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the first
+    char list[300];                                      // all, for the message
 };
 
 /* All runs with their private folder in `base`. */
@@ -92,23 +124,29 @@ static void search_base(struct search *s, const char *base)
     (void)snprintf(pattern, sizeof pattern, "%s/bragg-*", base);
     if (glob(pattern, GLOB_ONLYDIR, NULL, &folders) == 0)
         for (size_t i = 0; i < folders.gl_pathc; i++) {
-            char endpoint[ENDPOINT_SIZE];
+            char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];
             const char *folder = folders.gl_pathv[i];
-            if ((s->workdir && !works_in(folder, s->workdir)) || !find_in_folder(folder, endpoint))
+            if ((s->where && !is_meant(folder, s->where)) || !find_in_folder(folder, endpoint))
                 continue;
-            if (!s->found++)
+            name_of(folder, name);
+            if (!s->found++) {
                 memcpy(s->endpoint, endpoint, sizeof endpoint);
+                memcpy(s->name, name, sizeof name);
+            }
             const size_t used = strlen(s->list);
-            (void)snprintf(s->list + used, sizeof s->list - used, "%s%s", used ? ", " : "", folder);
+            (void)snprintf(s->list + used, sizeof s->list - used, "%s%s%s%s%s", used ? ", " : "",
+                           name, *name ? " (" : "", folder, *name ? ")" : "");
         }
     globfree(&folders);
 }
 
-enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct error *e)
+enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
+                     struct error *e)
 {
-    struct search s = {.workdir = where};
+    struct search s = {.where = where};
     const char *base = getenv("XDG_RUNTIME_DIR");
     struct stat what;
+    name[0] = 0;
     if (where && strstr(where, "://")) {
         bool bind;
         const enum status bad = endpoint_parse(where, true, &bind, endpoint, e);
@@ -120,22 +158,28 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct err
             return STATUS_OK;
         return error_set(e, STATUS_FAILED, "nobody listens at %.200s", where);
     }
-    if (where && (stat(where, &what) != 0 || !S_ISDIR(what.st_mode)))
-        return error_set(e, STATUS_USAGE,
-                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT) nor a "
-                         "folder",
-                         where);
-    if (where && find_in_folder(where, endpoint))
+    if (where && find_in_folder(where, endpoint)) {
+        name_of(where, name);
         return STATUS_OK;
+    }
     if (base && base[0] == '/' && strcmp(base, "/tmp") != 0)
         search_base(&s, base);
     if (!s.found)
         search_base(&s, "/tmp");
     memcpy(endpoint, s.endpoint, sizeof s.endpoint);
+    memcpy(name, s.name, sizeof s.name);
     if (s.found > 1)
         return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s.found,
                          s.list);
+    if (!s.found && where && stat(where, &what) != 0)
+        return error_set(e, STATUS_USAGE,
+                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
+                         "folder, nor the file of a pipeline that is running",
+                         where);
     if (!s.found && where)
-        return error_set(e, STATUS_FAILED, "no pipeline is running in %.200s", where);
+        return error_set(e, STATUS_FAILED,
+                         S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
+                                               : "the pipeline %.200s is not running",
+                         where);
     return s.found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
 }

@@ -11,16 +11,21 @@
  * false as long as nobody listens there. */
 bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE]);
 
-/* `where` is an endpoint, a private folder, or the --workdir of a bragg-run; NULL for the
- * only run of this user on this host.  STATUS_FAILED when nothing runs there, STATUS_USAGE
- * when several do. */
-enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], struct error *e);
+enum { FIND_NAME_SIZE = 64 };
+
+/* `where` is an endpoint, a private folder, or the --workdir or the file of a bragg-run, also by
+ * its name alone; NULL for the only run of this user on this host.  Puts the name of the file into
+ * *name, "" where none is known.  STATUS_FAILED when nothing runs there, STATUS_USAGE when several
+ * do. */
+enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
+                     struct error *e);
 
 /* Notes in a private folder where the source of its run listens, as --control says: a tcp port is
  * no file there. */
 void find_note_control(const char *folder, const char *control);
 
-/* Notes in a private folder that the run has this --workdir. */
+/* Notes in a private folder that the run has this --workdir, and this pipeline file. */
 void find_note_workdir(const char *folder, const char *workdir);
+void find_note_file(const char *folder, const char *file);
 
 #endif

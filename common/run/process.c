@@ -52,6 +52,10 @@ static _Noreturn void become(const struct command *c, const struct environment *
     (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
     (void)setenv("BRAGG_KILLED", env->killed, 1);
+    if (env->bar.on)
+        (void)setenv(LOG_TERMINAL, "1", 1);
+    else
+        (void)unsetenv(LOG_TERMINAL);
     if (c->worker[0])
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
@@ -112,19 +116,22 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (p->command->last && is_endpoint(p->line)) {
-        bar_clear(&env->bar);
         if (!env->quiet)
-            log_line(LOG_NOTICE, "ready: %s listens at %s", p->command->name, p->line);
+            bar_say(&env->bar, "%s: ready: %s listens at %s", log_program(), p->command->name,
+                    p->line);
         return;
     }
-    if (!p->asked) {
+    const bool told = p->line[0] == LOG_MARK;
+    if (told && !env->verbose) {
+        bar_say(&env->bar, "%s", p->line + 1);
+        return;
+    }
+    if (!p->asked && !told) {
         p->spoke_ns = clock_ns();
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
     }
-    if (!env->verbose && !p->command->wrapped)
-        return;
-    bar_clear(&env->bar);
-    fprintf(stderr, "%s| %s\n", p->command->name, p->line);
+    if (env->verbose || p->command->wrapped)
+        bar_say(&env->bar, "%s| %s", p->command->name, p->line + told);
 }
 
 void process_listen(struct process *p, struct environment *env)

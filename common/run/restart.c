@@ -172,8 +172,8 @@ static enum restart_verdict restart(struct restarts *r, struct process *p)
     if (p->command->stage->restart != INT64_MAX)
         (void)snprintf(limit, sizeof limit, " (%d of %d)", (int)p->restarts,
                        (int)p->command->stage->restart);
-    bar_clear(&r->env->bar);
-    log_line(LOG_WARNING, "%s %s: started again%s", p->command->name, fate, limit);
+    bar_say(&r->env->bar, "%s: warning: %s %s: started again%s", log_program(), p->command->name,
+            fate, limit);
     return RESTART_YES;
 }
 

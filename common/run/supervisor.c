@@ -214,6 +214,7 @@ static void turn(struct supervisor *s)
         s->polls[i] = (struct pollfd){.fd = s->processes[i].output, .events = POLLIN};
     s->polls[s->count] = (struct pollfd){.fd = s->signals, .events = POLLIN};
     (void)poll(s->polls, s->count + 1, wait_ms(s, clock_ns()));
+    restarts_turn(&s->restarts, clock_ns());  // how far they are, before what they say of the end
     for (size_t i = 0; i < s->count; i++)
         process_listen(&s->processes[i], &s->env);
     stop_unheard(s);

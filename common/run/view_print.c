@@ -3,29 +3,19 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/readable.h"
 #include "run/view.h"
-
-/* "0:15", "2:03:00" */
-static void print_time(double s, char *text, size_t size)
-{
-    const uint64_t all = s < 1e9 ? (uint64_t)(s + 0.5) : UINT64_C(1000000000);
-    if (all < 3600)
-        (void)snprintf(text, size, "%" PRIu64 ":%02" PRIu64, all / 60, all % 60);
-    else
-        (void)snprintf(text, size, "%" PRIu64 ":%02" PRIu64 ":%02" PRIu64, all / 3600,
-                       all / 60 % 60, all % 60);
-}
 
 void view_summary(const struct view *v, char *text, size_t size)
 {
-    char left[32] = "", time[24];
+    char left[32] = "", time[READABLE_SIZE];
     const struct run_status *r = view_latest(v);
     if (!r || !r->known || !r->elapsed_ns) {
         (void)snprintf(text, size, "waiting for the first frame");
         return;
     }
     if (v->left_s >= 0) {
-        print_time(v->left_s, time, sizeof time);
+        readable_time(v->left_s, time);
         (void)snprintf(left, sizeof left, ", %s left", time);
     }
     (void)snprintf(text, size, "%" PRIu64 " of %" PRIu64 " frames, %.1f/s%s", r->acknowledged,

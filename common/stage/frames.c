@@ -61,6 +61,8 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     if (s == STATUS_OK && !stage_is_sink(stage))
         s = images_make_own(&w->images, &f->image, e);
     meter_switch(meter, ACTIVITY_OTHER, id);
+    if (s == STATUS_OK && stage_is_sink(stage))
+        progress_take(&w->progress, &f->image);
     return return_pixels(w, s, e);
 }
 

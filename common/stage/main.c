@@ -54,7 +54,8 @@ static int run_open(struct worker *w)
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
-    progress_end(&w->progress);
+    progress_end(&w->progress, w->rt.meter.frames, &w->experiment,
+                 !s && w->rt.complete && !atomic_load(&w->rt.status));
     if (s)
         report(w, s, &e);
     const struct work work = runtime_work(&w->rt);
@@ -140,7 +141,7 @@ static int run_parsed(struct worker *w, const char **operands, int noperands)
     w->wants = stage->wants;
     if (s == STATUS_OK)
         s = runtime_check(w->stage, &w->rt.options, &e);
-    progress_open(&w->progress, stage_is_sink(stage) && !w->settled.speaks && !w->rt.options.quiet);
+    progress_open(&w->progress, w->stage, w->state, stage_is_sink(stage) && !w->settled.speaks);
     const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);

@@ -1,44 +1,126 @@
 #include "stage/progress.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
+#include <sys/statvfs.h>
 #include <unistd.h>
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/readable.h"
 
 static const uint64_t INTERVAL_NS = 200000000;
 
-void progress_open(struct progress *p, bool wanted)
+void progress_open(struct progress *p, const struct stage *stage, void *state, bool wanted)
 {
-    *p = (struct progress){.on = wanted && isatty(STDERR_FILENO)};
+    const bool tells = wanted && log_is_watched();
+    *p = (struct progress){.stage = stage,
+                           .state = state,
+                           .tells = tells,
+                           .draws = tells && isatty(STDERR_FILENO),
+                           .brightest = -INFINITY};
+}
+
+void progress_take(struct progress *p, const struct image *image)
+{
+    if (!p->tells || !image->count)
+        return;
+    const struct image_range r = image_range(image);
+    p->images++;
+    p->unit = image->unit;
+    p->sum += r.sum;
+    p->brightest = fmax(p->brightest, r.most);
+}
+
+/* What is on the disk tells what all will take. */
+static void plan(struct progress *p, uint64_t frames, uint64_t total)
+{
+    struct made made = {0};
+    struct statvfs disk;
+    char all[READABLE_SIZE], room[READABLE_SIZE];
+    p->planned = true;
+    if (p->stage->made)
+        p->stage->made(p->state, &made);
+    if (!made.bytes || total <= frames || statvfs(made.folder, &disk) != 0)
+        return;
+    const double each = (double)made.bytes / (double)frames,
+                 free = (double)disk.f_bavail * (double)disk.f_frsize;
+    const bool fits = made.replaces || each * (double)(total - frames) <= free;
+    readable_bytes(each * (double)total, all);
+    readable_bytes(free, room);
+    if (p->tells || !fits)
+        log_line(fits ? LOG_TELL : LOG_WARNING, "%" PRIu64 " frames make about %s, %s%s free",
+                 total, all, fits ? "" : "only ", room);
+}
+
+/* ", 12.3/s", once that can be told; returns frames/s, 0 before. */
+static double rate(const struct progress *p, uint64_t frames, char text[READABLE_SIZE])
+{
+    const double s = (double)(p->last_ns - p->start_ns) / 1e9,
+                 per_s = s > 0 ? (double)(frames - 1) / s : 0;
+    text[0] = 0;
+    if (per_s > 0)
+        (void)snprintf(text, READABLE_SIZE, ", %.1f/s", per_s);
+    return per_s;
+}
+
+static void draw(struct progress *p, uint64_t frames, const struct exchange_view *view)
+{
+    char total[32] = "", speed[READABLE_SIZE], left[READABLE_SIZE + 8] = "", time[READABLE_SIZE];
+    const double per_s = rate(p, frames, speed);
+    if (view->total_known)
+        (void)snprintf(total, sizeof total, " of %" PRIu64, view->total);
+    if (per_s > 0 && view->total > frames) {
+        readable_time((double)(view->total - frames) / per_s, time);
+        (void)snprintf(left, sizeof left, ", %s left", time);
+    }
+    p->drawn_ns = p->last_ns;
+    fprintf(stderr, "\r%s: frame %" PRIu64 "%s%s%s \033[K", log_program(), frames, total, speed,
+            left);
 }
 
 void progress_show(struct progress *p, uint64_t frames, struct exchange *x)
 {
-    if (!p->on)
+    if (p->planned && !p->tells)
         return;
-    const uint64_t now = clock_ns();
+    p->last_ns = clock_ns();
     if (!p->start_ns)
-        p->start_ns = now;
+        p->start_ns = p->last_ns;
     const struct exchange_view view = exchange_look(x);
-    const bool last = view.total_known && frames == view.total;
-    if (!last && now - p->last_ns < INTERVAL_NS)
-        return;
-    p->last_ns = now;
-    p->shown = true;
-    const double seconds = (double)(now - p->start_ns) / 1e9;
-    const double rate = frames > 1 && seconds > 0 ? (double)(frames - 1) / seconds : 0;
-    if (view.total_known)
-        fprintf(stderr, "\r%s: frame %" PRIu64 " of %" PRIu64 ", %.1f/s \033[K", log_program(),
-                frames, view.total, rate);
-    else
-        fprintf(stderr, "\r%s: frame %" PRIu64 ", %.1f/s \033[K", log_program(), frames, rate);
+    if (!p->planned && view.total_known)
+        plan(p, frames, view.total);
+    if (p->draws && p->last_ns - p->drawn_ns >= INTERVAL_NS)
+        draw(p, frames, &view);
 }
 
-void progress_end(struct progress *p)
+/* ", brightest pixel 2311 ADU, 4.3e+05 photons a frame" */
+static void say_light(const struct progress *p, const struct experiment *x, char *text, size_t size)
 {
-    if (p->shown)
-        fputc('\n', stderr);
-    p->shown = false;
+    const bool counts = p->unit == UNIT_ADU && x->gain > 0;
+    const double each = p->sum / (double)p->images,
+                 dark = x->adc_offset * (double)experiment_pixels(x);
+    (void)snprintf(
+        text, size, ", brightest pixel %.5g%s%s, %.3g photons a frame", p->brightest,
+        counts ? " ADU" : "",
+        counts && x->saturation > 0 && p->brightest >= floor(x->saturation) ? " (saturated)" : "",
+        counts ? (each - dark) / x->gain : each);
+}
+
+void progress_end(struct progress *p, uint64_t frames, const struct experiment *x, bool whole)
+{
+    char light[128] = "", speed[READABLE_SIZE], bytes[READABLE_SIZE];
+    struct made made = {0};
+    if (!p->tells || !frames)
+        return;
+    if (p->images)
+        say_light(p, x, light, sizeof light);
+    (void)rate(p, frames, speed);
+    log_line(LOG_TELL, "%" PRIu64 " frame%s%s%s", frames, frames == 1 ? "" : "s", speed, light);
+    if (p->stage->made)
+        p->stage->made(p->state, &made);
+    readable_bytes((double)made.bytes, bytes);
+    if (made.bytes)
+        log_line(LOG_TELL, "%s in %s%s", bytes, made.names,
+                 whole || !p->stage->have ? "" : "; --resume goes on");
 }

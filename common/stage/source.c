@@ -181,5 +181,7 @@ void source_interrupt(struct runtime *rt)
     s->total = exchange_cut(&rt->exchange);
     s->flush_due = true;
     source_send_total(rt, NULL);
-    log_line(LOG_INFO, "interrupted: ending with %" PRIu64 " frames", s->total);
+    const uint64_t left = s->total - window_count_done(&s->window, s->total);
+    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
+             left == 1 ? "" : "s");
 }

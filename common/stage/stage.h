@@ -22,6 +22,8 @@
 #include "wire/message.h"
 #include "wire/route.h"
 
+enum { MADE_SIZE = 4096 };
+
 /* What travels on an edge. */
 enum kind {
     KIND_NONE,        // nothing: a first stage consumes it, a last stage produces it
@@ -35,6 +37,14 @@ enum kind {
 struct start {
     bool piped;   // input comes through stdin
     bool resume;  // a last stage is to continue former output
+};
+
+/* The files of a last stage, for people. */
+struct made {
+    uint64_t bytes;          // of the frames so far
+    bool replaces;           // files that are there give their room
+    char folder[MADE_SIZE];  // of the first one, as this process opens it
+    char names[MADE_SIZE];   // as who started it would name them
 };
 
 struct guest;
@@ -139,6 +149,10 @@ struct stage {
     /* Likewise: nothing more comes before what it has is durable, as at the end of the
      * stream. */
     enum status (*flush)(void *state, struct error *e);
+
+    /* A last stage that makes files: fills in what they are, after some frame.  NULL: it makes
+     * none. */
+    void (*made)(void *state, struct made *made);
 
     /* Finished rows of the frame at hand, for progress; NULL: none. */
     atomic_uint_fast64_t *(*progress)(void *state);

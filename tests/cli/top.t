@@ -134,6 +134,30 @@ kill -INT "$runner"
 wait "$runner"
 check_status 'which is over' 1 bragg-top --once port
 
+# bragg-run: by the file
+fresh
+sed "s/ --insecure, \"--control[^]]*//; s/, --insecure//; s/--frames=300,*/--frames=5000/" "$file" >named.yaml
+sed "s|$tap_scratch/out|&2|" named.yaml >other.yaml
+bragg-run --quiet named.yaml &
+runner=$!
+flowing
+for name in "$tap_scratch/named.yaml" named.yaml named; do
+	bragg-top --once "$name" >now 2>&1
+	check "a run by its file, as $(basename "$name")" grep -q '^named.yaml: [0-9]* of 5000 frames' now
+done
+check_status 'a file that does not run: status 1' 1 bragg-top --once other.yaml
+is 'a file that does not run: one line' "$(bragg-top --once other.yaml 2>&1)" 'bragg-top: the pipeline other.yaml is not running'
+bragg-run --quiet other.yaml &
+other=$!
+soon bragg-top --once other >/dev/null 2>&1
+bragg-top --once >said 2>&1
+is 'two runs are named by their files' "$(sed 's/.*one of //; s|'"$d"'/bragg-run-[0-9a-f]*|F|g; s/, /\n/g' said | sort | tr '\n' ' ')" \
+	'named.yaml (F) other.yaml (F) '
+bragg-top --once "$(sed 's/.*other.yaml (\([^)]*\)).*/\1/' said)" >now 2>&1
+check 'and by the folder that stands there' grep -q '^other.yaml: ' now
+kill "$runner" "$other"
+wait
+
 # bragg-run: by the work folder; restarts are seen, and are in the trace
 fresh
 cat >"$file" <<-END
@@ -182,11 +206,21 @@ if script -qec true /dev/null </dev/null >/dev/null 2>&1; then
 	is 'on a terminal: the cursor is shown again' "$(tail -c 6 said | tr -d '\033')" '[?25h'
 	check 'on a terminal: the last state stays' grep -q '300 of 300 frames, .* ended with status 0' said
 	chain 300 20
+	mkfifo keys
+	script -qec 'bragg-top; echo "status $?"; stty -a' /dev/null <keys >said 2>&1 &
+	exec 3>keys
+	soon grep -q '; q quits' said
+	printf q >&3
+	soon grep -q 'icanon' said
+	exec 3>&-
+	is 'q quits: status 0, before the run ends, and the keyboard is as it was' "$(grep -c 'status 0' said) $(grep -c 'ended' said) \
+$(grep -o -- '-*icanon' said) $(grep -o -- '-*echo ' said)" '1 0 icanon echo '
+	check 'and the cursor' grep -q "$(printf '\033')\[?25h" said
 	script -qec 'bragg-top & top=$!; sleep 1; kill -INT $top; wait $top; echo "status $?"' /dev/null </dev/null >said 2>&1
 	settle
 	is 'Ctrl-C: the cursor is shown again, status 130' "$(grep -c "$(printf '\033')\[?25h" said) $(grep -c 'status 130' said)" '1 1'
 else
-	for name in 'drawn in place' 'the cursor is shown again' 'the last state stays' 'Ctrl-C'; do
+	for name in 'drawn in place' 'the cursor is shown again' 'the last state stays' 'Ctrl-C' 'q' 'and the cursor'; do
 		skip "on a terminal: $name" 'no pseudo-terminal to be had'
 	done
 fi
