@@ -1,13 +1,15 @@
-"""The neighbours of a stage in the middle, and what flows between them: the data plane of bragg-wire(5)."""
+"""The neighbours of a stage, and what flows between them: the data plane of bragg-wire(5)."""
 import os
 import time
 
-from bragg_sockets import NOTICE_MAX, Port, is_local
-from bragg_wire import BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, LOST, End, pack, ranges
+from braggpipe._shared import Pool
+from braggpipe._sockets import NOTICE_MAX, Port, is_local
+from braggpipe._wire import (ACK, ANYTHING, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, IMAGES, KINDS, LOST, NOTHING,
+                             POOL, SHARED, TYPES, End, pack, ranges)
 
-KINDS, IMAGES = ["nothing", "experiment", "recipe", "image", "anything"], 3
 GREET_S = 0.5  # how long to wait for an answer before another hello
-CREDIT_FIRST, CREDIT_MAX = 2, 1024  # frames that a link may have under way: from the start, and at most
+LEASES_MAX = 6  # slots of shared memory, and half of them, that are read at a time
+CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames that a link may have under way: from the start, and at most
 
 
 class Link:
@@ -21,32 +23,62 @@ class Link:
         self.credit = self.messages = 0  # frames that may be sent there; experiments and frames that were, or that came
         self.sent, self.way = [], []  # frames without their credit back; the last of these, which may not have arrived
         self.asked = None  # messages and frames sent when it was asked what had come
+        self.pool = None  # its shared memory
 
     def meet(self, keys):
         self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
-        self.wants = IMAGES if keys["wants"] == KINDS.index("anything") else keys["wants"]
+        self.wants = IMAGES if keys["wants"] == ANYTHING else keys["wants"]
         self.durable = keys["durable"] and not keys["gives"]  # a last stage whose frames may have to be there
         self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # when it dies with frames
 
     def is_open(self):
         return self.answered and not self.gone and not self.lost_s and (self.port.up or self.wants == IMAGES)
 
+    def meet_pool(self, message):
+        """Its shared memory, if this process may read it; else pixels come in messages."""
+        if self.pool and self.pool.is_of(message.keys):
+            return
+        try:
+            self.pool = Pool(message.keys, self.uuid, message.run, message.incarnation)
+        except (OSError, ValueError):
+            self.pool = None
 
-class Frame:
+
+class Held:
     """A frame in this process.  Its worker sets one of parts, error and damaged."""
 
     def __init__(self, link, message):
         self.link, self.message, self.number = link, message, message.frame
         self.network = link.port.network
         self.parts = self.error = self.groups = None  # groups: that are still to get it
-        self.damaged = self.taken = False
+        self.damaged = self.taken = self.is_finished = self.is_read = False
+        self.lease = None  # of its pixels in shared memory
+        if message.flags & SHARED:
+            if not link.pool:
+                raise ValueError("a descriptor of shared memory that is not named")
+            self.lease = link.pool.lease(message.payload[0])
+            message.payload[0] = self.lease.pixels
+
+    def array(self, worker):
+        """The pixels that lie in shared memory; None when they came in the message.  Who keeps many gets copies."""
+        if not self.lease:
+            return None
+        lease, dtype = self.lease, TYPES[self.message.keys["image"]["type"]]
+        self.is_read = True
+
+        def free():
+            worker.freed.put(lease)
+            worker.wake()
+
+        array = lease.array(dtype, free)
+        return array if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2) else array.copy()
 
     def is_done(self):
-        return bool(self.parts or self.error or self.damaged)
+        return bool(self.parts or self.error or self.damaged or self.is_finished)
 
 
 class Links:
-    """`worker` computes: see bragg.py."""
+    """`worker` computes, or takes: see _worker.py."""
 
     def __init__(self, name, options, worker):
         self.waited = set()  # groups of last stages that must have every frame; empty: not known
@@ -58,6 +90,10 @@ class Links:
         self.frames, self.ready = [], []  # all that are here, as they came; those to be sent
         self.buried, self.dropped, self.ticks, self.hello_due = set(), 0, 0, False
         self.bytes_in = self.bytes_out = 0
+        self.seen, self.acks = {}, []  # of a last stage: sums of frames that came; what the source is still to be told
+
+    def is_last(self):
+        return self.worker.gives == NOTHING
 
     def say(self, port, kind, address=(), **keys):
         return port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
@@ -67,8 +103,9 @@ class Links:
         if port is self.source:
             near = {name: [{"uuid": link.uuid} for link in self.links if link.port.up == up]
                     for up, name in ((True, "upstreams"), (False, "downstreams"))}
-        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=False, gives=IMAGES,
-                        wants=IMAGES, group=self.options.group or f"{self.name}/image", identity="python",
+        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=self.is_last(),
+                        gives=self.worker.gives, wants=self.worker.wants, identity=self.worker.identity,
+                        group=self.options.group or f"{self.name}/{KINDS[self.worker.gives]}",
                         pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
 
     def greet(self, now):
@@ -105,6 +142,7 @@ class Links:
             link = Link(port, address)
             self.links.append(link)
         link.meet(keys)
+        self.inherit(link)
         for other in [other for other in self.links if other.port is port and other is not link]:
             if other.uuid == link.uuid or not port.bound:  # it came back, or another took its place
                 self.drop(other, died=other.uuid != link.uuid)
@@ -114,10 +152,17 @@ class Links:
         if port.up:
             self.meet_upstream(link, message)
 
+    def inherit(self, link):
+        """Shared memory goes on through another connection."""
+        former = next((other for other in self.links if other.uuid == link.uuid and other is not link and other.pool), None)
+        if former:
+            link.pool, former.pool = former.pool, None
+            link.pool.cut()
+
     def meet_upstream(self, link, message):
         gives, control = message.keys["gives"], self.resolve(message.keys["control"], link.port)
-        if gives != IMAGES:
-            raise End(2, f"wants image, got {KINDS[gives]} from {link.stage}")
+        if gives != self.worker.wants:
+            raise End(2, f"wants {KINDS[self.worker.wants]}, got {KINDS[gives]} from {link.stage}")
         if not self.run:
             self.learn(message.run, message.keys["control"] if is_local(control) else control, control)
         elif message.run != self.run and control != self.control:
@@ -194,6 +239,8 @@ class Links:
     def take_up(self, link, message):
         if message.kind == HEARTBEAT:
             self.say(link.port, HEARTBEAT, link.address, ids=[], progress=link.messages)
+        elif message.kind == POOL:
+            link.meet_pool(message)
         elif message.kind in (EXPERIMENT, FRAME):
             link.messages += 1
             self.bytes_in += message.size()
@@ -204,6 +251,7 @@ class Links:
             self.damaged(link)
         elif not self.worker.lineage:
             self.worker.begin(message, any(port.network for port in self.ports))
+            self.hello_due |= self.is_last()  # what is durable from the start
         elif message.keys["lineage"] != self.worker.came:
             raise End(1, f"{link.stage} computes something else than the others before this stage "
                          f"(lineage {message.keys['lineage']}, not {self.worker.came})")
@@ -212,8 +260,20 @@ class Links:
         if not link.granted or sum(frame.link is link for frame in self.frames) >= CREDIT_MAX:
             raise End(1, f"{link.stage} sent a frame without credit")
         self.ticks += 1
-        self.frames.append(Frame(link, message))
-        self.worker.put(self.frames[-1])
+        frame = Held(link, message)
+        if message.frame in self.seen or self.is_last() and any(other.number == frame.number for other in self.frames):
+            self.take_again(frame)
+        else:
+            self.frames.append(frame)
+            self.worker.put(frame)
+
+    def take_again(self, frame):
+        """A frame that a last stage has, or is at work on."""
+        if self.seen.get(frame.number, frame.message.sum) != frame.message.sum:
+            raise End(1, f"frame {frame.number}: two computations differ")
+        if frame.number in self.seen:
+            self.acks.append(frame.number)
+        self.give_credit(frame)
 
     def take_down(self, link, message):
         if message.kind == HEARTBEAT and link.asked:
@@ -236,14 +296,21 @@ class Links:
 
     def pump(self):
         """Sends what credit allows, the experiment first, and returns credit."""
+        while not self.worker.freed.empty():
+            self.worker.freed.get().give_back()
+        for frame in self.worker.results():
+            self.finished(frame)
         links = [link for link in self.links if link.is_open() and self.worker.lineage]
         for link in links:
             if link.port.up and not link.granted:
-                link.granted = self.say(link.port, CREDIT, link.address, grant=CREDIT_FIRST, ids=[])
+                link.granted = self.credit(link, CREDIT_FIRST, [])
+            elif link.port.up and link.pool and link.pool.returned:
+                self.credit(link, 0, [])
             elif not link.port.up and not link.given:
                 link.given = self.send(link, self.worker.experiment)
-        for frame in self.worker.results():
-            self.finished(frame)
+        if self.acks and self.source:
+            self.say(self.source, ACK, ids=ranges(self.acks))
+            self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
 
@@ -253,6 +320,10 @@ class Links:
             self.damaged(frame.link)
         elif frame.error:
             raise End(1, f"frame {frame.number}: {frame.error}")
+        elif self.is_last():
+            self.seen[frame.number] = frame.message.sum
+            self.acks.append(frame.number)
+            self.passed(frame)
         else:
             self.ready.append(frame)
 
@@ -284,5 +355,14 @@ class Links:
     def passed(self, frame):
         self.ticks += 1
         self.frames.remove(frame)
+        self.give_credit(frame)
+
+    def give_credit(self, frame):
+        if frame.lease and not frame.is_read:
+            frame.lease.give_back()
         if frame.link and frame.link.is_open():  # else its successor gets credit of its own
-            self.say(frame.link.port, CREDIT, frame.link.address, grant=1, ids=ranges([frame.number]))
+            self.credit(frame.link, 1, [frame.number])
+
+    def credit(self, link, grant, numbers):
+        pool = {"shared": True, "slots": link.pool.take_returned()} if link.pool else {}
+        return self.say(link.port, CREDIT, link.address, grant=grant, ids=ranges(numbers), **pool)

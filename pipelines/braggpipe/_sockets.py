@@ -10,7 +10,7 @@ import zmq.auth
 import zmq.utils.z85
 from zmq.utils.monitor import parse_monitor_message
 
-from bragg_wire import End, Message
+from braggpipe._wire import End, Message
 
 PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
 LINGER_MS = 500  # that a last word may take
@@ -200,7 +200,7 @@ class Port:
                 continue  # a watcher has no business where frames flow
             address = (parts.pop(0).bytes,) if self.bound else ()
             try:
-                yield address, Message(parts)
+                yield address, Message([part.buffer for part in parts])
             except (ValueError, TypeError, msgpack.UnpackException):
                 yield address, None
 
