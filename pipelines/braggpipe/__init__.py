@@ -13,17 +13,11 @@ import os as _os
 import re as _re
 from typing import Any as _Any
 
+from braggpipe import _live, _recording, _simulate
 from braggpipe._command import parser
 from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
 from braggpipe._live import Error, Live
-from braggpipe._live import live as _live
-from braggpipe._live import pipeline_file as _pipeline_file
-from braggpipe._live import shell as _shell
 from braggpipe._programs import sink, source, transform
-from braggpipe._recording import MAGIC as _MAGIC
-from braggpipe._recording import Recording as _Recording
-from braggpipe._simulate import STAGES as _STAGES
-from braggpipe._simulate import commands as _commands
 
 __all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Panel", "Truth", "open", "parser",
            "simulate", "sink", "source", "transform"]
@@ -50,22 +44,22 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     """
     name = _os.fspath(source)
     if "|" in name:
-        return _shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
+        return _live.shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if _re.match(r"@?(ipc|tcp)://", name):
-        return _live([name], group, keys, insecure, start_timeout)
+        return _live.live([name], group, keys, insecure, start_timeout)
     if _os.path.isfile(name) and not name.endswith((".yaml", ".yml")):
         return _open_file(name)
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:
         words = [f"--set={key}={value}" for key, value in (set or {}).items()]
-        return _pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
+        return _live.pipeline_file(name, words, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     raise FileNotFoundError(f"{name}: is no file, no endpoint (ipc://, tcp://) and no shell pipeline (with |)")
 
 
 def _open_file(name: str) -> Frames:
     with _os.fdopen(_os.open(name, _os.O_RDONLY | _os.O_CLOEXEC), "rb") as file:
         magic = file.read(8)
-    if magic == _MAGIC:
-        return _Recording(name)
+    if magic == _recording.MAGIC:
+        return _recording.Recording(name)
     if magic == b"\x89HDF\r\n\x1a\n":
         from braggpipe._nxmx import NXmx
 
@@ -84,4 +78,4 @@ def simulate(**options: _Any) -> Frames:
         for frame in braggpipe.simulate(detector="pilatus-300k", frames=3, random=True, water=0.1):
             ...
     """
-    return _shell(" | ".join(_commands(_STAGES, options)), group=None, keys=None, insecure=False, start_timeout_s=30.0)
+    return _live.shell(" | ".join(_simulate.commands(_simulate.STAGES, options)), group=None, keys=None, insecure=False, start_timeout_s=30.0)
