@@ -113,7 +113,7 @@ class Live(Frames):
     def __init__(self, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
         self._taker = _Taker()
         self._stay = _Stay(self._taker, options, child, clean)
-        self.close = weakref.finalize(self, self._stay.close)  # type: ignore[method-assign,assignment]
+        self.close = weakref.finalize(self, self._stay.close)  # type: ignore[assignment]
 
     @property
     def experiment(self) -> Experiment:
@@ -127,7 +127,8 @@ class Live(Frames):
 
     def _error(self, end: End) -> Error:
         said = self._stay.child.said() if self._stay.child else ""
-        return Error("\n".join(filter(None, (end.text, said))) or "the pipeline was stopped")
+        silence = "was stopped" if self._taker.experiment else "gave no frames: a loop stands in the place of its last stage"
+        return Error("\n".join(filter(None, (end.text, said))) or f"the pipeline {silence}")
 
     def _frame(self, held: Held) -> Frame | None:
         message, taker = held.message, self._taker

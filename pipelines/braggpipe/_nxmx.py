@@ -81,12 +81,12 @@ class NXmx(Frames):
 
     def _read_experiment(self) -> Experiment:
         wavelengths_A = self.file["entry/instrument/beam/incident_wavelength"][()]
-        crystals = []
+        crystals: list[Crystal] = []
         while f"crystal_{len(crystals)}" in self.own:
             one = self.own[f"crystal_{len(crystals)}"]
             crystals.append(Crystal(_text(one["name"][()]), one["cell"][()], one["cells_along_axes"][()]))
         detector = self.file["entry/instrument/detector"]
-        panels = [self._panel(detector[name]) for name in sorted(detector) if name.startswith("module_")]
+        panels = [self._panel(detector[name]) for name in sorted(detector) if name.startswith("module")]
         return Experiment(panels, crystals, float(numpy.mean(wavelengths_A)), 1.0,
                           self.to_lab @ numpy.array([0.0, 0.0, 1.0]), self._spindle(),
                           _text(self.own["lineage"][()]), _text(self.own["history"][()]), {})

@@ -59,7 +59,9 @@ class FilePipeline:
         for line in asked.stdout.splitlines():
             if line.startswith("dir="):
                 lines.append(f"dir={shlex.quote(self.folder)}")
-            elif " & source=" in line or not line.endswith(" &") or '"--out=' in line:
+            elif " & source=" in line:
+                lines.append(re.sub(r' "?--groups=[^ ]*', "", line))  # only the loop is waited for
+            elif not line.endswith(" &") or '"--out=' in line:
                 lines.append(line)
             else:
                 self.ends += re.findall(r'"--in=(ipc://\$dir/[^"]*)"', line)

@@ -19,7 +19,7 @@ class Recording(Frames):
 
     def __init__(self, path: str) -> None:
         self.path = path
-        self.data = memoryview(numpy.memmap(path, numpy.uint8, "r"))
+        self.data = numpy.memmap(path, numpy.uint8, "r").data
         first = next(self._messages(), None)
         if self.data[:8] != MAGIC or not first or first.kind != EXPERIMENT:
             raise ValueError(f"{path}: is no whole recording of bragg-tap")

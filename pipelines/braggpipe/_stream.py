@@ -1,4 +1,7 @@
 """How a process takes part in a stream: bragg-wire(5), from the hello to the bye."""
+from __future__ import annotations
+
+import argparse
 import os
 import signal
 import stat
@@ -6,18 +9,20 @@ import sys
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from subprocess import PIPE, Popen
+from typing import Any
 
 import zmq
 
 from braggpipe._links import Links
-from braggpipe._sockets import NOTICE_MAX, PART_MAX, Port, Sockets, is_refused, parse_endpoint
-from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, ranges
+from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
+from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, Keys, Message, ranges
 
 TICK_MS, REOPEN_S, GRACE_S = 100, 0.1, 0.5  # GRACE_S: how long a bye may lag behind a closed pipe
 
 
-def _write_quietly(fd):
+def _write_quietly(fd: int) -> None:
     try:
         os.write(fd, b"\0")
     except BlockingIOError:
@@ -31,21 +36,25 @@ class Anew(Exception):
 class Stream(Links):
     """One stay in one run.  `stdin` is the pipe from the stage before, unless --in names endpoints."""
 
-    def __init__(self, name, options, worker, stdin=0):
+    def __init__(self, name: str, options: argparse.Namespace, worker: Any, stdin: int = 0) -> None:
         super().__init__(name, options, worker)
-        self.stdin, self.leaving = stdin, None
+        self.stdin = stdin
+        self.leaving: int | None = None
         self.sockets = Sockets(options.keys, options.insecure, self.warn)
         self.former = worker.former
-        self.lock, self.own_fds, self.stdout = threading.RLock(), (), None
-        self.line, self.closed_s, self.folder = b"", {}, None  # of stdin so far; when pipes ended; of the socket
+        self.lock, self.stdout = threading.RLock(), -1
+        self.own_fds: list[int] = []
+        self.closed_s: dict[bool, float] = {}
+        self.folder: Popen[bytes] | None = None
+        self.line = b""  # of stdin so far
         self.start_s = self.heard_s = time.monotonic()
-        self.beat_s, self.patience_s, self.welcomed, self.interrupts = 0, 5, False, 0
+        self.beat_s, self.patience_s, self.welcomed, self.interrupts = 0.0, 5.0, False, 0
 
-    def warn(self, text):
+    def warn(self, text: str) -> None:
         if not self.options.quiet:
             print(f"{self.name}: warning: {text}", file=sys.stderr, flush=True)
 
-    def main(self):
+    def main(self) -> End:
         """Takes part until the end; returns it."""
         try:
             self.open()
@@ -68,12 +77,12 @@ class Stream(Links):
         self.close_pipes()
         return end
 
-    def leave(self, status):
+    def leave(self, status: int) -> None:
         """Ends the stay soon; may be called by any thread."""
         self.leaving = status
         self.worker.wake()
 
-    def close_pipes(self):
+    def close_pipes(self) -> None:
         with self.lock:
             self.worker.wake = lambda: None
             for fd in self.own_fds:
@@ -82,7 +91,7 @@ class Stream(Links):
 
     # --- what is said ---------------------------------------------------------
 
-    def bye(self, status):
+    def bye(self, status: int) -> None:
         """To all neighbours, to who got our hello and has not answered yet, and to the source."""
         for link in self.links:
             if link.answered and not link.gone:
@@ -91,10 +100,10 @@ class Stream(Links):
             if port.greeted_s and not self.link_of(port):
                 self.say(port, BYE, reason="", said=True, status=status)
         if self.source:
-            durable = {"durable": len(self.seen)} if self.is_last() else {}
+            durable: Keys = {"durable": len(self.seen)} if self.is_last() else {}
             self.say(self.source, BYE, reason="", said=True, status=status, **durable)
 
-    def beat(self):
+    def beat(self) -> None:
         if all(frame.is_done() for frame in self.frames):
             self.ticks += 1  # who waits for others does not stand still
         ids = {frame.number for frame in self.frames}.union(*(link.way for link in self.links))
@@ -107,7 +116,7 @@ class Stream(Links):
 
     # --- the control plane ----------------------------------------------------
 
-    def hear(self, port, address, message):
+    def hear(self, port: Port, address: Address, message: Message | None) -> None:
         if not message or message.kind == HELLO:
             self.hello_due = True  # whatever it was, the source repeats what matters
         if message and message.run == self.run:
@@ -118,7 +127,7 @@ class Stream(Links):
         elif message and message.kind == WELCOME and not self.pipes:
             self.worker.begin_anew(self)
 
-    def obey(self, kind, keys):
+    def obey(self, kind: int, keys: Keys) -> None:
         if kind in (WELCOME, TOTAL):
             self.welcomed = True
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
@@ -136,7 +145,8 @@ class Stream(Links):
             for link in [link for link in self.links if link.uuid == keys["uuid"] and not link.gone]:
                 self.bury(link)
 
-    def pump_control(self, now):
+    def pump_control(self, now: float) -> None:
+        assert self.source
         if self.source.reopen(now, REOPEN_S):
             self.hello_due = True
         if self.hello_due:
@@ -152,12 +162,13 @@ class Stream(Links):
 
     # --- the loop -------------------------------------------------------------
 
-    def open(self):
+    def open(self) -> None:
         if self.options.keys and self.options.insecure:
             raise End(2, "--keys and --insecure exclude each other")
-        self.wake, waker = self.own_fds = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.own_fds = [*os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)]
+        self.wake, waker = self.own_fds
 
-        def wake():
+        def wake() -> None:
             with self.lock:
                 if self.own_fds:
                     _write_quietly(waker)
@@ -179,7 +190,7 @@ class Stream(Links):
             if not texts:
                 self.open_pipe(up)
 
-    def open_pipe(self, up):
+    def open_pipe(self, up: bool) -> None:
         kind = os.fstat(self.stdin if up else 1).st_mode
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
             raise End(2, f"{'stdin' if up else 'stdout'} is no pipe: put a stage {'before' if up else 'after'} this one, "
@@ -188,10 +199,10 @@ class Stream(Links):
         if not up:
             path = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, however this process ends
             self.folder = Popen(["sh", "-c", 'cat; rm -r "$0"', path], stdin=PIPE, stdout=2, start_new_session=True)
-            self.pipes[up] = Port(self.sockets, f"ipc://{path}/data", True, up, NOTICE_MAX)
-            self.ports.append(self.pipes[up])
+            port = self.pipes[up] = Port(self.sockets, f"ipc://{path}/data", True, up, NOTICE_MAX)
+            self.ports.append(port)
 
-    def read_pipe(self, now):
+    def read_pipe(self, now: float) -> None:
         """The stage before says where it is; the end of the pipe is its own."""
         text = os.read(self.stdin, 4096)
         if not text:
@@ -203,16 +214,17 @@ class Stream(Links):
         if not text and not self.line:
             raise End(1)  # it has said why
         if self.line.endswith(b"\n") and word == "bragg1" and control:
-            self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
-            self.ports.append(self.pipes[True])
+            port = self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
+            self.ports.append(port)
             self.learn(int(run, 16), control, control)
         elif not text or b"\n" in self.line or len(self.line) > 1000:
             raise End(2, f"stdin is no pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
 
-    def check(self, now):
+    def check(self, now: float) -> None:
         """Who died without a word, and who never came."""
         for up, since_s in self.closed_s.items():
-            link = self.link_of(self.pipes[up]) if self.pipes[up] else None
+            port = self.pipes[up]
+            link = self.link_of(port) if port else None
             if now > since_s + GRACE_S and not (link and link.gone):
                 if not link:
                     raise End(1)  # it has said why
@@ -227,14 +239,14 @@ class Stream(Links):
                       f"{failing[0]}: every connection ends before a word: do both ends have the same keys?" if failing else
                       "no stage is connected to my input")
 
-    def on_signal(self, number):
+    def on_signal(self, number: int) -> None:
         self.interrupts += number == signal.SIGINT
         if number in (signal.SIGTERM, signal.SIGHUP):
             raise End(1, f"ended by signal {number} ({signal.Signals(number).name})")
         if self.interrupts > 1 or self.interrupts and not self.welcomed:
             raise End(130)  # after the first the source ends the stream
 
-    def listen(self, port, events, handle):
+    def listen(self, port: Port, events: dict[Any, int], handle: Callable[..., None]) -> None:
         cut = port.was_cut()
         if cut or port.socket in events:
             for address, message in port.receive():
@@ -247,7 +259,7 @@ class Stream(Links):
         if cut and port.socket and not (link and link.gone):
             self.cut(port)
 
-    def wait(self):
+    def wait(self) -> dict[Any, int]:
         """What has happened, as zmq.Poller tells."""
         poller = zmq.Poller()
         sockets = [self.sockets.gate, *(s for port in [*self.ports, self.source] if port for s in (port.socket, port.watch))]
@@ -258,7 +270,7 @@ class Stream(Links):
                 poller.register(self.stdin if up else self.stdout, flag)
         return dict(poller.poll(TICK_MS))
 
-    def turn(self):
+    def turn(self) -> None:
         events, now = self.wait(), time.monotonic()
         for number in os.read(self.wake, 4096) if self.wake in events else b"":
             self.on_signal(number)

@@ -98,7 +98,7 @@ class Message:
 
     def is_whole(self) -> bool:
         """False when the payload was damaged on its way."""
-        return sum_parts(self.payload) == self.sum
+        return bool(sum_parts(self.payload) == self.sum)
 
     def lists(self, number: int) -> bool:
         """Whether a frame is among the ids."""
