@@ -247,14 +247,18 @@ $(BUILD)/bench/bench-%: $(BUILD)/obj/bench/bench-%.o $(LIBRARIES)
 	$(Q)$(LINK)
 
 SHARE = $(DESTDIR)$(PREFIX)/share
-install: all  ## install programs, manual pages, pipelines and completion (PREFIX, DESTDIR)
-	install -d $(DESTDIR)$(PREFIX)/bin $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines bash-completion/completions)
+# Where Debian's Python looks: three folders below PREFIX, so that the link to the module leads there.
+PYTHONDIR ?= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))/dist-packages
+install: all  ## install programs, manual pages, pipelines, the Python module and completion (PREFIX, DESTDIR)
+	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 stages/*.1 $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 $(SHARE)/man/man5
 	install -m 644 stages/*.7 $(SHARE)/man/man7
-	install -m 644 pipelines/*.yaml pipelines/bragg*.py $(SHARE)/braggpipe/pipelines
-	install -m 755 $(filter-out pipelines/bragg%,$(wildcard pipelines/*.py)) $(SHARE)/braggpipe/pipelines
+	install -m 644 pipelines/*.yaml $(SHARE)/braggpipe/pipelines
+	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
+	install -m 644 pipelines/braggpipe/* $(SHARE)/braggpipe/pipelines/braggpipe
+	ln -sfn ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
 	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
 	for program in $(filter-out braggpipe,$(notdir $(PROGRAMS))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 

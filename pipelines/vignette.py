@@ -5,20 +5,17 @@ bragg-geometry | bragg-orient | bragg-intensity | pipelines/vignette.py 0.5 | br
 """
 import numpy
 
-import bragg
+import braggpipe
 
-parser = bragg.parser(__doc__)
+parser = braggpipe.parser(__doc__)
 parser.add_argument("strength", nargs="?", type=float, default=0.3, help="how much darker the corners are (0.3)")
 options = parser.parse_args()
 
 
-def vignette(pixels, frame, experiment):
-    for panel in experiment["panels"]:
-        nfast, nslow, first = panel["fast_pixels"], panel["slow_pixels"], panel["first_pixel"]
-        y, x = numpy.mgrid[-1:1:nslow * 1j, -1:1:nfast * 1j]
-        panel = pixels[first:first + nfast * nslow]
-        panel[:] = panel * (1 - options.strength * (x * x + y * y) / 2).ravel()
-    return pixels
+def vignette(image, frame):
+    slow, fast = image.shape[-2:]
+    y, x = numpy.mgrid[-1:1:slow * 1j, -1:1:fast * 1j]
+    return image * (1 - options.strength * (x * x + y * y) / 2)
 
 
-bragg.transform("vignette", vignette, options)
+braggpipe.transform("vignette", vignette, options)

@@ -10,7 +10,7 @@ export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$top/pipelines"
 
 # python NAME BODY [IMPORT]: an executable NAME.py whose function has this body
 python() {
-	printf '#!/usr/bin/python3\nimport bragg, os, time\n%s\n\n\ndef %s(pixels, frame, experiment):\n    %s\n\n\nbragg.transform("%s", %s)\n' \
+	printf '#!/usr/bin/python3\nimport braggpipe, os, time\n%s\n\n\ndef %s(image, frame):\n    %s\n\n\nbraggpipe.transform("%s", %s)\n' \
 		"$3" "$1" "$2" "$1" "$1" >"$1.py"
 	chmod +x "$1.py"
 }
@@ -43,11 +43,11 @@ fails() {
 	is "$1: status, files, line" "$status $(find . -name "$1_*" | wc -l) $(grep -c "^$1: frame [0-2]: $2\$" messages)" '1 0 1'
 	check "$1: nobody else has more to say" test "$(grep -vc "^$1: " messages)" = 0
 }
-fails broken 'TypeError: unsupported .*NoneType. (broken.py:7)' 'return pixels / None'
-fails short 'the function gave 39999 pixels, must be 40000' 'return pixels[1:]'
-fails forgets 'the function gave object, must be numbers' 'pixels *= 2'
-fails infinite 'pixel 7 is inf, must be finite and fit into 32 bits' 'pixels[7] = float("inf"); return pixels'
-fails large 'pixel 3 is 4294967296, must be finite and fit into 32 bits' 'pixels = pixels.astype(int); pixels[3] = 1 << 32; return pixels'
+fails broken 'TypeError: unsupported .*NoneType. (broken.py:7)' 'return image / None'
+fails short 'the function gave 39800 pixels, must be 40000' 'return image[1:]'
+fails forgets 'the function gave object, must be numbers' 'image *= 2'
+fails infinite 'pixel 7 is inf, must be finite and fit into 32 bits' 'image[0, 7] = float("inf"); return image'
+fails large 'pixel 3 is 4294967296, must be finite and fit into 32 bits' 'image = image.astype(int); image[0, 3] = 1 << 32; return image'
 fails leaves 'SystemExit: 0 (leaves.py:7)' 'raise SystemExit(0)'
 mkdir temporary
 python dead 'os.kill(os.getpid(), 9)'
@@ -82,14 +82,14 @@ check 'help says what it takes' sh -c "'$top/pipelines/vignette.py' --help | gre
 is 'nobody is there' "$? $(grep -c "nobody binds ipc://$PWD/i: one side needs @" said)" '1 1'
 
 # --- alive as long as it works
-python slow 'time.sleep(0.2); return pixels'
+python slow 'time.sleep(0.2); return image'
 small='bragg-geometry --detpixels=64 --pixel=1.6'
 check 'a slow function is not taken for dead' sh -c "$small | bragg-orient --frames=40 --random --hang=2 |
 	bragg-intensity --threads=1 | ./slow.py | bragg-write s_%d.raw"
 is 'and all frames are there' "$(ls s_*.raw | wc -l)" 40
 python busy 'end = time.thread_time() + 4
     while time.thread_time() < end: pass
-    return pixels'
+    return image'
 check 'nor one that computes for longer than --hang' sh -c "$small | bragg-orient --frames=1 --random --hang=2 |
 	bragg-intensity --threads=1 | ./busy.py | bragg-write b_%d.raw"
 python stuck 'time.sleep(1000)'
@@ -157,7 +157,7 @@ is 'the same images in spite of that' "$(images killed) $(images anew)" "$(image
 is 'no process and no socket is left' "$(pgrep -f "$PWD/slow.py")$(ls -A run)" ''
 
 # --- by hand: what others do, and a network that does harm
-python work 'return pixels + 1'
+python work 'return image + 1'
 # harm KINDS: makers and the stage behind a proxy
 harm() {
 	set -- "$1" $(free_ports 8)

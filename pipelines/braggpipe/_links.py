@@ -1,77 +1,131 @@
-"""The neighbours of a stage in the middle, and what flows between them: the data plane of bragg-wire(5)."""
+"""The neighbours of a stage, and what flows between them: the data plane of bragg-wire(5)."""
+from __future__ import annotations
+
+import argparse
 import os
 import time
+from typing import Any
 
-from bragg_sockets import NOTICE_MAX, Port, is_local
-from bragg_wire import BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, LOST, End, pack, ranges
+from braggpipe._frame import Array
+from braggpipe._shared import Lease, Pool
+from braggpipe._sockets import NOTICE_MAX, Address, Port, Sockets, is_local
+from braggpipe._wire import (ACK, ANYTHING, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, IMAGES, KINDS, LOST, NOTHING,
+                             POOL, SHARED, TYPES, End, Keys, Message, pack, ranges)
 
-KINDS, IMAGES = ["nothing", "experiment", "recipe", "image", "anything"], 3
 GREET_S = 0.5  # how long to wait for an answer before another hello
-CREDIT_FIRST, CREDIT_MAX = 2, 1024  # frames that a link may have under way: from the start, and at most
+LEASES_MAX = 6  # slots of shared memory, and half of them, that are read at a time
+CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames that a link may have under way: from the start, and at most
 
 
 class Link:
     """A neighbour on the data plane."""
 
-    def __init__(self, port, address):
+    def __init__(self, port: Port, address: Address) -> None:
         self.port, self.address = port, address
         self.answered = not port.bound  # it has our hello
         self.given = self.granted = self.gone = False  # the experiment; its first credit; it said bye
-        self.lost_s = 0  # since when it cannot be reached, 0: it can
+        self.lost_s = 0.0  # since when it cannot be reached, 0: it can
         self.credit = self.messages = 0  # frames that may be sent there; experiments and frames that were, or that came
-        self.sent, self.way = [], []  # frames without their credit back; the last of these, which may not have arrived
-        self.asked = None  # messages and frames sent when it was asked what had come
+        self.sent: list[int] = []
+        self.way: list[int] = []  # frames without their credit back; the last of these, which may not have arrived
+        self.asked: tuple[int, list[int]] | None = None  # messages and frames sent when it was asked what had come
+        self.pool: Pool | None = None  # its shared memory
 
-    def meet(self, keys):
+    def meet(self, keys: Keys) -> None:
         self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
-        self.wants = IMAGES if keys["wants"] == KINDS.index("anything") else keys["wants"]
+        self.wants = IMAGES if keys["wants"] == ANYTHING else keys["wants"]
         self.durable = keys["durable"] and not keys["gives"]  # a last stage whose frames may have to be there
         self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # when it dies with frames
 
-    def is_open(self):
+    def is_open(self) -> bool:
         return self.answered and not self.gone and not self.lost_s and (self.port.up or self.wants == IMAGES)
 
+    def meet_pool(self, message: Message) -> None:
+        """Its shared memory, if this process may read it; else pixels come in messages."""
+        if self.pool and self.pool.is_of(message.keys):
+            return
+        try:
+            self.pool = Pool(message.keys, self.uuid, message.run, message.incarnation)
+        except (OSError, ValueError):
+            self.pool = None
 
-class Frame:
+
+class Held:
     """A frame in this process.  Its worker sets one of parts, error and damaged."""
 
-    def __init__(self, link, message):
-        self.link, self.message, self.number = link, message, message.frame
+    def __init__(self, link: Link, message: Message) -> None:
+        self.link: Link | None = link
+        self.message, self.number = message, message.frame
         self.network = link.port.network
-        self.parts = self.error = self.groups = None  # groups: that are still to get it
-        self.damaged = self.taken = False
+        self.parts: list[Any] = []
+        self.error = ""
+        self.groups: set[str] = set()  # groups: that are still to get it
+        self.damaged = self.taken = self.is_finished = self.is_read = False
+        self.lease: Lease | None = None  # of its pixels in shared memory
+        if message.flags & SHARED:
+            if not link.pool:
+                raise ValueError("a descriptor of shared memory that is not named")
+            self.lease = link.pool.lease(message.payload[0])
+            message.payload[0] = self.lease.pixels
 
-    def is_done(self):
-        return bool(self.parts or self.error or self.damaged)
+    def array(self, worker: Any) -> Array | None:
+        """The pixels that lie in shared memory; None when they came in the message.  Who keeps many gets copies."""
+        if not self.lease:
+            return None
+        lease, dtype = self.lease, TYPES[self.message.keys["image"]["type"]]
+        self.is_read = True
+
+        def free() -> None:
+            worker.freed.put(lease)
+            worker.wake()
+
+        array: Array = lease.array(dtype, free)
+        return array if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2) else array.copy()
+
+    def is_done(self) -> bool:
+        return bool(self.parts or self.error or self.damaged or self.is_finished)
 
 
 class Links:
-    """`worker` computes: see bragg.py."""
+    sockets: Sockets
+    stdout: int
+    heard_s: float
+    """`worker` computes, or takes: see _worker.py."""
 
-    def __init__(self, name, options, worker):
-        self.waited = set()  # groups of last stages that must have every frame; empty: not known
+    def __init__(self, name: str, options: argparse.Namespace, worker: Any) -> None:
+        self.waited: set[str] = set()  # groups of last stages that must have every frame; empty: not known
         self.name, self.options, self.worker = name, options, worker
         self.uuid, self.run, self.former = os.urandom(16).hex(), 0, 0  # former: the run before this process began anew
         self.control = self.told = ""  # where the source listens, and what the next stages learn of that
-        self.ports, self.links, self.source = [], [], None
-        self.pipes = {}  # the ports whose neighbours are at the other ends of stdin (True) and stdout
-        self.frames, self.ready = [], []  # all that are here, as they came; those to be sent
-        self.buried, self.dropped, self.ticks, self.hello_due = set(), 0, 0, False
+        self.ports: list[Port] = []
+        self.links: list[Link] = []
+        self.source: Port | None = None
+        self.pipes: dict[bool, Port | None] = {}  # the ports whose neighbours are at the other ends of stdin (True) and stdout
+        self.frames: list[Held] = []
+        self.ready: list[Held] = []  # all that are here, as they came; those to be sent
+        self.buried: set[str] = set()
+        self.dropped, self.ticks, self.hello_due = 0, 0, False
         self.bytes_in = self.bytes_out = 0
+        self.seen: dict[int, int] = {}
+        self.acks: list[int] = []  # of a last stage: sums of frames that came; what the source is still to be told
 
-    def say(self, port, kind, address=(), **keys):
-        return port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
+    def is_last(self) -> bool:
+        return bool(self.worker.gives == NOTHING)
 
-    def hello(self, port, downstream, address=()):
-        near = {"upstreams": []}  # who is before and after this one is for the source alone
+    def say(self, port: Port | None, kind: int, address: Address = (), **keys: Any) -> bool:
+        return port is not None and port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
+
+    def hello(self, port: Port, downstream: bool, address: Address = ()) -> bool:
+        near: Keys = {"upstreams": []}  # who is before and after this one is for the source alone
         if port is self.source:
             near = {name: [{"uuid": link.uuid} for link in self.links if link.port.up == up]
                     for up, name in ((True, "upstreams"), (False, "downstreams"))}
-        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=False, gives=IMAGES,
-                        wants=IMAGES, group=self.options.group or f"{self.name}/image", identity="python",
+        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=self.is_last(),
+                        gives=self.worker.gives, wants=self.worker.wants, identity=self.worker.identity,
+                        group=self.options.group or f"{self.name}/{KINDS[self.worker.gives]}",
                         pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
 
-    def greet(self, now):
+    def greet(self, now: float) -> None:
         """Says hello where we connect, again when there is no answer: who was there may have died before it came."""
         for port in self.ports:
             link = self.link_of(port)
@@ -89,10 +143,10 @@ class Links:
 
     # --- neighbours -----------------------------------------------------------
 
-    def link_of(self, port, address=None):
+    def link_of(self, port: Port, address: Address | None = None) -> Link | None:
         return next((link for link in self.links if link.port is port and address in (None, link.address)), None)
 
-    def meet(self, port, address, message):
+    def meet(self, port: Port, address: Address, message: Message) -> None:
         keys = message.keys
         if keys["uuid"] in self.buried or not (keys["wants"] or keys["gives"]) or message.run == self.former != 0:
             self.dropped += 1
@@ -105,6 +159,7 @@ class Links:
             link = Link(port, address)
             self.links.append(link)
         link.meet(keys)
+        self.inherit(link)
         for other in [other for other in self.links if other.port is port and other is not link]:
             if other.uuid == link.uuid or not port.bound:  # it came back, or another took its place
                 self.drop(other, died=other.uuid != link.uuid)
@@ -114,10 +169,17 @@ class Links:
         if port.up:
             self.meet_upstream(link, message)
 
-    def meet_upstream(self, link, message):
+    def inherit(self, link: Link) -> None:
+        """Shared memory goes on through another connection."""
+        former = next((other for other in self.links if other.uuid == link.uuid and other is not link and other.pool), None)
+        if former and former.pool:
+            link.pool, former.pool = former.pool, None
+            link.pool.cut()
+
+    def meet_upstream(self, link: Link, message: Message) -> None:
         gives, control = message.keys["gives"], self.resolve(message.keys["control"], link.port)
-        if gives != IMAGES:
-            raise End(2, f"wants image, got {KINDS[gives]} from {link.stage}")
+        if gives != self.worker.wants:
+            raise End(2, f"wants {KINDS[self.worker.wants]}, got {KINDS[gives]} from {link.stage}")
         if not self.run:
             self.learn(message.run, message.keys["control"] if is_local(control) else control, control)
         elif message.run != self.run and control != self.control:
@@ -126,13 +188,13 @@ class Links:
             self.drop(link, died=False)  # the source was started again, and our turn will come
 
     @staticmethod
-    def resolve(control, port):
+    def resolve(control: str, port: Port) -> str:
         """Where a source that listens on all interfaces is: it came with the hello of a stage there."""
         host, _, number = control.rpartition(":")
         everywhere = host in ("tcp://0.0.0.0", "tcp://[::]") and port.network and not port.bound
         return f"{port.endpoint.rpartition(':')[0]}:{number}" if everywhere else control
 
-    def learn(self, run, told, control):
+    def learn(self, run: int, told: str, control: str) -> None:
         for port in self.ports:
             if is_local(told) and not port.up and not is_local(port.endpoint):
                 raise End(2, f"stages on other hosts, to which --out={'@' * port.bound}{port.endpoint} leads, cannot reach the "
@@ -140,10 +202,11 @@ class Links:
         self.run, self.control, self.heard_s = run, control, time.monotonic()
         self.told = told  # as the next stages learn it
         self.source, self.hello_due = Port(self.sockets, control, False, True, NOTICE_MAX), True
-        if False in self.pipes:
-            os.write(self.stdout, f"bragg1 {run:016x} {self.pipes[False].endpoint} {told}\n".encode())
+        below = self.pipes.get(False)
+        if below:
+            os.write(self.stdout, f"bragg1 {run:016x} {below.endpoint} {told}\n".encode())
 
-    def drop(self, link, died):
+    def drop(self, link: Link, died: bool) -> None:
         """A link ends: frames that came through it stay, those that were sent there are lost."""
         self.links.remove(link)
         for frame in self.frames:
@@ -152,21 +215,21 @@ class Links:
         if link.sent and link.blamed:
             self.say(self.source, LOST, ids=ranges(link.sent), status=int(died))
 
-    def bury(self, link):
+    def bury(self, link: Link) -> None:
         if link.port in self.pipes.values():
             raise End(1, f"{link.stage} (the stage {'before' if link.port.up else 'after'} this one) died")
         self.drop(link, died=True)
         if not link.port.bound:
             self.cut(link.port)  # without what waits for the dead
 
-    def cut(self, port):
+    def cut(self, port: Port) -> None:
         """A connection begins anew; should it be a death, the source tells."""
         port.drop()
         for link in self.links:
             if link.port is port:
                 link.lost_s = link.lost_s or time.monotonic()
 
-    def damaged(self, link):
+    def damaged(self, link: Link | None) -> None:
         """What was damaged may have been anything: through a network the link begins anew."""
         self.dropped += 1
         if link and link.port.network and not link.port.bound:
@@ -176,7 +239,7 @@ class Links:
 
     # --- the data plane -------------------------------------------------------
 
-    def take(self, port, address, message):
+    def take(self, port: Port, address: Address, message: Message | None) -> None:
         link = self.link_of(port, address)
         if not message:
             self.damaged(link)
@@ -191,31 +254,46 @@ class Links:
         else:
             self.dropped += 1
 
-    def take_up(self, link, message):
+    def take_up(self, link: Link, message: Message) -> None:
         if message.kind == HEARTBEAT:
             self.say(link.port, HEARTBEAT, link.address, ids=[], progress=link.messages)
+        elif message.kind == POOL:
+            link.meet_pool(message)
         elif message.kind in (EXPERIMENT, FRAME):
             link.messages += 1
             self.bytes_in += message.size()
             (self.on_experiment if message.kind == EXPERIMENT else self.on_frame)(link, message)
 
-    def on_experiment(self, link, message):
+    def on_experiment(self, link: Link, message: Message) -> None:
         if link.port.network and not message.is_whole():
             self.damaged(link)
         elif not self.worker.lineage:
             self.worker.begin(message, any(port.network for port in self.ports))
+            self.hello_due |= self.is_last()  # what is durable from the start
         elif message.keys["lineage"] != self.worker.came:
             raise End(1, f"{link.stage} computes something else than the others before this stage "
                          f"(lineage {message.keys['lineage']}, not {self.worker.came})")
 
-    def on_frame(self, link, message):
+    def on_frame(self, link: Link, message: Message) -> None:
         if not link.granted or sum(frame.link is link for frame in self.frames) >= CREDIT_MAX:
             raise End(1, f"{link.stage} sent a frame without credit")
         self.ticks += 1
-        self.frames.append(Frame(link, message))
-        self.worker.put(self.frames[-1])
+        frame = Held(link, message)
+        if message.frame in self.seen or self.is_last() and any(other.number == frame.number for other in self.frames):
+            self.take_again(frame)
+        else:
+            self.frames.append(frame)
+            self.worker.put(frame)
 
-    def take_down(self, link, message):
+    def take_again(self, frame: Held) -> None:
+        """A frame that a last stage has, or is at work on."""
+        if self.seen.get(frame.number, frame.message.sum) != frame.message.sum:
+            raise End(1, f"frame {frame.number}: two computations differ")
+        if frame.number in self.seen:
+            self.acks.append(frame.number)
+        self.give_credit(frame)
+
+    def take_down(self, link: Link, message: Message) -> None:
         if message.kind == HEARTBEAT and link.asked:
             self.on_answer(link, message.keys["progress"])
         elif message.kind == CREDIT:
@@ -225,8 +303,9 @@ class Links:
                 if number in link.way:  # what was sent before it has arrived, too, or is lost
                     del link.way[:link.way.index(number) + 1]
 
-    def on_answer(self, link, progress):
+    def on_answer(self, link: Link, progress: int) -> None:
         """So many messages had come when it was asked; the source finds that nobody has the others."""
+        assert link.asked
         (messages, sent), link.asked = link.asked, None
         lost = max(0, messages - progress)
         link.way = [number for number in link.way if number not in sent]
@@ -234,29 +313,40 @@ class Links:
         link.credit += min(lost, sum(number in sent for number in link.sent))
         link.given = not lost or bool(link.sent)
 
-    def pump(self):
+    def pump(self) -> None:
         """Sends what credit allows, the experiment first, and returns credit."""
+        while not self.worker.freed.empty():
+            self.worker.freed.get().give_back()
+        for frame in self.worker.results():
+            self.finished(frame)
         links = [link for link in self.links if link.is_open() and self.worker.lineage]
         for link in links:
             if link.port.up and not link.granted:
-                link.granted = self.say(link.port, CREDIT, link.address, grant=CREDIT_FIRST, ids=[])
+                link.granted = self.credit(link, CREDIT_FIRST, [])
+            elif link.port.up and link.pool and link.pool.returned:
+                self.credit(link, 0, [])
             elif not link.port.up and not link.given:
                 link.given = self.send(link, self.worker.experiment)
-        for frame in self.worker.results():
-            self.finished(frame)
+        if self.acks and self.source:
+            self.say(self.source, ACK, ids=ranges(self.acks))
+            self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
 
-    def finished(self, frame):
+    def finished(self, frame: Held) -> None:
         if frame.damaged:
             self.frames.remove(frame)
             self.damaged(frame.link)
         elif frame.error:
             raise End(1, f"frame {frame.number}: {frame.error}")
+        elif self.is_last():
+            self.seen[frame.number] = frame.message.sum
+            self.acks.append(frame.number)
+            self.passed(frame)
         else:
             self.ready.append(frame)
 
-    def pass_on(self, frame, links):
+    def pass_on(self, frame: Held, links: list[Link]) -> bool:
         """To one process of each group, the one with the least under way; false while some group has no credit that
         frames wait for: of last stages those that the source names."""
         groups = {link.group for link in links}
@@ -273,7 +363,7 @@ class Links:
                 frame.taken = True
         return frame.taken and not frame.groups - spare
 
-    def send(self, link, parts):
+    def send(self, link: Link, parts: list[Any]) -> bool:
         if link.port.send(link.address, parts):
             link.messages += 1
             self.bytes_out += sum(map(len, parts))
@@ -281,8 +371,17 @@ class Links:
         link.lost_s = time.monotonic()  # its bye may still be under way
         return False
 
-    def passed(self, frame):
+    def passed(self, frame: Held) -> None:
         self.ticks += 1
         self.frames.remove(frame)
+        self.give_credit(frame)
+
+    def give_credit(self, frame: Held) -> None:
+        if frame.lease and not frame.is_read:
+            frame.lease.give_back()
         if frame.link and frame.link.is_open():  # else its successor gets credit of its own
-            self.say(frame.link.port, CREDIT, frame.link.address, grant=1, ids=ranges([frame.number]))
+            self.credit(frame.link, 1, [frame.number])
+
+    def credit(self, link: Link, grant: int, numbers: list[int]) -> bool:
+        pool = {"shared": True, "slots": link.pool.take_returned()} if link.pool else {}
+        return self.say(link.port, CREDIT, link.address, grant=grant, ids=ranges(numbers), **pool)

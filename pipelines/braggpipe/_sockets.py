@@ -1,8 +1,12 @@
 """The sockets of bragg.py: endpoints, keys, and connections that come back."""
+from __future__ import annotations
+
 import os
 import socket
 import stat
 import time
+from collections.abc import Callable, Iterator
+from typing import Any
 
 import msgpack
 import zmq
@@ -10,7 +14,9 @@ import zmq.auth
 import zmq.utils.z85
 from zmq.utils.monitor import parse_monitor_message
 
-from bragg_wire import End, Message
+from braggpipe._wire import End, Message
+
+Address = tuple[bytes, ...]  # of a neighbour behind a bound socket; empty behind one that connects
 
 PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
 LINGER_MS = 500  # that a last word may take
@@ -19,16 +25,16 @@ WATCHED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
 # --- endpoints ----------------------------------------------------------------
 
 
-def is_network(endpoint):
+def is_network(endpoint: str) -> bool:
     return endpoint.startswith("tcp://")
 
 
-def is_local(endpoint):
+def is_local(endpoint: str) -> bool:
     """Whether only this host reaches it."""
     return not is_network(endpoint) or endpoint[6:].startswith(("127.", "localhost:", "[::1]:"))
 
 
-def is_refused(endpoint):
+def is_refused(endpoint: str) -> bool:
     """Whether nobody has bound it, as far as a second tells."""
     try:
         if not is_network(endpoint):
@@ -44,7 +50,7 @@ def is_refused(endpoint):
     return False
 
 
-def parse_endpoint(text):
+def parse_endpoint(text: str) -> tuple[bool, str]:
     """(whether it is to be bound, the endpoint without its @)."""
     bound, name = text.startswith("@"), text.removeprefix("@")
     path, (host, _, port) = name.removeprefix("ipc://"), name.removeprefix("tcp://").rpartition(":")
@@ -58,7 +64,7 @@ def parse_endpoint(text):
     return bound, name
 
 
-def _clear(path):
+def _clear(path: str) -> None:
     """ZeroMQ would replace whatever is there: a socket that nobody listens at is removed, nothing else."""
     if not os.path.lexists(path):
         return
@@ -75,15 +81,17 @@ def _clear(path):
 class Sockets:
     """All sockets of this process, and who may connect to those of tcp: nobody without a key (ZeroMQ RFC 27)."""
 
-    def __init__(self, folder, insecure, warn):
+    def __init__(self, folder: str | None, insecure: bool, warn: Callable[[str], None]) -> None:
         self.folder, self.insecure, self.warn = folder, insecure, warn
-        self.context, self.gate, self.refused = zmq.Context(), None, 0
+        self.context, self.refused = zmq.Context(), 0
+        self.gate: zmq.Socket[bytes] | None = None
 
-    def close(self):
+    def close(self) -> None:
         self.context.destroy()
 
-    def load(self, name):
+    def load(self, name: str) -> tuple[bytes, bytes | None]:
         """The pair in a file of the folder; who else can read a secret, or change a file, could take part."""
+        assert self.folder
         path = os.path.join(self.folder, name)
         try:
             for what, forbidden in ((self.folder, 0o077), (path, 0o077 if name.endswith("secret") else 0o022)):
@@ -97,7 +105,7 @@ class Sockets:
         except ValueError as error:
             raise End(3, f"--keys: {path}: {error}") from error
 
-    def secure(self, target, endpoint, bound):
+    def secure(self, target: zmq.Socket[bytes], endpoint: str, bound: bool) -> None:
         if not is_network(endpoint):
             return
         if self.folder:
@@ -114,19 +122,21 @@ class Sockets:
             self.warn(f"--insecure: anybody who reaches {endpoint} can read, take and forge frames")
             self.warn = lambda text: None
 
-    def guard(self):
+    def guard(self) -> None:
         """From now on the gate is asked about all who connect."""
         if self.gate:
             return
+        assert self.folder
         listed = [user for user in ("client", "watcher") if os.path.lexists(os.path.join(self.folder, f"{user}.key"))]
         self.users = {self.load(f"{user}.key")[0]: user for user in listed}
         self.gate = self.context.socket(zmq.REP)
         self.gate.bind("inproc://zeromq.zap.01")
 
-    def judge(self):
+    def judge(self) -> None:
         """Answers one question of libzmq about somebody who connects."""
+        assert self.gate
         version, number, _, _, _, mechanism, *key = self.gate.recv_multipart()
-        user = self.users.get(zmq.utils.z85.encode(key[0])) if mechanism == b"CURVE" else None
+        user = self.users.get(zmq.utils.z85.encode(key[0])) if mechanism == b"CURVE" else None  # type: ignore[no-untyped-call]
         self.refused += not user
         answer = [b"200", b"OK", user.encode()] if user else [b"400", b"this key is not admitted", b""]
         self.gate.send_multipart([version, number, *answer, b""])
@@ -135,14 +145,16 @@ class Sockets:
 class Port:
     """Bound: for any number of neighbours.  Connected: to one, through connections that come back when they are cut."""
 
-    def __init__(self, sockets, endpoint, bound, up, part_max):
+    def __init__(self, sockets: Sockets, endpoint: str, bound: bool, up: bool, part_max: int) -> None:
         self.sockets, self.endpoint, self.bound, self.up, self.part_max = sockets, endpoint, bound, up, part_max
         self.network, self.cuts = is_network(endpoint), 0
         self.open()
 
-    def open(self):
-        self.opened_s, self.greeted_s, self.watch = time.monotonic(), 0, None
-        self.socket = new = self.sockets.context.socket(zmq.ROUTER if self.bound else zmq.DEALER)
+    def open(self) -> None:
+        self.opened_s, self.greeted_s = time.monotonic(), 0.0
+        self.watch: Any = None
+        new: Any = self.sockets.context.socket(zmq.ROUTER if self.bound else zmq.DEALER)
+        self.socket: Any = new
         new.linger, new.sndhwm, new.rcvhwm, new.maxmsgsize = LINGER_MS, 0, 0, self.part_max
         new.ipv6, new.handshake_ivl, new.reconnect_ivl, new.reconnect_ivl_max = "[" in self.endpoint, 5000, 20, 500
         if self.network:
@@ -154,32 +166,32 @@ class Port:
                 if not self.network:
                     _clear(self.endpoint[len("ipc://"):])
                 new.bind(self.endpoint)
-                self.endpoint = new.last_endpoint.decode().rstrip("\0")
+                self.endpoint = str(new.get_string(zmq.LAST_ENDPOINT)).rstrip("\0")
             else:
                 self.watch = new.get_monitor_socket(WATCHED)
                 new.connect(self.endpoint)
         except zmq.ZMQError as error:
             raise End(1, f"cannot {'bind' if self.bound else 'connect to'} {self.endpoint}: {error.strerror}") from error
 
-    def reopen(self, now, pause_s):
+    def reopen(self, now: float, pause_s: float) -> bool:
         """Connects anew after drop, at most so often; true when it did."""
         anew = not self.socket and now > self.opened_s + pause_s
         if anew:
             self.open()
         return anew
 
-    def linger(self, ms):
+    def linger(self, ms: int) -> None:
         if self.socket:
             self.socket.linger = ms
 
-    def drop(self):
+    def drop(self) -> None:
         """Ends a connection, with all that is on its way."""
         if self.watch:
             self.socket.disable_monitor()
         self.socket.close(0)
         self.socket = self.watch = None
 
-    def send(self, address, parts):
+    def send(self, address: Address, parts: list[Any]) -> bool:
         """False when nobody is there."""
         if not self.socket:
             return False
@@ -189,7 +201,7 @@ class Port:
             return False
         return True
 
-    def receive(self):
+    def receive(self) -> Iterator[tuple[Address, Message | None]]:
         """(address, message or None for a damaged one) for each that is there."""
         while self.socket:
             try:
@@ -200,11 +212,11 @@ class Port:
                 continue  # a watcher has no business where frames flow
             address = (parts.pop(0).bytes,) if self.bound else ()
             try:
-                yield address, Message(parts)
+                yield address, Message([part.buffer for part in parts])
             except (ValueError, TypeError, msgpack.UnpackException):
                 yield address, None
 
-    def was_cut(self):
+    def was_cut(self) -> bool:
         """Whether its connection ended since this was last asked."""
         cut = False
         while self.watch and self.watch.poll(0):

@@ -1,36 +1,60 @@
-"""How a stage in the middle of a pipeline takes part in a stream: bragg-wire(5), for bragg.py."""
+"""How a process takes part in a stream: bragg-wire(5), from the hello to the bye."""
+from __future__ import annotations
+
+import argparse
 import os
 import signal
 import stat
 import sys
 import tempfile
+import threading
 import time
+from collections.abc import Callable
 from subprocess import PIPE, Popen
+from typing import Any
 
 import zmq
 
-from bragg_links import Links
-from bragg_sockets import NOTICE_MAX, PART_MAX, Port, Sockets, is_refused, parse_endpoint
-from bragg_wire import BYE, FENCE, FREE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, ranges
+from braggpipe._links import Links
+from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
+from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, Keys, Message, ranges
 
 TICK_MS, REOPEN_S, GRACE_S = 100, 0.1, 0.5  # GRACE_S: how long a bye may lag behind a closed pipe
-FORMER_RUN = "BRAGG_FORMER_RUN"  # what this process took part in before it began anew
+
+
+def _write_quietly(fd: int) -> None:
+    try:
+        os.write(fd, b"\0")
+    except BlockingIOError:
+        pass  # it is awake
+
+
+class Anew(Exception):
+    """The source was started again: this process is to take part from the start."""
 
 
 class Stream(Links):
-    def __init__(self, name, options, worker):
-        super().__init__(name, options, worker)
-        self.sockets = Sockets(options.keys, options.insecure, self.warn)
-        self.former = int(os.environ.get(FORMER_RUN, "0"), 16)
-        self.line, self.closed_s, self.folder = b"", {}, None  # of stdin so far; when pipes ended; of the socket
-        self.start_s = self.heard_s = time.monotonic()
-        self.beat_s, self.patience_s, self.welcomed, self.interrupts = 0, 5, False, 0
+    """One stay in one run.  `stdin` is the pipe from the stage before, unless --in names endpoints."""
 
-    def warn(self, text):
+    def __init__(self, name: str, options: argparse.Namespace, worker: Any, stdin: int = 0) -> None:
+        super().__init__(name, options, worker)
+        self.stdin = stdin
+        self.leaving: int | None = None
+        self.sockets = Sockets(options.keys, options.insecure, self.warn)
+        self.former = worker.former
+        self.lock, self.stdout = threading.RLock(), -1
+        self.own_fds: list[int] = []
+        self.closed_s: dict[bool, float] = {}
+        self.folder: Popen[bytes] | None = None
+        self.line = b""  # of stdin so far
+        self.start_s = self.heard_s = time.monotonic()
+        self.beat_s, self.patience_s, self.welcomed, self.interrupts = 0.0, 5.0, False, 0
+
+    def warn(self, text: str) -> None:
         if not self.options.quiet:
             print(f"{self.name}: warning: {text}", file=sys.stderr, flush=True)
 
-    def main(self):
+    def main(self) -> End:
         """Takes part until the end; returns it."""
         try:
             self.open()
@@ -38,6 +62,9 @@ class Stream(Links):
                 self.turn()
         except (End, OSError, zmq.ZMQError) as error:
             end = error if isinstance(error, End) else End(1, str(error))
+        except Anew:
+            self.close_pipes()
+            raise
         self.bye(end.status)
         if end.status == 0:
             for port in self.ports:  # nobody waits for what is still on its way to who has left
@@ -47,11 +74,24 @@ class Stream(Links):
             self.warn(f"{self.sockets.refused} connections were refused: their keys are not admitted")
         if self.folder:
             self.folder.communicate()
+        self.close_pipes()
         return end
+
+    def leave(self, status: int) -> None:
+        """Ends the stay soon; may be called by any thread."""
+        self.leaving = status
+        self.worker.wake()
+
+    def close_pipes(self) -> None:
+        with self.lock:
+            self.worker.wake = lambda: None
+            for fd in self.own_fds:
+                os.close(fd)
+            self.own_fds = []
 
     # --- what is said ---------------------------------------------------------
 
-    def bye(self, status):
+    def bye(self, status: int) -> None:
         """To all neighbours, to who got our hello and has not answered yet, and to the source."""
         for link in self.links:
             if link.answered and not link.gone:
@@ -60,9 +100,10 @@ class Stream(Links):
             if port.greeted_s and not self.link_of(port):
                 self.say(port, BYE, reason="", said=True, status=status)
         if self.source:
-            self.say(self.source, BYE, reason="", said=True, status=status)
+            durable: Keys = {"durable": len(self.seen)} if self.is_last() else {}
+            self.say(self.source, BYE, reason="", said=True, status=status, **durable)
 
-    def beat(self):
+    def beat(self) -> None:
         if all(frame.is_done() for frame in self.frames):
             self.ticks += 1  # who waits for others does not stand still
         ids = {frame.number for frame in self.frames}.union(*(link.way for link in self.links))
@@ -75,7 +116,7 @@ class Stream(Links):
 
     # --- the control plane ----------------------------------------------------
 
-    def hear(self, port, address, message):
+    def hear(self, port: Port, address: Address, message: Message | None) -> None:
         if not message or message.kind == HELLO:
             self.hello_due = True  # whatever it was, the source repeats what matters
         if message and message.run == self.run:
@@ -84,9 +125,9 @@ class Stream(Links):
         elif message and message.kind == WELCOME and not message.run:
             self.heard_s = time.monotonic()  # a source that was started again, and has no experiment yet
         elif message and message.kind == WELCOME and not self.pipes:
-            self.begin_anew()
+            self.worker.begin_anew(self)
 
-    def obey(self, kind, keys):
+    def obey(self, kind: int, keys: Keys) -> None:
         if kind in (WELCOME, TOTAL):
             self.welcomed = True
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
@@ -104,17 +145,14 @@ class Stream(Links):
             for link in [link for link in self.links if link.uuid == keys["uuid"] and not link.gone]:
                 self.bury(link)
 
-    def begin_anew(self):
-        """The source was started again and opened another run: so does this process, from the start."""
-        os.environ[FORMER_RUN] = f"{self.run:016x}"
-        self.sockets.close()
-        os.execv(sys.executable, sys.orig_argv)
-
-    def pump_control(self, now):
+    def pump_control(self, now: float) -> None:
+        assert self.source
         if self.source.reopen(now, REOPEN_S):
             self.hello_due = True
         if self.hello_due:
             self.hello_due = not self.hello(self.source, False)
+            if self.is_last() and self.worker.lineage and not self.hello_due:
+                self.say(self.source, HAVE, ids=ranges(self.worker.have), known=True)
         if now > self.beat_s + min(1, self.patience_s / 5):
             self.beat_s = now
             self.beat()
@@ -124,25 +162,36 @@ class Stream(Links):
 
     # --- the loop -------------------------------------------------------------
 
-    def open(self):
+    def open(self) -> None:
         if self.options.keys and self.options.insecure:
             raise End(2, "--keys and --insecure exclude each other")
-        self.wake, waker = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
-        self.worker.wake = lambda: os.write(waker, b"\0")
-        signal.set_wakeup_fd(waker)
-        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-            if signal.getsignal(number) != signal.SIG_IGN:
-                signal.signal(number, lambda *_: None)
-        self.stdout = os.dup(1)  # what the function prints must not go there
-        sys.stdout = sys.stderr
+        self.own_fds = [*os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)]
+        self.wake, waker = self.own_fds
+
+        def wake() -> None:
+            with self.lock:
+                if self.own_fds:
+                    _write_quietly(waker)
+
+        self.worker.wake = wake
+        if self.worker.is_program:
+            signal.set_wakeup_fd(waker)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(number) != signal.SIG_IGN:
+                    signal.signal(number, lambda *_: None)
+        if not self.is_last():
+            self.stdout = os.dup(1)  # what the function prints must not go there
+            sys.stdout = sys.stderr
         for up, texts in ((False, self.options.outs), (True, self.options.ins)):
+            if self.is_last() and not up:
+                continue
             for bound, endpoint in [parse_endpoint(text) for text in texts]:
                 self.ports.append(Port(self.sockets, endpoint, bound, up, PART_MAX if up else NOTICE_MAX))
             if not texts:
                 self.open_pipe(up)
 
-    def open_pipe(self, up):
-        kind = os.fstat(0 if up else 1).st_mode
+    def open_pipe(self, up: bool) -> None:
+        kind = os.fstat(self.stdin if up else 1).st_mode
         if not stat.S_ISFIFO(kind) and not stat.S_ISSOCK(kind):
             raise End(2, f"{'stdin' if up else 'stdout'} is no pipe: put a stage {'before' if up else 'after'} this one, "
                          f"or name an endpoint with --{'in' if up else 'out'}=ENDPOINT")
@@ -150,12 +199,12 @@ class Stream(Links):
         if not up:
             path = tempfile.mkdtemp(prefix="bragg-")  # a shell removes it, however this process ends
             self.folder = Popen(["sh", "-c", 'cat; rm -r "$0"', path], stdin=PIPE, stdout=2, start_new_session=True)
-            self.pipes[up] = Port(self.sockets, f"ipc://{path}/data", True, up, NOTICE_MAX)
-            self.ports.append(self.pipes[up])
+            port = self.pipes[up] = Port(self.sockets, f"ipc://{path}/data", True, up, NOTICE_MAX)
+            self.ports.append(port)
 
-    def read_pipe(self, now):
+    def read_pipe(self, now: float) -> None:
         """The stage before says where it is; the end of the pipe is its own."""
-        text = os.read(0, 4096)
+        text = os.read(self.stdin, 4096)
         if not text:
             self.closed_s[True] = now
         if self.pipes[True]:
@@ -165,18 +214,21 @@ class Stream(Links):
         if not text and not self.line:
             raise End(1)  # it has said why
         if self.line.endswith(b"\n") and word == "bragg1" and control:
-            self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
-            self.ports.append(self.pipes[True])
+            port = self.pipes[True] = Port(self.sockets, data, False, True, PART_MAX)
+            self.ports.append(port)
             self.learn(int(run, 16), control, control)
         elif not text or b"\n" in self.line or len(self.line) > 1000:
             raise End(2, f"stdin is no pipe from a stage: it begins with {self.line[:40].decode('ascii', 'replace')!r}")
 
-    def check(self, now):
+    def check(self, now: float) -> None:
         """Who died without a word, and who never came."""
         for up, since_s in self.closed_s.items():
-            link = self.link_of(self.pipes[up]) if self.pipes[up] else None
+            port = self.pipes[up]
+            link = self.link_of(port) if port else None
             if now > since_s + GRACE_S and not (link and link.gone):
-                self.bury(link) if link else self.fail()
+                if not link:
+                    raise End(1)  # it has said why
+                self.bury(link)
         for link in [link for link in self.links if link.lost_s and not link.gone]:
             if now > link.lost_s + self.patience_s:
                 self.bury(link)
@@ -187,44 +239,46 @@ class Stream(Links):
                       f"{failing[0]}: every connection ends before a word: do both ends have the same keys?" if failing else
                       "no stage is connected to my input")
 
-    def on_signal(self, number):
+    def on_signal(self, number: int) -> None:
         self.interrupts += number == signal.SIGINT
         if number in (signal.SIGTERM, signal.SIGHUP):
             raise End(1, f"ended by signal {number} ({signal.Signals(number).name})")
         if self.interrupts > 1 or self.interrupts and not self.welcomed:
             raise End(130)  # after the first the source ends the stream
 
-    def listen(self, port, events, handle):
+    def listen(self, port: Port, events: dict[Any, int], handle: Callable[..., None]) -> None:
         cut = port.was_cut()
         if cut or port.socket in events:
             for address, message in port.receive():
                 try:
                     handle(port, address, message)
-                except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
+                except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                     self.dropped += 1
                     self.warn(f"dropped a message that is not as bragg-wire(5) says: {error!r}")
         link = self.link_of(port)
         if cut and port.socket and not (link and link.gone):
             self.cut(port)
 
-    def wait(self):
+    def wait(self) -> dict[Any, int]:
         """What has happened, as zmq.Poller tells."""
         poller = zmq.Poller()
         sockets = [self.sockets.gate, *(s for port in [*self.ports, self.source] if port for s in (port.socket, port.watch))]
         for readable in (*filter(None, sockets), self.wake):
             poller.register(readable, zmq.POLLIN)
-        for fd, up, flag in ((0, True, zmq.POLLIN), (1, False, zmq.POLLERR)):
+        for up, flag in ((True, zmq.POLLIN), (False, zmq.POLLERR)):
             if up in self.pipes and up not in self.closed_s:
-                poller.register(fd if up else self.stdout, flag)
+                poller.register(self.stdin if up else self.stdout, flag)
         return dict(poller.poll(TICK_MS))
 
-    def turn(self):
+    def turn(self) -> None:
         events, now = self.wait(), time.monotonic()
         for number in os.read(self.wake, 4096) if self.wake in events else b"":
             self.on_signal(number)
-        if 0 in events and True in self.pipes:
+        if self.leaving is not None:
+            raise End(self.leaving)
+        if True in self.pipes and self.stdin in events:
             self.read_pipe(now)
-        if self.stdout in events:
+        if False in self.pipes and self.stdout in events:
             self.closed_s[False] = now
         if self.sockets.gate in events:
             self.sockets.judge()

@@ -1,0 +1,232 @@
+"""What a frame is to Python: pixels, the truth about them, and the experiment."""
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Iterator, Sequence
+from functools import cached_property
+from typing import Any
+
+import numpy
+import numpy.typing
+
+from braggpipe._wire import TYPES, Keys
+
+Array = numpy.typing.NDArray[Any]
+
+
+@dataclasses.dataclass(frozen=True)
+class Panel:
+    """A flat part of the detector.  Pixel (slow, fast) covers origin_m + (fast..fast+1) fast + (slow..slow+1) slow."""
+
+    shape: tuple[int, int]  #: pixels along slow and fast
+    first_pixel: int  #: of the frame's pixels, those of this panel begin here
+    pixel_m: float  #: edge of a pixel, m
+    origin_m: Array  #: (3,) where its first pixel's corner is, m, in the lab; the crystal is at 0
+    fast: Array  #: (3,) unit vector along a row
+    slow: Array  #: (3,) unit vector from row to row
+
+
+@dataclasses.dataclass(frozen=True)
+class Crystal:
+    """One of the crystals that an experiment knows."""
+
+    name: str
+    cell: Array  #: (6,) a, b, c in A; alpha, beta, gamma in deg
+    ncells: Array  #: (3,) unit cells along a, b, c
+
+
+@dataclasses.dataclass(frozen=True)
+class Lattice:
+    """A crystal as it stood in the beam.  Vectors are in the lab, see Experiment."""
+
+    crystal: int  #: which of Experiment.crystals
+    name: str
+    cell: Array  #: (6,) a, b, c in A; alpha, beta, gamma in deg
+    rotation: Array  #: (3, 3) U: turns vectors of the crystal into those of the lab, before the spindle turns
+    reciprocal_A: Array  #: (3, 3) rows a*, b*, c* in 1/A, before the spindle turns: hkl @ reciprocal_A is q
+    weight: float  #: factor on the intensity
+
+
+@dataclasses.dataclass(frozen=True)
+class Truth:
+    """How a frame was made."""
+
+    seed: int
+    wavelength_A: float  #: mean of what this frame's beam holds, A
+    fluence: float  #: relative to Experiment.fluence_ph_m2
+    phi_deg: float  #: where the spindle stood at the start, deg
+    osc_deg: float  #: how far it turned, deg
+    lattices: list[Lattice]  #: empty: a blank frame
+
+
+def _matrix(numbers: Sequence[float]) -> Array:
+    return numpy.array(numbers, "f8").reshape(3, 3)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Experiment:
+    """What all frames of a run share.
+
+    The lab is right-handed and has the crystal at its origin; which way its axes point is the convention's matter
+    (mosflm: the beam travels along x, the spindle is -z or as `spindle` says), so take `beam`, `spindle` and the panels' vectors.
+    """
+
+    panels: list[Panel]
+    crystals: list[Crystal]
+    wavelength_A: float  #: A
+    fluence_ph_m2: float  #: photons per square metre and frame
+    beam: Array  #: (3,) unit vector of propagation
+    spindle: Array  #: (3,) unit vector that the crystal is turned about, right-handed
+    lineage: str  #: the same for all frames made in the same way
+    history: str  #: a line for each stage: its name and options
+    keys: Keys  #: all that bragg-wire(5) says; of a file: nothing
+
+    @cached_property
+    def count(self) -> int:
+        """Pixels of a frame."""
+        return sum(panel.shape[0] * panel.shape[1] for panel in self.panels)
+
+    @cached_property
+    def shape(self) -> tuple[int, ...]:
+        """Of Frame.image: (slow, fast), (panels, slow, fast), or (count,) where panels differ."""
+        shapes = {panel.shape for panel in self.panels}
+        if len(shapes) > 1:
+            return (self.count,)
+        (shape,) = shapes
+        return shape if len(self.panels) == 1 else (len(self.panels), *shape)
+
+    @cached_property
+    def places(self) -> tuple[tuple[int, int], Array]:
+        """Of Frame.assembled: its shape, and for each pixel of the frame its place in it."""
+        first = self.panels[0]
+        spots = []
+        for panel in self.panels:
+            s, f = numpy.mgrid[0:panel.shape[0], 0:panel.shape[1]].reshape(2, -1, 1) + 0.5
+            at = (panel.origin_m - first.origin_m + panel.pixel_m * (f * panel.fast + s * panel.slow)) / first.pixel_m
+            spots.append(numpy.floor(at @ numpy.stack([first.slow, first.fast], 1) + 1e-6).astype(int))
+        spot = numpy.concatenate(spots)
+        spot -= spot.min(0)
+        rows, columns = (int(n) + 1 for n in spot.max(0))
+        return (rows, columns), spot[:, 0] * columns + spot[:, 1]
+
+
+class Frame:
+    """A frame.
+
+    .image is read only, and may lie in memory that the pipeline waits for: who keeps many frames copies what they need;
+    copies are made anyway when more than a few are kept.
+    """
+
+    def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool) -> None:
+        self.number = number  #: its number in the run
+        self.experiment = experiment
+        self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
+        self.unit = "ADU" if is_adu else "photons"  #: of the pixels
+        self._recipe = recipe
+
+    def __repr__(self) -> str:
+        return f"<braggpipe.Frame {self.number}: {' x '.join(map(str, self.image.shape))} {self.image.dtype} {self.unit}>"
+
+    @property
+    def image(self) -> Array:
+        """The pixels as (slow, fast); (panels, slow, fast) for several panels of one shape; (count,) for others."""
+        return self.pixels.reshape(self.experiment.shape)
+
+    @property
+    def panels(self) -> list[Array]:
+        """(slow, fast) of each panel, parts of .pixels."""
+        return [self.pixels[p.first_pixel:p.first_pixel + p.shape[0] * p.shape[1]].reshape(p.shape)
+                for p in self.experiment.panels]
+
+    @property
+    def assembled(self) -> Array:
+        """All panels in one image (slow, fast), at the places that they have on the first one's plane; 0 between them."""
+        if len(self.experiment.panels) == 1:
+            return self.image
+        shape, places = self.experiment.places
+        whole = numpy.zeros(shape[0] * shape[1], self.pixels.dtype)
+        whole[places] = self.pixels
+        return whole.reshape(shape)
+
+    @cached_property
+    def truth(self) -> Truth:
+        """How the frame was made."""
+        return self._recipe()
+
+
+# --- from messages ------------------------------------------------------------
+
+
+def _cell(crystal: Keys) -> Array:
+    if crystal["has_cell"]:
+        return numpy.concatenate([crystal["cell_A"], numpy.degrees(crystal["cell_rad"])])
+    reciprocal_A = _matrix(crystal["reciprocal_A"])
+    if not numpy.linalg.det(reciprocal_A):
+        return numpy.full(6, numpy.nan)
+    a, b, c = numpy.linalg.inv(reciprocal_A).T
+    edges = [float(numpy.linalg.norm(v)) for v in (a, b, c)]
+    cosines = [b @ c / edges[1] / edges[2], a @ c / edges[0] / edges[2], a @ b / edges[0] / edges[1]]
+    return numpy.array([*edges, *numpy.degrees(numpy.arccos(cosines))])
+
+
+def experiment_of(keys: Keys) -> Experiment:
+    """What the map of an experiment says."""
+    panels = [Panel((p["slow_pixels"], p["fast_pixels"]), p["first_pixel"], p["pixel_m"], numpy.array(p["origin_m"]),
+                    numpy.array(p["fast"]), numpy.array(p["slow"])) for p in keys["panels"]]
+    crystals = [Crystal(c["name"], _cell(c), numpy.array(c["cells"])) for c in keys["crystals"]]
+    beam = keys["beam"]
+    return Experiment(panels, crystals, beam["wavelength_m"] * 1e10, beam["fluence_ph_m2"], numpy.array(beam["direction"]),
+                      numpy.array(keys["spindle"]), keys["lineage"], keys["history"], keys)
+
+
+def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Truth:
+    wavelength_A, fluence = experiment.wavelength_A, 1.0
+    if recipe["nsources"]:
+        sources = numpy.frombuffer(payload[recipe["sources"]], "<f8").reshape(-1, 5)
+        fluence = float(sources[:, 4].mean())
+        wavelength_A = float(numpy.average(sources[:, 3], weights=sources[:, 4] if fluence else None)) * 1e10
+    lattices = [Lattice(one["crystal"], experiment.crystals[one["crystal"]].name, experiment.crystals[one["crystal"]].cell,
+                        _matrix(one["rotation"]), _matrix(one["reciprocal_A"]), one["weight"]) for one in recipe["lattices"]]
+    return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
+                 float(numpy.degrees(recipe["osc_rad"])), lattices)
+
+
+def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:
+    """What a message says.  `pixels`, where they are given, lie in shared memory."""
+    image, recipe = keys["image"], keys["recipe"]
+    if pixels is None and image["pixels"] is None:
+        pixels = numpy.zeros(0, "<f4")
+    elif pixels is None:
+        pixels = numpy.frombuffer(payload[image["pixels"]], TYPES[image["type"]])
+    if image["count"] and not pixels.size == image["count"] == experiment.count:
+        raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
+    pixels.flags.writeable = False
+    arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
+    return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1)
+
+
+# --- sources of frames --------------------------------------------------------
+
+
+class Frames:
+    """Frames, one after the other: what braggpipe.open gives.
+
+    Use it in a for loop; however the loop is left, what runs for it is stopped.  `with` and close() do the same.
+    """
+
+    @property
+    def experiment(self) -> Experiment:
+        """Of all frames; waits until it is known."""
+        raise NotImplementedError
+
+    def __iter__(self) -> Iterator[Frame]:
+        raise NotImplementedError
+
+    def close(self) -> None:
+        """Stops what runs, and gives back what is held."""
+
+    def __enter__(self) -> Frames:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()

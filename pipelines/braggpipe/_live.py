@@ -1,0 +1,185 @@
+"""Frames of a pipeline that runs: the loop is its last stage, and a thread speaks for it."""
+from __future__ import annotations
+
+import argparse
+import queue
+import sys
+import tempfile
+import threading
+import time
+import uuid
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from braggpipe._frame import Experiment, Frame, Frames, experiment_of, frame_of
+from braggpipe._links import Held
+from braggpipe._pipeline import Child, FilePipeline
+from braggpipe._stream import Anew, Stream
+from braggpipe._wire import IMAGES, NOTHING, End, Message
+
+
+class Error(RuntimeError):
+    """A pipeline failed: in the words of the program that did."""
+
+
+class _Taker:
+    """Hands frames from the thread of the stream to the loop, and back: see _worker.py."""
+
+    wants, gives, identity, is_program = IMAGES, NOTHING, "any", False
+    wake: Callable[[], None] = staticmethod(lambda: None)
+
+    def __init__(self) -> None:
+        self.came_queue: queue.SimpleQueue[Held | End] = queue.SimpleQueue()
+        self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
+        self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self.known = threading.Event()  # the experiment, or the end
+        self.experiment: Experiment | None = None
+        self.lineage, self.former = "", 0
+        self.have: list[int] = []
+        self.start_ns, self.frames, self.count = time.monotonic_ns(), 0, 0
+
+    def begin(self, message: Message, network: bool) -> None:
+        self.lineage = self.came = message.keys["lineage"]
+        if self.experiment and self.experiment.lineage != self.lineage:
+            raise End(1, f"another run computes something else (lineage {self.lineage}, not {self.experiment.lineage})")
+        self.experiment = self.experiment or experiment_of(message.keys)
+        self.known.set()
+
+    def begin_anew(self, stream: Stream) -> None:
+        self.former, self.have, self.lineage = stream.run, list(stream.seen), ""
+        raise Anew
+
+    def put(self, held: Held) -> None:
+        self.came_queue.put(held)
+
+    def results(self) -> Iterator[Held]:
+        while not self.finished.empty():
+            yield self.finished.get()
+
+    def steps(self) -> int:
+        """A loop takes as long as it takes."""
+        self.count += 1
+        return self.count
+
+    def work(self, bytes_in: int, bytes_out: int) -> dict[str, int]:
+        time_ns = time.monotonic_ns() - self.start_ns
+        return {"bytes_in": bytes_in, "bytes_out": bytes_out, "codec_ns": 0, "compute_ns": 0, "cpu_ns": time.process_time_ns(),
+                "frames": self.frames, "time_ns": time_ns, "wait_in_ns": time_ns, "wait_out_ns": 0}
+
+
+class _Stay:
+    """The thread of the stream, and what it ends with."""
+
+    def __init__(self, taker: _Taker, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
+        self.taker, self.options, self.child, self.clean = taker, options, child, clean
+        self.stream: Stream | None = None
+        self.left, self.lock = False, threading.Lock()
+        self.thread = threading.Thread(target=self.main, daemon=True, name="braggpipe")
+        self.thread.start()
+
+    def main(self) -> None:
+        stdin = self.child.stdout if self.child and not self.options.ins else -1
+        while True:
+            with self.lock:
+                self.stream = stream = Stream("python", self.options, self.taker, stdin)
+                if self.left:
+                    stream.leaving = 130
+            try:
+                end = stream.main()
+            except Anew:
+                continue
+            except BaseException as error:  # whatever it was, the loop must not wait for ever
+                end = End(1, f"{type(error).__name__}: {error}")
+            break
+        self.taker.came_queue.put(end)
+        self.taker.known.set()
+
+    def close(self) -> None:
+        """Stops the pipeline that runs for the loop; leaves any other."""
+        with self.lock:
+            self.left = True
+            if self.stream:
+                self.stream.leave(130 if self.child else 0)
+        self.thread.join(10)
+        if self.child:
+            self.child.stop()
+        self.clean()
+
+
+class Live(Frames):
+    """A loop as the last stage of a pipeline: see braggpipe.open."""
+
+    def __init__(self, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
+        self._taker = _Taker()
+        self._stay = _Stay(self._taker, options, child, clean)
+        self.close = weakref.finalize(self, self._stay.close)  # type: ignore[assignment]
+
+    @property
+    def experiment(self) -> Experiment:
+        self._taker.known.wait()
+        if not self._taker.experiment:
+            end = self._taker.came_queue.get()
+            assert isinstance(end, End)
+            self.close()
+            raise self._error(end)
+        return self._taker.experiment
+
+    def _error(self, end: End) -> Error:
+        said = self._stay.child.said() if self._stay.child else ""
+        silence = "was stopped" if self._taker.experiment else "gave no frames: a loop stands in the place of its last stage"
+        return Error("\n".join(filter(None, (end.text, said))) or f"the pipeline {silence}")
+
+    def _frame(self, held: Held) -> Frame | None:
+        message, taker = held.message, self._taker
+        if held.network and not message.is_whole():
+            held.damaged = True
+            return None
+        if message.keys["lineage"] != taker.came:
+            raise Error(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {taker.came})")
+        assert taker.experiment
+        return frame_of(message.frame, message.keys, message.payload, taker.experiment, held.array(taker))
+
+    def __iter__(self) -> Iterator[Frame]:
+        taker = self._taker
+        try:
+            while isinstance(held := taker.came_queue.get(), Held):
+                frame = self._frame(held)
+                if frame:
+                    yield frame
+                    taker.frames += 1
+                    if held.lease and not held.lease.is_intact():
+                        raise Error(f"frame {held.number}: its pixels were taken away while they were read")
+                    held.is_finished = True
+                    frame = None
+                taker.finished.put(held)
+                held = None
+                taker.wake()
+            self.close()
+            if held.status:
+                raise self._error(held)
+            said = self._stay.child.said() if self._stay.child else ""
+            if said:
+                print(said, file=sys.stderr)
+        finally:
+            self.close()
+
+
+def live(endpoints: list[str], group: str | None, keys: str | None, insecure: bool, start_timeout_s: float,
+         child: Child | None = None, clean: Callable[[], None] = lambda: None) -> Live:
+    group = group or f"python-{uuid.uuid4().hex[:12]}"
+    options = argparse.Namespace(ins=endpoints, outs=[], group=group, keys=keys, insecure=insecure, quiet=True, verbose=False,
+                                 start_timeout=start_timeout_s, source_timeout=None)
+    return Live(options, child, clean)
+
+
+def shell(script: str, **options: Any) -> Live:
+    """The frames of a shell pipeline, which gives them at its end."""
+    return live([], child=Child(script, tempfile.TemporaryFile()), **options)
+
+
+def pipeline_file(path: str, run_options: list[str], **options: Any) -> Live:
+    """The frames of a pipeline file, in place of its last stages."""
+    pipeline = FilePipeline(path, run_options)
+    child = Child(pipeline.script, tempfile.TemporaryFile())
+    return live(pipeline.endpoints, child=child, clean=pipeline.remove, **options)

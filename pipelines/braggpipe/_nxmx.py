@@ -1,0 +1,114 @@
+"""NXmx files of bragg-write: the only place that needs h5py."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy
+
+from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
+
+
+_LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _length_m(axis: Any, offset: bool = False) -> float:
+    unit = _text(axis.attrs.get("offset_units" if offset else "units", "m"))
+    return float(_LENGTHS_M[unit]) if offset else float(numpy.ravel(axis[()])[0]) * _LENGTHS_M[unit]
+
+
+def _place_m(file: Any, path: str) -> Array:
+    """(3,) where a chain of transformations leads from the origin, m."""
+    point = numpy.zeros(3)
+    while path != ".":
+        axis = file[path]
+        vector = numpy.array(axis.attrs["vector"], "f8")
+        if _text(axis.attrs["transformation_type"]) == "translation":
+            point = point + vector * _length_m(axis)
+        else:
+            turn = numpy.radians(float(numpy.ravel(axis[()])[0]))
+            point = (point * numpy.cos(turn) + numpy.cross(vector, point) * numpy.sin(turn) +
+                     vector * (vector @ point) * (1 - numpy.cos(turn)))
+        point = point + numpy.array(axis.attrs["offset"], "f8") * _length_m(axis, True)
+        path = _text(axis.attrs["depends_on"])
+    return point
+
+
+class NXmx(Frames):
+    """Frames in the order of the file, with the truth that bragg-write keeps in /entry/braggpipe, in the lab of the pipeline.
+
+    Fluences are absolute: relative to 1 photon per square metre.
+    """
+
+    def __init__(self, path: str) -> None:
+        try:
+            import h5py
+            try:
+                import hdf5plugin  # noqa: F401  (the filters, where Debian's hdf5-filter-plugin is not)
+            except ImportError:
+                pass
+        except ImportError as error:
+            raise ImportError(f"{path}: h5py is needed to read NXmx files: pip install h5py, or python3-h5py") from error
+        self.path, self.file = path, h5py.File(path)
+        if "entry/braggpipe" not in self.file or "entry/data/data" not in self.file:
+            raise ValueError(f"{path}: has no frames of bragg-write (/entry/braggpipe, /entry/data/data)")
+        self.own = self.file["entry/braggpipe"]
+        self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])
+        self._experiment = self._read_experiment()
+
+    @property
+    def experiment(self) -> Experiment:
+        return self._experiment
+
+    def _panel(self, module: Any) -> Panel:
+        """A module; they lie below each other in the image."""
+        fast, slow = module["fast_pixel_direction"], module["slow_pixel_direction"]
+        corner_m = _place_m(self.file, _text(fast.attrs["depends_on"]))
+        (row, _), (rows, columns) = module["data_origin"][()].tolist(), module["data_size"][()].tolist()
+        vectors = [self.to_lab @ numpy.array(axis.attrs["vector"], "f8") for axis in (fast, slow)]
+        return Panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m, *vectors)
+
+    def _spindle(self) -> Array:
+        """(3,) of a rotation series; not a number for stills."""
+        path = _text(self.file["entry/sample/depends_on"][()])
+        vector = self.file[path].attrs["vector"] if path != "." else [numpy.nan] * 3
+        return numpy.array(self.to_lab @ numpy.array(vector, "f8"))
+
+    def _read_experiment(self) -> Experiment:
+        wavelengths_A = self.file["entry/instrument/beam/incident_wavelength"][()]
+        crystals: list[Crystal] = []
+        while f"crystal_{len(crystals)}" in self.own:
+            one = self.own[f"crystal_{len(crystals)}"]
+            crystals.append(Crystal(_text(one["name"][()]), one["cell"][()], one["cells_along_axes"][()]))
+        detector = self.file["entry/instrument/detector"]
+        panels = [self._panel(detector[name]) for name in sorted(detector) if name.startswith("module")]
+        return Experiment(panels, crystals, float(numpy.mean(wavelengths_A)), 1.0,
+                          self.to_lab @ numpy.array([0.0, 0.0, 1.0]), self._spindle(),
+                          _text(self.own["lineage"][()]), _text(self.own["history"][()]), {})
+
+    def _truth(self, row: Any) -> Truth:
+        table = self.own["lattices"][()]
+        crystals = self._experiment.crystals
+        lattices = []
+        for one in table[table["frame"] == row["number"]]:
+            index = int(one["crystal"])
+            lattices.append(Lattice(index, crystals[index].name, numpy.array(one["cell"]),
+                                    self.to_lab @ one["orientation"].reshape(3, 3),
+                                    (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"])))
+        return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
+                     float(row["rotation_start"]), float(row["rotation_width"]), lattices)
+
+    def __iter__(self) -> Iterator[Frame]:
+        data = self.file["entry/data/data"]
+        for index, row in enumerate(self.own["frames"][()]):
+            pixels = data[index].reshape(-1)
+            pixels.flags.writeable = False
+            yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f")
+
+    def close(self) -> None:
+        self.file.close()

@@ -1,0 +1,75 @@
+"""Pipelines that Python starts: commands for a shell, in a session of their own, and nothing of them left behind."""
+from __future__ import annotations
+
+import os
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import tempfile
+from typing import IO
+
+STOP_S, KILL_S = 5.0, 3.0  # how long a pipeline may take to end after it was told; after SIGTERM
+
+
+class Child:
+    """A shell at work on a script.  What its programs say is in .said(), unless stderr=None lets them say it here."""
+
+    def __init__(self, script: str, stderr: IO[bytes] | None) -> None:
+        self.messages = stderr
+        self.process = subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                                        stderr=stderr, start_new_session=True)
+        assert self.process.stdout
+        self.stdout = self.process.stdout.fileno()
+
+    def said(self) -> str:
+        """All lines, without those that only repeat that a neighbour ended."""
+        if not self.messages or self.messages.closed:
+            return ""
+        self.messages.seek(0)
+        return self.messages.read().decode(errors="replace").strip()
+
+    def stop(self) -> None:
+        """Waits until all has ended, and ends what has not by force."""
+        for number, seconds in ((None, STOP_S), (signal.SIGTERM, KILL_S), (signal.SIGKILL, None)):
+            try:
+                if number:
+                    os.killpg(self.process.pid, number)
+                self.process.wait(seconds)
+                break
+            except subprocess.TimeoutExpired:
+                continue
+        assert self.process.stdout
+        self.process.stdout.close()
+
+
+class FilePipeline:
+    """What bragg-run would start of a pipeline file, without its last stages: the loop stands in their place."""
+
+    def __init__(self, path: str, options: list[str]) -> None:
+        run = shutil.which("bragg-run")
+        if not run:
+            raise FileNotFoundError("bragg-run is not in PATH: build or install braggpipe's programs")
+        asked = subprocess.run([run, "--dry-run", *options, path], stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if asked.returncode:
+            raise ValueError(asked.stderr.strip())
+        self.folder = tempfile.mkdtemp(prefix="bragg-")
+        lines, self.ends = [], []
+        for line in asked.stdout.splitlines():
+            if line.startswith("dir="):
+                lines.append(f"dir={shlex.quote(self.folder)}")
+            elif " & source=" in line:
+                lines.append(re.sub(r' "?--groups=[^ ]*', "", line))  # only the loop is waited for
+            elif not line.endswith(" &") or '"--out=' in line:
+                lines.append(line)
+            else:
+                self.ends += re.findall(r'"--in=(ipc://\$dir/[^"]*)"', line)
+        self.script = "\n".join(lines)
+        self.endpoints = sorted({end.replace("$dir", self.folder) for end in self.ends})
+        if not self.endpoints:
+            self.remove()
+            raise ValueError(f"{path}: has no stage that frames come from")
+
+    def remove(self) -> None:
+        shutil.rmtree(self.folder, ignore_errors=True)

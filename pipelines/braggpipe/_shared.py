@@ -1,0 +1,89 @@
+"""Pixels that stay where they are: the shared memory of the stage before, as bragg-wire(5) says."""
+from __future__ import annotations
+
+import fcntl
+import mmap
+import os
+import stat
+import struct
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+import msgpack
+import numpy
+
+from braggpipe._wire import Keys
+
+_HEADER = struct.Struct("=8s33s3xIQQI4x")
+_PAGE, _SLOTS_MAX, _GENERATIONS = 4096, 64, 72
+_GET_SEALS, _NEEDED_SEALS = 1034, 2 | 4  # F_GET_SEALS; against shrinking and growing
+
+
+class Pool:
+    """The pool that a neighbour has named.  OSError or ValueError when it cannot be read, or is none."""
+
+    def __init__(self, keys: Keys, uuid: str, run: int, incarnation: int) -> None:
+        self.pid, self.fd = keys["pid"], keys["fd"]
+        self.returned = self.leased = 0  # bits of slots: to be told; still read
+        path = f"/proc/{int(self.pid)}/fd/{int(self.fd)}"
+        file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
+        try:
+            what = os.fstat(file)
+            if (not stat.S_ISREG(what.st_mode) or what.st_uid != os.geteuid() or what.st_size < _PAGE or
+                    fcntl.fcntl(file, _GET_SEALS) & _NEEDED_SEALS != _NEEDED_SEALS):
+                raise ValueError("its shared memory is none")
+            self.memory = memoryview(mmap.mmap(file, what.st_size, mmap.MAP_SHARED, mmap.PROT_READ))
+        finally:
+            os.close(file)
+        magic, owner, born, of_run, self.slot_bytes, self.slots = _HEADER.unpack(self.memory[:_HEADER.size])
+        if ((magic, owner, born, of_run) != (b"bragg-p\0", uuid.encode() + b"\0", incarnation, run) or
+                not 1 <= self.slots <= _SLOTS_MAX or _PAGE + self.slots * self.slot_bytes != what.st_size):
+            raise ValueError("its shared memory belongs to somebody else")
+
+    def is_of(self, keys: Keys) -> bool:
+        return (self.pid, self.fd) == (keys["pid"], keys["fd"])
+
+    def lease(self, descriptor: Any) -> Lease:
+        """The pixels of a frame, until the lease is given back."""
+        pid, fd, slot, offset, length, generation = msgpack.unpackb(descriptor)
+        first = _PAGE + slot * self.slot_bytes
+        if ((pid, fd) != (self.pid, self.fd) or not 0 <= slot < self.slots or offset < first or (offset - first) % 64 or
+                not 0 <= length <= first + self.slot_bytes - offset):
+            raise ValueError("a frame whose pixels are not in the shared memory")
+        self.leased |= 1 << slot
+        return Lease(self, slot, generation, self.memory[offset:offset + length])
+
+    def take_returned(self) -> int:
+        """Bits of the slots that are read no more since this was last asked."""
+        returned, self.returned = self.returned, 0
+        return returned
+
+    def cut(self) -> None:
+        """Through a new link all that is not read is told again."""
+        self.returned |= ~self.leased & (1 << self.slots) - 1
+
+
+class Lease:
+    """Pixels in a slot.  Given back once, by the thread of the stream."""
+
+    def __init__(self, pool: Pool, slot: int, generation: int, pixels: memoryview) -> None:
+        self.pool, self.slot, self.generation, self.pixels = pool, slot, generation, pixels
+        self.is_back = False
+
+    def array(self, dtype: str, free: Callable[[], object]) -> Any:
+        """The pixels as an array; free() is called when nobody reads it any more, or a part of it."""
+        array = numpy.frombuffer(self.pixels, dtype)
+        weakref.finalize(array, free).atexit = False
+        return array
+
+    def is_intact(self) -> bool:
+        """Whether nobody has taken the slot for another image since: asked after reading."""
+        at = _GENERATIONS + 8 * self.slot
+        return int.from_bytes(self.pool.memory[at:at + 8], "little") == self.generation
+
+    def give_back(self) -> None:
+        if not self.is_back:
+            self.is_back = True
+            self.pool.leased &= ~(1 << self.slot)
+            self.pool.returned |= 1 << self.slot

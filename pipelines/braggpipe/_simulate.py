@@ -1,0 +1,77 @@
+"""Pipelines from keyword arguments: which options there are the programs say themselves."""
+from __future__ import annotations
+
+import difflib
+import functools
+import re
+import shlex
+import shutil
+import subprocess
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+STAGES = ["geometry", "orient", "intensity", "background", "noise"]
+
+
+@functools.lru_cache(maxsize=None)
+def _options(program: str) -> dict[str, bool]:
+    """The options of a program by what they do, not those common to all; whether one may be repeated."""
+    path = shutil.which(program)
+    if not path:
+        raise FileNotFoundError(f"{program} is not in PATH: build or install braggpipe's programs")
+    text = subprocess.run([path, "--help"], stdin=subprocess.DEVNULL, capture_output=True, text=True, check=True).stdout
+    own, _, _ = text.partition("\n Common options:")
+    return {name: "may be repeated" in " ".join(rest.split())
+            for name, rest in re.findall(r"^ +--([\w-]+)((?:.|\n(?! +--))*)", own, re.MULTILINE)}
+
+
+def _words(option: str, value: Any, repeats: bool) -> list[str]:
+    if value is None or value is False:
+        return []
+    if value is True:
+        return [f"--{option}"]
+    if isinstance(value, Mapping):
+        value = " ".join(f"{key}={_text(one)}" for key, one in value.items())
+    elif repeats and isinstance(value, Sequence) and not isinstance(value, str):
+        return [word for one in value for word in _words(option, one, False)]
+    return [f"--{option}={_text(value)}"]
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, str) or not hasattr(value, "__iter__"):
+        return str(value)
+    return ",".join(map(str, value))
+
+
+def _unknown(name: str, names: Sequence[str], where: str) -> TypeError:
+    near = difflib.get_close_matches(name, names, 1)
+    return TypeError(f"{where} has no option {name!r}" + (f", did you mean {near[0]!r}?" if near else ""))
+
+
+def commands(stages: Sequence[str], settings: Mapping[str, Any]) -> list[str]:
+    """A command for each stage that is wanted.  TypeError for an option that no stage has, naming the nearest."""
+    known = {stage: _options(f"bragg-{stage}") for stage in stages}
+    words: dict[str, list[str]] = {stage: [] for stage in stages}
+    absent = {"background"}
+    for keyword, value in settings.items():
+        if keyword in known:
+            if value is False:
+                absent.add(keyword)
+                continue
+            absent.discard(keyword)
+            for key, one in (value if isinstance(value, Mapping) else {}).items():
+                option = key.replace("_", "-")
+                if option not in known[keyword]:
+                    raise _unknown(key, [name.replace("-", "_") for name in known[keyword]], f"bragg-{keyword}")
+                words[keyword] += _words(option, one, known[keyword][option])
+            continue
+        option = keyword.replace("_", "-")
+        owner = next((stage for stage in stages if option in known[stage]), None)
+        if not owner:
+            every = [name.replace("-", "_") for names in known.values() for name in names]
+            raise _unknown(keyword, [*every, *stages], "a simulation")
+        words[owner] += _words(option, value, known[owner][option])
+        absent.discard(owner)
+    for stage in absent & {"geometry", "orient", "intensity"}:
+        raise TypeError(f"a simulation needs bragg-{stage}")
+    return [shlex.join([f"bragg-{stage}", *words[stage]]) for stage in stages if stage not in absent]

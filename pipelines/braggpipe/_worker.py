@@ -1,0 +1,209 @@
+"""A function at work on one frame after the other, in a thread of its own, so that heartbeats go on meanwhile."""
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import queue
+import sys
+import threading
+import time
+import traceback
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any, ClassVar
+
+import numpy
+
+from braggpipe._command import Span
+from braggpipe._frame import Array, Frame, experiment_of, frame_of
+from braggpipe._wire import EXPERIMENT, FRAME, IMAGES, NOTHING, RECIPES, TYPES, Keys, Message, pack, sum_parts
+
+if TYPE_CHECKING:
+    from braggpipe._links import Held
+    from braggpipe._stream import Stream
+
+HISTORY_MAX, CPU_STEP_NS = 16383, 10_000_000
+FORMER_RUN = "BRAGG_FORMER_RUN"  # what this process took part in before it began anew
+_PAYLOADS = ("cells_m", "domains", "phi_rad")  # of a lattice, by their numbers
+
+
+class Wrong(Exception):
+    """What came, or what the function gave, is not as it must be; says why."""
+
+
+def as_image(result: Any, count: int) -> Array:
+    """What the function gave, as `count` pixels in one of the types that an image may have."""
+    image: Array = numpy.ascontiguousarray(result).ravel()
+    kind, given = image.dtype.kind, image
+    if kind not in "fiub":
+        raise Wrong(f"the function gave {image.dtype}, must be numbers")
+    if image.size != count:
+        raise Wrong(f"the function gave {image.size} pixels, must be {count}")
+    if image.dtype.str not in TYPES:
+        with numpy.errstate(over="ignore"):
+            image = image.astype("<f4" if kind == "f" else "<i4")
+    bad = ~numpy.isfinite(image) if kind == "f" else image != given if image is not given else None
+    if bad is not None and bad.any():
+        at = int(bad.argmax())
+        raise Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
+    return image
+
+
+class Worker(threading.Thread):
+    """Calls function(...) for each frame; all else is called by the thread of the stream."""
+
+    wants: ClassVar[int] = IMAGES
+    gives: ClassVar[int] = IMAGES
+    identity, is_program = "python", True
+    wake: Callable[[], None]
+
+    def __init__(self, name: str, function: Callable[..., Any], options: argparse.Namespace) -> None:
+        super().__init__(daemon=True)
+        self.stage, self.function, self.verbose = name, function, options.verbose
+        self.options = {key: value for key, value in sorted(vars(options).items()) if key not in options.common}
+        self.tasks: queue.SimpleQueue[Held] = queue.SimpleQueue()
+        self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
+        self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()  # leases of pixels that nobody reads any more
+        self.lineage = ""
+        self.at_work: Held | None = None
+        self.have: list[int] = []
+        self.former = int(os.environ.get(FORMER_RUN, "0"), 16)
+        self.start_ns, self.compute_ns, self.codec_ns, self.frames = time.monotonic_ns(), 0, 0, 0
+        self.spans: list[Span] | None = [] if options.trace else None
+
+    def begin(self, message: Message, network: bool) -> None:
+        """Takes the experiment; .experiment is what the next stages get."""
+        self.shown = experiment_of(message.keys)
+        keys, self.network = dict(message.keys), network
+        self.came, history = keys["lineage"], keys["history"]
+        text = "\n".join([self.came, self.stage, repr(self.options)])
+        line = "\t".join([self.stage, *(f"{key}={value!r}" for key, value in self.options.items())]) + "\n"
+        keys["lineage"] = self.lineage = hashlib.sha256(text.encode()).hexdigest()[:16]
+        keys["history"] = history + line if len((history + line).encode()) <= HISTORY_MAX else history
+        self.run_id = message.run
+        self.experiment = self.pack(EXPERIMENT, message, keys, message.payload, message.sum)
+        self.start()
+
+    def begin_anew(self, stream: Stream) -> None:
+        """The source was started again and opened another run: so does this process, from the start."""
+        os.environ[FORMER_RUN] = f"{stream.run:016x}"
+        stream.sockets.close()
+        os.execv(sys.executable, sys.orig_argv)
+
+    def pack(self, kind: int, message: Message, keys: Keys, payload: list[Any], crc: int) -> list[Any]:
+        route = [1, kind, self.run_id, 1, message.frame, message.attempt, self.stage, self.gives, crc]
+        return pack(route, keys, payload, self.network)
+
+    def put(self, frame: Held) -> None:
+        self.tasks.put(frame)
+
+    def results(self) -> Iterator[Held]:
+        while not self.finished.empty():
+            yield self.finished.get()
+
+    def steps(self) -> int:
+        """Counts up while the function uses the CPU."""
+        return time.clock_gettime_ns(time.pthread_getcpuclockid(self.ident)) // CPU_STEP_NS if self.ident else 0
+
+    def work(self, bytes_in: int, bytes_out: int) -> dict[str, int]:
+        """What the heartbeats say about the time since the start."""
+        time_ns = time.monotonic_ns() - self.start_ns
+        return {"bytes_in": bytes_in, "bytes_out": bytes_out, "codec_ns": self.codec_ns, "compute_ns": self.compute_ns,
+                "cpu_ns": time.process_time_ns(), "frames": self.frames, "time_ns": time_ns,
+                "wait_in_ns": max(0, time_ns - self.codec_ns - self.compute_ns), "wait_out_ns": 0}
+
+    def run(self) -> None:
+        while True:
+            self.at_work = held = self.tasks.get()
+            try:
+                self.compute(held)
+            except BaseException as error:
+                held.error = self.describe(error)
+            self.at_work = None
+            self.finished.put(held)
+            self.wake()
+
+    def compute(self, held: Held) -> None:
+        message = held.message
+        begin_ns = time.monotonic_ns()
+        if held.network and not message.is_whole():
+            held.damaged = True
+            return
+        if message.keys["lineage"] != self.came:
+            raise Wrong(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {self.came})")
+        frame = frame_of(message.frame, message.keys, message.payload, self.shown, held.array(self))
+        argument = self.argument(frame)
+        compute_ns = time.monotonic_ns()
+        result = self.call(argument, frame)
+        encode_ns = time.monotonic_ns()
+        if held.lease and not held.lease.is_intact():
+            raise Wrong("its pixels were taken away while they were read")
+        self.finish(held, result)
+        end_ns = time.monotonic_ns()
+        self.frames += 1
+        self.compute_ns += encode_ns - compute_ns
+        self.codec_ns += end_ns - encode_ns + compute_ns - begin_ns
+        if self.spans is not None:
+            self.spans += [("decode", held.number, begin_ns, compute_ns), ("compute", held.number, compute_ns, encode_ns),
+                           ("encode", held.number, encode_ns, end_ns)]
+
+    def argument(self, frame: Frame) -> Array | None:
+        """A copy of the image, which the function may change."""
+        return frame.image.copy()
+
+    def call(self, argument: Array | None, frame: Frame) -> Any:
+        return as_image(self.function(argument, frame), self.shown.count)
+
+    def finish(self, held: Held, result: Any) -> None:
+        """Packs what the function gave."""
+        keys, image, payload = held.message.keys, held.message.keys["image"], held.message.payload
+        image["type"], payload[image["pixels"]] = TYPES.index(result.dtype.str), memoryview(result.view(numpy.uint8))
+        self.send(held, keys, payload)
+
+    def send(self, held: Held, keys: Keys, payload: list[Any]) -> None:
+        keys["lineage"] = self.lineage
+        held.parts = self.pack(FRAME, held.message, keys, payload, sum_parts(payload))
+
+    def describe(self, error: BaseException) -> str:
+        """One line: what was raised, and where."""
+        if isinstance(error, Wrong):
+            return str(error)
+        if self.verbose:
+            traceback.print_exception(error)
+        *_, last = traceback.extract_tb(error.__traceback__)
+        return f"{' '.join(f'{type(error).__name__}: {error}'.split())} ({os.path.basename(last.filename)}:{last.lineno})"
+
+
+class Painter(Worker):
+    """Makes the image of each recipe."""
+
+    wants = RECIPES
+
+    def argument(self, frame: Frame) -> Array | None:
+        return None
+
+    def call(self, argument: Array | None, frame: Frame) -> Any:
+        return as_image(self.function(frame), self.shown.count)
+
+    def finish(self, held: Held, result: Any) -> None:
+        keys, recipe = held.message.keys, held.message.keys["recipe"]
+        keys["image"] = {"count": self.shown.count, "pixels": 0, "type": TYPES.index(result.dtype.str), "unit": 0}
+        for owner, names in [(recipe, ("sources",)), *((lattice, _PAYLOADS) for lattice in recipe["lattices"])]:
+            for name in names:
+                owner[name] = None if owner[name] is None else owner[name] + 1  # behind the pixels
+        self.send(held, keys, [memoryview(result.view(numpy.uint8)), *held.message.payload])
+
+
+class Eater(Worker):
+    """Keeps each frame: when the function returns it is durable."""
+
+    gives = NOTHING
+
+    def argument(self, frame: Frame) -> Array | None:
+        return None
+
+    def call(self, argument: Array | None, frame: Frame) -> Any:
+        self.function(frame)
+
+    def finish(self, held: Held, result: Any) -> None:
+        held.is_finished = True

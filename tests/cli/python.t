@@ -1,0 +1,7 @@
+#!/bin/sh
+# The Python module: frames in a loop, and however the loop is left nothing of its pipeline stays.  More of it: tests/full/python.t.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/python.sh"
+loop 'frames of a pipeline are those of its recording, and a loop that is left stops its pipeline' same left
+loop 'a stage that fails is quoted; options by their names, and the nearest for a wrong one' failed options
+finish

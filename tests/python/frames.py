@@ -1,0 +1,241 @@
+"""frames.py NAME...: these checks of the module braggpipe, in a folder with the recording x.rec."""
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy
+
+import braggpipe
+
+SMALL = "bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet --frames={} --random {} | bragg-intensity --quiet --threads=1"
+LARGE = "bragg-geometry --quiet --detpixels=300 | bragg-orient --quiet --frames={} --random | bragg-intensity --quiet --threads=1"
+
+
+def is_alive(pid):
+    try:
+        return open(f"/proc/{pid}/stat").read().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def has_ended(pids):
+    for _ in range(100):
+        if not any(map(is_alive, pids)):
+            return True
+        time.sleep(0.1)
+    return False
+
+
+def offspring():
+    """Processes of a pipeline that belongs to this process."""
+    pids = []
+    for pid in filter(str.isdigit, os.listdir("/proc")):
+        with contextlib.suppress(OSError):
+            if b"PYTHON_FRAMES_TEST=%d\0" % os.getpid() in open(f"/proc/{pid}/environ", "rb").read() and int(pid) != os.getpid():
+                pids.append(int(pid))
+    return pids
+
+
+def same():
+    recorded = {frame.number: frame for frame in braggpipe.open("x.rec")}
+    frames = braggpipe.open(SMALL.format(3, "--mosaic=0.1 --wavelength-jitter=1"))
+    assert frames.experiment.shape == (64, 64)
+    count, wavelengths = 0, set()
+    for frame in frames:
+        other = recorded[frame.number]
+        assert frame.image.dtype == numpy.float32 and frame.image.max() > 0 and not frame.image.flags.writeable
+        assert numpy.array_equal(frame.image, other.image)
+        one, two = frame.truth.lattices[0], other.truth.lattices[0]
+        assert numpy.array_equal(one.rotation, two.rotation) and numpy.allclose(one.rotation @ one.rotation.T, numpy.eye(3))
+        real = numpy.linalg.inv(one.reciprocal_A).T
+        assert numpy.allclose(numpy.linalg.norm(real, axis=1), one.cell[:3]) and numpy.allclose(one.cell[3:], 90)
+        wavelengths.add(frame.truth.wavelength_A)
+        count += 1
+    assert count == 3 and len(wavelengths) == 3 and all(0.9 < w < 1.1 for w in wavelengths), wavelengths
+
+
+def file():
+    with open("p.yaml", "w") as file:
+        file.write("stages:\n- {name: geometry, args: [--detpixels=64]}\n- {name: orient, args: [--frames=9, --random]}\n"
+                   "- {name: intensity, count: 2, threads: 1}\n- {name: noise}\n- {name: write, args: [y_%d.img]}\n"
+                   "- {name: tap, args: [--record=y.rec], input: noise}\n")
+    frames = braggpipe.open("p.yaml", set={"orient.frames": 5})
+    numbers = [(frame.number, frame.unit) for frame in frames]
+    assert sorted(numbers) == [(n, "ADU") for n in range(5)], numbers
+    assert not [name for name in os.listdir() if name.startswith("y")]
+
+
+def left():
+    for frame in braggpipe.open(SMALL.format(100000, "")):
+        pids = offspring()
+        break
+    assert len(pids) >= 3 and has_ended(pids), pids
+
+
+def raised():
+    try:
+        for frame in braggpipe.open(SMALL.format(100000, "")):
+            pids = offspring()
+            raise ZeroDivisionError
+    except ZeroDivisionError:
+        pass
+    assert len(pids) >= 3 and has_ended(pids), pids
+
+
+def interrupted():
+    signal.signal(signal.SIGALRM, lambda *_: os.kill(os.getpid(), signal.SIGINT))
+    try:
+        for frame in braggpipe.open(SMALL.format(100000, "")):
+            pids = pids if frame.number else offspring()
+            if not signal.getitimer(signal.ITIMER_REAL)[0]:
+                signal.setitimer(signal.ITIMER_REAL, 0.3)
+    except KeyboardInterrupt:
+        assert len(pids) >= 3 and has_ended(pids), pids
+    else:
+        raise AssertionError("there was no Ctrl-C")
+
+
+def killed():
+    child = os.fork()
+    if not child:
+        os.environ["PYTHON_FRAMES_TEST"] = str(os.getpid())
+        for frame in braggpipe.open(SMALL.format(100000, "")):
+            with open("pids.new", "w") as file:
+                file.write(" ".join(map(str, offspring())))
+            os.rename("pids.new", "pids")
+            time.sleep(100)
+    while not os.path.exists("pids"):
+        time.sleep(0.05)
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    pids = [int(pid) for pid in open("pids").read().split()]
+    assert len(pids) >= 3 and has_ended(pids), pids
+
+
+def two():
+    pairs = list(zip(braggpipe.open(SMALL.format(6, "--seed=1")), braggpipe.open(SMALL.format(6, "--seed=2"))))
+    assert len(pairs) == 6
+    assert all(a.truth.seed == 1 and b.truth.seed == 2 for a, b in pairs)
+
+
+def slow():
+    numbers = []
+    for frame in braggpipe.open(LARGE.format(12, "") .replace("--random", "--random --dead-after=1 --hang=1")):
+        time.sleep(2.5 if not numbers else 0)
+        numbers.append(frame.number)
+    assert sorted(numbers) == list(range(12)), numbers
+
+
+def kept():
+    for source in (LARGE.format(60), SMALL.format(60, "")):
+        frames = [(frame, frame.image.sum(dtype="f8")) for frame in braggpipe.open(source)]
+        assert sorted(frame.number for frame, _ in frames) == list(range(60))
+        assert all(frame.image.sum(dtype="f8") == total > 0 for frame, total in frames)
+
+
+def failed():
+    for source, words in ((SMALL.format(3, "--bogus"), "bogus"), ("bragg-nosuch | cat", "bragg-nosuch"),
+                          (SMALL.format(3, "") + " | bragg-write z_%d.raw", "no frames"),
+                          (SMALL.format(3, "").replace(" | bragg-intensity --quiet --threads=1", ""), "wants image")):
+        try:
+            list(braggpipe.open(source, start_timeout=20))
+        except braggpipe.Error as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(source)
+
+
+def died():
+    try:
+        for frame in braggpipe.open(SMALL.format(100000, "")):
+            if not frame.number:
+                [os.kill(pid, signal.SIGKILL) for pid in offspring() if b"bragg-intensity" == open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")[0]]
+    except braggpipe.Error as error:
+        assert "died" in str(error), error
+    else:
+        raise AssertionError("nobody has said so")
+
+
+def options():
+    frames = list(braggpipe.simulate(detpixels=(40, 30), frames=2, random=True, default_F=100, cell=(60, 70, 80, 90, 90, 90),
+                                     crystal=[{"name": "A"}, {"name": "B", "ncells": 9}], water=0.1, noise={"seed": 3}))
+    assert len(frames) == 2 and frames[0].image.shape == (30, 40) and frames[0].unit == "ADU"
+    assert [c.name for c in frames[0].experiment.crystals] == ["A", "B"]
+    assert "bragg-background" in frames[0].experiment.history and "given='--seed=3'" in frames[0].experiment.history.replace("given=--seed=3", "given='--seed=3'")
+    assert list(braggpipe.simulate(detpixels=16, noise=False))[0].unit == "photons"
+    for bad, words in (({"detectr": "x"}, "'detector'"), ({"noise": {"sed": 1}}, "'seed'"), ({"quiet": True}, "quiet"), ({"geometry": False}, "bragg-geometry")):
+        try:
+            braggpipe.simulate(**bad)
+        except TypeError as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(bad)
+
+
+def refused():
+    with open("text", "w") as file:
+        file.write("no frames")
+    with open("torn.rec", "wb") as file:
+        file.write(open("x.rec", "rb").read()[:-20000])
+    assert len(list(braggpipe.open("torn.rec"))) < 3
+    with open("bad.rec", "wb") as file:
+        whole = bytearray(open("x.rec", "rb").read())
+        whole[-20000] ^= 1
+        file.write(whole)
+    for source, kind, words in (("text", ValueError, "no recording"), ("nonesuch.rec", FileNotFoundError, "is no file"),
+                                ("nonesuch", ValueError, "nonesuch"), ("bad.rec", ValueError, "damaged"),
+                                ("ipc://relative", braggpipe.Error, "absolute path"), ("tcp://127.0.0.1:1", braggpipe.Error, "needs keys")):
+        try:
+            list(braggpipe.open(source))
+        except kind as error:
+            assert words in str(error), error
+        else:
+            raise AssertionError(source)
+
+
+def panels():
+    (frame,) = braggpipe.simulate(detector="pilatus-300k", panels="modules", ncells=3, noise=False)
+    (whole,) = braggpipe.simulate(detector="pilatus-300k", panels="image", ncells=3, noise=False)
+    assert frame.image.shape == (3, 195, 487) and [panel.shape for panel in frame.panels] == [(195, 487)] * 3
+    assert numpy.array_equal(frame.assembled, whole.image) and whole.assembled.shape == (619, 487)
+    panel = whole.experiment.panels[0]
+    middle = panel.origin_m + panel.pixel_m * (487 / 2 * panel.fast + 619 / 2 * panel.slow)
+    assert numpy.allclose(middle, 0.1 * whole.experiment.beam, atol=1e-3), middle
+
+
+def sums():
+    from braggpipe._wire import crc32c
+
+    def slow_sum(data, crc=0):
+        crc ^= 0xFFFFFFFF
+        for byte in data:
+            crc ^= byte
+            for _ in range(8):
+                crc = crc >> 1 ^ 0x82F63B78 * (crc & 1)
+        return crc ^ 0xFFFFFFFF
+
+    data = numpy.random.default_rng(1).bytes(150001)
+    assert crc32c(b"123456789") == 0xE3069283
+    for length in (0, 1, 4096, 4097, 5003, 47803, 100000, 150001):
+        assert crc32c(data[:length]) == slow_sum(data[:length]), length
+    assert crc32c(data[70000:], crc32c(data[:70000])) == crc32c(data)
+
+
+def stages():
+    folder = os.path.dirname(os.path.dirname(braggpipe.__file__))
+    said = subprocess.run(f"{folder}/ring.py --quiet </dev/null | {folder}/vignette.py 0 --quiet | {folder}/brightest.py", shell=True, check=True,
+                          capture_output=True, text=True)
+    rows = sorted([float(word) for word in line.split()] for line in said.stdout.splitlines())
+    assert len(rows) == 5 and not said.stderr, said
+    for number, slow, fast, photons in rows:
+        assert 99 < photons <= 100.01 and abs(numpy.hypot(slow - 99.5, fast - 99.5) - 60 - number) < 1, rows
+
+
+if __name__ == "__main__":
+    os.environ["PYTHON_FRAMES_TEST"] = str(os.getpid())
+    for name in sys.argv[1:]:
+        globals()[name]()
