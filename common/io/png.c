@@ -25,10 +25,19 @@ static void on_warning(png_structp png, png_const_charp text)
 
 enum { SHADES = 256 - INKS };  // of gray in a palette; inks come behind them
 
-static const png_color inks[INKS] = {
-    [INK_PAPER] = {255, 255, 255}, [INK_MASKED] = {196, 212, 232}, [INK_SATURATED] = {230, 20, 20},
-    [INK_RING] = {0, 130, 110},    [INK_BEAM] = {20, 60, 220},     [INK_TRUTH] = {215, 0, 170},
-};
+/* On white and on black. */
+static const png_color inks[2][INKS] = {{[INK_PAPER] = {255, 255, 255},
+                                         [INK_MASKED] = {196, 212, 232},
+                                         [INK_SATURATED] = {230, 20, 20},
+                                         [INK_RING] = {0, 130, 110},
+                                         [INK_BEAM] = {20, 60, 220},
+                                         [INK_TRUTH] = {215, 0, 170}},
+                                        {[INK_PAPER] = {0, 0, 0},
+                                         [INK_MASKED] = {30, 44, 70},
+                                         [INK_SATURATED] = {255, 60, 60},
+                                         [INK_RING] = {80, 220, 190},
+                                         [INK_BEAM] = {110, 170, 255},
+                                         [INK_TRUTH] = {255, 90, 220}}};
 
 /* The colour of gray value 255 * light. */
 static png_color color_of(enum picture_colors colors, double light)
@@ -53,9 +62,8 @@ static void set_palette(png_structp png, png_infop info, enum picture_colors col
 {
     png_color palette[256];
     for (int i = 0; i < 256; i++)
-        palette[i] = i < SHADES ? color_of(colors, i / (SHADES - 1.0)) : inks[i - SHADES];
-    if (colors == COLORS_GRAY)
-        palette[SHADES + INK_PAPER] = (png_color){0, 0, 0};
+        palette[i] = i < SHADES ? color_of(colors, i / (SHADES - 1.0))
+                                : inks[colors == COLORS_GRAY][i - SHADES];
     png_set_PLTE(png, info, palette, 256);
 }
 
