@@ -51,9 +51,15 @@ enum status output_parse(struct output *o, const char *text, enum format format,
     return target_check(text, e);
 }
 
+/* Reduced for people, with marks: of panels in any places. */
+static bool is_preview(const struct output *o)
+{
+    return o->format == FORMAT_PNG && o->edge_max > 0;
+}
+
 bool output_is_image(const struct output *o)
 {
-    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX;
+    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX && !is_preview(o);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -144,13 +150,16 @@ static enum status write_whole(struct output *o, const struct output_settings *s
     return s;
 }
 
-static enum status write_picture(const struct output *o, bool logarithmic,
-                                 const struct panel *panel, const struct image *image, FILE *out,
+static enum status write_picture(struct output *o, const struct output_settings *settings,
+                                 const struct experiment *x, const struct frame *f, FILE *out,
                                  const char *path, struct error *e)
 {
+    const struct picture_settings look = {
+        .edge_max = o->edge_max, .saturation = x->saturation, .logarithmic = settings->log};
     struct picture p;
-    enum status s = picture_make(&p, image, panel->fast_pixels, panel->slow_pixels, o->edge_max,
-                                 logarithmic, e);
+    if (is_preview(o))
+        return preview_write(&o->shown, &settings->preview, &look, x, f, out, path, e);
+    enum status s = picture_make(&p, &f->image, x->panels, &look, e);
     if (s == STATUS_OK)
         s = o->format == FORMAT_PNG ? picture_write_png(out, &p, path, e)
                                     : picture_write_pgm(out, &p, path, e);
@@ -165,7 +174,7 @@ static enum status write_image(struct output *o, const struct output_settings *s
 {
     struct error cause = {0};
     if (o->format != FORMAT_SMV && o->format != FORMAT_CBF)
-        return write_picture(o, settings->log, x->panels, &f->image, out, path, e);
+        return write_picture(o, settings, x, f, out, path, e);
     const enum status s = write_whole(o, settings, x, f, out, &cause);
     return s ? error_set(e, s, "%s: %s", path, cause.text) : STATUS_OK;
 }
@@ -232,5 +241,6 @@ enum status output_write(struct output *o, const struct output_settings *setting
 void output_close(struct output *o)
 {
     cbf_scratch_free(&o->cbf);
+    preview_free(&o->shown);
     nxmx_series_close(&o->series);
 }

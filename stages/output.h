@@ -13,6 +13,7 @@
 #include "io/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "preview.h"
 
 enum format {
     FORMAT_AUTO,
@@ -27,15 +28,17 @@ enum format {
 struct output {
     struct template name;
     enum format format;
-    int64_t edge_max;        // pictures: longest edge in pixels, 0 = full size
+    int64_t edge_max;        // pictures: longest edge in pixels, 0 = full size; else of a preview
     struct clipped clipped;  // what --scale had to cut
     struct cbf_scratch cbf;
+    struct preview shown;       // of previews
     struct nxmx_series series;  // NXmx: many frames a file
 };
 
 /* What holds for all outputs of a program. */
 struct output_settings {
-    bool log;          // pictures: logarithmic scale
+    bool log;  // pictures: logarithmic scale
+    struct preview_settings preview;
     bool fsync;        // wait for the disk
     bool overwrite;    // files that are not of this run are replaced
     bool has_scale;    // float32 pixels become whole numbers, times `scale`

@@ -6,6 +6,8 @@
 #include "base/target.h"
 #include "outputs_names.h"
 
+#define PREVIEW_COLORS "inverted|gray|heat"  // enum picture_colors
+
 #define AT(member) offsetof(struct write_options, member)
 
 const struct opt write_options[] = {
@@ -25,6 +27,11 @@ const struct opt write_options[] = {
      .offset = AT(preview)},
     {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
      .min = 16, .max = 65536, .given = AT(has_preview_size)},
+    {"preview-colors", PREVIEW_COLORS,
+     "Colours of a --preview: dark on white, white on black, or by heat (inverted)", OPT_CHOICE,
+     AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors)},
+    {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
+     .offset = AT(settings.preview.truth)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -55,9 +62,11 @@ static enum status check_unused(const struct write_options *o, const struct outp
 {
     const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM);
     const char *unused =
-        !outputs->series && o->has_compression                    ? "--compression is for NXmx"
-        : !outputs->series && o->has_frames_per_file              ? "--frames-per-file is for NXmx"
-        : !o->preview && o->has_preview_size                      ? "--preview-size needs --preview"
+        !outputs->series && o->has_compression       ? "--compression is for NXmx"
+        : !outputs->series && o->has_frames_per_file ? "--frames-per-file is for NXmx"
+        : !o->preview && o->has_preview_size         ? "--preview-size needs --preview"
+        : !o->preview && o->has_preview_colors       ? "--preview-colors needs --preview"
+        : !o->preview && o->settings.preview.truth   ? "--preview-truth needs --preview"
         : o->has_cbf_header && !outputs_have(outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
         : !pictures && o->settings.log                            ? "--log is for pictures"
                                                                   : NULL;
@@ -80,6 +89,7 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
         series->frames_per_file = (uint64_t)o->frames_per_file;
         series->sync = o->settings.fsync;
     }
+    o->settings.preview.colors = (enum picture_colors)o->preview_colors;
     o->settings.cbf_header = (enum cbf_header)o->cbf_header;
     if (s == STATUS_OK)
         s = outputs_check_names(outputs, e);

@@ -14,9 +14,9 @@ struct write_options {
     int64_t preview_size;  // pixels
     const char *index;     // its path; NULL: beside the first file
     struct output_settings settings;
-    int compression, cbf_header;
+    int compression, cbf_header, preview_colors;
     int64_t frames_per_file;
-    bool has_compression, has_frames_per_file, has_preview_size, has_cbf_header;
+    bool has_compression, has_frames_per_file, has_preview_size, has_preview_colors, has_cbf_header;
 };
 
 /* For a struct that begins with them. */

@@ -1,6 +1,6 @@
 /*
- * Pictures for people: 8-bit gray, dark spots on white as beamline viewers show
- * them, reduced by a whole factor.  Not for measuring.
+ * Pictures for people: dark spots on white as beamline viewers show them, reduced by a whole
+ * factor, with some inks of colour over the gray.  Not for measuring.
  */
 #ifndef BRAGG_IO_PICTURE_H
 #define BRAGG_IO_PICTURE_H
@@ -10,26 +10,54 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "model/experiment.h"
 #include "model/frame.h"
+
+/* What lies over the gray, each in a colour of its own. */
+enum ink {
+    INK_NONE,
+    INK_PAPER,      // white about letters and lines
+    INK_MASKED,     // no pixel here is computed: masked, in a gap, outside of the ROI
+    INK_SATURATED,  // a pixel has the largest ADU
+    INK_RING,       // resolution rings and their d
+    INK_BEAM,       // the beam, and the scale bar
+    INK_TRUTH,      // predicted reflections
+    INKS
+};
+
+/* Colours of gray values: dark on white, white on black, or white over yellow, red and blue to
+ * black. */
+enum picture_colors { COLORS_INVERTED, COLORS_GRAY, COLORS_HEAT };
 
 struct picture {
     int64_t width, height;  // pixels
     int64_t factor;         // edge of the block of pixels that became one
-    uint8_t *gray;          // owned; height x width, 255 = white
+    int64_t zoom;           // edge of the square that a block became
+    enum picture_colors colors;
+    uint8_t *gray;  // owned; height x width, 255 = white
+    uint8_t *ink;   // owned; likewise, enum ink; NULL: none anywhere
 };
 
-/* Makes the picture of an image of fast x slow pixels whose longer edge is at most
- * `edge_max` (0: no reduction).  A block shows its largest pixel, so that spots
- * stay.  White is the 1st percentile.  Black, on the linear scale, is the
+struct picture_settings {
+    int64_t edge_max;   // longest edge, 0: no reduction
+    double saturation;  // largest value of a pixel, 0: none
+    bool logarithmic;
+};
+
+/* Makes the picture of an image of a panel.  A block shows its largest pixel, so that spots
+ * stay, in INK_SATURATED where that is saturated; one without a computed pixel is INK_MASKED.
+ * White is the 1st percentile of the rest.  Black, on the linear scale, is the
  * larger of the 99.5th percentile and the median plus ten times the spread
- * (half the distance of the 16th and 84th percentiles); on the `logarithmic` scale
- * it is the maximum.  *p is overwritten; picture_free frees it. */
-enum status picture_make(struct picture *p, const struct image *image, int64_t fast, int64_t slow,
-                         int64_t edge_max, bool logarithmic, struct error *e);
+ * (half the distance of the 16th and 84th percentiles), or, where these are not above white,
+ * the median of all that is; on the `logarithmic` scale it is the maximum.  *p is overwritten;
+ * picture_free frees it. */
+enum status picture_make(struct picture *p, const struct image *image, const struct panel *panel,
+                         const struct picture_settings *settings, struct error *e);
 
 void picture_free(struct picture *p);
 
-/* Writes PNG (libpng) or binary PGM; STATUS_FAILED with `path` when that fails. */
+/* Writes PNG (libpng; gray, or a palette where there are inks or other colours) or binary PGM,
+ * which knows gray only; STATUS_FAILED with `path` when that fails. */
 enum status picture_write_png(FILE *out, const struct picture *p, const char *path,
                               struct error *e);
 enum status picture_write_pgm(FILE *out, const struct picture *p, const char *path,

@@ -4,6 +4,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 #include <png.h>
@@ -15,6 +16,9 @@
 #include "scratch.h"
 
 enum { FAST = 100, SLOW = 60 };
+
+static const struct panel panel = {
+    .fast_pixels = FAST, .slow_pixels = SLOW, .roi = {0, FAST - 1, 0, SLOW - 1}};
 
 /* Noise about 100 with a spread of 10, and one bright pixel. */
 static void make_image(struct image *image, int64_t spot_fast, int64_t spot_slow)
@@ -34,7 +38,10 @@ static void reduction_keeps_spots_and_place(void **state)
     struct image image;
     struct picture p;
     make_image(&image, 37, 59);
-    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 30, false, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&p, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 30, .logarithmic = false},
+                                  NULL),
+                     STATUS_OK);
     assert_int_equal(p.factor, 4);
     assert_int_equal(p.width, 25);
     assert_int_equal(p.height, 15);
@@ -47,13 +54,86 @@ static void reduction_keeps_spots_and_place(void **state)
     image_free(&image);
 }
 
+static void reduction_by_8_keeps_a_pixel(void **state)
+{
+    (void)state;
+    const struct picture_settings settings = {.edge_max = 13};
+    for (int64_t at = 0; at < FAST * SLOW; at += 37) {
+        struct image image = {0};
+        struct picture p;
+        assert_true(image_reserve(&image, PIXEL_F32, UNIT_PHOTONS, FAST * SLOW));
+        memset(image.pixels, 0, FAST * SLOW * sizeof(float));
+        ((float *)image.pixels)[at] = 1.0f;
+        assert_int_equal(picture_make(&p, &image, &panel, &settings, NULL), STATUS_OK);
+        assert_int_equal(p.factor, 8);
+        for (int64_t i = 0; i < p.width * p.height; i++)
+            assert_int_equal(p.gray[i], i == at / FAST / 8 * p.width + at % FAST / 8 ? 0 : 255);
+        picture_free(&p);
+        image_free(&image);
+    }
+}
+
+/* Hardly a photon anywhere: one spot of very many does not hide the others. */
+static void weak_spots_are_seen_beside_a_strong_one(void **state)
+{
+    (void)state;
+    struct image image = {0};
+    struct picture p;
+    assert_true(image_reserve(&image, PIXEL_U16, UNIT_ADU, FAST * SLOW));
+    memset(image.pixels, 0, FAST * SLOW * sizeof(uint16_t));
+    ((uint16_t *)image.pixels)[1000] = 60000;
+    for (int i = 0; i < 9; i++)
+        ((uint16_t *)image.pixels)[2000 + 100 * i] = 5;
+    assert_int_equal(picture_make(&p, &image, &panel, &(struct picture_settings){0}, NULL),
+                     STATUS_OK);
+    assert_int_equal(p.gray[1000], 0);
+    assert_int_equal(p.gray[2000], 0);
+    assert_int_equal(p.gray[2001], 255);
+    picture_free(&p);
+    image_free(&image);
+}
+
+/* Blocks of 4: one without a computed pixel, one with half of them masked, one saturated; what a
+ * masked pixel holds changes no contrast. */
+static void masked_and_saturated_have_ink(void **state)
+{
+    (void)state;
+    struct image image;
+    struct picture p;
+    static uint8_t mask[FAST * SLOW];
+    struct panel partial = panel;
+    memset(mask, 1, sizeof mask);
+    make_image(&image, 50, 50);
+    for (int s = 0; s < 4; s++)
+        for (int f = 0; f < 6; f++) {
+            mask[s * FAST + f] = 0;
+            ((uint16_t *)image.pixels)[s * FAST + f] = 900;
+        }
+    partial.mask = mask;
+    const struct picture_settings settings = {.edge_max = 25, .saturation = 1000};
+    assert_int_equal(picture_make(&p, &image, &partial, &settings, NULL), STATUS_OK);
+    assert_int_equal(p.ink[0], INK_MASKED);
+    assert_int_equal(p.gray[0], 255);
+    assert_int_equal(p.ink[1], INK_NONE);
+    assert_int_equal(p.ink[12 * 25 + 12], INK_SATURATED);
+    int inked = 0;
+    for (int i = 0; i < 25 * 15; i++)
+        inked += p.ink[i] != INK_NONE;
+    assert_int_equal(inked, 2);
+    picture_free(&p);
+    image_free(&image);
+}
+
 static void background_is_light(void **state)
 {
     (void)state;
     struct image image;
     struct picture p;
     make_image(&image, 5, 5);
-    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&p, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 0, .logarithmic = false},
+                                  NULL),
+                     STATUS_OK);
     assert_int_equal(p.factor, 1);
     double mean = 0.0;
     for (int i = 0; i < FAST * SLOW; i++)
@@ -142,8 +222,14 @@ static void logarithm_shows_weak_spots(void **state)
     pixels[10] = 1e4f;
     pixels[20] = 100.0f;
     pixels[30] = NAN;
-    assert_int_equal(picture_make(&linear, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
-    assert_int_equal(picture_make(&logarithmic, &image, FAST, SLOW, 0, true, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&linear, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 0, .logarithmic = false},
+                                  NULL),
+                     STATUS_OK);
+    assert_int_equal(picture_make(&logarithmic, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 0, .logarithmic = true},
+                                  NULL),
+                     STATUS_OK);
     assert_int_equal(linear.gray[10], 0);
     assert_true(linear.gray[20] > 240);
     assert_int_equal(logarithmic.gray[10], 0);
@@ -160,7 +246,10 @@ static void flat_images_are_white(void **state)
     struct image image = {0};
     struct picture p;
     assert_true(image_reserve(&image, PIXEL_F32, UNIT_PHOTONS, FAST * SLOW));
-    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 16, true, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&p, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 16, .logarithmic = true},
+                                  NULL),
+                     STATUS_OK);
     for (int64_t i = 0; i < p.width * p.height; i++)
         assert_int_equal(p.gray[i], 255);
     picture_free(&p);
@@ -173,7 +262,10 @@ static void png_reads_back(void **state)
     struct image image;
     struct picture p;
     make_image(&image, 5, 5);
-    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 50, false, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&p, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 50, .logarithmic = false},
+                                  NULL),
+                     STATUS_OK);
     const char *path = scratch_path("a.png");
     FILE *out = fopen(path, "wb");
     assert_int_equal(picture_write_png(out, &p, path, NULL), STATUS_OK);
@@ -197,7 +289,10 @@ static void full_disk_is_an_error(void **state)
     struct picture p;
     struct error e = {0};
     make_image(&image, 5, 5);
-    assert_int_equal(picture_make(&p, &image, FAST, SLOW, 0, false, NULL), STATUS_OK);
+    assert_int_equal(picture_make(&p, &image, &panel,
+                                  &(struct picture_settings){.edge_max = 0, .logarithmic = false},
+                                  NULL),
+                     STATUS_OK);
     FILE *out = fopen("/dev/full", "wb");
     if (!out) {
         picture_free(&p);
@@ -218,6 +313,9 @@ int main(void)
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduction_keeps_spots_and_place),
+        cmocka_unit_test(reduction_by_8_keeps_a_pixel),
+        cmocka_unit_test(weak_spots_are_seen_beside_a_strong_one),
+        cmocka_unit_test(masked_and_saturated_have_ink),
         cmocka_unit_test(background_is_light),
         cmocka_unit_test(every_isa_finds_the_largest),
         cmocka_unit_test(logarithm_shows_weak_spots),

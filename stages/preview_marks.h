@@ -1,0 +1,16 @@
+/* What is drawn over a preview. */
+#ifndef BRAGG_STAGES_PREVIEW_MARKS_H
+#define BRAGG_STAGES_PREVIEW_MARKS_H
+
+#include "base/error.h"
+#include "io/picture.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+/* Over the picture *p of the one panel that shows the detector: rings at some d with that in
+ * angstrom, a cross where the beam hits and a bar of known length; with `truth` circles about the
+ * predicted reflections of the recipe.  The picture must have ink. */
+enum status preview_mark(struct picture *p, const struct experiment *x, const struct panel *panel,
+                         const struct recipe *r, bool truth, struct error *e);
+
+#endif

@@ -1,0 +1,84 @@
+#!/bin/sh
+# Previews: rings, truth, masked and saturated pixels, panels in any places.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+look() {
+	/usr/bin/python3 "$BRAGG_TESTS/cli/preview_marks.py" "$@"
+}
+# made NAME DETECTOR... : one still of a crystal as NAME.png with truth and NAME.raw
+made() {
+	name=$1
+	shift
+	bragg-geometry --ncells=20 --fluence=1e28 --default-F=100 --cell=60,70,80,90,90,90 "$@" 2>>upstream |
+		bragg-orient --misset=10,20,30 $turned 2>>upstream | bragg-intensity --threads="${threads:-1}" 2>>upstream |
+		bragg-write --preview="$name.png" --preview-truth --preview-size="${size:-512}" "$name.raw" 2>>upstream
+}
+turned=
+cat >two.geom <<'END'
+photon_energy = 12398.42
+adu_per_photon = 1
+clen = 0.12
+res = 5000
+p0/min_fs = 0
+p0/max_fs = 255
+p0/min_ss = 0
+p0/max_ss = 255
+p0/corner_x = -260
+p0/corner_y = -128
+p0/fs = 1x +0y
+p0/ss = 0x +1y
+p1/min_fs = 0
+p1/max_fs = 255
+p1/min_ss = 256
+p1/max_ss = 511
+p1/corner_x = 4
+p1/corner_y = -128
+p1/fs = 0.98480775x +0y +0.17364818z
+p1/ss = 0x +1y
+p1/coffset = 0.02
+END
+# wavelength 1 A, 120 mm, pixels of 0.2 mm
+made still --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 &
+size=200 made small --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 &
+size=512 made tiny --detpixels=64 --pixel=1.6 --distance=120 --wavelength=1 &
+made swung --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 --twotheta=25 --beam-center=30,40 &
+turned='--osc=1 --phi-steps=30' made sweep --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 &
+threads=2 size=512 made again --detpixels=512 --pixel=0.2 --distance=120 --wavelength=1 &
+made panels --geom=two.geom &
+wait
+
+is 'rings are where the law of Bragg says' "$(look rings still.png 0.2 120 1 1 10 5 3 2.2)" 'stray 0, every ring is there: True'
+is 'circles are about the brightest spots' "$(look truth still.png still.raw 512 1 0)" 12
+is 'and not just anywhere' "$(look truth still.png still.raw 512 1 13 | grep -c '^[0-3]$')" 1
+
+is 'in a smaller picture too' "$(look rings small.png 0.2 120 1 0.3333 10 5 3 2.2 | cut -d, -f1) $(look truth small.png small.raw 512 3 0)" \
+	'stray 0 12'
+is 'and in one of a small detector, which is made larger' "$(look rings tiny.png 1.6 120 1 8 10 5 3 2.2)" 'stray 0, every ring is there: True'
+is 'on a detector that is swung out' "$(look truth swung.png swung.raw 512 1 0)" 12
+is 'and in a rotation' "$(look truth sweep.png sweep.raw 512 1 0)" 12
+
+check 'threads change no byte' cmp still.png again.png
+
+is 'and on panels that stand apart, one of them tilted' "$(look panels panels.png panels.raw | tr '\n' ' ')" '8 8 '
+bragg-geometry --detector=agipd-1m --distance=200 --ncells=10 --fluence=1e29 2>>upstream | bragg-orient --misset=10,20,30 2>>upstream |
+	bragg-intensity --threads=1 2>>upstream | bragg-noise --adc-offset=10 --saturation=1000 2>>upstream |
+	bragg-write --preview=agipd.png agipd.raw
+is 'panels that stand apart are seen, with what is between them and what is saturated' \
+	"$(look ink agipd.png | awk '{ print ($1 > 50000 && $1 < 300000), ($2 > 20), ($3 > 1000), ($4 > 100), $5 }')" '1 1 1 1 0'
+
+# refused PATTERN ARGUMENT...
+refused() {
+	pattern=$1 status=0
+	shift
+	bragg-write "$@" </dev/null 2>message || status=$?
+	is "refused: $*" "$status $(wc -l <message) $(grep -c "^bragg-write: .*$pattern" message)" '2 1 1'
+}
+refused '--preview-truth needs --preview' --preview-truth 'x_%d.raw'
+refused '--preview-colors needs --preview' --preview-colors=heat 'x_%d.raw'
+refused '--preview-colors.*inverted' --preview-colors=blue --preview='x_%d.png' 'x_%d.raw'
+for colors in inverted gray heat; do
+	bragg-geometry --detpixels=64 2>>upstream | bragg-orient 2>>upstream | bragg-intensity --threads=1 2>>upstream |
+		bragg-write --preview="$colors.png" --preview-colors="$colors" "$colors.raw" 2>>upstream
+done
+is 'three ways to colour' "$(sha256sum inverted.png gray.png heat.png | cut -c 1-64 | sort -u | wc -l)" 3
+finish
