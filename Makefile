@@ -219,6 +219,7 @@ soak: deps  ## kill, freeze and cut off small pipelines, run them long; prints a
 	@PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" scripts/soak $(SOAK)
 
 demo: deps  ## simulate lysozyme stills through six stages, into demo/
+	@$(MAKE) -q all >/dev/null 2>&1 || echo 'Building $(words $(PROGRAMS)) programs into $(BUILD)/bin, the first time for some minutes ...'
 	@$(MAKE) --no-print-directory -j$(JOBS) all
 	@PATH="$(abspath $(BUILD))/bin:$$PATH" scripts/demo
 

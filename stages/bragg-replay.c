@@ -222,6 +222,9 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     (void)e;
     *ids = r->ids;
     r->ids = (struct id_set){0};
+    const uint64_t count = id_set_size(ids);
+    log_line(LOG_TELL, "%" PRIu64 " frame%s of %s", count, count == 1 ? "" : "s",
+             r->recording.path);
     return STATUS_OK;
 }
 

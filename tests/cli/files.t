@@ -298,6 +298,15 @@ sed 's/--detpixels=1024 --pixel=0.1/--detpixels=32 --pixel=3.2/' "$BRAGG_TESTS/.
 echo user >copy/demo/notes
 check 'the demo leaves alone what is there' sh copy/scripts/demo 2
 check 'and runs again' sh copy/scripts/demo 3
+is 'it ends with the path of a picture' "$(echo "$tap_output" | tail -n 1)" "$PWD/copy/demo/lyso_0000.png"
+mkdir -p typed/demo
+echo "$tap_output" | sed -n '/^bragg-geometry .*|$/,/^$/p' >typed/pipeline
+(cd typed && sh ./pipeline 2>&1)
+check 'which is there' test -s copy/demo/lyso_0000.png
+is 'the pipeline that it says can be typed' "$(cd typed && cat demo/lyso_000?.img | sha256sum)" \
+	"$(cat copy/demo/lyso_000?.img | sha256sum)"
+is 'make demo says what it builds' "$(make -n -C "$BRAGG_TESTS/.." BUILD="$tap_scratch/none" demo 2>/dev/null | grep '^Building' |
+	sed 's/[0-9][0-9]*/N/')" "Building N programs into $tap_scratch/none/bin, the first time for some minutes ..."
 is 'its files' "$(cat copy/demo/notes) $(ls copy/demo/*.img copy/demo/*.png | wc -l)" 'user 6'
 rm copy/demo/lyso.img.index
 echo user >copy/demo/lyso_0001.png

@@ -84,6 +84,11 @@ echo "$make | bragg-orient --frames=3 | bragg-tap --record=r.rec" >record
 terminal record
 is 'a recording of recipes' "$(lines | tail -n 2 | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/')" 'bragg-tap: 3 frames
 bragg-tap: B in r.rec'
+echo "bragg-replay --first=2 r.rec | bragg-tap --record=s.rec" >replay
+terminal replay
+is 'a recording that is played' "$(lines | sed 's/, [0-9.]*\/s//; s/[0-9.]* [kM]B/B/; /make about/d')" 'bragg-replay: 2 frames of r.rec
+bragg-tap: 2 frames
+bragg-tap: B in s.rec'
 # photons, before noise
 echo "$make | bragg-orient | bragg-intensity --threads=1 | bragg-write one.raw" >one
 terminal one
@@ -111,6 +116,7 @@ echo "$chain" | sed 's/frames=12/frames=100000/; s/$/ | bragg-write ".\/int_%d.i
 interrupt long 1 ./int_
 left=$(lines | sed -n 's/^bragg-orient: finishing \([0-9]*\) frames*; Ctrl-C again aborts$/\1/p')
 check 'Ctrl-C: how many frames are being finished' test "${left:-0}" -ge 1 -a "${left:-0}" -le 32
+check 'Ctrl-C: those that are done are not among them' test "$left" -lt "$(find . -name 'int_*.img' | wc -l)"
 frames=$(find . -name 'int_*.img' | wc -l)
 is 'Ctrl-C: how many there are, and how to go on' "$(lines | sed -n 's/^bragg-write: \([0-9]* frames\), .*/\1/p
 	s/^bragg-write: [0-9.]* [kM]B in \(.*\)/\1/p')" "$frames frames
