@@ -83,11 +83,12 @@ static bool label_ring(const struct canvas *c, double twotheta_rad, const char *
 static void draw_ring(const struct canvas *c, double d_A)
 {
     const double angle = twotheta(c, d_A);
-    int64_t x0 = 0, y0 = 0, x, y;
+    int64_t x0 = 0, y0 = 0, x = 0, y = 0;
     bool has = place_on_ring(c, angle, 0.0, &x0, &y0);
     for (int i = 1; i <= ARCS; i++) {
         const bool hit = place_on_ring(c, angle, 2.0 * M_PI * i / ARCS, &x, &y);
-        if (hit && has && i / DASH % 2)
+        if (hit && has && i / DASH % 2 &&
+            (is_inside(c->picture, x0, y0, 0, 0) || is_inside(c->picture, x, y, 0, 0)))
             picture_line(c->picture, x0, y0, x, y, 1, INK_RING);
         has = hit;
         x0 = x;

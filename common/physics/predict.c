@@ -16,6 +16,7 @@ struct view {
     double wave;           // its length
     double qmax;           // 1/m
     double mosaic_rad;     // largest turn of a domain
+    double reach;          // 1/m, farthest from the sphere that a spot may be
 };
 
 static void reciprocal_of(const double axes[9], double rows[9])
@@ -53,6 +54,16 @@ static double off_sphere(const struct view *v, const double q[3], double directi
     return off;
 }
 
+/* No excess that off_sphere calls at most 1 is larger: a unit vector is the sum of a* times its
+ * product with a, and so on, which are at most 1/(2 N excess). */
+static double reach_of(const struct view *v)
+{
+    double reach = v->mosaic_rad * v->qmax;
+    for (int i = 0; i < 3; i++)
+        reach += 0.5 * vec_length(v->reciprocal + 3 * i) / v->cells[i];
+    return reach;
+}
+
 static enum status try_index(const struct view *v, int h, int k, int l, struct reflections *list,
                              struct error *e)
 {
@@ -74,7 +85,16 @@ static enum status try_index(const struct view *v, int h, int k, int l, struct r
     return STATUS_OK;
 }
 
-/* Row (h, k, *) meets the sphere at two real l, or comes nearest at one; those around are tried. */
+/* From the foot of a row to where it leaves a sphere of radius r about the centre, in units of its
+ * step; negative where it does not meet it.  a: step squared; b: step times the row's origin, c:
+ * that squared, both from the centre. */
+static double half_chord(double a, double b, double c, double r)
+{
+    const double root = b * b - a * (c - r * r);
+    return root < 0.0 ? -1.0 : sqrt(root) / a;
+}
+
+/* Row (h, k, *): those l are tried that lie in the shell about the sphere where spots reach it. */
 static enum status try_row(const struct view *v, int h, int k, struct reflections *list,
                            struct error *e)
 {
@@ -82,19 +102,15 @@ static enum status try_row(const struct view *v, int h, int k, struct reflection
     double from[3];
     for (int i = 0; i < 3; i++)
         from[i] = v->incident[i] + h * v->reciprocal[i] + k * v->reciprocal[3 + i];
-    const double a = vec_dot(step, step), b = vec_dot(from, step);
-    const double root = b * b - a * (vec_dot(from, from) - v->wave * v->wave);
-    const double half = root > 0.0 ? sqrt(root) / a : 0.0;
-    /* so far a spot reaches along the row at a slant */
-    const double reach = 1.0 + ceil(v->mosaic_rad * v->qmax / sqrt(a));
-    const int low = (int)floor(-b / a - half - reach), high = (int)ceil(-b / a + half + reach);
-    const int gap_low = (int)floor(-b / a - half + reach),
-              gap_high = (int)ceil(-b / a + half - reach);
+    const double a = vec_dot(step, step), b = vec_dot(from, step), c = vec_dot(from, from);
+    const double outer = half_chord(a, b, c, v->wave + v->reach);
+    const double inner = half_chord(a, b, c, fmax(0.0, v->wave - v->reach)), foot = -b / a;
     enum status s = STATUS_OK;
-    for (int l = low; l <= high && !s; l++) {
-        if (l > gap_low && l < gap_high)
-            l = gap_high;
-        s = try_index(v, h, k, l, list, e);
+    const int last = (int)floor(foot + outer);
+    for (int l = (int)ceil(foot - outer); l <= last && outer >= 0.0 && !s; l++) {
+        if (fabs(l - foot) < inner)
+            l = (int)ceil(foot + inner);
+        s = l <= last ? try_index(v, h, k, l, list, e) : STATUS_OK;
     }
     return s;
 }
@@ -158,6 +174,7 @@ static enum status try_lattice(const struct experiment *x, const struct recipe *
     for (size_t i = 0; i < l->nphi && l->weight > 0.0 && !s; i++) {
         v.axes = l->cells_m + 9 * i;
         reciprocal_of(v.axes, v.reciprocal);
+        v.reach = reach_of(&v);
         for (size_t k = 0; k < nsources && !s; k++) {
             if (!(sources[k].weight > 0.0))
                 continue;
