@@ -19,10 +19,10 @@ struct guard {
     struct mtz_layout *m;
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;        // the label is there, with another type
-    bool intensities;       // there is a column of them
-    char others[200];       // " LABEL:TYPE" of the columns but for the indices
-    char text[RECORD + 1];  // the record at hand
+    bool wrong_type;               // the label is there, with another type
+    bool amplitudes, intensities;  // there are columns of them
+    char others[200];              // " LABEL:TYPE" of the columns but for the indices
+    char text[RECORD + 1];         // the record at hand
     char *word[WORDS];
     int nwords;
 };
@@ -96,7 +96,8 @@ static enum status take_column(struct guard *g, struct error *e)
     const char type = g->word[2][0];
     if (column < 3 && type != 'H')
         return damaged(g, e, "the first three columns must be indices");
-    g->intensities |= strchr("JK", type) != NULL;
+    g->amplitudes |= type == 'F' || type == 'G';
+    g->intensities |= type == 'J' || type == 'K';
     const size_t length = strlen(g->others);
     if (type != 'H')
         (void)snprintf(g->others + length, sizeof g->others - length, " %s:%c", g->word[1], type);
@@ -139,10 +140,11 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
         (void)snprintf(why, sizeof why, "%s '%.*s'%s", g->wrong_type ? "column" : "no column",
                        MTZ_LABEL_MAX, g->label,
                        g->wrong_type ? " is no amplitude, its type must be F or G" : "");
-    return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s; %s", g->path, why, g->others,
-                     g->intensities ? "ctruncate makes amplitudes (F) of intensities (J)"
-                                    : "gemmi sfcalc computes amplitudes from a model, as does "
-                                      "bragg-geometry --model");
+    return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
+                     g->amplitudes    ? ""
+                     : g->intensities ? "; ctruncate makes amplitudes (F) of intensities (J)"
+                                      : "; gemmi sfcalc computes amplitudes from a model, as does "
+                                        "bragg-geometry --model");
 }
 
 /* What only the whole header can tell. */

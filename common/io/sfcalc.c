@@ -146,6 +146,9 @@ static enum status compute(const struct job *j, int file, struct error *e)
         argv[FIRST_OF_SOLVENT] = NULL;  // between small molecules there is none
         s = tool_run(argv, file, said, sizeof said, &cause);
     }
+    char *options = strstr(said, ". Add --");  // of gemmi, which nobody can give here
+    if (options)
+        *options = '\0';
     const char *why = strncmp(said, "ERROR: ", 7) == 0 ? said + 7 : said;
     if (s == STATUS_INPUT)
         return error_set(e, s, "%s: gemmi sfcalc: %s%s", j->path, *why ? why : cause.text,
