@@ -80,7 +80,13 @@ class Held:
             worker.wake()
 
         array: Array = lease.array(dtype, free)
-        return array if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2) else array.copy()
+        if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2):
+            return array
+        copy = array.copy()
+        if not lease.is_intact():
+            raise End(1, f"frame {self.number}: its pixels were taken away while they were read")
+        self.lease = None
+        return copy
 
     def is_done(self) -> bool:
         return bool(self.parts or self.error or self.damaged or self.is_finished)
