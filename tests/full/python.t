@@ -32,7 +32,7 @@ fi
 
 # pip, without a network: setuptools and the packages that the module needs are Debian's
 cp -r "$top/pipelines" source
-if /usr/bin/python3 -c 'import pip, setuptools, wheel' 2>/dev/null; then
+if /usr/bin/python3 -c 'import setuptools, wheel, pip' 2>/dev/null; then
 	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
 	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
 import braggpipe, os
