@@ -12,6 +12,7 @@ loop 'images that are kept do not change' kept
 loop 'a stage that dies is named' died
 loop 'what is no source of frames is refused' refused
 loop 'panels lie where they are' panels
+loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
 
