@@ -24,14 +24,15 @@ __all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattic
 
 
 def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str | None = None, insecure: bool = False,
-         start_timeout: float = 30.0, set: dict[str, _Any] | None = None) -> Frames:
+         start_timeout: float = 30.0, hold: bool = True, set: dict[str, _Any] | None = None) -> Frames:
     """Frames for a loop, from
 
     - a shell pipeline, as "bragg-geometry | bragg-orient --frames=3 | bragg-intensity": without a last stage;
     - a pipeline file of bragg-run, or the name of one that ships ("lysozyme"): the loop stands in the place of its last
       stages, no file is written; set={"orient.frames": 5} is --set;
-    - an endpoint ("ipc:///tmp/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started, which goes
-      on when the loop is left; `keys` is the folder of the keys for tcp, `insecure` does without; `group` shares the frames
+    - an endpoint ("ipc:///tmp/frames", "tcp://host:5555", "@..." binds): a pipeline that somebody else started; it waits
+      for this loop if it is the last stage, or one of those, that the run asks for (bragg-orient --groups), and ends when that
+      leaves early; hold=False only looks on, and may leave at any time; `keys` is the folder of the keys for tcp, `insecure` does without; `group` shares the frames
       with other loops of that name, else each gets all;
     - a recording of bragg-tap, or an NXmx file (which needs h5py).
 
@@ -46,7 +47,7 @@ def open(source: str | _os.PathLike[str], *, group: str | None = None, keys: str
     if "|" in name:
         return _live.shell(name, group=group, keys=keys, insecure=insecure, start_timeout_s=start_timeout)
     if _re.match(r"@?(ipc|tcp)://", name):
-        return _live.live([name], group, keys, insecure, start_timeout)
+        return _live.live([name], group, keys, insecure, start_timeout, hold=hold)
     if _os.path.isfile(name) and not name.endswith((".yaml", ".yml")):
         return _open_file(name)
     if name.endswith((".yaml", ".yml")) or not _os.sep in name and "." not in name:

@@ -68,7 +68,7 @@ class Experiment:
     """What all frames of a run share.
 
     The lab is right-handed and has the crystal at its origin; which way its axes point is the convention's matter
-    (mosflm: the beam travels along x, the spindle is -z or as `spindle` says), so take `beam`, `spindle` and the panels' vectors.
+    (mosflm, the default: the beam travels along x, the spindle is z), so take `beam`, `spindle` and the panels' vectors.
     """
 
     panels: list[Panel]

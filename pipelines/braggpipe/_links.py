@@ -80,7 +80,13 @@ class Held:
             worker.wake()
 
         array: Array = lease.array(dtype, free)
-        return array if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2) else array.copy()
+        if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2):
+            return array
+        copy = array.copy()
+        if not lease.is_intact():
+            raise End(1, f"frame {self.number}: its pixels were taken away while they were read")
+        self.lease = None
+        return copy
 
     def is_done(self) -> bool:
         return bool(self.parts or self.error or self.damaged or self.is_finished)
@@ -112,6 +118,10 @@ class Links:
     def is_last(self) -> bool:
         return bool(self.worker.gives == NOTHING)
 
+    def is_durable(self) -> bool:
+        """Whether frames may have to be here before the run is over."""
+        return self.is_last() and bool(self.worker.hold)
+
     def say(self, port: Port | None, kind: int, address: Address = (), **keys: Any) -> bool:
         return port is not None and port.send(address, pack([1, kind, self.run, 1, 0, 0, self.name, 0, 0], keys, network=port.network))
 
@@ -120,7 +130,7 @@ class Links:
         if port is self.source:
             near = {name: [{"uuid": link.uuid} for link in self.links if link.port.up == up]
                     for up, name in ((True, "upstreams"), (False, "downstreams"))}
-        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=self.is_last(),
+        return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=self.is_durable(),
                         gives=self.worker.gives, wants=self.worker.wants, identity=self.worker.identity,
                         group=self.options.group or f"{self.name}/{KINDS[self.worker.gives]}",
                         pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
@@ -328,7 +338,8 @@ class Links:
             elif not link.port.up and not link.given:
                 link.given = self.send(link, self.worker.experiment)
         if self.acks and self.source:
-            self.say(self.source, ACK, ids=ranges(self.acks))
+            if self.is_durable():
+                self.say(self.source, ACK, ids=ranges(self.acks))
             self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))

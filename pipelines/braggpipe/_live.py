@@ -27,6 +27,7 @@ class _Taker:
     """Hands frames from the thread of the stream to the loop, and back: see _worker.py."""
 
     wants, gives, identity, is_program = IMAGES, NOTHING, "any", False
+    hold = True  # whether frames may have to be here before the run is over
     wake: Callable[[], None] = staticmethod(lambda: None)
 
     def __init__(self) -> None:
@@ -112,6 +113,7 @@ class Live(Frames):
 
     def __init__(self, options: argparse.Namespace, child: Child | None, clean: Callable[[], None]) -> None:
         self._taker = _Taker()
+        self._taker.hold = options.hold
         self._stay = _Stay(self._taker, options, child, clean)
         self.close = weakref.finalize(self, self._stay.close)  # type: ignore[assignment]
 
@@ -166,10 +168,10 @@ class Live(Frames):
 
 
 def live(endpoints: list[str], group: str | None, keys: str | None, insecure: bool, start_timeout_s: float,
-         child: Child | None = None, clean: Callable[[], None] = lambda: None) -> Live:
+         child: Child | None = None, clean: Callable[[], None] = lambda: None, hold: bool = True) -> Live:
     group = group or f"python-{uuid.uuid4().hex[:12]}"
     options = argparse.Namespace(ins=endpoints, outs=[], group=group, keys=keys, insecure=insecure, quiet=True, verbose=False,
-                                 start_timeout=start_timeout_s, source_timeout=None)
+                                 start_timeout=start_timeout_s, source_timeout=None, hold=hold)
     return Live(options, child, clean)
 
 

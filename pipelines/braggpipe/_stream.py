@@ -151,7 +151,7 @@ class Stream(Links):
             self.hello_due = True
         if self.hello_due:
             self.hello_due = not self.hello(self.source, False)
-            if self.is_last() and self.worker.lineage and not self.hello_due:
+            if self.is_durable() and self.worker.lineage and not self.hello_due:
                 self.say(self.source, HAVE, ids=ranges(self.worker.have), known=True)
         if now > self.beat_s + min(1, self.patience_s / 5):
             self.beat_s = now

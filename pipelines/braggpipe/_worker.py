@@ -54,7 +54,7 @@ class Worker(threading.Thread):
 
     wants: ClassVar[int] = IMAGES
     gives: ClassVar[int] = IMAGES
-    identity, is_program = "python", True
+    identity, is_program, hold = "python", True, True
     wake: Callable[[], None]
 
     def __init__(self, name: str, function: Callable[..., Any], options: argparse.Namespace) -> None:

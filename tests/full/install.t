@@ -25,6 +25,9 @@ if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
 	bragg-geometry --quiet --detpixels=16 | bragg-orient --quiet |
 		bragg-intensity --quiet | "$share/braggpipe/pipelines/vignette.py" --quiet | bragg-write --quiet dark.raw
 	check 'a stage in Python finds its modules' test -s dark.raw
+	is 'and so does Python, where Debian has it' "$(PYTHONPATH=$PWD/root/usr/lib/python3/dist-packages /usr/bin/python3 -c '
+import braggpipe
+print(len(list(braggpipe.simulate(detpixels=16, ncells=3, default_F=1e4))))')" 1
 else
 	skip 'a stage in Python finds its modules' 'python3-zmq is missing'
 fi

@@ -12,6 +12,34 @@ loop 'images that are kept do not change' kept
 loop 'a stage that dies is named' died
 loop 'what is no source of frames is refused' refused
 loop 'panels lie where they are' panels
+loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
+
+# PyTorch is too large for a test: tests/python/torch stands in for it
+check 'labels fit their images' env PYTHONPATH="$PYTHONPATH:$BRAGG_TESTS/python" timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
+check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
+
+if /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib' 2>/dev/null; then
+	check 'the notebook runs' timeout 250 /usr/bin/python3 "$BRAGG_TESTS/python/notebook.py" "$top/pipelines/braggpipe.ipynb" .
+else
+	skip 'the notebook runs' 'python3-nbclient, python3-ipykernel or python3-matplotlib is missing'
+fi
+if command -v mypy >/dev/null; then
+	check 'types' mypy --config-file "$top/pipelines/pyproject.toml" --cache-dir "$PWD/mypy" "$top/pipelines/braggpipe"
+else
+	skip 'types' 'mypy is missing'
+fi
+
+# pip, without a network: setuptools and the packages that the module needs are Debian's
+cp -r "$top/pipelines" source
+if /usr/bin/python3 -c 'import setuptools, wheel, pip' 2>/dev/null; then
+	check 'pip installs the module' /usr/bin/python3 -m pip install -q --no-index --no-deps --no-build-isolation --target installed ./source
+	check 'which gives frames' env PYTHONPATH="$PWD/installed" /usr/bin/python3 -c '
+import braggpipe, os
+assert os.path.dirname(os.path.dirname(braggpipe.__file__)) == os.path.abspath("installed")
+assert len(list(braggpipe.open("x.rec"))) == 3 and os.path.exists("installed/braggpipe/py.typed")'
+else
+	skip 'pip installs the module' 'python3-pip, python3-setuptools or python3-wheel is missing'
+fi
 finish

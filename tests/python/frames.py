@@ -5,9 +5,11 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
 
 import numpy
+import zmq
 
 import braggpipe
 
@@ -233,6 +235,37 @@ def stages():
     assert len(rows) == 5 and not said.stderr, said
     for number, slow, fast, photons in rows:
         assert 99 < photons <= 100.01 and abs(numpy.hypot(slow - 99.5, fast - 99.5) - 60 - number) < 1, rows
+
+
+def strangers():
+    """Nobody there, one that talks nonsense, and a pipeline of others, which goes on when the loop is left."""
+    context = zmq.Context()
+    router = context.socket(zmq.ROUTER)
+    router.bind(f"ipc://{os.getcwd()}/nonsense")
+
+    def talk():
+        while True:
+            address, *_ = router.recv_multipart()
+            for parts in ([b""], [b"\xff" * 200, b""], [b"\x9b" + b"\x01" * 11, b"\xc1"], [os.urandom(50), os.urandom(60)]):
+                router.send_multipart([address, *parts])
+
+    threading.Thread(target=talk, daemon=True).start()
+    for name, words in (("nobody", "nobody binds"), ("nonsense", "no stage is connected")):
+        began_s = time.monotonic()
+        try:
+            list(braggpipe.open(f"ipc://{os.getcwd()}/{name}", start_timeout=1))
+        except braggpipe.Error as error:
+            assert words in str(error) and time.monotonic() - began_s < 20, error
+        else:
+            raise AssertionError(name)
+    endpoint = f"ipc://{os.getcwd()}/others"
+    others = subprocess.Popen(SMALL.format(3000, "") + f" --out=@{endpoint} & bragg-tap --quiet --record=others.rec --in={endpoint}; wait",
+                              shell=True)
+    for frame in zip(range(5), braggpipe.open(endpoint, hold=False)):
+        pass
+    rest = sum(1 for _ in braggpipe.open(endpoint, hold=False))
+    assert 100 < rest <= 3000, rest
+    assert others.wait() == 0 and len(list(braggpipe.open("others.rec"))) == 3000
 
 
 if __name__ == "__main__":

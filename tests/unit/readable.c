@@ -75,5 +75,6 @@ int main(void)
         cmocka_unit_test(times_are_rounded_to_seconds),
         cmocka_unit_test(range_of_an_image),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

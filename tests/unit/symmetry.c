@@ -127,5 +127,6 @@ int main(void)
         cmocka_unit_test(a_list_is_expanded),
         cmocka_unit_test(mates_with_another_F_are_refused),
     };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
 }
