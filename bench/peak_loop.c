@@ -5,8 +5,7 @@
  */
 #include "peak.h"
 
-#define NAME2(a, b) a##b
-#define NAME(a, b) NAME2(a, b)
+#include "base/isa.h"
 
 enum { LANES = 16, CHAINS = 10 };
 typedef float vector __attribute__((vector_size(4 * LANES)));

@@ -18,6 +18,10 @@ enum isa isa_best(void);
  * processor lacks the instructions. */
 enum status isa_choose(enum isa *isa, const char *name, struct error *e);
 
+/* What a hot loop calls its own of the instruction set it is compiled for: NAME(stem, ISA). */
+#define NAME(stem, isa) NAME_PASTED(stem, isa)
+#define NAME_PASTED(a, b) a##b
+
 /* The initialiser of a table by instruction set of what STEMbaseline, ... are. */
 #define ISA_TABLE(stem)                              \
     {                                                \

@@ -13,8 +13,8 @@
 
 #include "codec/bitshuffle.h"
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
+#include "base/isa.h"
+
 #define INLINE static inline __attribute__((always_inline))
 
 /* planes[b * count + i] = byte b of item i */

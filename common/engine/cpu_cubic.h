@@ -1,11 +1,17 @@
 /*
  * Tricubic structure factors for CPU_LANES pixels at a time: the nodes, limits and
  * polynomial of hkl_tricubic, with the weights of the four nodes in closed form.
- * Nodes and weights are prepared across pixels; the sum over the 64 nodes runs
- * pixel by pixel over four neighbours along l, always in the same order.
+ * Nodes and weights are prepared across pixels; the sums over the 64 nodes run over four
+ * neighbours along l, a few pixels side by side, always in the same order.
  */
 #ifndef BRAGG_ENGINE_CPU_CUBIC_H
 #define BRAGG_ENGINE_CPU_CUBIC_H
+
+#include <string.h>
+
+#ifdef __FMA__
+#include <immintrin.h>
+#endif
 
 #include "engine/cpu_point.h"
 #include "physics/shape_fast.h"
@@ -31,25 +37,42 @@ INLINE void cubic_prepare(const struct cpu_table *t, double h, double k, double 
     }
 }
 
-/* F in electrons; 0 where there is no room. */
-HD double cubic_sum(const struct cpu_table *t, const struct cubic_lanes *w, int lane)
+/* Four neighbours along l: vectors as written, because compilers take other items together. */
+typedef double four __attribute__((vector_size(32)));
+#ifdef __FMA__
+#define FOUR_FUSED(a, b, c) ((four)_mm256_fmadd_pd((__m256d)(a), (__m256d)(b), (__m256d)(c)))
+#else
+#define FOUR_FUSED(a, b, c) ((a) * (b) + (c))
+#endif
+
+/* Pixels whose sums run side by side, to hide the latency of additions. */
+enum { CUBIC_SIDE = 4 };
+
+/* F in electrons of CUBIC_SIDE pixels from `first`; rubbish where there is no room. */
+INLINE void cubic_sums(const struct cpu_table *t, const struct cubic_lanes *w, int first, double *F)
 {
-    if (w->base[lane] < 0)
-        return 0.0;
     const size_t nk = (size_t)t->count[1], nl = (size_t)t->count[2];
-    double sum[4] = {0.0, 0.0, 0.0, 0.0};
+    four sum[CUBIC_SIDE] = {{0.0}};
+    const double *node[CUBIC_SIDE];
 #pragma GCC unroll 4
-    for (size_t a = 0; a < 4; a++) {
+    for (int p = 0; p < CUBIC_SIDE; p++)
+        node[p] = t->F + (w->base[first + p] < 0 ? 0 : w->base[first + p]);
+    for (size_t a = 0; a < 4; a++)
 #pragma GCC unroll 4
-        for (size_t b = 0; b < 4; b++) {
-            const double *F = t->F + (size_t)w->base[lane] + (a * nk + b) * nl;
-            const double weight = w->h[a][lane] * w->k[b][lane];
-            for (int j = 0; j < 4; j++)
-                sum[j] = fused(weight, F[j], sum[j]);
-        }
+        for (size_t b = 0; b < 4; b++)
+#pragma GCC unroll 4
+            for (int p = 0; p < CUBIC_SIDE; p++) {
+                four F_l;
+                memcpy(&F_l, node[p] + (a * nk + b) * nl, sizeof F_l);
+                const four weight = w->h[a][first + p] * w->k[b][first + p] - (four){0};
+                sum[p] = FOUR_FUSED(weight, F_l, sum[p]);
+            }
+#pragma GCC unroll 4
+    for (int p = 0; p < CUBIC_SIDE; p++) {
+        const int i = first + p;
+        const double low = fused(w->l[0][i], sum[p][0], w->l[1][i] * sum[p][1]);
+        F[i] = low + fused(w->l[2][i], sum[p][2], w->l[3][i] * sum[p][3]);
     }
-    const double low = fused(w->l[0][lane], sum[0], w->l[1][lane] * sum[1]);
-    return low + fused(w->l[2][lane], sum[2], w->l[3][lane] * sum[3]);
 }
 
 /* Tricubic structure factors in electrons of the pixels first .. first + CPU_LANES - 1
@@ -66,8 +89,8 @@ static void cubic_factors(const struct cpu_table *t, const double *step, int fir
         cubic_prepare(t, index_along(c, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
                       index_along(c + 3, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE),
                       index_along(c + 6, qx[i], qy[i], qz[i]) * (1.0 / INDEX_SCALE), i, lanes);
-    for (int i = 0; i < CPU_LANES; i++)
-        F[i] = cubic_sum(t, lanes, i);
+    for (int i = 0; i < CPU_LANES; i += CUBIC_SIDE)
+        cubic_sums(t, lanes, i, F);
 }
 
 #endif

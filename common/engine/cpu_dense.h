@@ -74,7 +74,6 @@ struct dense_terms {
     double magic[DENSE_TERMS][3];                         // of terms, sources fastest
     float rest[DENSE_TERMS][3];                           // what magic lost
     float rest_N[DENSE_TERMS][3];                         // N times rest
-    double rest_half[DENSE_TERMS][3];                     // rest - 1/2
     float weight[DENSE_TERMS];                            // with F_sqr if that is flat
 };
 

@@ -147,7 +147,6 @@ static void prepare_term(const struct dense_lattice *l, const double *cell,
         const double least = fabs(rest) < 0x1p-40 ? 0x1p-40 : rest;
         t->magic[term][axis] = magic;
         t->rest[term][axis] = (float)least;
-        t->rest_half[term][axis] = rest - 0.5;
         t->rest_N[term][axis] = (float)least * l->N[axis];
     }
 }

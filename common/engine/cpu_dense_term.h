@@ -95,26 +95,24 @@ LANES_INLINE struct dense_step dense_step(const struct dense_terms *t, int step,
     return s;
 }
 
-/* Fractions of fixed-point numbers, that is, offsets to the nearest index,
- * negative; `rest` what they lost, less the half that rounds the index. */
-LANES_INLINE doubles dense_fraction(doubles t, bool fine, double rest)
+/* Fractions of fixed-point numbers, that is, offsets to the nearest index, negative.  What the
+ * numbers lost is too little for shapes without a division by an offset. */
+LANES_INLINE doubles dense_fraction(doubles t, bool fine)
 {
     const doubles whole = (doubles)((long_words)t & (UINT64_MAX << (fine ? 40 : 32)));
-    return (t - whole) + rest;
+    return (t - whole) - 0.5;
 }
 
 /* Shape and slots of one term, where h[] are fixed-point indices. */
-LANES_INLINE floats dense_offset_shape(const struct dense_lattice *l, const struct dense_terms *t,
-                                       int term, struct dense_kind kind,
+LANES_INLINE floats dense_offset_shape(const struct dense_lattice *l, struct dense_kind kind,
                                        const struct doubles_pair h[3], words *slot)
 {
     struct doubles_pair d[3];
     struct dense_index i[3];
 #pragma GCC unroll 3
     for (int axis = 0; axis < 3; axis++) {
-        const double rest = t->rest_half[term][axis];
-        d[axis].first = dense_fraction(h[axis].first, kind.fine, rest);
-        d[axis].second = dense_fraction(h[axis].second, kind.fine, rest);
+        d[axis].first = dense_fraction(h[axis].first, kind.fine);
+        d[axis].second = dense_fraction(h[axis].second, kind.fine);
         const int below = kind.fine ? 8 : 0;
         i[axis].whole =
             words_high((long_words)h[axis].first >> below, (long_words)h[axis].second >> below);
@@ -152,9 +150,8 @@ LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_t
         h[axis].first = doubles_fused(s->g[axis].first, per_m.first, magic);
         h[axis].second = doubles_fused(s->g[axis].second, per_m.second, magic);
     }
-    const floats shape = kind.shape == SHAPE_SQUARE
-                             ? dense_square_shape(l, t, term, kind, h, &slot)
-                             : dense_offset_shape(l, t, term, kind, h, &slot);
+    const floats shape = kind.shape == SHAPE_SQUARE ? dense_square_shape(l, t, term, kind, h, &slot)
+                                                    : dense_offset_shape(l, kind, h, &slot);
     const floats weight = floats_of(t->weight[term]);
     *sum = kind.flat ? floats_fused(shape, weight, *sum)
                      : floats_fused(shape * weight, floats_gather(l->F_sqr, slot), *sum);

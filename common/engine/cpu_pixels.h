@@ -1,8 +1,8 @@
 /*
  * What the pixels of a block see before any crystal is asked: where they are, how
  * large they look, what a sensor layer catches, the scattering vector of a source,
- * polarization.  A part of cpu_loop.c, compiled once per instruction set; loops
- * marked "vectorised" must be.
+ * polarization.  A part of cpu_block.h; loops marked "vectorised" must be.  What bounds them: one
+ * root and a few divisions a pixel.
  */
 #ifndef BRAGG_ENGINE_CPU_PIXELS_H
 #define BRAGG_ENGINE_CPU_PIXELS_H

@@ -8,6 +8,7 @@
 
 #include <stdbool.h>
 
+#include "base/isa.h"
 #include "engine/prepared.h"
 #include "physics/fastmath.h"
 #include "physics/pixel.h"
@@ -15,8 +16,6 @@
 
 #define INLINE HD __attribute__((always_inline))
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
 #define TEXT(isa) #isa
 #define TEXT_OF(isa) TEXT(isa)
 

@@ -1,13 +1,11 @@
 /*
  * The loop of the footprint, compiled once per instruction set.  Nothing is fused, so all give
- * the same bytes.
+ * the same bytes.  What bounds it: loads and stores of the first cache, two and one for each sum.
  */
 #include "engine/footprint_loop.h"
 
+#include "base/isa.h"
 #include "engine/footprint.h"
-
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
 
 enum { SPAN = FOOTPRINT_NODE };
 

@@ -1,7 +1,8 @@
 /*
  * Vectors of one register of the instruction set that a file is compiled for: LANES
  * floats or 32-bit integers, or half as many doubles.  For loops whose shuffles and
- * conversions compilers do not find on their own; arithmetic is written with operators.
+ * conversions compilers do not find on their own, or that they do not keep in registers;
+ * arithmetic is written with operators.
  */
 #ifndef BRAGG_ENGINE_LANES_H
 #define BRAGG_ENGINE_LANES_H
@@ -241,6 +242,52 @@ LANES_INLINE ints ints_of_floats(floats v)
 LANES_INLINE floats floats_of_ints(words v)
 {
     return __builtin_convertvector((ints)v, floats);
+}
+
+/* Bits of the lanes where a < b, the first one lowest. */
+LANES_INLINE uint32_t lanes_below(floats a, floats b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+#elif defined(__AVX2__)
+    return (uint32_t)_mm256_movemask_ps((__m256)(a < b));
+#elif defined(__SSE2__)
+    return (uint32_t)_mm_movemask_ps((__m128)(a < b));
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (uint32_t)(a[i] < b[i]) << i;
+    return bits;
+#endif
+}
+
+/* Bits of the lanes where a != b. */
+LANES_INLINE uint32_t lanes_differ(ints a, ints b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmpneq_epi32_mask((__m512i)a, (__m512i)b);
+#elif defined(__AVX2__)
+    return (uint32_t)_mm256_movemask_ps((__m256)(a != b));
+#elif defined(__SSE2__)
+    return (uint32_t)_mm_movemask_ps((__m128)(a != b));
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (uint32_t)(a[i] != b[i]) << i;
+    return bits;
+#endif
+}
+
+/* Counts the lanes where a < b, each on its own. */
+LANES_INLINE ints lanes_count(ints count, floats a, floats b)
+{
+#if defined(__AVX512F__)
+    const __mmask16 below = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+    return (ints)_mm512_mask_sub_epi32((__m512i)count, below, (__m512i)count,
+                                       _mm512_set1_epi32(-1));
+#else
+    return count - (ints)(a < b);
+#endif
 }
 
 #endif

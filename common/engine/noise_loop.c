@@ -8,11 +8,9 @@
 #define FASTMATH_UNFUSED
 #include "engine/noise_loop.h"
 
+#include "base/isa.h"
 #include "engine/noise_large.h"
 #include "engine/noise_search.h"
-
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
 
 /* first, first + 1, ... */
 INLINE philox_lanes count_up(int64_t first)

@@ -13,9 +13,9 @@
 #ifndef BRAGG_ENGINE_NOISE_SEARCH_H
 #define BRAGG_ENGINE_NOISE_SEARCH_H
 
+#include "engine/lanes.h"
 #include "engine/noise_large.h"
 #include "engine/noise_pixel.h"
-#include "engine/search_lanes.h"
 
 /* Steps of the search between two looks whether all have found their count; pixels that are looked
  * at together; and that are prepared together, so that processors find enough to do. */
@@ -82,11 +82,11 @@ INLINE void search_load(struct search *restrict s, const double *restrict mean)
 /* Bits of the pixels of the group from `at` with means of `limit` and more. */
 INLINE uint32_t search_beyond(const struct search *s, int at, float limit)
 {
-    const lane_floats zero = {0}, limits = zero + limit;
+    const floats zero = {0}, limits = zero + limit;
     uint32_t below = 0;
 #pragma GCC unroll 4
     for (int i = 0; i < GROUP_PIXELS; i += LANES) {
-        lane_floats mean;
+        floats mean;
         memcpy(&mean, s->mean + at + i, sizeof mean);
         below |= lanes_below(mean, limits) << i;
     }
@@ -126,12 +126,12 @@ INLINE void search_start(struct search *restrict s, const uint32_t *restrict wor
 /* A vector of a search: the distance to be gone, from either end of what the uniform may be, the
  * probability of the next count and those that were passed, and how many were. */
 struct walk {
-    lane_floats low, high, p, sum;
-    lane_ints count_low, count_high;
+    floats low, high, p, sum;
+    ints count_low, count_high;
 };
 
 /* One count on, where p changes by `factor`. */
-INLINE void walk_on(struct walk *w, lane_floats factor)
+INLINE void walk_on(struct walk *w, floats factor)
 {
     w->count_low = lanes_count(w->count_low, w->sum, w->low);
     w->count_high = lanes_count(w->count_high, w->sum, w->high);
@@ -145,25 +145,25 @@ INLINE void walk_start(struct walk *w, const struct search *s, int at)
     memcpy(&w->low, s->low + at, sizeof w->low);
     memcpy(&w->high, s->high + at, sizeof w->high);
     memcpy(&w->p, s->p + at, sizeof w->p);
-    w->sum = (lane_floats){0};
-    w->count_low = w->count_high = (lane_ints){0};
+    w->sum = (floats){0};
+    w->count_low = w->count_high = (ints){0};
 }
 
 /* Goes to count `middle`, a multiple of LEAP: lanes whose uniform is above the sum up to there go
  * up from it, the others (all bits of the result) down; low and high become distances. */
-INLINE lane_ints walk_leap(struct walk *w, lane_floats mean, int32_t middle)
+INLINE ints walk_leap(struct walk *w, floats mean, int32_t middle)
 {
-    const lane_floats mean_2 = mean * mean, mean_4 = mean_2 * mean_2;
+    const floats mean_2 = mean * mean, mean_4 = mean_2 * mean_2;
     for (int k = 0; k < middle; k += LEAP) {
         const float *by = leap[k / LEAP];
         w->sum = w->sum + w->p * (mean * (mean * (mean * by[2] + by[1]) + by[0]) + 1.0f);
         w->p = w->p * (mean_4 * by[3]);
     }
-    const lane_floats whole = w->sum + w->p, low = w->low, high = w->high;
-    const lane_ints down = (lane_ints)(whole >= low);
-    w->low = lanes_select(down, whole - high, low - whole);
-    w->high = lanes_select(down, whole - low, high - whole);
-    w->sum = (lane_floats){0};
+    const floats whole = w->sum + w->p, low = w->low, high = w->high;
+    const ints down = (ints)(whole >= low);
+    w->low = floats_select(down, whole - high, low - whole);
+    w->high = floats_select(down, whole - low, high - whole);
+    w->sum = (floats){0};
     return down;
 }
 
@@ -178,9 +178,9 @@ INLINE uint32_t walk_end(const struct walk *w, struct search *s, int at)
  * bits of those in doubt. */
 INLINE uint32_t search_up(struct search *s, int at)
 {
-    const lane_floats zero = {0};
+    const floats zero = {0};
     struct walk w[SIDE];
-    lane_floats mean[SIDE];
+    floats mean[SIDE];
 #pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++) {
         walk_start(&w[v], s, at + v * LANES);
@@ -209,18 +209,18 @@ INLINE uint32_t search_up(struct search *s, int at)
 /* The same from the middle, up or down. */
 INLINE uint32_t search_both(struct search *s, int at, int32_t middle)
 {
-    const lane_floats zero = {0};
+    const floats zero = {0};
     struct walk w[SIDE];
-    lane_floats unit[SIDE];
-    lane_ints down[SIDE];
+    floats unit[SIDE];
+    ints down[SIDE];
 #pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++) {
-        lane_floats mean;
+        floats mean;
         memcpy(&mean, s->mean + at + v * LANES, sizeof mean);
         walk_start(&w[v], s, at + v * LANES);
         down[v] = walk_leap(&w[v], mean, middle);
-        unit[v] = lanes_select(down[v], 1.0f / mean, mean);
-        w[v].p = lanes_select(down[v], w[v].p, w[v].p * (mean * inverse[middle + 1]));
+        unit[v] = floats_select(down[v], 1.0f / mean, mean);
+        w[v].p = floats_select(down[v], w[v].p, w[v].p * (mean * inverse[middle + 1]));
     }
     uint32_t left = 1;
     for (int k = 1; left && k < POISSON_SMALL_END; k += SEARCH_STEPS) {
@@ -230,9 +230,9 @@ INLINE uint32_t search_both(struct search *s, int at, int32_t middle)
 #pragma GCC unroll 4
             for (int j = 0; j < SEARCH_STEPS; j++) {
                 const int less = middle + 1 - k - j;
-                const lane_floats up = zero + inverse[middle + k + j + 1],
-                                  back = zero + (float)(less > 0 ? less : 0);
-                walk_on(&w[v], unit[v] * lanes_select(down[v], back, up));
+                const floats up = zero + inverse[middle + k + j + 1],
+                             back = zero + (float)(less > 0 ? less : 0);
+                walk_on(&w[v], unit[v] * floats_select(down[v], back, up));
             }
             left |= lanes_below(w[v].sum, w[v].high);
         }

@@ -5,8 +5,7 @@
  */
 #include "engine/spread_loop.h"
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
+#include "base/isa.h"
 
 static void start(float *restrict out, const float *restrict line, float factor, int first)
 {

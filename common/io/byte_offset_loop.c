@@ -7,13 +7,13 @@
  */
 #include "io/byte_offset_loop.h"
 
+#include "base/isa.h"
+
 #include <string.h>
 #ifdef __SSE2__
 #include <immintrin.h>
 #endif
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
 #define INLINE static inline __attribute__((always_inline))
 
 enum { LANES = 16, ALL_LANES = (1 << LANES) - 1 };

@@ -5,11 +5,11 @@
  */
 #include "io/picture_loop.h"
 
+#include "base/isa.h"
+
 #include <float.h>
 #include <math.h>
 
-#define PASTE(a, b) a##b
-#define NAME(stem, isa) PASTE(stem, isa)
 #define INLINE static inline __attribute__((always_inline))
 
 /* A float32 pixel that is not finite counts as the least of all. */
