@@ -45,8 +45,10 @@ enum status nexus_real(const struct nexus *n, const char *path, double *value, s
 enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, int64_t *values,
                          size_t *count, struct error *e);
 
-/* The unit vector of a transformation.  STATUS_INPUT where it has none. */
-enum status nexus_vector(const struct nexus *n, const char *path, double v[3], struct error *e);
+/* The unit vector of a transformation, and the length of what stands there, which should be 1 and
+ * is a factor of translations.  STATUS_INPUT where it has none. */
+enum status nexus_vector(const struct nexus *n, const char *path, double v[3], double *length,
+                         struct error *e);
 
 /* The pose that a chain of depends_on makes, from the transformation `path` to the lab.
  * STATUS_INPUT for chains that lead nowhere, or to themselves. */

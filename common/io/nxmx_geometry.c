@@ -112,14 +112,15 @@ static enum status read_axis(const struct nexus *n, const char *group, const cha
 {
     char path[NEXUS_PATH];
     struct nexus_pose pose;
-    double v[3], turned[3];
+    double v[3], turned[3], length;
     if (!nexus_has(n, group, name, path))
         return nexus_error(n, group, e, "has no %s", name);
     enum status s = nexus_real(n, path, pixel_m, e);
-    s = s ? s : nexus_vector(n, path, v, e);
+    s = s ? s : nexus_vector(n, path, v, &length, e);
     s = s ? s : pose_below(n, path, detector, &pose, e);
     if (s)
         return s;
+    *pixel_m *= length;
     if (!(*pixel_m >= 1e-7 && *pixel_m <= 1))
         return nexus_error(n, path, e, "a pixel of %g m, must be from 1e-7 to 1 m", *pixel_m);
     turn(pose.turn, v, turned);
