@@ -5,6 +5,7 @@
                                     relative names, texts of variable length, data of three
                                     dimensions, groups of other names; nothing but the geometry
     nxmx_chains.py arm FROM TO      FROM with that arm in the place of its chain
+    nxmx_chains.py pack FROM TO FILTER    FROM with its mask in one chunk, packed by a filter
     nxmx_chains.py bad FROM TO WHAT    FROM with one thing that cannot be
 """
 import shutil
@@ -130,6 +131,15 @@ def chain(source, path):
                 axis(group, f"{k}_pixel_direction", 1e6 * old_axis[()], "translation", vector, "um", "place")
 
 
+def pack(source, path, number):
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f:
+        mask = f[f"{DETECTOR}/pixel_mask"][()]
+        del f[f"{DETECTOR}/pixel_mask"]
+        how = {"compression": int(number), "compression_opts": (0, 2) if number == "32008" else (0,)}
+        f.create_dataset(f"{DETECTOR}/pixel_mask", data=mask, chunks=mask.shape, **how)
+
+
 def bad(source, path, what):
     shutil.copy(source, path)
     with h5py.File(path, "r+") as f:
@@ -175,7 +185,7 @@ def bad(source, path, what):
 
 
 def main():
-    {"chain": chain, "arm": arm, "bad": bad}[sys.argv[1]](*sys.argv[2:])
+    {"chain": chain, "arm": arm, "pack": pack, "bad": bad}[sys.argv[1]](*sys.argv[2:])
 
 
 main()

@@ -51,4 +51,16 @@ for file in one arm; do
 	measure detector_truth.py same
 	check "$file.nxs: DIALS and we put pixels in the same places, within 1e-4 of each pixel" awk -v x="$(value error)" 'BEGIN { exit !(x != "" && x < 1e-4) }'
 done
+
+# --- masks as detectors pack them, in HDF5 by the plugins
+# bad FILE: where its mask is, as geometry files of CrystFEL have it
+bad() {
+	bragg-geometry --detector="$1" --ncells=5 --write-geom="$1.geom" 2>>log | bragg-tap --print >>log
+	grep '^bad' "$1.geom"
+}
+for filter in 32008 32004; do
+	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" pack one.nxs packed_$filter.nxs $filter
+	is "a mask that is packed by filter $filter" "$(bad packed_$filter.nxs)" "$(bad one.nxs)"
+done
+check 'and there is one' grep -q '^bad' one.nxs.geom
 finish
