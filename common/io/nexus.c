@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 100, CHILDREN_MAX = 100000 };
+enum { CHAIN_MAX = 100, CHILDREN_MAX = 5000 };
 
 enum status nexus_error(const struct nexus *n, const char *path, struct error *e,
                         const char *format, ...)
@@ -64,19 +64,19 @@ bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
 
 /* --- groups --------------------------------------------------------------------------- */
 
-bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, size_t index,
+bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hsize_t *at,
                  char child[NEXUS_PATH])
 {
     H5G_info_t group;
     if (H5Gget_info_by_name(n->file, of, &group, H5P_DEFAULT) < 0)
         return false;
-    for (hsize_t i = 0; i < group.nlinks && i < CHILDREN_MAX; i++) {
+    while (*at < group.nlinks && *at < CHILDREN_MAX) {
         char name[NEXUS_TEXT], found[NEXUS_TEXT];
-        if (H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name,
+        if (H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, sizeof name,
                                H5P_DEFAULT) >= (ssize_t)sizeof name ||
             snprintf(child, NEXUS_PATH, "%s/%s", strcmp(of, "/") ? of : "", name) >= NEXUS_PATH)
             continue;
-        if (nexus_text(n, child, "NX_class", found) && strcmp(found, nx_class) == 0 && !index--)
+        if (nexus_text(n, child, "NX_class", found) && strcmp(found, nx_class) == 0)
             return true;
     }
     return false;

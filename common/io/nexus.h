@@ -25,9 +25,9 @@ struct nexus_pose {
     double shift_m[3];
 };
 
-/* *child: path of the child number `index` (from 0, by name) of group `of` that has the class.
- * False where there is none. */
-bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, size_t index,
+/* *child: path of the next child, by name, of group `of` that has the class; *at is where to look,
+ * from 0, and then behind it.  False where there is none among the first thousands. */
+bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hsize_t *at,
                  char child[NEXUS_PATH]);
 
 /* *path = parent/name; false where no such data set is, or the name is too long. */

@@ -173,8 +173,9 @@ static enum status read_modules(const struct nexus *n, const char *detector, str
     char group[NEXUS_PATH];
     double pixels = 0;
     size_t room = 0;
+    hsize_t at = 0;
     enum status s = STATUS_OK;
-    while (!s && nexus_child(n, detector, "NXdetector_module", *count, group)) {
+    while (!s && nexus_child(n, detector, "NXdetector_module", &at, group)) {
         if (*count == MODULES_MAX)
             return nexus_error(n, detector, e, "has more than %d modules", MODULES_MAX);
         struct module *more = mem_grow(*list, *count, 1, sizeof **list, &room);
@@ -246,8 +247,9 @@ static enum status read_wavelength(const struct nexus *n, const char *entry,
     static const char *const classes[] = {"NXinstrument", "NXsample"};
     for (int i = 0; i < 2; i++) {
         char group[NEXUS_PATH], beam[NEXUS_PATH], path[NEXUS_PATH], units[NEXUS_TEXT];
-        if (!nexus_child(n, entry, classes[i], 0, group) ||
-            !nexus_child(n, group, "NXbeam", 0, beam) ||
+        hsize_t at[2] = {0, 0};
+        if (!nexus_child(n, entry, classes[i], &at[0], group) ||
+            !nexus_child(n, group, "NXbeam", &at[1], beam) ||
             !nexus_has(n, beam, "incident_wavelength", path))
             continue;
         const enum status s = nexus_real(n, path, &g->wavelength_m, e);
@@ -266,9 +268,10 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     char entry[NEXUS_PATH], instrument[NEXUS_PATH], detector[NEXUS_PATH];
     struct module *list = NULL;
     size_t count = 0;
-    if (!nexus_child(n, "/", "NXentry", 0, entry) ||
-        !nexus_child(n, entry, "NXinstrument", 0, instrument) ||
-        !nexus_child(n, instrument, "NXdetector", 0, detector))
+    hsize_t at[3] = {0, 0, 0};
+    if (!nexus_child(n, "/", "NXentry", &at[0], entry) ||
+        !nexus_child(n, entry, "NXinstrument", &at[1], instrument) ||
+        !nexus_child(n, instrument, "NXdetector", &at[2], detector))
         return error_set(e, STATUS_INPUT,
                          "%s: is no NXmx file: it has no NXentry with an NXinstrument with an "
                          "NXdetector",
