@@ -11,6 +11,7 @@
 #include "io/hdf5_file.h"
 #include "io/nexus.h"
 #include "io/nxmx_mask.h"
+#include "io/trial.h"
 
 enum { EDGE_MAX = 65536, MODULES_MAX = 1000 };
 static const double PIXELS_MAX = 1 << 28;
@@ -284,7 +285,7 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     return s;
 }
 
-enum status nxmx_geometry_read(const char *path, struct nxmx_geometry *g, struct error *e)
+static enum status read_file(const char *path, struct nxmx_geometry *g, struct error *e)
 {
     struct hdf5_file f;
     *g = (struct nxmx_geometry){0};
@@ -294,4 +295,19 @@ enum status nxmx_geometry_read(const char *path, struct nxmx_geometry *g, struct
     const enum status s = read_all(&n, g, e);
     hdf5_abort(&f);
     return s;
+}
+
+/* For the trial. */
+static void read_once(const char *path)
+{
+    struct nxmx_geometry g;
+    struct error ignored;
+    (void)read_file(path, &g, &ignored);
+}
+
+enum status nxmx_geometry_read(const char *path, struct nxmx_geometry *g, struct error *e)
+{
+    *g = (struct nxmx_geometry){0};
+    const enum status s = trial_read(path, read_once, e);
+    return s ? s : read_file(path, g, e);
 }
