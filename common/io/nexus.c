@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { CHAIN_MAX = 100, CHILDREN_MAX = 100000 };
+enum { CHAIN_MAX = 100, CHILDREN_MAX = 5000 };
 
 enum status nexus_error(const struct nexus *n, const char *path, struct error *e,
                         const char *format, ...)
@@ -64,19 +64,19 @@ bool nexus_text(const struct nexus *n, const char *path, const char *attribute,
 
 /* --- groups --------------------------------------------------------------------------- */
 
-bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, size_t index,
+bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hsize_t *at,
                  char child[NEXUS_PATH])
 {
     H5G_info_t group;
     if (H5Gget_info_by_name(n->file, of, &group, H5P_DEFAULT) < 0)
         return false;
-    for (hsize_t i = 0; i < group.nlinks && i < CHILDREN_MAX; i++) {
+    while (*at < group.nlinks && *at < CHILDREN_MAX) {
         char name[NEXUS_TEXT], found[NEXUS_TEXT];
-        if (H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, i, name, sizeof name,
+        if (H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, sizeof name,
                                H5P_DEFAULT) >= (ssize_t)sizeof name ||
             snprintf(child, NEXUS_PATH, "%s/%s", strcmp(of, "/") ? of : "", name) >= NEXUS_PATH)
             continue;
-        if (nexus_text(n, child, "NX_class", found) && strcmp(found, nx_class) == 0 && !index--)
+        if (nexus_text(n, child, "NX_class", found) && strcmp(found, nx_class) == 0)
             return true;
     }
     return false;
@@ -220,14 +220,15 @@ static bool three(const struct nexus *n, const char *path, const char *attribute
     return good;
 }
 
-enum status nexus_vector(const struct nexus *n, const char *path, double v[3], struct error *e)
+enum status nexus_vector(const struct nexus *n, const char *path, double v[3], double *length,
+                         struct error *e)
 {
     const bool there = three(n, path, "vector", v);
-    const double length = there ? sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) : 0;
-    if (!(length > 1e-6 && length < 1e6))
+    *length = there ? sqrt(v[0] * v[0] + v[1] * v[1] + v[2] * v[2]) : 0;
+    if (!(*length > 1e-12 && *length < 1e12))
         return nexus_error(n, path, e, "vector must be three numbers that are not all 0");
     for (int i = 0; i < 3; i++)
-        v[i] /= length;
+        v[i] /= *length;
     return STATUS_OK;
 }
 
@@ -262,7 +263,7 @@ static enum status add_link(const struct nexus *n, const char *path, struct nexu
                             struct error *e)
 {
     char kind[NEXUS_TEXT], units[NEXUS_TEXT];
-    double value, v[3], offset_m[3] = {0, 0, 0}, turn[9];
+    double value, v[3], length, offset_m[3] = {0, 0, 0}, turn[9];
     if (!nexus_text(n, path, "transformation_type", kind) ||
         (strcmp(kind, "translation") != 0 && strcmp(kind, "rotation") != 0))
         return nexus_error(n, path, e,
@@ -270,7 +271,7 @@ static enum status add_link(const struct nexus *n, const char *path, struct nexu
                            "rotation");
     const bool rotates = *kind == 'r';
     enum status s = nexus_real(n, path, &value, e);
-    s = s ? s : nexus_vector(n, path, v, e);
+    s = s ? s : nexus_vector(n, path, v, &length, e);
     if (!s && three(n, path, "offset", offset_m))
         s = apply_units(n, path,
                         nexus_text(n, path, "offset_units", units) || rotates ? "offset_units"
@@ -287,7 +288,7 @@ static enum status add_link(const struct nexus *n, const char *path, struct nexu
     apply(turn, pose->shift_m, shifted);
     memcpy(pose->turn, turned, sizeof turned);
     for (int i = 0; i < 3; i++)
-        pose->shift_m[i] = shifted[i] + offset_m[i] + (rotates ? 0 : value * v[i]);
+        pose->shift_m[i] = shifted[i] + offset_m[i] + (rotates ? 0 : value * length * v[i]);
     return STATUS_OK;
 }
 

@@ -25,9 +25,9 @@ struct nexus_pose {
     double shift_m[3];
 };
 
-/* *child: path of the child number `index` (from 0, by name) of group `of` that has the class.
- * False where there is none. */
-bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, size_t index,
+/* *child: path of the next child, by name, of group `of` that has the class; *at is where to look,
+ * from 0, and then behind it.  False where there is none among the first thousands. */
+bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hsize_t *at,
                  char child[NEXUS_PATH]);
 
 /* *path = parent/name; false where no such data set is, or the name is too long. */
@@ -45,8 +45,10 @@ enum status nexus_real(const struct nexus *n, const char *path, double *value, s
 enum status nexus_wholes(const struct nexus *n, const char *path, size_t most, int64_t *values,
                          size_t *count, struct error *e);
 
-/* The unit vector of a transformation.  STATUS_INPUT where it has none. */
-enum status nexus_vector(const struct nexus *n, const char *path, double v[3], struct error *e);
+/* The unit vector of a transformation, and the length of what stands there, which should be 1 and
+ * is a factor of translations.  STATUS_INPUT where it has none. */
+enum status nexus_vector(const struct nexus *n, const char *path, double v[3], double *length,
+                         struct error *e);
 
 /* The pose that a chain of depends_on makes, from the transformation `path` to the lab.
  * STATUS_INPUT for chains that lead nowhere, or to themselves. */

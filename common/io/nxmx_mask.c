@@ -1,6 +1,13 @@
 #include "io/nxmx_mask.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
+#include "io/nxmx_layout.h"
+
+/* Filters that the library does not have, as detectors use them. */
+enum { FILTER_LZ4 = 32004, FILTER_BSLZ4 = 32008 };
+static const hsize_t PIXELS_MAX = 1 << 28;
 
 /* An open array. */
 struct array {
@@ -72,6 +79,70 @@ static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint3
     return good;
 }
 
+/* Whether it is one chunk of 4 bytes each, packed by one filter that is known here; *dims of it. */
+static bool is_packed(const struct array *a, const struct nxmx_slab *slab,
+                      hsize_t dims[H5S_MAX_RANK], enum nxmx_compression *how)
+{
+    const hid_t made = H5Dget_create_plist(a->data);
+    hsize_t chunk[H5S_MAX_RANK], pixels = 1;
+    size_t values = 0;
+    unsigned flags;
+    const int rank = (int)slab->rank;
+    const H5Z_filter_t filter = H5Pget_nfilters(made) == 1
+                                    ? H5Pget_filter2(made, 0, &flags, &values, NULL, 0, NULL, NULL)
+                                    : 0;
+    bool good = (filter == FILTER_LZ4 || filter == FILTER_BSLZ4) && H5Tget_size(a->type) == 4 &&
+                H5Sget_simple_extent_dims(a->space, dims, NULL) == rank &&
+                H5Pget_chunk(made, H5S_MAX_RANK, chunk) == rank;
+    for (int i = 0; i < rank && good; i++) {
+        good = chunk[i] == dims[i] && dims[i] <= PIXELS_MAX;
+        pixels *= good ? dims[i] : 1;
+        good = good && pixels <= PIXELS_MAX;
+    }
+    *how = filter == FILTER_LZ4 ? NXMX_LZ4 : NXMX_BSLZ4;
+    (void)H5Pclose(made);
+    return good;
+}
+
+/* The slab, which fits, of an array of dims. */
+static void copy_slab(const uint32_t *from, const hsize_t *dims, const struct nxmx_slab *slab,
+                      uint32_t *to)
+{
+    const size_t last = slab->rank - 1, width = (size_t)slab->size[last];
+    const int64_t fast = (int64_t)dims[last], slow = (int64_t)dims[last - 1];
+    const int64_t first = slab->rank == 3 ? slab->origin[0] * slow : 0;
+    for (int64_t i = 0; i < slab->size[last - 1]; i++)
+        memcpy(to + (size_t)i * width,
+               from + (first + slab->origin[last - 1] + i) * fast + slab->origin[last],
+               width * sizeof *to);
+}
+
+static bool read_packed(const struct array *a, const struct nxmx_slab *slab, const hsize_t *dims,
+                        enum nxmx_compression how, uint32_t *values)
+{
+    struct nxmx_chunk chunk = {0};
+    struct image all = {0};
+    size_t pixels = 1;
+    for (size_t i = 0; i < slab->rank; i++)
+        pixels *= (size_t)dims[i];
+    const bool good = nxmx_get_chunk(a->data, 0, &chunk) &&
+                      image_reserve(&all, PIXEL_U32, UNIT_ADU, pixels) &&
+                      nxmx_unpack(how, &chunk, &all, NULL) == STATUS_OK;
+    if (good)
+        copy_slab(all.pixels, dims, slab, values);
+    image_free(&all);
+    nxmx_chunk_free(&chunk);
+    return good;
+}
+
+static bool read_values(const struct array *a, const struct nxmx_slab *slab, uint32_t *values)
+{
+    hsize_t dims[H5S_MAX_RANK];
+    enum nxmx_compression how;
+    return is_packed(a, slab, dims, &how) ? read_packed(a, slab, dims, how, values)
+                                          : read_slab(a, slab, values);
+}
+
 /* From values to *mask. */
 static enum status take(const struct nexus *n, const char *path, const struct array *a,
                         const struct nxmx_slab *slab, uint8_t **mask, struct error *e)
@@ -82,7 +153,7 @@ static enum status take(const struct nexus *n, const char *path, const struct ar
     uint32_t *values = mem_array(count, sizeof *values);
     uint8_t *bytes = mem_array(count, 1);
     enum status s = values && bytes ? STATUS_OK : error_memory(e, "the mask");
-    if (!s && !read_slab(a, slab, values))
+    if (!s && !read_values(a, slab, values))
         s = nexus_error(n, path, e, "cannot be read");
     for (size_t i = 0; i < count && !s; i++) {
         bytes[i] = values[i] == 0;
@@ -100,11 +171,13 @@ enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct
                            uint8_t **mask, bool *unread, struct error *e)
 {
     struct array a;
+    hsize_t dims[H5S_MAX_RANK];
+    enum nxmx_compression how;
     enum status s = STATUS_OK;
     *mask = NULL;
     if (!open_array(n, path, &a) || !fits(&a, slab))
         s = nexus_error(n, path, e, "must hold whole numbers, one for each pixel of all modules");
-    else if (!unpacks(&a))
+    else if (!unpacks(&a) && !is_packed(&a, slab, dims, &how))
         *unread = true;
     else
         s = take(n, path, &a, slab, mask, e);

@@ -77,6 +77,11 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
+	# the library would run over the end of its heap of texts
+	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
+		chain_one.h5 >heap.h5
+	check_status 'a damaged heap' 3 timeout 10 bragg-geometry --detector=heap.h5
+	is 'is said in a line' "$(timeout 10 bragg-geometry --detector=heap.h5 2>&1 >/dev/null | grep -c '^bragg-geometry: heap.h5: ')" 1
 else
 	skip 'files of others' 'python:h5py is missing'
 fi

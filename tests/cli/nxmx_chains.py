@@ -4,6 +4,8 @@
     nxmx_chains.py chain FROM TO    an arm: rotations in deg and rad with offsets, lengths in mm,
                                     relative names, texts of variable length, data of three
                                     dimensions, groups of other names; nothing but the geometry
+    nxmx_chains.py arm FROM TO      FROM with that arm in the place of its chain
+    nxmx_chains.py pack FROM TO FILTER    FROM with its mask in one chunk, packed by a filter
     nxmx_chains.py bad FROM TO WHAT    FROM with one thing that cannot be
 """
 import shutil
@@ -48,13 +50,46 @@ def axis(group, name, value, kind, vector, units, on, offset=None):
         data.attrs["offset_units"] = "mm"
 
 
+ARM = (
+    motion(rotation((1, 2, 3), np.radians(20)), (0.004, -0.002, 0.001))
+    @ motion(shift=0.0305 * np.array([0, 0.6, 0.8]))
+    @ motion(rotation((0, 1, 0), float(np.float32(-0.35))), (-0.01, 0.02, 0.03))
+)
+
+
+def put_arm(moves, of):
+    """ARM; `of` begins the names of what is depended on."""
+    slanted = np.array((1, 2, 3)) / np.sqrt(14)
+    axis(moves, "first", np.array([20.0]), "rotation", slanted, "deg", ".", (4, -2, 1))
+    axis(moves, "second", 6.1, "translation", (0, 3, 4), "mm", of + "first")
+    axis(moves, "third", np.float32(-0.35), "rotation", (0, 1, 0), "rad", of + "second", (-10, 20, 30))
+
+
+def arm(source, path):
+    shutil.copy(source, path)
+    back = np.linalg.inv(ARM)
+    with h5py.File(path, "r+") as f:
+        moves = f[f"{DETECTOR}/transformations"]
+        module = f[f"{DETECTOR}/module"]
+        corner = (back @ [*matrix_of(f, module["module_offset"].name), 1])[:3]
+        put_arm(moves, moves.name + "/")
+        last = moves.name + "/third"
+        f[f"{DETECTOR}/depends_on"][()] = last
+        for data, value, vector in (
+            (module["module_offset"], np.linalg.norm(corner), corner / np.linalg.norm(corner)),
+            (module["fast_pixel_direction"], None, None),
+            (module["slow_pixel_direction"], None, None),
+        ):
+            if value is None:
+                vector = back[:3, :3] @ data.attrs["vector"]
+            else:
+                data[()] = value
+                data.attrs["depends_on"] = last
+            data.attrs["vector"] = vector
+
+
 def chain(source, path):
-    arm = (
-        motion(rotation((1, 2, 3), np.radians(20)), (0.004, -0.002, 0.001))
-        @ motion(shift=0.0305 * np.array([0, 0.6, 0.8]))
-        @ motion(rotation((0, 1, 0), float(np.float32(-0.35))), (-0.01, 0.02, 0.03))
-    )
-    back = np.linalg.inv(arm)
+    back = np.linalg.inv(ARM)
     with h5py.File(source) as old, h5py.File(path, "w") as new:
         for name, kind in (
             ("a_note", "NXnote"),
@@ -69,9 +104,7 @@ def chain(source, path):
         new["scan/hall/beam/incident_wavelength"].attrs["units"] = "nm"
         camera = new["scan/hall/camera"]
         moves = camera["moves"]
-        axis(moves, "first", np.array([20.0]), "rotation", (1, 2, 3), "deg", ".", (4, -2, 1))
-        axis(moves, "second", 30.5, "translation", (0, 3, 4), "mm", "first")
-        axis(moves, "third", np.float32(-0.35), "rotation", (0, 5, 0), "rad", "second", (-10, 20, 30))
+        put_arm(moves, "")
         for name in "sensor_thickness", "sensor_material", "saturation_value":
             old.copy(f"{DETECTOR}/{name}", camera)
         modules = sorted(k for k in old[DETECTOR] if k.startswith("module"))
@@ -89,13 +122,22 @@ def chain(source, path):
             corner = (back @ [*matrix_of(old, offset), 1])[:3]
             # the one module with an offset, the other without
             on = "/scan/hall/camera/moves/third"
-            axis(group, "place", 1e3 * np.linalg.norm(corner), "translation", corner, "mm", on)
+            axis(group, "place", 1e3, "translation", corner, "mm", on)
             if i % 2 == 0:
                 axis(group, "module_offset", 0.0, "translation", (1, 0, 0), "m", "place")
             for k in "fast", "slow":
                 old_axis = old[f"{DETECTOR}/{name}/{k}_pixel_direction"]
                 vector = back[:3, :3] @ old_axis.attrs["vector"]
                 axis(group, f"{k}_pixel_direction", 1e6 * old_axis[()], "translation", vector, "um", "place")
+
+
+def pack(source, path, number):
+    shutil.copy(source, path)
+    with h5py.File(path, "r+") as f:
+        mask = f[f"{DETECTOR}/pixel_mask"][()]
+        del f[f"{DETECTOR}/pixel_mask"]
+        how = {"compression": int(number), "compression_opts": (0, 2) if number == "32008" else (0,)}
+        f.create_dataset(f"{DETECTOR}/pixel_mask", data=mask, chunks=mask.shape, **how)
 
 
 def bad(source, path, what):
@@ -143,7 +185,7 @@ def bad(source, path, what):
 
 
 def main():
-    {"chain": chain, "bad": bad}[sys.argv[1]](*sys.argv[2:])
+    {"chain": chain, "arm": arm, "pack": pack, "bad": bad}[sys.argv[1]](*sys.argv[2:])
 
 
 main()
