@@ -11,7 +11,8 @@
 
 static enum status open_text(struct text_file *t, const char *text, struct error *e)
 {
-    return text_open(t, scratch_text(scratch_path("a.txt"), text), FILETYPE_OTHER, TEXT_BYTES_MAX, e);
+    return text_open(t, scratch_text(scratch_path("a.txt"), text), FILETYPE_OTHER, TEXT_BYTES_MAX,
+                     e);
 }
 
 static void lines_are_split_into_words(void **state)
@@ -141,7 +142,8 @@ static void zero_bytes_and_folders_are_refused(void **state)
     text_close(&t);
     assert_int_equal(text_open(&t, "/tmp", FILETYPE_OTHER, TEXT_BYTES_MAX, &e), STATUS_FAILED);
     text_close(&t);
-    assert_int_equal(text_open(&t, "/nowhere/a", FILETYPE_OTHER, TEXT_BYTES_MAX, &e), STATUS_FAILED);
+    assert_int_equal(text_open(&t, "/nowhere/a", FILETYPE_OTHER, TEXT_BYTES_MAX, &e),
+                     STATUS_FAILED);
     assert_string_equal(e.text, "/nowhere/a: cannot open: No such file or directory");
     text_close(&t);
 }
