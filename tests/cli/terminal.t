@@ -51,14 +51,14 @@ mkdir pipe
 echo "$chain | bragg-write --preview='pipe/a_%d.png' 'pipe/a_%02d.img'" >plain
 terminal plain
 is 'five lines' "$(lines | sed 's/, [0-9.]*\/s,/, R,/; s/[0-9.]* [a-zA-Z]* free/F free/; s/spots .* deg/spots S deg/;
-	s/about .*,/about B,/; s/pixel [0-9]* ADU/pixel P ADU/; s/[0-9.e+]* photons/N photons/; s/^bragg-write: [0-9.]* kB/bragg-write: B/')" \
+	s/about .*,/about B,/; s/pixel [0-9]* ADU/pixel P ADU/; s/[0-9.e+]* photons/N photons/; s/^bragg-write: [0-9.]* MB/bragg-write: B/')" \
 	"bragg-geometry: 64 x 64 pixels of 1.6 mm at 120 mm, 12.4 keV (0.9999 A), 2.46 A at the edge, 1.84 A in the corner
 bragg-orient: 12 frames of 0.5 deg, spots S deg wide
 bragg-write: 12 frames make about B, F free
 bragg-write: 12 frames, R, brightest pixel P ADU, N photons a frame
 bragg-write: B in pipe/a_00.img ... a_11.img, pipe/a_0.png ... a_11.png"
-is 'how large the files are' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) kB in.*/\1/p')" \
-	"$(stat -c %s pipe/*.img pipe/*.png | awk '{s += $1} END {printf "%.3g\n", s / 1000}')"
+is 'how large the files are' "$(lines | sed -n 's/^bragg-write: \([0-9.]*\) MB in.*/\1/p')" \
+	"$(stat -c %s pipe/*.img pipe/*.png | awk '{s += $1} END {printf "%.3g\n", s / 1e6}')"
 # the largest pixel, and the mean sum less 40 a pixel
 header=$(sed -n 's/^HEADER_BYTES= *\([0-9]*\);.*/\1/p;3q' pipe/a_00.img)
 brightest=$(for i in pipe/*.img; do od -An -v -w2 -tu2 -j"$header" "$i"; done |
