@@ -7,9 +7,9 @@
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "physics/population.h"
+#include "physics/pulse.h"
 #include "physics/request.h"
-#include "population.h"
-#include "pulse.h"
 
 /* Values in the units of the command line; `has_` says that one was given. */
 struct orient_options {

@@ -9,8 +9,8 @@
 
 #include "base/rng.h"
 
-#include "../../stages/population.h"
-#include "../../stages/pulse.h"
+#include "physics/population.h"
+#include "physics/pulse.h"
 
 enum { FRAMES = 20000, SEED = 5 };
 

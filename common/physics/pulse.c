@@ -1,4 +1,4 @@
-#include "pulse.h"
+#include "physics/pulse.h"
 
 #include "base/alloc.h"
 #include "base/rng.h"

@@ -1,6 +1,6 @@
 /* Fluence and wavelength from pulse to pulse: the sources of one frame. */
-#ifndef BRAGG_STAGES_PULSE_H
-#define BRAGG_STAGES_PULSE_H
+#ifndef BRAGG_PHYSICS_PULSE_H
+#define BRAGG_PHYSICS_PULSE_H
 
 #include <stdbool.h>
 

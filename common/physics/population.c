@@ -1,4 +1,4 @@
-#include "population.h"
+#include "physics/population.h"
 
 #include "base/opt.h"
 #include "base/rng.h"

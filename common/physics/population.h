@@ -3,8 +3,8 @@
  * much of each.  Everything is a pure function of (seed, frame, lattice), so no frame
  * depends on another one.
  */
-#ifndef BRAGG_STAGES_POPULATION_H
-#define BRAGG_STAGES_POPULATION_H
+#ifndef BRAGG_PHYSICS_POPULATION_H
+#define BRAGG_PHYSICS_POPULATION_H
 
 #include <stdbool.h>
 #include <stddef.h>
