@@ -1,4 +1,4 @@
-"""The sockets of bragg.py: endpoints, keys, and connections that come back."""
+"""Sockets: endpoints, keys, and connections that come back."""
 from __future__ import annotations
 
 import os
