@@ -251,6 +251,7 @@ SHARE = $(DESTDIR)$(PREFIX)/share
 # Where Debian's Python looks: three folders below PREFIX, so that the link to the module leads there.
 PYTHONDIR ?= $(PREFIX)/lib/$(if $(filter /usr,$(PREFIX)),python3,python$(shell python3 -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null || echo 3))/dist-packages
 install: all  ## install programs, manual pages, pipelines, the Python module and completion (PREFIX, DESTDIR)
+	@case '$(DESTDIR)$(PREFIX)' in *' '*) echo 'install: no blanks in DESTDIR and PREFIX' >&2; exit 1 ;; esac
 	install -d $(DESTDIR)$(PREFIX)/bin $(DESTDIR)$(PYTHONDIR) $(addprefix $(SHARE)/,man/man1 man/man5 man/man7 braggpipe/pipelines/braggpipe bash-completion/completions)
 	install -m 755 $(PROGRAMS) $(DESTDIR)$(PREFIX)/bin
 	install -m 644 stages/*.1 $(SHARE)/man/man1
@@ -258,8 +259,8 @@ install: all  ## install programs, manual pages, pipelines, the Python module an
 	install -m 644 stages/*.7 $(SHARE)/man/man7
 	install -m 644 pipelines/*.yaml $(SHARE)/braggpipe/pipelines
 	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
-	install -m 644 pipelines/braggpipe/* $(SHARE)/braggpipe/pipelines/braggpipe
-	ln -sfn ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
+	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
+	ln -sfnT ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe
 	scripts/make-completion $(PROGRAMS) >$(SHARE)/bash-completion/completions/braggpipe
 	for program in $(filter-out braggpipe,$(notdir $(PROGRAMS))); do ln -sf braggpipe $(SHARE)/bash-completion/completions/$$program; done
 

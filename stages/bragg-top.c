@@ -65,7 +65,7 @@ struct top {
 
 static enum status take_signals(struct top *t, struct error *e)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT};
     sigset_t mine;
     (void)sigemptyset(&mine);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++)
@@ -162,11 +162,17 @@ static void take_keyboard(struct top *t)
     (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &keys);
 }
 
+/* Who reads keys in the background is stopped. */
+static bool is_in_front(void)
+{
+    return tcgetpgrp(STDIN_FILENO) == getpgrp();
+}
+
 static bool is_quit(struct top *t)
 {
     char key = 0;
     struct pollfd keyboard = {.fd = STDIN_FILENO, .events = POLLIN};
-    while (t->listens && key != 'q' && poll(&keyboard, 1, 0) > 0)
+    while (t->listens && key != 'q' && is_in_front() && poll(&keyboard, 1, 0) > 0)
         t->listens = read(STDIN_FILENO, &key, 1) == 1;
     return key == 'q';
 }
@@ -213,7 +219,7 @@ static enum status run(struct top *t, const char *where, struct error *e)
     if (s == STATUS_OK)
         s = loop(t, e);
     screen_end(&t->screen);
-    if (keyboard)
+    if (keyboard && is_in_front())
         (void)tcsetattr(STDIN_FILENO, TCSADRAIN, &t->keyboard);
     if (t->terminal)
         fputs(show_cursor, stdout);

@@ -29,6 +29,7 @@ class _Taker:
     wants, gives, identity, is_program = IMAGES, NOTHING, "any", False
     hold = True  # whether frames may have to be here before the run is over
     wake: Callable[[], None] = staticmethod(lambda: None)
+    interrupted: Callable[[], object] = staticmethod(lambda: None)
 
     def __init__(self) -> None:
         self.came_queue: queue.SimpleQueue[Held | End] = queue.SimpleQueue()
@@ -38,6 +39,7 @@ class _Taker:
         self.experiment: Experiment | None = None
         self.lineage, self.former = "", 0
         self.have: list[int] = []
+        self.over: list[Held] = []  # came in a run that is over
         self.start_ns, self.frames, self.count = time.monotonic_ns(), 0, 0
 
     def begin(self, message: Message, network: bool) -> None:
@@ -48,7 +50,9 @@ class _Taker:
         self.known.set()
 
     def begin_anew(self, stream: Stream) -> None:
-        self.former, self.have, self.lineage = stream.run, list(stream.seen), ""
+        self.over += stream.frames
+        self.former, self.lineage = stream.run, ""
+        self.have = [*self.have, *stream.seen, *(held.number for held in stream.frames)]
         raise Anew
 
     def put(self, held: Held) -> None:
@@ -56,7 +60,9 @@ class _Taker:
 
     def results(self) -> Iterator[Held]:
         while not self.finished.empty():
-            yield self.finished.get()
+            held = self.finished.get()
+            if not any(held is former for former in self.over):
+                yield held
 
     def steps(self) -> int:
         """A loop takes as long as it takes."""
@@ -102,10 +108,14 @@ class _Stay:
             self.left = True
             if self.stream:
                 self.stream.leave(130 if self.child else 0)
-        self.thread.join(10)
-        if self.child:
-            self.child.stop()
-        self.clean()
+        try:
+            self.thread.join(10)
+        finally:
+            try:
+                if self.child:
+                    self.child.stop()
+            finally:
+                self.clean()
 
 
 class Live(Frames):
@@ -122,6 +132,7 @@ class Live(Frames):
         self._taker.known.wait()
         if not self._taker.experiment:
             end = self._taker.came_queue.get()
+            self._taker.came_queue.put(end)  # for who asks again
             assert isinstance(end, End)
             self.close()
             raise self._error(end)
@@ -157,6 +168,7 @@ class Live(Frames):
                 taker.finished.put(held)
                 held = None
                 taker.wake()
+            taker.came_queue.put(held)  # for another loop
             self.close()
             if held.status:
                 raise self._error(held)

@@ -8,6 +8,7 @@ import shutil
 import signal
 import subprocess
 import tempfile
+import time
 from typing import IO
 
 STOP_S, KILL_S = 5.0, 3.0  # how long a pipeline may take to end after it was told; after SIGTERM
@@ -18,8 +19,10 @@ class Child:
 
     def __init__(self, script: str, stderr: IO[bytes] | None) -> None:
         self.messages = stderr
+        # what stages of bragg-run tell a terminal is not for .said()
+        environment = {key: value for key, value in os.environ.items() if stderr is None or key != "BRAGG_TERMINAL"}
         self.process = subprocess.Popen(["/bin/sh", "-c", script], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                                        stderr=stderr, start_new_session=True)
+                                        stderr=stderr, start_new_session=True, env=environment)
         assert self.process.stdout
         self.stdout = self.process.stdout.fileno()
 
@@ -32,14 +35,20 @@ class Child:
 
     def stop(self) -> None:
         """Waits until all has ended, and ends what has not by force."""
-        for number, seconds in ((None, STOP_S), (signal.SIGTERM, KILL_S), (signal.SIGKILL, None)):
-            try:
-                if number:
-                    os.killpg(self.process.pid, number)
-                self.process.wait(seconds)
-                break
-            except subprocess.TimeoutExpired:
-                continue
+        try:
+            for number, seconds in ((0, STOP_S), (signal.SIGTERM, KILL_S), (signal.SIGKILL, KILL_S)):
+                until_s = time.monotonic() + seconds
+                os.killpg(self.process.pid, number)
+                while time.monotonic() < until_s:
+                    self.process.poll()
+                    os.killpg(self.process.pid, 0)  # until nobody is left
+                    time.sleep(0.01)
+        except ProcessLookupError:
+            pass
+        except BaseException:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            raise
+        self.process.poll()
         assert self.process.stdout
         self.process.stdout.close()
 

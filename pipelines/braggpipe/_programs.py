@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import stat
 import sys
 from collections.abc import Callable
@@ -62,7 +63,8 @@ def source(name: str, function: Callable[[Frame], Any], options: argparse.Namesp
     mode = os.fstat(0).st_mode
     if options.ins or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode):
         _run(worker, options)
-    child = Child(" | ".join(commands(["geometry", "orient"], settings)), stderr=None)
+    child = Child("trap : INT; " + " | ".join(commands(["geometry", "orient"], settings)), stderr=None)
+    worker.interrupted = lambda: os.killpg(child.process.pid, signal.SIGINT)  # it is in a session of its own
     try:
         _run(worker, options, child.stdout)
     finally:

@@ -63,6 +63,7 @@ class Stream(Links):
         except (End, OSError, zmq.ZMQError) as error:
             end = error if isinstance(error, End) else End(1, str(error))
         except Anew:
+            self.sockets.close()
             self.close_pipes()
             raise
         self.bye(end.status)
@@ -245,6 +246,8 @@ class Stream(Links):
             raise End(1, f"ended by signal {number} ({signal.Signals(number).name})")
         if self.interrupts > 1 or self.interrupts and not self.welcomed:
             raise End(130)  # after the first the source ends the stream
+        if number == signal.SIGINT:
+            self.worker.interrupted()
 
     def listen(self, port: Port, events: dict[Any, int], handle: Callable[..., None]) -> None:
         cut = port.was_cut()

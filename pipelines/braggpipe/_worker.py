@@ -46,7 +46,7 @@ def as_image(result: Any, count: int) -> Array:
     if bad is not None and bad.any():
         at = int(bad.argmax())
         raise Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
-    return image
+    return image.copy() if image is given else image  # the function may change its own meanwhile
 
 
 class Worker(threading.Thread):
@@ -56,6 +56,7 @@ class Worker(threading.Thread):
     gives: ClassVar[int] = IMAGES
     identity, is_program, hold = "python", True, True
     wake: Callable[[], None]
+    interrupted: Callable[[], object] = staticmethod(lambda: None)  # Ctrl-C: tells the source, if it does not get that
 
     def __init__(self, name: str, function: Callable[..., Any], options: argparse.Namespace) -> None:
         super().__init__(daemon=True)

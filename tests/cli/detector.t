@@ -87,7 +87,7 @@ else
 fi
 head -c 20000 one.nxs >short.nxs
 check_status 'a truncated file' 3 timeout 10 bragg-geometry --detector=short.nxs
-head -c 64 /dev/urandom >noise.bin
+printf '\377\376\001\200%060d' 7 >noise.bin
 check_status 'no detector at all' 3 timeout 10 bragg-geometry --detector=noise.bin
 check_status 'a folder' 1 timeout 10 bragg-geometry --detector=/
 

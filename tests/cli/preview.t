@@ -1,6 +1,7 @@
 #!/bin/sh
 # Previews: rings, truth, masked and saturated pixels, panels in any places.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'previews' /usr/bin/python3
 scratch
 look() {
 	/usr/bin/python3 "$BRAGG_TESTS/cli/preview_marks.py" "$@"
