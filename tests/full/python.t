@@ -15,6 +15,9 @@ loop 'panels lie where they are' panels
 loop 'nobody there, nonsense, and a pipeline of others that goes on without the loop' strangers
 loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
+loop 'a second loop over the same frames ends, too' again
+loop 'a function may use its memory again' memory
+loop 'Ctrl-C ends what a source in Python started' source
 
 # PyTorch is too large for a test: tests/python/torch stands in for it
 check 'labels fit their images' env PYTHONPATH="$PYTHONPATH:$BRAGG_TESTS/python" timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"

@@ -237,6 +237,42 @@ def stages():
         assert 99 < photons <= 100.01 and abs(numpy.hypot(slow - 99.5, fast - 99.5) - 60 - number) < 1, rows
 
 
+def again():
+    frames = braggpipe.open(SMALL.format(3, ""))
+    assert len(list(frames)) == 3 and list(frames) == []
+    frames = braggpipe.open("false | cat")
+    for _ in range(2):
+        try:
+            list(frames)
+        except braggpipe.Error:
+            continue
+        raise AssertionError("no error")
+
+
+def memory():
+    """A function may use its memory again for the next frame."""
+    with open("same.py", "w") as file:
+        file.write("import braggpipe, numpy\nmine = numpy.empty((64, 64), numpy.float32)\n"
+                   "def number(image, frame):\n    mine[:] = frame.number\n    return mine\n"
+                   "braggpipe.transform('same', number)\n")
+    frames = list(braggpipe.open(SMALL.format(200, "") + f" | {sys.executable} same.py --quiet"))
+    assert len(frames) == 200 and all((frame.image == frame.number).all() for frame in frames)
+
+
+def source():
+    """Ctrl-C ends a source in Python as it ends one in C: the frames under way are finished."""
+    with open("source.py", "w") as file:
+        file.write("import braggpipe, numpy\n"
+                   "braggpipe.source('flat', lambda frame: numpy.ones((64, 64)), frames=1000000, detpixels=64)\n")
+    pipe = subprocess.Popen(f"trap : INT; {sys.executable} source.py --quiet </dev/null | bragg-tap --quiet --record=flat.rec",
+                            shell=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+    while not (os.path.exists("flat.rec.part") and os.path.getsize("flat.rec.part") > 200000):
+        time.sleep(0.05)
+    os.killpg(pipe.pid, signal.SIGINT)
+    pipe.wait(30)
+    assert has_ended(offspring()) and len(list(braggpipe.open("flat.rec"))) > 10
+
+
 def strangers():
     """Nobody there, one that talks nonsense, and a pipeline of others, which goes on when the loop is left."""
     context = zmq.Context()
