@@ -104,6 +104,9 @@ static enum status unknown(const char *name, struct error *e)
 static enum status complete(const struct geometry_options *o, const struct preset_detector *named,
                             struct poni *f, struct error *e)
 {
+    if (o->has_detpixels && (named || (f->pixels[0] && f->pixels[1])))
+        return error_set(e, STATUS_USAGE, "%s: says how many pixels there are, --detpixels cannot",
+                         o->detector);
     for (int i = 0; i < 2; i++) {
         const int along = 1 - i;  // slow comes first in the file
         if (!f->pixels[i])
@@ -187,9 +190,7 @@ static enum status set_nxmx(const struct geometry_options *o, struct request *r,
     struct nxmx_geometry g;
     enum status s = nxmx_geometry_read(o->detector, &g, e);
     if (!s && g.mask_unread)
-        log_line(LOG_WARNING,
-                 "%s: its pixel_mask is packed in a way that is not known here: no "
-                 "pixel is masked",
+        log_line(LOG_WARNING, "%s: its pixel_mask cannot be read here: no pixel is masked",
                  o->detector);
     s = s ? s : geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s) {

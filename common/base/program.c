@@ -1,6 +1,7 @@
 #include "base/program.h"
 
 #include <dlfcn.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/resource.h>
 #include <unistd.h>
@@ -11,6 +12,7 @@ void program_open(const char *name)
 {
     struct rlimit stack;
     log_open(name);
+    (void)signal(SIGCHLD, SIG_DFL);  // where it is ignored no child tells how it ended
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
         return;
     log_line(LOG_ERROR, "only %d KiB of stack are allowed (ulimit -s), must be %d",

@@ -72,8 +72,9 @@ bool nexus_child(const struct nexus *n, const char *of, const char *nx_class, hs
         return false;
     while (*at < group.nlinks && *at < CHILDREN_MAX) {
         char name[NEXUS_TEXT], found[NEXUS_TEXT];
-        if (H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, (*at)++, name, sizeof name,
-                               H5P_DEFAULT) >= (ssize_t)sizeof name ||
+        const ssize_t length = H5Lget_name_by_idx(n->file, of, H5_INDEX_NAME, H5_ITER_INC, (*at)++,
+                                                  name, sizeof name, H5P_DEFAULT);
+        if (length < 0 || length >= (ssize_t)sizeof name ||
             snprintf(child, NEXUS_PATH, "%s/%s", strcmp(of, "/") ? of : "", name) >= NEXUS_PATH)
             continue;
         if (nexus_text(n, child, "NX_class", found) && strcmp(found, nx_class) == 0)

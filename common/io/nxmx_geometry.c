@@ -204,6 +204,7 @@ static enum status take_modules(const struct nexus *n, const char *detector,
 {
     char path[NEXUS_PATH];
     const bool masked = nexus_has(n, detector, "pixel_mask", path);
+    g->mask_unread = !masked && H5Lexists(n->file, path, H5P_DEFAULT) > 0;  // in another file
     g->panels = mem_array(count, sizeof *g->panels);
     if (!g->panels)
         return error_memory(e, "the panels");
@@ -253,6 +254,9 @@ static enum status read_wavelength(const struct nexus *n, const char *entry,
             !nexus_child(n, group, "NXbeam", &at[1], beam) ||
             !nexus_has(n, beam, "incident_wavelength", path))
             continue;
+        char weights[NEXUS_PATH];
+        if (nexus_has(n, beam, "incident_wavelength_weights", weights))
+            return nexus_error(n, path, e, "is a spectrum, must be one wavelength");
         const enum status s = nexus_real(n, path, &g->wavelength_m, e);
         if (!s && !nexus_text(n, path, "units", units))
             g->wavelength_m *= 1e-10;  // NeXus' own unit

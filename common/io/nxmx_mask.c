@@ -72,9 +72,10 @@ static bool read_slab(const struct array *a, const struct nxmx_slab *slab, uint3
         size[i] = (hsize_t)slab->size[i];
     }
     const hid_t memory = H5Screate_simple((int)slab->rank, size, NULL);
-    const bool good =
-        H5Sselect_hyperslab(a->space, H5S_SELECT_SET, first, NULL, size, NULL) >= 0 &&
-        H5Dread(a->data, H5T_NATIVE_UINT32, memory, a->space, H5P_DEFAULT, values) >= 0;
+    // as HDF5 makes 0 of negative numbers
+    const hid_t as = H5Tget_sign(a->type) == H5T_SGN_2 ? H5T_NATIVE_INT32 : H5T_NATIVE_UINT32;
+    const bool good = H5Sselect_hyperslab(a->space, H5S_SELECT_SET, first, NULL, size, NULL) >= 0 &&
+                      H5Dread(a->data, as, memory, a->space, H5P_DEFAULT, values) >= 0;
     (void)H5Sclose(memory);
     return good;
 }

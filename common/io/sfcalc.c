@@ -1,5 +1,6 @@
 #include "io/sfcalc.h"
 
+#include <fcntl.h>
 #include <inttypes.h>
 #include <limits.h>
 #include <stdbool.h>
@@ -160,7 +161,10 @@ static enum status compute_and_keep(const struct job *j, struct error *e)
 {
     char made[64];
     struct error cause = {0};
-    const int file = memfd_create("structure factors", MFD_CLOEXEC);
+    const int low = memfd_create("structure factors", MFD_CLOEXEC);
+    const int file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // 0 to 2 are the program's own
+    if (low >= 0)
+        (void)close(low);
     if (file < 0)
         return error_errno(e, STATUS_FAILED, "%s: no memory for structure factors", j->path);
     (void)snprintf(made, sizeof made, "/proc/self/fd/%d", file);

@@ -81,6 +81,7 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
 		chain_one.h5 >heap.h5
 	check_status 'a damaged heap' 3 timeout 10 bragg-geometry --detector=heap.h5
+	check_status 'likewise where nobody waits for children' 3 sh -c "trap '' CHLD; exec bragg-geometry --detector=heap.h5"
 	is 'is said in a line' "$(timeout 10 bragg-geometry --detector=heap.h5 2>&1 >/dev/null | grep -c '^bragg-geometry: heap.h5: ')" 1
 else
 	skip 'files of others' 'python:h5py is missing'
