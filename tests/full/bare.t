@@ -23,6 +23,11 @@ inside() {
 		exec chroot "$1" env -i PATH="$3" DEBIAN_FRONTEND=noninteractive sh -c "cd $2 && $4"' \
 		inside "$system" "$folder" "$path" "$1" </dev/null
 }
+inside true 2>log || {
+	skip 'a bare Debian' "no namespaces of its own: $(tail -n 1 log)"
+	finish
+	exit
+}
 while read -r word rest; do
 	case $word in
 	'' | '#'*) ;;
