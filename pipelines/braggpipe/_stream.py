@@ -66,8 +66,9 @@ class Stream(Links):
             self.sockets.close()
             self.close_pipes()
             raise
-        self.bye(end.status)
-        if end.status == 0:
+        said = 0 if end.freed else end.status
+        self.bye(said)
+        if said == 0:
             for port in self.ports:  # nobody waits for what is still on its way to who has left
                 port.linger(50)
         self.sockets.close()
@@ -135,7 +136,7 @@ class Stream(Links):
         if kind == WELCOME:
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
         elif kind == FREE:
-            raise End(keys["status"] if keys["status"] in (0, 130) else 1)
+            raise End(keys["status"] if keys["status"] in (0, 130) else 1, freed=True)
         elif kind == FENCE and keys["uuid"] == self.uuid:
             self.links, self.source = [], None  # nobody is told
             raise End(1, f"the source took this process {'out: ' * bool(keys['reason'])}{keys['reason'] or 'for dead'}")

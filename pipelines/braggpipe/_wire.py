@@ -19,11 +19,13 @@ Keys = dict[str, Any]
 
 
 class End(Exception):
-    """This process ends: with a status, and a line that says why unless another process has said it."""
+    """This process ends: with a status, and a line that says why unless another process has said it.
 
-    def __init__(self, status: int, text: str = "") -> None:
+    Who was freed answers bye with status 0, whatever the stream ends with."""
+
+    def __init__(self, status: int, text: str = "", freed: bool = False) -> None:
         super().__init__(text)
-        self.status, self.text = status, text
+        self.status, self.text, self.freed = status, text, freed
 
 
 # --- sums ---------------------------------------------------------------------

@@ -263,16 +263,19 @@ def source():
     """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed."""
     with open("source.py", "w") as file:
         file.write("import braggpipe, numpy\n"
-                   "braggpipe.source('flat', lambda frame: numpy.ones((64, 64)), frames=1000000, detpixels=64)\n")
+                   "def flat(frame):\n    if frame.number == 50:\n        open('begun', 'w').close()\n"
+                   "    return numpy.ones((64, 64))\n"
+                   "braggpipe.source('flat', flat, frames=1000000, detpixels=64)\n")
     pipe = subprocess.Popen(f"trap : INT; {sys.executable} source.py --quiet </dev/null | bragg-tap --quiet --record=flat.rec",
                             shell=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
     for _ in range(600):
-        if os.path.exists("flat.rec.part") and os.path.getsize("flat.rec.part") > 200000:
+        if os.path.exists("begun"):
             break
         time.sleep(0.05)
     os.killpg(pipe.pid, signal.SIGINT)
     pipe.wait(30)
     assert has_ended(offspring())
+    assert len(list(braggpipe.open("flat.rec"))) > 10  # the recording is whole
 
 
 def strangers():
