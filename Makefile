@@ -198,14 +198,11 @@ deps:  ## install the Debian packages that are missing
 	@scripts/install-deps core
 
 # Recipes below call make again, so that what deps installed is seen.
-PROVE = PATH="$(abspath $(BUILD))/bin:$(abspath $(BUILD))/tests/bin:$(abspath $(BUILD))/bench:$$PATH" BRAGG_TESTS="$(CURDIR)/tests" prove --timer --directives --exec "timeout -k 9 600" -j$(TEST_JOBS)
 JOBS  ?= 2
-# Tests wait more than they compute.
-TEST_JOBS ?= 4
 
 check: deps  ## build everything and run the core tests
 	@$(MAKE) --no-print-directory -j$(JOBS) all units
-	@$(PROVE) $(UNITS) $(sort $(wildcard tests/cli/*.t))
+	@scripts/run-tests $(BUILD) $(UNITS) $(sort $(wildcard tests/cli/*.t))
 
 check-full: deps  ## the rest: clang, sanitizers, DIALS, manual pages
 	@scripts/install-deps full
