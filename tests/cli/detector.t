@@ -72,11 +72,18 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	refused oblong 'pixels must be square'
 	refused behind 'must hold whole numbers, one for each pixel'
 	refused wavelength 'a wavelength of'
+	refused spectrum 'is a spectrum, must be one wavelength'
 	refused no-module 'has no NXdetector_module'
 	refused no-detector 'is no NXmx file'
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs bad.h5 huge-mask
 	check 'a mask far larger than the modules is read in part' timeout 10 sh -c \
 		'bragg-geometry --detector=bad.h5 --ncells=5 | bragg-tap --print'
+	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs signed.h5 signed-mask
+	photons signed --detector=signed.h5
+	check 'negative numbers mask as positive ones do' cmp signed.raw image_back.raw
+	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs lost.h5 lost-mask
+	is 'a mask in a file that is not there is missed aloud' \
+		"$(bragg-geometry --detector=lost.h5 2>&1 >printed.lost | bragg-tap --print <printed.lost | grep -c 'lost.h5: its pixel_mask cannot be read')" 1
 	# the library would run over the end of its heap of texts
 	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
 		chain_one.h5 >heap.h5
@@ -107,6 +114,7 @@ is 'pixels of the file' "$(bragg-geometry --detector=plain.poni | bragg-tap --pr
 poni Detector '{"pixel1": 0.001, "pixel2": 0.001}' >open.poni
 check_status 'pixels that nobody says' 3 bragg-geometry --detector=open.poni
 is 'but an option may' "$(bragg-geometry --detector=open.poni --detpixels=40,30 | bragg-tap --print | grep -o 'size=[0-9x]*')" 'size=40x30'
+check_status 'and not what the file says' 2 bragg-geometry --detector=plain.poni --detpixels=40,30
 poni Perkin >perkin.poni
 check_status 'a detector that is not known' 3 bragg-geometry --detector=perkin.poni --detpixels=40,30
 poni CSPAD >cspad.poni

@@ -169,6 +169,15 @@ def bad(source, path, what):
         elif what == "text-mask":
             del detector["pixel_mask"]
             detector["pixel_mask"] = "none"
+        elif what == "signed-mask":
+            mask = -2 * detector["pixel_mask"][()].astype("i4")
+            del detector["pixel_mask"]
+            detector["pixel_mask"] = mask
+        elif what == "lost-mask":
+            del detector["pixel_mask"]
+            detector["pixel_mask"] = h5py.ExternalLink("no_such_file.h5", "/mask")
+        elif what == "spectrum":
+            f["entry/instrument/beam/incident_wavelength_weights"] = np.ones(3)
         elif what == "oblong":
             module["slow_pixel_direction"][()] *= 2
         elif what == "behind":
