@@ -19,7 +19,7 @@
 const struct workload workloads[] = {
     {"one step", "-N 5 -default_F 100", .sweep = true, .size = 4096, .flops = 155},
     {"25 domains x 5 wavelengths", "-N 20 -mosaic 0.5 -mosaic_domains 25 -dispersion 1 -dispsteps 5", .table = true, .size = 1024, .flops = 97},
-    {"50 phi x 10 domains", "-N 10 -default_F 100 -phi 0.5 -osc 1 -phisteps 50 -mosaic 0.5 -mosaic_domains 10", .size = 1024, .flops = 95},
+    {"50 phi x 10 domains", "-N 10 -default_F 100 -phi 0.5 -osc 1 -phisteps 50 -mosaic 0.5 -mosaic_domains 10", .quirks = true, .size = 1024, .flops = 95},
     {"4 layers x oversample 3", "-N 10 -default_F 100 -oversample 3 -detector_thick 450 -detector_abs 235 -detector_thicksteps 4", .quirks = true, .size = 1024, .flops = 155},
     {"gauss, 25 x 5", "-gauss_xtal -N 20 -mosaic 0.5 -mosaic_domains 25 -dispersion 1 -dispsteps 5", .table = true, .size = 1024, .quirks = true, .flops = 54},
     {"tophat, 25 x 5", "-tophat_spots -N 20 -mosaic 0.5 -mosaic_domains 25 -dispersion 1 -dispsteps 5", .table = true, .size = 1024, .quirks = true, .flops = 40},

@@ -82,8 +82,8 @@ if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
 	photons signed --detector=signed.h5
 	check 'negative numbers mask as positive ones do' cmp signed.raw image_back.raw
 	/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_chains.py" bad one.nxs lost.h5 lost-mask
-	is 'a mask in a file that is not there is missed aloud' \
-		"$(bragg-geometry --detector=lost.h5 2>&1 >printed.lost | bragg-tap --print <printed.lost | grep -c 'lost.h5: its pixel_mask cannot be read')" 1
+	bragg-geometry --detector=lost.h5 2>warned | bragg-tap --print >printed
+	check 'a mask in a file that is not there is missed aloud' grep -q 'lost.h5: its pixel_mask cannot be read' warned
 	# the library would run over the end of its heap of texts
 	perl -e 'local $/; my $x = <>; my $at = index $x, "GCOL"; substr($x, $at + 24, 8) = "\0\xff\xff\xff\0\0\0\0"; print $x' \
 		chain_one.h5 >heap.h5
