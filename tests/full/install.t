@@ -43,6 +43,7 @@ is 'and the words that an option takes' "$(complete bragg-geometry --shape = to)
 is 'all of them' "$(complete bragg-geometry --shape =)" 'square round gauss tophat'
 is 'names of programs' "$(complete braggpipe geo)" 'geometry'
 is 'and their options' "$(complete braggpipe orient --rand)" '--random'
+is 'names of detectors' "$(complete bragg-geometry --detector = eiger-1)" 'eiger-1m eiger-16m'
 touch here.mtz
 is 'and files' "$(complete bragg-geometry --mtz = he)" 'here.mtz'
 finish
