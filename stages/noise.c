@@ -46,7 +46,7 @@ static const struct opt options[] = {
      "Relative error of a pixel's sensitivity, the same in all frames (0)", OPT_REAL,
      AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES},
     {"calibration-seed", "N", "Seed of the calibration (1)", OPT_INT, AT(calibration_seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed)},
+     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration"},
     {"psf", "none|gauss|fiber", "Point spread of the detector (none)", OPT_CHOICE, AT(psf),
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
     {"psf-fwhm", "UM", "Full width at half maximum of the point spread (46)", OPT_REAL,
@@ -104,8 +104,6 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->psf == PSF_NONE && (o->has_psf_fwhm || o->has_psf_radius))
         return error_set(e, STATUS_USAGE,
                          "--psf-fwhm and --psf-radius need --psf=gauss or --psf=fiber");
-    if (o->has_calibration_seed && !(o->calibration > 0))
-        return error_set(e, STATUS_USAGE, "--calibration-seed needs --calibration");
     if (o->generator == GENERATOR_NANOBRAGG && (o->no_poisson || o->has_saturation))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg takes neither --no-poisson nor --saturation");

@@ -82,8 +82,6 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (s == STATUS_OK && o->thresholds)
         s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
-    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell)
-        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom or --cell");
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -110,7 +108,7 @@ const struct opt serve_options[] = {
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
     {"overwrite", NULL, "crystfel: replace other files in the place of --geom and --cell", OPT_FLAG,
-     .offset = AT(overwrite)},
+     .offset = AT(overwrite), .needs = "geom|cell"},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
      AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
     {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
