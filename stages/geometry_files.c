@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/expt.h"
@@ -29,16 +28,9 @@
 enum status geometry_read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
                                struct error *e)
 {
-    const enum status s = smv_read(o->mask, true, smv, e);
-    if (s)
+    enum status s = smv_read(o->mask, true, smv, e);
+    if (s || (s = smv_mask(smv, &r->detector.mask, e)))
         return s;
-    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
-    uint8_t *mask = mem_array(count, 1);
-    if (!mask)
-        return error_memory(e, "the mask");
-    for (size_t i = 0; i < count; i++)
-        mask[i] = smv->pixels[i] != 0;
-    r->detector.mask = mask;
     if (!o->has_detpixels && !o->has_detsize) {
         r->detector.pixels[0] = smv->fast_pixels;
         r->detector.pixels[1] = smv->slow_pixels;
