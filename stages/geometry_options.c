@@ -126,8 +126,6 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)
 {
     memset(r, 0, sizeof *r);
-    if (o->has_beam_height && o->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_USAGE, "--beam-height is for --physics=physical");
     const enum status s = set_detector(o, &r->detector, e);
     if (s)
         return s;

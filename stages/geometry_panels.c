@@ -145,10 +145,6 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     *p = (struct geometry_panels){0};
-    if (r->physics == PHYSICS_FAITHFUL && (o->has_detector || o->geom || o->expt || o->has_cut))
-        return error_set(
-            e, STATUS_USAGE,
-            "--physics=faithful knows neither --detector nor --geom nor --expt nor --cut");
     enum status s = STATUS_OK;
     if (o->has_detector)
         s = geometry_detector(o, r, p, e);

@@ -53,8 +53,8 @@ struct opt {
     unsigned flags;
     size_t given;      // offset of a bool that becomes true, or 0 for none
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
-    /* other options by their names, parted by blanks; by | where any of them counts: "cell|matrix"
-     */
+    /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
+     * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
     const char *excludes, *needs;
 };
 

@@ -31,22 +31,35 @@ static bool has_value(const struct opt *o, const void *options)
     return false;
 }
 
+/* Whether a choice or a text is the `length` bytes of `text`. */
+static bool is_value(const struct opt *o, const void *options, const char *text, size_t length)
+{
+    const void *value = (const char *)options + o->offset;
+    const char *is = o->type == OPT_CHOICE ? o->choices : *(const char *const *)value;
+    for (int i = o->type == OPT_CHOICE ? *(const int *)value : 0; i > 0; i--)
+        is = strchr(is, '|') + 1;
+    return is && strncmp(is, text, length) == 0 && (is[length] == '|' || !is[length]);
+}
+
 static bool is_given(const struct opt *o, const void *options)
 {
     return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
                     : has_value(o, options);
 }
 
-/* Whether one of the names in `word`, parted by |, is an option that was given; one that is
- * `needed` must have a value too.  `names` gets them all, parted by `joint`. */
+/* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that
+ * holds; one that is `needed` must have a value too.  `names` gets them all, parted by `joint`. */
 static bool any_given(const struct opt *table, const void *options, const char *word, bool needed,
                       const char *joint, char *names, size_t size)
 {
     bool any = false;
     size_t used = 0;
     for (size_t length; (length = strcspn(word, "| ")); word += length + (word[length] == '|')) {
-        const struct opt *o = opt_find(table, word, length);
-        any = any || (o && is_given(o, options) && (!needed || has_value(o, options)));
+        const size_t name = strcspn(word, "=| ");
+        const struct opt *o = opt_find(table, word, name);
+        any = any ||
+              (o && (name < length ? is_value(o, options, word + name + 1, length - name - 1)
+                                   : is_given(o, options) && (!needed || has_value(o, options))));
         used += (size_t)snprintf(names + used, used < size ? size - used : 0, "%s%.*s",
                                  used ? joint : "", (int)length, word);
     }
@@ -77,7 +90,8 @@ static enum status need(const struct opt *table, const void *options, const stru
     char names[120];
     for (const char *word = o->needs; word; word = next_word(word))
         if (!any_given(table, options, word, true, " or --", names, sizeof names))
-            return error_set(e, STATUS_USAGE, "--%s needs --%s", o->name, names);
+            return error_set(e, STATUS_USAGE, "--%s %s --%s", o->name,
+                             strchr(names, '=') ? "is for" : "needs", names);
     return STATUS_OK;
 }
 

@@ -320,14 +320,14 @@ static const char *judged(const char *const *words)
         ROW("b", OPT_REALS, b_mm, .needs = "choice|text", .given = offsetof(struct choice, has_b)),
         ROW("text", OPT_TEXT, text, .needs = "b"),
         ROW("choice", OPT_CHOICE, choice, ),
-        ROW("flag", OPT_FLAG, flag, ),
+        ROW("flag", OPT_FLAG, flag, .needs = "choice=zero|text=yes"),
         ROW("texts", OPT_TEXTS, texts, .needs = "flag", .flags = OPT_KEYS),
         ROW("key", OPT_REAL, key, .needs = "flag", .excludes = "choice"),
         {0},
     };
 #undef ROW
     static struct error e;
-    char copies[4][20] = {"test"}, *argv[5] = {copies[0]};
+    char copies[5][20] = {"test"}, *argv[6] = {copies[0]};
     int argc = 1;
     for (; words[argc - 1]; argc++)
         argv[argc] = strcpy(copies[argc], words[argc - 1]);
@@ -351,6 +351,10 @@ static void columns_say_what_goes_together(void **state)
     assert_null(JUDGED("--b=1,2", "--choice=one"));
     assert_null(JUDGED("--b=1,2", "--text=x"));
     assert_string_equal(JUDGED("--text=x", "--b=0,0"), "--text needs --b");
+    assert_null(JUDGED("--flag"));
+    assert_string_equal(JUDGED("--flag", "--choice=one"),
+                        "--flag is for --choice=zero or --text=yes");
+    assert_null(JUDGED("--text=yes", "--b=1,1", "--flag", "--choice=one"));
     /* from the row of keys on, each of its values is judged */
     assert_null(JUDGED("--texts=x", "--key=1", "--choice=one"));
 }
