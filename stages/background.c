@@ -49,16 +49,18 @@ static const struct opt options[] = {
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
     {.doc = "Any other material:", .type = OPT_GROUP},
     {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
-     AT(stol), .flags = OPT_BYTES | OPT_INPUT},
+     AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
     {"stol-axis", "stol|4stol|q",
      "First column of --stol: sin(theta)/lambda, 4 or 4 pi times that (stol)", OPT_CHOICE,
-     AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis)},
+     AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis),
+     .needs = "stol"},
     {"thickness", "UM", "Thickness of the material in the beam", OPT_REAL, AT(thickness_um),
-     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness)},
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness), .needs = "stol"},
     {"density", "G/CM3", "Density of the material (1)", OPT_REAL, AT(density_g_cm3), .min = 0,
-     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density)},
+     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density), .needs = "stol"},
     {"molecular-weight", "G/MOL", "Molar mass of the molecule whose F is in --stol", OPT_REAL,
-     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass)},
+     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass),
+     .needs = "stol"},
     {.doc = "Work:", .type = OPT_GROUP},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
@@ -96,8 +98,6 @@ static enum status add_shipped(struct background *o, double (*value)(double), do
 
 static enum status add_file(struct background *o, struct error *e)
 {
-    if (!o->has_thickness || !o->has_molar_mass)
-        return error_set(e, STATUS_USAGE, "--stol needs --thickness and --molecular-weight");
     struct stol_table table;
     enum status s = stol_read(o->stol, (enum stol_unit)o->stol_axis, false, &table, e);
     if (!s)
@@ -120,9 +120,6 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!o->stol && (o->has_density || o->has_molar_mass || o->has_thickness || o->has_stol_axis))
-        return error_set(e, STATUS_USAGE,
-                         "--density, --molecular-weight, --thickness and --stol-axis need --stol");
     if (!(o->water_um > 0) && !(o->air_mm > 0) && !o->stol)
         return error_set(e, STATUS_USAGE,
                          "nothing to add: --water=UM, --air=MM or --stol=FILE is needed");

@@ -47,7 +47,7 @@ static const struct opt options[] = {
      AT(isa), .choices = ISA_CHOICES, GIVEN(isa)},
     {"device", "N",
      "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, else 0)",
-     OPT_INT, AT(device), .min = 0, .max = 1023, GIVEN(device)},
+     OPT_INT, AT(device), .min = 0, .max = 1023, GIVEN(device), .needs = "engine=cuda"},
     {"precision", PRECISION_CHOICES,
      "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
@@ -84,8 +84,6 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
-    if (o->has_device && strcmp(o->engine_name, "cuda") != 0)
-        return error_set(e, STATUS_USAGE, "--device is for --engine=cuda");
     const enum status s = threads_start((int)o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }

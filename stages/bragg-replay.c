@@ -41,7 +41,7 @@ static const struct opt options[] = {
     {"first", "N", "Play the first N frames", OPT_INT, AT(first), .min = 0, .max = 1e15,
      .given = offsetof(struct replay, has_first)},
     {"speed", "full|real|X", "As fast as it goes, as recorded, or X times as fast (full)", OPT_TEXT,
-     AT(speed)},
+     AT(speed), .excludes = "rate"},
     {"rate", "HZ", "A frame every 1/HZ seconds, on a fixed schedule", OPT_REAL, AT(rate_Hz),
      .min = 1e-6, .max = 1e9},
     {"loop", "N|forever", "Play the frames N times, or without end, numbered anew from 0", OPT_TEXT,
@@ -64,8 +64,6 @@ static enum status parse_speed(struct replay *r, struct error *e)
         return STATUS_OK;
     r->timed = true;
     r->factor = 1;
-    if (r->rate_Hz > 0)
-        return error_set(e, STATUS_USAGE, "--speed and --rate exclude each other");
     if (strcmp(r->speed, "real") == 0)
         return STATUS_OK;
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);

@@ -47,7 +47,8 @@ static const struct opt table[] = {
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
     {"trace", "FILE", "Write one trace of all stages for Perfetto", OPT_TEXT, AT(trace)},
-    {"verbose", NULL, "Show what stages say as it comes", OPT_FLAG, AT(verbose)},
+    {"verbose", NULL, "Show what stages say as it comes", OPT_FLAG, AT(verbose),
+     .excludes = "quiet"},
     {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)},
     {0},
 };
@@ -222,8 +223,6 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
     const enum status s = opt_parse(&program, table, o, NULL, NULL, argc, argv, file, &n, e);
     if (s)
         return s;
-    if (o->verbose && o->quiet)
-        return error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (o->dry_run && (o->stats || o->trace))
         return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
     if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))

@@ -45,8 +45,9 @@ enum hold { HOLD_AUTO, HOLD_YES, HOLD_NO };
 
 static const struct opt options[] = {
     {"record", "FILE", "Record the stream, for bragg-replay", OPT_TEXT, AT(record)},
-    {"overwrite", NULL, "Replace a recording that exists", OPT_FLAG, AT(overwrite)},
-    {"fsync", NULL, "Wait until each frame is on the disk", OPT_FLAG, AT(fsync)},
+    {"overwrite", NULL, "Replace a recording that exists", OPT_FLAG, AT(overwrite),
+     .needs = "record"},
+    {"fsync", NULL, "Wait until each frame is on the disk", OPT_FLAG, AT(fsync), .needs = "record"},
     {"print", NULL, "Print a line for each message (unless --record or --count is given)", OPT_FLAG,
      AT(print)},
     {"count", NULL, "Print at the end how much came", OPT_FLAG, AT(count)},
@@ -61,8 +62,6 @@ static enum status tap_open(void *state, const char **operands, int noperands, s
     struct tap *t = state;
     (void)operands;
     (void)noperands;
-    if (!t->record && (t->overwrite || t->fsync))
-        return error_set(e, STATUS_USAGE, "--overwrite and --fsync need --record");
     if (!t->record && !t->count)
         t->print = true;
     if (!t->record)

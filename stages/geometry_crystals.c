@@ -10,7 +10,6 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "geometry_options.h"
-#include "option_checks.h"
 
 enum { WORDS_MAX = 24 };
 
@@ -70,7 +69,8 @@ static void inherit(struct geometry_options *own, const struct geometry_options 
 static enum status parse_crystal(const struct geometry_options *common, const char *text,
                                  struct crystal_options *c, struct error *e)
 {
-    static const struct opt_program program = {.name = "bragg-geometry", .summary = ""};
+    static const struct opt_program program = {
+        .name = "bragg-geometry", .summary = "", .partial = true};
     char first[] = "--crystal", *argv[WORDS_MAX + 1] = {first};
     const char *operands[1];
     int argc = 1, noperands;
@@ -107,21 +107,11 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 static enum status check_crystal(const struct geometry_options *o, struct error *e)
 {
     const bool placed = o->has_cell || o->has_matrix, faithful = o->physics == PHYSICS_FAITHFUL;
-    const struct option_pair exclusive[] = {
-        {o->has_cell, o->has_matrix, "cell", "matrix"},
-        {o->has_hkl, o->has_mtz, "hkl", "mtz"},
-        {o->has_model, o->has_hkl || o->has_mtz, "model", "hkl and --mtz"},
-        {faithful && o->has_ncells, o->has_crystal_size, "ncells", "crystal-size"},
-    };
-    const struct option_pair needs[] = {
-        {o->has_column, o->has_mtz, "column", "mtz"},
-        {o->has_spacegroup, o->has_hkl, "spacegroup", "hkl"},
-        {o->has_hkl, placed, "hkl", "cell or --matrix"},
-    };
-    enum status s;
-    if ((s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e)) ||
-        (s = options_need(needs, sizeof needs / sizeof *needs, e)))
+    const enum status s = opt_check(crystal_keys(), o, e);
+    if (s)
         return s;
+    if (faithful && o->has_ncells && o->has_crystal_size)
+        return error_set(e, STATUS_USAGE, "--ncells and --crystal-size exclude each other");
     if (faithful && o->has_spacegroup)
         return error_set(e, STATUS_USAGE, "--spacegroup is for --physics=physical");
     if (placed && !o->has_hkl && !o->has_mtz && !o->has_model && !o->has_default_F)

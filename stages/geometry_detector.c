@@ -77,7 +77,7 @@ static enum status set_preset(const struct geometry_options *o,
     if (!panels)
         return error_set(e, STATUS_USAGE,
                          "--panels=image: the modules of this detector do not lie on one grid");
-    const enum status s = geometry_fixed(o, "detector", e);
+    const enum status s = opt_exclude(geometry_table, o, "detector", GEOMETRY_PLACED, e);
     if (s)
         return s;
     d->nplaces = preset->nplaces;
@@ -214,7 +214,7 @@ static enum status set_file(const struct geometry_options *given, struct request
         return error_set(e, STATUS_USAGE, "--detector=FILE and --distance exclude each other");
     /* a poni file may not say how many pixels there are */
     o.has_detpixels = o.has_detpixels && nxmx;
-    const enum status s = geometry_fixed(&o, "detector", e);
+    const enum status s = opt_exclude(geometry_table, &o, "detector", GEOMETRY_PLACED, e);
     if (s)
         return s;
     return nxmx ? set_nxmx(given, r, p, e) : set_poni(given, r, p, e);

@@ -5,7 +5,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
 #include "io/expt.h"
@@ -16,6 +15,7 @@
 #include "io/sfcalc.h"
 #include "io/sources.h"
 #include "io/symmetry.h"
+#include "physics/cell.h"
 #include "physics/detector.h"
 #include "physics/pixel.h"
 
@@ -29,16 +29,9 @@
 enum status geometry_read_mask(const struct geometry_options *o, struct request *r, struct smv *smv,
                                struct error *e)
 {
-    const enum status s = smv_read(o->mask, true, smv, e);
-    if (s)
+    enum status s = smv_read(o->mask, true, smv, e);
+    if (s || (s = smv_mask(smv, &r->detector.mask, e)))
         return s;
-    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
-    uint8_t *mask = mem_array(count, 1);
-    if (!mask)
-        return error_memory(e, "the mask");
-    for (size_t i = 0; i < count; i++)
-        mask[i] = smv->pixels[i] != 0;
-    r->detector.mask = mask;
     if (!o->has_detpixels && !o->has_detsize) {
         r->detector.pixels[0] = smv->fast_pixels;
         r->detector.pixels[1] = smv->slow_pixels;
@@ -78,19 +71,21 @@ static enum status read_matrix(const char *path, double wavelength_m, double mat
     return s;
 }
 
-static enum status read_unique(const struct geometry_options *o, struct crystal_request *c,
-                               struct error *e)
+static enum status read_unique(const struct geometry_options *o, double wavelength_m,
+                               struct crystal_request *c, struct error *e)
 {
     struct symmetry y;
     struct error cause = {0};
-    const enum status s = symmetry_find(o->spacegroup, &y, &cause);
+    enum status s = symmetry_find(o->spacegroup, &y, &cause);
     if (s)
         return error_set(e, s, "--spacegroup: %s", cause.text);
-    if (c->has_cell && !symmetry_fits(&y, c->cell_A, c->cell_rad))
+    if (c->has_matrix && (s = cell_of_matrix(c->matrix, wavelength_m, c->cell_A, c->cell_rad, e)))
+        return s;
+    if (!symmetry_fits(&y, c->cell_A, c->cell_rad))
         return error_set(e, STATUS_USAGE,
-                         "--spacegroup=%s does not fit --cell; other settings are named as 'P 1 1 "
+                         "--spacegroup=%s does not fit --%s; other settings are named as 'P 1 1 "
                          "2' and 'R 3 :H'",
-                         o->spacegroup);
+                         o->spacegroup, c->has_matrix ? "matrix" : "cell");
     return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->default_F, &c->table, e);
 }
 
@@ -182,7 +177,7 @@ enum status geometry_read_crystal(const struct geometry_options *o, const struct
     if (s || (!o->has_hkl && !o->has_mtz && !o->has_model && placed))
         return s;  // default_F everywhere
     if (o->has_spacegroup)
-        return read_unique(o, c, e);
+        return read_unique(o, x->beam.wavelength_m, c, e);
     if (o->has_hkl)
         return read_hkl(o, x->physics, &c->table, e);
     s = read_factors(o, x, c, cell_A, cell_rad, e);

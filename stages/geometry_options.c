@@ -3,55 +3,6 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "option_checks.h"
-
-static enum status check_pairs(const struct geometry_options *o, struct error *e)
-{
-    const struct option_pair exclusive[] = {
-        {o->has_detpixels, o->has_detsize, "detpixels", "detsize"},
-        {o->has_detector, o->has_geom, "detector", "geom"},
-        {o->has_detector, o->has_expt, "detector", "expt"},
-        {o->has_geom, o->has_expt, "geom", "expt"},
-        {o->has_detector, o->has_cut, "detector", "cut"},
-        {o->has_geom, o->has_cut, "geom", "cut"},
-        {o->has_expt, o->has_cut, "expt", "cut"},
-        {o->has_detector, o->has_detsize, "detector", "detsize"},
-        {o->has_detector, o->has_pixel, "detector", "pixel"},
-        {o->has_detector, o->mask, "detector", "mask"},
-        {o->has_distance, o->has_close_distance, "distance", "close-distance"},
-        {o->has_close_center, o->has_orgx || o->has_orgy, "close-center", "orgx and --orgy"},
-        {o->has_wavelength, o->has_energy, "wavelength", "energy"},
-        {o->has_divergence, o->has_divergence_h, "divergence", "divergence-h"},
-        {o->has_divergence, o->has_divergence_v, "divergence", "divergence-v"},
-        {o->has_divergence_steps, o->has_divergence_h_steps, "divergence-steps",
-         "divergence-h-steps"},
-        {o->has_divergence_steps, o->has_divergence_v_steps, "divergence-steps",
-         "divergence-v-steps"},
-        {o->has_source_file, o->has_dispersion, "source-file", "dispersion"},
-        {o->has_source_file, o->has_divergence, "source-file", "divergence"},
-        {o->has_source_file, o->has_divergence_h || o->has_divergence_v, "source-file",
-         "divergence-h and -v"},
-        {o->has_polarization, o->no_polarization, "polarization", "no-polarization"},
-        {o->has_fluence, o->has_flux, "fluence", "flux"},
-    };
-    const struct option_pair needs[] = {
-        {o->overwrite, o->write_geom != NULL, "overwrite", "write-geom"},
-        {o->has_weights, o->has_source_file, "weights", "source-file"},
-        {o->has_beam_height, o->has_beam_size, "beam-height", "beam-size"},
-        {o->has_exposure, o->has_flux || o->has_expt, "exposure", "flux"},
-        {o->has_panels, o->has_detector, "panels", "detector"},
-        {o->has_layers, o->has_thickness || o->has_detector || o->has_expt, "layers", "thickness"},
-        {o->has_absorption, o->has_thickness, "absorption", "thickness"},
-        {o->has_dispersion_steps, o->has_dispersion, "dispersion-steps", "dispersion"},
-        {o->has_divergence_steps, o->has_divergence, "divergence-steps", "divergence"},
-        {o->has_divergence_h_steps, o->has_divergence_h, "divergence-h-steps", "divergence-h"},
-        {o->has_divergence_v_steps, o->has_divergence_v, "divergence-v-steps", "divergence-v"},
-    };
-    if (o->has_beam_height && o->physics == PHYSICS_FAITHFUL)
-        return error_set(e, STATUS_USAGE, "--beam-height is for --physics=physical");
-    const enum status s = options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
-    return s ? s : options_need(needs, sizeof needs / sizeof *needs, e);
-}
 
 /* Vectors belong to the custom convention and choose it. */
 static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
@@ -175,8 +126,8 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e)
 {
     memset(r, 0, sizeof *r);
-    enum status s;
-    if ((s = check_pairs(o, e)) || (s = set_detector(o, &r->detector, e)))
+    const enum status s = set_detector(o, &r->detector, e);
+    if (s)
         return s;
     set_beam(o, &r->beam);
     r->physics = (enum physics)o->physics;

@@ -74,6 +74,11 @@ struct geometry_options {
 
 extern const struct opt geometry_table[];
 
+/* What no option can say where a file or its maker puts the panels, for struct opt.excludes. */
+#define GEOMETRY_PLACED                                                          \
+    "detpixels|detsize pixel close-distance beam-center close-center orgx|orgy " \
+    "fast-axis|slow-axis|normal pivot rotate|twotheta curved roi mask"
+
 /* What --detector, --geom, --expt and --cut ask of the detector. */
 struct geometry_panels {
     struct place *places;  // owned, with their masks
@@ -91,8 +96,8 @@ void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
 /* What holds where nothing is said. */
 void geometry_defaults(struct geometry_options *o);
 
-/* Refuses options that contradict each other or need one another (STATUS_USAGE)
- * and fills *r in SI units, all but r->crystals.  Files (mask, sources) are the
+/* Fills *r in SI units, all but r->crystals; the options were checked by their table.
+ * STATUS_USAGE for vectors of another convention, and an empty region.  Files (mask, sources) are the
  * caller's to read. */
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
 

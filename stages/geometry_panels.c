@@ -8,31 +8,8 @@
 #include "base/units.h"
 #include "geometry_panels.h"
 #include "io/expt.h"
-#include "option_checks.h"
 #include "physics/sensor.h"
 #include "physics/vec.h"
-
-enum status geometry_fixed(const struct geometry_options *o, const char *source, struct error *e)
-{
-    const bool turned = o->twotheta_deg != 0 || o->rotate_deg[0] != 0 || o->rotate_deg[1] != 0 ||
-                        o->rotate_deg[2] != 0;
-    const struct option_pair exclusive[] = {
-        {true, o->has_detpixels || o->has_detsize, source, "detpixels and --detsize"},
-        {true, o->has_pixel, source, "pixel"},
-        {true, o->has_close_distance, source, "close-distance"},
-        {true, o->has_beam_center, source, "beam-center"},
-        {true, o->has_close_center, source, "close-center"},
-        {true, o->has_orgx || o->has_orgy, source, "orgx and --orgy"},
-        {true, o->has_fast || o->has_slow || o->has_normal, source,
-         "fast-axis, --slow-axis and --normal"},
-        {true, o->has_pivot, source, "pivot"},
-        {true, turned, source, "rotate and --twotheta"},
-        {true, o->curved, source, "curved"},
-        {true, o->has_roi, source, "roi"},
-        {true, o->mask, source, "mask"},
-    };
-    return options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
-}
 
 void geometry_set_thickness(double thickness_m, struct detector_request *d)
 {
@@ -84,11 +61,8 @@ enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct
 static enum status set_geom(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
-    enum status s = geometry_fixed(o, "geom", e);
-    if (s)
-        return s;
     struct geom g;
-    s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
+    enum status s = geom_read(o->geom, o->has_distance ? r->detector.distance_m : 0, &g, e);
     if (!s)
         s = geometry_take_panels(g.panels, g.npanels, r, p, e);
     if (!s && g.wavelength_m > 0 && !o->has_wavelength && !o->has_energy)
@@ -146,29 +120,11 @@ static void take_beam(const struct geometry_options *o, const struct expt *x, st
     vec_cross(x->direction, x->polarization, d->slow);
 }
 
-/* What the file says of the lab cannot be said by options too. */
-static enum status check_lab(const struct geometry_options *o, struct error *e)
-{
-    const struct option_pair exclusive[] = {
-        {true, o->has_convention, "expt", "convention"},
-        {true, o->has_distance, "expt", "distance"},
-        {true, o->has_beam, "expt", "beam-vector"},
-        {true, o->has_e_vector, "expt", "polarization-vector"},
-        {true, o->has_spindle, "expt", "spindle"},
-        {true, o->has_twotheta_axis, "expt", "twotheta-axis"},
-    };
-    const enum status s = geometry_fixed(o, "expt", e);
-    return s ? s : options_exclude(exclusive, sizeof exclusive / sizeof *exclusive, e);
-}
-
 static enum status set_expt(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     struct expt x;
-    enum status s = check_lab(o, e);
-    if (s)
-        return s;
-    s = expt_read(o->expt, &x, e);
+    enum status s = expt_read(o->expt, &x, e);
     if (!s && o->has_exposure && !o->has_flux && !(x.flux_ph_s > 0))
         s = error_set(e, STATUS_USAGE, "--exposure needs --flux: %s has none", o->expt);
     if (!s)
@@ -189,10 +145,6 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e)
 {
     *p = (struct geometry_panels){0};
-    if (r->physics == PHYSICS_FAITHFUL && (o->has_detector || o->geom || o->expt || o->has_cut))
-        return error_set(
-            e, STATUS_USAGE,
-            "--physics=faithful knows neither --detector nor --geom nor --expt nor --cut");
     enum status s = STATUS_OK;
     if (o->has_detector)
         s = geometry_detector(o, r, p, e);

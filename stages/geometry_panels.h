@@ -5,10 +5,6 @@
 #include "geometry_options.h"
 #include "io/geom.h"
 
-/* Refuses options that move panels which stand where a file or their maker puts them; `source` is
- * the option that says where.  STATUS_USAGE. */
-enum status geometry_fixed(const struct geometry_options *o, const char *source, struct error *e);
-
 /* Puts panels into p->places and what follows into *r; their masks move.  STATUS_FAILED when
  * memory is out. */
 enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,

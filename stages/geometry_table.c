@@ -12,50 +12,51 @@
     {                                  \
         .doc = text, .type = OPT_GROUP \
     }
-#define TEXT(n, meta, text, member, bits, more)                                                    \
-    {                                                                                              \
-        .name = n, .metavar = meta, .doc = text, .type = OPT_TEXT, AT(member), .flags = bits, more \
+#define TEXT(n, meta, text, member, bits, ...)                                                \
+    {                                                                                         \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_TEXT, AT(member), .flags = bits, \
+        __VA_ARGS__                                                                           \
     }
-#define FILE_READ(n, text, member, more) \
-    TEXT(n, "FILE", text, member, OPT_CONTENT | OPT_INPUT, more)
+#define FILE_READ(n, text, member, ...) \
+    TEXT(n, "FILE", text, member, OPT_CONTENT | OPT_INPUT, __VA_ARGS__)
 #define FLAG(n, text, member)                                                    \
     {                                                                            \
         .name = n, .doc = text, .type = OPT_FLAG, AT(member), .flags = OPT_BYTES \
     }
-#define CHOICE(n, list, text, member, more)                                                       \
+#define CHOICE(n, list, text, member, ...)                                                        \
     {                                                                                             \
         .name = n, .metavar = list, .doc = text, .type = OPT_CHOICE, AT(member), .choices = list, \
-        .flags = OPT_BYTES, more                                                                  \
+        .flags = OPT_BYTES, __VA_ARGS__                                                           \
     }
-#define REAL(n, meta, text, member, low, high, more)                                       \
+#define REAL(n, meta, text, member, low, high, ...)                                        \
     {                                                                                      \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REAL, AT(member), .min = low, \
-        .max = high, .flags = OPT_BYTES, more                                              \
+        .max = high, .flags = OPT_BYTES, __VA_ARGS__                                       \
     }
-#define POSITIVE(n, meta, text, member, high, more)                                      \
+#define POSITIVE(n, meta, text, member, high, ...)                                       \
     {                                                                                    \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REAL, AT(member), .min = 0, \
-        .max = high, .flags = OPT_BYTES | OPT_OPEN_MIN, more                             \
+        .max = high, .flags = OPT_BYTES | OPT_OPEN_MIN, __VA_ARGS__                      \
     }
-#define INT(n, meta, text, member, low, high, more)                                       \
+#define INT(n, meta, text, member, low, high, ...)                                        \
     {                                                                                     \
         .name = n, .metavar = meta, .doc = text, .type = OPT_INT, AT(member), .min = low, \
-        .max = high, .flags = OPT_BYTES, more                                             \
+        .max = high, .flags = OPT_BYTES, __VA_ARGS__                                      \
     }
-#define WHOLES(n, meta, text, member, items, low, high, more)                               \
+#define WHOLES(n, meta, text, member, items, low, high, ...)                                \
     {                                                                                       \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
-        .max = high, .count = items, .flags = OPT_BYTES | OPT_WHOLE, more                   \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_WHOLE, __VA_ARGS__            \
     }
-#define REALS(n, meta, text, member, items, low, high, more)                                \
+#define REALS(n, meta, text, member, items, low, high, ...)                                 \
     {                                                                                       \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
-        .max = high, .count = items, .flags = OPT_BYTES, more                               \
+        .max = high, .count = items, .flags = OPT_BYTES, __VA_ARGS__                        \
     }
-#define ONE_FOR_ALL(n, meta, text, member, items, low, high, bits, more)                    \
-    {                                                                                       \
-        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low, \
-        .max = high, .count = items, .flags = OPT_BYTES | OPT_ONE_FOR_ALL | (bits), more    \
+#define ONE_FOR_ALL(n, meta, text, member, items, low, high, bits, ...)                         \
+    {                                                                                           \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low,     \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_ONE_FOR_ALL | (bits), __VA_ARGS__ \
     }
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
 #define NOTHING .given = 0
@@ -70,36 +71,41 @@ const struct opt geometry_table[] = {
         "detector", "NAME|FILE|list",
         "A real detector by its name, or where one stands by a file of pyFAI (.poni) or NXmx; list "
         "shows the names",
-        detector, OPT_CONTENT, GIVEN(detector)),
+        detector, OPT_CONTENT, GIVEN(detector), .excludes = "geom expt cut detsize pixel mask",
+        .needs = "physics=physical"),
     CHOICE("panels", "image|modules",
            "One image with masked gaps, or a panel for each module (by the detector)", panels,
-           GIVEN(panels)),
+           GIVEN(panels), .needs = "detector"),
     FILE_READ("geom", "Panels of a CrystFEL geometry file: their pixels, places and axes", geom,
-              GIVEN(geom)),
-    FILE_READ("expt",
-              "Detector, beam and spindle of a DIALS experiment list, in place of these options",
-              expt, GIVEN(expt)),
+              GIVEN(geom), .excludes = "expt cut " GEOMETRY_PLACED, .needs = "physics=physical"),
+    FILE_READ(
+        "expt", "Detector, beam and spindle of a DIALS experiment list, in place of these options",
+        expt, GIVEN(expt),
+        .excludes = "cut " GEOMETRY_PLACED
+                    " convention distance beam-vector polarization-vector spindle twotheta-axis",
+        .needs = "physics=physical"),
     WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
-           GIVEN(cut)),
+           GIVEN(cut), .needs = "physics=physical"),
     TEXT("write-geom", "FILE", "Write a CrystFEL geometry file of the detector", write_geom, 0,
          NOTHING),
     {.name = "overwrite",
      .doc = "Replace another file in the place of --write-geom",
      .type = OPT_FLAG,
-     AT(overwrite)},
+     AT(overwrite),
+     .needs = "write-geom"},
     ONE_FOR_ALL("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, 2, 1, 65536,
-                OPT_WHOLE, GIVEN(detpixels)),
+                OPT_WHOLE, GIVEN(detpixels), .excludes = "detsize"),
     ONE_FOR_ALL("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels",
                 detsize_mm, 2, 1e-6, 1e6, 0, GIVEN(detsize)),
     REAL("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1e-4, 1000, GIVEN(pixel)),
     POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
-             GIVEN(distance)),
+             GIVEN(distance), .excludes = "close-distance"),
     POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
              1e6, GIVEN(close_distance)),
     REALS("beam-center", "X,Y", "Where the beam hits, mm, by the convention (centre)",
           beam_center_mm, 2, -1e6, 1e6, GIVEN_IN(beam_center, "mm")),
     REALS("close-center", "FAST,SLOW", "Point nearest to the sample, mm (centre)", close_center_mm,
-          2, -1e6, 1e6, GIVEN_IN(close_center, "mm")),
+          2, -1e6, 1e6, GIVEN_IN(close_center, "mm"), .excludes = "orgx|orgy"),
     REAL("orgx", "PIXELS", "Nearest point along fast, as XDS counts", orgx_px, -1e6, 1e6,
          GIVEN(orgx)),
     REAL("orgy", "PIXELS", "Nearest point along slow, as XDS counts", orgy_px, -1e6, 1e6,
@@ -118,9 +124,9 @@ const struct opt geometry_table[] = {
     POSITIVE("thickness", "UM", "Thickness of the sensor (not modelled)", thickness_um, 1e6,
              GIVEN(thickness)),
     POSITIVE("absorption", "UM", "Attenuation depth of the sensor (that of silicon)", absorption_um,
-             1e9, GIVEN(absorption)),
+             1e9, GIVEN(absorption), .needs = "thickness"),
     INT("layers", "N", "Layers of the sensor (by the slant of the rays)", layers, 1, 10000,
-        GIVEN(layers)),
+        GIVEN(layers), .needs = "thickness|detector|expt"),
     WHOLES("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535,
            GIVEN(roi)),
     FILE_READ("mask", "SMV image, pixels of value 0 are not computed", mask, NOTHING),
@@ -132,7 +138,8 @@ const struct opt geometry_table[] = {
     REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
          NOTHING),
     GROUP("Beam:"),
-    REAL("wavelength", "A", "Wavelength (1)", wavelength_A, 1e-4, 1e4, GIVEN(wavelength)),
+    REAL("wavelength", "A", "Wavelength (1)", wavelength_A, 1e-4, 1e4, GIVEN(wavelength),
+         .excludes = "energy"),
     REAL("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1.24, 1.239e8,
          GIVEN(energy)),
     VECTOR("beam-vector", "Direction of propagation (custom convention)", beam),
@@ -141,65 +148,69 @@ const struct opt geometry_table[] = {
     REAL("dispersion", "PERCENT", "Full spread of the wavelength (0)", dispersion_percent, 0, 100,
          GIVEN(dispersion)),
     INT("dispersion-steps", "N", "Steps of --dispersion (2)", dispersion_steps, 1, 1000000,
-        GIVEN(dispersion_steps)),
+        GIVEN(dispersion_steps), .needs = "dispersion"),
     REAL("divergence", "MRAD", "Full divergence both ways (0)", divergence_mrad, 0, 1000,
-         GIVEN(divergence)),
+         GIVEN(divergence), .excludes = "divergence-h divergence-v"),
     INT("divergence-steps", "N", "Steps of --divergence each way (2)", divergence_steps, 1, 1000,
-        GIVEN(divergence_steps)),
+        GIVEN(divergence_steps), .needs = "divergence",
+        .excludes = "divergence-h-steps divergence-v-steps"),
     REAL("divergence-h", "MRAD", "Horizontal divergence", divergence_h_mrad, 0, 1000,
          GIVEN(divergence_h)),
     REAL("divergence-v", "MRAD", "Vertical divergence", divergence_v_mrad, 0, 1000,
          GIVEN(divergence_v)),
     INT("divergence-h-steps", "N", "Directions across --divergence-h", divergence_h_steps, 1, 1000,
-        GIVEN(divergence_h_steps)),
+        GIVEN(divergence_h_steps), .needs = "divergence-h"),
     INT("divergence-v-steps", "N", "Directions across --divergence-v", divergence_v_steps, 1, 1000,
-        GIVEN(divergence_v_steps)),
+        GIVEN(divergence_v_steps), .needs = "divergence-v"),
     FLAG("square-divergence", "Keep the corners of the divergence", square_divergence),
     FILE_READ("source-file",
               "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion",
-              source_file, GIVEN(source_file)),
+              source_file, GIVEN(source_file),
+              .excludes = "dispersion divergence divergence-h|divergence-v"),
     CHOICE("weights", "ignore|apply|override",
            "In --source-file: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",
-           weights, GIVEN(weights)),
+           weights, GIVEN(weights), .needs = "source-file"),
     REAL(
         "polarization", "K",
         "Kahn factor: 0 unpolarized, 1 along the E vector (0.98: 99 % of the photons; faithful: 0)",
-        polarization, -1, 1, GIVEN(polarization)),
+        polarization, -1, 1, GIVEN(polarization), .excludes = "no-polarization"),
     FLAG("no-polarization", "Polarization factor 1 everywhere", no_polarization),
     POSITIVE("fluence", "PH/M2", "Photons per square metre and frame (1e25)", fluence, 1e60,
-             GIVEN(fluence)),
+             GIVEN(fluence), .excludes = "flux"),
     POSITIVE("flux", "PH/S", "Photons per second, in place of --fluence", flux, 1e60, GIVEN(flux)),
     POSITIVE("exposure", "S", "Exposure of a frame, with --flux (1)", exposure_s, 1e9,
-             GIVEN(exposure)),
+             GIVEN(exposure), .needs = "flux|expt"),
     POSITIVE("beam-size", "MM", "Edge of the square beam (0.0003)", beam_size_mm, 1e6,
              GIVEN(beam_size)),
     POSITIVE("beam-height", "MM", "Of a beam that is --beam-size wide along E (a square)",
-             beam_height_mm, 1e6, GIVEN(beam_height)),
+             beam_height_mm, 1e6, GIVEN(beam_height), .needs = "physics=physical beam-size"),
     GROUP("Crystal (lysozyme where nothing else is given):"),
     {.name = "crystal",
      .metavar = "KEY=VALUE...",
      .type = OPT_TEXTS,
      AT(crystals),
-     .flags = OPT_CONTENT,
+     .flags = OPT_CONTENT | OPT_KEYS,
      .doc = "One of several crystals; keys are the other options here, which hold for all crystals "
             "that "
             "say nothing else; may be repeated"},
     /* all that follows is a key of --crystal too */
     TEXT("name", "TEXT", "Name of the crystal in headers and lists", name, OPT_CONTENT, NOTHING),
-    REALS("cell", "A,B,C,AL,BE,GA", "Unit cell, A and deg", cell, 6, 0, 1e6, GIVEN(cell)),
+    REALS("cell", "A,B,C,AL,BE,GA", "Unit cell, A and deg", cell, 6, 0, 1e6, GIVEN(cell),
+          .excludes = "matrix"),
     FILE_READ("matrix", "MOSFLM orientation matrix, or FILE.expt", matrix, GIVEN(matrix)),
-    FILE_READ("hkl", "Structure factors, text: h k l F", hkl, GIVEN(hkl)),
+    FILE_READ("hkl", "Structure factors, text: h k l F", hkl, GIVEN(hkl), .excludes = "mtz",
+              .needs = "cell|matrix"),
     TEXT("spacegroup", "NAME",
          "Space group of --hkl, as P212121: the list holds the unique part (P1, without Friedel)",
-         spacegroup, OPT_CONTENT, GIVEN(spacegroup)),
+         spacegroup, OPT_CONTENT, GIVEN(spacegroup), .needs = "hkl"),
     FILE_READ("mtz", "Structure factors, MTZ", mtz, GIVEN(mtz)),
     FILE_READ("model",
               "Model of atoms, PDB or mmCIF: gemmi computes structure factors to --dmin, or as far "
               "as the detector sees",
-              model, GIVEN(model)),
+              model, GIVEN(model), .excludes = "hkl|mtz"),
     TEXT("column", "LABEL", "Column of the MTZ file (the first of type F)", column, OPT_BYTES,
-         GIVEN(column)),
+         GIVEN(column), .needs = "mtz"),
     REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",
          default_F, 0, 1e9, GIVEN(default_F)),
     ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, 3, 1, 1000000,

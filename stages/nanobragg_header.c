@@ -43,17 +43,10 @@ static void take_header(struct nanobragg *n, const struct smv *smv, bool is_mask
 /* 0 in the image means: not computed. */
 static enum status take_mask(struct nanobragg *n, const struct smv *smv, struct error *e)
 {
-    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
-    uint8_t *mask = mem_array(count, 1);
-    if (!mask)
-        return error_memory(e, "the mask");
-    for (size_t i = 0; i < count; i++)
-        mask[i] = smv->pixels[i] != 0;
     mem_free(n->request.detector.mask);
-    n->request.detector.mask = mask;
     n->mask_pixels[0] = smv->fast_pixels;
     n->mask_pixels[1] = smv->slow_pixels;
-    return STATUS_OK;
+    return smv_mask(smv, &n->request.detector.mask, e);
 }
 
 enum status nanobragg_take_headers(struct nanobragg *n, struct error *e)

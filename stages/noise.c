@@ -39,20 +39,22 @@ static const struct opt options[] = {
     {"seed", "N", "Seed of all noise but the calibration (that of bragg-orient)", OPT_INT, AT(seed),
      .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(seed)},
     {"no-poisson", NULL, "Do not count: no photon noise", OPT_FLAG, AT(no_poisson),
-     .flags = OPT_BYTES},
+     .flags = OPT_BYTES, .needs = "generator=philox"},
     {"flicker", "FRACTION", "Relative error of every pixel in every frame (0)", OPT_REAL,
      AT(flicker), .min = 0, .max = 1, .flags = OPT_BYTES},
     {"calibration", "FRACTION",
      "Relative error of a pixel's sensitivity, the same in all frames (0)", OPT_REAL,
      AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES},
     {"calibration-seed", "N", "Seed of the calibration (1)", OPT_INT, AT(calibration_seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed)},
+     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration"},
     {"psf", "none|gauss|fiber", "Point spread of the detector (none)", OPT_CHOICE, AT(psf),
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
     {"psf-fwhm", "UM", "Full width at half maximum of the point spread (46)", OPT_REAL,
-     AT(psf_fwhm_um), .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm)},
+     AT(psf_fwhm_um), .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm),
+     .needs = "psf=gauss|psf=fiber"},
     {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses (0)", OPT_INT,
-     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius)},
+     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius),
+     .needs = "psf=gauss|psf=fiber"},
     {"gain", "ADU", "Value that one photon adds (1)", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
      .flags = OPT_BYTES | OPT_OPEN_MIN},
     {"adc-offset", "ADU", "Value of a pixel without photons (40)", OPT_REAL, AT(adc_offset),
@@ -60,7 +62,8 @@ static const struct opt options[] = {
     {"readout", "ADU", "Standard deviation of the readout noise (0)", OPT_REAL, AT(readout),
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
     {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
-     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation)},
+     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation),
+     .needs = "generator=philox"},
     {"bits", "16|32", "Bits of a pixel (16)", OPT_CHOICE, AT(bits), .choices = "16|32",
      .flags = OPT_BYTES},
     {"generator", "philox|nanobragg",
@@ -101,14 +104,6 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
-    if (o->psf == PSF_NONE && (o->has_psf_fwhm || o->has_psf_radius))
-        return error_set(e, STATUS_USAGE,
-                         "--psf-fwhm and --psf-radius need --psf=gauss or --psf=fiber");
-    if (o->has_calibration_seed && !(o->calibration > 0))
-        return error_set(e, STATUS_USAGE, "--calibration-seed needs --calibration");
-    if (o->generator == GENERATOR_NANOBRAGG && (o->no_poisson || o->has_saturation))
-        return error_set(e, STATUS_USAGE,
-                         "--generator=nanobragg takes neither --no-poisson nor --saturation");
     return threads_start((int)o->threads, e);
 }
 

@@ -19,9 +19,10 @@ const struct opt orient_table[] = {
      OPT_INT, AT(seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES},
     {.doc = "Orientation (as the cell lies, where nothing is said):", .type = OPT_GROUP},
     {"misset", "X,Y,Z", "Rotations about lab x, then y, then z, deg", OPT_REALS, AT(misset_deg),
-     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg", GIVEN(misset)},
+     .min = -360, .max = 360, .count = 3, .flags = OPT_BYTES, .unit = "deg", GIVEN(misset),
+     .excludes = "orientations random"},
     {"orientations", "FILE", "One rotation a lattice: 9 numbers (matrix) or 4 (quaternion) a line",
-     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT},
+     OPT_TEXT, AT(orientations), .flags = OPT_BYTES | OPT_INPUT, .excludes = "random"},
     {"random", NULL, "A random orientation for every lattice, uniform on SO(3)", OPT_FLAG,
      AT(random), .flags = OPT_BYTES},
     {.doc = "Rotation:", .type = OPT_GROUP},
@@ -37,13 +38,15 @@ const struct opt orient_table[] = {
     {"mosaic", "DEG", "Half-width of the mosaic spread (0)", OPT_REAL, AT(mosaic_deg), .min = 0,
      .max = 360, .flags = OPT_BYTES, GIVEN(mosaic)},
     {"mosaic-domains", "N", "Mosaic domains, with --mosaic (10)", OPT_INT, AT(mosaic_domains),
-     .min = 1, .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains)},
+     .min = 1, .max = 1e6, .flags = OPT_BYTES, GIVEN(mosaic_domains), .needs = "mosaic"},
     {"mosaic-seed", "N", "Seed of the domains, which are the same in every frame (12345678)",
-     OPT_INT, AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, GIVEN(mosaic_seed)},
+     OPT_INT, AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, GIVEN(mosaic_seed),
+     .needs = "mosaic"},
     {.doc = "What the beam meets (one lattice of each crystal):", .type = OPT_GROUP},
     {"lattices", "N", "Lattices of a frame; crystals take turns (one of each crystal)", OPT_INT,
      AT(population.lattices), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
-     .given = offsetof(struct orient_options, population.has_lattices)},
+     .given = offsetof(struct orient_options, population.has_lattices),
+     .excludes = "mean-lattices"},
     {"mean-lattices", "X",
      "Mean number of lattices, in place of --lattices: Poisson, a frame of 0 is blank", OPT_REAL,
      AT(population.mean_lattices), .min = 0, .max = 100, .flags = OPT_BYTES,
@@ -58,7 +61,8 @@ const struct opt orient_table[] = {
      AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
      .given = offsetof(struct orient_options, population.has_hit_rate)},
     {"truth", "FILE", "Write what every frame holds as a table", OPT_TEXT, AT(truth)},
-    {"overwrite", NULL, "Replace another file in the place of --truth", OPT_FLAG, AT(overwrite)},
+    {"overwrite", NULL, "Replace another file in the place of --truth", OPT_FLAG, AT(overwrite),
+     .needs = "truth"},
     {.doc = "Pulses:", .type = OPT_GROUP},
     {"fluence-jitter", "PERCENT", "Fluence from frame to frame: rms, log-normal (0)", OPT_REAL,
      AT(pulse.fluence_jitter_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
@@ -76,15 +80,6 @@ void orient_defaults(struct orient_options *o)
 
 enum status orient_check(struct orient_options *o, struct error *e)
 {
-    if (o->has_misset + o->random + (o->orientations != NULL) > 1)
-        return error_set(e, STATUS_USAGE,
-                         "--misset, --orientations and --random exclude each other");
-    if (o->has_mosaic_domains && !(o->mosaic_deg > 0))
-        return error_set(e, STATUS_USAGE, "--mosaic-domains needs --mosaic");
-    if (o->has_mosaic_seed && !(o->mosaic_deg > 0))
-        return error_set(e, STATUS_USAGE, "--mosaic-seed needs --mosaic");
-    if (o->overwrite && !o->truth)
-        return error_set(e, STATUS_USAGE, "--overwrite needs --truth");
     if (o->has_phi_steps && o->osc_deg == 0)
         return error_set(e, STATUS_USAGE, "--phi-steps needs --osc");
     if (o->orientations && o->population.has_mean_lattices)

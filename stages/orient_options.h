@@ -29,7 +29,7 @@ extern const struct opt orient_table[];
 /* What holds where nothing is said. */
 void orient_defaults(struct orient_options *o);
 
-/* Refuses options that contradict each other or need one another (STATUS_USAGE). */
+/* Refuses values that contradict each other (STATUS_USAGE). */
 enum status orient_check(struct orient_options *o, struct error *e);
 
 /* Warns of angles that were hardly meant in degrees. */

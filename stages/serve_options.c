@@ -20,36 +20,6 @@ void serve_options_defaults(struct serve_options *o)
     o->content.first_train = INT64_C(10000000000);
 }
 
-/* An option that only one protocol has. */
-struct own {
-    const struct protocol *protocol;
-    bool given;
-    const char *name;
-};
-
-static enum status check_own(const struct serve_options *o, const struct protocol *p,
-                             struct error *e)
-{
-    const struct own list[] = {
-        {&protocol_karabo, o->has_version, "protocol-version"},
-        {&protocol_karabo, o->has_train, "first-train"},
-        {&protocol_crystfel, o->geom, "geom"},
-        {&protocol_crystfel, o->cell, "cell"},
-        {&protocol_crystfel, o->has_peaks, "peaks"},
-        {&protocol_crystfel, o->content.truth, "truth"},
-        {&protocol_dectris, o->has_compression, "compression"},
-        {&protocol_dectris, o->has_number, "series"},
-        {&protocol_dectris, o->thresholds, "thresholds"},
-        {&protocol_dectris, o->content.appendix, "header-appendix"},
-        {&protocol_dectris, o->header, "header-detail"},
-    };
-    for (size_t i = 0; i < sizeof list / sizeof *list; i++)
-        if (list[i].given && list[i].protocol != p)
-            return error_set(e, STATUS_USAGE, "--%s is for --protocol=%s", list[i].name,
-                             list[i].protocol->name);
-    return STATUS_OK;
-}
-
 static enum status parse_thresholds(const char *list, struct content_options *c, struct error *e)
 {
     char word[32];
@@ -78,12 +48,8 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (o->socket == GATEWAY_REP && !p->request)
         return error_set(e, STATUS_USAGE,
                          "--socket=rep: clients of %s never ask, must be push or pub", p->name);
-    enum status s = check_own(o, p, e);
-    if (s == STATUS_OK && o->thresholds)
-        s = parse_thresholds(o->thresholds, &o->content, e);
+    const enum status s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
-    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell)
-        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom or --cell");
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -93,7 +59,7 @@ const struct opt serve_options[] = {
     {"protocol", PROTOCOLS, "What the clients speak (karabo-bridge)", OPT_CHOICE, AT(protocol),
      .choices = PROTOCOLS},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
-     .offset = AT(content.version), .given = AT(has_version)},
+     .offset = AT(content.version), .given = AT(has_version), .needs = "protocol=karabo-bridge"},
     {"bind", "ENDPOINT",
      "Where clients connect, always needed: ipc:///PATH or tcp://127.0.0.1:PORT, * chooses",
      OPT_TEXT, .offset = AT(bind), .flags = OPT_REQUIRED},
@@ -107,14 +73,17 @@ const struct opt serve_options[] = {
      OPT_CHOICE, AT(policy), .choices = "wait|drop-new|drop-old"},
     {"queue", "N", "Frames that wait for a client before one is dropped (8)", OPT_INT, AT(queue),
      .min = 1, .max = 65536, .given = AT(has_queue)},
-    {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
-    {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
+    {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
+     .needs = "protocol=crystfel"},
+    {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
+     .needs = "protocol=crystfel"},
     {"overwrite", NULL, "crystfel: replace other files in the place of --geom and --cell", OPT_FLAG,
-     .offset = AT(overwrite)},
+     .offset = AT(overwrite), .needs = "geom|cell"},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
-     AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
+     AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks),
+     .needs = "protocol=crystfel"},
     {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
-     .offset = AT(content.truth)},
+     .offset = AT(content.truth), .needs = "protocol=crystfel"},
     {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),
      .min = 0, .max = 86400},
     {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 1e-6,
@@ -124,23 +93,25 @@ const struct opt serve_options[] = {
     {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
      .offset = AT(content.image_key)},
     {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
-     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train)},
+     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train),
+     .needs = "protocol=karabo-bridge"},
     {"dtype", "auto|float32|uint16|uint32|int32",
      "Type of the pixels (auto: as the protocol knows them); a value that it cannot hold is an "
      "error",
      OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
     {"compression", CONTENT_COMPRESSIONS, "dectris2: how pixels are packed (bslz4)", OPT_CHOICE,
-     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .given = AT(has_compression)},
+     AT(content.compression), .choices = CONTENT_COMPRESSIONS, .given = AT(has_compression),
+     .needs = "protocol=dectris2"},
     {"series", "N", "dectris2: number of the series (1)", OPT_INT, AT(number), .min = 0,
-     .max = 4e18, .given = AT(has_number)},
+     .max = 4e18, .given = AT(has_number), .needs = "protocol=dectris2"},
     {"thresholds", "EV,...",
      "dectris2: a channel for each of these energies, empty where it is above the beam's (one, at "
      "half of that)",
-     OPT_TEXT, .offset = AT(thresholds)},
+     OPT_TEXT, .offset = AT(thresholds), .needs = "protocol=dectris2"},
     {"header-detail", "all|basic",
      "dectris2: start message with or without mask and flat field (all)", OPT_CHOICE, AT(header),
-     .choices = "all|basic"},
+     .choices = "all|basic", .needs = "protocol=dectris2"},
     {"header-appendix", "TEXT", "dectris2: user data of the start message (none)", OPT_TEXT,
-     .offset = AT(content.appendix)},
+     .offset = AT(content.appendix), .needs = "protocol=dectris2"},
     {0},
 };

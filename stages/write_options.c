@@ -26,12 +26,13 @@ const struct opt write_options[] = {
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
     {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536, .given = AT(has_preview_size)},
+     .min = 16, .max = 65536, .given = AT(has_preview_size), .needs = "preview"},
     {"preview-colors", PREVIEW_COLORS,
      "Colours of a --preview: dark on white, white on black, or by heat (inverted)", OPT_CHOICE,
-     AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors)},
+     AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors),
+     .needs = "preview"},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
-     .offset = AT(settings.preview.truth)},
+     .offset = AT(settings.preview.truth), .needs = "preview"},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -62,11 +63,8 @@ static enum status check_unused(const struct write_options *o, const struct outp
 {
     const bool pictures = outputs_have(outputs, FORMAT_PNG) || outputs_have(outputs, FORMAT_PGM);
     const char *unused =
-        !outputs->series && o->has_compression       ? "--compression is for NXmx"
-        : !outputs->series && o->has_frames_per_file ? "--frames-per-file is for NXmx"
-        : !o->preview && o->has_preview_size         ? "--preview-size needs --preview"
-        : !o->preview && o->has_preview_colors       ? "--preview-colors needs --preview"
-        : !o->preview && o->settings.preview.truth   ? "--preview-truth needs --preview"
+        !outputs->series && o->has_compression                    ? "--compression is for NXmx"
+        : !outputs->series && o->has_frames_per_file              ? "--frames-per-file is for NXmx"
         : o->has_cbf_header && !outputs_have(outputs, FORMAT_CBF) ? "--cbf-header is for CBF"
         : !pictures && o->settings.log                            ? "--log is for pictures"
                                                                   : NULL;

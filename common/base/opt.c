@@ -285,5 +285,8 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     if (p.noperands < program->min_operands)
         return error_set(e, STATUS_USAGE, "%s is missing", program->operands);
     *noperands = p.noperands;
-    return STATUS_OK;
+    if (program->partial)
+        return STATUS_OK;
+    s = opt_check(table, options, e);
+    return s ? s : opt_check(more_table, more, e);
 }

@@ -38,6 +38,7 @@ enum {
     OPT_WHOLE = 16,        // OPT_REALS: whole numbers alone
     OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
+    OPT_KEYS = 128,        // OPT_TEXTS: rows behind are keys of its values too, checked with each
 };
 
 struct opt {
@@ -52,6 +53,9 @@ struct opt {
     unsigned flags;
     size_t given;      // offset of a bool that becomes true, or 0 for none
     const char *unit;  // of numbers, where `metavar` does not begin with it: "mm"
+    /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
+     * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
+    const char *excludes, *needs;
 };
 
 /* What is left after the options. */
@@ -62,6 +66,7 @@ struct opt_program {
     int min_operands, max_operands;
     const char *details;   // shown after the options; NULL for none
     const char *examples;  // lines that end --help; NULL for none
+    bool partial;          // `excludes` and `needs` are judged later, by opt_check
 };
 
 /* Parses argv into `options` (a struct that holds the defaults already) by one
@@ -72,6 +77,18 @@ struct opt_program {
 enum status opt_parse(const struct opt_program *program, const struct opt *table, void *options,
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
+
+/* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS.  An option without
+ * `given` was given when its value is not 0; one that is needed must not be 0 either.
+ * STATUS_USAGE for the first two that exclude each other, else the first that lacks another. */
+enum status opt_check(const struct opt *table, const void *options, struct error *e);
+
+/* The same for a single option, `name`, and what it excludes. */
+enum status opt_exclude(const struct opt *table, const void *options, const char *name,
+                        const char *excludes, struct error *e);
+
+/* The option whose name is the first `length` bytes of `name`; NULL when there is none. */
+const struct opt *opt_find(const struct opt *table, const char *name, size_t length);
 
 /* Canonical "name=value\n" lines of all OPT_BYTES options, in table order, for
  * the lineage; no value for those that say whether they were given, and were not.  Cuts off at

@@ -182,11 +182,10 @@ bool opt_words(const struct opt *table, const void *options, const void *default
     return good;
 }
 
-/* The option of a word; NULL when it is none of the table. */
-static const struct opt *find(const struct opt *table, const char *word, size_t length)
+const struct opt *opt_find(const struct opt *table, const char *name, size_t length)
 {
     for (const struct opt *o = table; o && (o->name || o->doc); o++)
-        if (o->name && strlen(o->name) == length && strncmp(o->name, word, length) == 0)
+        if (o->name && strlen(o->name) == length && strncmp(o->name, name, length) == 0)
             return o;
     return NULL;
 }
@@ -197,7 +196,7 @@ enum status opt_restrict(const struct opt *table, const char *also, int argc, ch
     for (int i = 1; i < argc; i++) {
         const char *word = argv[i];
         const size_t length = strncmp(word, "--", 2) == 0 ? strcspn(word + 2, "=") : 0;
-        const struct opt *o = length ? find(table, word + 2, length) : NULL;
+        const struct opt *o = length ? opt_find(table, word + 2, length) : NULL;
         bool good = o && opt_matters(o);
         for (const char *name = also; !good && *name; name += strspn(name, " ")) {
             good = length && strcspn(name, " ") == length && !strncmp(name, word + 2, length);

@@ -11,16 +11,6 @@
 
 enum { PANELS_MAX = 1000 };
 
-/* Takes blanks off both ends. */
-static char *trim(char *text)
-{
-    text += strspn(text, TEXT_SPACE);
-    size_t length = strlen(text);
-    while (length && strchr(TEXT_SPACE, text[length - 1]))
-        text[--length] = 0;
-    return text;
-}
-
 static bool begins(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
@@ -212,15 +202,15 @@ static enum status read_line(struct geom_reader *r, char *line)
     if (!equals)
         return text_error(&r->text, r->e, "'%.60s' has no '=', must be 'name = value'", line);
     *equals = 0;
-    char *key = trim(line), *value = trim(equals + 1), *slash = strrchr(key, '/');
-    char *member = slash ? trim(slash + 1) : key;
+    char *key = text_trim(line), *value = text_trim(equals + 1), *slash = strrchr(key, '/');
+    char *member = slash ? text_trim(slash + 1) : key;
     if (!*member)
         return text_error(&r->text, r->e, "'%.40s = %.40s' has no name, must be 'name = value'",
                           key, value);
     if (!slash)
         return set_top(r, key, value);
     *slash = 0;
-    return set_member(r, trim(key), member, value);
+    return set_member(r, text_trim(key), member, value);
 }
 
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e)
@@ -229,7 +219,7 @@ enum status geom_read(const char *path, double distance_m, struct geom *g, struc
     struct geom_reader r = {.geom = g, .defaults.max_adu = INFINITY, .clen_m = distance_m, .e = e};
     enum status s = text_open(&r.text, path, FILETYPE_GEOM, TEXT_BYTES_MAX, e);
     while (!s && !(s = text_line(&r.text, "\r", ';', e)) && r.text.nwords) {
-        char *line = trim(r.text.word[0]);
+        char *line = text_trim(r.text.word[0]);
         if (*line)
             s = read_line(&r, line);
     }

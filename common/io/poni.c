@@ -114,22 +114,13 @@ static const struct key *find_key(const char *name)
     return NULL;
 }
 
-static char *trim(char *text)
-{
-    text += strspn(text, TEXT_SPACE);
-    size_t length = strlen(text);
-    while (length && strchr(TEXT_SPACE, text[length - 1]))
-        text[--length] = 0;
-    return text;
-}
-
 static enum status take_line(const struct text_file *t, char *line, struct poni *p, struct error *e)
 {
     char *colon = strchr(line, ':');
     if (*line == '#' || !colon)
         return STATUS_OK;
     *colon = 0;
-    const char *name = trim(line), *value = trim(colon + 1);
+    const char *name = text_trim(line), *value = text_trim(colon + 1);
     const struct key *key = find_key(name);
     if (key)
         return take_number(t, key, value, p, e);

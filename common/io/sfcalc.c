@@ -126,6 +126,7 @@ static const char *advice(const char *said)
          "; CRYST1 of a PDB file, or _cell and _symmetry, must say cell and symmetry"},
         {"unit cell",
          " CRYST1 of a PDB file, or _cell of an mmCIF file, must be that of a crystal"},
+        {"bad_alloc", ": more than 8 GiB of memory, --dmin must be larger"},
     };
     for (size_t i = 0; i < sizeof list / sizeof *list; i++)
         if (strstr(said, list[i].said))

@@ -189,6 +189,15 @@ enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct
     return status;
 }
 
+enum status smv_mask(const struct smv *smv, uint8_t **mask, struct error *e)
+{
+    const size_t count = (size_t)smv->fast_pixels * (size_t)smv->slow_pixels;
+    *mask = mem_array(count, 1);
+    for (size_t i = 0; *mask && i < count; i++)
+        (*mask)[i] = smv->pixels[i] != 0;
+    return *mask ? STATUS_OK : error_memory(e, "the mask");
+}
+
 void smv_free(struct smv *smv)
 {
     mem_free(smv->header);

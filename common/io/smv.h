@@ -38,6 +38,10 @@ enum status smv_read(const char *path, bool with_pixels, struct smv *smv, struct
  * *value untouched, when there is none.  Units are those of the file. */
 bool smv_value(const struct smv *smv, const char *key, double *value);
 
+/* *mask gets 1 for every pixel but those of value 0; freed with mem_free.  STATUS_FAILED when
+ * memory is out. */
+enum status smv_mask(const struct smv *smv, uint8_t **mask, struct error *e);
+
 void smv_free(struct smv *smv);
 
 /* --- headers ------------------------------------------------------------- */

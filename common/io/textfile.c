@@ -166,6 +166,15 @@ long text_line_of(const struct text_file *t, const char *at)
     return line;
 }
 
+char *text_trim(char *text)
+{
+    text += strspn(text, TEXT_SPACE);
+    size_t length = strlen(text);
+    while (length && strchr(TEXT_SPACE, text[length - 1]))
+        text[--length] = 0;
+    return text;
+}
+
 bool text_scan_real(const char **at, double *value)
 {
     const char *end;

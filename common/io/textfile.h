@@ -70,6 +70,9 @@ void text_close(struct text_file *t);
 /* Number of the line, from 1, that holds the byte before `at`. */
 long text_line_of(const struct text_file *t, const char *at);
 
+/* `text` without TEXT_SPACE at both ends; it is overwritten. */
+char *text_trim(char *text);
+
 /* As the C library's scanf reads them (nanoBragg's way): skips white space and
  * takes the longest prefix that is a number.  *at moves behind it.  False, with
  * *value untouched, when there is none, or a whole number does not fit. */

@@ -6,11 +6,22 @@
 #include <stdbool.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 /* Exit statuses of a child that could not become the program, as those of a shell. */
 enum { NOT_THERE = 127, NOT_RUN = 126 };
+
+/* As much memory as a program may have, unless it has less already. */
+static bool limit_memory(void)
+{
+    struct rlimit l;
+    if (getrlimit(RLIMIT_AS, &l))
+        return false;
+    l.rlim_cur = l.rlim_cur < TOOL_BYTES ? l.rlim_cur : TOOL_BYTES;
+    return setrlimit(RLIMIT_AS, &l) == 0;
+}
 
 /* In the child. */
 static _Noreturn void become(char *const argv[], int keep, int output, pid_t parent)
@@ -22,7 +33,7 @@ static _Noreturn void become(char *const argv[], int keep, int output, pid_t par
     (void)signal(SIGXFSZ, SIG_DFL);
     if (dup2(null, 0) < 0 || dup2(output, 1) < 0 || dup2(output, 2) < 0 ||
         (keep >= 0 && fcntl(keep, F_SETFD, 0)) || sigprocmask(SIG_SETMASK, &none, NULL) ||
-        prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent)
+        prctl(PR_SET_PDEATHSIG, SIGKILL) || getppid() != parent || !limit_memory())
         _exit(NOT_RUN);
     (void)execvp(argv[0], argv);
     _exit(errno == ENOENT ? NOT_THERE : NOT_RUN);

@@ -3,8 +3,11 @@
 #define BRAGG_IO_TOOL_H
 
 #include <stddef.h>
+#include <stdint.h>
 
 #include "base/error.h"
+
+#define TOOL_BYTES (UINT64_C(8) << 30)  // of address space, for each of them
 
 /* Runs argv[0], found in PATH, without a shell; argv ends with NULL.  The file `keep`, if not -1,
  * is open in it under the same number.  `said` gets the last line that it writes to stdout or

@@ -141,6 +141,19 @@ static void measure_cell(const double direct_A[9], double cell_A[3], double cell
     }
 }
 
+enum status cell_of_matrix(const double matrix[9], double wavelength_m, double cell_A[3],
+                           double cell_rad[3], struct error *e)
+{
+    const struct crystal none = {0};
+    double reciprocal_A[9], direct_A[9];
+    const enum status s = from_matrix(matrix, wavelength_m, reciprocal_A, e);
+    if (s)
+        return s;
+    cell_direct(&none, false, reciprocal_A, direct_A);
+    measure_cell(direct_A, cell_A, cell_rad);
+    return STATUS_OK;
+}
+
 /* Number of cells along each axis, from sizes where they are given [3.4]. */
 static enum status count_cells(const struct crystal_request *r, double beam_size_m,
                                const double direct_A[9], struct crystal *c, struct error *e)

@@ -23,6 +23,11 @@ void cell_reciprocal(const double cell_A[3], const double cell_rad[3], bool fait
 void cell_direct(const struct crystal *c, bool faithful, double reciprocal_A[9],
                  double direct_A[9]);
 
+/* Edges and angles of the cell of a MOSFLM matrix, as `cell_setup` makes them.  STATUS_INPUT for
+ * one that is singular or of the wrong size. */
+enum status cell_of_matrix(const double matrix[9], double wavelength_m, double cell_A[3],
+                           double cell_rad[3], struct error *e);
+
 /* Fills *c from the request; the table's ownership moves to it.  `wavelength_m`
  * scales a matrix, `beam_size_m` clips the edges along b and c [2.1]. */
 enum status cell_setup(const struct crystal_request *r, enum physics physics, double wavelength_m,

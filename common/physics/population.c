@@ -27,8 +27,6 @@ static enum status normalize_mixture(struct population *p, struct error *e)
 
 enum status population_open(struct population *p, struct error *e)
 {
-    if (p->has_lattices && p->has_mean_lattices)
-        return error_set(e, STATUS_USAGE, "--lattices and --mean-lattices exclude each other");
     if (p->has_hit_rate && p->has_mean_lattices)
         return error_set(e, STATUS_USAGE,
                          "--hit-rate and --mean-lattices exclude each other: a mean of -ln(1-F) "

@@ -110,8 +110,6 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     }
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
                               argv, *operands, noperands, e);
-    if (s == STATUS_OK && o->verbose && o->quiet)
-        s = error_set(e, STATUS_USAGE, "--verbose and --quiet exclude each other");
     if (s == STATUS_OK && o->restricted)
         s = opt_restrict(stage->options, "restrict quiet only", argc, argv, e);
     w->has_words = opt_words(stage->options, w->state, defaults, w->words, sizeof w->words);

@@ -70,7 +70,7 @@ static const struct {
     {ALL,
      {"restrict", NULL, "Take only --quiet, --only and options that decide what frames hold",
       OPT_FLAG, AT(restricted)}},
-    {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose)}},
+    {ALL, {"verbose", NULL, "Say more", OPT_FLAG, AT(verbose), .excludes = "quiet"}},
     {ALL, {"quiet", NULL, "Say only what went wrong", OPT_FLAG, AT(quiet)}},
 };
 

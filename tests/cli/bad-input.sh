@@ -16,6 +16,9 @@ printf -- 'nan 0 0 1 1e-10\n' > nan.src
 printf '1e-9 0 0\n0 1e-9 0\n0 0 1e-9\n' > small.mat
 printf '100000 0 0\n0 100000 0\n0 0 100000\n' > large.mat
 printf '0.01 0 0 0 0.01 0 0 0\n' > eight.mat
+# gamma 120: a* and b* are 60 degrees apart, and the other way round
+printf '0.02 0.01 0 0 0.017320508 0 0 0 0.03\n' > hexagonal.mat
+printf '0.02 -0.01 0 0 0.017320508 0 0 0 0.03\n' > sixty.mat
 printf '1 0 0 0 1 0 0 0 nan\n' > nan.rot
 printf '0 0 0 0\n' > zero.rot
 printf '2 0 0 0\n' > unnormal.rot

@@ -43,6 +43,8 @@ half) head -c 2000 good.mtz >"$to" ;;
 edit) cat good.mtz >"$to" && echo REMARK >>model.pdb ;;
 none) ;;
 says) printf 'a warning\nERROR: what gemmi says\n' >&2; exit 1 ;;
+memory) ulimit -v; exit 1 ;;
+large) echo 'ERROR: std::bad_alloc' >&2; exit 1 ;;
 killed) kill -KILL $$ ;;
 slow) echo $$ >gemmi.pid; exec sleep 600 ;;
 esac
@@ -107,6 +109,8 @@ refused() {
 	is "$1: nothing is left" "$(find cache -type f 2>/dev/null)" ''
 }
 refused 'gemmi sfcalc: what gemmi says' 3 says model.pdb
+refused 'gemmi sfcalc: 8388608' 3 memory model.pdb
+refused 'gemmi sfcalc: std::bad_alloc: more than 8 GiB of memory, --dmin must be larger' 3 large model.pdb
 refused 'gemmi: killed by signal 9 (Killed)' 1 killed model.pdb
 refused 'what gemmi sfcalc wrote cannot be read: damaged MTZ (the header is not within the file)' 3 half model.pdb
 refused 'what gemmi sfcalc wrote cannot be read: no MTZ file; --hkl reads lines of h k l F' 3 none model.pdb

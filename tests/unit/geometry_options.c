@@ -134,7 +134,7 @@ static void contradictions_are_named(void **state)
     assert_int_equal(MAKE("--hkl=a", "--mtz=b", "--cell=9,9,9,90,90,90"), STATUS_USAGE);
     assert_string_equal(error.text, "--hkl and --mtz exclude each other");
     assert_int_equal(MAKE("--layers=3"), STATUS_USAGE);
-    assert_string_equal(error.text, "--layers needs --thickness");
+    assert_string_equal(error.text, "--layers needs --thickness or --detector or --expt");
 }
 
 /* What a crystal says of itself comes before what is said of all. */
@@ -159,6 +159,14 @@ static void crystals_share_what_they_do_not_say(void **state)
         MAKE("--cell=9,9,9,90,90,90", "--hkl=a", "--crystal=mtz=b", "--crystal=matrix=c"),
         STATUS_OK);
     assert_true(crystals[0].has_cell && crystals[1].has_matrix && !crystals[1].has_cell);
+    /* what excludes and what needs is judged for each of them */
+    assert_int_equal(MAKE("--column=F", "--crystal=mtz=b"), STATUS_OK);
+    assert_int_equal(MAKE("--hkl=a", "--crystal=cell=9,9,9,90,90,90"), STATUS_OK);
+    assert_int_equal(MAKE("--cell=9,9,9,90,90,90", "--crystal=hkl=a"), STATUS_OK);
+    assert_int_equal(MAKE("--crystal=mtz=b", "--crystal=column=F"), STATUS_USAGE);
+    assert_string_equal(error.text, "--column needs --mtz");
+    assert_int_equal(MAKE("--hkl=a", "--crystal=mtz=b model=c"), STATUS_USAGE);
+    assert_string_equal(error.text, "--model and --hkl and --mtz exclude each other");
 }
 
 static void bad_crystals_are_named(void **state)

@@ -299,6 +299,66 @@ static void inputs_lie_where_the_user_stands(void **state)
     assert_int_equal(unsetenv("BRAGG_FROM"), 0);
 }
 
+/* What the columns say of two or three words; NULL: nothing. */
+static const char *judged(const char *const *words)
+{
+    struct choice {
+        bool flag, has_b;
+        double a_mm, b_mm[2];
+        const char *text;
+        int choice;
+        struct opt_texts texts;
+        double key;
+    } o = {0};
+#define ROW(n, kind, member, ...)                                                           \
+    {                                                                                       \
+        .name = n, .metavar = "X", .type = kind, .offset = offsetof(struct choice, member), \
+        .doc = "", .min = -9, .max = 9, .count = 2, .choices = "zero|one", __VA_ARGS__      \
+    }
+    static const struct opt rows[] = {
+        ROW("a", OPT_REAL, a_mm, .excludes = "text b|flag"),
+        ROW("b", OPT_REALS, b_mm, .needs = "choice|text", .given = offsetof(struct choice, has_b)),
+        ROW("text", OPT_TEXT, text, .needs = "b"),
+        ROW("choice", OPT_CHOICE, choice, ),
+        ROW("flag", OPT_FLAG, flag, .needs = "choice=zero|text=yes"),
+        ROW("texts", OPT_TEXTS, texts, .needs = "flag", .flags = OPT_KEYS),
+        ROW("key", OPT_REAL, key, .needs = "flag", .excludes = "choice"),
+        {0},
+    };
+#undef ROW
+    static struct error e;
+    char copies[5][20] = {"test"}, *argv[6] = {copies[0]};
+    int argc = 1;
+    for (; words[argc - 1]; argc++)
+        argv[argc] = strcpy(copies[argc], words[argc - 1]);
+    e = (struct error){0};
+    const enum status s =
+        opt_parse(&program, rows, &o, NULL, NULL, argc, argv, operands, &noperands, &e);
+    assert_int_equal(s, *e.text ? STATUS_USAGE : STATUS_OK);
+    return *e.text ? e.text : NULL;
+}
+#define JUDGED(...) judged((const char *const[]){__VA_ARGS__, NULL})
+
+static void columns_say_what_goes_together(void **state)
+{
+    (void)state;
+    assert_string_equal(JUDGED("--text=x", "--a=1"), "--a and --text exclude each other");
+    assert_string_equal(JUDGED("--a=1", "--flag"), "--a and --b and --flag exclude each other");
+    assert_null(JUDGED("--a=0", "--flag"));  // as if it were not given
+    assert_string_equal(JUDGED("--a=1", "--b=0,0"), "--a and --b and --flag exclude each other");
+    assert_string_equal(JUDGED("--b=1,2"), "--b needs --choice or --text");
+    assert_string_equal(JUDGED("--b=1,2", "--choice=zero"), "--b needs --choice or --text");
+    assert_null(JUDGED("--b=1,2", "--choice=one"));
+    assert_null(JUDGED("--b=1,2", "--text=x"));
+    assert_string_equal(JUDGED("--text=x", "--b=0,0"), "--text needs --b");
+    assert_null(JUDGED("--flag"));
+    assert_string_equal(JUDGED("--flag", "--choice=one"),
+                        "--flag is for --choice=zero or --text=yes");
+    assert_null(JUDGED("--text=yes", "--b=1,1", "--flag", "--choice=one"));
+    /* from the row of keys on, each of its values is judged */
+    assert_null(JUDGED("--texts=x", "--key=1", "--choice=one"));
+}
+
 static void sizes_do_not_overflow(void **state)
 {
     (void)state;
@@ -345,6 +405,7 @@ int main(void)
         cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
         cmocka_unit_test(inputs_lie_where_the_user_stands),
+        cmocka_unit_test(columns_say_what_goes_together),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(errors_are_one_line),
