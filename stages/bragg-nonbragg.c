@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "base/units.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "legacy_files.h"

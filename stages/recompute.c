@@ -1,6 +1,5 @@
 #include "recompute.h"
 
-#include <errno.h>
 #include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>

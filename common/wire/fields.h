@@ -11,7 +11,6 @@
 #define BRAGG_WIRE_FIELDS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
 #include "wire/message.h"
