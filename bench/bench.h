@@ -12,6 +12,7 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "base/folder.h"
 #include "base/opt.h"
 
 enum { ROUNDS_MAX = 99, SIZES_MAX = 8 };
@@ -98,10 +99,9 @@ enum status image_believe(const struct agreement *a, const char *who, struct err
 enum status process_run(const char *const *argv, const char *folder, int64_t threads,
                         double *cpu_ns, double *wall_ns, struct error *e);
 
-/* Makes, and removes with all it holds, a folder below b->scratch. */
+/* Makes a folder below b->scratch. */
 enum status folder_make(const struct bench *b, const char *name, char *path, size_t size,
                         struct error *e);
-void folder_remove(const char *path);
 
 /* Reads exactly `count` float32 pixels. */
 enum status floats_read(const char *path, float *pixels, size_t count, struct error *e);

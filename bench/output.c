@@ -7,12 +7,10 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "../stages/output.h"
-#include "base/alloc.h"
 #include "base/clock.h"
 #include "base/isa.h"
 #include "base/rng.h"

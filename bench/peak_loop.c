@@ -3,7 +3,6 @@
  * fused multiply-adds (a multiplication and an addition where there are none) in
  * registers, two operations each.
  */
-#include "peak.h"
 
 #include "base/isa.h"
 

@@ -1,10 +1,8 @@
 /* Other programs, timed as whole processes in folders of their own. */
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
@@ -59,19 +57,6 @@ enum status folder_make(const struct bench *b, const char *name, char *path, siz
     if ((size_t)snprintf(path, size, "%s/%s", b->scratch, name) >= size)
         return error_set(e, STATUS_FAILED, "%s: the name is too long", name);
     return mkdir(path, 0777) == 0 ? STATUS_OK : error_errno(e, STATUS_FAILED, "%s", path);
-}
-
-static int remove_one(const char *path, const struct stat *info, int type, struct FTW *where)
-{
-    (void)info;
-    (void)type;
-    (void)where;
-    return remove(path);
-}
-
-void folder_remove(const char *path)
-{
-    (void)nftw(path, remove_one, 8, FTW_DEPTH | FTW_PHYS);
 }
 
 enum status floats_read(const char *path, float *pixels, size_t count, struct error *e)

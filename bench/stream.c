@@ -2,7 +2,6 @@
  * The wire: a frame to a message with its checksum and back, as the sender and the
  * receiver of every hop do.  Sockets are in the pipeline table.
  */
-#include <inttypes.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

@@ -13,7 +13,6 @@
 #include "geometry_files.h"
 #include "geometry_options.h"
 #include "geometry_panels.h"
-#include "io/expt.h"
 #include "io/geom.h"
 #include "io/hkl.h"
 #include "io/replace.h"

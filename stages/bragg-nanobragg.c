@@ -9,7 +9,6 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "base/units.h"
 #include "engine/threads.h"
 #include "engines.h"
 #include "io/hkl.h"

@@ -12,9 +12,7 @@
 
 #include "base/alloc.h"
 #include "base/error.h"
-#include "base/log.h"
 #include "base/opt.h"
-#include "base/program.h"
 #include "base/units.h"
 #include "io/nanobragg_files.h"
 #include "io/smv.h"
@@ -369,10 +367,5 @@ static enum status run(int argc, char **argv, struct error *e)
 
 int main(int argc, char **argv)
 {
-    struct error e = {0};
-    program_open(program.name);
-    enum status s = legacy_help(&program, argc, argv, &e);
-    if (!s)
-        s = run(argc, argv, &e);
-    return s ? log_fail(&e) : STATUS_OK;
+    return legacy_main(&program, run, argc, argv);
 }

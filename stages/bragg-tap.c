@@ -16,7 +16,6 @@
 #include "base/log.h"
 #include "base/target.h"
 #include "base/units.h"
-#include "io/raw.h"
 #include "stage/stage.h"
 #include "wire/recording.h"
 

@@ -1,5 +1,4 @@
 /* bragg-top: what the stages of a running pipeline do, as its source tells it. */
-#include <errno.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>

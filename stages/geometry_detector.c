@@ -1,5 +1,4 @@
 /* --detector: real detectors by their names, and files that say where one stands. */
-#include <errno.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
+#include "base/program.h"
 
 struct legacy_args legacy_args(const struct legacy_flag *table, int argc, char **argv)
 {
@@ -113,7 +114,8 @@ int legacy_split(int argc, char **argv, char **gnu)
     return n;
 }
 
-enum status legacy_help(const struct opt_program *program, int argc, char **argv, struct error *e)
+/* Answers --help and --version. */
+static enum status help(const struct opt_program *program, int argc, char **argv, struct error *e)
 {
     static const struct opt none[] = {{0}};
     int noperands;
@@ -124,4 +126,15 @@ enum status legacy_help(const struct opt_program *program, int argc, char **argv
     enum status s = opt_parse(program, none, NULL, NULL, NULL, count, gnu, NULL, &noperands, e);
     mem_free(gnu);
     return s;
+}
+
+int legacy_main(const struct opt_program *program,
+                enum status (*run)(int argc, char **argv, struct error *e), int argc, char **argv)
+{
+    struct error e = {0};
+    program_open(program->name);
+    enum status s = help(program, argc, argv, &e);
+    if (!s)
+        s = run(argc, argv, &e);
+    return s ? log_fail(&e) : STATUS_OK;
 }

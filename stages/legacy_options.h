@@ -63,8 +63,9 @@ void legacy_warn(const struct legacy_args *args);
  * items, ended by NULL); returns how many. */
 int legacy_split(int argc, char **argv, char **gnu);
 
-/* For programs whose only arguments with "--" are --help and --version: answers
- * those and exits, refuses all others. */
-enum status legacy_help(const struct opt_program *program, int argc, char **argv, struct error *e);
+/* The main of programs whose only arguments with "--" are --help and --version: answers
+ * those and exits, refuses all others, and calls `run`.  Returns the exit status. */
+int legacy_main(const struct opt_program *program,
+                enum status (*run)(int argc, char **argv, struct error *e), int argc, char **argv);
 
 #endif

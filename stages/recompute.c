@@ -1,13 +1,12 @@
 #include "recompute.h"
 
-#include <errno.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "base/history.h"
 #include "base/log.h"
 #include "base/opt.h"
@@ -44,15 +43,6 @@ static struct path inside(const struct again *a, const char *name)
     struct path p;
     (void)snprintf(p.text, sizeof p.text, "%s/%s", a->folder, name);
     return p;
-}
-
-static int remove_one(const char *path, const struct stat *st, int type, struct FTW *at)
-{
-    (void)st;
-    (void)type;
-    (void)at;
-    (void)remove(path);
-    return 0;
 }
 
 /* --- frames of recordings ------------------------------------------------ */
@@ -184,7 +174,7 @@ static enum status run(struct again *a, const char *target, struct error *e)
     s = make(a, target, e);
     if (s == STATUS_OK)
         s = compare(a, e);
-    (void)nftw(a->folder, remove_one, 8, FTW_DEPTH | FTW_PHYS);
+    folder_remove(a->folder);
     return s;
 }
 

@@ -10,7 +10,7 @@ static int smaller(int a, int b)
 }
 
 /* Optimal string alignment: L. Damerau, Comm. ACM 7 (1964) 171, by rows of a table. */
-int nearest_distance(const char *a, const char *b)
+static int nearest_distance(const char *a, const char *b)
 {
     const int na = (int)strnlen(a, LETTERS), nb = (int)strnlen(b, LETTERS);
     int rows[3][LETTERS + 1], *before = rows[0], *last = rows[1], *row = rows[2];

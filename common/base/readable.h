@@ -2,8 +2,6 @@
 #ifndef BRAGG_BASE_READABLE_H
 #define BRAGG_BASE_READABLE_H
 
-#include <stddef.h>
-
 enum { READABLE_SIZE = 24 };  // of a text, with the terminator
 
 /* "512 bytes", "42.3 MB": three digits, in powers of 1000. */

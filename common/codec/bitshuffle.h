@@ -14,9 +14,6 @@ typedef void bitshuffle(const void *items, size_t count, size_t size, uint8_t *s
 
 extern bitshuffle bitshuffle_baseline, bitshuffle_avx2, bitshuffle_avx512;
 
-/* And back; one for all instruction sets. */
-void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items);
-
 /* Bit j of byte k of the argument becomes bit k of byte j, both counted from the least. */
 static inline uint64_t bitshuffle_group(uint64_t x)
 {

@@ -54,7 +54,8 @@ static void join(const uint64_t planes[4], size_t size, uint8_t *items)
             items[i * size + b] = (uint8_t)(planes[b] >> (8 * i));
 }
 
-void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items)
+/* And back; one for all instruction sets. */
+static void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items)
 {
     const size_t stride = count / 8;
     uint8_t *to = items;

@@ -4,7 +4,6 @@
 #include <pthread.h>
 #include <signal.h>
 #include <stdbool.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>

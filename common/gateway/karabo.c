@@ -9,7 +9,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/units.h"
 #include "gateway/pack.h"
 #include "gateway/protocol.h"

@@ -6,17 +6,6 @@
 #include "gateway/guard.h"
 #include "gateway/peaks.h"
 
-static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_crystfel,
-                                                   &protocol_dectris};
-
-const struct protocol *protocol_find(const char *name)
-{
-    for (size_t i = 0; i < sizeof protocols / sizeof *protocols; i++)
-        if (strcmp(protocols[i]->name, name) == 0)
-            return protocols[i];
-    return NULL;
-}
-
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e)
 {
     const char *const *version = p->versions;

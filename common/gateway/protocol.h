@@ -64,9 +64,6 @@ struct protocol {
 
 extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectris;
 
-/* By name; NULL for one that is not known. */
-const struct protocol *protocol_find(const char *name);
-
 /* Fills in the defaults of *o; STATUS_USAGE for a version that is not known. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 

@@ -3,8 +3,6 @@
 #include <math.h>
 #include <stdbool.h>
 
-#include "base/units.h"
-
 static bool same(double a, double b)
 {
     return fabs(a - b) < 1e-4 * fabs(b);

@@ -1,6 +1,5 @@
 #include "io/frame_index.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <search.h>

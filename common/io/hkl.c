@@ -243,8 +243,10 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
     return text_real(file, 3, "F in electrons", -HKL_F_MAX, HKL_F_MAX, &r->F, e);
 }
 
-enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
-                          struct error *e)
+/* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
+ * gets *n > 0 reflections, to be freed with free(), also after an error. */
+static enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
+                                 struct error *e)
 {
     size_t room = 0;
     enum status s;

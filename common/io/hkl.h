@@ -51,11 +51,6 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
 struct symmetry;
 struct text_file;
 
-/* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list
- * gets *n > 0 reflections, to be freed with free(), also after an error. */
-enum status hkl_read_list(struct text_file *text, struct reflection **list, size_t *n,
-                          struct error *e);
-
 /* Reads text into *t (overwritten; hkl_free frees it).
  *
  * Faithful [3.8]: white-space separated tokens, lines do not matter.  A first

@@ -4,6 +4,12 @@
 
 #include "io/textfile.h"
 
+double matrix_determinant(const double m[9])
+{
+    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
+           m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+
 /* Determinant over the product of the columns' lengths: the volume of the cell
  * against that of a box with the same edges.  Not finite for a zero column. */
 static double relative_volume(const double m[9])
@@ -11,10 +17,7 @@ static double relative_volume(const double m[9])
     double length = 1.0;
     for (int i = 0; i < 3; i++)
         length *= sqrt(m[i] * m[i] + m[3 + i] * m[3 + i] + m[6 + i] * m[6 + i]);
-    const double determinant = m[0] * (m[4] * m[8] - m[5] * m[7]) -
-                               m[1] * (m[3] * m[8] - m[5] * m[6]) +
-                               m[2] * (m[3] * m[7] - m[4] * m[6]);
-    return fabs(determinant) / length;
+    return fabs(matrix_determinant(m)) / length;
 }
 
 static enum status scan_matrix(struct text_file *t, double matrix[9], struct error *e)

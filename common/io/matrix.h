@@ -11,4 +11,7 @@
  * STATUS_FAILED when the file cannot be read. */
 enum status matrix_read(const char *path, double matrix[9], struct error *e);
 
+/* Of nine numbers, rows one after the other. */
+double matrix_determinant(const double m[9]);
+
 #endif

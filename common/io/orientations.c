@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/matrix.h"
 #include "io/textfile.h"
 
 #define TOLERANCE 1e-6
@@ -41,10 +42,7 @@ static enum status take_matrix(const struct text_file *t, const double v[9], dou
         return text_error(t, e,
                           "the matrix is no rotation: R R^T differs by %.3g from 1, at most %g",
                           worst, TOLERANCE);
-    const double determinant = v[0] * (v[4] * v[8] - v[5] * v[7]) -
-                               v[1] * (v[3] * v[8] - v[5] * v[6]) +
-                               v[2] * (v[3] * v[7] - v[4] * v[6]);
-    if (determinant < 0.0)
+    if (matrix_determinant(v) < 0.0)
         return text_error(t, e, "the matrix is no rotation: its determinant is -1, must be +1");
     memcpy(R, v, 9 * sizeof *R);
     improve(R);

@@ -1,7 +1,6 @@
 #include "io/picture_draw.h"
 
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 

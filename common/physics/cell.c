@@ -26,8 +26,11 @@ static double clamp_sine(double s)
     return s > 1.0 ? 1.0 : s < -1.0 ? -1.0 : s;
 }
 
-void cell_reciprocal(const double cell_A[3], const double cell_rad[3], bool faithful,
-                     double reciprocal_A[9])
+/* Reciprocal vectors (rows a*, b*, c* in 1/A) in nanoBragg's setting: a* along x, b*
+ * in the xy plane.  Its z component of c* is c* V/(a b c sin gamma*), which is right
+ * only for some cells; with `faithful` false it is 1/c. */
+static void cell_reciprocal(const double cell_A[3], const double cell_rad[3], bool faithful,
+                            double reciprocal_A[9])
 {
     const double a = cell_A[0], b = cell_A[1], c = cell_A[2];
     const double sin_a = sin(cell_rad[0]), sin_b = sin(cell_rad[1]), sin_g = sin(cell_rad[2]);

@@ -11,12 +11,6 @@
  * angles that make none. */
 double cell_volume(const double cell_A[3], const double cell_rad[3]);
 
-/* Reciprocal vectors (rows a*, b*, c* in 1/A) in nanoBragg's setting: a* along x, b*
- * in the xy plane.  Its z component of c* is c* V/(a b c sin gamma*), which is right
- * only for some cells; with `faithful` false it is 1/c. */
-void cell_reciprocal(const double cell_A[3], const double cell_rad[3], bool faithful,
-                     double reciprocal_A[9]);
-
 /* Direct vectors (rows a, b, c in A) of *c for reciprocal vectors already turned by
  * the misset, which are then derived again from the direct ones.  In faithful mode
  * the lengths come from the cell where one was given. */

@@ -2,7 +2,6 @@
 
 #include <math.h>
 #include <stdbool.h>
-#include <stddef.h>
 
 static bool inside(const struct roi *roi, int64_t f, int64_t s)
 {

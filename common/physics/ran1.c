@@ -61,7 +61,8 @@ float ran1_gauss(struct ran1 *r, long *seed)
     return v2 * fac;
 }
 
-float ran1_gammln(float x)
+/* ln gamma(x) for x > 0, by Lanczos' series. */
+static float ran1_gammln(float x)
 {
     static const double c[6] = {76.18009172947146,  -86.50532032941677,    24.01409824083091,
                                 -1.231739572450155, 0.1208650973866179e-2, -0.5395239384953e-5};

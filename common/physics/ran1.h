@@ -38,9 +38,6 @@ float ran1_gauss(struct ran1 *r, long *seed);
  * 0 or less draws once and gives 0; NaN gives NaN. */
 float ran1_poisson(struct ran1 *r, float mean, long *seed);
 
-/* ln gamma(x) for x > 0, by Lanczos' series. */
-float ran1_gammln(float x);
-
 /* A random rotation by at most `cap_rad`: row-major matrix in rotation[9].  Uses
  * three uniforms.  Not uniform on SO(3) for any cap. */
 void ran1_rotation(struct ran1 *r, float cap_rad, long *seed, double rotation[9]);

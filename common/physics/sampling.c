@@ -4,7 +4,10 @@
 
 #include "physics/vec.h"
 
-double sampling_domain_spacing(double spread_rad, double domains)
+/* Mean distance in rad of `domains` orientations that fill a cap of half-width
+ * `spread_rad`, as seen along a reflection (which two of the three rotations
+ * move): each owns an area pi spread^2 / domains. */
+static double sampling_domain_spacing(double spread_rad, double domains)
 {
     return spread_rad * sqrt(M_PI / domains);
 }

@@ -26,11 +26,6 @@ struct sampling_report {
     double phi_steps, domains, oversample;
 };
 
-/* Mean distance in rad of `domains` orientations that fill a cap of half-width
- * `spread_rad`, as seen along a reflection (which two of the three rotations
- * move): each owns an area pi spread^2 / domains. */
-double sampling_domain_spacing(double spread_rad, double domains);
-
 /* Compares the sampling of crystal l->crystal with the width of its spots, which for GAUSS and
  * TOPHAT is that of shape_offset_sqr, in faithful mode that of shape_distance_sqr.
  * `osc_rad` is the rotation of the frame, `spread_rad` the mosaic half-width. */

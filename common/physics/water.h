@@ -25,8 +25,6 @@
 #ifndef BRAGG_PHYSICS_WATER_H
 #define BRAGG_PHYSICS_WATER_H
 
-#include <stddef.h>
-
 #define WATER_DENSITY_G_CM3 0.997  // 25 C
 #define WATER_MOLAR_MASS_G_MOL 18.0153
 #define AIR_DENSITY_G_CM3 1.2041e-3  // dry, 20 C, 101325 Pa

@@ -2,7 +2,6 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <ftw.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -16,13 +15,13 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "base/folder.h"
 #include "run/pipeline.h"
 
 enum {
     GROUPS_MAX = PIPELINE_STAGES_MAX * PIPELINE_COUNT_MAX,
     PATIENCE_MS = 1200,  // between asking and killing
     STEP_MS = 20,
-    OPEN_FILES_MAX = 16,
 };
 
 static pid_t groups[GROUPS_MAX];  // of the keeper's process only
@@ -46,15 +45,6 @@ static bool signal_groups(int number)
     return any;
 }
 
-static int remove_one(const char *path, const struct stat *what, int type, struct FTW *place)
-{
-    (void)what;
-    (void)type;
-    (void)place;
-    (void)remove(path);
-    return 0;
-}
-
 static void keep(const char *folder, int fd)
 {
     sigset_t all;
@@ -73,7 +63,7 @@ static void keep(const char *folder, int fd)
         any = signal_groups(0);
     }
     (void)signal_groups(SIGKILL);
-    (void)nftw(folder, remove_one, OPEN_FILES_MAX, FTW_DEPTH | FTW_PHYS);
+    folder_remove(folder);
     _exit(0);
 }
 

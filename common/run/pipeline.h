@@ -68,9 +68,6 @@ bool pipeline_is_last(const struct pipeline *p, size_t i);
 /* True when its args have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 
-/* Of the option --NAME=VALUE in its args the value; NULL without one. */
-const char *pipeline_value(const struct pipeline_stage *s, const char *name);
-
 /* True when keys are for a stage: its args have none, nor --insecure, which is for the clients of
  * one with --bind. */
 bool pipeline_takes_keys(const struct pipeline_stage *s);

@@ -153,7 +153,8 @@ static bool is_program(const struct pipeline_stage *s, const char *name)
     return strcmp(slash ? slash + 1 : s->program, name) == 0;
 }
 
-const char *pipeline_value(const struct pipeline_stage *s, const char *name)
+/* Of the option --NAME=VALUE in its args the value; NULL without one. */
+static const char *pipeline_value(const struct pipeline_stage *s, const char *name)
 {
     for (size_t i = 0; i < s->nargs; i++)
         if (is_option(s->args[i], name) && strchr(s->args[i], '='))

@@ -1,16 +1,13 @@
 #include "run/supervisor.h"
 
-#include <errno.h>
 #include <poll.h>
 #include <stdio.h>
-#include <string.h>
 #include <sys/signalfd.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "base/log.h"
 #include "run/process.h"
 #include "run/verdict.h"
 

@@ -1,7 +1,6 @@
 #include "stage/exchange.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <sys/eventfd.h>
 #include <time.h>
 #include <unistd.h>

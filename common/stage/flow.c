@@ -1,5 +1,4 @@
 /* The data plane: the sticky experiment and frames down, as credit allows; credit up. */
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"

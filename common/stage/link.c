@@ -1,7 +1,6 @@
 /* The data plane: what comes through a link, and its last words. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/crc32c.h"

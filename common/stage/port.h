@@ -3,7 +3,6 @@
 #define BRAGG_STAGE_PORT_H
 
 #include <stdbool.h>
-#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"

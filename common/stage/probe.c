@@ -6,7 +6,6 @@
  */
 #include <inttypes.h>
 
-#include "base/clock.h"
 #include "base/log.h"
 #include "stage/runtime.h"
 

@@ -42,7 +42,7 @@ static void lose(struct runtime *rt, uint64_t id, bool at_work, const struct fen
     }
 }
 
-const struct fenced *recover_fenced(const struct stream *s, const char *uuid)
+static const struct fenced *recover_fenced(const struct stream *s, const char *uuid)
 {
     const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
     for (size_t i = 0; i < left; i++)

@@ -153,7 +153,6 @@ struct runtime {
     struct message experiment;  // sticky, shared; empty before it is known
     size_t largest_part;        // in bytes, of an experiment that came
     bool given;                 // the experiment has come
-    struct route experiment_route;
     size_t nheld, held_capacity;
     struct held *held;
     struct seen seen;        // sink: what arrived

@@ -1,7 +1,6 @@
 /* The source on the control plane: window, total, the end. */
 #include <inttypes.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -72,7 +71,7 @@ void source_fence(struct runtime *rt, enum status status, const char *reason)
     status_end(rt, status);
 }
 
-enum status source_end_status(const struct runtime *rt)
+static enum status source_end_status(const struct runtime *rt)
 {
     const struct stream *s = rt->source;
     return s->given_up.deaths || s->failed ? STATUS_FAILED

@@ -115,8 +115,6 @@ void source_send(struct runtime *rt, struct peer *p, enum message_type type, str
 void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
 void source_send_total(struct runtime *rt, struct peer *p);  // or welcome it, NULL: to all
 void source_send_free(struct runtime *rt, struct peer *p);   // all is durable
-enum status source_end_status(const struct runtime *rt);
-
 /* roster.c: by address, by uuid; NULL when there is none. */
 struct peer *roster_at(const struct roster *r, const struct address *address);
 struct peer *roster_find(const struct roster *r, const char *uuid);
@@ -164,7 +162,6 @@ bool anew_is_awaited(const struct stream *s, uint64_t now_ns);
  * what nobody holds; whether frames may be issued, or the run waits for a process that replaces a
  * dead one. */
 void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason);
-const struct fenced *recover_fenced(const struct stream *s, const char *uuid);
 void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns);
 void recover_check(struct runtime *rt, uint64_t now_ns);
 void recover_unlisted(struct runtime *rt, uint64_t now_ns);

@@ -1,7 +1,6 @@
 #include "stage/watch.h"
 
 #include <stdio.h>
-#include <string.h>
 #include <unistd.h>
 #include <zmq.h>
 

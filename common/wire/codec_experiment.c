@@ -3,44 +3,15 @@
 #include "wire/codec_source.h"
 #include "wire/fields.h"
 
-/* A member of the struct that a table describes. */
-#define AT(member) .offset = offsetof(struct OBJECT, member)
-#define REAL(name)                  \
-    {                               \
-#name, FIELD_REAL, AT(name) \
-    }
 /* Absent unless the bool `has` is set. */
-#define GIVEN(name, n, has)                                                         \
-    {                                                                               \
-#name, FIELD_REAL, AT(name), .count = n, .flags = FIELD_ABSENT,             \
-                                     .present_offset = offsetof(struct OBJECT, has) \
-    }
-/* May be absent, then it is zero. */
-#define LATE(name, kind, n)                                      \
-    {                                                            \
-#name, kind, AT(name), .count = n, .flags = FIELD_ABSENT \
-    }
-#define REALS(name, n)                          \
-    {                                           \
-#name, FIELD_REAL, AT(name), .count = n \
-    }
-#define I64(name)                  \
-    {                              \
-#name, FIELD_I64, AT(name) \
-    }
-#define INT(name)                  \
-    {                              \
-#name, FIELD_INT, AT(name) \
-    }
-#define BOOL(name)                  \
-    {                               \
-#name, FIELD_BOOL, AT(name) \
-    }
+#define GIVEN(name, n, has)                               \
+    MEMBER(name, REAL, .count = n, .flags = FIELD_ABSENT, \
+           .present_offset = offsetof(struct OBJECT, has))
 
 #define OBJECT roi
-static const struct field roi_fields[] = {I64(fast_max), I64(fast_min), I64(slow_max),
-                                          I64(slow_min)};
-static const struct table roi_table = {"roi", sizeof(struct roi), FIELDS(roi_fields)};
+static const struct field roi_fields[] = {MEMBER(fast_max, I64), MEMBER(fast_min, I64),
+                                          MEMBER(slow_max, I64), MEMBER(slow_min, I64)};
+TABLE(roi);
 #undef OBJECT
 
 static size_t mask_bytes(const void *object)
@@ -55,38 +26,38 @@ static size_t mask_bytes(const void *object)
 
 #define OBJECT panel
 static const struct field panel_fields[] = {
-    REAL(absorption_1_m),
-    REAL(beam_fast_m),
-    REAL(beam_slow_m),
-    REAL(beam_x_mm),
-    REAL(beam_y_mm),
-    REAL(close_distance_m),
-    REAL(close_fast_m),
-    REAL(close_slow_m),
-    BOOL(curved),
-    REAL(distance_m),
-    REALS(fast, 3),
-    I64(fast_pixels),
-    I64(first_pixel),
-    LATE(grid_fast, FIELD_I64, 0),
-    LATE(grid_m, FIELD_REAL, 3),
-    LATE(grid_slow, FIELD_I64, 0),
-    LATE(layer_depth_m, FIELD_REAL, 0),
-    REAL(layer_m),
-    INT(layers),
-    {"mask", FIELD_DATA, AT(mask), .bytes = mask_bytes, .flags = FIELD_OPTIONAL},
-    LATE(material, FIELD_TEXT, MATERIAL_SIZE),
-    REALS(normal, 3),
-    REALS(origin_m, 3),
-    REAL(pixel_m),
-    BOOL(point_pixel),
-    {"roi", FIELD_MAP, AT(roi), .table = &roi_table},
-    REALS(slow, 3),
-    I64(slow_pixels),
-    REAL(thickness_m),
-    REAL(twotheta_rad),
+    MEMBER(absorption_1_m, REAL),
+    MEMBER(beam_fast_m, REAL),
+    MEMBER(beam_slow_m, REAL),
+    MEMBER(beam_x_mm, REAL),
+    MEMBER(beam_y_mm, REAL),
+    MEMBER(close_distance_m, REAL),
+    MEMBER(close_fast_m, REAL),
+    MEMBER(close_slow_m, REAL),
+    MEMBER(curved, BOOL),
+    MEMBER(distance_m, REAL),
+    MEMBER(fast, REAL, .count = 3),
+    MEMBER(fast_pixels, I64),
+    MEMBER(first_pixel, I64),
+    MEMBER(grid_fast, I64, .flags = FIELD_ABSENT),
+    MEMBER(grid_m, REAL, .count = 3, .flags = FIELD_ABSENT),
+    MEMBER(grid_slow, I64, .flags = FIELD_ABSENT),
+    MEMBER(layer_depth_m, REAL, .flags = FIELD_ABSENT),
+    MEMBER(layer_m, REAL),
+    MEMBER(layers, INT),
+    MEMBER(mask, DATA, .bytes = mask_bytes, .flags = FIELD_OPTIONAL),
+    MEMBER(material, TEXT, .count = MATERIAL_SIZE, .flags = FIELD_ABSENT),
+    MEMBER(normal, REAL, .count = 3),
+    MEMBER(origin_m, REAL, .count = 3),
+    MEMBER(pixel_m, REAL),
+    MEMBER(point_pixel, BOOL),
+    MEMBER(roi, MAP, .table = &roi_table),
+    MEMBER(slow, REAL, .count = 3),
+    MEMBER(slow_pixels, I64),
+    MEMBER(thickness_m, REAL),
+    MEMBER(twotheta_rad, REAL),
 };
-static const struct table panel_table = {"panel", sizeof(struct panel), FIELDS(panel_fields)};
+TABLE(panel);
 #undef OBJECT
 
 static size_t beam_source_bytes(const void *object)
@@ -96,18 +67,18 @@ static size_t beam_source_bytes(const void *object)
 
 #define OBJECT beam
 static const struct field beam_fields[] = {
-    REALS(direction, 3),
-    REAL(fluence_ph_m2),
+    MEMBER(direction, REAL, .count = 3),
+    MEMBER(fluence_ph_m2, REAL),
     GIVEN(height_m, 0, has_height),
-    REAL(kahn),
-    BOOL(no_polarization),
-    {"nsources", FIELD_SIZE, AT(nsources)},
-    REALS(polarization, 3),
-    REAL(size_m),
-    {"sources", FIELD_DATA, AT(sources), .bytes = beam_source_bytes, .flags = FIELD_REALS},
-    REAL(wavelength_m),
+    MEMBER(kahn, REAL),
+    MEMBER(no_polarization, BOOL),
+    MEMBER(nsources, SIZE),
+    MEMBER(polarization, REAL, .count = 3),
+    MEMBER(size_m, REAL),
+    MEMBER(sources, DATA, .bytes = beam_source_bytes, .flags = FIELD_REALS),
+    MEMBER(wavelength_m, REAL),
 };
-static const struct table beam_table = {"beam", sizeof(struct beam), FIELDS(beam_fields)};
+TABLE(beam);
 #undef OBJECT
 
 static size_t table_bytes(const void *object)
@@ -122,10 +93,10 @@ static size_t table_bytes(const void *object)
 
 #define OBJECT hkl_table
 static const struct field hkl_fields[] = {
-    {"F", FIELD_DATA, AT(F), .bytes = table_bytes, .flags = FIELD_REALS},
-    {"count", FIELD_INT, AT(count), .count = 3},
-    REAL(default_F),
-    {"min", FIELD_INT, AT(min), .count = 3},
+    MEMBER(F, DATA, .bytes = table_bytes, .flags = FIELD_REALS),
+    MEMBER(count, INT, .count = 3),
+    MEMBER(default_F, REAL),
+    MEMBER(min, INT, .count = 3),
 };
 static const struct table hkl_map = {"table", sizeof(struct hkl_table), FIELDS(hkl_fields)};
 #undef OBJECT
@@ -133,54 +104,51 @@ static const struct table hkl_map = {"table", sizeof(struct hkl_table), FIELDS(h
 #define OBJECT crystal
 static const struct field crystal_fields[] = {
     GIVEN(blocks, 0, has_blocks),
-    REALS(cell_A, 3),
-    REALS(cell_rad, 3),
-    REALS(cells, 3),
-    REAL(fudge),
-    BOOL(has_cell),
-    BOOL(interpolate),
-    {"name", FIELD_TEXT, AT(name), .count = sizeof(((struct crystal *)0)->name)},
-    REALS(reciprocal_A, 9),
-    {"shape", FIELD_ENUM, AT(shape), .limit = SHAPE_TOPHAT},
+    MEMBER(cell_A, REAL, .count = 3),
+    MEMBER(cell_rad, REAL, .count = 3),
+    MEMBER(cells, REAL, .count = 3),
+    MEMBER(fudge, REAL),
+    MEMBER(has_cell, BOOL),
+    MEMBER(interpolate, BOOL),
+    MEMBER_TEXT(name),
+    MEMBER(reciprocal_A, REAL, .count = 9),
+    MEMBER(shape, ENUM, .limit = SHAPE_TOPHAT),
     GIVEN(size_m, 3, has_size),
-    {"table", FIELD_MAP, AT(table), .table = &hkl_map},
+    MEMBER(table, MAP, .table = &hkl_map),
 };
-static const struct table crystal_table = {"crystal", sizeof(struct crystal),
-                                           FIELDS(crystal_fields)};
+TABLE(crystal);
 #undef OBJECT
 
 #define OBJECT sampling
 static const struct field sampling_fields[] = {
-    BOOL(each_polarization),
-    BOOL(each_solid_angle),
-    BOOL(each_thickness),
-    INT(oversample),
+    MEMBER(each_polarization, BOOL),
+    MEMBER(each_solid_angle, BOOL),
+    MEMBER(each_thickness, BOOL),
+    MEMBER(oversample, INT),
 };
-static const struct table sampling_table = {"sampling", sizeof(struct sampling),
-                                            FIELDS(sampling_fields)};
+TABLE(sampling);
 #undef OBJECT
 
 #define OBJECT experiment
 static const struct field experiment_fields[] = {
-    REAL(adc_offset),
-    {"beam", FIELD_MAP, AT(beam), .table = &beam_table},
-    {"convention", FIELD_ENUM, AT(convention), .limit = CONVENTION_CUSTOM},
-    {"crystals", FIELD_LIST, AT(crystals), .table = &crystal_table,
-     .count_offset = offsetof(struct experiment, ncrystals)},
-    REAL(dmin_m),
-    REAL(gain),
-    {"history", FIELD_TEXT, AT(history), .count = EXPERIMENT_HISTORY_SIZE},
-    {"lineage", FIELD_TEXT, AT(lineage), .count = sizeof(((struct experiment *)0)->lineage)},
-    {"panels", FIELD_LIST, AT(panels), .table = &panel_table,
-     .count_offset = offsetof(struct experiment, npanels)},
-    {"physics", FIELD_ENUM, AT(physics), .limit = PHYSICS_FAITHFUL},
-    {"sampling", FIELD_MAP, AT(sampling), .table = &sampling_table},
-    REAL(saturation),
-    REALS(spindle, 3),
-    REAL(water_m),
+    MEMBER(adc_offset, REAL),
+    MEMBER(beam, MAP, .table = &beam_table),
+    MEMBER(convention, ENUM, .limit = CONVENTION_CUSTOM),
+    MEMBER(crystals, LIST, .table = &crystal_table,
+           .count_offset = offsetof(struct experiment, ncrystals)),
+    MEMBER(dmin_m, REAL),
+    MEMBER(gain, REAL),
+    MEMBER(history, TEXT, .count = EXPERIMENT_HISTORY_SIZE),
+    MEMBER_TEXT(lineage),
+    MEMBER(panels, LIST, .table = &panel_table,
+           .count_offset = offsetof(struct experiment, npanels)),
+    MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
+    MEMBER(sampling, MAP, .table = &sampling_table),
+    MEMBER(saturation, REAL),
+    MEMBER(spindle, REAL, .count = 3),
+    MEMBER(water_m, REAL),
 };
-static const struct table experiment_table = {"experiment", sizeof(struct experiment),
-                                              FIELDS(experiment_fields)};
+TABLE(experiment);
 #undef OBJECT
 
 /* A place on a plane whose pixels can be counted in 32 bits. */

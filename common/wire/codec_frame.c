@@ -12,8 +12,6 @@ struct envelope {
     char lineage[17];
 };
 
-#define AT(member) .offset = offsetof(struct OBJECT, member)
-
 static size_t image_bytes(const void *object)
 {
     const struct image *i = object;
@@ -23,12 +21,12 @@ static size_t image_bytes(const void *object)
 
 #define OBJECT image
 static const struct field image_fields[] = {
-    {"count", FIELD_SIZE, AT(count)},
-    {"pixels", FIELD_DATA, AT(pixels), .bytes = image_bytes, .flags = FIELD_BORROW},
-    {"type", FIELD_ENUM, AT(type), .limit = PIXEL_I32},
-    {"unit", FIELD_ENUM, AT(unit), .limit = UNIT_ADU},
+    MEMBER(count, SIZE),
+    MEMBER(pixels, DATA, .bytes = image_bytes, .flags = FIELD_BORROW),
+    MEMBER(type, ENUM, .limit = PIXEL_I32),
+    MEMBER(unit, ENUM, .limit = UNIT_ADU),
 };
-static const struct table image_table = {"image", sizeof(struct image), FIELDS(image_fields)};
+TABLE(image);
 #undef OBJECT
 
 static size_t doubles(size_t count, size_t each)
@@ -54,19 +52,18 @@ static size_t domains_bytes(const void *object)
 
 #define OBJECT lattice
 static const struct field lattice_fields[] = {
-    {"cells_m", FIELD_DATA, AT(cells_m), .bytes = cells_bytes, .flags = FIELD_REALS},
-    {"crystal", FIELD_U32, AT(crystal)},
-    {"domains", FIELD_DATA, AT(domains), .bytes = domains_bytes, .flags = FIELD_REALS},
-    {"mosaic", FIELD_BOOL, AT(mosaic)},
-    {"ndomains", FIELD_SIZE, AT(ndomains)},
-    {"nphi", FIELD_SIZE, AT(nphi)},
-    {"phi_rad", FIELD_DATA, AT(phi_rad), .bytes = phi_bytes, .flags = FIELD_REALS},
-    {"reciprocal_A", FIELD_REAL, AT(reciprocal_A), .count = 9},
-    {"rotation", FIELD_REAL, AT(rotation), .count = 9},
-    {"weight", FIELD_REAL, AT(weight)},
+    MEMBER(cells_m, DATA, .bytes = cells_bytes, .flags = FIELD_REALS),
+    MEMBER(crystal, U32),
+    MEMBER(domains, DATA, .bytes = domains_bytes, .flags = FIELD_REALS),
+    MEMBER(mosaic, BOOL),
+    MEMBER(ndomains, SIZE),
+    MEMBER(nphi, SIZE),
+    MEMBER(phi_rad, DATA, .bytes = phi_bytes, .flags = FIELD_REALS),
+    MEMBER(reciprocal_A, REAL, .count = 9),
+    MEMBER(rotation, REAL, .count = 9),
+    MEMBER(weight, REAL),
 };
-static const struct table lattice_table = {"lattice", sizeof(struct lattice),
-                                           FIELDS(lattice_fields)};
+TABLE(lattice);
 #undef OBJECT
 
 static size_t recipe_source_bytes(const void *object)
@@ -76,23 +73,24 @@ static size_t recipe_source_bytes(const void *object)
 
 #define OBJECT recipe
 static const struct field recipe_fields[] = {
-    {"id", FIELD_U64, AT(id)},
-    {"lattices", FIELD_LIST, AT(lattices), .table = &lattice_table,
-     .count_offset = offsetof(struct recipe, nlattices)},
-    {"nsources", FIELD_SIZE, AT(nsources)},
-    {"osc_rad", FIELD_REAL, AT(osc_rad)},
-    {"phi_rad", FIELD_REAL, AT(phi_rad)},
-    {"seed", FIELD_U64, AT(seed)},
-    {"sources", FIELD_DATA, AT(sources), .bytes = recipe_source_bytes, .flags = FIELD_REALS},
+    MEMBER(id, U64),
+    MEMBER(lattices, LIST, .table = &lattice_table,
+           .count_offset = offsetof(struct recipe, nlattices)),
+    MEMBER(nsources, SIZE),
+    MEMBER(osc_rad, REAL),
+    MEMBER(phi_rad, REAL),
+    MEMBER(seed, U64),
+    MEMBER(sources, DATA, .bytes = recipe_source_bytes, .flags = FIELD_REALS),
 };
-static const struct table recipe_table = {"recipe", sizeof(struct recipe), FIELDS(recipe_fields)};
+TABLE(recipe);
 #undef OBJECT
 
 #define OBJECT envelope
 static const struct field envelope_fields[] = {
-    {"image", FIELD_MAP, AT(frame.image), .table = &image_table},
-    {"lineage", FIELD_TEXT, AT(lineage), .count = sizeof(((struct envelope *)0)->lineage)},
-    {"recipe", FIELD_MAP, AT(frame.recipe), .table = &recipe_table},
+    {"image", FIELD_MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table},
+    MEMBER_TEXT(lineage),
+    {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
+     .table = &recipe_table},
 };
 static const struct table envelope_table = {"frame", sizeof(struct envelope),
                                             FIELDS(envelope_fields)};

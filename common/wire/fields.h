@@ -11,7 +11,6 @@
 #define BRAGG_WIRE_FIELDS_H
 
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
 #include "wire/message.h"
@@ -60,6 +59,15 @@ struct table {
     const struct field *fields;  // names ascend
 };
 
+/* A member of struct OBJECT, by its name; more members of struct field may follow. */
+#define MEMBER(name, kind, ...)                                                   \
+    {                                                                             \
+#name, FIELD_##kind, .offset = offsetof(struct OBJECT, name), __VA_ARGS__ \
+    }
+#define MEMBER_TEXT(name) MEMBER(name, TEXT, .count = sizeof(((struct OBJECT *)0)->name))
+/* The table of struct OBJECT, whose fields are in name_fields. */
+#define TABLE(name) \
+    static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields)}
 #define FIELDS(array) sizeof(array) / sizeof *(array), array
 
 /* Appends part 1, the map of *object, and one part for each of its arrays to

@@ -1,6 +1,5 @@
 /* The frames of a recording, for reader and writer. */
 #include <stdlib.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "wire/recording.h"

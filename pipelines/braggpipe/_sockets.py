@@ -205,7 +205,9 @@ class Port:
         """(address, message or None for a damaged one) for each that is there."""
         while self.socket:
             try:
-                parts = self.socket.recv_multipart(zmq.DONTWAIT, copy=False)
+                parts = [self.socket.recv(zmq.DONTWAIT, copy=False)]
+                while parts[-1].more:
+                    parts.append(self.socket.recv(copy=False))
             except zmq.Again:
                 return
             if self.bound and self.network and self.sockets.folder and parts[-1].get("User-Id") != "client":
@@ -219,7 +221,7 @@ class Port:
     def was_cut(self) -> bool:
         """Whether its connection ended since this was last asked."""
         cut = False
-        while self.watch and self.watch.poll(0):
+        while self.watch and self.watch.events & zmq.POLLIN:
             cut, self.cuts = True, self.cuts + 1
             if parse_monitor_message(self.watch.recv_multipart())["event"] == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
                 raise End(1, f"{self.endpoint}: my keys are refused")

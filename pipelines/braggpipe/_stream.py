@@ -265,14 +265,11 @@ class Stream(Links):
 
     def wait(self) -> dict[Any, int]:
         """What has happened, as zmq.Poller tells."""
-        poller = zmq.Poller()
         sockets = [self.sockets.gate, *(s for port in [*self.ports, self.source] if port for s in (port.socket, port.watch))]
-        for readable in (*filter(None, sockets), self.wake):
-            poller.register(readable, zmq.POLLIN)
-        for up, flag in ((True, zmq.POLLIN), (False, zmq.POLLERR)):
-            if up in self.pipes and up not in self.closed_s:
-                poller.register(self.stdin if up else self.stdout, flag)
-        return dict(poller.poll(TICK_MS))
+        items = [(readable, zmq.POLLIN) for readable in (*sockets, self.wake) if readable is not None]
+        items += [(self.stdin if up else self.stdout, zmq.POLLIN if up else zmq.POLLERR)
+                  for up in self.pipes if up not in self.closed_s]
+        return dict(zmq.zmq_poll(items, TICK_MS))
 
     def turn(self) -> None:
         events, now = self.wait(), time.monotonic()

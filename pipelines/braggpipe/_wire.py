@@ -31,49 +31,79 @@ class End(Exception):
 # --- sums ---------------------------------------------------------------------
 
 
-def _table() -> list[int]:
-    table = numpy.arange(256, dtype=numpy.uint32)
+_CHUNK = 512  # bytes that are looked up at once
+
+
+def _tables() -> Any:
+    """(_CHUNK, 256): what a byte adds to the register when so many others are behind it."""
+    tables = numpy.empty((_CHUNK, 256), numpy.uint32)
+    tables[0] = numpy.arange(256)
     for _ in range(8):
-        table = (table >> numpy.uint32(1)) ^ (numpy.uint32(0x82F63B78) * (table & numpy.uint32(1)))
-    return [int(entry) for entry in table]
+        tables[0] = (tables[0] >> numpy.uint32(1)) ^ (numpy.uint32(0x82F63B78) * (tables[0] & numpy.uint32(1)))
+    for before, after in zip(tables, tables[1:]):
+        after[:] = (before >> numpy.uint32(8)) ^ tables[0][before & numpy.uint32(0xFF)]
+    return tables
 
 
-_TABLE = _table()
-# Multiples of the polynomial of CRC-32C with few terms, as exponents below the first: 1 + x^426 + x^1362 + x^5685 is one.
+_TABLES, _BEHIND = _tables(), numpy.arange(_CHUNK)[::-1]
+# Multiples of the polynomial of CRC-32C with few terms, as exponents: 1 + x^426 + x^1362 + x^5685 is one, and its squares.
 # With x^64 for x they are so, too: each word of 64 bits may be added to those behind it instead, many words at once.
-_FOLDS = ((5685, (1362, 426, 0)), (290, (136, 113, 107, 32, 0)))
+_FOLDS = ((4 * 5685, (4 * 1362, 4 * 426, 0)), (5685, (1362, 426, 0)), (290, (136, 113, 107, 32, 0)))
+_BLOCKS = 8  # that a cache holds
 
 
-def _fold(words: Any, degree: int, lower: Sequence[int]) -> Any:
-    """What is left of an array of words: shorter, with the same sum.  Changes the array."""
-    step, at = degree - lower[0], 0
-    while len(words) - at > degree + step:
-        block = words[at:at + step]
-        for exponent in lower:
-            words[at + degree - exponent:at + degree - exponent + step] ^= block
-        at += step
-    return words[at:]
+def _fold(words: Any, register: int, degree: int, lower: Sequence[int]) -> tuple[Any, int]:
+    """A shorter array of words, and a register, with the same sum."""
+    delays = [degree - exponent for exponent in lower]
+    step = delays[0]
+    folded = max(0, len(words) - degree) // step * step
+    if not folded:
+        return words, register
+    past, end = numpy.zeros(degree + _BLOCKS * step, "<u8"), degree  # words after adding, as far as they are needed
+    for at in range(0, folded, step):
+        if end == len(past):
+            past[:degree], end = past[-degree:].copy(), degree
+        block = past[end:end + step]
+        numpy.bitwise_xor(words[at:at + step], past[end - step:end], block)
+        for delay in delays[1:]:
+            block ^= past[end - delay:end - delay + step]
+        block[0] ^= numpy.uint64(register)
+        register, end = 0, end + step
+    rest = words[folded:].copy()
+    for delay in delays:
+        rest[:delay] ^= past[end - delay:end]
+    return rest, 0
+
+
+def _add(register: int, data: Any) -> int:
+    """The register after an array of at most _CHUNK bytes."""
+    mixed, length = data.copy(), len(data)
+    mixed[:4] ^= numpy.frombuffer(register.to_bytes(4, "little"), "u1")[:length]
+    return int(numpy.bitwise_xor.reduce(_TABLES[_BEHIND[_CHUNK - length:], mixed])) ^ register >> 8 * length
 
 
 def crc32c(data: Any, crc: int = 0) -> int:
     """CRC-32C of bytes, continuing `crc`."""
-    data = memoryview(data).cast("B")
-    register = crc ^ 0xFFFFFFFF
-    if len(data) > 4096:
-        size = len(data) & ~7
-        words = numpy.frombuffer(data[:size], "<u8").copy()
-        words[0] ^= numpy.uint64(register)
+    rest, register = numpy.frombuffer(data, "u1"), crc ^ 0xFFFFFFFF
+    size = len(rest) & ~7
+    if size > 4096:
+        words = rest[:size].view("<u8")
         for degree, lower in _FOLDS:
-            words = _fold(words, degree, lower)
-        data, register = memoryview(words.tobytes() + bytes(data[size:])), 0
-    for byte in bytes(data):
-        register = _TABLE[(register ^ byte) & 0xFF] ^ register >> 8
+            words, register = _fold(words, register, degree, lower)
+        rest = numpy.concatenate([words.view("u1"), rest[size:]])
+    for at in range(0, len(rest), _CHUNK):
+        register = _add(register, rest[at:at + _CHUNK])
     return register ^ 0xFFFFFFFF
 
 
 def sum_parts(parts: Iterable[Any]) -> int:
     """CRC-32C over all payload parts, one after the other."""
     return functools.reduce(lambda crc, part: crc32c(part, crc), parts, 0)
+
+
+def _head_sum(route: Any, metadata: Any) -> int:
+    """The last item of a route: never 0, which means none."""
+    return crc32c(b"".join((route, metadata))) or 1
 
 
 # --- messages -----------------------------------------------------------------
@@ -89,7 +119,7 @@ class Message:
             raise ValueError("a message without a route")
         _, self.kind, self.run, self.incarnation, self.frame, self.attempt, self.stage, self.flags, _, self.sum, _ = route
         before = len(head) - len(msgpack.packb(route[10]))
-        if route[10] and route[10] != (crc32c(metadata, crc32c(head[:before])) or 1):
+        if route[10] and route[10] != _head_sum(head[:before], metadata):
             raise ValueError("a message with a damaged route")
         self.keys: Keys = msgpack.unpackb(metadata)
         if not isinstance(self.keys, dict):
@@ -123,5 +153,5 @@ def pack(route: Sequence[Any], keys: Keys, payload: Sequence[Any] = (), network:
     metadata = msgpack.packb(dict(sorted(keys.items())))
     head = msgpack.packb([*route[:8], len(payload), *route[8:], 0])
     if network:
-        head = head[:-1] + msgpack.packb(crc32c(metadata, crc32c(head[:-1])) or 1)
+        head = head[:-1] + msgpack.packb(_head_sum(head[:-1], metadata))
     return [head, metadata, *payload]

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import argparse
+import collections
 import hashlib
 import os
 import queue
@@ -9,6 +10,7 @@ import sys
 import threading
 import time
 import traceback
+import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -31,7 +33,24 @@ class Wrong(Exception):
     """What came, or what the function gave, is not as it must be; says why."""
 
 
-def as_image(result: Any, count: int) -> Array:
+class Memory:
+    """Copies of images, made where copies were that nobody reads any more: new pages cost more than to copy."""
+
+    def __init__(self) -> None:
+        self.free: collections.deque[bytearray] = collections.deque(maxlen=4)
+
+    def copy(self, image: Array) -> Array:
+        memory = self.free.pop() if self.free else bytearray()
+        if len(memory) != image.nbytes:
+            memory = bytearray(image.nbytes)
+        array = numpy.frombuffer(memory, image.dtype)
+        weakref.finalize(array, self.free.append, memory).atexit = False  # views hold it
+        copy = array.reshape(image.shape)
+        numpy.copyto(copy, image)
+        return copy
+
+
+def as_image(result: Any, count: int, memory: Memory) -> Array:
     """What the function gave, as `count` pixels in one of the types that an image may have."""
     image: Array = numpy.ascontiguousarray(result).ravel()
     kind, given = image.dtype.kind, image
@@ -42,11 +61,15 @@ def as_image(result: Any, count: int) -> Array:
     if image.dtype.str not in TYPES:
         with numpy.errstate(over="ignore"):
             image = image.astype("<f4" if kind == "f" else "<i4")
-    bad = ~numpy.isfinite(image) if kind == "f" else image != given if image is not given else None
-    if bad is not None and bad.any():
-        at = int(bad.argmax())
+    if not (_is_finite(image) if kind == "f" else image is given or numpy.array_equal(image, given)):
+        at = int((~numpy.isfinite(image) if kind == "f" else image != given).argmax())
         raise Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
-    return image.copy() if image is given else image  # the function may change its own meanwhile
+    return memory.copy(image) if image is given else image  # the function may change its own meanwhile
+
+
+def _is_finite(image: Array) -> bool:
+    with numpy.errstate(invalid="ignore"):
+        return bool(numpy.isfinite(image.min()) and numpy.isfinite(image.max()))  # one that is no number is both
 
 
 class Worker(threading.Thread):
@@ -65,7 +88,7 @@ class Worker(threading.Thread):
         self.tasks: queue.SimpleQueue[Held] = queue.SimpleQueue()
         self.finished: queue.SimpleQueue[Held] = queue.SimpleQueue()
         self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()  # leases of pixels that nobody reads any more
-        self.lineage = ""
+        self.memory, self.lineage = Memory(), ""
         self.at_work: Held | None = None
         self.have: list[int] = []
         self.former = int(os.environ.get(FORMER_RUN, "0"), 16)
@@ -150,10 +173,10 @@ class Worker(threading.Thread):
 
     def argument(self, frame: Frame) -> Array | None:
         """A copy of the image, which the function may change."""
-        return frame.image.copy()
+        return self.memory.copy(frame.image)
 
     def call(self, argument: Array | None, frame: Frame) -> Any:
-        return as_image(self.function(argument, frame), self.shown.count)
+        return as_image(self.function(argument, frame), self.shown.count, self.memory)
 
     def finish(self, held: Held, result: Any) -> None:
         """Packs what the function gave."""
@@ -184,7 +207,7 @@ class Painter(Worker):
         return None
 
     def call(self, argument: Array | None, frame: Frame) -> Any:
-        return as_image(self.function(frame), self.shown.count)
+        return as_image(self.function(frame), self.shown.count, self.memory)
 
     def finish(self, held: Held, result: Any) -> None:
         keys, recipe = held.message.keys, held.message.keys["recipe"]

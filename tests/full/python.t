@@ -19,6 +19,11 @@ loop 'a second loop over the same frames ends, too' again
 loop 'a function may use its memory again' memory
 loop 'Ctrl-C ends what a source in Python started' source
 
+# ratios to a plain copy, with room for other programs on this machine: half of what is reached there
+for row in '1024 600 0.12 0.015' '2048 300 0.25 0.04'; do
+	check "frames of ${row%% *} x ${row%% *} come fast enough" timeout 200 /usr/bin/python3 "$BRAGG_TESTS/python/speed.py" $row
+done
+
 # PyTorch is too large for a test: tests/python/torch stands in for it
 check 'labels fit their images' env PYTHONPATH="$PYTHONPATH:$BRAGG_TESTS/python" timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'

@@ -250,10 +250,12 @@ def again():
 
 
 def memory():
-    """A function may use its memory again for the next frame."""
+    """A function may use its memory again for the next frame, and keep parts of its images."""
     with open("same.py", "w") as file:
         file.write("import braggpipe, numpy\nmine = numpy.empty((64, 64), numpy.float32)\n"
-                   "def number(image, frame):\n    mine[:] = frame.number\n    return mine\n"
+                   "kept = []\ndef number(image, frame):\n    image[:] = mine[:] = frame.number\n"
+                   "    kept.append(image[9:, 9:])\n    assert all((a == kept[0] + n).all() for n, a in enumerate(kept))\n"
+                   "    return mine\n"
                    "braggpipe.transform('same', number)\n")
     frames = list(braggpipe.open(SMALL.format(200, "") + f" | {sys.executable} same.py --quiet"))
     assert len(frames) == 200 and all((frame.image == frame.number).all() for frame in frames)
