@@ -38,6 +38,7 @@ enum {
     OPT_WHOLE = 16,        // OPT_REALS: whole numbers alone
     OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
+    OPT_BARE = 128,        // --NAME alone is good, too, for the default; a value comes after =
 };
 
 struct opt {
