@@ -9,6 +9,7 @@
 #include "base/target.h"
 #include "io/picture.h"
 #include "io/raw.h"
+#include "io/reflections_text.h"
 #include "io/smv.h"
 
 #define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
@@ -59,7 +60,8 @@ static bool is_preview(const struct output *o)
 
 bool output_is_image(const struct output *o)
 {
-    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX && !is_preview(o);
+    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX && o->format != FORMAT_REFLECTIONS &&
+           !is_preview(o);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -185,6 +187,8 @@ static enum status write_content(struct output *o, const struct output_settings 
 {
     if (o->format == FORMAT_RAW)
         return raw_write(out, &f->image, path, e);
+    if (o->format == FORMAT_REFLECTIONS)
+        return reflections_write_text(out, f, path, e);
     return write_image(o, settings, x, f, out, path, e);
 }
 

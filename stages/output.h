@@ -22,7 +22,8 @@ enum format {
     FORMAT_RAW,
     FORMAT_PGM,
     FORMAT_PNG,
-    FORMAT_NXMX
+    FORMAT_NXMX,
+    FORMAT_REFLECTIONS  // no image: see io/reflections_text.h
 };
 
 struct output {

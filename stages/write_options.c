@@ -32,6 +32,8 @@ const struct opt write_options[] = {
      AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors)},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth)},
+    {"reflections", "TEMPLATE", "Also write the reflections of each frame, as text (.tsv)",
+     OPT_TEXT, .offset = AT(reflections)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -47,13 +49,17 @@ void write_options_defaults(struct write_options *o)
     o->frames_per_file = 100;
 }
 
-/* A preview is PNG, whatever else its name says. */
-static enum status check_preview(const char *name, struct error *e)
+/* Adds what is not named by a template; NULL: nothing. */
+static enum status add_also(struct outputs *outputs, const char *option, const char *name,
+                            const char *suffix, enum format format, int64_t edge_max,
+                            struct error *e)
 {
-    const char *dot = strrchr(name, '.');
-    return dot && strcmp(dot, ".png") == 0
-               ? STATUS_OK
-               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", name);
+    const char *dot = name ? strrchr(name, '.') : NULL;
+    if (!name)
+        return STATUS_OK;
+    if (!dot || strcmp(dot, suffix) != 0)
+        return error_set(e, STATUS_USAGE, "--%s: '%.80s' must end in %s", option, name, suffix);
+    return outputs_add(outputs, name, format, edge_max, e);
 }
 
 /* Options that would do nothing are a mistake. */
@@ -79,10 +85,10 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
     enum status s = STATUS_OK;
     for (int i = 0; i < ntemplates && !s; i++)
         s = outputs_add(outputs, templates[i], (enum format)o->format, 0, e);
-    if (s == STATUS_OK && o->preview)
-        s = check_preview(o->preview, e);
-    if (s == STATUS_OK && o->preview)
-        s = outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e);
+    if (s == STATUS_OK)
+        s = add_also(outputs, "preview", o->preview, ".png", FORMAT_PNG, o->preview_size, e);
+    if (s == STATUS_OK)
+        s = add_also(outputs, "reflections", o->reflections, ".tsv", FORMAT_REFLECTIONS, 0, e);
     if (s == STATUS_OK && outputs->series) {
         struct nxmx_series *series = &outputs->series->series;
         series->compression = (enum nxmx_compression)o->compression;

@@ -35,4 +35,26 @@ check 'nobody asked: no reflections' /usr/bin/python3 -c 'import h5py, sys
 for name in sys.argv[1:]:
     assert "reflections" not in h5py.File(name)["entry"] and "reflections" not in h5py.File(name)["entry/braggpipe"]' \
 	plain/s.nxs plain/s_data_000001.h5
+
+# --- as text: the same for one writer, and for one that goes on where another ended
+mkdir text again
+bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='text/t_%03d.tsv' 'text/t_%03d.cbf'
+is 'a line for each row' "$(cat text/t_*.tsv | grep -vc '^frame')" "$(/usr/bin/python3 -c 'import braggpipe
+print(sum(len(frame.reflections) for frame in braggpipe.open("all.rec")))')"
+check 'rows of text are those of the frames' /usr/bin/python3 -c 'import braggpipe, numpy
+for frame in braggpipe.open("all.rec"):
+    text = numpy.genfromtxt(f"text/t_{frame.number:03}.tsv", names=True, delimiter="\t", ndmin=1)
+    for name in text.dtype.names[1:]:
+        assert numpy.allclose(text[name], frame.reflections[name], rtol=1e-6, atol=1e-5), name
+    assert (text["frame"] == frame.number).all()'
+cp text/t_00[0-4].* text/*.index again
+rm again/t_003.tsv
+bragg-replay --quiet all.rec | bragg-write --quiet --resume --scale=1 --reflections='again/t_%03d.tsv' 'again/t_%03d.cbf'
+check 'resumed, one was gone: the same bytes' diff -r -x '*.index' text again
+bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='one.tsv' 'one_%d.cbf' 2>message
+check 'one name for several frames is refused' grep -q "'one.tsv' holds no number" message
+recipes | bragg-intensity --quiet | bragg-write --quiet --reflections='none.tsv' none.raw 2>message
+check 'so are frames without reflections' grep -q 'frame 0 brings no reflections along' message
+is 'and nothing is there' "$(ls none* one* 2>/dev/null)" ''
+check_status 'another suffix' 2 bragg-write --reflections=x.txt x.raw </dev/null
 finish
