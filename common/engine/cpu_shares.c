@@ -9,9 +9,6 @@
 typedef bool shares_kernel(const struct cpu_job *job, const struct cpu_where *where,
                            struct cpu_shares *s, struct share_list *list);
 
-/* Of a pixel; fewer are left out: 1e-4 of 10 photons are a thousand times as many. */
-static const float LEAST_PHOTONS = 1e-6f;
-
 /* What all rows share. */
 struct look {
     shares_kernel *kernel;
@@ -23,7 +20,7 @@ static bool any_lit(const float *photons, int64_t count)
 {
     bool lit = false;
     for (int64_t i = 0; i < count; i++)
-        lit = lit || photons[i] > LEAST_PHOTONS;
+        lit = lit || (double)photons[i] > CPU_SHARES_LEAST_PHOTONS;
     return lit;
 }
 

@@ -1,7 +1,7 @@
 /*
  * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  A second look at
- * the pixels of a frame, in double precision: each step of a pixel adds to a running sum, which is
- * put away under its index when the nearest index changes.
+ * the pixels of a frame that are not dark.  Steps of a pixel mostly have one or two nearest
+ * indices, for which sums run; one of them is put away when another index comes.
  */
 #ifndef BRAGG_ENGINE_CPU_SHARES_H
 #define BRAGG_ENGINE_CPU_SHARES_H
@@ -17,17 +17,28 @@ struct cpu_share {
     double photons, turn;
 };
 
+/* Sums of the pixels of a block, each under an index. */
+struct cpu_running {
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];
+    double sum[CPU_BLOCK], turn[CPU_BLOCK];
+};
+
 /* The arrays of one block; every thread has its own. */
 struct cpu_shares {
     struct cpu_scratch block;  // first: the functions of cpu_block.h get a pointer to it
-    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];  // of the step at hand ...
-    int64_t running[CPU_BLOCK];                     // ... and of the sums
-    double term[CPU_BLOCK], sum[CPU_BLOCK], turn[CPU_BLOCK];
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];  // of the step at hand
+    double term[CPU_BLOCK];
+    double least[CPU_BLOCK];  // terms that may be lost
+    struct cpu_running running[2];
     int32_t first[CPU_BLOCK];  // number of what was put away last, from 1; 0: none
+    int32_t lattice;           // at hand
     struct cpu_share *away;    // owned
     size_t naway, capacity;
     bool full;  // memory was out
 };
+
+/* What may be lost of a pixel: 1e-4 of 10 photons are a thousand times as much. */
+#define CPU_SHARES_LEAST_PHOTONS 1e-6
 
 /* Appends the shares of the block's pixels that are computed to *list; false when memory is out. */
 #define CPU_DECLARE_SHARES(isa)                                                     \

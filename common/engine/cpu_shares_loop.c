@@ -44,13 +44,43 @@ INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
     }
 }
 
+/* Those of SQUARE in single precision, which is enough for few cells. */
+static void square_terms(const struct cpu_lattice *lattice, const double *step, int n,
+                         struct cpu_shares *s)
+{
+    const struct cpu_lattice l = *lattice;
+    const struct cpu_table t = *lattice->table;
+    const double c[9] = {step[0], step[1], step[2], step[3], step[4],
+                         step[5], step[6], step[7], step[8]};
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const double qx = s->block.qx[i], qy = s->block.qy[i], qz = s->block.qz[i];
+        const struct index_split h = index_split(index_along(c, qx, qy, qz));
+        const struct index_split k = index_split(index_along(c + 3, qx, qy, qz));
+        const struct index_split m = index_split(index_along(c + 6, qx, qy, qz));
+        const int32_t nh = index_split_nearest(h), nk = index_split_nearest(k);
+        const int32_t nm = index_split_nearest(m);
+        s->term[i] = (double)square_at(&l, false, h, k, m);
+        s->key[i] = key_of(nh, nk, nm);
+        s->block.slot[i] = table_slot(&t, nh, nk, nm);
+    }
+}
+
+static bool are_few(const float cells[3])
+{
+    const float most = 20.0f;
+    return cells[0] <= most && cells[1] <= most && cells[2] <= most;
+}
+
 /* One constant per line, so that each becomes a loop of its own. */
 static void lattice_terms(const struct cpu_lattice *l, const double *step, int n,
                           struct cpu_shares *s)
 {
     switch (l->shape) {
     case SHAPE_SQUARE:
-        offset_terms(l, step, SHAPE_SQUARE, n, s);
+        if (are_few(l->N))
+            square_terms(l, step, n, s);
+        else
+            offset_terms(l, step, SHAPE_SQUARE, n, s);
         break;
     case SHAPE_ROUND:
         offset_terms(l, step, SHAPE_ROUND, n, s);
@@ -87,16 +117,14 @@ static void multiply_gathered(const float *restrict F_sqr, const int32_t *restri
         term[i] *= (double)F_sqr[slot[i]];
 }
 
-/* Puts the running sum of a pixel away, in photons before the factors of the pixel. */
-static void put_away(struct cpu_shares *s, int i, int32_t lattice, double scale)
+/* Adds to what was put away of a pixel, in photons before the factors of the pixel. */
+static void put_away(struct cpu_shares *s, int i, int64_t key, double photons, double turn)
 {
-    const double photons = s->sum[i] * scale, turn = s->turn[i] * scale;
-    s->sum[i] = s->turn[i] = 0.0;
     if (!(photons > 0.0))
         return;
     for (int32_t at = s->first[i]; at; at = s->away[at - 1].next) {
         struct cpu_share *share = &s->away[at - 1];
-        if (share->key != s->running[i] || share->lattice != lattice)
+        if (share->key != key || share->lattice != s->lattice)
             continue;
         share->photons += photons;
         share->turn += turn;
@@ -107,24 +135,70 @@ static void put_away(struct cpu_shares *s, int i, int32_t lattice, double scale)
     if (!away)
         return;
     s->away = away;
-    s->away[s->naway++] = (struct cpu_share){s->running[i], lattice, s->first[i], photons, turn};
+    s->away[s->naway++] = (struct cpu_share){key, s->lattice, s->first[i], photons, turn};
     s->first[i] = (int32_t)s->naway;
 }
 
-/* Whether some of these pixels has another index than its running sum. */
-static bool any_differs(const int64_t *restrict key, const int64_t *restrict running)
+/* Puts the sums of a pixel away that run under one of its two keys. */
+static void put_running(struct cpu_shares *s, struct cpu_running *r, int i, double scale)
 {
-    int64_t differs = 0;
-    for (int i = 0; i < CPU_LANES; i++)
-        differs |= key[i] ^ running[i];
-    return differs;
+    put_away(s, i, r->key[i], r->sum[i] * scale, r->turn[i] * scale);
+    r->sum[i] = r->turn[i] = 0.0;
 }
 
-static void add_terms(struct cpu_shares *s, int n, double phi_rad)
+/* Adds to the sums under this key; a tiny term that is under no key is lost. */
+INLINE int64_t add_running(const struct cpu_shares *s, struct cpu_running *r, int i, bool turns,
+                           double phi_rad)
 {
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        s->sum[i] += s->term[i];
-        s->turn[i] += s->term[i] * phi_rad;
+    const int64_t same = s->key[i] == r->key[i];
+    const double term = same ? s->term[i] : 0.0;
+    r->sum[i] += term;
+    if (turns)
+        r->turn[i] += term * phi_rad;
+    return same;
+}
+
+/* Adds CPU_LANES terms; whether one is above what may be lost, and under no key.  `turns`: angles
+ * count, a constant where it is called. */
+INLINE bool add_terms(struct cpu_shares *s, int first, bool turns, double phi_rad)
+{
+    int64_t left = 0;
+    for (int i = first; i < first + CPU_LANES; i++) {  // vectorised
+        const int64_t there = add_running(s, &s->running[0], i, turns, phi_rad) |
+                              add_running(s, &s->running[1], i, turns, phi_rad);
+        left |= !there & (s->term[i] > s->least[i]);
+    }
+    return left;
+}
+
+/* The terms of these pixels that are under no key take the place of the smaller sum. */
+static void change_keys(struct cpu_shares *s, int first, double phi_rad, const double *factor,
+                        double scale)
+{
+    for (int i = first; i < first + CPU_LANES; i++) {
+        if (s->key[i] == s->running[0].key[i] || s->key[i] == s->running[1].key[i] ||
+            !(s->term[i] > s->least[i]))
+            continue;
+        struct cpu_running *r = &s->running[s->running[0].sum[i] > s->running[1].sum[i]];
+        put_running(s, r, i, factor[i] * scale);
+        r->key[i] = s->key[i];
+        r->sum[i] = s->term[i];
+        r->turn[i] = s->term[i] * phi_rad;
+    }
+}
+
+/* All terms of a pixel that may be lost are CPU_SHARES_LEAST_PHOTONS together. */
+static void set_least(const struct cpu_job *job, const struct cpu_lattice *l, int n,
+                      struct cpu_shares *s)
+{
+    const struct sampling *each = &job->x->sampling;
+    const double samples = (double)each->oversample * each->oversample;
+    const double terms = samples * (double)job->nsources * (double)l->nsteps * l->scale;
+    for (int i = 0; i < CPU_LANES * n; i++) {
+        const double factor = s->block.factor[i] *
+                              (each->each_polarization ? 1.0 : s->block.polarization[i]) *
+                              (each->each_solid_angle ? 1.0 : s->block.solid_angle[i]);
+        s->least[i] = CPU_SHARES_LEAST_PHOTONS / (terms * factor);
     }
 }
 
@@ -133,27 +207,24 @@ static void add_lattice(const struct cpu_job *job, size_t index, int n, struct c
     struct cpu_shares *s = (struct cpu_shares *)(void *)scratch;  // its first member
     const struct cpu_lattice *l = &job->lattices[index];
     const struct lattice *from = &job->recipe->lattices[index];
+    const bool turns = from->nphi > 1 || job->recipe->osc_rad != 0.0;
+    s->lattice = (int32_t)index;
+    set_least(job, l, n, s);
     for (size_t step = 0; step < l->nsteps; step++) {
         const double *cell = l->cells + 9 * step;
+        const double phi_rad = turns ? from->phi_rad[step / from->ndomains] : 0.0;
         lattice_terms(l, cell, n, s);
         if (l->table->F)
             multiply_cubic(l->table, cell, n, s);
         else
             multiply_gathered(l->table->F_sqr, scratch->slot, n, s->term);
-        for (int first = 0; first < CPU_LANES * n; first += CPU_LANES) {
-            if (!any_differs(s->key + first, s->running + first))
-                continue;
-            for (int i = first; i < first + CPU_LANES; i++) {
-                if (s->key[i] == s->running[i])
-                    continue;
-                put_away(s, i, (int32_t)index, scratch->factor[i] * l->scale);
-                s->running[i] = s->key[i];
-            }
-        }
-        add_terms(s, n, from->phi_rad[step / from->ndomains]);
+        for (int first = 0; first < CPU_LANES * n; first += CPU_LANES)
+            if (turns ? add_terms(s, first, true, phi_rad) : add_terms(s, first, false, 0.0))
+                change_keys(s, first, phi_rad, scratch->factor, l->scale);
     }
     for (int i = 0; i < CPU_LANES * n; i++)
-        put_away(s, i, (int32_t)index, scratch->factor[i] * l->scale);
+        for (int k = 0; k < 2; k++)
+            put_running(s, &s->running[k], i, scratch->factor[i] * l->scale);
 }
 
 /* See cpu_shares.h. */
@@ -163,9 +234,12 @@ bool NAME(cpu_shares_, ISA)(const struct cpu_job *job, const struct cpu_where *w
     const struct sampling *each = &job->x->sampling;
     float out[CPU_BLOCK];
     memset(s->first, 0, sizeof s->first);
-    memset(s->sum, 0, sizeof s->sum);
-    memset(s->turn, 0, sizeof s->turn);
     s->naway = 0;
+    for (int k = 0; k < 2; k++) {
+        memset(s->running[k].sum, 0, sizeof s->running[k].sum);
+        memset(s->running[k].turn, 0, sizeof s->running[k].turn);
+        memset(s->running[k].key, 0x7f, sizeof s->running[k].key);  // no index
+    }
     block(job, w, &s->block, out);
     for (int i = 0; i < w->count && !s->full; i++) {
         if (!pixel_is_computed(w->panel, w->fast + i, w->slow))
