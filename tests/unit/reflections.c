@@ -319,6 +319,38 @@ static void threads_do_not_matter(void **state)
     }
 }
 
+/* Of three lattices, each alone has one step and so one reflection a pixel. */
+static void labels_name_the_brightest(void **state)
+{
+    (void)state;
+    enum { PIXELS = 2 * 64 * 64 };
+    const struct reflections_wanted wanted = {.labels = true};
+    struct made all, one;
+    static float most[PIXELS];
+    static uint32_t label[PIXELS];
+    open_case(&all, &cases[8]);
+    run(&all, &engine_reference, NULL, 2, &wanted);
+    for (size_t l = 0; l < 3; l++) {
+        open_case(&one, &cases[8]);
+        const struct recipe whole = one.r;
+        one.r.lattices += l;
+        one.r.nlattices = 1;
+        run(&one, &engine_reference, NULL, 2, &wanted);
+        for (size_t i = 0; i < PIXELS; i++) {
+            if (one.pixels[i] <= most[i] || one.table.labels[i] == 0)
+                continue;
+            struct reflection_row row = one.table.rows[one.table.labels[i] - 1];
+            row.lattice = (int32_t)l;
+            most[i] = one.pixels[i];
+            label[i] = (uint32_t)(find(&all.table, &row) - all.table.rows) + 1;
+        }
+        one.r = whole;
+        close_case(&one);
+    }
+    assert_memory_equal(all.table.labels, label, sizeof label);
+    close_case(&all);
+}
+
 /* Also in faithful physics, whose factors multiply sums; and without lattices. */
 static void faithful_sums_are_shared_too(void **state)
 {
@@ -364,6 +396,7 @@ int main(void)
         cmocka_unit_test(phi_is_the_mean_over_photons),
         cmocka_unit_test(engines_agree_with_the_reference),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(labels_name_the_brightest),
         cmocka_unit_test(faithful_sums_are_shared_too),
         cmocka_unit_test(blank_frames_have_none),
     };
