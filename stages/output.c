@@ -9,8 +9,10 @@
 #include "base/target.h"
 #include "io/picture.h"
 #include "io/raw.h"
+#include "io/reflections_stream.h"
 #include "io/reflections_text.h"
 #include "io/smv.h"
+#include "physics/panels.h"
 
 #define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
 
@@ -60,8 +62,7 @@ static bool is_preview(const struct output *o)
 
 bool output_is_image(const struct output *o)
 {
-    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX && o->format != FORMAT_REFLECTIONS &&
-           !is_preview(o);
+    return o->format < FORMAT_NXMX && o->format != FORMAT_RAW && !is_preview(o);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -189,6 +190,11 @@ static enum status write_content(struct output *o, const struct output_settings 
         return raw_write(out, &f->image, path, e);
     if (o->format == FORMAT_REFLECTIONS)
         return reflections_write_text(out, f, path, e);
+    if (o->format == FORMAT_STREAM) {
+        double lab[9];
+        panels_frame(x, lab);
+        return reflections_write_stream(out, x, f, lab, path, e);
+    }
     return write_image(o, settings, x, f, out, path, e);
 }
 

@@ -23,7 +23,8 @@ enum format {
     FORMAT_PGM,
     FORMAT_PNG,
     FORMAT_NXMX,
-    FORMAT_REFLECTIONS  // no image: see io/reflections_text.h
+    FORMAT_REFLECTIONS,  // no image: see io/reflections_text.h
+    FORMAT_STREAM        // nor here: see io/reflections_stream.h
 };
 
 struct output {

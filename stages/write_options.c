@@ -32,8 +32,9 @@ const struct opt write_options[] = {
      AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors)},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth)},
-    {"reflections", "TEMPLATE", "Also write the reflections of each frame, as text (.tsv)",
-     OPT_TEXT, .offset = AT(reflections)},
+    {"reflections", "TEMPLATE",
+     "Also write the reflections of each frame, as text (.tsv) or for CrystFEL (.stream)", OPT_TEXT,
+     .offset = AT(reflections)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -49,17 +50,31 @@ void write_options_defaults(struct write_options *o)
     o->frames_per_file = 100;
 }
 
-/* Adds what is not named by a template; NULL: nothing. */
-static enum status add_also(struct outputs *outputs, const char *option, const char *name,
-                            const char *suffix, enum format format, int64_t edge_max,
-                            struct error *e)
+static bool ends_in(const char *name, const char *suffix)
 {
-    const char *dot = name ? strrchr(name, '.') : NULL;
-    if (!name)
-        return STATUS_OK;
-    if (!dot || strcmp(dot, suffix) != 0)
-        return error_set(e, STATUS_USAGE, "--%s: '%.80s' must end in %s", option, name, suffix);
-    return outputs_add(outputs, name, format, edge_max, e);
+    const char *dot = strrchr(name, '.');
+    return dot && strcmp(dot, suffix) == 0;
+}
+
+/* A preview is PNG, whatever else its name says. */
+static enum status add_preview(const struct write_options *o, struct outputs *outputs,
+                               struct error *e)
+{
+    return ends_in(o->preview, ".png")
+               ? outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e)
+               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", o->preview);
+}
+
+static enum status add_reflections(const struct write_options *o, struct outputs *outputs,
+                                   struct error *e)
+{
+    const char *name = o->reflections;
+    const enum format format = ends_in(name, ".tsv")      ? FORMAT_REFLECTIONS
+                               : ends_in(name, ".stream") ? FORMAT_STREAM
+                                                          : FORMAT_AUTO;
+    return format ? outputs_add(outputs, name, format, 0, e)
+                  : error_set(e, STATUS_USAGE, "--reflections: '%.80s' must end in .tsv or .stream",
+                              name);
 }
 
 /* Options that would do nothing are a mistake. */
@@ -85,10 +100,10 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
     enum status s = STATUS_OK;
     for (int i = 0; i < ntemplates && !s; i++)
         s = outputs_add(outputs, templates[i], (enum format)o->format, 0, e);
-    if (s == STATUS_OK)
-        s = add_also(outputs, "preview", o->preview, ".png", FORMAT_PNG, o->preview_size, e);
-    if (s == STATUS_OK)
-        s = add_also(outputs, "reflections", o->reflections, ".tsv", FORMAT_REFLECTIONS, 0, e);
+    if (s == STATUS_OK && o->preview)
+        s = add_preview(o, outputs, e);
+    if (s == STATUS_OK && o->reflections)
+        s = add_reflections(o, outputs, e);
     if (s == STATUS_OK && outputs->series) {
         struct nxmx_series *series = &outputs->series->series;
         series->compression = (enum nxmx_compression)o->compression;

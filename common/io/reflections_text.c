@@ -12,15 +12,23 @@ static void write_row(FILE *out, uint64_t frame, const struct reflection_row *r)
             (double)r->background);
 }
 
+enum status reflections_check(const struct frame *f, const char *path, struct error *e)
+{
+    return f->reflections.present
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "%s: frame %" PRIu64 " brings no reflections along: bragg-intensity "
+                           "--reflections makes them",
+                           path, f->recipe.id);
+}
+
 enum status reflections_write_text(FILE *out, const struct frame *f, const char *path,
                                    struct error *e)
 {
     const struct reflection_table *t = &f->reflections;
-    if (!t->present)
-        return error_set(e, STATUS_INPUT,
-                         "%s: frame %" PRIu64
-                         " brings no reflections along: bragg-intensity --reflections makes them",
-                         path, f->recipe.id);
+    const enum status s = reflections_check(f, path, e);
+    if (s)
+        return s;
     fputs("frame\tlattice\th\tk\tl\tpanel\tfast\tslow\tphotons\tpeak\tpixels\tphi\ts\tF2\t"
           "background\n",
           out);

@@ -7,6 +7,9 @@
 #include "base/error.h"
 #include "model/frame.h"
 
+/* STATUS_INPUT for a frame that brings none along to the file of that name. */
+enum status reflections_check(const struct frame *f, const char *path, struct error *e);
+
 /* Columns are parted by tabs: frame, lattice, h, k, l, panel, fast, slow (px), photons, peak,
  * pixels, phi (deg), s (1/A), F2, background.  STATUS_INPUT for a frame that brings none along,
  * STATUS_FAILED when `out`, whose name is `path`, cannot be written. */

@@ -56,5 +56,13 @@ check 'one name for several frames is refused' grep -q "'one.tsv' holds no numbe
 recipes | bragg-intensity --quiet | bragg-write --quiet --reflections='none.tsv' none.raw 2>message
 check 'so are frames without reflections' grep -q 'frame 0 brings no reflections along' message
 is 'and nothing is there' "$(ls none* one* 2>/dev/null)" ''
+bragg-geometry --quiet --detpixels=256 --pixel=0.4 --cut=2,2 --ncells=40 --fluence=1e27 |
+	bragg-orient --quiet --random --lattices=2 --frames=4 --only=3 | bragg-intensity --quiet --reflections=20 |
+	bragg-tap --quiet --record=four.rec
+for suffix in stream tsv; do
+	bragg-replay --quiet four.rec | bragg-write --quiet --reflections=four.$suffix four.$suffix.raw
+done
+check 'in a stream of CrystFEL the lattice predicts the reflections of the table' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_stream.py" four.stream four.tsv
 check_status 'another suffix' 2 bragg-write --reflections=x.txt x.raw </dev/null
 finish
