@@ -7,6 +7,7 @@
 
 #include "base/clipped.h"
 #include "base/clock.h"
+#include "engine/cpu_shares.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
 #include "gpu/pack.h"
@@ -83,6 +84,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     p->device = device;
     p->experiment = x;
     p->precision = options->precision;
+    p->threads = options->threads < 1 ? 1 : options->threads;
     p->pixel_bytes = sizeof *p->out;
     enum status status = device->attach(&p->context, options, p->description, e);
     if (!status)
@@ -251,6 +253,15 @@ static enum status plan_develop(struct plan *p, const struct recipe *recipe, uin
     return perform(p, &task, e);
 }
 
+/* On the host: the card keeps no photons of steps. */
+static enum status plan_reflections(struct plan *p, const struct recipe *recipe,
+                                    const float *pixels, const struct reflections_wanted *wanted,
+                                    struct reflection_table *table, struct error *e)
+{
+    return cpu_reflections(p->experiment, p->tables, p->footprint, NULL, p->threads, recipe, pixels,
+                           wanted, table, e);
+}
+
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
@@ -294,7 +305,7 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
         .name = its_name, .create = its_create, .identity = plan_identity,                        \
         .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
         .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .trace = plan_trace, .destroy = plan_destroy,                                             \
+        .reflections = plan_reflections, .trace = plan_trace, .destroy = plan_destroy,            \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

@@ -178,10 +178,11 @@ size_t background_materials(const void *state, const struct background_material 
     return o->nmaterials;
 }
 
-/* Pixels of frame `id` plus background into a new image in place of the old one. */
-static enum status add(const struct experiment *x, uint64_t id, struct image *image,
-                       const float *background, struct error *e)
+/* Pixels of a frame plus background into a new image in place of the old one. */
+static enum status add(const struct experiment *x, struct frame *f, const float *background,
+                       struct error *e)
 {
+    struct image *image = &f->image;
     struct image sum = {.memory = image->memory};
     if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
         return error_memory(e, "the image");
@@ -196,13 +197,14 @@ static enum status add(const struct experiment *x, uint64_t id, struct image *im
         sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
     }
     if (!finite) {
-        const enum status s = photons_check(x, id, pixels, e);
+        const enum status s = photons_check(x, f->recipe.id, pixels, e);
         image_free(&sum);
         return s;
     }
     sum.has_sum = true;
     image_free(image);
     *image = sum;
+    reflection_table_add(&f->reflections, background);
     return STATUS_OK;
 }
 
@@ -216,13 +218,13 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          f->recipe.id);
     if (!f->recipe.nsources)
-        return add(o->experiment, f->recipe.id, &f->image, o->photons, e);
+        return add(o->experiment, f, o->photons, e);
     /* a frame with a spectrum of its own */
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
     compute(o, f->recipe.sources, f->recipe.nsources, photons);
-    const enum status s = add(o->experiment, f->recipe.id, &f->image, photons, e);
+    const enum status s = add(o->experiment, f, photons, e);
     mem_free(photons);
     return s;
 }

@@ -20,7 +20,8 @@ struct intensity {
     int isa, precision;
     int64_t threads, device;
     double trace_pixel[2];
-    bool has_isa, has_device, has_trace_pixel;
+    struct reflections_wanted wanted;
+    bool has_isa, has_device, has_trace_pixel, has_reflections;
     struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
@@ -54,6 +55,12 @@ static const struct opt options[] = {
     {"fuse", "'STAGE OPTIONS'",
      "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
      AT(fuse_texts)},
+    {"reflections", "PHOTONS",
+     "Tell with each frame the reflections that have more photons, and where they are (1)",
+     OPT_REAL, AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
+     GIVEN(reflections)},
+    {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
+     AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
@@ -64,6 +71,7 @@ static void defaults(void *state)
     struct intensity *o = state;
     o->threads = omp_get_max_threads();
     o->engine_name = "cpu";
+    o->wanted.least_photons = 1.0;
 }
 
 static enum status unknown_engine(const char *name, struct error *e)
@@ -84,6 +92,7 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
+    o->fuse.reflections = o->has_reflections ? &o->wanted : NULL;
     const enum status s = threads_start((int)o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }

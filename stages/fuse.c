@@ -117,15 +117,16 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
                        struct experiment *x, struct error *e)
 {
     enum status s = STATUS_OK;
+    const bool takes = engine->prepare && !f->reflections;  // which are of photons that leave
     f->engine = engine;
     f->plan = plan;
     for (size_t i = 0; i < f->n && !s; i++) {
         struct guest *g = &f->guest[i];
-        if (engine->prepare)
+        if (takes)
             (g->stage == &stage_noise ? noise_defer : background_defer)(g->state);
         s = guest_begin(g, x, e);
     }
-    return s || !f->n || !engine->prepare ? s : share_out(f, e);
+    return s || !f->n || !takes ? s : share_out(f, e);
 }
 
 /* ---- frames ----------------------------------------------------------------------- */
@@ -160,7 +161,9 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     const enum status s = f->engine->run(f->plan, &frame->recipe, image->pixels, rows, e);
     if (!s && f->engine->sum)
         image->has_sum = f->engine->sum(f->plan, &image->sum);
-    return s;
+    return s || !f->reflections ? s
+                                : f->engine->reflections(f->plan, &frame->recipe, image->pixels,
+                                                         f->reflections, &frame->reflections, e);
 }
 
 enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,

@@ -8,7 +8,10 @@
 #include "base/target.h"
 #include "io/picture.h"
 #include "io/raw.h"
+#include "io/reflections_stream.h"
+#include "io/reflections_text.h"
 #include "io/smv.h"
+#include "physics/panels.h"
 
 #define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
 
@@ -58,7 +61,7 @@ static bool is_preview(const struct output *o)
 
 bool output_is_image(const struct output *o)
 {
-    return o->format != FORMAT_RAW && o->format != FORMAT_NXMX && !is_preview(o);
+    return o->format < FORMAT_NXMX && o->format != FORMAT_RAW && !is_preview(o);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -109,7 +112,7 @@ static enum status scale_frame(struct output *o, double scale, const struct expe
     (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
     history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
     o->clipped.largest_adu = scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
-    *copy = (struct frame){.recipe = f->recipe};
+    *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
     scale_image(scale, f->image.pixels, scaled->saturation, &copy->image, &o->clipped);
@@ -184,6 +187,13 @@ static enum status write_content(struct output *o, const struct output_settings 
 {
     if (o->format == FORMAT_RAW)
         return raw_write(out, &f->image, path, e);
+    if (o->format == FORMAT_REFLECTIONS)
+        return reflections_write_text(out, f, path, e);
+    if (o->format == FORMAT_STREAM) {
+        double lab[9];
+        panels_frame(x, lab);
+        return reflections_write_stream(out, x, f, lab, path, e);
+    }
     return write_image(o, settings, x, f, out, path, e);
 }
 

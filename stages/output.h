@@ -22,7 +22,9 @@ enum format {
     FORMAT_RAW,
     FORMAT_PGM,
     FORMAT_PNG,
-    FORMAT_NXMX
+    FORMAT_NXMX,
+    FORMAT_REFLECTIONS,  // no image: see io/reflections_text.h
+    FORMAT_STREAM        // nor here: see io/reflections_stream.h
 };
 
 struct output {

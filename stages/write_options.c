@@ -33,6 +33,9 @@ const struct opt write_options[] = {
      .needs = "preview"},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth), .needs = "preview"},
+    {"reflections", "TEMPLATE",
+     "Also write the reflections of each frame, as text (.tsv) or for CrystFEL (.stream)", OPT_TEXT,
+     .offset = AT(reflections)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -48,13 +51,31 @@ void write_options_defaults(struct write_options *o)
     o->frames_per_file = 100;
 }
 
-/* A preview is PNG, whatever else its name says. */
-static enum status check_preview(const char *name, struct error *e)
+static bool ends_in(const char *name, const char *suffix)
 {
     const char *dot = strrchr(name, '.');
-    return dot && strcmp(dot, ".png") == 0
-               ? STATUS_OK
-               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", name);
+    return dot && strcmp(dot, suffix) == 0;
+}
+
+/* A preview is PNG, whatever else its name says. */
+static enum status add_preview(const struct write_options *o, struct outputs *outputs,
+                               struct error *e)
+{
+    return ends_in(o->preview, ".png")
+               ? outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e)
+               : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", o->preview);
+}
+
+static enum status add_reflections(const struct write_options *o, struct outputs *outputs,
+                                   struct error *e)
+{
+    const char *name = o->reflections;
+    const enum format format = ends_in(name, ".tsv")      ? FORMAT_REFLECTIONS
+                               : ends_in(name, ".stream") ? FORMAT_STREAM
+                                                          : FORMAT_AUTO;
+    return format ? outputs_add(outputs, name, format, 0, e)
+                  : error_set(e, STATUS_USAGE, "--reflections: '%.80s' must end in .tsv or .stream",
+                              name);
 }
 
 /* Options that would do nothing are a mistake. */
@@ -78,9 +99,9 @@ enum status write_options_settle(struct write_options *o, const char *const *tem
     for (int i = 0; i < ntemplates && !s; i++)
         s = outputs_add(outputs, templates[i], (enum format)o->format, 0, e);
     if (s == STATUS_OK && o->preview)
-        s = check_preview(o->preview, e);
-    if (s == STATUS_OK && o->preview)
-        s = outputs_add(outputs, o->preview, FORMAT_PNG, o->preview_size, e);
+        s = add_preview(o, outputs, e);
+    if (s == STATUS_OK && o->reflections)
+        s = add_reflections(o, outputs, e);
     if (s == STATUS_OK && outputs->series) {
         struct nxmx_series *series = &outputs->series->series;
         series->compression = (enum nxmx_compression)o->compression;

@@ -10,7 +10,7 @@
 
 struct write_options {
     int format;  // enum format, of all templates
-    const char *preview;
+    const char *preview, *reflections;
     int64_t preview_size;  // pixels
     const char *index;     // its path; NULL: beside the first file
     struct output_settings settings;

@@ -62,6 +62,12 @@ static enum status add_usage(const struct opt *o, struct error *e)
     return error_set(e, STATUS_USAGE, "%s (--%s=%s)", text, o->name, o->metavar);
 }
 
+static void set_given(const struct opt *o, void *options)
+{
+    if (o->given)
+        *(bool *)(void *)((char *)options + o->given) = true;
+}
+
 static enum status store(const struct opt *o, void *options, const char *text, struct error *e)
 {
     char what[80];
@@ -107,8 +113,8 @@ static enum status store(const struct opt *o, void *options, const char *text, s
     }
     if (s && (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS))
         return add_usage(o, e);
-    if (s == STATUS_OK && o->given)
-        *(bool *)(void *)((char *)options + o->given) = true;
+    if (s == STATUS_OK)
+        set_given(o, options);
     return s;
 }
 
@@ -135,6 +141,10 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         return EINVAL;
     }
     p->seen[i] = true;
+    if (!arg && p->entry[i]->flags & OPT_BARE) {
+        set_given(p->entry[i], p->options[i]);
+        return 0;
+    }
     return store(p->entry[i], p->options[i], arg ? arg : "", p->e) == STATUS_OK ? 0 : EINVAL;
 }
 
@@ -148,10 +158,12 @@ static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
         }
         p->entry[p->count] = o;
         p->options[p->count] = options;
-        rows[(*nrows)++] = (struct argp_option){.name = o->name,
-                                                .key = KEY_BASE + (int)p->count,
-                                                .arg = o->type == OPT_FLAG ? NULL : o->metavar,
-                                                .doc = o->doc};
+        rows[(*nrows)++] =
+            (struct argp_option){.name = o->name,
+                                 .key = KEY_BASE + (int)p->count,
+                                 .arg = o->type == OPT_FLAG ? NULL : o->metavar,
+                                 .flags = o->flags & OPT_BARE ? OPTION_ARG_OPTIONAL : 0,
+                                 .doc = o->doc};
         p->count++;
     }
 }
@@ -211,6 +223,8 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
             return unknown_option(p, word, length, e);
         if (o->type == OPT_FLAG && has_value)
             return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
+        if (o->flags & OPT_BARE)
+            continue;
         if (o->type != OPT_FLAG && !has_value && (++i == argc || strncmp(argv[i], "--", 2) == 0))
             return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name,
                              o->metavar);

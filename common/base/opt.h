@@ -39,6 +39,7 @@ enum {
     OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
     OPT_KEYS = 128,        // OPT_TEXTS: rows behind are keys of its values too, checked with each
+    OPT_BARE = 256,        // --NAME alone is good, too, for the default; a value comes after =
 };
 
 struct opt {

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/isa.h"
+#include "engine/cpu_shares.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
@@ -122,6 +123,15 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     return status;
 }
 
+static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *recipe,
+                                        const float *pixels,
+                                        const struct reflections_wanted *wanted,
+                                        struct reflection_table *table, struct error *e)
+{
+    return cpu_reflections(plan->experiment, plan->tables, plan->footprint, plan->kernels->name,
+                           plan->threads, recipe, pixels, wanted, table, e);
+}
+
 static bool cpu_sum(const struct plan *plan, uint32_t *sum)
 {
     if (plan->has_sum)
@@ -172,6 +182,7 @@ const struct engine engine_cpu = {
     .describe = cpu_describe,
     .run = cpu_run,
     .sum = cpu_sum,
+    .reflections = cpu_plan_reflections,
     .trace = cpu_trace,
     .destroy = cpu_destroy,
 };

@@ -66,6 +66,18 @@ enum status footprint_end(struct footprint *f, const struct recipe *r, const cha
 enum status footprint_end_plainly(struct footprint *f, const struct recipe *r, float *pixels,
                                   struct error *e);
 
+/* Photons of a pixel of the image. */
+struct lit_pixel {
+    int64_t pixel;
+    double photons;
+};
+
+/* What becomes of the photons of `count` pixels, ascending, alone, as plainly: into new memory at
+ * *spread, ascending, with room for twice *nspread; the caller frees it.  The recipe's footprint
+ * is_seen.  False when memory is out; *spread is NULL then. */
+bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
+                      struct lit_pixel **spread, size_t *nspread);
+
 /* Frees and sets the pointer to NULL. */
 void footprint_destroy(struct footprint **f);
 

@@ -1,4 +1,4 @@
-/* The specification of the footprint: doubles, pixel by pixel, the whole panel at once. */
+/* The specification of the footprint: doubles, pixel by pixel, a panel or a part of it at once. */
 #include <string.h>
 
 #include "base/alloc.h"
@@ -6,10 +6,11 @@
 #include "engine/photons.h"
 #include "physics/pixel.h"
 
-/* A panel with its margin: pixel (fast, slow) is at (slow + margin) * width + fast + margin. */
+/* A part of a panel with its margin. */
 struct sheet {
     const struct footprint_panel *panel;
-    int64_t margin, width, height;
+    int64_t fast, slow;  // its first pixel, which may lie beyond the panel
+    int64_t width, height;
     double *from, *to;  // owned
 };
 
@@ -38,7 +39,7 @@ static double weight_at(const struct footprint_panel *p, const struct footprint_
 
 static void add(const struct sheet *s, int64_t fast, int64_t slow, double photons)
 {
-    const int64_t f = fast + s->margin, t = slow + s->margin;
+    const int64_t f = fast - s->fast, t = slow - s->slow;
     if (f >= 0 && f < s->width && t >= 0 && t < s->height)
         s->to[t * s->width + f] += photons;
 }
@@ -47,7 +48,7 @@ static void apply(struct sheet *s, const struct footprint_pass *pass)
 {
     memset(s->to, 0, (size_t)(s->width * s->height) * sizeof *s->to);
     for (int64_t i = 0; i < s->width * s->height; i++) {
-        const int64_t fast = i % s->width - s->margin, slow = i / s->width - s->margin;
+        const int64_t fast = i % s->width + s->fast, slow = i / s->width + s->slow;
         const double photons = s->from[i];
         for (int n = 0; n <= pass->reach && photons != 0.0; n++) {
             const double given = weight_at(s->panel, pass, fast, slow, n) * photons;
@@ -61,32 +62,141 @@ static void apply(struct sheet *s, const struct footprint_pass *pass)
     s->to = last;
 }
 
+/* The pixels of `part` of a panel, and its margin about them; false when memory is out.  Followed
+ * by sheet_close in any case. */
+static bool sheet_open(struct sheet *s, const struct footprint_panel *panel, const struct roi *part)
+{
+    const int64_t margin = panel->margin;
+    *s = (struct sheet){.panel = panel,
+                        .fast = part->fast_min - margin,
+                        .slow = part->slow_min - margin,
+                        .width = part->fast_max - part->fast_min + 1 + 2 * margin,
+                        .height = part->slow_max - part->slow_min + 1 + 2 * margin};
+    s->from = mem_array((size_t)(s->width * s->height), sizeof *s->from);
+    s->to = mem_array((size_t)(s->width * s->height), sizeof *s->to);
+    return s->from && s->to;
+}
+
+static void sheet_close(struct sheet *s)
+{
+    mem_free(s->from);
+    mem_free(s->to);
+}
+
+static double *value_at(const struct sheet *s, int64_t fast, int64_t slow)
+{
+    return &s->from[(slow - s->slow) * s->width + fast - s->fast];
+}
+
 static enum status run_panel(const struct footprint *f, size_t index, float *pixels,
                              struct error *e)
 {
     const struct panel *p = &f->x->panels[index];
-    const int64_t margin = f->panel[index].margin;
-    struct sheet s = {.panel = &f->panel[index],
-                      .margin = margin,
-                      .width = p->fast_pixels + 2 * margin,
-                      .height = p->slow_pixels + 2 * margin};
-    s.from = mem_array((size_t)(s.width * s.height), sizeof *s.from);
-    s.to = mem_array((size_t)(s.width * s.height), sizeof *s.to);
-    const bool good = s.from && s.to;
+    const struct roi whole = {0, p->fast_pixels - 1, 0, p->slow_pixels - 1};
+    struct sheet s;
+    const bool good = sheet_open(&s, &f->panel[index], &whole);
     for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels && good; i++)
-        s.from[(i / p->fast_pixels + margin) * s.width + i % p->fast_pixels + margin] =
+        *value_at(&s, i % p->fast_pixels, i / p->fast_pixels) =
             (double)f->photons[p->first_pixel + i];
     for (size_t i = 0; i < s.panel->npasses && good; i++)
         apply(&s, &s.panel->pass[i]);
     for (int64_t i = 0; i < p->fast_pixels * p->slow_pixels && good; i++) {
         const int64_t fast = i % p->fast_pixels, slow = i / p->fast_pixels;
-        pixels[p->first_pixel + i] = pixel_is_computed(p, fast, slow)
-                                         ? (float)s.from[(slow + margin) * s.width + fast + margin]
-                                         : 0.0f;
+        pixels[p->first_pixel + i] =
+            pixel_is_computed(p, fast, slow) ? (float)*value_at(&s, fast, slow) : 0.0f;
     }
-    mem_free(s.from);
-    mem_free(s.to);
+    sheet_close(&s);
     return good ? STATUS_OK : error_memory(e, "the footprint");
+}
+
+/* ---- of some pixels ----------------------------------------------------------------- */
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t largest(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The rectangle about pixels of a panel. */
+static struct roi around(const struct panel *p, const struct lit_pixel *lit, size_t count)
+{
+    struct roi r = {INT64_MAX, 0, INT64_MAX, 0};
+    for (size_t i = 0; i < count; i++) {
+        const int64_t pixel = lit[i].pixel - p->first_pixel;
+        const int64_t fast = pixel % p->fast_pixels, slow = pixel / p->fast_pixels;
+        r = (struct roi){least(r.fast_min, fast), largest(r.fast_max, fast),
+                         least(r.slow_min, slow), largest(r.slow_max, slow)};
+    }
+    return r;
+}
+
+/* Puts the lit pixels of a sheet, of those that are computed, behind *spread. */
+static bool collect(const struct sheet *s, const struct panel *p, struct lit_pixel **spread,
+                    size_t *count, size_t *capacity)
+{
+    for (int64_t i = 0; i < s->width * s->height; i++) {
+        const int64_t fast = i % s->width + s->fast, slow = i / s->width + s->slow;
+        if (!(s->from[i] > 0.0) || !pixel_is_computed(p, fast, slow))
+            continue;
+        struct lit_pixel *items = mem_grow(*spread, *count, 1, sizeof *items, capacity);
+        if (!items)
+            return false;
+        items[*count] =
+            (struct lit_pixel){p->first_pixel + slow * p->fast_pixels + fast, s->from[i]};
+        *spread = items;
+        ++*count;
+    }
+    return true;
+}
+
+/* Those of one panel. */
+static bool spread_part(const struct footprint *f, size_t index, const struct lit_pixel *lit,
+                        size_t count, struct lit_pixel **spread, size_t *nspread, size_t *capacity)
+{
+    const struct panel *p = &f->x->panels[index];
+    const struct roi part = around(p, lit, count);
+    struct sheet s;
+    bool good = sheet_open(&s, &f->panel[index], &part);
+    for (size_t i = 0; i < count && good; i++)
+        *value_at(&s, (lit[i].pixel - p->first_pixel) % p->fast_pixels,
+                  (lit[i].pixel - p->first_pixel) / p->fast_pixels) = lit[i].photons;
+    for (size_t i = 0; i < s.panel->npasses && good; i++)
+        apply(&s, &s.panel->pass[i]);
+    good = good && collect(&s, p, spread, nspread, capacity);
+    sheet_close(&s);
+    return good;
+}
+
+bool footprint_spread(const struct footprint *f, const struct lit_pixel *lit, size_t count,
+                      struct lit_pixel **spread, size_t *nspread)
+{
+    size_t capacity = 0;
+    bool good = true;
+    *spread = NULL;
+    *nspread = 0;
+    for (size_t i = 0, end; i < count && good; i = end) {
+        size_t index = 0;
+        while (!panel_holds(&f->x->panels[index], lit[i].pixel))
+            index++;
+        for (end = i; end < count && panel_holds(&f->x->panels[index], lit[end].pixel);)
+            end++;
+        good = spread_part(f, index, lit + i, end - i, spread, nspread, &capacity);
+    }
+    if (good) {
+        struct lit_pixel *items =
+            mem_grow(*spread, *nspread, *nspread + 1, sizeof *items, &capacity);
+        good = items;
+        *spread = items ? items : *spread;
+    }
+    if (!good) {
+        mem_free(*spread);
+        *spread = NULL;
+    }
+    return good;
 }
 
 enum status footprint_end_plainly(struct footprint *f, const struct recipe *r, float *pixels,

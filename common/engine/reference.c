@@ -20,6 +20,7 @@
 #include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
+#include "engine/shares.h"
 #include "physics/constants.h"
 #include "physics/hkl.h"
 #include "physics/pixel.h"
@@ -59,6 +60,8 @@ struct pixel {
     const struct scene *scene;
     const struct panel *panel;
     const struct pixel_trace *trace;  // NULL: nobody watches
+    struct share_list *shares;        // parts of the intensity, not yet photons; NULL: not wanted
+    bool shares_full;                 // memory was out
     double intensity;
     double capture, polarization, solid_angle;  // 0: not known yet
 };
@@ -75,27 +78,60 @@ static void report_one(const struct pixel *p, const char *name, double value, co
     report(p, name, 1, &value, unit);
 }
 
-/* Adds one term.  Physical: each factor belongs to its own term.  Faithful: after
- * every term the whole sum is multiplied. */
-static void add_term(struct pixel *p, double term)
+/* What a term is of. */
+struct term_of {
+    int32_t lattice, hkl[3];
+    double phi_rad;
+};
+
+/* Adds to the share of a reflection. */
+static void add_share(struct pixel *p, const struct term_of *of, double term)
 {
-    const struct sampling *each = &p->scene->x->sampling;
-    if (p->scene->faithful) {
-        p->intensity += term;
-        if (each->each_thickness)
-            p->intensity *= p->capture;
-        if (each->each_polarization)
-            p->intensity *= p->polarization;
-        if (each->each_solid_angle)
-            p->intensity *= p->solid_angle;
+    for (size_t i = 0; i < p->shares->count; i++) {
+        struct share *s = &p->shares->items[i];
+        if (s->lattice != of->lattice || memcmp(s->hkl, of->hkl, sizeof s->hkl) != 0)
+            continue;
+        s->photons += term;
+        s->turn += term * of->phi_rad;
         return;
     }
-    term *= p->capture;
-    if (each->each_polarization)
-        term *= p->polarization;
-    if (each->each_solid_angle)
-        term *= p->solid_angle;
+    struct share s = {.lattice = of->lattice, .photons = term, .turn = term * of->phi_rad};
+    memcpy(s.hkl, of->hkl, sizeof s.hkl);
+    p->shares_full = !share_add(p->shares, &s) || p->shares_full;
+}
+
+/* Multiplies the sum, and all parts of it. */
+static void multiply(struct pixel *p, double factor)
+{
+    p->intensity *= factor;
+    for (size_t i = 0; p->shares && i < p->shares->count; i++) {
+        p->shares->items[i].photons *= factor;
+        p->shares->items[i].turn *= factor;
+    }
+}
+
+/* Adds one term.  Physical: each factor belongs to its own term.  Faithful: after
+ * every term the whole sum is multiplied.  `of`: NULL for water. */
+static void add_term(struct pixel *p, double term, const struct term_of *of)
+{
+    const struct sampling *each = &p->scene->x->sampling;
+    const bool faithful = p->scene->faithful;
+    if (!faithful) {
+        term *= p->capture;
+        if (each->each_polarization)
+            term *= p->polarization;
+        if (each->each_solid_angle)
+            term *= p->solid_angle;
+    }
     p->intensity += term;
+    if (p->shares && of)
+        add_share(p, of, term);
+    if (faithful && each->each_thickness)
+        multiply(p, p->capture);
+    if (faithful && each->each_polarization)
+        multiply(p, p->polarization);
+    if (faithful && each->each_solid_angle)
+        multiply(p, p->solid_angle);
 }
 
 /* F in electrons.  Faithful: the first index too near the edge of the table ends all
@@ -112,10 +148,11 @@ static double structure_factor(const struct pixel *p, const struct crystal *c, s
 }
 
 /* One evaluation: indices, lattice factor, structure factor. */
-static void add_evaluation(struct pixel *p, const struct lattice *l, struct carry *carry,
-                           const double cell[9], const double q[3], double weight)
+static void add_evaluation(struct pixel *p, size_t index, double phi_rad, const double cell[9],
+                           const double q[3], double weight)
 {
     const struct scene *s = p->scene;
+    const struct lattice *l = &s->recipe->lattices[index];
     const struct crystal *c = &s->x->crystals[l->crystal];
     const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
     const double F_latt = shape_factor(c, hkl, l->reciprocal_A, s->faithful);
@@ -124,9 +161,12 @@ static void add_evaluation(struct pixel *p, const struct lattice *l, struct carr
     /* a dark term does not even multiply the sum, unless there is water in it */
     if (F_latt == 0.0 && (!s->faithful || s->x->water_m == 0.0))
         return;
-    const double F_cell = structure_factor(p, c, carry, hkl);
+    const double F_cell = structure_factor(p, c, &s->carry[index], hkl);
     const double term = F_cell * F_cell * F_latt * F_latt * weight;
-    add_term(p, term);
+    struct term_of of = {.lattice = (int32_t)index, .phi_rad = phi_rad};
+    for (int i = 0; i < 3; i++)
+        of.hkl[i] = (int32_t)index_nearest(hkl[i]);
+    add_term(p, term, &of);
     report_one(p, "F_cell", F_cell, "electrons");
     report_one(p, "term", term, "electrons^2");
     report_one(p, "sum", p->intensity, "");
@@ -158,7 +198,7 @@ static void add_lattice(struct pixel *p, size_t index, const double q[3], double
             report(p, "lattice phi_step domain", 3, (double[]){(double)index, (double)t, (double)k},
                    "");
             report_one(p, "phi", l->phi_rad[t], "rad");
-            add_evaluation(p, l, carry, cell, q, weight);
+            add_evaluation(p, index, l->phi_rad[t], cell, q, weight);
         }
     }
 }
@@ -197,7 +237,7 @@ static void add_source(struct pixel *p, const struct source *source, double diff
         return;
     find_polarization(p, incident, diffracted);
     if (s->water > 0.0)
-        add_term(p, s->water * source->weight);
+        add_term(p, s->water * source->weight, NULL);
     for (size_t i = 0; i < s->recipe->nlattices; i++)
         add_lattice(p, i, q, source->weight);
 }
@@ -238,12 +278,15 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     }
 }
 
-/* Photons of one pixel. */
-static float pixel_photons(const struct scene *s, const struct panel *panel, int64_t fast,
-                           int64_t slow, const struct pixel_trace *trace)
+/* Photons of one pixel.  `shares`: NULL, or an empty list to which those above 0 go; false when
+ * there is no memory for them. */
+static bool pixel_photons(const struct scene *s, const struct panel *panel, int64_t fast,
+                          int64_t slow, const struct pixel_trace *trace, struct share_list *shares,
+                          float *out)
 {
     const struct sampling *sampling = &s->x->sampling;
-    struct pixel p = {.scene = s, .panel = panel, .trace = trace, .intensity = s->background};
+    struct pixel p = {
+        .scene = s, .panel = panel, .trace = trace, .shares = shares, .intensity = s->background};
     p.polarization = s->x->beam.no_polarization ? 1.0 : 0.0;
     for (int layer = 0; layer < panel->layers; layer++) {
         p.capture = panel->thickness_m > 0.0 ? 0.0 : 1.0;
@@ -263,15 +306,45 @@ static float pixel_photons(const struct scene *s, const struct panel *panel, int
     report_one(&p, "intensity", p.intensity, "electrons^2");
     report_one(&p, "steps", s->steps, "");
     report_one(&p, "photons", photons, "photons");
-    return (float)photons;
+    for (size_t i = 0; shares && i < shares->count; i++) {
+        struct share *share = &shares->items[i];
+        share->pixel = panel->first_pixel + slow * panel->fast_pixels + fast;
+        share->turn *= photons / p.intensity;
+        share->photons *= photons / p.intensity;
+    }
+    *out = (float)photons;
+    return !p.shares_full;
 }
 
 /* One row of a panel. */
 static void run_row(const struct scene *s, const struct panel *p, int64_t slow, float *pixels)
 {
     float *row = pixels + p->first_pixel + slow * p->fast_pixels;
-    for (int64_t fast = 0; fast < p->fast_pixels; fast++)
-        row[fast] = pixel_is_computed(p, fast, slow) ? pixel_photons(s, p, fast, slow, NULL) : 0.0f;
+    for (int64_t fast = 0; fast < p->fast_pixels; fast++) {
+        row[fast] = 0.0f;
+        if (pixel_is_computed(p, fast, slow))
+            (void)pixel_photons(s, p, fast, slow, NULL, NULL, &row[fast]);
+    }
+}
+
+/* The shares of its pixels; false when memory is out. */
+static bool share_row(const struct scene *s, const struct panel *p, int64_t slow,
+                      struct share_list *list)
+{
+    struct share_list one = {0};
+    bool good = true;
+    for (int64_t fast = 0; fast < p->fast_pixels && good; fast++) {
+        float photons;
+        if (!pixel_is_computed(p, fast, slow))
+            continue;
+        one.count = 0;
+        good = pixel_photons(s, p, fast, slow, NULL, &one, &photons);
+        for (size_t i = 0; i < one.count && good; i++)
+            if (one.items[i].photons > 0.0)
+                good = share_add(list, &one.items[i]);
+    }
+    mem_free(one.items);
+    return good;
 }
 
 /* Water as nanoBragg has it: forward scattering of 2.57 electrons a molecule.  The
@@ -381,11 +454,42 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
     return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
 }
 
+static enum status reference_reflections(struct plan *plan, const struct recipe *recipe,
+                                         const float *pixels,
+                                         const struct reflections_wanted *wanted,
+                                         struct reflection_table *table, struct error *e)
+{
+    const struct experiment *x = plan->experiment;
+    const bool spread = plan->footprint && plan->footprint->is_seen;
+    const int64_t rows = experiment_rows(x);
+    struct scene s;
+    enum status status = scene_open(&s, x, recipe, e);
+    if (status)
+        return status;
+    struct share_list *lists = shares_open((size_t)rows);
+    bool good = lists;
+    int64_t first = 0;
+    for (size_t i = 0; i < x->npanels && good; i++) {
+        const struct panel *p = &x->panels[i];
+#pragma omp parallel for schedule(dynamic) num_threads(plan->threads) reduction(&& : good)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
+            good = share_row(&s, p, slow, &lists[first + slow]) && good;
+        first += p->slow_pixels;
+    }
+    const struct shares shares = {x,      recipe, spread ? plan->footprint : NULL,
+                                  pixels, lists,  (size_t)rows};
+    status = good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
+    shares_free(lists, (size_t)rows);
+    mem_free(s.carry);
+    return status;
+}
+
 static void replay(const struct scene *s, const struct panel *p, int64_t fast, int64_t slow)
 {
+    float photons;
     for (int64_t i = 0; i < slow * p->fast_pixels + fast; i++)
         if (pixel_is_computed(p, i % p->fast_pixels, i / p->fast_pixels))
-            (void)pixel_photons(s, p, i % p->fast_pixels, i / p->fast_pixels, NULL);
+            (void)pixel_photons(s, p, i % p->fast_pixels, i / p->fast_pixels, NULL, NULL, &photons);
 }
 
 static enum status reference_trace(struct plan *plan, const struct recipe *recipe,
@@ -399,9 +503,10 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
     status = scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
+    float photons;
     if (s.faithful)
         replay(&s, p, trace->fast, trace->slow);
-    (void)pixel_photons(&s, p, trace->fast, trace->slow, trace);
+    (void)pixel_photons(&s, p, trace->fast, trace->slow, trace, NULL, &photons);
     mem_free(s.carry);
     return STATUS_OK;
 }
@@ -412,6 +517,7 @@ const struct engine engine_reference = {
     .identity = reference_identity,
     .describe = reference_describe,
     .run = reference_run,
+    .reflections = reference_reflections,
     .trace = reference_trace,
     .destroy = reference_destroy,
 };

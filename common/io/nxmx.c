@@ -5,8 +5,10 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "io/hdf5_file.h"
 #include "io/nxmx_layout.h"
+#include "io/nxmx_reflections.h"
 
 enum { FILTER_LZ4 = 32004, FILTER_BITSHUFFLE = 32008, NAME_BYTES = 4096 };
 
@@ -60,24 +62,42 @@ static hid_t create_data(struct hdf5_file *f, const struct nxmx_kind *kind, size
     return data;
 }
 
+/* Writes image and reflections of frame number i of the file. */
+static enum status put_frame(struct hdf5_file *f, hid_t data, struct nxmx_columns *columns,
+                             const struct nxmx_rows *rows, size_t i, struct nxmx_chunk *chunk,
+                             nxmx_source *source, void *owner, struct error *e)
+{
+    const hsize_t at[3] = {i};
+    const uint64_t number = rows->frames[i].number;
+    const size_t count = (size_t)rows->reflections[i];
+    struct reflection_row *reflections = mem_array(count, sizeof *reflections);
+    if (!reflections)
+        return error_memory(e, "the reflections");
+    const enum status s = source(owner, number, chunk, count, reflections, e);
+    if (s == STATUS_OK) {
+        (void)hdf5_good(f, H5Dwrite_chunk(data, H5P_DEFAULT, 0, at, chunk->length, chunk->bytes));
+        nxmx_columns_put(columns, f, number, count, reflections);
+    }
+    mem_free(reflections);
+    return s;
+}
+
 enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
                        nxmx_source *source, void *owner, struct error *e)
 {
     struct hdf5_file f;
     struct nxmx_chunk chunk = {0};
+    struct nxmx_columns columns;
     enum status s = hdf5_create(&f, path, kind->sync, e);
     if (s)
         return s;
     f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
     const hid_t data = create_data(&f, kind, rows->nframes);
-    for (size_t i = 0; i < rows->nframes && !f.failed && !s; i++) {
-        const hsize_t at[3] = {i};
-        s = source(owner, rows->frames[i].number, &chunk, e);
-        if (s == STATUS_OK)
-            (void)hdf5_good(&f,
-                            H5Dwrite_chunk(data, H5P_DEFAULT, 0, at, chunk.length, chunk.bytes));
-    }
+    nxmx_columns_create(&columns, &f, rows);
+    for (size_t i = 0; i < rows->nframes && !f.failed && !s; i++)
+        s = put_frame(&f, data, &columns, rows, i, &chunk, source, owner, e);
+    nxmx_columns_close(&columns);
     if (data >= 0)
         (void)hdf5_good(&f, H5Dclose(data));
     nxmx_chunk_free(&chunk);
@@ -132,6 +152,7 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
     f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
     put_virtual(&f, kind, rows, name, owner);
+    nxmx_columns_map(&f, rows, name, owner);
     return hdf5_commit(&f, e);
 }
 
@@ -196,10 +217,16 @@ bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *row
     return good;
 }
 
-enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,
+enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
+                      struct nxmx_chunk *chunk, size_t count, struct reflection_row *reflections,
                       struct error *e)
 {
-    if (!nxmx_get_chunk(file->data, place, chunk))
+    const size_t place = (size_t)nxmx_rows_find(rows, frame);
+    uint64_t first = 0;
+    for (size_t i = 0; i < place; i++)
+        first += rows->reflections[i];
+    if (!nxmx_get_chunk(file->data, place, chunk) ||
+        (count && !nxmx_columns_get(&file->hdf5, first, count, reflections)))
         return error_set(e, STATUS_FAILED, "%s: cannot read image %zu", file->path, place);
     return STATUS_OK;
 }

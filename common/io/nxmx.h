@@ -7,6 +7,7 @@
  *                               virtual data set over the others
  *     /entry/sample             transformations/omega of a rotation series
  *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
+ *     /entry/reflections        where frames bring them along, see nxmx_reflections.h
  *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
  *
  * bragg-write(1) describes it.  Panels stand one below the other in an image and must
@@ -24,6 +25,7 @@
 #include "io/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/reflections.h"
 
 /* What all files of a series have in common. */
 struct nxmx_kind {
@@ -39,9 +41,9 @@ struct nxmx_kind {
 /* STATUS_INPUT when NXmx cannot hold such images. */
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
-/* Gives the packed image number `frame` of a file; see nxmx_pack. */
-typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunk,
-                                struct error *e);
+/* Gives the packed image number `frame` of a file, see nxmx_pack, and its `count` reflections. */
+typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunk, size_t count,
+                                struct reflection_row *rows, struct error *e);
 
 /* Writes a file of the frames of `rows`, with the images that `source` gives. */
 enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
@@ -66,8 +68,10 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
  * of this lineage. */
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
-/* Reads the packed image at a place; STATUS_FAILED when that cannot be. */
-enum status nxmx_read(struct nxmx_file *file, size_t place, struct nxmx_chunk *chunk,
+/* Reads the packed image of a frame that `rows` of the file has, and its `count` reflections;
+ * STATUS_FAILED when that cannot be. */
+enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
+                      struct nxmx_chunk *chunk, size_t count, struct reflection_row *reflections,
                       struct error *e);
 void nxmx_close(struct nxmx_file *file);
 

@@ -80,15 +80,18 @@ static void remove_frame(struct nxmx_rows *rows, uint64_t number)
     struct nxmx_frame *frame = &rows->frames[at];
     struct nxmx_lattice *first = &rows->lattices[lattices_below(rows, number)];
     const size_t n = frame->lattices;
+    uint64_t *reflections = &rows->reflections[at];
     rows->nframes--;
     memmove(frame, frame + 1, (rows->nframes - (size_t)at) * sizeof *frame);
+    memmove(reflections, reflections + 1, (rows->nframes - (size_t)at) * sizeof *reflections);
     rows->nlattices -= n;
     if (n)
         memmove(first, first + n,
                 (rows->nlattices - (size_t)(first - rows->lattices)) * sizeof *first);
 }
 
-/* Makes place for a frame and copies its row; its lattices are to be filled in at *lattices. */
+/* Makes place for a frame without reflections and copies its row; its lattices are to be filled in
+ * at *lattices. */
 static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame,
                           struct nxmx_lattice **lattices, struct error *e)
 {
@@ -96,16 +99,21 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
     struct nxmx_frame *frames =
         mem_grow(rows->frames, rows->nframes, 1, sizeof *frames, &rows->frames_room);
     rows->frames = frames ? frames : rows->frames;
+    uint64_t *reflections =
+        mem_grow(rows->reflections, rows->nframes, 1, sizeof *reflections, &rows->reflections_room);
+    rows->reflections = reflections ? reflections : rows->reflections;
     struct nxmx_lattice *grown =
         n ? mem_grow(rows->lattices, rows->nlattices, n, sizeof *grown, &rows->lattices_room)
           : rows->lattices;
-    if (!frames || (n && !grown))
+    if (!frames || !reflections || (n && !grown))
         return error_memory(e, "the truth about frames");
     rows->lattices = grown;
     const size_t at = frames_below(rows, frame->number),
                  first = lattices_below(rows, frame->number);
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
     rows->frames[at] = *frame;
+    memmove(&reflections[at + 1], &reflections[at], (rows->nframes - at) * sizeof *reflections);
+    reflections[at] = 0;
     rows->nframes++;
     *lattices = NULL;
     if (!n)
@@ -157,6 +165,12 @@ enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
     return s;
 }
 
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, uint64_t reflections)
+{
+    rows->reflections[nxmx_rows_find(rows, number)] = reflections;
+    rows->has_reflections = true;
+}
+
 enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -166,6 +180,8 @@ enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from
         if (nxmx_rows_find(rows, frame->number) >= 0)
             continue;
         s = insert(rows, frame, &lattices, e);
+        if (!s && from->has_reflections)
+            nxmx_rows_note(rows, frame->number, from->reflections[i]);
         if (!s && frame->lattices)
             memcpy(lattices, &from->lattices[lattices_below(from, frame->number)],
                    frame->lattices * sizeof *lattices);
@@ -197,5 +213,6 @@ void nxmx_rows_free(struct nxmx_rows *rows)
 {
     mem_free(rows->frames);
     mem_free(rows->lattices);
+    mem_free(rows->reflections);
     *rows = (struct nxmx_rows){0};
 }

@@ -40,6 +40,9 @@ struct nxmx_rows {
     size_t nframes, frames_room, nlattices, lattices_room;
     struct nxmx_frame *frames;      // owned
     struct nxmx_lattice *lattices;  // owned
+    bool has_reflections;           // some frame brought them along
+    size_t reflections_room;
+    uint64_t *reflections;  // owned: [nframes], how many rows each has
 };
 
 /* Rotation from the lab of an experiment to NeXus' (McStas): rows are its x, y and z.  z
@@ -54,6 +57,9 @@ void nxmx_turn(const double axes[9], const double v[3], double out[3]);
  * memory is out. */
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e);
+
+/* Notes that such a frame brought so many reflections along. */
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, uint64_t reflections);
 
 /* Puts in those rows of `from` whose frames are not there yet. */
 enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e);

@@ -24,8 +24,8 @@ struct nxmx_filling {
     struct place {
         uint64_t id;
         off_t at;
-        size_t length;
-    } * places;  // owned, ascending ids
+        size_t length;  // of the image; reflections come behind it
+    } * places;         // owned, ascending ids
 };
 
 /* --- names --------------------------------------------------------------- */
@@ -131,19 +131,21 @@ static struct place *find_place(const struct nxmx_filling *g, uint64_t id)
     return NULL;
 }
 
-/* Puts a packed image behind the others. */
-static enum status keep(struct nxmx_filling *g, uint64_t id, const struct nxmx_chunk *chunk,
-                        struct error *e)
+/* Puts a packed image and its reflections behind the others. */
+static enum status keep(struct nxmx_filling *g, const struct frame *f,
+                        const struct nxmx_chunk *chunk, struct error *e)
 {
+    const struct reflection_table *t = &f->reflections;
     struct place *places = mem_grow(g->places, g->nplaces, 1, sizeof *places, &g->places_room);
     if (!places)
         return error_memory(e, "a list of images");
     g->places = places;
     if (fwrite(chunk->bytes, 1, chunk->length, g->spool.stream) != chunk->length ||
+        (t->count && fwrite(t->rows, sizeof *t->rows, t->count, g->spool.stream) != t->count) ||
         fflush(g->spool.stream))
         return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
-    g->places[g->nplaces++] = (struct place){id, g->used, chunk->length};
-    g->used += (off_t)chunk->length;
+    g->places[g->nplaces++] = (struct place){f->recipe.id, g->used, chunk->length};
+    g->used += (off_t)(chunk->length + t->count * sizeof *t->rows);
     return STATUS_OK;
 }
 
@@ -156,18 +158,21 @@ struct origin {
     struct nxmx_rows former_rows;
 };
 
-static enum status give_image(void *owner, uint64_t id, struct nxmx_chunk *chunk, struct error *e)
+static enum status give_image(void *owner, uint64_t id, struct nxmx_chunk *chunk, size_t count,
+                              struct reflection_row *rows, struct error *e)
 {
     const struct origin *o = owner;
     const struct place *p = find_place(o->filling, id);
+    const size_t bytes = count * sizeof *rows;
     if (!p)
-        return nxmx_read(o->former, (size_t)nxmx_rows_find(&o->former_rows, id), chunk, e);
+        return nxmx_read(o->former, &o->former_rows, id, chunk, count, rows, e);
     if (!nxmx_chunk_reserve(chunk, p->length))
         return error_memory(e, "a packed image");
     chunk->length = p->length;
     errno = 0;
-    if (pread(fileno(o->filling->spool.stream), chunk->bytes, p->length, p->at) !=
-        (ssize_t)p->length)
+    const int spool = fileno(o->filling->spool.stream);
+    if (pread(spool, chunk->bytes, p->length, p->at) != (ssize_t)p->length ||
+        pread(spool, rows, bytes, p->at + (off_t)p->length) != (ssize_t)bytes)
         return error_errno(e, STATUS_FAILED, "%s: cannot read again", o->filling->spool.path);
     return STATUS_OK;
 }
@@ -291,9 +296,11 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
     if (status == STATUS_OK)
         status = find_filling(s, file, &g, e);
     if (status == STATUS_OK)
-        status = keep(g, f->recipe.id, &s->chunk, e);
+        status = keep(g, f, &s->chunk, e);
     if (status == STATUS_OK)
         status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
+    if (status == STATUS_OK && f->reflections.present)
+        nxmx_rows_note(&g->rows, f->recipe.id, f->reflections.count);
     if (status)
         return status;
     if (g->rows.nframes == s->frames_per_file)

@@ -5,6 +5,7 @@
 
 #define FRAMES NXMX_TRUTH "/frames"
 #define LATTICES NXMX_TRUTH "/lattices"
+#define REFLECTIONS NXMX_TRUTH "/reflections"
 
 static void add(hid_t type, const char *name, size_t offset, hid_t member)
 {
@@ -64,6 +65,8 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows)
 {
     put_table(f, FRAMES, frame_type(), rows->nframes, rows->frames);
     put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
+    if (rows->has_reflections)
+        put_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), rows->nframes, rows->reflections);
 }
 
 /* True when items are stored as they are in memory; the library reads beyond damaged types that it
@@ -118,6 +121,19 @@ static bool is_consistent(const struct nxmx_rows *rows)
     return at == rows->nlattices;
 }
 
+/* How many reflections frames have: none where the file does not say. */
+static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    size_t count = rows->nframes;
+    rows->has_reflections = H5Lexists(f->id, REFLECTIONS, H5P_DEFAULT) > 0;
+    if (rows->has_reflections)
+        return get_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), sizeof *rows->reflections, &count,
+                         &rows->reflections) &&
+               count == rows->nframes;
+    rows->reflections = calloc(count ? count : 1, sizeof *rows->reflections);
+    return rows->reflections;
+}
+
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};
@@ -125,7 +141,8 @@ bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
         get_table(f, FRAMES, frame_type(), sizeof *rows->frames, &rows->nframes, &rows->frames);
     good = good && get_table(f, LATTICES, lattice_type(), sizeof *rows->lattices, &rows->nlattices,
                              &rows->lattices);
-    rows->frames_room = rows->nframes;
+    good = good && get_reflections(f, rows);
+    rows->frames_room = rows->reflections_room = rows->nframes;
     rows->lattices_room = rows->nlattices;
     if (good && is_consistent(rows))
         return true;

@@ -35,6 +35,11 @@ bool panel_computes(const struct panel *p, int64_t fast, int64_t slow)
            slow <= r->slow_max && (!p->mask || p->mask[slow * p->fast_pixels + fast]);
 }
 
+bool panel_holds(const struct panel *p, int64_t pixel)
+{
+    return pixel >= p->first_pixel && pixel < p->first_pixel + p->fast_pixels * p->slow_pixels;
+}
+
 int64_t experiment_pixels(const struct experiment *x)
 {
     int64_t pixels = 0;
@@ -51,6 +56,14 @@ void experiment_drop_tables(struct experiment *x)
         table->F = NULL;
         memset(table->count, 0, sizeof table->count);
     }
+}
+
+int64_t experiment_rows(const struct experiment *x)
+{
+    int64_t rows = 0;
+    for (size_t i = 0; i < x->npanels; i++)
+        rows += x->panels[i].slow_pixels;
+    return rows;
 }
 
 void experiment_free(struct experiment *x)

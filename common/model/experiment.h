@@ -154,6 +154,9 @@ void crystal_cell(const struct crystal *c, double cell[6]);
 /* Whether a pixel of the panel is computed: it lies in the region of interest and is not masked. */
 bool panel_computes(const struct panel *p, int64_t fast, int64_t slow);
 
+/* Whether item `pixel` of the image lies on the panel. */
+bool panel_holds(const struct panel *p, int64_t pixel);
+
 /* Pixels of a whole frame: the sum over panels; 0 for no panels. */
 int64_t experiment_pixels(const struct experiment *x);
 
@@ -164,6 +167,9 @@ double panel_depth_m(const struct panel *p);
 
 /* What formats that must name a material call the sensor's: silicon where it is not known. */
 const char *panel_material(const struct panel *p);
+
+/* Rows of a whole frame, likewise. */
+int64_t experiment_rows(const struct experiment *x);
 
 /* Frees the arrays and clears *x. */
 void experiment_free(struct experiment *x);

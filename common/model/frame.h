@@ -1,5 +1,5 @@
 /*
- * The frame: a recipe and, from the intensity stage on, its image.
+ * The frame: a recipe and, from the intensity stage on, its image and perhaps its reflections.
  */
 #ifndef BRAGG_MODEL_FRAME_H
 #define BRAGG_MODEL_FRAME_H
@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "model/recipe.h"
+#include "model/reflections.h"
 
 enum pixel_type { PIXEL_F32, PIXEL_U16, PIXEL_U32, PIXEL_I32 };
 enum pixel_unit { UNIT_PHOTONS, UNIT_ADU };
@@ -43,6 +44,7 @@ struct image {
 struct frame {
     struct recipe recipe;
     struct image image;
+    struct reflection_table reflections;
 };
 
 /* Bytes of one pixel. */
@@ -76,7 +78,7 @@ void image_was_read(const struct image *image, size_t count);
 /* Releases the pixels and clears *image but for its memory. */
 void image_free(struct image *image);
 
-/* Frees recipe and image and clears *f. */
+/* Frees recipe, image and reflections and clears *f. */
 void frame_free(struct frame *f);
 
 #endif

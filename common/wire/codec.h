@@ -25,7 +25,7 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 /* What the frames of an experiment must agree with. */
 struct codec_expected {
     char lineage[17];
-    size_t pixels, crystals;
+    size_t pixels, panels, crystals;
 };
 
 /* Taken from the experiment as it arrived, before the stage changes it. */

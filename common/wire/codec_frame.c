@@ -1,3 +1,4 @@
+#include <math.h>
 #include <stdint.h>
 #include <string.h>
 
@@ -85,12 +86,52 @@ static const struct field recipe_fields[] = {
 TABLE(recipe);
 #undef OBJECT
 
+static size_t rows_bytes(const void *object)
+{
+    const struct reflection_table *t = object;
+    size_t bytes;
+    return size_multiply(t->count, sizeof *t->rows, &bytes) ? bytes : SIZE_MAX;
+}
+
+static size_t numbers_bytes(size_t count)
+{
+    size_t bytes;
+    return size_multiply(count, sizeof(uint32_t), &bytes) ? bytes : SIZE_MAX;
+}
+
+static size_t row_pixels_bytes(const void *object)
+{
+    return numbers_bytes(((const struct reflection_table *)object)->npixels);
+}
+
+static size_t labels_bytes(const void *object)
+{
+    return numbers_bytes(((const struct reflection_table *)object)->nlabels);
+}
+
+#define OBJECT reflection_table
+static const struct field reflection_table_fields[] = {
+    MEMBER(count, SIZE),
+    MEMBER(labels, DATA, .bytes = labels_bytes),
+    MEMBER(least_photons, REAL),
+    MEMBER(nlabels, SIZE),
+    MEMBER(npixels, SIZE),
+    MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
+    MEMBER(rest_photons, REAL),
+    MEMBER(rows, DATA, .bytes = rows_bytes),
+};
+TABLE(reflection_table);
+#undef OBJECT
+
 #define OBJECT envelope
 static const struct field envelope_fields[] = {
     {"image", FIELD_MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table},
     MEMBER_TEXT(lineage),
     {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
      .table = &recipe_table},
+    {"reflections", FIELD_MAP, .offset = offsetof(struct envelope, frame.reflections),
+     .table = &reflection_table_table,
+     .present_offset = offsetof(struct envelope, frame.reflections.present), .flags = FIELD_ABSENT},
 };
 static const struct table envelope_table = {"frame", sizeof(struct envelope),
                                             FIELDS(envelope_fields)};
@@ -117,10 +158,38 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 
 struct codec_expected codec_expect(const struct experiment *x)
 {
-    struct codec_expected expected = {.pixels = (size_t)experiment_pixels(x),
-                                      .crystals = x->ncrystals};
+    struct codec_expected expected = {
+        .pixels = (size_t)experiment_pixels(x), .panels = x->npanels, .crystals = x->ncrystals};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
+}
+
+/* Rows are of lattices of the frame, and their pixels and labels within it. */
+static bool are_consistent(const struct reflection_table *t, const struct recipe *r,
+                           const struct codec_expected *expected)
+{
+    const size_t pixels = expected->pixels;
+    size_t left = t->npixels;
+    for (size_t i = 0; i < t->count; i++) {
+        const struct reflection_row *row = &t->rows[i];
+        const double reals[] = {
+            row->fast,  row->slow,         row->photons,    row->phi_deg,
+            row->s_1_A, (double)row->peak, (double)row->F2, (double)row->background};
+        for (size_t k = 0; k < sizeof reals / sizeof *reals; k++)
+            if (!isfinite(reals[k]))
+                return false;
+        if (row->lattice < 0 || (size_t)row->lattice >= r->nlattices || row->panel < 0 ||
+            (size_t)row->panel >= expected->panels || row->pixels < 0 || (size_t)row->pixels > left)
+            return false;
+        left -= (size_t)row->pixels;
+    }
+    for (size_t i = 0; i < t->npixels; i++)
+        if (t->pixels[i] >= pixels)
+            return false;
+    for (size_t i = 0; i < t->nlabels; i++)
+        if (t->labels[i] > t->count)
+            return false;
+    return !left && (!t->nlabels || t->nlabels == pixels);
 }
 
 static enum status check_frame(const struct envelope *n, const struct codec_expected *expected,
@@ -140,6 +209,9 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
             return error_set(e, STATUS_INPUT,
                              "frame %llu has a lattice of crystal %u, the experiment has %zu", id,
                              r->lattices[i].crystal, expected->crystals);
+    if (!are_consistent(&n->frame.reflections, r, expected))
+        return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
+                         id);
     return STATUS_OK;
 }
 

@@ -13,6 +13,11 @@ from braggpipe._wire import TYPES, Keys
 
 Array = numpy.typing.NDArray[Any]
 
+_ROW: Any = {"fast": "<f8", "slow": "<f8", "photons": "<f8", "phi": "<f8", "s": "<f8", "lattice": "<i4", "h": "<i4",
+             "k": "<i4", "l": "<i4", "panel": "<i4", "pixels": "<i4", "peak": "<f4", "F2": "<f4", "background": "<f4"}
+ROW = numpy.dtype({"names": list(_ROW), "formats": list(_ROW.values()), "itemsize": 80,
+                   "offsets": [*range(0, 40, 8), *range(40, 76, 4)]})  #: of Frame.reflections
+
 
 @dataclasses.dataclass(frozen=True)
 class Panel:
@@ -117,11 +122,17 @@ class Frame:
     copies are made anyway when more than a few are kept.
     """
 
-    def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool) -> None:
+    def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
+                 reflections: Array | None = None, labels: Array | None = None) -> None:
         self.number = number  #: its number in the run
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
         self.unit = "ADU" if is_adu else "photons"  #: of the pixels
+        #: (rows,) one a reflection, ascending by lattice, h, k, l; with the columns of bragg-wire(5): lattice, h, k, l,
+        #: panel, fast, slow (centroid, px: pixel i covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2,
+        #: background.  None: nobody asked bragg-intensity for --reflections
+        self.reflections = reflections
+        self._labels = labels
         self._recipe = recipe
 
     def __repr__(self) -> str:
@@ -131,6 +142,12 @@ class Frame:
     def image(self) -> Array:
         """The pixels as (slow, fast); (panels, slow, fast) for several panels of one shape; (count,) for others."""
         return self.pixels.reshape(self.experiment.shape)
+
+    @property
+    def labels(self) -> Array | None:
+        """For each pixel of .image the row, from 1, of the reflection that gives it most photons, 0: none; None without
+        bragg-intensity --labels."""
+        return None if self._labels is None else self._labels.reshape(self.experiment.shape)
 
     @property
     def panels(self) -> list[Array]:
@@ -191,6 +208,15 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
                  float(numpy.degrees(recipe["osc_rad"])), lattices)
 
 
+def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | None, Array | None]:
+    """Rows and labels."""
+    if keys is None:
+        return None, None
+    rows, labels = (numpy.frombuffer(b"" if keys[name] is None else payload[keys[name]], dtype)
+                    for name, dtype in (("rows", ROW), ("labels", "<u4")))
+    return rows, labels if keys["nlabels"] else None
+
+
 def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:
     """What a message says.  `pixels`, where they are given, lie in shared memory."""
     image, recipe = keys["image"], keys["recipe"]
@@ -202,7 +228,8 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
         raise ValueError(f"frame {number} has {pixels.size} pixels, must have {experiment.count}")
     pixels.flags.writeable = False
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
-    return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1)
+    return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
+                 *_reflections(keys.get("reflections"), payload))
 
 
 # --- sources of frames --------------------------------------------------------

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy
 
-from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
+from braggpipe._frame import ROW, Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
 
 
 _LENGTHS_M = {"m": 1.0, "mm": 1e-3, "um": 1e-6}
@@ -103,12 +103,26 @@ class NXmx(Frames):
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
                      float(row["rotation_start"]), float(row["rotation_width"]), lattices)
 
+    def _reflections(self) -> Iterator[Array | None]:
+        """Those of one frame after the other."""
+        if "reflections" not in self.own:
+            while True:
+                yield None
+        first, group = 0, self.file["entry/reflections"]
+        for count in self.own["reflections"][()].tolist():
+            rows = numpy.zeros(count, ROW)
+            for name in ROW.names or ():
+                rows[name] = group[name][first:first + count]
+            first += count
+            yield rows
+
     def __iter__(self) -> Iterator[Frame]:
         data = self.file["entry/data/data"]
-        for index, row in enumerate(self.own["frames"][()]):
+        for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
             pixels = data[index].reshape(-1)
             pixels.flags.writeable = False
-            yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f")
+            yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
+                        reflections)
 
     def close(self) -> None:
         self.file.close()

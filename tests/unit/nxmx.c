@@ -123,7 +123,9 @@ static void images_come_back_in_order(void **state)
             assert_int_equal(rows.nframes, file < 2 ? 2 : 1);
             for (size_t i = 0; i < rows.nframes; i++) {
                 assert_int_equal(rows.frames[i].number, 2 * file + i);
-                assert_int_equal(nxmx_read(opened, i, &chunk, NULL), STATUS_OK);
+                assert_int_equal(
+                    nxmx_read(opened, &rows, rows.frames[i].number, &chunk, 0, NULL, NULL),
+                    STATUS_OK);
                 unpack(all[c], &chunk, pixels);
                 check_pixels(pixels, 2 * file + i);
             }

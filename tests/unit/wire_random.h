@@ -95,6 +95,33 @@ static inline void random_experiment(struct experiment *x)
     (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));
 }
 
+/* Rows of its lattices, as many pixels as fit, and labels. */
+static inline void random_reflections(struct frame *f, const struct experiment *x)
+{
+    struct reflection_table *t = &f->reflections;
+    const size_t pixels = (size_t)experiment_pixels(x);
+    *t = (struct reflection_table){.present = true,
+                                   .least_photons = 1.5,
+                                   .rest_photons = draw_real(),
+                                   .count = f->recipe.nlattices ? 1 + draw(5) : 0,
+                                   .nlabels = draw(2) ? pixels : 0};
+    t->npixels = 2 * t->count;
+    t->rows = mem_array(t->count, sizeof *t->rows);
+    t->pixels = mem_array(t->npixels, sizeof *t->pixels);
+    t->labels = t->nlabels ? mem_array(pixels, sizeof *t->labels) : NULL;
+    for (size_t i = 0; i < t->count; i++)
+        t->rows[i] = (struct reflection_row){.fast = 3.5,
+                                             .photons = draw_real(),
+                                             .lattice = (int32_t)draw(f->recipe.nlattices),
+                                             .hkl = {-3, (int32_t)i, 7},
+                                             .panel = (int32_t)draw(x->npanels),
+                                             .pixels = 2};
+    for (size_t i = 0; i < t->npixels; i++)
+        t->pixels[i] = (uint32_t)draw(pixels);
+    for (size_t i = 0; i < t->nlabels; i++)
+        t->labels[i] = (uint32_t)draw(t->count + 1);
+}
+
 static inline void random_frame(struct frame *f, const struct experiment *x, bool image)
 {
     *f = (struct frame){
@@ -118,6 +145,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         assert_true(image_reserve(&f->image, (enum pixel_type)draw(4), UNIT_ADU,
                                   (size_t)experiment_pixels(x)));
         memset(f->image.pixels, (int)draw(256), f->image.count * pixel_size(f->image.type));
+        if (draw(2))
+            random_reflections(f, x);
     }
 }
 

@@ -1,0 +1,58 @@
+/*
+ * Inside the CPU engine: what each reflection gives to each pixel, see shares.h.  A second look at
+ * the pixels of a frame that are not dark.  Steps of a pixel mostly have one or two nearest
+ * indices, for which sums run; one of them is put away when another index comes.
+ */
+#ifndef BRAGG_ENGINE_CPU_SHARES_H
+#define BRAGG_ENGINE_CPU_SHARES_H
+
+#include "engine/cpu.h"
+#include "engine/shares.h"
+
+/* What was put away of a pixel. */
+struct cpu_share {
+    int64_t key;  // of h, k, l: see cpu_shares_loop.c
+    int32_t lattice;
+    int32_t next;  // number of another one of the pixel, from 1; 0: none
+    double photons, turn;
+};
+
+/* Sums of the pixels of a block, each under an index. */
+struct cpu_running {
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];
+    double sum[CPU_BLOCK], turn[CPU_BLOCK];
+};
+
+/* The arrays of one block; every thread has its own. */
+struct cpu_shares {
+    struct cpu_scratch block;  // first: the functions of cpu_block.h get a pointer to it
+    alignas(MEM_ALIGNMENT) int64_t key[CPU_BLOCK];  // of the step at hand
+    double term[CPU_BLOCK];
+    double least[CPU_BLOCK];  // terms that may be lost
+    struct cpu_running running[2];
+    int32_t first[CPU_BLOCK];  // number of what was put away last, from 1; 0: none
+    int32_t lattice;           // at hand
+    struct cpu_share *away;    // owned
+    size_t naway, capacity;
+    bool full;  // memory was out
+};
+
+/* What may be lost of a pixel: 1e-4 of 10 photons are a thousand times as much. */
+#define CPU_SHARES_LEAST_PHOTONS 1e-6
+
+/* Appends the shares of the block's pixels that are computed to *list; false when memory is out. */
+#define CPU_DECLARE_SHARES(isa)                                                     \
+    bool cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
+                          struct cpu_shares *s, struct share_list *list)
+CPU_DECLARE_SHARES(baseline);
+CPU_DECLARE_SHARES(avx2);
+CPU_DECLARE_SHARES(avx512);
+
+/* As `reflections` of struct engine; `tables` has one item per crystal, `f` may be NULL. */
+enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,
+                            const struct footprint *f, const char *isa, int threads,
+                            const struct recipe *recipe, const float *pixels,
+                            const struct reflections_wanted *wanted, struct reflection_table *table,
+                            struct error *e);
+
+#endif

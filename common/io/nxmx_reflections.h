@@ -1,0 +1,42 @@
+/*
+ * Reflections in NXmx files: /entry/reflections, an NXdata with a data set for each column and a
+ * row for each reflection, in ascending order of frames; in the master virtual data sets over
+ * those of the other files.  How many rows a frame has stands in /entry/braggpipe/reflections.
+ */
+#ifndef BRAGG_IO_NXMX_REFLECTIONS_H
+#define BRAGG_IO_NXMX_REFLECTIONS_H
+
+#include "io/hdf5_file.h"
+#include "io/nxmx_rows.h"
+#include "model/reflections.h"
+
+enum { NXMX_COLUMNS = 15 };
+
+/* The data sets of a file that is written, or read. */
+struct nxmx_columns {
+    hid_t data[NXMX_COLUMNS];
+    uint64_t next;  // the row to be written next
+    void *values;   // owned: of a column, of so many rows ...
+    size_t room;
+};
+
+/* Creates the columns, empty, for all rows that the frames of `rows` have; a step that fails is
+ * remembered by *f.  Followed by nxmx_columns_close. */
+void nxmx_columns_create(struct nxmx_columns *c, struct hdf5_file *f, const struct nxmx_rows *rows);
+
+/* Puts the rows of the next frame in their place. */
+void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame, size_t count,
+                      const struct reflection_row *rows);
+
+/* Reads `count` rows from number `first` on into rows[]; false when they are not there. */
+bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
+                      struct reflection_row *rows);
+
+void nxmx_columns_close(struct nxmx_columns *c);
+
+/* Creates the columns of a master: `name` gives the name of the file of a number, see nxmx.h. */
+void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
+                      void (*name)(const void *owner, uint64_t file, char *name, size_t size),
+                      const void *owner);
+
+#endif

@@ -1,0 +1,19 @@
+/* The reflections of a frame as a table of text: a line of names, then a line for each. */
+#ifndef BRAGG_IO_REFLECTIONS_TEXT_H
+#define BRAGG_IO_REFLECTIONS_TEXT_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "model/frame.h"
+
+/* STATUS_INPUT for a frame that brings none along to the file of that name. */
+enum status reflections_check(const struct frame *f, const char *path, struct error *e);
+
+/* Columns are parted by tabs: frame, lattice, h, k, l, panel, fast, slow (px), photons, peak,
+ * pixels, phi (deg), s (1/A), F2, background.  STATUS_INPUT for a frame that brings none along,
+ * STATUS_FAILED when `out`, whose name is `path`, cannot be written. */
+enum status reflections_write_text(FILE *out, const struct frame *f, const char *path,
+                                   struct error *e);
+
+#endif

@@ -1,0 +1,68 @@
+#!/bin/sh
+# bragg-write: reflections in series of NXmx files, in order, disturbed, resumed and shared.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'reflections in NXmx' python:h5py
+. "$BRAGG_TESTS/python.sh"
+mkdir run whole
+export XDG_RUNTIME_DIR="$tap_scratch/run"
+d=$tap_scratch/run
+
+recipes() {
+	bragg-geometry --quiet --detpixels=64 --pixel=1 --ncells=6 --fluence=3e27 | bragg-orient --quiet --random --hit-rate=0.8 --lattices=2 "$@"
+}
+photons() { bragg-intensity --quiet --threads=1 --reflections=2 "$@"; }
+counts() { bragg-background --quiet --water=1 "$@" | bragg-noise --quiet --threads=1; }
+write() { bragg-write --quiet --frames-per-file=4 "$@"; }
+
+recipes --frames=14 | photons | counts | write whole/s.nxs
+recipes --frames=14 | photons | bragg-background --quiet --water=1 | bragg-tap --quiet --record=all.rec
+check 'columns of the master and of its files are the rows of all frames' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_reflections.py" whole/s.nxs all.rec
+
+mkdir workers resumed plain
+recipes --frames=14 --out="@ipc://$d/o" &
+for i in 1 2 3; do
+	photons --in="ipc://$d/o" --out="ipc://$d/i" &
+done
+counts --in="@ipc://$d/i" | write workers/s.nxs
+wait
+check 'three workers, frames in any order: the same bytes' diff -r -x '*.index' whole workers
+recipes --frames=6 | photons | counts | write resumed/s.nxs
+recipes --frames=14 | photons | counts | write --resume resumed/s.nxs
+check 'resumed in the middle of a file: the same bytes' diff -r -x '*.index' whole resumed
+recipes --frames=14 | bragg-intensity --quiet | counts | write plain/s.nxs
+check 'nobody asked: no reflections' /usr/bin/python3 -c 'import h5py, sys
+for name in sys.argv[1:]:
+    assert "reflections" not in h5py.File(name)["entry"] and "reflections" not in h5py.File(name)["entry/braggpipe"]' \
+	plain/s.nxs plain/s_data_000001.h5
+
+# --- as text: the same for one writer, and for one that goes on where another ended
+mkdir text again
+bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='text/t_%03d.tsv' 'text/t_%03d.cbf'
+is 'a line for each row' "$(cat text/t_*.tsv | grep -vc '^frame')" "$(/usr/bin/python3 -c 'import braggpipe
+print(sum(len(frame.reflections) for frame in braggpipe.open("all.rec")))')"
+check 'rows of text are those of the frames' /usr/bin/python3 -c 'import braggpipe, numpy
+for frame in braggpipe.open("all.rec"):
+    text = numpy.genfromtxt(f"text/t_{frame.number:03}.tsv", names=True, delimiter="\t", ndmin=1)
+    for name in text.dtype.names[1:]:
+        assert numpy.allclose(text[name], frame.reflections[name], rtol=1e-6, atol=1e-5), name
+    assert (text["frame"] == frame.number).all()'
+cp text/t_00[0-4].* text/*.index again
+rm again/t_003.tsv
+bragg-replay --quiet all.rec | bragg-write --quiet --resume --scale=1 --reflections='again/t_%03d.tsv' 'again/t_%03d.cbf'
+check 'resumed, one was gone: the same bytes' diff -r -x '*.index' text again
+bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='one.tsv' 'one_%d.cbf' 2>message
+check 'one name for several frames is refused' grep -q "'one.tsv' holds no number" message
+recipes | bragg-intensity --quiet | bragg-write --quiet --reflections='none.tsv' none.raw 2>message
+check 'so are frames without reflections' grep -q 'frame 0 brings no reflections along' message
+is 'and nothing is there' "$(ls none* one* 2>/dev/null)" ''
+bragg-geometry --quiet --detpixels=256 --pixel=0.4 --cut=2,2 --ncells=40 --fluence=1e27 |
+	bragg-orient --quiet --random --lattices=2 --frames=4 --only=3 | bragg-intensity --quiet --reflections=20 |
+	bragg-tap --quiet --record=four.rec
+for suffix in stream tsv; do
+	bragg-replay --quiet four.rec | bragg-write --quiet --reflections=four.$suffix four.$suffix.raw
+done
+check 'in a stream of CrystFEL the lattice predicts the reflections of the table' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_stream.py" four.stream four.tsv
+check_status 'another suffix' 2 bragg-write --reflections=x.txt x.raw </dev/null
+finish

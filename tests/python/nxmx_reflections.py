@@ -1,0 +1,28 @@
+"""The master and the data files hold the reflections of the recording: MASTER RECORDING."""
+import glob
+import sys
+
+import h5py
+import numpy
+
+import braggpipe
+
+master, recording = sys.argv[1:]
+frames = sorted(braggpipe.open(recording), key=lambda frame: frame.number)
+rows = numpy.concatenate([frame.reflections for frame in frames])
+numbers = numpy.concatenate([numpy.full(len(frame.reflections), frame.number) for frame in frames])
+assert len(rows) > 50 and len(set(numbers)) > 5
+names = ["lattice", "h", "k", "l", "panel", "fast", "slow", "photons", "peak", "pixels", "phi", "s", "F2", "background"]
+with h5py.File(master) as file:
+    group = file["entry/reflections"]
+    assert group.attrs["NX_class"] in ("NXdata", b"NXdata") and set(group) == {"frame", *names}
+    assert (group["frame"][()] == numbers).all() and group["frame"].dtype == "u8"
+    for name in names:
+        assert group[name].dtype == rows.dtype[name], name
+        assert (group[name][()] == rows[name]).all(), name
+    assert file["entry/braggpipe/reflections"][()].tolist() == [len(frame.reflections) for frame in frames]
+    assert (rows["background"] > 0).all() and (rows["photons"] > 2).all()
+parts = [h5py.File(name) for name in sorted(glob.glob(master.replace(".nxs", "_data_*.h5")))]
+assert (numpy.concatenate([part["entry/reflections/photons"][()] for part in parts]) == rows["photons"]).all()
+for frame, other in zip(frames, sorted(braggpipe.open(master), key=lambda frame: frame.number), strict=True):
+    assert frame.reflections.tobytes() == other.reflections.tobytes()
