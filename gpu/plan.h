@@ -34,7 +34,7 @@ struct plan {
     void *context;  // of the device
     const struct experiment *experiment;
     enum engine_precision precision;
-    int threads;  // of what the host does
+    int threads;                      // of what the host does
     struct gpu_panel *panels;         // in the order of their pixels
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there

@@ -111,14 +111,10 @@ static size_t labels_bytes(const void *object)
 
 #define OBJECT reflection_table
 static const struct field reflection_table_fields[] = {
-    MEMBER(count, SIZE),
-    MEMBER(labels, DATA, .bytes = labels_bytes),
-    MEMBER(least_photons, REAL),
-    MEMBER(nlabels, SIZE),
-    MEMBER(npixels, SIZE),
-    MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
-    MEMBER(rest_photons, REAL),
-    MEMBER(rows, DATA, .bytes = rows_bytes),
+    MEMBER(count, SIZE),         MEMBER(labels, DATA, .bytes = labels_bytes),
+    MEMBER(least_photons, REAL), MEMBER(nlabels, SIZE),
+    MEMBER(npixels, SIZE),       MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
+    MEMBER(rest_photons, REAL),  MEMBER(rows, DATA, .bytes = rows_bytes),
 };
 TABLE(reflection_table);
 #undef OBJECT
