@@ -98,8 +98,7 @@ void geometry_defaults(struct geometry_options *o);
 
 /* Fills *r in SI units, all but r->crystals; the options were checked by their table.
  * STATUS_USAGE for vectors of another convention, and an empty region.  Files (mask, sources) are
- * the
- * caller's to read. */
+ * the caller's to read. */
 enum status geometry_request(const struct geometry_options *o, struct request *r, struct error *e);
 
 /* Warns of what can be but was hardly meant, in the order of the options. */
