@@ -18,7 +18,7 @@ struct geometry_options {
     const char *detector, *geom, *expt, *write_geom;
     bool overwrite;
     double cut[2];
-    bool has_detector, has_panels, has_geom, has_expt, has_cut, has_pixel;
+    bool has_detector, has_panels, has_cut, has_pixel;
     double detpixels[2], detsize_mm[2];
     double pixel_mm, distance_mm, close_distance_mm;
     bool has_detpixels, has_detsize, has_distance, has_close_distance;
@@ -50,7 +50,7 @@ struct geometry_options {
     bool square_divergence;
     const char *source_file;
     int weights;
-    bool has_source_file, has_weights;
+    bool has_weights;
     double polarization;
     bool has_polarization, no_polarization;
     double fluence, flux, exposure_s, beam_size_mm, beam_height_mm;

@@ -77,10 +77,10 @@ const struct opt geometry_table[] = {
            "One image with masked gaps, or a panel for each module (by the detector)", panels,
            GIVEN(panels), .needs = "detector"),
     FILE_READ("geom", "Panels of a CrystFEL geometry file: their pixels, places and axes", geom,
-              GIVEN(geom), .excludes = "expt cut " GEOMETRY_PLACED, .needs = "physics=physical"),
+              .excludes = "expt cut " GEOMETRY_PLACED, .needs = "physics=physical"),
     FILE_READ(
         "expt", "Detector, beam and spindle of a DIALS experiment list, in place of these options",
-        expt, GIVEN(expt),
+        expt,
         .excludes = "cut " GEOMETRY_PLACED
                     " convention distance beam-vector polarization-vector spindle twotheta-axis",
         .needs = "physics=physical"),
@@ -165,8 +165,7 @@ const struct opt geometry_table[] = {
     FLAG("square-divergence", "Keep the corners of the divergence", square_divergence),
     FILE_READ("source-file",
               "Sources: X Y Z weight wavelength(m), in place of divergence and dispersion",
-              source_file, GIVEN(source_file),
-              .excludes = "dispersion divergence divergence-h|divergence-v"),
+              source_file, .excludes = "dispersion divergence divergence-h|divergence-v"),
     CHOICE("weights", "ignore|apply|override",
            "In --source-file: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",

@@ -13,7 +13,7 @@ struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0, or 1 + enum pixel_type
     const char *bind, *client_keys;
     int64_t queue, number;  // number: of the series
-    bool has_socket, has_queue, has_version, has_train, has_peaks, has_number, has_compression;
+    bool has_socket, has_queue, has_train, has_number, has_compression;
     const char *geom, *cell, *thresholds;
     bool overwrite;
     double rate_hz, linger_s;

@@ -355,6 +355,8 @@ static void columns_say_what_goes_together(void **state)
     assert_string_equal(JUDGED("--flag", "--choice=one"),
                         "--flag is for --choice=zero or --text=yes");
     assert_null(JUDGED("--text=yes", "--b=1,1", "--flag", "--choice=one"));
+    assert_string_equal(JUDGED("--text=not", "--b=1,1", "--flag", "--choice=one"),
+                        "--flag is for --choice=zero or --text=yes");
     /* from the row of keys on, each of its values is judged */
     assert_null(JUDGED("--texts=x", "--key=1", "--choice=one"));
 }
