@@ -6,6 +6,7 @@
 
 #include "base/history.h"
 #include "base/target.h"
+#include "io/dials.h"
 #include "io/picture.h"
 #include "io/raw.h"
 #include "io/reflections_stream.h"
@@ -194,6 +195,10 @@ static enum status write_content(struct output *o, const struct output_settings 
         panels_frame(x, lab);
         return reflections_write_stream(out, x, f, lab, path, e);
     }
+    if (o->format == FORMAT_REFL)
+        return dials_write_refl(out, x, f, path, e);
+    if (o->format == FORMAT_EXPT)
+        return dials_write_expt(out, x, f, path, e);
     return write_image(o, settings, x, f, out, path, e);
 }
 

@@ -24,7 +24,9 @@ enum format {
     FORMAT_PNG,
     FORMAT_NXMX,
     FORMAT_REFLECTIONS,  // no image: see io/reflections_text.h
-    FORMAT_STREAM        // nor here: see io/reflections_stream.h
+    FORMAT_STREAM,       // nor here: see io/reflections_stream.h
+    FORMAT_REFL,         // see io/dials.h
+    FORMAT_EXPT
 };
 
 struct output {

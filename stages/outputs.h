@@ -11,7 +11,7 @@
 
 enum {
     OUTPUTS_TEMPLATES_MAX = 4,
-    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 2,  // a preview, and reflections
+    OUTPUTS_MAX = OUTPUTS_TEMPLATES_MAX + 3,  // a preview, and reflections in two files
     OUTPUTS_NAMES_SIZE = OUTPUTS_MAX * TEMPLATE_PATH_MAX
 };
 

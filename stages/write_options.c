@@ -1,6 +1,7 @@
 #include "write_options.h"
 
 #include <stddef.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/target.h"
@@ -34,8 +35,8 @@ const struct opt write_options[] = {
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth), .needs = "preview"},
     {"reflections", "TEMPLATE",
-     "Also write the reflections of each frame, as text (.tsv) or for CrystFEL (.stream)", OPT_TEXT,
-     .offset = AT(reflections)},
+     "Also write the reflections of each frame: text (.tsv), DIALS (.refl) or CrystFEL (.stream)",
+     OPT_TEXT, .offset = AT(reflections)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,
      .offset = AT(index)},
@@ -66,16 +67,28 @@ static enum status add_preview(const struct write_options *o, struct outputs *ou
                : error_set(e, STATUS_USAGE, "--preview: '%.80s' must end in .png", o->preview);
 }
 
-static enum status add_reflections(const struct write_options *o, struct outputs *outputs,
+/* Beside a table of DIALS the experiments that it is of. */
+static enum status add_dials(struct write_options *o, struct outputs *outputs, struct error *e)
+{
+    const size_t stem = strlen(o->reflections) - strlen(".refl");
+    if (snprintf(o->expt, sizeof o->expt, "%.*s.expt", (int)stem, o->reflections) >=
+        (int)sizeof o->expt)
+        return error_set(e, STATUS_USAGE, "--reflections: the name is too long");
+    const enum status s = outputs_add(outputs, o->reflections, FORMAT_REFL, 0, e);
+    return s ? s : outputs_add(outputs, o->expt, FORMAT_EXPT, 0, e);
+}
+
+static enum status add_reflections(struct write_options *o, struct outputs *outputs,
                                    struct error *e)
 {
-    const char *name = o->reflections;
-    const enum format format = ends_in(name, ".tsv")      ? FORMAT_REFLECTIONS
-                               : ends_in(name, ".stream") ? FORMAT_STREAM
-                                                          : FORMAT_AUTO;
-    return format ? outputs_add(outputs, name, format, 0, e)
-                  : error_set(e, STATUS_USAGE, "--reflections: '%.80s' must end in .tsv or .stream",
-                              name);
+    if (ends_in(o->reflections, ".tsv"))
+        return outputs_add(outputs, o->reflections, FORMAT_REFLECTIONS, 0, e);
+    if (ends_in(o->reflections, ".stream"))
+        return outputs_add(outputs, o->reflections, FORMAT_STREAM, 0, e);
+    if (ends_in(o->reflections, ".refl"))
+        return add_dials(o, outputs, e);
+    return error_set(e, STATUS_USAGE, "--reflections: '%.80s' must end in .tsv, .refl or .stream",
+                     o->reflections);
 }
 
 /* Options that would do nothing are a mistake. */

@@ -11,8 +11,9 @@
 struct write_options {
     int format;  // enum format, of all templates
     const char *preview, *reflections;
-    int64_t preview_size;  // pixels
-    const char *index;     // its path; NULL: beside the first file
+    char expt[TEMPLATE_PATH_MAX];  // of DIALS, beside reflections
+    int64_t preview_size;          // pixels
+    const char *index;             // its path; NULL: beside the first file
     struct output_settings settings;
     int compression, cbf_header, preview_colors;
     int64_t frames_per_file;

@@ -59,10 +59,12 @@ is 'and nothing is there' "$(ls none* one* 2>/dev/null)" ''
 bragg-geometry --quiet --detpixels=256 --pixel=0.4 --cut=2,2 --ncells=40 --fluence=1e27 |
 	bragg-orient --quiet --random --lattices=2 --frames=4 --only=3 | bragg-intensity --quiet --reflections=20 |
 	bragg-tap --quiet --record=four.rec
-for suffix in stream tsv; do
+for suffix in stream refl tsv; do
 	bragg-replay --quiet four.rec | bragg-write --quiet --reflections=four.$suffix four.$suffix.raw
 done
 check 'in a stream of CrystFEL the lattice predicts the reflections of the table' \
 	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_stream.py" four.stream four.tsv
+check 'so it does in a table of DIALS and its experiments' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/reflections_dials.py" four.refl four.expt four.tsv
 check_status 'another suffix' 2 bragg-write --reflections=x.txt x.raw </dev/null
 finish

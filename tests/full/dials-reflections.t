@@ -1,0 +1,15 @@
+#!/bin/sh
+# The answer key in DIALS' own files: its programs read it, and its models predict it.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/dials.sh"
+scratch
+needs DIALS dials.import
+crystal --fluence=3e26 | bragg-orient --frames=6 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 |
+	bragg-intensity --reflections=10 | bragg-background --water=0.002 | bragg-noise --seed=3 --adc-offset=0 |
+	bragg-write --compression=gzip --reflections='key_%04d.refl' key.nxs 2>write.log || complain "$(cat write.log)"
+check 'DIALS imports the images' quiet dials.import key.nxs output.experiments=imported.expt
+check 'its models predict the reflections where they are' /usr/bin/python3 "$BRAGG_TESTS/full/dials_reflections.py" key 6
+check 'dials.show shows them' sh -c 'dials.show key_0002.expt key_0002.refl >shown && grep -q "Reflection list contains" shown'
+check 'dials.report reports them' quiet dials.report key_0002.expt key_0002.refl
+check 'dials.combine_experiments puts frames together' quiet dials.combine_experiments key_000?.expt key_000?.refl
+finish
