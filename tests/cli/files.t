@@ -29,19 +29,25 @@ stages:
   - {name: orient, args: [--frames=12, --random, --dead-after=60, --hang=60]}
   - {name: intensity, threads: 1}
   - {name: noise, threads: 1, args: [--seed=9]}
-  - {name: slow, program: teststage, args: [pass, --sleep=20]}
+  - {name: slow, program: teststage, args: [pass, --sleep=40]}
   - {name: write, args: [h_%02d.img]}
 END
 grown() { # FOLDER
 	[ "$(cat "$1/h.img.index" 2>/dev/null | grep -c '^[0-9]')" -ge 3 ]
 }
-# begin FOLDER OPTION...: a run that waits when it has written some frames
+# begin FOLDER OPTION...: a run that waits when it has written some frames; on a busy machine it may
+# have come to its end before it was stopped, then another one
 begin() {
-	bragg-run --workdir="$@" h.yaml 2>first &
-	first=$!
-	soon grown "$1"
-	slow=$(pgrep -f 'teststage pass --sleep=20' | head -n 1)
-	kill -STOP "$slow"
+	for _ in 1 2 3 4 5; do
+		bragg-run --workdir="$@" h.yaml 2>first &
+		first=$!
+		soon grown "$1"
+		slow=$(pgrep -f 'teststage pass --sleep=40' | head -n 1)
+		kill -STOP "$slow" && [ "$(grep -c '^[0-9]' "$1/h.img.index")" -lt 11 ] && return
+		kill -CONT "$slow"
+		wait $first
+		rm -r "$1"
+	done
 }
 # go_on FOLDER: the run to its end; `result` is status, what it says and how many frames are in the index
 go_on() {
