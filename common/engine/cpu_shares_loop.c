@@ -13,7 +13,7 @@
 /* Whole indices, |h| < INDEX_LIMIT, in one number. */
 INLINE int64_t key_of(int32_t h, int32_t k, int32_t l)
 {
-    return ((int64_t)h << 32) + ((int64_t)k << 16) + (int64_t)l;
+    return (int64_t)h * 4294967296 + (int64_t)k * 65536 + (int64_t)l;
 }
 
 static void indices_of(int64_t key, int32_t hkl[3])

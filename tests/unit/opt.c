@@ -396,11 +396,54 @@ static void errors_are_one_line(void **state)
     assert_int_equal(error_set(NULL, STATUS_FAILED, "x"), 1);
 }
 
+/* Alone it keeps the default and takes no word behind it; else its value comes after =. */
+static void values_may_be_left_out(void **state)
+{
+    (void)state;
+    static const struct opt bare[] = {{.name = "least",
+                                       .metavar = "N",
+                                       .doc = "at least so many",
+                                       .type = OPT_REAL,
+                                       .offset = offsetof(struct options, real),
+                                       .max = 9,
+                                       .flags = OPT_BARE,
+                                       .given = offsetof(struct options, has_real)},
+                                      {0}};
+    static const struct opt_program with_file = {
+        .name = "x", .summary = "x", .operands = "FILE", .max_operands = 1};
+    static const struct {
+        const char *word, *more;
+        enum status status;
+        double real;
+        int operands;
+    } cases[] = {{"--least", "file", STATUS_OK, 4, 1},
+                 {"--least=7", "file", STATUS_OK, 7, 1},
+                 {"--least", "7", STATUS_OK, 4, 1},
+                 {"--least=", NULL, STATUS_USAGE, 4, 0},
+                 {"--least=10", NULL, STATUS_USAGE, 4, 0}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        struct options o = {.real = 4};
+        struct error e = {0};
+        const char *operand[1];
+        int count = 0;
+        char name[] = "x", word[16], more[16];
+        char *argv[] = {name, word, cases[i].more ? more : NULL, NULL};
+        (void)snprintf(word, sizeof word, "%s", cases[i].word);
+        (void)snprintf(more, sizeof more, "%s", cases[i].more ? cases[i].more : "");
+        assert_int_equal(opt_parse(&with_file, bare, &o, NULL, NULL, cases[i].more ? 3 : 2, argv,
+                                   operand, &count, &e),
+                         cases[i].status);
+        assert_true(o.real == cases[i].real && o.has_real == !cases[i].status);
+        assert_int_equal(count, cases[i].operands);
+    }
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored),
+        cmocka_unit_test(values_may_be_left_out),
         cmocka_unit_test(numbers_have_units),
         cmocka_unit_test(lists_and_counts_as_people_type_them),
         cmocka_unit_test(bad_values_are_refused),
