@@ -17,6 +17,7 @@ void serve_options_defaults(struct serve_options *o)
     o->queue = 8;
     o->linger_s = 5;
     o->number = 1;
+    o->seed = 1;
     o->content.first_train = INT64_C(10000000000);
 }
 
@@ -66,6 +67,23 @@ static enum status parse_thresholds(const char *list, struct content_options *c,
     return STATUS_OK;
 }
 
+/* Pixels that are no number need a type that has such. */
+static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
+{
+    if (o->has_seed && !o->inject)
+        return error_set(e, STATUS_USAGE, "--inject-seed needs --inject");
+    if (!o->inject)
+        return STATUS_OK;
+    o->faults.seed = (uint64_t)o->seed;
+    enum status s = faults_parse(&o->faults, o->inject, e);
+    if (s == STATUS_OK)
+        s = faults_check(&o->faults, p->name, p->allowed, e);
+    if (s == STATUS_OK && o->faults.probability[FAULT_NAN] > 0 && o->dtype != 1 + PIXEL_F32)
+        s = error_set(e, STATUS_USAGE,
+                      "--inject: nan needs --dtype=float32: other pixels are always numbers");
+    return s;
+}
+
 enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
                                  struct error *e)
 {
@@ -82,8 +100,10 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (s == STATUS_OK && o->thresholds)
         s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
-    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell)
-        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom or --cell");
+    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell && !o->key)
+        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom, --cell or --key");
+    if (s == STATUS_OK)
+        s = settle_faults(o, p, e);
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -109,7 +129,7 @@ const struct opt serve_options[] = {
      .min = 1, .max = 65536, .given = AT(has_queue)},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
-    {"overwrite", NULL, "crystfel: replace other files in the place of --geom and --cell", OPT_FLAG,
+    {"overwrite", NULL, "Replace other files in the place of --geom, --cell and --key", OPT_FLAG,
      .offset = AT(overwrite)},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
      AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
@@ -121,8 +141,16 @@ const struct opt serve_options[] = {
      .max = 1e6},
     {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
      .offset = AT(content.source)},
-    {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
+    {"image-key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
      .offset = AT(content.image_key)},
+    {"key", "FILE", "Write a table with the truth about all that was sent", OPT_TEXT,
+     .offset = AT(key)},
+    {"inject", "KIND:PROBABILITY,...",
+     "Send frames with faults: duplicate, drop, swap, truncate, header, nan, type, shape, empty, "
+     "stall:P:SECONDS, cut, large (none)",
+     OPT_TEXT, .offset = AT(inject)},
+    {"inject-seed", "N", "Which frames these are (1)", OPT_INT, AT(seed), .min = 0, .max = 4e18,
+     .given = AT(has_seed)},
     {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
      AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train)},
     {"dtype", "auto|float32|uint16|uint32|int32",

@@ -49,6 +49,7 @@ struct outlet {
 /* Messages ready to be sent more than once without a copy. */
 enum { PACKET_PARTS_MAX = 8 };
 struct packet {
+    uint64_t number;  // as it was offered
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };
