@@ -20,6 +20,7 @@
 #include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
+#include "serve_ramp.h"
 #include "serve_send.h"
 #include "stage/curve.h"
 #include "stage/endpoint.h"
@@ -40,6 +41,7 @@ struct serve {
     struct pace pace;
     struct series series;
     struct serve_key key;
+    struct serve_ramp_result ramp_result;  // --ramp, at the end
     struct sender sender;
     bool announced;                // clients were told that it begins
     bool concluded;                // the gateway is closed
@@ -113,6 +115,8 @@ static enum status serve_open(void *state, const char **operands, int noperands,
         s = target_check(v->options.geom, e);
     if (s == STATUS_OK && v->options.cell)
         s = target_check(v->options.cell, e);
+    if (s == STATUS_OK && v->options.ramp_json)
+        s = serve_check_place(v->options.ramp_json, v->options.overwrite, e);
     if (s == STATUS_OK && v->options.key)
         s = serve_key_open(&v->key, v->options.key, v->options.overwrite, e);
     if (s)
@@ -213,6 +217,38 @@ static void serve_expect(void *state, uint64_t frames)
     ((struct serve *)state)->series.images = frames;
 }
 
+/* The rate that frames are to have now, Hz; 0: none. */
+static double asked_hz(const struct serve *v)
+{
+    if (v->options.ramp && v->options.rise.limit == RAMP_RISING)
+        return ramp_rate_hz(&v->options.rise, clock_ns());
+    return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
+}
+
+/* When the next frame is due: by the ramp until that is over, then by the rate. */
+static uint64_t due(const struct serve *v)
+{
+    const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
+    return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
+}
+
+/* Takes part in the ramp; what is left after it comes at the rate that was sustained. */
+static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
+{
+    struct ramp *r = &v->options.rise;
+    if (!v->options.ramp || r->limit != RAMP_RISING)
+        return;
+    if (!r->start_ns) {
+        gateway_await_client(v->gateway);
+        ramp_start(r, clock_ns());
+    }
+    const struct gateway_counts n = gateway_counts(v->gateway);
+    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped, spent))
+        return;
+    v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
+    pace_out(&v->pace, clock_ns());
+}
+
 /* The frame as a message with this fault, and its row of the key. */
 static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
                                  enum fault fault, struct outgoing *o, struct error *e)
@@ -220,8 +256,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     struct spoil spoil = {.fault = fault, .seed = v->options.faults.seed};
     *o = (struct outgoing){0};
     enum status s = make_message(v, f, due_ns, &spoil, &o->message, e);
-    const struct key_note note = {
-        .rate_hz = v->options.rate_hz, .fault = fault, .field = spoil.field};
+    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = spoil.field};
     if (s == STATUS_OK)
         s = serve_key_row(&v->key, v->experiment, &f->recipe, &note, &o->row, e);
     if (!image_is_intact(&f->image))
@@ -247,7 +282,7 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
     struct outgoing o;
     char text[PACE_TEXT];
     const enum fault fault = sender_draw(&v->sender, f->recipe.id);
-    const uint64_t due_ns = pace_due(&v->pace), came_ns = clock_ns();
+    const uint64_t due_ns = due(v), came_ns = clock_ns();
     enum status s = make_outgoing(v, f, due_ns, fault, &o, e);
     if (s)
         return s;
@@ -258,10 +293,15 @@ static enum status serve_frame(void *state, struct frame *f, struct error *e)
     if (s == STATUS_OK && fault == FAULT_DUPLICATE)
         s = send_again(v, f, due_ns, e);
     const uint64_t now_ns = clock_ns();
-    pace_spend(&v->pace, PACE_INPUT, v->pace.last_ns ? came_ns - v->pace.last_ns : 0);
-    pace_spend(&v->pace, PACE_PACKING, packed_ns - came_ns);
-    pace_spend(&v->pace, PACE_CLIENTS, now_ns - offered_ns);
+    const uint64_t spent[PACE_PARTS] = {
+        [PACE_INPUT] = v->pace.last_ns ? came_ns - v->pace.last_ns : 0,
+        [PACE_PACKING] = packed_ns - came_ns,
+        [PACE_CLIENTS] = now_ns - offered_ns,
+    };
+    for (int i = 0; i < PACE_PARTS; i++)
+        pace_spend(&v->pace, (enum pace_part)i, spent[i]);
     pace_out(&v->pace, now_ns);
+    climb(v, spent);
     if (pace_warns(&v->pace, now_ns, text))
         log_line(LOG_WARNING, "%s", text);
     return s;
@@ -311,6 +351,8 @@ static void conclude(struct serve *v)
     if (v->concluded)
         return;
     v->concluded = true;
+    if (v->options.ramp)
+        serve_ramp_end(&v->ramp_result, &v->options.rise, v->gateway);
     if (sender_flush(&v->sender, &e))
         log_line(LOG_WARNING, "the last frame: %s", e.text);
     if (v->announced && tell_end(v, &e))
@@ -322,10 +364,13 @@ static void conclude(struct serve *v)
 static enum status serve_end(void *state, struct error *e)
 {
     struct serve *v = state;
-    if (!v->key.path)
+    if (!v->key.path && !v->options.ramp_json)
         return STATUS_OK;
     conclude(v);
-    return serve_key_commit(&v->key, e);
+    enum status s = STATUS_OK;
+    if (v->options.ramp_json)
+        s = serve_ramp_write(&v->ramp_result, v->options.ramp_json, v->options.overwrite, e);
+    return s ? s : serve_key_commit(&v->key, e);
 }
 
 static const char *serve_report(void *state)
@@ -354,6 +399,8 @@ static const char *serve_report(void *state)
     if (v->announced && n.notes < 2)
         log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
     sender_report(&v->sender);
+    if (v->options.ramp)
+        serve_ramp_say(&v->ramp_result);
     return v->figures;
 }
 

@@ -3,12 +3,11 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "base/alloc.h"
-#include "base/target.h"
 #include "io/truth.h"
+#include "serve_files.h"
 
 struct key_row {
     struct key_row *next;
@@ -60,10 +59,7 @@ static void put_row(struct serve_key *k, const char *truth, const struct key_not
 
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e)
 {
-    struct stat st;
-    enum status s = target_check(path, e);
-    if (s == STATUS_OK && !overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode))
-        s = replace_refuse(path, e);
+    enum status s = serve_check_place(path, overwrite, e);
     char *title = s ? NULL : truth_text(NULL, NULL);
     if (s == STATUS_OK && !title)
         s = error_memory(e, "the key");

@@ -84,6 +84,15 @@ static enum status settle_faults(struct serve_options *o, const struct protocol 
     return s;
 }
 
+static enum status settle_ramp(struct serve_options *o, struct error *e)
+{
+    if (o->ramp_json && !o->ramp)
+        return error_set(e, STATUS_USAGE, "--ramp-json needs --ramp");
+    if (o->ramp && o->rate_hz > 0)
+        return error_set(e, STATUS_USAGE, "--ramp and --rate exclude each other");
+    return o->ramp ? ramp_parse(&o->rise, o->ramp, e) : STATUS_OK;
+}
+
 enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
                                  struct error *e)
 {
@@ -100,10 +109,12 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (s == STATUS_OK && o->thresholds)
         s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
-    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell && !o->key)
-        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom, --cell or --key");
+    if (s == STATUS_OK && o->overwrite && !o->geom && !o->cell && !o->key && !o->ramp_json)
+        s = error_set(e, STATUS_USAGE, "--overwrite needs --geom, --cell, --key or --ramp-json");
     if (s == STATUS_OK)
         s = settle_faults(o, p, e);
+    if (s == STATUS_OK)
+        s = settle_ramp(o, e);
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -129,8 +140,8 @@ const struct opt serve_options[] = {
      .min = 1, .max = 65536, .given = AT(has_queue)},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom)},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell)},
-    {"overwrite", NULL, "Replace other files in the place of --geom, --cell and --key", OPT_FLAG,
-     .offset = AT(overwrite)},
+    {"overwrite", NULL, "Replace other files in the place of --geom, --cell, --key and --ramp-json",
+     OPT_FLAG, .offset = AT(overwrite)},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
      AT(content.peaks), .min = 1, .max = 100000, .given = AT(has_peaks)},
     {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
@@ -139,6 +150,10 @@ const struct opt serve_options[] = {
      .min = 0, .max = 86400},
     {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 1e-6,
      .max = 1e6},
+    {"ramp", "FROM:TO:SECONDS",
+     "Frames a second that rise until clients fall behind; says which rate they sustained",
+     OPT_TEXT, .offset = AT(ramp)},
+    {"ramp-json", "FILE", "Write that as JSON", OPT_TEXT, .offset = AT(ramp_json)},
     {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,

@@ -8,6 +8,7 @@
 #include "base/error.h"
 #include "base/opt.h"
 #include "gateway/protocol.h"
+#include "gateway/ramp.h"
 #include "gateway/spoil.h"
 
 struct serve_options {
@@ -17,9 +18,10 @@ struct serve_options {
     bool has_socket, has_queue, has_version, has_train, has_peaks, has_number, has_compression;
     const char *geom, *cell, *thresholds;
     bool overwrite, has_seed;
-    const char *key, *inject;
+    const char *key, *inject, *ramp, *ramp_json;
     int64_t seed;  // of --inject
     struct faults faults;
+    struct ramp rise;
     double rate_hz, linger_s;
     int header;
     struct content_options content;

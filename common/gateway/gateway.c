@@ -239,10 +239,32 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
+struct gateway_counts gateway_counts(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    const struct gateway_counts counts = g->counts;
+    (void)pthread_mutex_unlock(&g->mutex);
+    return counts;
+}
+
+uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
+                            size_t count)
+{
+    return turnaround_quantiles(&g->outlet.turnaround, shares, quantiles_s, count);
+}
+
 /* True when nobody is worth waiting for. */
 static bool is_over(const struct gateway *g)
 {
     return g->cancelled || (g->interrupted && !g->nconnected);
+}
+
+void gateway_await_client(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    while (!g->counts.taken && !is_over(g))
+        await(g, UINT64_MAX);
+    (void)pthread_mutex_unlock(&g->mutex);
 }
 
 /* Makes room for one more, or says that there is none. */

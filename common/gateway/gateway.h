@@ -73,6 +73,17 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns);
  * dropped). */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
 
+/* Waits until a client took a message, or nobody is waited for any more. */
+void gateway_await_client(struct gateway *g);
+
+/* What has become of the messages so far. */
+struct gateway_counts gateway_counts(struct gateway *g);
+
+/* The time, s, below which these shares (0 to 1) of the clients' work on a frame stay, from the
+ * answer to their next request; returns of how many.  0 where clients do not ask. */
+uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
+                            size_t count);
+
 /* Cuts the connections of all clients, before the next message leaves; what is on its way to them
  * may be lost with them. */
 void gateway_cut(struct gateway *g);

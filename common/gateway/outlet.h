@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "gateway/clients.h"
 #include "gateway/gateway.h"
+#include "gateway/turnaround.h"
 #include "wire/message.h"
 
 struct outlet_settings {
@@ -44,6 +45,7 @@ struct outlet {
     uint64_t admitted;       // ... and among them those with a good key, where that is needed
     size_t first, naskers;   // REP: ring
     struct asker *askers;
+    struct turnaround turnaround;  // REP
 };
 
 /* Messages ready to be sent more than once without a copy. */
