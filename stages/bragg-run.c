@@ -62,7 +62,7 @@ static const struct opt_program program = {
     .max_operands = 1,
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
-        "threads, window, input, restart and order, such as '- name: noise'.",
+        "threads, window, input, restart, order and after, such as '- name: noise'.",
 };
 
 /* The command line's changes to the file. */

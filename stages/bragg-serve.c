@@ -20,6 +20,8 @@
 #include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
+#include "serve_ramp.h"
+#include "serve_send.h"
 #include "stage/curve.h"
 #include "stage/endpoint.h"
 #include "stage/keys.h"
@@ -38,8 +40,13 @@ struct serve {
     char endpoint[ENDPOINT_SIZE];  // bound; "" for none
     struct pace pace;
     struct series series;
-    bool announced;     // clients were told that it begins
-    char figures[256];  // for --stats
+    struct serve_key key;
+    struct serve_ramp_result ramp_result;  // --ramp, at the end
+    struct sender sender;
+    bool announced;                // clients were told that it begins
+    bool concluded;                // the gateway is closed
+    struct gateway_counts counts;  // then
+    char figures[256];             // for --stats
 };
 
 static void serve_defaults(void *state)
@@ -83,7 +90,9 @@ static enum status bind_endpoint(struct serve *v, struct error *e)
                                         .policy = (enum gateway_policy)v->options.policy,
                                         .request = v->speaks->request,
                                         .queue = (size_t)v->options.queue,
-                                        .linger_s = v->options.linger_s};
+                                        .linger_s = v->options.linger_s,
+                                        .passed = v->options.key ? serve_key_passed : NULL,
+                                        .owner = &v->key};
     (void)snprintf(v->endpoint, sizeof v->endpoint, "%s", v->options.bind);
     enum status s = endpoint_clear(v->endpoint, e);
     return s ? s : open_gateway(v, &settings, e);
@@ -106,6 +115,10 @@ static enum status serve_open(void *state, const char **operands, int noperands,
         s = target_check(v->options.geom, e);
     if (s == STATUS_OK && v->options.cell)
         s = target_check(v->options.cell, e);
+    if (s == STATUS_OK && v->options.ramp_json)
+        s = serve_check_place(v->options.ramp_json, v->options.overwrite, e);
+    if (s == STATUS_OK && v->options.key)
+        s = serve_key_open(&v->key, v->options.key, v->options.overwrite, e);
     if (s)
         return s;
     v->pace.period_ns = v->options.rate_hz > 0 ? 1e9 / v->options.rate_hz : 0;
@@ -113,6 +126,12 @@ static enum status serve_open(void *state, const char **operands, int noperands,
     v->series.period_ns = v->pace.period_ns > 0 ? (uint64_t)llround(v->pace.period_ns) : SECOND_NS;
     v->options.content.series = &v->series;
     s = bind_endpoint(v, e);
+    v->sender = (struct sender){.gateway = v->gateway,
+                                .key = &v->key,
+                                .injects = v->options.inject,
+                                .faults = v->options.faults};
+    if (s == STATUS_OK)
+        sender_warn(&v->sender, v->options.inject);
     return s || v->options.geom || v->options.cell ? s : print_endpoint(v, e);
 }
 
@@ -165,7 +184,7 @@ static enum status announce(struct serve *v, const struct frame *f, struct error
 
 /* The frame as a message, its pixels as --dtype and the protocol want them. */
 static enum status make_message(struct serve *v, const struct frame *f, uint64_t due_ns,
-                                struct message *m, struct error *e)
+                                struct spoil *spoil, struct message *m, struct error *e)
 {
     struct frame copy = *f;
     struct image converted = {0};
@@ -186,7 +205,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
     }
     if (s == STATUS_OK)
         s = protocol_message(v->speaks, &v->options.content, v->experiment, &copy,
-                             unix_time_ns(due_ns), m, e);
+                             unix_time_ns(due_ns), spoil, m, e);
     if (s == STATUS_OK && opens)
         s = announce(v, &copy, e);
     image_free(&converted);
@@ -198,29 +217,91 @@ static void serve_expect(void *state, uint64_t frames)
     ((struct serve *)state)->series.images = frames;
 }
 
-static enum status serve_frame(void *state, struct frame *f, struct error *e)
+/* The rate that frames are to have now, Hz; 0: none. */
+static double asked_hz(const struct serve *v)
 {
-    struct serve *v = state;
-    struct message m = {0};
-    char text[PACE_TEXT];
-    const uint64_t due_ns = pace_due(&v->pace), came_ns = clock_ns();
-    enum status s = make_message(v, f, due_ns, &m, e);
+    if (v->options.ramp && v->options.rise.limit == RAMP_RISING)
+        return ramp_rate_hz(&v->options.rise, clock_ns());
+    return v->pace.period_ns > 0 ? 1e9 / v->pace.period_ns : 0;
+}
+
+/* When the next frame is due: by the ramp until that is over, then by the rate. */
+static uint64_t due(const struct serve *v)
+{
+    const bool rises = v->options.ramp && v->options.rise.limit == RAMP_RISING;
+    return rises ? ramp_due(&v->options.rise) : pace_due(&v->pace);
+}
+
+/* Takes part in the ramp; what is left after it comes at the rate that was sustained. */
+static void climb(struct serve *v, const uint64_t spent[PACE_PARTS])
+{
+    struct ramp *r = &v->options.rise;
+    if (!v->options.ramp || r->limit != RAMP_RISING)
+        return;
+    if (!r->start_ns) {
+        gateway_await_client(v->gateway);
+        ramp_start(r, clock_ns());
+    }
+    const struct gateway_counts n = gateway_counts(v->gateway);
+    if (!ramp_turn(r, clock_ns(), n.taken, n.dropped, spent))
+        return;
+    v->pace = (struct pace){.period_ns = r->sustained_hz > 0 ? 1e9 / r->sustained_hz : 0};
+    pace_out(&v->pace, clock_ns());
+}
+
+/* The frame as a message with this fault, and its row of the key. */
+static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_t due_ns,
+                                 enum fault fault, struct outgoing *o, struct error *e)
+{
+    struct spoil spoil = {.fault = fault, .seed = v->options.faults.seed};
+    *o = (struct outgoing){0};
+    enum status s = make_message(v, f, due_ns, &spoil, &o->message, e);
+    const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = spoil.field};
+    if (s == STATUS_OK)
+        s = serve_key_row(&v->key, v->experiment, &f->recipe, &note, &o->row, e);
     if (!image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
                       f->recipe.id);
-    if (s) {
-        message_free(&m);
+    if (s)
+        outgoing_free(o);
+    return s;
+}
+
+/* The same frame once more. */
+static enum status send_again(struct serve *v, const struct frame *f, uint64_t due_ns,
+                              struct error *e)
+{
+    struct outgoing again;
+    const enum status s = make_outgoing(v, f, due_ns, FAULT_DUPLICATE, &again, e);
+    return s ? s : sender_send(&v->sender, &again, FAULT_NONE, e);
+}
+
+static enum status serve_frame(void *state, struct frame *f, struct error *e)
+{
+    struct serve *v = state;
+    struct outgoing o;
+    char text[PACE_TEXT];
+    const enum fault fault = sender_draw(&v->sender, f->recipe.id);
+    const uint64_t due_ns = due(v), came_ns = clock_ns();
+    enum status s = make_outgoing(v, f, due_ns, fault, &o, e);
+    if (s)
         return s;
-    }
     const uint64_t packed_ns = clock_ns();
     gateway_wait_until(v->gateway, due_ns);
     const uint64_t offered_ns = clock_ns();
-    s = gateway_offer(v->gateway, &m, e);
+    s = sender_send(&v->sender, &o, fault, e);
+    if (s == STATUS_OK && fault == FAULT_DUPLICATE)
+        s = send_again(v, f, due_ns, e);
     const uint64_t now_ns = clock_ns();
-    pace_spend(&v->pace, PACE_INPUT, v->pace.last_ns ? came_ns - v->pace.last_ns : 0);
-    pace_spend(&v->pace, PACE_PACKING, packed_ns - came_ns);
-    pace_spend(&v->pace, PACE_CLIENTS, now_ns - offered_ns);
+    const uint64_t spent[PACE_PARTS] = {
+        [PACE_INPUT] = v->pace.last_ns ? came_ns - v->pace.last_ns : 0,
+        [PACE_PACKING] = packed_ns - came_ns,
+        [PACE_CLIENTS] = now_ns - offered_ns,
+    };
+    for (int i = 0; i < PACE_PARTS; i++)
+        pace_spend(&v->pace, (enum pace_part)i, spent[i]);
     pace_out(&v->pace, now_ns);
+    climb(v, spent);
     if (pace_warns(&v->pace, now_ns, text))
         log_line(LOG_WARNING, "%s", text);
     return s;
@@ -242,35 +323,61 @@ static atomic_uint_fast64_t *serve_progress(void *state)
 }
 
 /* Closes the gateway and removes the file of its socket; the counts are final then. */
-static struct gateway_counts close_gateway(struct serve *v)
+static void close_gateway(struct serve *v)
 {
-    const struct gateway_counts counts = gateway_close(v->gateway);
+    v->counts = gateway_close(v->gateway);
     zap_close(&v->zap);
     if (v->gateway)
         endpoint_remove(v->endpoint);
     v->gateway = NULL;
-    return counts;
 }
 
-/* Tells clients that the series is over, however that came. */
-static void conclude(struct serve *v)
+/* Tells clients that the series is over. */
+static enum status tell_end(struct serve *v, struct error *e)
 {
     struct message m = {0};
-    struct error e = {0};
-    enum status s = v->speaks->end(&v->options.content, &m, &e);
+    enum status s = v->speaks->end(&v->options.content, &m, e);
     if (s == STATUS_OK)
-        s = gateway_conclude(v->gateway, &m, &e);
+        s = gateway_conclude(v->gateway, &m, e);
     message_free(&m);
-    if (s)
+    return s;
+}
+
+/* What is left leaves, clients learn that the series is over, however that came, and the gateway
+ * is closed. */
+static void conclude(struct serve *v)
+{
+    struct error e = {0};
+    if (v->concluded)
+        return;
+    v->concluded = true;
+    if (v->options.ramp)
+        serve_ramp_end(&v->ramp_result, &v->options.rise, v->gateway);
+    if (sender_flush(&v->sender, &e))
+        log_line(LOG_WARNING, "the last frame: %s", e.text);
+    if (v->announced && tell_end(v, &e))
         log_line(LOG_WARNING, "the end of the series: %s", e.text);
+    close_gateway(v);
+}
+
+/* The key has what became of the last frame, so clients come first. */
+static enum status serve_end(void *state, struct error *e)
+{
+    struct serve *v = state;
+    if (!v->key.path && !v->options.ramp_json)
+        return STATUS_OK;
+    conclude(v);
+    enum status s = STATUS_OK;
+    if (v->options.ramp_json)
+        s = serve_ramp_write(&v->ramp_result, v->options.ramp_json, v->options.overwrite, e);
+    return s ? s : serve_key_commit(&v->key, e);
 }
 
 static const char *serve_report(void *state)
 {
     struct serve *v = state;
-    if (v->announced)
-        conclude(v);
-    const struct gateway_counts n = close_gateway(v);
+    conclude(v);
+    const struct gateway_counts n = v->counts;
     char rate[PACE_TEXT] = "", lost[96] = "", away[64] = "";
     const bool slow = pace_falls_short(&v->pace, rate);
     if (n.perhaps_lost)
@@ -291,13 +398,19 @@ static const char *serve_report(void *state)
                  n.refused);
     if (v->announced && n.notes < 2)
         log_line(LOG_WARNING, "no client took the %s of the series", n.notes ? "end" : "start");
+    sender_report(&v->sender);
+    if (v->options.ramp)
+        serve_ramp_say(&v->ramp_result);
     return v->figures;
 }
 
 static void serve_close(void *state)
 {
-    (void)close_gateway(state);
-    assembly_free(&((struct serve *)state)->assembly);
+    struct serve *v = state;
+    outgoing_free(&v->sender.held);
+    close_gateway(v);
+    serve_key_close(&v->key);
+    assembly_free(&v->assembly);
 }
 
 static const struct stage serve = {
@@ -320,6 +433,7 @@ static const struct stage serve = {
     .frame = serve_frame,
     .interrupt = serve_interrupt,
     .cancel = serve_cancel,
+    .end = serve_end,
     .report = serve_report,
     .close = serve_close,
     .progress = serve_progress,

@@ -1,5 +1,8 @@
 #include "serve_files.h"
 
+#include <sys/stat.h>
+
+#include "base/target.h"
 #include "io/crystfel.h"
 #include "io/geom.h"
 #include "io/replace.h"
@@ -33,4 +36,12 @@ enum status serve_write_files(const struct serve_options *o, const struct experi
         return error_set(e, STATUS_INPUT, "--cell: there are %zu crystals, a file holds one",
                          x->ncrystals);
     return write_file(o, x, o->cell, true, e);
+}
+
+enum status serve_check_place(const char *path, bool overwrite, struct error *e)
+{
+    struct stat st;
+    const enum status s = target_check(path, e);
+    const bool taken = !overwrite && stat(path, &st) == 0 && S_ISREG(st.st_mode);
+    return s == STATUS_OK && taken ? replace_refuse(path, e) : s;
 }

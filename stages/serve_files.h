@@ -13,4 +13,8 @@
 enum status serve_write_files(const struct serve_options *o, const struct experiment *x,
                               struct error *e);
 
+/* For a file that is written at the end: another one in its place is refused now, unless
+ * `overwrite`, as is a folder where none can be written.  STATUS_FAILED. */
+enum status serve_check_place(const char *path, bool overwrite, struct error *e);
+
 #endif

@@ -17,6 +17,7 @@ void serve_options_defaults(struct serve_options *o)
     o->queue = 8;
     o->linger_s = 5;
     o->number = 1;
+    o->seed = 1;
     o->content.first_train = INT64_C(10000000000);
 }
 
@@ -36,6 +37,21 @@ static enum status parse_thresholds(const char *list, struct content_options *c,
     return STATUS_OK;
 }
 
+/* Pixels that are no number need a type that has such. */
+static enum status settle_faults(struct serve_options *o, const struct protocol *p, struct error *e)
+{
+    if (!o->inject)
+        return STATUS_OK;
+    o->faults.seed = (uint64_t)o->seed;
+    enum status s = faults_parse(&o->faults, o->inject, e);
+    if (s == STATUS_OK)
+        s = faults_check(&o->faults, p->name, p->allowed, e);
+    if (s == STATUS_OK && o->faults.probability[FAULT_NAN] > 0 && o->dtype != 1 + PIXEL_F32)
+        s = error_set(e, STATUS_USAGE,
+                      "--inject: nan needs --dtype=float32: other pixels are always numbers");
+    return s;
+}
+
 enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,
                                  struct error *e)
 {
@@ -48,8 +64,12 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
     if (o->socket == GATEWAY_REP && !p->request)
         return error_set(e, STATUS_USAGE,
                          "--socket=rep: clients of %s never ask, must be push or pub", p->name);
-    const enum status s = parse_thresholds(o->thresholds, &o->content, e);
+    enum status s = parse_thresholds(o->thresholds, &o->content, e);
     o->content.brief = o->header;
+    if (s == STATUS_OK)
+        s = settle_faults(o, p, e);
+    if (s == STATUS_OK && o->ramp)
+        s = ramp_parse(&o->rise, o->ramp, e);
     return s ? s : protocol_settle(p, &o->content, e);
 }
 
@@ -77,8 +97,8 @@ const struct opt serve_options[] = {
      .needs = "protocol=crystfel"},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
      .needs = "protocol=crystfel"},
-    {"overwrite", NULL, "crystfel: replace other files in the place of --geom and --cell", OPT_FLAG,
-     .offset = AT(overwrite), .needs = "geom|cell"},
+    {"overwrite", NULL, "Replace other files in the place of --geom, --cell, --key and --ramp-json",
+     OPT_FLAG, .offset = AT(overwrite), .needs = "geom|cell|key|ramp-json"},
     {"peaks", "N", "crystfel: send a list of at most N bright spots (none)", OPT_INT,
      AT(content.peaks), .min = 1, .max = 100000, .needs = "protocol=crystfel"},
     {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
@@ -87,10 +107,22 @@ const struct opt serve_options[] = {
      .min = 0, .max = 86400},
     {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 1e-6,
      .max = 1e6},
+    {"ramp", "FROM:TO:SECONDS",
+     "Frames a second that rise until clients fall behind; says which rate they sustained",
+     OPT_TEXT, .offset = AT(ramp), .excludes = "rate"},
+    {"ramp-json", "FILE", "Write that as JSON", OPT_TEXT, .offset = AT(ramp_json), .needs = "ramp"},
     {"source", "NAME", "Name of the detector (by protocol)", OPT_TEXT,
      .offset = AT(content.source)},
-    {"key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
+    {"image-key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
      .offset = AT(content.image_key)},
+    {"key", "FILE", "Write a table with the truth about all that was sent", OPT_TEXT,
+     .offset = AT(key)},
+    {"inject", "KIND:PROBABILITY,...",
+     "Send frames with faults: duplicate, drop, swap, truncate, header, nan, type, shape, empty, "
+     "stall:P:SECONDS, cut, large (none)",
+     OPT_TEXT, .offset = AT(inject)},
+    {"inject-seed", "N", "Which frames these are (1)", OPT_INT, AT(seed), .min = 0, .max = 4e18,
+     .given = AT(has_seed), .needs = "inject"},
     {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
      AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train),
      .needs = "protocol=karabo-bridge"},

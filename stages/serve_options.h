@@ -8,6 +8,8 @@
 #include "base/error.h"
 #include "base/opt.h"
 #include "gateway/protocol.h"
+#include "gateway/ramp.h"
+#include "gateway/spoil.h"
 
 struct serve_options {
     int protocol, socket, policy, dtype;  // dtype: 0, or 1 + enum pixel_type
@@ -15,7 +17,11 @@ struct serve_options {
     int64_t queue, number;  // number: of the series
     bool has_socket, has_queue, has_train, has_number, has_compression;
     const char *geom, *cell, *thresholds;
-    bool overwrite;
+    bool overwrite, has_seed;
+    const char *key, *inject, *ramp, *ramp_json;
+    int64_t seed;  // of --inject
+    struct faults faults;
+    struct ramp rise;
     double rate_hz, linger_s;
     int header;
     struct content_options content;

@@ -20,12 +20,9 @@ void backlog_drop_first(struct backlog *b)
     b->count--;
 }
 
-size_t backlog_drop_all(struct backlog *b)
+const struct packet *backlog_next_frame(const struct backlog *b)
 {
-    const size_t count = b->count;
-    while (b->count)
-        backlog_drop_first(b);
-    return count;
+    return &b->ring[b->first];
 }
 
 size_t backlog_parts(const struct backlog *b)
@@ -60,7 +57,8 @@ void backlog_pass(struct backlog *b, struct packet *p)
 
 void backlog_free(struct backlog *b)
 {
-    (void)backlog_drop_all(b);
+    while (b->count)
+        backlog_drop_first(b);
     packet_free(&b->opening);
     packet_free(&b->closing);
     mem_free(b->ring);

@@ -22,8 +22,8 @@ void backlog_push(struct backlog *b, const struct packet *p);
 
 void backlog_drop_first(struct backlog *b);
 
-/* Drops all frames; how many there were. */
-size_t backlog_drop_all(struct backlog *b);
+/* The frame that leaves next; there must be one. */
+const struct packet *backlog_next_frame(const struct backlog *b);
 
 /* Parts of all that is there. */
 size_t backlog_parts(const struct backlog *b);

@@ -55,6 +55,12 @@ void clients_left(struct clients *c, int fd)
     c->list[i] = c->list[--c->count];
 }
 
+void clients_cut(const struct clients *c)
+{
+    for (size_t i = 0; i < c->count; i++)
+        (void)shutdown(c->list[i].fd, SHUT_RDWR);  // libzmq closes it
+}
+
 void clients_expect(struct clients *c, size_t bytes)
 {
     if (bytes > SEND_BUFFER_MAX)

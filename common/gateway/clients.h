@@ -40,6 +40,9 @@ void clients_close(struct clients *c);
 void clients_came(struct clients *c, int fd);
 void clients_left(struct clients *c, int fd);
 
+/* Cuts all off; each is told of with clients_left later. */
+void clients_cut(const struct clients *c);
+
 /* A message of so many bytes is about to leave. */
 void clients_expect(struct clients *c, size_t bytes);
 

@@ -29,7 +29,9 @@ struct gateway {
     /* Under the mutex. */
     struct backlog backlog;
     struct gateway_counts counts;
+    uint64_t offered;
     size_t nconnected;
+    bool cutting;  // all connections, before anything else
     bool interrupted, cancelled, draining, stopping;
 };
 
@@ -57,6 +59,27 @@ static void await(struct gateway *g, uint64_t until_ns)
     atomic_fetch_add(&g->ticks, 1);
 }
 
+/* A frame has left the backlog. */
+static void pass(struct gateway *g, uint64_t number, bool taken)
+{
+    ++*(taken ? &g->counts.taken : &g->counts.dropped);
+    if (g->settings.passed)
+        g->settings.passed(g->settings.owner, number, taken);
+}
+
+static void drop_first(struct gateway *g)
+{
+    const uint64_t number = backlog_next_frame(&g->backlog)->number;
+    backlog_drop_first(&g->backlog);
+    pass(g, number, false);
+}
+
+static void drop_all(struct gateway *g)
+{
+    while (g->backlog.count)
+        drop_first(g);
+}
+
 /* --- the thread --------------------------------------------------------------- */
 
 /* Hands the next message over; false when nobody can take it now.  Announcements wait for all
@@ -71,8 +94,12 @@ static bool hand_over(struct gateway *g, struct packet *p)
     const enum outlet_sent sent = outlet_send(&g->outlet, p, how);
     if (sent == OUTLET_HELD)
         return false;
+    const uint64_t number = p->number;
     backlog_pass(&g->backlog, p);
-    ++*(!frame ? &g->counts.notes : sent == OUTLET_TAKEN ? &g->counts.taken : &g->counts.dropped);
+    if (frame)
+        pass(g, number, sent == OUTLET_TAKEN);
+    else
+        g->counts.notes++;
     (void)pthread_cond_broadcast(&g->changed);
     return true;
 }
@@ -81,6 +108,9 @@ static bool hand_over(struct gateway *g, struct packet *p)
 static bool pump(struct gateway *g)
 {
     (void)pthread_mutex_lock(&g->mutex);
+    if (g->cutting)
+        clients_cut(&g->outlet.clients);
+    g->cutting = false;
     struct packet *p = backlog_next(&g->backlog);
     while (p && hand_over(g, p))
         p = backlog_next(&g->backlog);
@@ -208,10 +238,32 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns)
     (void)pthread_mutex_unlock(&g->mutex);
 }
 
+struct gateway_counts gateway_counts(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    const struct gateway_counts counts = g->counts;
+    (void)pthread_mutex_unlock(&g->mutex);
+    return counts;
+}
+
+uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
+                            size_t count)
+{
+    return turnaround_quantiles(&g->outlet.turnaround, shares, quantiles_s, count);
+}
+
 /* True when nobody is worth waiting for. */
 static bool is_over(const struct gateway *g)
 {
     return g->cancelled || (g->interrupted && !g->nconnected);
+}
+
+void gateway_await_client(struct gateway *g)
+{
+    (void)pthread_mutex_lock(&g->mutex);
+    while (!g->counts.taken && !is_over(g))
+        await(g, UINT64_MAX);
+    (void)pthread_mutex_unlock(&g->mutex);
 }
 
 /* Makes room for one more, or says that there is none. */
@@ -220,8 +272,7 @@ static bool make_room(struct gateway *g)
     if (g->backlog.count < g->backlog.room)
         return !g->cancelled;
     if (g->settings.policy == GATEWAY_DROP_OLD) {
-        backlog_drop_first(&g->backlog);
-        g->counts.dropped++;
+        drop_first(g);
         return true;
     }
     return false;
@@ -234,6 +285,7 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
     if (s)
         return s;
     (void)pthread_mutex_lock(&g->mutex);
+    p.number = g->offered++;
     if (make_room(g)) {
         backlog_push(&g->backlog, &p);
         wake(g);
@@ -241,7 +293,7 @@ enum status gateway_offer(struct gateway *g, struct message *m, struct error *e)
             await(g, UINT64_MAX);
     } else {
         packet_free(&p);
-        g->counts.dropped++;
+        pass(g, p.number, false);
     }
     (void)pthread_mutex_unlock(&g->mutex);
     return STATUS_OK;
@@ -289,6 +341,11 @@ void gateway_cancel(struct gateway *g)
     tell(g, &g->cancelled);
 }
 
+void gateway_cut(struct gateway *g)
+{
+    tell(g, &g->cutting);
+}
+
 /* Ctrl-C and the like, which nobody else takes any more. */
 static bool is_interrupted(void)
 {
@@ -302,7 +359,7 @@ static bool is_interrupted(void)
 static void abandon(struct gateway *g)
 {
     struct backlog *b = &g->backlog;
-    g->counts.dropped += backlog_drop_all(b);
+    drop_all(g);
     if (b->opening.nparts) {
         packet_free(&b->opening);
         packet_free(&b->closing);
@@ -341,7 +398,8 @@ struct gateway_counts gateway_close(struct gateway *g)
         return (struct gateway_counts){0};
     if (g->started)
         drain(g);
-    g->counts.dropped += backlog_drop_all(&g->backlog);
+    if (g->backlog.ring)
+        drop_all(g);
     backlog_free(&g->backlog);
     outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
     if (g->context)

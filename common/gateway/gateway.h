@@ -7,6 +7,7 @@
 #define BRAGG_GATEWAY_GATEWAY_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -38,6 +39,12 @@ struct gateway_settings {
                                                       // with errno, when that cannot be
     void *context;  // of ZeroMQ, taken over; NULL: one of its own.  With keys one where
                     // somebody looks who may connect
+
+    /* Told of every message that was offered, when a client took it or it was dropped: `number`
+     * counts offers from 0.  From any thread, one at a time; must not call the gateway.  NULL:
+     * nobody wants to know. */
+    void (*passed)(void *owner, uint64_t number, bool taken);
+    void *owner;
 };
 
 /* Every frame that was offered is in one of the first two at the end. */
@@ -65,6 +72,21 @@ void gateway_wait_until(struct gateway *g, uint64_t due_ns);
  * with it: GATEWAY_WAIT when a client took it, or when nobody is waited for any more (then it is
  * dropped). */
 enum status gateway_offer(struct gateway *g, struct message *m, struct error *e);
+
+/* Waits until a client took a message, or nobody is waited for any more. */
+void gateway_await_client(struct gateway *g);
+
+/* What has become of the messages so far. */
+struct gateway_counts gateway_counts(struct gateway *g);
+
+/* The time, s, below which these shares (0 to 1) of the clients' work on a frame stay, from the
+ * answer to their next request; returns of how many.  0 where clients do not ask. */
+uint64_t gateway_turnaround(struct gateway *g, const double *shares, double *quantiles_s,
+                            size_t count);
+
+/* Cuts the connections of all clients, before the next message leaves; what is on its way to them
+ * may be lost with them. */
+void gateway_cut(struct gateway *g);
 
 /* A message before the first frame, and one after the last, whose memory they take over.  No
  * policy drops them, and they wait for no client. */

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 
 enum {
     REQUEST_MAX = 4096,  // bytes; a client that sends more is disconnected
@@ -106,6 +107,7 @@ enum status outlet_open(struct outlet *o, void *context, const struct outlet_set
 {
     static const int types[] = {ZMQ_ROUTER, ZMQ_PUSH, ZMQ_XPUB};
     *o = (struct outlet){.settings = *settings};
+    turnaround_open(&o->turnaround);
     const bool room = clients_open(&o->clients, settings->hold && settings->kind == GATEWAY_PUSH);
     o->askers = mem_array(ASKERS_MAX, sizeof *o->askers);
     o->socket = zmq_socket(context, types[settings->kind]);
@@ -222,6 +224,7 @@ static void on_request(struct outlet *o, const struct incoming *in)
                       memcmp(in->parts[text].bytes, o->settings.request, length) == 0;
     if (good && asks_of(o, &a) < ASKS_MAX) {
         add_asker(o, &a);
+        turnaround_asked(&o->turnaround, a.address, a.size, clock_ns());
         return;
     }
     o->rejected++;
@@ -288,8 +291,10 @@ static bool answer(struct outlet *o, const struct packet *p)
     for (size_t tries = o->naskers; tries; tries--) {
         const struct asker a = o->askers[o->first];
         drop_first(o);
-        if (send_address(o->socket, &a))
+        if (send_address(o->socket, &a)) {
+            turnaround_answered(&o->turnaround, a.address, a.size, clock_ns());
             return send_parts(o->socket, p, true);
+        }
         if (errno == EAGAIN)
             add_asker(o, &a);
     }

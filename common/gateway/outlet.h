@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "gateway/clients.h"
 #include "gateway/gateway.h"
+#include "gateway/turnaround.h"
 #include "wire/message.h"
 
 struct outlet_settings {
@@ -44,11 +45,13 @@ struct outlet {
     uint64_t admitted;       // ... and among them those with a good key, where that is needed
     size_t first, naskers;   // REP: ring
     struct asker *askers;
+    struct turnaround turnaround;  // REP
 };
 
 /* Messages ready to be sent more than once without a copy. */
 enum { PACKET_PARTS_MAX = 8 };
 struct packet {
+    uint64_t number;  // as it was offered
     size_t nparts;
     zmq_msg_t parts[PACKET_PARTS_MAX];
 };

@@ -9,6 +9,7 @@
 #include "gateway/delivery.h"
 #include "gateway/gateway.h"
 #include "gateway/series.h"
+#include "gateway/spoil.h"
 #include "wire/message.h"
 
 /* How pixels are packed, where the protocol has that. */
@@ -67,9 +68,10 @@ extern const struct protocol protocol_karabo, protocol_crystfel, protocol_dectri
 /* Fills in the defaults of *o; STATUS_USAGE for a version that is not known. */
 enum status protocol_settle(const struct protocol *p, struct content_options *o, struct error *e);
 
-/* One frame as a message of the protocol: described, guarded, encoded. */
+/* One frame as a message of the protocol: described, guarded, encoded; between these two spoiled
+ * as *spoil says (NULL: not), see gateway/spoil.h. */
 enum status protocol_message(const struct protocol *p, const struct content_options *o,
                              const struct experiment *x, const struct frame *f, uint64_t time_ns,
-                             struct message *m, struct error *e);
+                             struct spoil *spoil, struct message *m, struct error *e);
 
 #endif

@@ -139,6 +139,28 @@ static enum status add_wraps(struct words *w, struct command *c,
     return s;
 }
 
+/* The options by which stages of a run are connected, watched and told what to keep. */
+static void add_ours(struct words *w, const struct pipeline *p, size_t index, struct command *c,
+                     const struct command_settings *settings)
+{
+    add_endpoints(w, p, index, c, settings->folder);
+    if (c->source && !pipeline_has(c->stage, "control"))
+        add(w, join("--control=ipc://", settings->folder, "/", "control"));
+    add_groups(w, p, c);
+    if (settings->keys && pipeline_takes_keys(c->stage))
+        add(w, join("--keys=", settings->keys, "", ""));
+    if (settings->nwraps)
+        add_patience(w, c);
+    if (c->last && settings->resume)
+        add(w, join("--resume", "", "", ""));
+    else if (c->last)
+        c->again = "--resume";
+    if (settings->stats)
+        add_file(w, "--stats", settings->folder, c->name);
+    if (settings->trace)
+        add_file(w, "--trace", settings->folder, c->name);
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -147,6 +169,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     *c = (struct command){
         .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
+    c->after = s->after >= 0 ? &p->stages[s->after] : NULL;
     c->workdir = settings->workdir;
     name_process(s, i, c->name);
     if (s->count > 1)
@@ -164,22 +187,8 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     add(&w, program);
     for (size_t k = 0; k < s->nargs; k++)
         add(&w, join(s->args[k], "", "", ""));
-    add_endpoints(&w, p, index, c, settings->folder);
-    if (c->source && !pipeline_has(s, "control"))
-        add(&w, join("--control=ipc://", settings->folder, "/", "control"));
-    add_groups(&w, p, c);
-    if (settings->keys && pipeline_takes_keys(s))
-        add(&w, join("--keys=", settings->keys, "", ""));
-    if (settings->nwraps)
-        add_patience(&w, c);
-    if (c->last && settings->resume)
-        add(&w, join("--resume", "", "", ""));
-    else if (c->last)
-        c->again = "--resume";
-    if (settings->stats)
-        add_file(&w, "--stats", settings->folder, c->name);
-    if (settings->trace)
-        add_file(&w, "--trace", settings->folder, c->name);
+    if (!c->after)
+        add_ours(&w, p, index, c, settings);
     c->argv = w.list;
     return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
 }
@@ -254,6 +263,8 @@ void commands_print(const struct commands *c, FILE *out)
     }
     for (size_t i = 0; i < c->count; i++) {
         const struct command *one = &c->list[i];
+        if (one->after)
+            fprintf(out, "# after %s: ", one->after->name);
         if (one->workdir) {
             fputs("(cd ", out);
             print_word(one->workdir, out);

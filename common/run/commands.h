@@ -32,13 +32,14 @@ struct command_settings {
 struct command {
     char name[PROCESS_NAME_SIZE];
     const struct pipeline_stage *stage, *before;  // before: NULL for a first one
-    const char *workdir;  // it runs there, and what it reads lies here; NULL: here
-    bool last;            // nothing comes after it
-    bool source;          // it numbers the frames
-    bool wrapped;         // a command stands before it
-    char **argv;          // owned, ended by NULL, with room for one word more
-    const char *again;    // that word, for one that is started again; NULL: none
-    char worker[8];       // BRAGG_WORKER of one of several: its number, from 0; else empty
+    const char *workdir;                 // it runs there, and what it reads lies here; NULL: here
+    const struct pipeline_stage *after;  // it takes no frames, and waits for that one; else NULL
+    bool last;                           // nothing comes after it
+    bool source;                         // it numbers the frames
+    bool wrapped;                        // a command stands before it
+    char **argv;                         // owned, ended by NULL, with room for one word more
+    const char *again;                   // that word, for one that is started again; NULL: none
+    char worker[8];  // BRAGG_WORKER of one of several: its number, from 0; else empty
 };
 
 /* Where keys are when they are made for a run, in the folder that commands_print makes. */

@@ -43,6 +43,7 @@ static const cyaml_schema_field_t stage_fields[] = {
     TEXT("input", YAML_INPUT, CYAML_FLAG_OPTIONAL),
     TEXT("restart", YAML_RESTART, CYAML_FLAG_OPTIONAL),
     TEXT("order", YAML_ORDER, CYAML_FLAG_OPTIONAL),
+    TEXT("after", YAML_AFTER, CYAML_FLAG_OPTIONAL),
     CYAML_FIELD_END,
 };
 
@@ -90,7 +91,7 @@ static enum status refuse(const char *path, const struct complaint *c, cyaml_err
         allowed = strstr(c->text, "stages")
                       ? ""
                       : "; allowed are stages:, and within a stage name, program, args, count, "
-                        "threads, window, input, restart and order";
+                        "threads, window, input, restart, order and after";
     else if (code == CYAML_ERR_SEQUENCE_ENTRIES_MIN)
         allowed = "; a pipeline has 2 to 64 stages";
     return error_set(e, STATUS_INPUT, "%s:%d: %s%s", path, c->line ? c->line : 1,
@@ -166,7 +167,7 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     for (; s->nargs < raw->nargs; s->nargs++) {
         const char *arg = raw->args[s->nargs];
         const size_t length = strcspn(arg, "=");
-        for (size_t k = 0; k < sizeof ours / sizeof *ours; k++)
+        for (size_t k = 0; k < sizeof ours / sizeof *ours && s->after < 0; k++)
             if (strlen(ours[k]) == length && strncmp(arg, ours[k], length) == 0)
                 return wrong(r, i, YAML_ARGS, e, "%s is not allowed here: bragg-run sets it",
                              ours[k]);
@@ -187,6 +188,28 @@ static enum status read_order(const struct reader *r, size_t i, struct error *e)
     return pipeline_set(&r->pipeline->stages[i], yaml_key_names[YAML_ORDER], NULL, e);
 }
 
+/* The program of somebody else waits for a stage above, and takes nothing from the stream. */
+static enum status read_after(const struct reader *r, size_t i, struct error *e)
+{
+    static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER};
+    const struct raw_stage *raw = &r->raw->stages[i];
+    const char *after = raw->value[YAML_AFTER];
+    struct pipeline_stage *s = &r->pipeline->stages[i];
+    s->after = -1;
+    for (size_t k = 0; k < i && after; k++)
+        if (strcmp(r->pipeline->stages[k].name, after) == 0)
+            s->after = (int)k;
+    if (after && s->after < 0)
+        return wrong(r, i, YAML_AFTER, e, "after: there is no stage '%.40s' above this one", after);
+    for (size_t k = 0; k < sizeof frames / sizeof *frames && after; k++)
+        if (raw->value[frames[k]])
+            return wrong(r, i, frames[k], e, "%s: a program with after: takes no frames",
+                         yaml_key_names[frames[k]]);
+    if (after && !raw->value[YAML_PROGRAM])
+        return wrong(r, i, YAML_AFTER, e, "after: is for other programs: which one says program:");
+    return STATUS_OK;
+}
+
 static enum status read_stage(const struct reader *r, size_t i, struct error *e)
 {
     struct pipeline_stage *stage = &r->pipeline->stages[i];
@@ -201,8 +224,10 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     if (!stage->program)
         return error_memory(e, "the pipeline");
     stage->count = 1;
-    stage->restart = INT64_MAX;
-    s = read_int(r, i, YAML_COUNT, 1, PIPELINE_COUNT_MAX, &stage->count, e);
+    s = read_after(r, i, e);
+    stage->restart = stage->after < 0 ? INT64_MAX : 0;
+    if (s == STATUS_OK)
+        s = read_int(r, i, YAML_COUNT, 1, PIPELINE_COUNT_MAX, &stage->count, e);
     if (s == STATUS_OK)
         s = read_int(r, i, YAML_RESTART, 0, 1000, &stage->restart, e);
     if (s == STATUS_OK)
@@ -219,12 +244,17 @@ static enum status read_input(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
     const char *input = r->raw->stages[i].value[YAML_INPUT];
-    p->stages[i].input = (int)i - 1;
+    int above = (int)i - 1;
+    while (above >= 0 && p->stages[above].after >= 0)
+        above--;
+    p->stages[i].input = p->stages[i].after < 0 ? above : -1;
     if (!input)
         return STATUS_OK;
     const struct pipeline_stage *before = pipeline_find(p, input, strlen(input));
     if (!before)
         return wrong(r, i, YAML_INPUT, e, "input: there is no stage '%.40s'", input);
+    if (before->after >= 0)
+        return wrong(r, i, YAML_INPUT, e, "input: '%.40s' gives no frames", input);
     p->stages[i].input = (int)(before - p->stages);
     return STATUS_OK;
 }

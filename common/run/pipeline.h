@@ -10,6 +10,8 @@
  *     input    name of the stage before; the one above in the list by default
  *     restart  how often a process that died is started again (without limit)
  *     order    true: --order of its one process
+ *     after    name of a stage above: a program that takes no frames, started once clients may
+ *              connect to that stage, or it has ended well; restart is 0 by default
  */
 #ifndef BRAGG_RUN_PIPELINE_H
 #define BRAGG_RUN_PIPELINE_H
@@ -36,7 +38,8 @@ struct pipeline_stage {
     int64_t count;
     int64_t restart;  // INT64_MAX: without limit
     int input;        // index of the stage before, -1 for the first one
-    long line;        // of its name in the file
+    int after;  // index of the stage that it waits for, takes no frames; -1: it is one of ours
+    long line;  // of its name in the file
 };
 
 struct pipeline {
@@ -62,7 +65,7 @@ struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name,
  * bragg-replay, or the one whose args have --frames; NULL when there is none. */
 struct pipeline_stage *pipeline_source(const struct pipeline *p);
 
-/* True when no other stage takes the frames of stage number i. */
+/* True when stage number i takes frames, and no other stage takes those that it gives. */
 bool pipeline_is_last(const struct pipeline *p, size_t i);
 
 /* True when its args have the option --NAME. */

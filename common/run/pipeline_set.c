@@ -20,7 +20,7 @@ bool pipeline_is_last(const struct pipeline *p, size_t i)
     for (size_t k = 0; k < p->nstages; k++)
         if (p->stages[k].input == (int)i)
             return false;
-    return true;
+    return p->stages[i].after < 0;
 }
 
 /* True for --NAME and --NAME=...; `name` has no dashes. */
@@ -164,7 +164,8 @@ static const char *pipeline_value(const struct pipeline_stage *s, const char *na
 
 bool pipeline_takes_keys(const struct pipeline_stage *s)
 {
-    return !pipeline_has(s, "keys") && (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
+    return s->after < 0 && !pipeline_has(s, "keys") &&
+           (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
 }
 
 bool pipeline_needs_keys(const struct pipeline *p)
@@ -232,6 +233,8 @@ struct pipeline_stage *pipeline_source(const struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         struct pipeline_stage *s = &p->stages[i];
+        if (s->after >= 0)
+            continue;
         if (is_program(s, "bragg-orient") || is_program(s, "bragg-replay"))
             return s;
         if (pipeline_has(s, "frames"))

@@ -116,6 +116,7 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (p->command->last && is_endpoint(p->line)) {
+        p->ready = true;
         if (!env->quiet)
             bar_say(&env->bar, "%s: ready: %s listens at %s", log_program(), p->command->name,
                     p->line);

@@ -37,6 +37,7 @@ struct process {
     uint64_t begun_ns;  // when it was started last
     bool asked;         // we have asked it to end
     struct life life;
+    bool ready;         // clients may connect to it, or might
     bool unheard;       // it offers frames on its stdout, where no stage listens
     int status;         // as waitpid gave it, once it has ended
     uint64_t ended_ns;  // 0 while it never did

@@ -28,6 +28,7 @@ struct supervisor {
     unsigned interrupts;   // Ctrl-C so far
     int ended_by;          // SIGTERM or SIGHUP, 0 for none
     bool stopping;         // nothing is started again
+    bool broken;           // a process has failed, or the user wants the end
     bool complete;         // all last stages ended well: the frames are there
     uint64_t complete_ns;  // since when
     uint64_t term_ns;      // when to ask those that are left; 0 for never
@@ -55,10 +56,17 @@ static enum status take_signals(struct supervisor *s, struct error *e)
     return s->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
 }
 
+/* The frames are there, but a program that takes none may have work left. */
+static bool is_spared(const struct supervisor *s, const struct process *p)
+{
+    return p->command->after && s->complete && !s->broken;
+}
+
 static void signal_all(struct supervisor *s, int number)
 {
     for (size_t i = 0; i < s->count; i++)
-        process_signal(&s->processes[i], number);
+        if (!is_spared(s, &s->processes[i]))
+            process_signal(&s->processes[i], number);
 }
 
 /* From now on it ends: those left are asked after `wait_ns`, and killed after that. */
@@ -67,17 +75,19 @@ static void stop(struct supervisor *s, uint64_t wait_ns)
     const uint64_t now = clock_ns();
     if (!s->stopping || !s->term_ns || now + wait_ns < s->term_ns)
         s->term_ns = now + wait_ns;
-    if (!s->kill_ns)
+    if (!s->kill_ns || s->kill_ns == UINT64_MAX)
         s->kill_ns = now + wait_ns + PATIENCE_NS;
     s->stopping = true;
     for (size_t i = 0; i < s->count; i++)
-        s->processes[i].start_ns = 0;
+        if (!is_spared(s, &s->processes[i]))
+            s->processes[i].start_ns = 0;
 }
 
 /* The first Ctrl-C ends the stream, the second aborts the stages, a third kills them. */
 static void on_interrupt(struct supervisor *s)
 {
     s->interrupts++;
+    s->broken = true;
     signal_all(s, s->interrupts > 2 ? SIGKILL : SIGINT);
     if (s->interrupts == 2)
         s->kill_ns = clock_ns() + PATIENCE_NS;
@@ -91,6 +101,7 @@ static void on_signals(struct supervisor *s)
             on_interrupt(s);
         else if (info.ssi_signo != SIGCHLD) {
             s->ended_by = (int)info.ssi_signo;
+            s->broken = true;
             stop(s, 0);
         }
     }
@@ -123,6 +134,7 @@ static void on_complete(struct supervisor *s)
 
 static void fail(struct supervisor *s, const struct process *p)
 {
+    s->broken = true;
     if (WIFSIGNALED(p->status) || (WEXITSTATUS(p->status) == STATUS_USAGE && p->spoke_ns))
         stop(s, 0);  // nobody else knows better
     else if (!s->interrupts || WEXITSTATUS(p->status) != STATUS_INTERRUPTED)
@@ -131,7 +143,7 @@ static void fail(struct supervisor *s, const struct process *p)
 
 static void on_failure(struct supervisor *s, struct process *p)
 {
-    const bool goes_on = !s->stopping && !s->interrupts;
+    const bool goes_on = (!s->stopping || is_spared(s, p)) && !s->interrupts;
     if (!goes_on || restarts_try(&s->restarts, p, clock_ns()) == RESTART_NO) {
         p->life.doubt_ns = 0;
         fail(s, p);
@@ -166,11 +178,36 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
+/* Clients may connect to a stage, or it has done its work. */
+static bool is_ready(const struct supervisor *s, const struct pipeline_stage *stage)
+{
+    bool ready = false, ended = true;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct process *p = &s->processes[i];
+        if (p->command->stage != stage)
+            continue;
+        ready |= p->ready;
+        ended &= p->ended_ns && !p->pid && !p->start_ns && p->status == 0;
+    }
+    return ready || ended;
+}
+
+/* Programs whose turn it is; each comes once. */
+static void start_followers(struct supervisor *s)
+{
+    for (size_t i = 0; i < s->count; i++) {
+        struct process *p = &s->processes[i];
+        if (p->command->after && !p->begun_ns && (!s->stopping || is_spared(s, p)) &&
+            is_ready(s, p->command->after))
+            p->start_ns = 1;
+    }
+}
+
 static enum status start_due(struct supervisor *s, uint64_t now, struct error *e)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
-        if (!p->start_ns || p->pid || now < p->start_ns)
+        if (!p->start_ns || p->pid || now < p->start_ns || (s->stopping && !is_spared(s, p)))
             continue;
         const enum status status = process_start(p, &s->env, e);
         if (status)
@@ -219,6 +256,7 @@ static void turn(struct supervisor *s)
     for (size_t i = 0; i < s->count; i++)
         if (process_reap(&s->processes[i], &s->env))
             on_end(s, &s->processes[i]);
+    start_followers(s);
     restarts_turn(&s->restarts, clock_ns());
     check_doubts(s);
     check_times(s, clock_ns());
@@ -228,10 +266,12 @@ static enum status run(struct supervisor *s, struct error *e)
 {
     enum status status = STATUS_OK;
     while (is_alive(s)) {
-        if (status == STATUS_OK && !s->stopping)
+        if (status == STATUS_OK)
             status = start_due(s, clock_ns(), e);
-        if (status)
+        if (status) {
+            s->broken = true;
             stop(s, 0);
+        }
         turn(s);
     }
     restarts_close(&s->restarts);
@@ -261,8 +301,9 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
     s.polls = mem_array(s.count + 1, sizeof *s.polls);
     if (s.processes && s.polls) {
         for (size_t i = 0; i < s.count; i++)
-            s.processes[i] =
-                (struct process){.command = &commands->list[i], .output = -1, .start_ns = 1};
+            s.processes[i] = (struct process){.command = &commands->list[i],
+                                              .output = -1,
+                                              .start_ns = commands->list[i].after ? 0 : 1};
         restarts_open(&s.restarts, s.processes, s.count, &s.env);
         status = run(&s, e);
     } else {

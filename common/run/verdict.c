@@ -1,6 +1,7 @@
 #include "run/verdict.h"
 
 #include <inttypes.h>
+#include <signal.h>
 #include <string.h>
 #include <sys/wait.h>
 
@@ -16,6 +17,8 @@ const struct process *verdict_unheard(const struct restarts *r)
  * it could have been started again. */
 static bool came_late(const struct ending *end, const struct process *p)
 {
+    if (p->command->after)
+        return p->asked;
     if (!end->complete || p->asked)
         return end->complete;
     const bool forgiven =
@@ -45,10 +48,13 @@ static const struct process *find_culprit(const struct ending *end)
     return killed ? killed : speaker ? speaker : first;
 }
 
-/* It only was in the way of a Ctrl-C: followed the others, or would have been started again. */
+/* It only was in the way of a Ctrl-C: ended by it, followed the others, or would have been started
+ * again. */
 static bool was_interrupted(const struct process *p)
 {
-    return WIFSIGNALED(p->status) ? restarts_allow(p) : !p->spoke_ns;
+    if (WIFSIGNALED(p->status))
+        return WTERMSIG(p->status) == SIGINT || restarts_allow(p);
+    return !p->spoke_ns;
 }
 
 /* The exit status of a process as one of ours. */

@@ -5,7 +5,7 @@
 #include <yaml.h>
 
 const char *const yaml_key_names[YAML_KEYS] = {"name",   "program", "args",    "count", "threads",
-                                               "window", "input",   "restart", "order"};
+                                               "window", "input",   "restart", "order", "after"};
 
 /* A stage is a mapping in a sequence in the top mapping. */
 enum { DEPTH_STAGE = 3, DEPTH_MAX = 8 };

@@ -16,6 +16,7 @@ enum yaml_key {
     YAML_INPUT,
     YAML_RESTART,
     YAML_ORDER,
+    YAML_AFTER,
     YAML_KEYS,
 };
 

@@ -58,7 +58,7 @@ static enum status encode(struct content_options o, const struct experiment *x, 
     const struct frame f = frame();
     *m = (struct message){0};
     const enum status s = protocol_settle(&protocol_dectris, &o, e);
-    return s ? s : protocol_message(&protocol_dectris, &o, x, &f, series.start_ns, m, e);
+    return s ? s : protocol_message(&protocol_dectris, &o, x, &f, series.start_ns, NULL, m, e);
 }
 
 static enum status begin(struct content_options o, const struct experiment *x, struct message *m,

@@ -27,13 +27,14 @@ static void crystfel_has_one_part(void **state)
         .recipe.id = 7,
         .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
     assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
-    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e), STATUS_OK);
     assert_int_equal(m.nparts, 1);
     const char *end = (const char *)m.parts[0].data + m.parts[0].size - sizeof counts;
     assert_memory_equal(end, counts, sizeof counts);
     message_free(&m);
     f.image = (struct image){.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels};
-    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_INPUT);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e),
+                     STATUS_INPUT);
     assert_non_null(strstr(e.text, "no uint16 pixels"));
     message_free(&m);
 }
@@ -75,7 +76,7 @@ static void crystfel_may_get_the_truth(void **state)
         .recipe = {.id = 7, .nlattices = 1, .lattices = &lattice},
         .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
     assert_int_equal(protocol_settle(&protocol_crystfel, &o, &e), STATUS_OK);
-    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e), STATUS_OK);
     assert_true(fabs(packed_real(&m, "astar_x") - 0.3) < 1e-12);
     assert_true(fabs(packed_real(&m, "astar_y") + 0.2) < 1e-12);
     assert_true(fabs(packed_real(&m, "bstar_z") - 0.4) < 1e-12);
@@ -84,7 +85,7 @@ static void crystfel_may_get_the_truth(void **state)
     assert_true(fabs(packed_real(&m, "cell_angle_gamma") - 100) < 1e-12);
     message_free(&m);
     f.recipe.nlattices = 0;
-    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, &m, &e), STATUS_OK);
+    assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e), STATUS_OK);
     assert_true(packed_real(&m, "astar_x") == 0 && packed_real(&m, "cell_length_a") == 0);
     message_free(&m);
 }

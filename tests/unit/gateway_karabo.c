@@ -21,7 +21,8 @@ static enum status encode(const char *version, struct message *m, struct error *
                             .image = {.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels}};
     const enum status s = protocol_settle(&protocol_karabo, &o, e);
     return s ? s
-             : protocol_message(&protocol_karabo, &o, &x, &f, UINT64_C(1500000000000000042), m, e);
+             : protocol_message(&protocol_karabo, &o, &x, &f, UINT64_C(1500000000000000042), NULL,
+                                m, e);
 }
 
 static void wants_text(struct reader *r, const char *text)

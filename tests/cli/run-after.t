@@ -1,0 +1,85 @@
+#!/bin/sh
+# bragg-run: programs that are not ours, as supervised stages: `after`.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+# file LAST...: a pipeline of four frames, with these lines of YAML at its end
+file() {
+	cat <<-END
+		stages:
+		  - {name: geometry, args: [--detpixels=32, --pixel=3.2, --ncells=5]}
+		  - {name: orient, args: [--frames=4, --random]}
+		  - {name: intensity}
+		  - {name: noise}
+	END
+	printf '  - %s\n' "$@"
+}
+WRITE='{name: write, args: [a_%d.img]}'
+SERVE="{name: serve, args: [--bind=ipc://$PWD/s]}"
+run() {
+	status=0
+	timeout 60 bragg-run "$@" 2>message || status=$?
+}
+
+# one after the other, and frames go to those that take them
+file "$WRITE" '{name: count, program: sh, args: [-c, "ls a_*.img | wc -l >counted"], after: write}' \
+	'{name: say, program: sh, args: [-c, "cat counted --in=x 2>/dev/null; cp counted said; echo \"found $(cat counted)\"", --in=x], after: count}' >after.yaml
+run --workdir=w after.yaml
+is 'a program runs after a stage has ended, in the workdir' "$status $(cat w/counted)" '0 4'
+is 'and one after that' "$(cat w/said)" 4
+check 'what it says is shown' grep -q '^say| found 4' message
+check 'a dry run names it' sh -c 'bragg-run --dry-run after.yaml | grep "^# after write: sh -c"'
+
+# a client, which starts when it may connect, and has work left when all frames are gone
+file "$SERVE" '{name: client, program: sh, args: [-c, "testclient req ipc://'"$PWD"'/s 4 && sleep 4.5 && echo fine >client"], after: serve}' >client.yaml
+run --quiet --workdir=c client.yaml
+is 'a client has all frames, and the time that it needs' "$status $(cat c/client message)" '0 fine'
+
+# its status
+file "$WRITE" '{name: score, program: sh, args: [-c, "echo too bad; exit 3"], after: write}' >score.yaml
+run --workdir=s score.yaml
+is 'its status is that of the run' "$status" 3
+is 'and it is named' "$(tail -n 1 message)" 'bragg-run: stage score ended with status 3'
+check 'with its last words' grep -q '^score| too bad' message
+is 'the frames are there' "$(ls s/a_*.img | wc -l)" 4
+sed 's/exit 3/exit 1/' score.yaml >one.yaml
+run --quiet --workdir=s1 one.yaml
+is 'status 1, too, though all frames are there' "$status" 1
+
+# it dies
+file "$WRITE" '{name: fragile, program: sh, args: [-c, "echo x >>tries; [ $(wc -l <tries) = 3 ] || kill -9 $$"], after: write, restart: 2}' >fragile.yaml
+run --workdir=f fragile.yaml
+is 'one that died is started again' "$status $(wc -l <f/tries)" '0 3'
+sed 's/, restart: 2//' fragile.yaml >brittle.yaml
+run --workdir=b brittle.yaml
+is 'but not unless that is said' "$status $(wc -l <b/tries)" '1 1'
+
+# a stage fails: what comes after it does not start
+file '{name: write, args: [/no/where_%d.img]}' '{name: never, program: touch, args: [never], after: write}' >never.yaml
+run --workdir=n never.yaml
+is 'after a failure nothing starts' "$((status != 0)) $(ls n 2>/dev/null)" '1 '
+
+# Ctrl-C reaches one that would not end
+file "$WRITE" '{name: waits, program: sleep, args: [1000], after: write}' >waits.yaml
+env --default-signal=INT bragg-run --quiet --workdir=i waits.yaml 2>message &
+run=$!
+soon test -e i/a_3.img
+sleep 1
+kill -INT $run
+status=0
+wait $run || status=$?
+is 'Ctrl-C ends all' "$status $(pgrep -x sleep -a | grep -c 1000)" '130 0'
+
+refuse() { # NAME TEXT LAST...
+	name=$1 text=$2
+	shift 2
+	file "$WRITE" "$@" >bad.yaml
+	run bad.yaml
+	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" '3 1 1'
+}
+refuse 'after nobody' "bad.yaml:7: after: there is no stage 'wrte' above" '{name: x, program: true, after: wrte}'
+refuse 'after itself' "there is no stage 'x' above" '{name: x, program: true, after: x}'
+refuse 'frames for one that takes none' 'threads: a program with after: takes no frames' '{name: x, program: true, after: write, threads: 2}'
+refuse 'frames of one that gives none' "input: 'x' gives no frames" '{name: x, program: true, after: write}' '{name: tap, input: x}'
+refuse 'no program' 'which one says program:' '{name: x, after: write}'
+finish

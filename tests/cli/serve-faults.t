@@ -1,0 +1,137 @@
+#!/bin/sh
+# bragg-serve --inject and --key: clients of every protocol see the faults that the key names, and
+# none without the option; the key holds the truth about each message.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'clients of all protocols' python:zmq python:msgpack python:cbor2 python:numpy
+scratch
+S=ipc://$PWD/s
+
+# made COUNT: recorded once, small noisy images of 32 x 32 pixels
+bragg-geometry --detpixels=32 --pixel=3.2 --distance=120 --ncells=5 |
+	bragg-orient --frames=80 --random --seed=7 --hit-rate=0.8 --truth=truth.tsv | bragg-intensity --threads=1 |
+	bragg-noise --seed=9 | bragg-tap --record=frames.rec >/dev/null 2>&1
+
+# serve OPTION...: the frames for one client, whose lines are in `seen`; NAME.key is the key
+serve() {
+	rm -f endpoint status
+	{
+		bragg-replay $replay frames.rec | bragg-serve --bind="$S" --linger=$linger "$@" >endpoint 2>message
+		echo $? >status
+	} &
+	soon test -s endpoint
+}
+client() { # PROTOCOL TYPE: its lines are in `seen`
+	/usr/bin/python3 "$BRAGG_TESTS/cli/serve_faults.py" "$1" "$S" 32 "$2" >client || complain "client: $?"
+	wait
+	grep -v '^cuts\|^pause' client >seen
+}
+linger=2 replay=''
+column() { # NAME FILE: of a table
+	awk -F'\t' -v name="$1" 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == name) c = i; next } { print $c }' "$2"
+}
+# key_says FILE: `NUMBER WHAT` of every message that was taken, as a client must see it
+key_says() {
+	awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) at[$i] = i; next }
+		$at["lattice"] != "0" && $at["lattice"] != "-" { next }
+		$at["fate"] == "taken" {
+			what = $at["fault"]
+			if (what ~ /^(duplicate|swap|stall|cut)$/) what = "-"
+			print (what ~ /^(truncate|empty)$/ ? "?" : $at["frame"]), what }' "$1"
+}
+
+mix=duplicate:0.07,drop:0.07,swap:0.07,truncate:0.07,header:0.07,type:0.07,shape:0.07,empty:0.07,large:0.07
+for protocol in karabo-bridge karabo-bridge-1 crystfel dectris2; do
+	kinds=$mix type=uint16 options=''
+	case $protocol in
+	karabo-bridge) kinds=$mix,nan:0.07 options=--dtype=float32 type=float32 ;;
+	karabo-bridge-1) options=--protocol-version=1.0 ;;
+	crystfel) type=int32 ;;
+	esac
+	# shellcheck disable=SC2086 # several options
+	serve --protocol="${protocol%-1}" $options --inject="$kinds" --inject-seed=3 --key="$protocol.key"
+	client "$protocol" $type
+	is "$protocol: the end" "$(cat status)" 0
+	key_says "$protocol.key" >said
+	check "$protocol: the client sees what the key says" diff said seen
+	faults=$(column fault "$protocol.key" | sed 's/:.*//' | sort -u | tr '\n' ' ')
+	note "$protocol: $(column fault "$protocol.key" | sed 's/:.*//' | sort | uniq -c | tr -s ' \n' ' ')"
+	is "$protocol: every kind was there" "$faults" \
+		"$(printf -- '-\n%s' "$kinds" | tr ',' '\n' | sed 's/:.*//' | sort -u | tr '\n' ' ')"
+	check "$protocol: that is said at once" grep -q "^bragg-serve: warning: --inject=$kinds, seed 3: clients get frames with faults" message
+	check "$protocol: and counted at the end" grep -q '^bragg-serve: warning: --inject: faults in duplicate [1-9]' message
+done
+kinds() { # of the faults of each frame, by a key
+	cut -f1,30 "$1" | sed 's/:.*//' | sort -u
+}
+kinds crystfel.key >one
+kinds dectris2.key >two
+check 'the same seed gives the same faults, by any protocol' diff one two
+serve --protocol=crystfel --inject=$mix --inject-seed=4 --key=other.key
+client crystfel int32
+kinds other.key >two
+check_status 'another seed gives others' 1 cmp -s one two
+
+# the truth is that of the table of bragg-orient
+serve --key=plain.key --rate=500
+client karabo-bridge uint16
+is 'without --inject nothing is wrong' "$(cut -d' ' -f2 seen | sort | uniq -c | tr -s ' ')" ' 80 -'
+is 'nor said' "$(grep -c inject message)" 0
+check 'the key: the truth' sh -c 'cut -f1-26 plain.key | diff - truth.tsv'
+is 'the key: all were taken, without a fault' "$(column fate plain.key | sort -u) $(column fault plain.key | sort -u) $(column rate_Hz plain.key | sort -u)" 'taken - 500'
+check 'the key: times of sending, by the rate' sh -c "cut -f27 plain.key | awk 'NR > 1 { if (\$1 + 1e-6 < last) exit 1; last = \$1; first = first ? first : \$1 }
+	END { exit !(last - first > 0.15 && last - first < 20) }'"
+linger=0
+serve --key=dropped.key --policy=drop-old --queue=4
+wait
+linger=2
+is 'the key: what no client took' "$(column fate dropped.key | sort -u) $(column frame dropped.key | sort -u | wc -l)" 'dropped 80'
+
+# order and pauses, as they are
+replay=--first=9
+serve --inject=swap:1
+client karabo-bridge uint16
+is 'swap: two change places, one that is left comes last' "$(cut -d' ' -f1 seen | tr '\n' ' ')" '1 0 3 2 5 4 7 6 8 '
+serve --inject=duplicate:1
+client karabo-bridge uint16
+is 'duplicate: each twice' "$(cut -d' ' -f1 seen | tr '\n' ' ')" '0 0 1 1 2 2 3 3 4 4 5 5 6 6 7 7 8 8 '
+serve --inject=drop:1 --key=none.key
+wait
+is 'drop: none leaves, and the key says so' "$(cat status) $(column fate none.key | sort -u) $(column frame none.key | wc -l)" '0 withheld 9'
+replay=--first=3
+serve --inject=stall:1:0.4
+client karabo-bridge uint16
+check 'stall: the client waits' awk '/^pause/ { found = $2 >= 0.35 } END { exit !found }' client
+replay=--first=6
+serve --inject=cut:1 --policy=drop-old --rate=4 --key=cut.key
+client karabo-bridge uint16
+check "cut: the connection breaks: $(grep cuts client)" test "$(sed -n 's/^cuts //p' client)" -ge 3
+serve --protocol=dectris2 --inject=cut:1 --policy=drop-old --rate=4
+client dectris2 uint16
+check "cut: of a series: $(grep cuts client)" test "$(sed -n 's/^cuts //p' client)" -ge 3
+
+# bad options and places
+B="bragg-serve --in=ipc://$PWD/none --bind=$S"
+refuse() { # NAME STATUS TEXT OPTION...
+	name=$1 want=$2 text=$3
+	shift 3
+	status=0
+	$B "$@" >/dev/null 2>message || status=$?
+	is "$name" "$status $(wc -l <message) $(grep -c -e "$text" message)" "$want 1 1"
+}
+refuse 'a kind that is none' 2 "'nans' must be KIND:PROBABILITY" --inject=nans:0.1
+refuse 'no probability' 2 "must be KIND:PROBABILITY" --inject=nan
+refuse 'a probability above 1' 2 'inject' --inject=drop:1.5
+refuse 'probabilities above 1' 2 'add up to 1.2' --inject=drop:0.6,cut:0.6
+refuse 'a kind twice' 2 'twice' --inject=drop:0.1,drop:0.2
+refuse 'seconds without a stall' 2 'seconds are for stall' --inject=drop:0.1:3
+refuse 'nan where there are only integers' 2 'dectris2 has no float32 pixels' --protocol=dectris2 --inject=nan:0.1
+refuse 'nan among integers' 2 'nan needs --dtype=float32' --inject=nan:0.1
+refuse 'a seed for nothing' 2 'needs --inject' --inject-seed=3
+refuse 'a key that would replace another' 1 'plain.key: is there' --key=plain.key
+refuse 'a key in no folder' 1 'no/folder' --key=no/folder/x.key
+replay=--first=3
+rm -f endpoint
+bragg-replay --first=60 frames.rec | bragg-serve --bind="$S" --policy=drop-new --linger=0 --key=/dev/full >endpoint 2>message
+is 'a full disk is said' "$? $(grep -c 'dev/full' message)" '1 1'
+check 'no key stays behind' sh -c '! ls | grep part'
+finish
