@@ -65,7 +65,7 @@ static void write_panel(FILE *out, const struct experiment *x, size_t i)
     write_vector(out, x, "origin", p->origin_m, 1e3);
     fprintf(out,
             ", \"raw_image_offset\": [0, 0], \"image_size\": [%" PRId64 ", %" PRId64
-            "], \"pixel_size\": [%.17g, %.17g], \"trusted_range\": [0.0, %.17g], ",
+            "], \"pixel_size\": [%.17g, %.17g], \"trusted_range\": [0, %.17g], ",
             p->fast_pixels, p->slow_pixels, pixel_mm, pixel_mm,
             x->saturation > 0.0 ? x->saturation : 2147483647.0);
     fprintf(out,
@@ -82,10 +82,10 @@ static void write_detector(FILE *out, const struct experiment *x)
     fputs("\"detector\": [{\"panels\": [", out);
     for (size_t i = 0; i < x->npanels; i++)
         write_panel(out, x, i);
-    fputs("],\n  \"hierarchy\": {\"name\": \"\", \"type\": \"\", \"fast_axis\": [1.0, 0.0, 0.0], "
-          "\"slow_axis\": [0.0, 1.0, 0.0], \"origin\": [0.0, 0.0, 0.0], "
-          "\"raw_image_offset\": [0, 0], \"image_size\": [0, 0], \"pixel_size\": [0.0, 0.0], "
-          "\"trusted_range\": [0.0, 0.0], \"thickness\": 0.0, \"material\": \"\", \"mu\": 0.0, "
+    fputs("],\n  \"hierarchy\": {\"name\": \"\", \"type\": \"\", \"fast_axis\": [1, 0, 0], "
+          "\"slow_axis\": [0, 1, 0], \"origin\": [0, 0, 0], "
+          "\"raw_image_offset\": [0, 0], \"image_size\": [0, 0], \"pixel_size\": [0, 0], "
+          "\"trusted_range\": [0, 0], \"thickness\": 0.0, \"material\": \"\", \"mu\": 0.0, "
           "\"identifier\": \"\", \"mask\": [], \"gain\": 1.0, \"pedestal\": 0.0, "
           "\"px_mm_strategy\": {\"type\": \"SimplePxMmStrategy\"}, \"children\": [",
           out);
@@ -100,12 +100,12 @@ static void write_scan(FILE *out, const struct experiment *x, const struct frame
     const struct recipe *r = &f->recipe;
     fputs("\"goniometer\": [{", out);
     write_vector(out, x, "rotation_axis", x->spindle, 1.0);
-    fputs(", \"fixed_rotation\": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0], "
-          "\"setting_rotation\": [1.0, 0.0, 0.0, 0.0, 1.0, 0.0, 0.0, 0.0, 1.0]}],\n",
+    fputs(", \"fixed_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1], "
+          "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1]}],\n",
           out);
     fprintf(out,
             "\"scan\": [{\"image_range\": [%" PRIu64 ", %" PRIu64
-            "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], \"exposure_time\": [1.0], "
+            "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], \"exposure_time\": [1], "
             "\"epochs\": [%" PRIu64 ".0], \"valid_image_ranges\": {}}],\n",
             r->id + 1, r->id + 1, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad), r->id);
 }
