@@ -161,6 +161,20 @@ static void add_ours(struct words *w, const struct pipeline *p, size_t index, st
         add_file(w, "--trace", settings->folder, c->name);
 }
 
+/* A program of others may lie beside the pipeline file. */
+static char *find_program(const struct pipeline *p, const struct pipeline_stage *s)
+{
+    const char *slash = strrchr(p->path, '/');
+    if (s->after < 0 || !slash || s->program[0] == '/' || !strchr(s->program, '/'))
+        return program_find(s->program);
+    char *path = mem_array((size_t)(slash - p->path) + strlen(s->program) + 2, 1);
+    if (path)
+        (void)sprintf(path, "%.*s/%s", (int)(slash - p->path), p->path, s->program);
+    char *program = path ? program_find(path) : NULL;
+    mem_free(path);
+    return program;
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -178,7 +192,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->argv = w.list;
     if (status)
         return status;
-    char *program = program_find(s->program);
+    char *program = find_program(p, s);
     if (!program)
         return error_set(e, STATUS_INPUT,
                          "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "

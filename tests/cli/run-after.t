@@ -35,6 +35,22 @@ file "$SERVE" '{name: client, program: sh, args: [-c, "testclient req ipc://'"$P
 run --quiet --workdir=c client.yaml
 is 'a client has all frames, and the time that it needs' "$status $(cat c/client message)" '0 fine'
 
+# the loop of a live analysis: it tells hits from blanks, and what it sustains is said
+if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
+	mkdir files
+	sed "s|tcp://127.0.0.1:4545|ipc://$PWD/s|" "$BRAGG_TESTS/../pipelines/loop-karabo.yaml" >files/loop.yaml
+	cp "$BRAGG_TESTS/../pipelines/find_hits.py" files
+	run --frames=60 --set=serve.ramp=10:50:1 --workdir=loop files/loop.yaml
+	is 'loop-karabo: the end' "$status" 0
+	check 'loop-karabo: it says what is sustained' grep -q '^serve| .*--ramp: sustained [0-9.]* frames/s' message
+	check 'loop-karabo: and what was found' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
+	cut -f1,2 loop/key.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
+	awk 'NR > 1 { print $1, $3 }' loop/hits.tsv | sort >found
+	is 'loop-karabo: hits and blanks are those of the key' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '
+else
+	skip 'loop-karabo' 'python zmq, msgpack or numpy is missing'
+fi
+
 # its status
 file "$WRITE" '{name: score, program: sh, args: [-c, "echo too bad; exit 3"], after: write}' >score.yaml
 run --workdir=s score.yaml
