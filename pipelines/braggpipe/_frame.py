@@ -212,9 +212,8 @@ def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | Non
     """Rows and labels."""
     if keys is None:
         return None, None
-    rows, labels = (numpy.frombuffer(b"" if keys[name] is None else payload[keys[name]], dtype)
-                    for name, dtype in (("rows", ROW), ("labels", "<u4")))
-    return rows, labels if keys["nlabels"] else None
+    rows, labels = (b"" if keys[name] is None else payload[keys[name]] for name in ("rows", "labels"))
+    return numpy.frombuffer(rows, ROW), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
 
 
 def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:

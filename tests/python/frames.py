@@ -151,11 +151,20 @@ def failed():
             raise AssertionError(source)
 
 
+def command(pid):
+    """The name a process was started by; empty when it has ended meanwhile."""
+    try:
+        with open(f"/proc/{pid}/cmdline", "rb") as file:
+            return file.read().split(b"\0")[0]
+    except OSError:
+        return b""
+
+
 def died():
     try:
         for frame in braggpipe.open(SMALL.format(100000, "")):
             if not frame.number:
-                [os.kill(pid, signal.SIGKILL) for pid in offspring() if b"bragg-intensity" == open(f"/proc/{pid}/cmdline", "rb").read().split(b"\0")[0]]
+                [os.kill(pid, signal.SIGKILL) for pid in offspring() if command(pid) == b"bragg-intensity"]
     except braggpipe.Error as error:
         assert "died" in str(error), error
     else:
