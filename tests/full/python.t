@@ -26,8 +26,11 @@ for row in '1024 600 0.12 0.015' '2048 300 0.25 0.04'; do
 	cat speed
 done
 
-# PyTorch is too large for a test: tests/python/torch stands in for it
-check 'labels fit their images' env PYTHONPATH="$PYTHONPATH:$BRAGG_TESTS/python" timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+	check 'labels fit their images, for PyTorch' timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/labels_check.py"
+else
+	skip 'labels fit their images, for PyTorch' 'python3-torch is missing'
+fi
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 
 if /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib' 2>/dev/null; then
