@@ -231,7 +231,8 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
 {
     static const char *const names[3] = {"h", "k", "l"};
     if (file->nwords < 4 || file->nwords > 5)
-        return text_error(file, e, "%d columns, must be h k l F, or h k l F sigma", file->nwords);
+        return text_error(file, e, "%d columns, must be h k l F, or h k l F sigma%s", file->nwords,
+                          file->nwords == 6 ? " (SHELX's are of intensities)" : "");
     for (int i = 0; i < 3; i++) {
         int64_t value;
         const enum status s = text_int(file, i, names[i], -HKL_INDEX_MAX, HKL_INDEX_MAX, &value, e);
@@ -240,7 +241,13 @@ static enum status read_reflection(const struct text_file *file, struct reflecti
         r->hkl[i] = (int)value;
     }
     r->row = (int)file->line;
-    return text_real(file, 3, "F in electrons", -HKL_F_MAX, HKL_F_MAX, &r->F, e);
+    const enum status s = text_real(file, 3, "F in electrons", -HKL_F_MAX, HKL_F_MAX, &r->F, e);
+    if (s == STATUS_OK && file->nwords == 5 && !r->hkl[0] && !r->hkl[1] && !r->hkl[2] &&
+        r->F == 0.0)
+        return text_error(file, e,
+                          "a line of zeros, as SHELX ends its lists of intensities: must be "
+                          "amplitudes, F (the square root of an intensity)");
+    return s;
 }
 
 /* Reads lines of `h k l F`, strictly as below, up to the end of the text.  *list

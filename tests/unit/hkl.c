@@ -89,6 +89,8 @@ static void strict_refuses(void **state)
         {"1.5 2 3 4\n", ":1: h: '1.5' is no whole number"},
         {"1 2 3\n", ":1: 3 columns, must be h k l F, or h k l F sigma"},
         {"1 2 3 4 5\n1 2 4 4 5 6\n", ":2: 6 columns, must be h k l F, or h k l F sigma"},
+        {"1 2 3 4 5\n0 0 0 0.00 0.00\n",
+         ":2: a line of zeros, as SHELX ends its lists of intensities"},
         {"1 2 3 nan\n", ":1: F in electrons: 'nan' is no finite number"},
         {"1 2 3 1e999\n", ":1: F in electrons: '1e999' is no finite number"},
         {"1 2 3 -2e9\n", ":1: F in electrons: '-2e9' is out of range"},
