@@ -50,7 +50,8 @@ static enum status upload_scene(struct plan *p, const struct engine_after *after
     gpu_pack_scene(&pack, &a->scene);
     s = gpu_upload(p, a->resident, pack.to, pack.bytes, e);
     mem_free(pack.to);
-    return s;
+    a->gathered = mem_array(beam->nsources, sizeof *a->gathered);
+    return !s && !a->gathered ? error_memory(e, "the background") : s;
 }
 
 enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct error *e)
@@ -80,8 +81,11 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
 void gpu_after_recipe(struct plan *p, struct gpu_pack *pack, const struct recipe *recipe)
 {
     struct gpu_afterwards *a = &p->afterwards;
-    if (a->scene.nmaterials && recipe->nsources)
-        a->sources = gpu_pack_add(pack, recipe->sources, recipe->nsources, sizeof *a->sources);
+    if (!a->scene.nmaterials || !recipe->nsources)
+        return;
+    const struct source *sources =
+        background_sources(&p->experiment->beam, recipe, a->gathered, &a->nsources);
+    a->sources = gpu_pack_add(pack, sources, a->nsources, sizeof *a->sources);
 }
 
 /* The scene of a background that has to be made for this frame and its rows, or NULL. */
@@ -99,7 +103,7 @@ static const struct background_scene *scene_of(struct gpu_afterwards *a,
     if (recipe->nsources) {
         a->recipe_scene = a->scene;
         a->recipe_scene.sources = a->sources;
-        a->recipe_scene.nsources = recipe->nsources;
+        a->recipe_scene.nsources = a->nsources;
         a->has_background = false;
         return &a->recipe_scene;
     }

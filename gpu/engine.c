@@ -28,6 +28,7 @@ static void plan_destroy(struct plan **plan)
     }
     cpu_tables_free(p->tables, p->experiment);
     footprint_destroy(&p->footprint);
+    mem_free(p->afterwards.gathered);
     mem_free(p->panels);
     mem_free(p->packed);
     mem_free(p);

@@ -16,7 +16,9 @@ struct gpu_afterwards {
     struct background_scene scene;         // of the experiment; its pointers are of the card
     struct background_scene recipe_scene;  // the same with sources of the recipe at hand
     const struct source *sources;          // these, on the card
-    bool has_background;  // that of `scene` for rows from background_row on is there
+    size_t nsources;
+    struct source *gathered;  // room for them here; owned
+    bool has_background;      // that of `scene` for rows from background_row on is there
     int64_t background_row;
 };
 

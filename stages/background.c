@@ -36,7 +36,8 @@ struct background {
     char digest[17];  // of the table in the file
     const struct experiment *experiment;
     bool deferred;
-    float *photons;  // of the experiment's own sources; owned
+    float *photons;           // of the experiment's own sources; owned
+    struct source *gathered;  // room for those of a recipe; owned
 };
 
 #define AT(member) .offset = offsetof(struct background, member)
@@ -146,7 +147,8 @@ enum status background_start(void *state, struct error *e)
     struct background *o = state;
     const struct experiment *x = o->experiment;
     o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
-    if (!o->photons)
+    o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
+    if (!o->photons || !o->gathered)
         return error_memory(e, "the background");
     compute(o, x->beam.sources, x->beam.nsources, o->photons);
     return STATUS_OK;
@@ -223,7 +225,10 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
-    compute(o, f->recipe.sources, f->recipe.nsources, photons);
+    size_t nsources;
+    const struct source *sources =
+        background_sources(&o->experiment->beam, &f->recipe, o->gathered, &nsources);
+    compute(o, sources, nsources, photons);
     const enum status s = add(o->experiment, f, photons, e);
     mem_free(photons);
     return s;
@@ -235,6 +240,7 @@ static void close_background(void *state)
     for (size_t i = 0; i < o->nmaterials; i++)
         amorphous_free(&o->materials[i].table);
     mem_free(o->photons);
+    mem_free(o->gathered);
 }
 
 const struct stage stage_background = {

@@ -17,6 +17,7 @@
 #include "io/expt.h"
 #include "io/orientations.h"
 #include "io/replace.h"
+#include "io/spectra.h"
 #include "io/truth.h"
 #include "orient_options.h"
 #include "physics/random_rotation.h"
@@ -29,7 +30,9 @@ struct orient {
     const struct experiment *experiment;
     double (*listed)[9];  // rotations from the file, owned
     size_t nlisted;
-    char digest[17];  // of the list
+    char digest[17];     // of the list
+    struct pulse pulse;  // as asked for, with what is usual where nothing was said
+    char spectra[17];    // digest of the file
 };
 
 static void defaults(void *state)
@@ -72,6 +75,18 @@ static enum status take_scan(struct orient_options *p, struct error *e)
     return STATUS_OK;
 }
 
+/* The pulses, without what only the experiment tells. */
+static enum status open_pulse(struct orient *o, struct error *e)
+{
+    o->pulse = o->options.pulse;
+    struct spectrum *s = &o->pulse.spectrum;
+    spectrum_defaults(s);
+    if (!o->options.spectra)
+        return STATUS_OK;
+    s->kind = SPECTRUM_LISTED;
+    return spectra_read(o->options.spectra, &s->listed, e);
+}
+
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
@@ -90,21 +105,27 @@ static enum status open_orient(void *state, const char **operands, int noperands
         p->has_frames = true;
     }
     p->frames = p->has_frames ? p->frames : 1;
-    if (!p->orientations)
-        return STATUS_OK;
+    if ((s = open_pulse(o, e)) || !p->orientations)
+        return s;
     /* how many lattices there are is known for sure when the crystals are: see begin */
     const uint64_t lattices = p->population.has_lattices ? (uint64_t)p->population.lattices : 1;
     s = orientations_read(p->orientations, &o->listed, &o->nlisted, e);
     return s ? s : count_listed(o, lattices, e);
 }
 
-/* The lineage follows what the file holds, not its name. */
-static void hash_listed(struct orient *o)
+/* The lineage follows what files hold, not their names. */
+static void hash_files(struct orient *o)
 {
-    const uint64_t hash =
+    const struct listed_spectra *l = &o->pulse.spectrum.listed;
+    const size_t bytes = l->shots * l->points * sizeof *l->photons;
+    const uint64_t list =
         hash_finish(hash_bytes(HASH_START, o->listed, o->nlisted * sizeof *o->listed));
-    (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, hash);
-    o->options.orientations = o->digest;
+    const uint64_t spectra =
+        hash_finish(hash_bytes(hash_bytes(HASH_START, l->energy_eV, bytes), l->photons, bytes));
+    (void)snprintf(o->digest, sizeof o->digest, "%016" PRIx64, list);
+    (void)snprintf(o->spectra, sizeof o->spectra, "%016" PRIx64, spectra);
+    o->options.orientations = o->listed ? o->digest : NULL;
+    o->options.spectra = l->shots ? o->spectra : NULL;
 }
 
 /* --- one frame -------------------------------------------------------------- */
@@ -151,7 +172,7 @@ static enum status make_recipe(const struct orient *o, const struct orientation_
     if (!r->lattices)
         return error_memory(e, "the lattices");
     r->nlattices = count;
-    enum status s = pulse_make(&p->pulse, &o->experiment->beam, r, e);
+    enum status s = pulse_make(&o->pulse, &o->experiment->beam, r, e);
     for (uint32_t i = 0; i < count && !s; i++) {
         s = make_lattice(o, r->id, i, *turned, &r->lattices[i], e);
         r->lattices[i].weight *= population_share(&p->population, r->seed, r->id, i);
@@ -212,8 +233,30 @@ static enum status sample_crystal(const struct orient *o, uint32_t crystal,
     return s;
 }
 
+/* So many channels that one is half of the rms width in energy that a spot has. */
+static void choose_channels(struct orient *o, const struct sampling_report *r)
+{
+    struct spectrum *s = &o->pulse.spectrum;
+    if (s->kind == SPECTRUM_NONE)
+        return;
+    enum { USUALLY_AT_MOST = 200 };
+    double low_eV, high_eV;
+    const double mean_eV = m_to_ev(o->experiment->beam.wavelength_m);
+    spectrum_range(s, mean_eV, &low_eV, &high_eV);
+    const double needed = ceil((high_eV - low_eV) / (0.2 * r->rocking_rad * mean_eV));
+    if (!s->channels)
+        s->channels = (int64_t)fmin(fmax(needed, 1.0), USUALLY_AT_MOST);
+    if ((double)s->channels < needed)
+        log_line(LOG_WARNING,
+                 "a spectrum from %.6g to %.6g eV has %" PRId64
+                 " channels, spots need %.0f: --channels",
+                 low_eV, high_eV, s->channels, needed);
+    log_line(LOG_TELL, "spectra from %.6g to %.6g eV in %" PRId64 " channels", low_eV, high_eV,
+             s->channels);
+}
+
 /* The crystal with the finest spots stands for all, as it lies for all orientations. */
-static enum status check_sampling(const struct orient *o, struct error *e)
+static enum status check_sampling(struct orient *o, struct error *e)
 {
     struct sampling_report finest = {.spot_rad = INFINITY};
     for (uint32_t i = 0; i < o->experiment->ncrystals; i++) {
@@ -222,6 +265,7 @@ static enum status check_sampling(const struct orient *o, struct error *e)
             return s;
     }
     warn(&finest);
+    choose_channels(o, &finest);
     char turned[40] = "", crystals[40] = "";
     if (o->options.osc_deg != 0)
         (void)snprintf(turned, sizeof turned, " of %g deg", o->options.osc_deg);
@@ -269,13 +313,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         s = count_listed(o, (uint64_t)p->population.lattices, e);
     if (s)
         return s;
-    if (o->listed)
-        hash_listed(o);
+    hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
-        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&p->pulse)))
-        return error_set(e, STATUS_USAGE,
-                         "several lattices and jitter need bragg-geometry --physics=physical");
-    if ((s = check_sampling(o, e)))
+        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse)))
+        return error_set(
+            e, STATUS_USAGE,
+            "several lattices, jitter and spectra need bragg-geometry --physics=physical");
+    if ((s = check_sampling(o, e)) || (s = pulse_check(&o->pulse, &x->beam, e)))
         return s;
     return p->truth ? write_truth(o, e) : STATUS_OK;
 }
@@ -293,7 +337,9 @@ static enum status list(void *state, struct id_set *ids, struct error *e)
 
 static void close_orient(void *state)
 {
-    mem_free(((struct orient *)state)->listed);
+    struct orient *o = state;
+    mem_free(o->listed);
+    spectra_free(&o->pulse.spectrum.listed);
 }
 
 static const struct stage stage = {

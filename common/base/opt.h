@@ -39,6 +39,7 @@ enum {
     OPT_INPUT = 32,        // OPT_TEXT that names a file which is read: the value is its input_path
     OPT_ONE_FOR_ALL = 64,  // OPT_REALS: a single number stands for all
     OPT_KEYS = 128,        // OPT_TEXTS: rows behind are keys of its values too, checked with each
+    OPT_WHEN_SET = 512,    // OPT_BYTES: no line of the lineage while it is not given
     OPT_BARE = 256,        // --NAME alone is good, too, for the default; a value comes after =
 };
 
@@ -79,9 +80,12 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
 
-/* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS.  An option without
- * `given` was given when its value is not 0; one that is needed must not be 0 either.
- * STATUS_USAGE for the first two that exclude each other, else the first that lacks another. */
+/* Whether an option was given: one without `given` was when its value is not 0. */
+bool opt_is_given(const struct opt *o, const void *options);
+
+/* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS; one that is needed
+ * must not be 0 either.  STATUS_USAGE for the first two that exclude each other, else the first
+ * that lacks another. */
 enum status opt_check(const struct opt *table, const void *options, struct error *e);
 
 /* The same for a single option, `name`, and what it excludes. */

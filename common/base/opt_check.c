@@ -41,7 +41,7 @@ static bool is_value(const struct opt *o, const void *options, const char *text,
     return is && strncmp(is, text, length) == 0 && (is[length] == '|' || !is[length]);
 }
 
-static bool is_given(const struct opt *o, const void *options)
+bool opt_is_given(const struct opt *o, const void *options)
 {
     return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
                     : has_value(o, options);
@@ -57,9 +57,9 @@ static bool any_given(const struct opt *table, const void *options, const char *
     for (size_t length; (length = strcspn(word, "| ")); word += length + (word[length] == '|')) {
         const size_t name = strcspn(word, "=| ");
         const struct opt *o = opt_find(table, word, name);
-        any = any ||
-              (o && (name < length ? is_value(o, options, word + name + 1, length - name - 1)
-                                   : is_given(o, options) && (!needed || has_value(o, options))));
+        any = any || (o && (name < length
+                                ? is_value(o, options, word + name + 1, length - name - 1)
+                                : opt_is_given(o, options) && (!needed || has_value(o, options))));
         used += (size_t)snprintf(names + used, used < size ? size - used : 0, "%s%.*s",
                                  used ? joint : "", (int)length, word);
     }
@@ -102,7 +102,7 @@ enum status opt_check(const struct opt *table, const void *options, struct error
         for (const struct opt *o = table; o && (o->name || o->doc) && !s; o++) {
             if (o->flags & OPT_KEYS)
                 break;
-            if (is_given(o, options))
+            if (opt_is_given(o, options))
                 s = pass ? need(table, options, o, e)
                          : opt_exclude(table, options, o->name, o->excludes, e);
         }

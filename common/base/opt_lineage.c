@@ -88,7 +88,7 @@ size_t opt_lineage(const struct opt *table, const void *options, char *text, siz
     if (!out)
         return 0;
     for (const struct opt *o = table; o && (o->name || o->doc); o++) {
-        if (!(o->flags & OPT_BYTES))
+        if (!(o->flags & OPT_BYTES) || (o->flags & OPT_WHEN_SET && !opt_is_given(o, options)))
             continue;
         fprintf(out, "%s=", o->name);
         if (is_given(o, options))

@@ -33,7 +33,8 @@ enum rng_purpose {
     RNG_SHARE = 10,    // how much of it, by lattice
     RNG_FLUENCE = 11,
     RNG_WAVELENGTH = 12,
-    RNG_FAULT = 13,  // what goes wrong with the message of a frame
+    RNG_FAULT = 13,     // what goes wrong with the message of a frame
+    RNG_SPECTRUM = 14,  // by part of it
 };
 
 /* One stream of draws. */

@@ -19,6 +19,7 @@
     X(SOURCES, "lines of X Y Z weight wavelength", "")                                        \
     X(STOL, "lines of two numbers", "")                                                       \
     X(ORIENTATIONS, "lines of orientations", "")                                              \
+    X(SPECTRA, "lines of an energy and weights", "")                                          \
     X(PIPELINE, "a pipeline", "")                                                             \
     X(MTZ, "an MTZ file", "bragg-geometry --mtz reads it")                                    \
     X(MODEL, "a model of atoms (PDB or mmCIF)",                                               \

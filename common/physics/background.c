@@ -1,5 +1,6 @@
 #include "physics/background.h"
 
+#include <math.h>
 #include <string.h>
 
 struct background_scene background_scene(const struct experiment *x, const struct source *sources,
@@ -18,6 +19,40 @@ struct background_scene background_scene(const struct experiment *x, const struc
     memcpy(scene.beam, x->beam.direction, sizeof scene.beam);
     memcpy(scene.polarization, x->beam.polarization, sizeof scene.polarization);
     return scene;
+}
+
+/* Longest over shortest wavelength, minus 1. */
+static double width_of(const struct recipe *r)
+{
+    double shortest_m = INFINITY, longest_m = 0.0;
+    for (size_t i = 0; i < r->nsources; i++) {
+        shortest_m = fmin(shortest_m, r->sources[i].wavelength_m);
+        longest_m = fmax(longest_m, r->sources[i].wavelength_m);
+    }
+    return longest_m / shortest_m - 1.0;
+}
+
+const struct source *background_sources(const struct beam *beam, const struct recipe *r,
+                                        struct source *gathered, size_t *n)
+{
+    const size_t channels = beam->nsources ? r->nsources / beam->nsources : 0;
+    *n = r->nsources;
+    if (channels < 2 || channels * beam->nsources != r->nsources || width_of(r) > BACKGROUND_NARROW)
+        return r->sources;
+    *n = beam->nsources;
+    for (size_t i = 0; i < beam->nsources; i++) {
+        const struct source *of = r->sources + i * channels;
+        double weights = 0.0, sum_m = 0.0;
+        for (size_t c = 0; c < channels; c++) {
+            weights += of[c].weight;
+            sum_m += of[c].weight * of[c].wavelength_m;
+        }
+        gathered[i] = *of;
+        gathered[i].weight = weights / (double)channels;
+        if (weights > 0.0)
+            gathered[i].wavelength_m = sum_m / weights;
+    }
+    return gathered;
 }
 
 static float photons_of(const struct background_scene *scene, const struct panel *p, int64_t fast,

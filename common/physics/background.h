@@ -5,6 +5,7 @@
 #ifndef BRAGG_PHYSICS_BACKGROUND_H
 #define BRAGG_PHYSICS_BACKGROUND_H
 
+#include "model/recipe.h"
 #include "physics/background_pixel.h"
 
 /* What all pixels share, for sources of the experiment or of a recipe. */
@@ -12,6 +13,14 @@ struct background_scene background_scene(const struct experiment *x, const struc
                                          size_t nsources,
                                          const struct background_material *materials,
                                          size_t nmaterials);
+
+/* The *n sources of a recipe that has its own, as background takes them: channels of a spectrum no
+ * wider than BACKGROUND_NARROW become one source for each of the beam, at their mean wavelength, in
+ * gathered[beam->nsources].  Background changes slowly with the wavelength: the error is of the
+ * order of the square of the relative width. */
+#define BACKGROUND_NARROW 0.02
+const struct source *background_sources(const struct beam *beam, const struct recipe *r,
+                                        struct source *gathered, size_t *n);
 
 /* Fills photons[experiment_pixels()] with
  *

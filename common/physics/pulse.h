@@ -1,4 +1,4 @@
-/* Fluence and wavelength from pulse to pulse: the sources of one frame. */
+/* Fluence, wavelength and spectrum from pulse to pulse: the sources of one frame. */
 #ifndef BRAGG_PHYSICS_PULSE_H
 #define BRAGG_PHYSICS_PULSE_H
 
@@ -7,17 +7,27 @@
 #include "base/error.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
+#include "physics/spectrum.h"
+
+/* Sources of a frame, at most. */
+enum { PULSE_SOURCES_MAX = 100000 };
 
 /* Options; 0 leaves every frame as the beam is. */
 struct pulse {
     double fluence_jitter_percent;     // rms; log-normal, the mean is the beam's
     double wavelength_jitter_percent;  // rms; normal, one factor for all sources
+    struct spectrum spectrum;
 };
 
 bool pulse_varies(const struct pulse *p);
 
+/* Whether a beam can have the spectrum: STATUS_USAGE when its sources differ in wavelength or
+ * are too many, and as spectrum_check. */
+enum status pulse_check(const struct pulse *p, const struct beam *beam, struct error *e);
+
 /* Gives *r sources of its own, where pulses vary: those of the beam with the fluence and
- * wavelength of frame r->id, a pure function of (r->seed, r->id). */
+ * wavelength of frame r->id, a pure function of (r->seed, r->id).  With a spectrum there are its
+ * channels for each of them. */
 enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
                        struct error *e);
 

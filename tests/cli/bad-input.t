@@ -21,6 +21,10 @@ printf '1 2 3 nan\n' > nan.hkl
 printf '2147483648 0 0 1\n' > huge.hkl
 printf -- '-90000 -90000 -90000 1\n90000 90000 90000 1\n' > box.hkl
 printf '1 2 3 10 1\n1 2 4 10 1 0\n' > six.hkl
+printf '9000 1\n9001 2 3\n' > ragged.spectra
+printf '9000 1\n9001 2\n9001 3\n' > still.spectra
+printf '9000 0\n9001 -2\n' > dark.spectra
+printf '5000 1\n6000 1\n' > far.spectra
 printf '1 2 3 10\n0 0 1 5\n1 2 3 20\n' > twice.hkl
 printf '1 2 3 1e10\n' > bright.hkl
 for h in 0 1 2 3; do for k in 0 1 2 3; do for l in 1 2 3 4; do echo $h $k $l 10; done; done; done > unique.hkl

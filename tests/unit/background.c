@@ -134,6 +134,38 @@ static void roi_mask_and_threads(void **state)
     amorphous_free(&m.table);
 }
 
+/* Nine channels within one per cent make the same image as one source at their mean. */
+static void narrow_spectra_are_one_source(void **state)
+{
+    (void)state;
+    static const double stol[] = {0, 1e9, 2e9, 4e9}, F[] = {9, 7, 3, 2};
+    struct background_material m = {.molecules = 1e12};
+    struct error e;
+    assert_int_equal(amorphous_make(&m.table, stol, F, 4, true, &e), STATUS_OK);
+    struct source channels[18], gathered[2];
+    for (int i = 0; i < 18; i++)
+        channels[i] = (struct source){.direction = {-1, 0, i / 9 * 0.001},
+                                      .wavelength_m = 1e-10 * (1 + 0.001 * (i % 9)),
+                                      .weight = (i % 3) * 1.5 * (i / 9 ? 0.5 : 1)};
+    const struct beam beam = {.nsources = 2};
+    struct recipe r = {.nsources = 18, .sources = channels};
+    size_t n;
+    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), gathered);
+    assert_int_equal(n, 2);
+    background_image(&experiment, channels, 18, &m, 1, 1, image);
+    background_image(&experiment, gathered, 2, &m, 1, 1, other);
+    for (int i = 0; i < PIXELS; i++)
+        assert_true(fabs(other[i] / image[i] - 1) < 3e-5);
+    /* wider ones, and what is no list of channels, stay as they are */
+    channels[8].wavelength_m *= 1.02;
+    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), channels);
+    assert_int_equal(n, 18);
+    channels[8].wavelength_m /= 1.02;
+    r.nsources = 17;
+    assert_ptr_equal(background_sources(&beam, &r, gathered, &n), channels);
+    amorphous_free(&m.table);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
@@ -144,6 +176,7 @@ int main(void)
         cmocka_unit_test(polarization_is_along_the_e_vector),
         cmocka_unit_test(thin_sensors_catch_their_share),
         cmocka_unit_test(roi_mask_and_threads),
+        cmocka_unit_test(narrow_spectra_are_one_source),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,0 +1,54 @@
+"""spectrum.py write: spectra as text and HDF5; profile IMAGE SPECTRUM: photons of the spot against the formula."""
+import sys
+
+import h5py
+import numpy
+
+HC = 12398.42
+RE2 = 7.94079e-30  # m^2, classical electron radius squared
+MEAN = 12398.42  # where the middle of the rotation diffracts
+
+
+def bumps(relative):
+    shape = sum(height * numpy.exp(-0.5 * ((relative - at) / rms) ** 2)
+                for at, rms, height in ((-0.45, 0.08, 1), (0.05, 0.15, 0.5), (0.5, 0.05, 0.8)))
+    return shape / shape.sum()
+
+
+def write():
+    relative = numpy.linspace(-0.8, 0.8, 401)
+    energy = MEAN * (1 + relative / 100)
+    weight = bumps(relative)
+    numpy.savetxt("bumps.txt", numpy.column_stack((energy, weight)), fmt="%.12g")
+    # detectors of spectrometers see further out, and add something
+    wide = numpy.linspace(-0.96, 0.96, 481)
+    shots = numpy.tile(bumps(wide), (4, 1)) * 1e6 + 250
+    shots[[0, 1, 3]] = shots[[0, 1, 3], ::-1]
+    with h5py.File("shots.h5", "w") as file:
+        file["energies"] = MEAN * (1 + wide / 100)
+        file["weights"] = shots
+    with h5py.File("other.h5", "w") as file:
+        file["energies"] = numpy.arange(3.0)
+        file["weights"] = numpy.zeros((2, 2, 2))
+
+
+def profile(image, spectrum):
+    """n(y) = S |dE/dy| dy  r_e^2 Phi lambda^3 / (V^2 sin 2theta) F^2 V_x 0.98444 / osc, E = hc / (2 d sin theta)."""
+    pixels = numpy.fromfile(image, "<f4").reshape(12400, 9)[560:781].sum(1).astype(float)
+    energy, weight = numpy.loadtxt(spectrum).T
+    d, volume, crystal = 2.0, 100.0**3, (150 * 100.0) ** 3  # A, A^3
+    y = 620.05 - (numpy.arange(560, 781) + 0.5) * 0.1  # mm
+    two_theta = numpy.arctan2(y, 1000.0)
+    at = HC / (2 * d * numpy.sin(two_theta / 2))
+    steps = numpy.gradient(energy)
+    density = numpy.interp(at, energy, weight / steps, left=0, right=0)  # of photons, 1/eV
+    wave = HC / at
+    slope = numpy.abs(numpy.gradient(at, y))
+    expected = (density * slope * 0.1 * RE2 * 1e24 * wave**3 / (volume**2 * numpy.sin(two_theta)) * 100.0**2 * crystal *
+                0.98444 / numpy.radians(0.5)) * 1e-10 * 1e10  # lambda^3 V_x / V^2 has the unit A^0
+    ratio, worst = pixels.sum() / expected.sum(), numpy.sqrt(((pixels - expected) ** 2).mean()) / expected.max()
+    print(f"total {ratio:.5f} of the formula, rms {worst:.4f} of the peak, {pixels.sum():.6g} photons")
+    assert abs(ratio - 1) < 0.0005 and worst < 0.004
+
+
+globals()[sys.argv[1]](*sys.argv[2:])

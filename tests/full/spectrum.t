@@ -1,0 +1,36 @@
+#!/bin/sh
+# A crystal that is turned through a reflection writes the spectrum of the beam on the detector: the
+# profile of the spot is that of the formula, photon by photon.  Measured spectra from HDF5.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'spectra' python:numpy python:h5py
+scratch
+check 'spectra are written' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" write
+printf '50 0 0 100\n-50 0 0 100\n' >one.hkl
+
+# turned NAME OPTION...: one reflection, rocked through half a degree
+turned() {
+	name=$1
+	shift
+	bragg-geometry --quiet --detpixels=9,12400 --pixel=0.1 --distance=1000 --beam-center=620,0.4 --cell=100,100,100,90,90,90 --hkl=one.hkl \
+		--ncells=150 --shape=gauss --oversample=3 --no-polarization --roi=0,8,560,780 --fluence=1e24 |
+		bragg-orient --quiet --misset=0,0,104.4775 --osc=0.5 --phi-steps=600 "$@" |
+		bragg-intensity --quiet --precision=double | bragg-write --quiet "$name"
+}
+check 'three bumps, text' turned bumps.raw --phi0=-0.25 --spectra=bumps.txt --channels=1000
+check 'are three bumps, in photons' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile bumps.raw bumps.txt
+note "$tap_output"
+check 'one of many shots, HDF5' turned shots_%d.raw --phi0=-1.25 --spectra=shots.h5 --channels=1000 --frames=3 --only=2
+check 'is that shot, without what the spectrometer added' /usr/bin/python3 "$BRAGG_TESTS/full/spectrum.py" profile shots_2.raw bumps.txt
+note "$tap_output"
+
+# --- damaged files
+cut() { # BYTES: the file, cut off
+	head -c "$1" shots.h5 >cut.h5
+	bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=cut.h5
+}
+for bytes in 100 1000 3000 9000; do
+	check_status "$bytes bytes of it are refused" 3 cut "$bytes"
+	is "in one line: $bytes" "$(printf '%s\n' "$tap_output" | wc -l)" 1
+done
+check_status 'another HDF5 file is refused' 3 bragg-orient --out='ipc:///tmp/nobody' --in='ipc:///tmp/nobody' --spectra=other.h5
+finish
