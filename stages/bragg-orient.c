@@ -147,6 +147,8 @@ static enum status make_lattice(const struct orient *o, uint64_t id, uint32_t in
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
     const uint32_t crystal = population_crystal(&p->population, seed, id, index);
+    r.has_strain = population_strain(&p->population, o->experiment->crystals[crystal].cell_A, seed,
+                                     id, index, r.strain);
     if (o->listed) {
         const uint64_t line = id * (uint64_t)p->population.lattices + index;
         return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);
@@ -315,10 +317,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return s;
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
-        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse)))
+        (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse) ||
+         *p->population.cell_spread_percent > 0))
         return error_set(
             e, STATUS_USAGE,
-            "several lattices, jitter and spectra need bragg-geometry --physics=physical");
+            "several lattices, jitter, spectra and cells that vary need bragg-geometry "
+            "--physics=physical");
     if ((s = check_sampling(o, e)) || (s = pulse_check(&o->pulse, &x->beam, e)))
         return s;
     return p->truth ? write_truth(o, e) : STATUS_OK;

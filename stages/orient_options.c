@@ -8,7 +8,7 @@
 #include "doubt.h"
 
 #define AT(member) .offset = offsetof(struct orient_options, member)
-#define PULSE (OPT_BYTES | OPT_WHEN_SET)
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
 #define GIVEN(member) .given = offsetof(struct orient_options, has_##member)
 
 const struct opt orient_table[] = {
@@ -58,6 +58,17 @@ const struct opt orient_table[] = {
      OPT_TEXT, AT(population.shares), .flags = OPT_BYTES},
     {"share-spread", "PERCENT", "Let shares vary at random: rms, log-normal (0)", OPT_REAL,
      AT(population.share_spread_percent), .min = 0, .max = 1000, .flags = OPT_BYTES},
+    {"share-beam", "F",
+     "Crystals lie at random in a Gaussian beam, down to this share of its middle (flat beam)",
+     OPT_REAL, AT(population.share_beam), .min = 0, .max = 1, .flags = LATER | OPT_OPEN_MIN},
+    {"cell-spread", "PERCENT[,PERCENT,PERCENT]",
+     "Let a, b, c vary from lattice to lattice: rms, normal (0)", OPT_REALS,
+     AT(population.cell_spread_percent), .min = 0, .max = 5, .count = 3,
+     .flags = LATER | OPT_ONE_FOR_ALL},
+    {"cell-correlation", "F", "How alike these changes are, 1: all edges by the same (0.8)",
+     OPT_REAL, AT(population.cell_correlation), .min = 0, .max = 1, .flags = LATER,
+     .given = offsetof(struct orient_options, population.has_cell_correlation),
+     .needs = "cell-spread"},
     {"hit-rate", "F", "Frames that meet a crystal, at random; the others are blank (1)", OPT_REAL,
      AT(population.hit_rate), .min = 0, .max = 1, .flags = OPT_BYTES,
      .given = offsetof(struct orient_options, population.has_hit_rate)},
@@ -70,26 +81,26 @@ const struct opt orient_table[] = {
     {"wavelength-jitter", "PERCENT", "Wavelength from frame to frame: rms, normal (0)", OPT_REAL,
      AT(pulse.wavelength_jitter_percent), .min = 0, .max = 10, .flags = OPT_BYTES},
     {"spectrum", "KIND", "What the spectrum of a pulse is: " SPECTRUM_KINDS " (none)", OPT_CHOICE,
-     AT(pulse.spectrum.kind), .choices = SPECTRUM_KINDS, .flags = PULSE, .excludes = "spectra"},
+     AT(pulse.spectrum.kind), .choices = SPECTRUM_KINDS, .flags = LATER, .excludes = "spectra"},
     {"spectra", "FILE", "Measured spectra, one for each frame in turn: text or HDF5", OPT_TEXT,
-     AT(spectra), .flags = PULSE | OPT_INPUT},
+     AT(spectra), .flags = LATER | OPT_INPUT},
     {"channels", "N", "Wavelengths of a pulse at most (as many as spots need, up to 200)", OPT_INT,
-     AT(pulse.spectrum.channels), .min = 1, .max = SPECTRUM_CHANNELS_MAX, .flags = PULSE,
+     AT(pulse.spectrum.channels), .min = 1, .max = SPECTRUM_CHANNELS_MAX, .flags = LATER,
      .needs = "spectrum|spectra"},
     {"bandwidth", "PERCENT", "Full width at half maximum of the spectrum, of the energy (0.2)",
      OPT_REAL, AT(pulse.spectrum.bandwidth_percent), .min = 0, .max = 20,
-     .flags = PULSE | OPT_OPEN_MIN, .needs = "spectrum"},
+     .flags = LATER | OPT_OPEN_MIN, .needs = "spectrum"},
     {"pulse", "FS", "Full width at half maximum of the pulse in time, femtoseconds (25)", OPT_REAL,
-     AT(pulse.spectrum.pulse_fs), .min = 0.01, .max = 10000, .flags = PULSE,
+     AT(pulse.spectrum.pulse_fs), .min = 0.01, .max = 10000, .flags = LATER,
      .needs = "spectrum=sase|spectrum=seeded|spectrum=twocolour"},
     {"pedestal", "F", "Share of SASE in a seeded pulse (0.2)", OPT_REAL,
-     AT(pulse.spectrum.pedestal), .min = 0, .max = 1, .flags = PULSE | OPT_OPEN_MIN,
+     AT(pulse.spectrum.pedestal), .min = 0, .max = 1, .flags = LATER | OPT_OPEN_MIN,
      .needs = "spectrum=seeded"},
     {"separation", "PERCENT", "Energy of the second colour above the first (1)", OPT_REAL,
-     AT(pulse.spectrum.separation_percent), .min = 0, .max = 20, .flags = PULSE | OPT_OPEN_MIN,
+     AT(pulse.spectrum.separation_percent), .min = 0, .max = 20, .flags = LATER | OPT_OPEN_MIN,
      .needs = "spectrum=twocolour"},
     {"second", "F", "Share of the second colour (0.5)", OPT_REAL, AT(pulse.spectrum.second),
-     .min = 0, .max = 1, .flags = PULSE | OPT_OPEN_MIN, .needs = "spectrum=twocolour"},
+     .min = 0, .max = 1, .flags = LATER | OPT_OPEN_MIN, .needs = "spectrum=twocolour"},
     {0},
 };
 

@@ -35,6 +35,8 @@ enum rng_purpose {
     RNG_WAVELENGTH = 12,
     RNG_FAULT = 13,     // what goes wrong with the message of a frame
     RNG_SPECTRUM = 14,  // by part of it
+    RNG_CELL = 15,      // by lattice
+    RNG_PLACE = 16,     // where in the beam, by lattice
 };
 
 /* One stream of draws. */

@@ -30,7 +30,7 @@ static void describe_lattice(const struct content_options *o, const struct exper
     const struct lattice *l = r->nlattices ? r->lattices : NULL;
     double cell[6] = {0};
     if (l && l->crystal < x->ncrystals && x->crystals[l->crystal].has_cell)
-        crystal_cell(&x->crystals[l->crystal], cell);
+        lattice_cell(x, l, cell);
     for (int i = 0; i < 6; i++)
         delivery_real(d, cell_keys[i], cell[i]);
     for (int i = 0; i < 9; i++) {

@@ -104,7 +104,7 @@ void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const
     if (l->crystal >= x->ncrystals || !x->crystals[l->crystal].has_cell)
         return;
     double cell[6];
-    crystal_cell(&x->crystals[l->crystal], cell);
+    lattice_cell(x, l, cell);
     delivery_reals(d, "unit_cell", cell, 6);
 }
 

@@ -66,7 +66,7 @@ static void append_lattice(const struct writer *w, const struct experiment *x,
     if (l->crystal < x->ncrystals) {
         const struct crystal *c = &x->crystals[l->crystal];
         double cell[6];
-        crystal_cell(c, cell);
+        lattice_cell(x, l, cell);
         append_name(w, "BRAGG_CRYSTAL", c->name);
         append_list(w, "BRAGG_CELL", cell, 6);
         const double size_mm[3] = {m_to_mm(c->size_m[0]), m_to_mm(c->size_m[1]),

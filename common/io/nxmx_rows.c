@@ -129,7 +129,7 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
 {
     struct nxmx_lattice row = {.frame = r->id, .crystal = l->crystal, .share = l->weight};
     if (l->crystal < x->ncrystals)
-        crystal_cell(&x->crystals[l->crystal], row.cell);
+        lattice_cell(x, l, row.cell);
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];

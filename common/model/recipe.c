@@ -1,8 +1,10 @@
 #include "model/recipe.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/units.h"
 
 void recipe_free(struct recipe *r)
 {
@@ -14,6 +16,45 @@ void recipe_free(struct recipe *r)
     mem_free(r->lattices);
     mem_free(r->sources);
     memset(r, 0, sizeof *r);
+}
+
+static double product(const double *a, const double *b)
+{
+    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
+}
+
+/* Rows a, b, c of reciprocal ones; those of no volume become infinite. */
+static void invert_rows(const double r[9], double direct[9])
+{
+    for (int i = 0; i < 3; i++) {
+        const double *u = r + (i + 1) % 3 * 3, *v = r + (i + 2) % 3 * 3;
+        for (int k = 0; k < 3; k++)
+            direct[3 * i + k] = u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3];
+    }
+    const double volume = product(r, direct);
+    for (int i = 0; i < 9; i++)
+        direct[i] /= volume;
+}
+
+void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6])
+{
+    static const double SAME = 1e-8;
+    double direct[9], own[6];
+    crystal_cell(&x->crystals[l->crystal], cell);
+    if (x->physics == PHYSICS_FAITHFUL || !x->crystals[l->crystal].has_cell)
+        return;
+    invert_rows(l->reciprocal_A, direct);
+    for (int i = 0; i < 3; i++)
+        own[i] = sqrt(product(direct + 3 * i, direct + 3 * i));
+    for (int i = 0; i < 3; i++) {
+        const int j = (i + 1) % 3, k = (i + 2) % 3;
+        own[3 + i] = rad_to_deg(acos(product(direct + 3 * j, direct + 3 * k) / (own[j] * own[k])));
+    }
+    bool other = false;
+    for (int i = 0; i < 6; i++)
+        other = other || fabs(own[i] - cell[i]) > SAME * fabs(cell[i]);
+    if (other)
+        memcpy(cell, own, sizeof own);
 }
 
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains)

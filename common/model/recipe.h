@@ -43,6 +43,11 @@ struct recipe {
 /* Frees the arrays and clears *r. */
 void recipe_free(struct recipe *r);
 
+/* Edges in A and angles in deg of a lattice whose crystal is there: those of the crystal, unless
+ * its reciprocal vectors are of another cell (by more than 1e-8; never in faithful mode, nor where
+ * the crystal's cell is not known). */
+void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6]);
+
 /* Gives lattice *l arrays for nphi steps and ndomains domains (zeroed; freed by
  * recipe_free); false when memory is out. */
 bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains);

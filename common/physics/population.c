@@ -7,6 +7,7 @@
 void population_defaults(struct population *p)
 {
     p->hit_rate = 1.0;
+    p->cell_correlation = 0.8;
 }
 
 /* From weights to their sums, of which the last is 1. */
@@ -107,9 +108,35 @@ uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t 
 double population_share(const struct population *p, uint64_t seed, uint64_t frame, uint32_t lattice)
 {
     const int last = p->nshares - 1;
-    const double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    double share = p->shares ? p->share[(int)lattice < last ? (int)lattice : last] : 1.0;
+    if (p->share_beam > 0.0) {
+        /* crystals anywhere in the plane: exp(-r^2/2) of r^2 uniform up to that of the least share
+         */
+        struct rng place = rng_stream(seed, RNG_PLACE, frame, lattice);
+        share *= portable_exp(portable_log(p->share_beam) * rng_uniform(&place));
+    }
     if (!(p->share_spread_percent > 0.0))
         return share;
     struct rng random = rng_stream(seed, RNG_SHARE, frame, lattice);
     return share * rng_lognormal(&random, percent_to_fraction(p->share_spread_percent));
+}
+
+bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
+                       uint64_t frame, uint32_t lattice, double strain[3])
+{
+    static const double SAME = 1e-6;
+    const double *spread = p->cell_spread_percent;
+    if (!(spread[0] > 0.0 || spread[1] > 0.0 || spread[2] > 0.0))
+        return false;
+    struct rng random = rng_stream(seed, RNG_CELL, frame, lattice);
+    const double together = rng_normal(&random);
+    for (int i = 0; i < 3; i++) {
+        const double alone = rng_normal(&random), c = p->cell_correlation;
+        strain[i] = percent_to_fraction(spread[i]) *
+                    (__builtin_sqrt(c) * together + __builtin_sqrt(1.0 - c) * alone);
+        for (int k = 0; k < i; k++)
+            if (__builtin_fabs(cell_A[k] / cell_A[i] - 1.0) < SAME)
+                strain[i] = strain[k];
+    }
+    return true;
 }

@@ -19,8 +19,11 @@ struct population {
     /* options */
     int64_t lattices;
     double mean_lattices, hit_rate, share_spread_percent;
+    double share_beam;              // in a Gaussian beam: the least share; 0: beams are flat
+    double cell_spread_percent[3];  // rms of a, b, c
+    double cell_correlation;        // of their changes
     const char *mixture, *shares;
-    bool has_lattices, has_mean_lattices, has_hit_rate;
+    bool has_lattices, has_mean_lattices, has_hit_rate, has_cell_correlation;
     /* from them */
     double share[LATTICES_MAX];
     double up_to[MIXTURE_MAX];  // sums of the mixture: 1 at its last crystal
@@ -49,5 +52,10 @@ uint32_t population_crystal(const struct population *p, uint64_t seed, uint64_t 
                             uint32_t lattice);
 double population_share(const struct population *p, uint64_t seed, uint64_t frame,
                         uint32_t lattice);
+
+/* By how much of themselves the edges of a lattice are longer than cell_A[3] of its crystal, which
+ * keeps its angles; edges of one length change alike.  False: all cells are the same. */
+bool population_strain(const struct population *p, const double cell_A[3], uint64_t seed,
+                       uint64_t frame, uint32_t lattice, double strain[3]);
 
 #endif

@@ -128,6 +128,8 @@ struct orientation_request {
     double misset_rad[3];
     bool random_misset;   // faithful: nanoBragg's 90-radian cap; physical: uniform on SO(3)
     int64_t misset_seed;  // faithful: the negative number that nanoBragg keeps
+    bool has_strain;
+    double strain[3];  // edges a, b, c of the cell, longer by so much of themselves
     double phi_rad;
     struct steps_request phi;  // range = osc, step = phistep, count = phisteps
     bool has_mosaic_spread, has_mosaic_domains;

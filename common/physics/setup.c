@@ -186,8 +186,9 @@ static enum status finish_lattice(const struct experiment *x, const struct cryst
     return STATUS_OK;
 }
 
-/* Clears *l and gives it the untilted reciprocal vectors of its crystal. */
-static enum status begin_lattice(const struct experiment *x, uint32_t crystal, struct lattice *l,
+/* Clears *l and gives it the untilted reciprocal vectors of its crystal, strained as *o says. */
+static enum status begin_lattice(const struct experiment *x, uint32_t crystal,
+                                 const struct orientation_request *o, struct lattice *l,
                                  struct error *e)
 {
     memset(l, 0, sizeof *l);
@@ -196,6 +197,8 @@ static enum status begin_lattice(const struct experiment *x, uint32_t crystal, s
                          x->ncrystals);
     l->crystal = crystal;
     memcpy(l->reciprocal_A, x->crystals[crystal].reciprocal_A, sizeof l->reciprocal_A);
+    for (int i = 0; i < 9 && o->has_strain; i++)
+        l->reciprocal_A[i] /= 1.0 + o->strain[i / 3];
     return STATUS_OK;
 }
 
@@ -213,7 +216,7 @@ static void rotate_reciprocal(const double rotation[9], struct lattice *l)
 enum status setup_lattice(const struct experiment *x, uint32_t crystal,
                           const struct orientation_request *o, struct lattice *l, struct error *e)
 {
-    enum status s = begin_lattice(x, crystal, l, e);
+    enum status s = begin_lattice(x, crystal, o, l, e);
     if (s)
         return s;
     /* misset and mosaic domains draw from one generator, as in nanoBragg */
@@ -243,7 +246,7 @@ enum status setup_lattice_rotated(const struct experiment *x, uint32_t crystal,
                                   const double rotation[9], const struct orientation_request *o,
                                   struct lattice *l, struct error *e)
 {
-    enum status s = begin_lattice(x, crystal, l, e);
+    enum status s = begin_lattice(x, crystal, o, l, e);
     if (s)
         return s;
     for (int i = 0; i < 3; i++) {

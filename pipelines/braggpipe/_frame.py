@@ -177,7 +177,16 @@ class Frame:
 def _cell(crystal: Keys) -> Array:
     if crystal["has_cell"]:
         return numpy.concatenate([crystal["cell_A"], numpy.degrees(crystal["cell_rad"])])
-    reciprocal_A = _matrix(crystal["reciprocal_A"])
+    return _cell_of(_matrix(crystal["reciprocal_A"]))
+
+
+def _own_cell(cell: Array, reciprocal_A: Array) -> Array:
+    """Of a lattice: that of its crystal, unless its vectors say otherwise."""
+    own = _cell_of(reciprocal_A)
+    return cell if numpy.allclose(own, cell, rtol=1e-8, atol=0) else own
+
+
+def _cell_of(reciprocal_A: Array) -> Array:
     if not numpy.linalg.det(reciprocal_A):
         return numpy.full(6, numpy.nan)
     a, b, c = numpy.linalg.inv(reciprocal_A).T
@@ -202,8 +211,11 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
         sources = numpy.frombuffer(payload[recipe["sources"]], "<f8").reshape(-1, 5)
         fluence = float(sources[:, 4].mean())
         wavelength_A = float(numpy.average(sources[:, 3], weights=sources[:, 4] if fluence else None)) * 1e10
-    lattices = [Lattice(one["crystal"], experiment.crystals[one["crystal"]].name, experiment.crystals[one["crystal"]].cell,
-                        _matrix(one["rotation"]), _matrix(one["reciprocal_A"]), one["weight"]) for one in recipe["lattices"]]
+    lattices = []
+    for one in recipe["lattices"]:
+        crystal, reciprocal_A = experiment.crystals[one["crystal"]], _matrix(one["reciprocal_A"])
+        lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
+                                reciprocal_A, one["weight"]))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
                  float(numpy.degrees(recipe["osc_rad"])), lattices)
 

@@ -127,4 +127,20 @@ check 'jitter of the wavelength' photons wave --misset=10,20,30 --frames=2 --wav
 bragg-geometry $small --wavelength="$(column wave.tsv wavelength_A | tail -n 1)" | bragg-orient --quiet --misset=10,20,30 |
 	bragg-intensity | bragg-background --water=1 | bragg-write same.raw
 check 'is another wavelength' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 wave_1.raw same.raw
+
+# --- cells that vary
+# frames CELL NAME OPTION...
+frames() {
+	cell=$1 name=$2
+	shift 2
+	bragg-geometry $small --default-F=100 --cell="$cell" | bragg-orient --quiet --random --frames=3 "$@" | bragg-intensity |
+		bragg-write --scale=1 "${name}_%d.raw" "${name}_%d.img"
+}
+check 'cells that vary' frames 60,70,31,90,95,90 cells --cell-spread=1
+is 'each has its own' "$(for k in 0 1 2; do header cells_$k.img BRAGG_CELL; done | sort -u | wc -l)" 3
+check 'a crystal of such a cell' frames "$(header cells_1.img BRAGG_CELL | tr ' ' ,)" own --only=1
+check 'has the same photons' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 cells_1.raw own_1.raw
+check_status 'the first cell has not' 1 bragg-compare --max-error=1e-5 cells_0.raw own_1.raw
+is 'and the same orientation' "$(header own_1.img BRAGG_ROTATION)" "$(header cells_1.img BRAGG_ROTATION)"
+is 'and cell' "$(header own_1.img BRAGG_CELL)" "$(header cells_1.img BRAGG_CELL)"
 finish

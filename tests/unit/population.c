@@ -130,6 +130,46 @@ static void shares_are_listed_or_spread(void **state)
     assert_true(fabs(sqrt(squares / FRAMES) / 0.25 - 1) < 0.05);
 }
 
+/* p = p_min^u: mean (1 - p_min)/ln(1/p_min), second moment (1 - p_min^2)/(2 ln(1/p_min)). */
+static void shares_in_a_gaussian_beam(void **state)
+{
+    (void)state;
+    struct population p = {.share_beam = 0.01};
+    assert_int_equal(open_population(&p, 1), STATUS_OK);
+    double sum = 0.0, squares = 0.0;
+    for (uint64_t k = 0; k < FRAMES; k++) {
+        const double share = population_share(&p, SEED, k, 0);
+        assert_true(share > 0.01 && share < 1.0);
+        sum += share;
+        squares += share * share;
+    }
+    const double mean = 0.99 / log(100), variance = (1 - 1e-4) / (2 * log(100)) - mean * mean;
+    assert_true(fabs(sum / FRAMES - mean) < 4 * sqrt(variance / FRAMES));
+    assert_true(fabs((squares / FRAMES - mean * mean) / variance - 1) < 0.1);
+}
+
+static void cells_vary_as_their_edges_allow(void **state)
+{
+    (void)state;
+    static const double cell_A[3] = {79, 79 * (1 + 1e-9), 38};
+    struct population p = {0};
+    double strain[3], squares[3] = {0}, product = 0;
+    population_defaults(&p);
+    assert_false(population_strain(&p, cell_A, SEED, 0, 0, strain));
+    p.cell_spread_percent[0] = p.cell_spread_percent[1] = 0.2;
+    p.cell_spread_percent[2] = 0.4;
+    for (uint64_t k = 0; k < FRAMES; k++) {
+        assert_true(population_strain(&p, cell_A, SEED, k, 1, strain));
+        assert_true(strain[0] == strain[1]);  // tetragonal
+        for (int i = 0; i < 3; i++)
+            squares[i] += strain[i] * strain[i];
+        product += strain[0] * strain[2];
+    }
+    assert_true(fabs(sqrt(squares[0] / FRAMES) / 0.002 - 1) < 0.06);
+    assert_true(fabs(sqrt(squares[2] / FRAMES) / 0.004 - 1) < 0.06);
+    assert_true(fabs(product / FRAMES / (0.002 * 0.004) - 0.8) < 0.1);
+}
+
 static void contradictions_are_refused(void **state)
 {
     (void)state;
@@ -185,6 +225,8 @@ int main(void)
         cmocka_unit_test(counts_are_poisson),
         cmocka_unit_test(crystals_follow_the_mixture),
         cmocka_unit_test(shares_are_listed_or_spread),
+        cmocka_unit_test(shares_in_a_gaussian_beam),
+        cmocka_unit_test(cells_vary_as_their_edges_allow),
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(pulses_keep_the_means_of_the_beam),
     };
