@@ -12,6 +12,7 @@
 #include "base/clock.h"
 #include "base/program.h"
 #include "gateway/backlog.h"
+#include "gateway/context.h"
 #include "gateway/outlet.h"
 
 struct gateway {
@@ -39,6 +40,7 @@ enum {
     RETRY_MS = 2,        // ZeroMQ does not tell when a full connection has room again
     IDLE_MS = 1000,      // nothing to do
     CANCELLED_MS = 500,  // what a client gets of the last frame after an abort
+    CONTEXT_S = 2,       // that libzmq has to end, when all may have been sent
 };
 static const uint64_t TICK_NS = 50000000;  // far less than heartbeats are apart
 
@@ -402,13 +404,13 @@ struct gateway_counts gateway_close(struct gateway *g)
         drop_all(g);
     backlog_free(&g->backlog);
     outlet_close(&g->outlet, g->cancelled ? CANCELLED_MS : (int)(g->settings.linger_s * 1000));
-    if (g->context)
-        (void)zmq_ctx_term(g->context);
+    const struct gateway_counts counts = g->counts;
+    if (!context_end(g->context, g->settings.linger_s + CONTEXT_S))
+        return counts;  // messages on their way still count their loans here
     if (g->event >= 0)
         (void)close(g->event);
     (void)pthread_cond_destroy(&g->changed);
     (void)pthread_mutex_destroy(&g->mutex);
-    const struct gateway_counts counts = g->counts;
     mem_free(g);
     return counts;
 }

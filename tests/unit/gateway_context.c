@@ -1,0 +1,41 @@
+/* A context that does not end holds nobody up. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <zmq.h>
+
+#include "base/clock.h"
+#include "gateway/context.h"
+
+static void one_that_ends(void **state)
+{
+    (void)state;
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    zmq_close(socket);
+    assert_true(context_end(context, 100));
+    assert_true(context_end(NULL, 0));
+}
+
+/* libzmq waits for a socket that is open. */
+static void one_that_does_not(void **state)
+{
+    (void)state;
+    void *context = zmq_ctx_new(), *socket = zmq_socket(context, ZMQ_PAIR);
+    const uint64_t begin_ns = clock_ns();
+    assert_false(context_end(context, 0));
+    assert_true(clock_ns() - begin_ns < UINT64_C(30000000000));
+    zmq_close(socket);
+}
+
+int main(void)
+{
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_that_ends),
+        cmocka_unit_test(one_that_does_not),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
