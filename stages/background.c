@@ -1,46 +1,53 @@
 #include "background.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
 #include <omp.h>
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
+#include "base/rng.h"
 #include "base/units.h"
 #include "engine/photons.h"
 #include "engine/threads.h"
 #include "io/stol.h"
 #include "physics/background.h"
+#include "physics/ice.h"
 #include "physics/water.h"
 #include "stage/stage.h"
 
 enum {
-    MATERIALS_MAX = 3,
+    MATERIALS_MAX = 4,
     SUM_BLOCK = 4096,  // pixels that are summed up while they are in the first cache
 };
 
 struct background {
     /* options */
     double water_um, air_mm, density_g_cm3, molar_mass_g_mol, thickness_um;
+    double ice_um, ice_crystal_A, ice_frames, jitter_percent;
     const char *stol;
     int stol_axis;
     int64_t threads;
-    bool has_density, has_molar_mass, has_thickness, has_stol_axis;
+    bool has_density, has_molar_mass, has_thickness, has_stol_axis, has_ice_crystal, has_ice_frames;
     /* state */
     struct background_material materials[MATERIALS_MAX];
     double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;
-    char digest[17];  // of the table in the file
+    size_t nmaterials;  // ice is the last
+    char digest[17];    // of the table in the file
     const struct experiment *experiment;
     bool deferred;
-    float *photons;           // of the experiment's own sources; owned
+    float *photons[2];        // of the experiment's own sources, without and with ice; owned,
+                              // NULL: no frame is so
     struct source *gathered;  // room for those of a recipe; owned
 };
 
 #define AT(member) .offset = offsetof(struct background, member)
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
 #define GIVEN(member) .given = offsetof(struct background, has_##member)
 
 static const struct opt options[] = {
@@ -48,6 +55,14 @@ static const struct opt options[] = {
      .max = 1e6, .flags = OPT_BYTES},
     {"air", "MM", "Length of air that the beam crosses near the sample (0)", OPT_REAL, AT(air_mm),
      .min = 0, .max = 1e6, .flags = OPT_BYTES},
+    {"ice", "UM", "Thickness of the ice in the beam, as powder rings (0)", OPT_REAL, AT(ice_um),
+     .min = 0, .max = 1e6, .flags = LATER},
+    {"ice-crystal", "A", "Size of its crystals, which makes rings narrow (500)", OPT_REAL,
+     AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, GIVEN(ice_crystal), .needs = "ice"},
+    {"ice-frames", "F", "Frames that have it, at random (1)", OPT_REAL, AT(ice_frames), .min = 0,
+     .max = 1, .flags = LATER, GIVEN(ice_frames), .needs = "ice"},
+    {"jitter", "PERCENT", "Let all this vary from frame to frame: rms, log-normal (0)", OPT_REAL,
+     AT(jitter_percent), .min = 0, .max = 1000, .flags = LATER},
     {.doc = "Any other material:", .type = OPT_GROUP},
     {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
      AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
@@ -72,6 +87,8 @@ static void defaults(void *state)
 {
     struct background *o = state;
     o->density_g_cm3 = 1;
+    o->ice_crystal_A = 500;
+    o->ice_frames = 1;
     o->threads = omp_get_max_threads();
 }
 
@@ -121,9 +138,9 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!(o->water_um > 0) && !(o->air_mm > 0) && !o->stol)
+    if (!(o->water_um > 0) && !(o->air_mm > 0) && !(o->ice_um > 0) && !o->stol)
         return error_set(e, STATUS_USAGE,
-                         "nothing to add: --water=UM, --air=MM or --stol=FILE is needed");
+                         "nothing to add: --water=UM, --air=MM, --ice=UM or --stol=FILE is needed");
     enum status s = threads_start((int)o->threads, e);
     if (!s && o->water_um > 0)
         s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
@@ -135,23 +152,53 @@ static enum status open_background(void *state, const char **operands, int noper
     return s;
 }
 
-static void compute(const struct background *o, const struct source *sources, size_t nsources,
-                    float *photons)
+/* Rings must not be narrower than a pixel, whose middle is what counts: wider ones have the same
+ * photons. */
+static double ring_width_1_A(const struct background *o, const struct experiment *x)
 {
-    background_image(o->experiment, sources, nsources, o->materials, o->nmaterials, (int)o->threads,
-                     photons);
+    double width = ice_width_1_A(o->ice_crystal_A);
+    for (size_t i = 0; i < x->npanels; i++)
+        width = fmax(width, x->panels[i].pixel_m / fmax(x->panels[i].close_distance_m, 1e-6) /
+                                m_to_angstrom(x->beam.wavelength_m));
+    return width;
+}
+
+static enum status add_ice(struct background *o, const struct experiment *x, struct error *e)
+{
+    const double width = ring_width_1_A(o, x);
+    const size_t rows = ice_rows(width);
+    double *stol_1_m = mem_array(2 * rows, sizeof *stol_1_m);
+    if (!stol_1_m)
+        return error_memory(e, "the table of ice");
+    ice_table(width, stol_1_m, stol_1_m + rows);
+    const enum status s = add_material(o, stol_1_m, stol_1_m + rows, rows, um_to_m(o->ice_um),
+                                       ICE_DENSITY_G_CM3, ICE_MOLAR_MASS_G_MOL, e);
+    mem_free(stol_1_m);
+    return s;
+}
+
+static void compute(const struct background *o, const struct source *sources, size_t nsources,
+                    bool ice, float *photons)
+{
+    background_image(o->experiment, sources, nsources, o->materials,
+                     o->nmaterials - (o->ice_um > 0 && !ice), (int)o->threads, photons);
 }
 
 enum status background_start(void *state, struct error *e)
 {
     struct background *o = state;
     const struct experiment *x = o->experiment;
-    o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
+    const bool used[2] = {!(o->ice_um > 0) || o->ice_frames<1, o->ice_um> 0};
     o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
-    if (!o->photons || !o->gathered)
-        return error_memory(e, "the background");
-    compute(o, x->beam.sources, x->beam.nsources, o->photons);
-    return STATUS_OK;
+    for (int ice = 0; ice < 2 && o->gathered; ice++) {
+        if (!used[ice])
+            continue;
+        o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
+        if (!o->photons[ice])
+            return error_memory(e, "the background");
+        compute(o, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
+    }
+    return o->gathered ? STATUS_OK : error_memory(e, "the background");
 }
 
 static enum status begin(void *state, struct experiment *x, struct error *e)
@@ -161,6 +208,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "the beam has no size, so the amount of matter in it is unknown");
     o->experiment = x;
+    const enum status s = o->ice_um > 0 ? add_ice(o, x, e) : STATUS_OK;
+    if (s)
+        return s;
     for (size_t i = 0; i < o->nmaterials; i++) {
         const double box_m[3] = {o->thickness_m[i], x->beam.size_m, beam_height_m(&x->beam)};
         o->materials[i].molecules = amorphous_molecules(box_m, o->density[i], o->molar_mass[i]);
@@ -171,6 +221,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
 void background_defer(void *state)
 {
     ((struct background *)state)->deferred = true;
+}
+
+bool background_varies(const void *state)
+{
+    const struct background *o = state;
+    return o->jitter_percent > 0 || (o->ice_um > 0 && o->ice_frames < 1);
 }
 
 size_t background_materials(const void *state, const struct background_material **materials)
@@ -210,6 +266,20 @@ static enum status add(const struct experiment *x, struct frame *f, const float 
     return STATUS_OK;
 }
 
+/* Both are functions of seed and frame alone. */
+static bool has_ice(const struct background *o, const struct recipe *r)
+{
+    struct rng random = rng_stream(r->seed, RNG_ICE, r->id, 0);
+    return o->ice_um > 0 && (o->ice_frames == 1 || rng_uniform(&random) < o->ice_frames);
+}
+
+static double amount_of(const struct background *o, const struct recipe *r)
+{
+    struct rng random = rng_stream(r->seed, RNG_MATTER, r->id, 0);
+    return o->jitter_percent > 0 ? rng_lognormal(&random, percent_to_fraction(o->jitter_percent))
+                                 : 1.0;
+}
+
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     const struct background *o = state;
@@ -219,16 +289,24 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          "frame %" PRIu64
                          " holds no float32 photons: bragg-background goes before bragg-noise",
                          f->recipe.id);
-    if (!f->recipe.nsources)
-        return add(o->experiment, f, o->photons, e);
-    /* a frame with a spectrum of its own */
+    const bool ice = has_ice(o, &f->recipe);
+    const double amount = amount_of(o, &f->recipe);
+    if (!f->recipe.nsources && amount == 1.0)
+        return add(o->experiment, f, o->photons[ice], e);
+    /* a frame with a spectrum of its own, or with more or less matter */
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
-    size_t nsources;
-    const struct source *sources =
-        background_sources(&o->experiment->beam, &f->recipe, o->gathered, &nsources);
-    compute(o, sources, nsources, photons);
+    if (f->recipe.nsources) {
+        size_t nsources;
+        const struct source *sources =
+            background_sources(&o->experiment->beam, &f->recipe, o->gathered, &nsources);
+        compute(o, sources, nsources, ice, photons);
+    } else {
+        memcpy(photons, o->photons[ice], count * sizeof *photons);
+    }
+    for (size_t i = 0; i < count && amount != 1.0; i++)
+        photons[i] = (float)(amount * photons[i]);
     const enum status s = add(o->experiment, f, photons, e);
     mem_free(photons);
     return s;
@@ -239,7 +317,8 @@ static void close_background(void *state)
     struct background *o = state;
     for (size_t i = 0; i < o->nmaterials; i++)
         amorphous_free(&o->materials[i].table);
-    mem_free(o->photons);
+    mem_free(o->photons[0]);
+    mem_free(o->photons[1]);
     mem_free(o->gathered);
 }
 

@@ -12,6 +12,9 @@ extern const struct stage stage_background;
 void background_defer(void *state);
 enum status background_start(void *state, struct error *e);
 
+/* Whether it differs between frames of the same sources: then only the stage itself can add it. */
+bool background_varies(const void *state);
+
 /* After begin: what scatters; returns how many.  They stay the stage's. */
 size_t background_materials(const void *state, const struct background_material **materials);
 

@@ -117,7 +117,9 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
                        struct experiment *x, struct error *e)
 {
     enum status s = STATUS_OK;
-    const bool takes = engine->prepare && !f->reflections;  // which are of photons that leave
+    const void *background = state_of(f, &stage_background);
+    const bool takes = engine->prepare && !f->reflections &&  // which are of photons that leave
+                       !(background && background_varies(background));
     f->engine = engine;
     f->plan = plan;
     for (size_t i = 0; i < f->n && !s; i++) {

@@ -37,6 +37,8 @@ enum rng_purpose {
     RNG_SPECTRUM = 14,  // by part of it
     RNG_CELL = 15,      // by lattice
     RNG_PLACE = 16,     // where in the beam, by lattice
+    RNG_ICE = 17,       // is there any
+    RNG_MATTER = 18,    // how much amorphous matter
 };
 
 /* One stream of draws. */
