@@ -1,8 +1,8 @@
 #include "score/crystfel_stream.h"
 
 #include <stdarg.h>
-#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/input.h"
@@ -10,7 +10,7 @@
 #include "base/units.h"
 #include "io/filetype.h"
 
-enum { TEXT_SIZE = 400 };
+enum { TEXT_SIZE = 400, LINE_SIZE = 1 << 16 };
 
 /* --- lines ----------------------------------------------------------------- */
 
@@ -25,12 +25,15 @@ fail(const struct crystfel_stream *s, struct error *e, const char *format, ...)
     return error_set(e, STATUS_INPUT, "%s:%ld: %s", s->path, s->number, text);
 }
 
-/* Reads a line; false at the end of the file.  A last line without its end is half a line. */
+/* Reads a line; false at the end of the file, in a line without its end, and where it is none. */
 static bool next_line(struct crystfel_stream *s)
 {
-    const ssize_t length = getline(&s->line, &s->room, s->in);
-    s->half_line = length > 0 && s->line[length - 1] != '\n';
-    if (length <= 0 || s->half_line)
+    s->half_line = false;
+    if (!fgets(s->line, LINE_SIZE, s->in))
+        return false;
+    const size_t length = strlen(s->line);
+    s->half_line = !length || s->line[length - 1] != '\n';
+    if (s->half_line)
         return false;
     s->line[length - 1] = 0;
     s->number++;
@@ -41,6 +44,9 @@ static enum status ends_early(const struct crystfel_stream *s, const char *where
 {
     if (ferror(s->in))
         return error_errno(e, STATUS_FAILED, "%s: cannot read", s->path);
+    if (s->half_line && !feof(s->in))
+        return fail(s, e, "the next line has a zero byte or more than %d bytes, must be text",
+                    LINE_SIZE - 2);
     return fail(s, e, "the stream ends in the middle of %s: truncated, or still written", where);
 }
 
@@ -289,20 +295,36 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
     return status ? status : ends_early(s, "a chunk", e);
 }
 
+/* Tells what a file is that is no stream; pipes tell by their first line alone. */
+static enum status check_type(struct crystfel_stream *s, struct error *e)
+{
+    struct stat st;
+    if (fstat(fileno(s->in), &st) || !S_ISREG(st.st_mode))
+        return STATUS_OK;
+    const enum filetype type = filetype_of_file(s->in);
+    rewind(s->in);
+    return filetype_check(s->path, type, FILETYPE_STREAM, e);
+}
+
 enum status crystfel_stream_open(struct crystfel_stream *s, const char *path, struct error *e)
 {
     *s = (struct crystfel_stream){.path = path, .in = input_open(path)};
     if (!s->in)
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
-    const ssize_t length = getline(&s->line, &s->room, s->in);
-    const size_t n = length > 0 ? (size_t)length : 0;
-    const enum status status = filetype_check(path, filetype_of(s->line, n), FILETYPE_STREAM, e);
+    s->line = mem_array(LINE_SIZE, 1);
+    if (!s->line)
+        return error_memory(e, path);
+    const enum status status = check_type(s, e);
     if (status)
         return status;
-    s->number = 1;
-    if (!n || !behind(s, "CrystFEL stream format 2."))
-        return fail(s, e, "is no stream of CrystFEL: must begin with 'CrystFEL stream format 2.'");
-    return STATUS_OK;
+    const bool good = next_line(s) && behind(s, "CrystFEL stream format 2.");
+    if (ferror(s->in))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "%s: is no stream of CrystFEL: must begin with 'CrystFEL stream "
+                            "format 2.'",
+                            path);
 }
 
 enum status crystfel_stream_next(struct crystfel_stream *s, struct answer *a, bool *more,
@@ -328,7 +350,7 @@ void crystfel_stream_close(struct crystfel_stream *s)
 {
     if (s->in)
         (void)fclose(s->in);
-    free(s->line);
+    mem_free(s->line);
     mem_free(s->geometry);
     if (s->has_detector)
         geom_free(&s->detector);

@@ -16,8 +16,7 @@
 struct crystfel_stream {
     const char *path;  // borrowed
     FILE *in;
-    char *line;  // owned: the line that was read last, without its end
-    size_t room;
+    char *line;      // owned: the line that was read last, without its end
     long number;     // of it, from 1
     bool half_line;  // the file ends in it
     char *geometry;  // owned: text of the geometry file

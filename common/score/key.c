@@ -2,6 +2,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/input.h"
@@ -59,6 +60,10 @@ enum status key_open(struct key *k, const char *path, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
     *k = (struct key){.path = path, .file.id = -1};
+    if (access(path, R_OK))
+        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
+    if (!nxmx_is_hdf5(path))
+        return error_set(e, STATUS_INPUT, "%s: is no NXmx file of bragg-write", path);
     enum status s = nxmx_read_truth(path, history, &k->rows, e);
     s = s ? s : count_rows(k, e);
     s = s ? s : nxmx_geometry_read(path, &k->detector, e);
@@ -112,6 +117,26 @@ static const struct nxmx_lattice *lattices_of(const struct nxmx_rows *rows, uint
     return rows->lattices + low;
 }
 
+/* Rows that HDF5 cannot find, in a master without its files, come as zeros. */
+static enum status check_rows(const struct key *k, const struct key_frame *f, struct error *e)
+{
+    for (size_t i = 0; i < f->nrows; i++) {
+        const struct reflection_row *r = &f->rows[i];
+        if (!(r->photons > 0.0) || !isfinite(r->fast + r->slow))
+            return error_set(e, STATUS_INPUT,
+                             "%s: cannot read the reflections of frame %llu: is a file of the "
+                             "series missing?",
+                             k->path, (unsigned long long)f->frame->number);
+        if (r->lattice < 0 || (uint64_t)r->lattice >= f->frame->lattices || r->panel < 0 ||
+            (size_t)r->panel >= k->detector.npanels)
+            return error_set(e, STATUS_INPUT,
+                             "%s: frame %llu has a reflection of a lattice or a panel that is not "
+                             "there",
+                             k->path, (unsigned long long)f->frame->number);
+    }
+    return STATUS_OK;
+}
+
 enum status key_frame(struct key *k, size_t place, struct key_frame *f, struct error *e)
 {
     if (place < k->block_frame || place >= k->block_end) {
@@ -124,14 +149,7 @@ enum status key_frame(struct key *k, size_t place, struct key_frame *f, struct e
     f->lattices = lattices_of(&k->rows, f->frame->number);
     f->rows = k->block + (k->first[place] - k->first[k->block_frame]);
     f->nrows = (size_t)k->rows.reflections[place];
-    for (size_t i = 0; i < f->nrows; i++)
-        if (f->rows[i].lattice < 0 || (uint64_t)f->rows[i].lattice >= f->frame->lattices ||
-            f->rows[i].panel < 0 || (size_t)f->rows[i].panel >= k->detector.npanels)
-            return error_set(e, STATUS_INPUT,
-                             "%s: frame %llu has a reflection of a lattice or a panel that is not "
-                             "there",
-                             k->path, (unsigned long long)f->frame->number);
-    return STATUS_OK;
+    return check_rows(k, f, e);
 }
 
 void key_a_matrix(const struct key *k, const struct nxmx_frame *f, const struct nxmx_lattice *l,

@@ -126,11 +126,23 @@ for part in 60 200 400 1000 $((size / 2)) $((size - 1)) $((size - 10)); do
 	head -c $part perfect.stream >part.stream
 	refused "truncated behind $part bytes" 3 'part.stream' key.nxs part.stream
 done
-refused 'no stream' 3 'key.nxs' key.nxs key.nxs
+refused 'no stream' 3 'key.nxs: an HDF5 file, must be a stream of CrystFEL' key.nxs key.nxs
 refused 'a packed stream' 3 'gunzip' key.nxs packed.stream
 refused 'no key' 3 'perfect.stream' perfect.stream perfect.stream
 refused 'no such key' 3 'missing: cannot open' missing perfect.stream
 refused 'no such result' 3 'missing: cannot open' key.nxs missing
 refused 'a key without reflections' 3 'plain.nxs: holds no reflections: bragg-intensity --reflections makes them' plain.nxs perfect.stream
+refused 'what never ends' 3 '/dev/zero: is no stream of CrystFEL' key.nxs /dev/zero
+{
+	head -n 40 perfect.stream
+	head -c 100000 /dev/zero
+} >zeros.stream
+refused 'a stream that becomes something else' 3 'zero byte' key.nxs zeros.stream
+mkfifo pipe
+refused 'a pipe as key' 3 'pipe: is no NXmx file' pipe perfect.stream
+mkdir away
+mv key_data_* away
+refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream
+mv away/* .
 refused 'no space group' 2 'is no space group' --symmetry=Q99 key.nxs perfect.stream
 finish
