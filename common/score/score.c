@@ -1,0 +1,236 @@
+#include "score/score.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+/* Photons of spots whose places are compared. */
+static const double PLACED_PHOTONS = 100.0;
+
+/* --- begin and end ------------------------------------------------------------ */
+
+/* What the cell of each crystal allows, or the group; the first lattice stands for its crystal. */
+static enum status find_rotations(struct score *s, struct error *e)
+{
+    const struct nxmx_rows *rows = &s->key->rows;
+    for (size_t i = 0; i < rows->nlattices; i++)
+        if (rows->lattices[i].crystal >= s->ncrystals)
+            s->ncrystals = (size_t)rows->lattices[i].crystal + 1;
+    if (s->ncrystals > 1000)
+        return error_set(e, STATUS_INPUT, "%s: names crystal %zu, at most 1000 are allowed",
+                         s->key->path, s->ncrystals - 1);
+    s->rotations = mem_array(s->ncrystals, sizeof *s->rotations);
+    s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
+    if (!s->rotations || !s->ambiguities)
+        return error_memory(e, "the symmetry of crystals");
+    for (size_t i = 0; i < rows->nlattices; i++) {
+        const struct nxmx_lattice *l = &rows->lattices[i];
+        struct symmetry *y = &s->rotations[l->crystal];
+        if (y->count)
+            continue;
+        lattices_rotations(l->a_matrix, &s->ambiguities[l->crystal]);
+        *y = s->ambiguities[l->crystal];
+        if (s->settings->group)
+            lattices_group(s->settings->group, y);
+    }
+    return STATUS_OK;
+}
+
+enum status score_begin(struct score *s, const struct score_settings *settings, struct key *key,
+                        struct error *e)
+{
+    *s = (struct score){.settings = settings, .key = key};
+    s->answered = mem_array(key->rows.nframes, sizeof *s->answered);
+    return s->answered ? find_rotations(s, e) : error_memory(e, "the score");
+}
+
+void score_end(struct score *s)
+{
+    mem_free(s->rotations);
+    mem_free(s->ambiguities);
+    mem_free(s->answered);
+    mem_free(s->partner);
+    values_free(&s->centroid_px);
+    values_free(&s->angle_deg);
+    for (int i = 0; i < 3; i++)
+        values_free(&s->turn_deg[i]);
+    spots_free(&s->spots);
+    *s = (struct score){0};
+}
+
+/* --- which frame ----------------------------------------------------------------- */
+
+static const char *last_part(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    return slash ? slash + 1 : path;
+}
+
+static enum status find_frame(const struct score *s, const struct answer *a, const char *path,
+                              size_t *found, struct error *e)
+{
+    const struct key *k = s->key;
+    const struct nxmx_rows *rows = &k->rows;
+    const bool in_key = a->has_event && strcmp(last_part(a->file), last_part(k->path)) == 0;
+    if (!a->has_frame && !in_key)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%ld: a chunk has no number of a frame: run indexamajig with "
+                         "--copy-header=frame_id on what bragg-serve sends, or on %s itself",
+                         path, a->line, k->path);
+    if (!a->has_frame && a->event >= rows->nframes)
+        return error_set(e, STATUS_INPUT, "%s:%ld: image %" PRIu64 " is not in %s, which holds %zu",
+                         path, a->line, a->event, k->path, rows->nframes);
+    const int64_t at = a->has_frame ? nxmx_rows_find(rows, a->frame) : (int64_t)a->event;
+    if (at < 0)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%ld: frame %" PRIu64 " is not in %s, which holds %zu frames from "
+                         "%" PRIu64 " to %" PRIu64 ": is this the key of these results?",
+                         path, a->line, a->frame, k->path, rows->nframes, rows->frames[0].number,
+                         rows->frames[rows->nframes - 1].number);
+    *found = (size_t)at;
+    if (s->answered[at])
+        return error_set(e, STATUS_INPUT,
+                         "%s:%ld: frame %" PRIu64 " has a second answer, must have one", path,
+                         a->line, rows->frames[at].number);
+    return STATUS_OK;
+}
+
+/* --- hits and spots ----------------------------------------------------------------- */
+
+/* Whether a lattice has enough strong spots; rows are sorted by lattices. */
+static bool is_hit(const struct score *s, const struct key_frame *f)
+{
+    int64_t strong = 0;
+    for (size_t i = 0; i < f->nrows; i++) {
+        if (!i || f->rows[i].lattice != f->rows[i - 1].lattice)
+            strong = 0;
+        strong += f->rows[i].photons > s->settings->strong_photons;
+        if (strong >= s->settings->hit_spots)
+            return true;
+    }
+    return false;
+}
+
+int score_bin(double photons)
+{
+    const int bin = photons >= 1.0 ? ilogb(photons) : 0;
+    return bin < SCORE_BINS ? bin : SCORE_BINS - 1;
+}
+
+/* What must be found in a frame. */
+static void count_truth(struct score *s, const struct key_frame *f, bool hit)
+{
+    const bool truth = is_hit(s, f);
+    s->true_positive += truth && hit;
+    s->false_positive += !truth && hit;
+    s->false_negative += truth && !hit;
+    s->true_negative += !truth && !hit;
+    s->lattices_true += (size_t)f->frame->lattices;
+    s->spots_true += f->nrows;
+    for (size_t i = 0; i < f->nrows; i++) {
+        s->strong_true += f->rows[i].photons > s->settings->strong_photons;
+        s->bin_true[score_bin(f->rows[i].photons)]++;
+    }
+}
+
+static enum status take_pair(struct score *s, const struct reflection_row *r,
+                             const struct answer_spot *spot, struct error *e)
+{
+    const double fast = spot->fast - r->fast, slow = spot->slow - r->slow;
+    s->spots_right++;
+    s->strong_found += r->photons > s->settings->strong_photons;
+    s->bin_found[score_bin(r->photons)]++;
+    if (!values_add(&s->centroid_px, hypot(fast, slow)))
+        return error_memory(e, "the places of spots");
+    if (r->photons > PLACED_PHOTONS) {
+        mean_add(&s->found.fast, fast);
+        mean_add(&s->found.slow, slow);
+    }
+    return STATUS_OK;
+}
+
+static enum status take_spots(struct score *s, const struct key_frame *f, const struct answer *a,
+                              const struct detectors *d, struct error *e)
+{
+    int64_t *partner = mem_grow(s->partner, 0, a->nspots, sizeof *partner, &s->partner_room);
+    if (!partner && a->nspots)
+        return error_memory(e, "the places of spots");
+    s->partner = partner ? partner : s->partner;
+    s->spots_found += a->nspots;
+    enum status status =
+        spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
+    for (size_t i = 0; i < a->nspots && !status; i++)
+        if (s->partner[i] >= 0)
+            status = take_pair(s, &f->rows[s->partner[i]], &a->spots[i], e);
+    return status;
+}
+
+/* From the two models alone. */
+static void take_geometry(struct score *s, const struct key_frame *f, const struct detectors *d)
+{
+    for (size_t i = 0; i < f->nrows; i++) {
+        const struct reflection_row *r = &f->rows[i];
+        double at[2];
+        if (!detectors_project(d, r->panel, r->fast, r->slow, at))
+            continue;
+        mean_add(&s->geometry.fast, r->fast - at[0]);
+        mean_add(&s->geometry.slow, r->slow - at[1]);
+    }
+}
+
+enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
+                       const char *path, struct error *e)
+{
+    struct key_frame f;
+    size_t place = 0;
+    enum status status = find_frame(s, a, path, &place, e);
+    status = status ? status : key_frame(s->key, place, &f, e);
+    if (status)
+        return status;
+    s->answered[place] = true;
+    s->nanswered++;
+    count_truth(s, &f, a->hit);
+    take_geometry(s, &f, d);
+    status = take_spots(s, &f, a, d, e);
+    return status ? status : score_lattices(s, &f, a, d, e);
+}
+
+/* --- end of all answers ---------------------------------------------------------------- */
+
+/* Frames without an answer: nothing was found there. */
+static enum status take_silence(struct score *s, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->key->rows.nframes && !status; i++) {
+        struct key_frame f;
+        if (s->answered[i])
+            continue;
+        status = key_frame(s->key, i, &f, e);
+        if (!status)
+            count_truth(s, &f, false);
+    }
+    return status;
+}
+
+static enum status refuse_cell(const struct score *s, struct error *e)
+{
+    double truth[6];
+    if (!lattices_cell(s->key->rows.lattices->a_matrix, truth))
+        return error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
+    return error_set(e, STATUS_INPUT,
+                     "the lattices that were found are of another crystal: the first has edges of "
+                     "%.2f, %.2f, %.2f A, those of %s have %.2f, %.2f, %.2f A",
+                     s->other[0], s->other[1], s->other[2], s->key->path, truth[0], truth[1],
+                     truth[2]);
+}
+
+enum status score_close(struct score *s, struct error *e)
+{
+    if (!s->nanswered)
+        return error_set(e, STATUS_INPUT, "the results hold no frames: nothing to score");
+    if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
+        return refuse_cell(s, e);
+    return take_silence(s, e);
+}

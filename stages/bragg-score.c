@@ -1,0 +1,207 @@
+/*
+ * bragg-score: what an analysis found in frames against the answer key of these frames.
+ */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/program.h"
+#include "score/crystfel_stream.h"
+#include "score/score.h"
+
+struct options {
+    const char *json, *symmetry;
+    struct opt_texts require;
+    double angle_deg, hit[2];
+};
+
+enum { OPERANDS_MAX = 1025 };
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {"json", "FILE",
+     "Write the figures to FILE as one JSON object (-: to stdout, without the table)",
+     .type = OPT_TEXT, .offset = AT(json)},
+    {"require", "METRIC>=X", "Exit with status 1 unless it is so; also <=, >, <; may be repeated",
+     .type = OPT_TEXTS, .offset = AT(require)},
+    {"angle", "DEG", "A lattice that is turned by less from the true one is right (1)", OPT_REAL,
+     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN},
+    {"hit", "N,PHOTONS",
+     "A hit holds a lattice with at least N reflections above PHOTONS, which are strong (15,30)",
+     OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2},
+    {"symmetry", "GROUP",
+     "Space group of the crystals; lattices that only their cell allows are counted apart (what "
+     "the cell allows)",
+     .type = OPT_TEXT, .offset = AT(symmetry)},
+    {0},
+};
+
+static const struct opt_program program = {
+    .name = "bragg-score",
+    .summary = "Score what an analysis found against the answer key of the frames.",
+    .examples = "bragg-score key.nxs o.stream\n"
+                "bragg-score --json=score.json --require='spots.recall>=0.9' "
+                "--require='angle_deg.median<=0.05' key.nxs o.stream",
+    .operands = "KEY RESULT...",
+    .min_operands = 2,
+    .max_operands = OPERANDS_MAX,
+    .details =
+        "KEY is an NXmx file that bragg-write made of frames with reflections "
+        "(bragg-intensity --reflections), RESULT a stream of CrystFEL.\n"
+        "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
+        "scored.",
+};
+
+/* --- results ------------------------------------------------------------------ */
+
+static enum status take_chunks(struct score *s, struct crystfel_stream *in, struct answer *a,
+                               struct detectors *d, struct error *e)
+{
+    const struct nxmx_geometry *truth = &s->key->detector;
+    bool more = true, first = true;
+    enum status status = STATUS_OK;
+    while (!status && !(status = crystfel_stream_next(in, a, &more, e)) && more) {
+        if (first)
+            status = detectors_match(d, truth->panels, truth->npanels, in->detector.panels,
+                                     in->detector.npanels, in->path, e);
+        first = false;
+        if (!status)
+            status = score_take(s, a, d, in->path, e);
+    }
+    if (!status && first)
+        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
+    return status;
+}
+
+static enum status take_result(struct score *s, const char *path, struct error *e)
+{
+    struct crystfel_stream in;
+    struct answer a = {0};
+    struct detectors d = {0};
+    enum status status = crystfel_stream_open(&in, path, e);
+    if (!status)
+        status = take_chunks(s, &in, &a, &d, e);
+    detectors_free(&d);
+    answer_free(&a);
+    crystfel_stream_close(&in);
+    return status;
+}
+
+/* --- report ------------------------------------------------------------------- */
+
+static enum status write_json(const struct figures *f, const char *path, struct error *e)
+{
+    const bool is_stdout = strcmp(path, "-") == 0;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    if (!out)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    figures_json(f, out);
+    const bool good = !fflush(out) && !ferror(out);
+    if ((is_stdout || !fclose(out)) && good)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+}
+
+static enum status report(const struct figures *f, const struct options *o, struct error *e)
+{
+    if (!o->json || strcmp(o->json, "-") != 0)
+        figures_print(f, stdout);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "cannot write the figures");
+    return o->json ? write_json(f, o->json, e) : STATUS_OK;
+}
+
+/* All that is required is checked; the first that does not hold is the error. */
+static enum status check(const struct figures *f, const struct options *o, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < o->require.count; i++) {
+        const char *text = o->require.text[i];
+        double value;
+        bool met;
+        struct error cause;
+        enum status s = figures_require(f, text, &met, &value, &cause);
+        if (!s && !met && isfinite(value))
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
+        else if (!s && !met)
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
+        if (s && status)
+            log_line(LOG_ERROR, "%s", cause.text);
+        if (s && !status) {
+            *e = cause;
+            status = s;
+        }
+    }
+    return status;
+}
+
+/* --- program ------------------------------------------------------------------ */
+
+static enum status score_all(struct score *s, struct figures *f, const struct options *o,
+                             const char *const paths[], int npaths, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (int i = 1; i < npaths && !status; i++)
+        status = take_result(s, paths[i], e);
+    status = status ? status : score_close(s, e);
+    if (status)
+        return status;
+    score_figures(s, f);
+    status = report(f, o, e);
+    return status ? status : check(f, o, e);
+}
+
+/* What is wrong with the options is said before anything is read. */
+static enum status check_options(const struct options *o, struct symmetry *group, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < o->require.count && !status; i++) {
+        double value;
+        bool met;
+        status = figures_require(NULL, o->require.text[i], &met, &value, e);
+    }
+    if (!status && o->hit[0] != rint(o->hit[0]))
+        status =
+            error_set(e, STATUS_USAGE, "--hit: %g is no whole number of reflections", o->hit[0]);
+    return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
+}
+
+static enum status run(const struct options *o, const char *const paths[], int npaths,
+                       struct error *e)
+{
+    static struct figures figures;
+    static struct symmetry group;
+    enum status status = check_options(o, &group, e);
+    if (status)
+        return status;
+    const struct score_settings settings = {.angle_deg = o->angle_deg,
+                                            .hit_spots = (int64_t)o->hit[0],
+                                            .strong_photons = o->hit[1],
+                                            .group = o->symmetry ? &group : NULL};
+    struct key key;
+    struct score score = {0};
+    status = key_open(&key, paths[0], e);
+    if (!status)
+        status = score_begin(&score, &settings, &key, e);
+    if (!status)
+        status = score_all(&score, &figures, o, paths, npaths, e);
+    score_end(&score);
+    key_close(&key);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}};
+    const char *paths[OPERANDS_MAX];
+    int npaths;
+    struct error e = {0};
+    program_open(program.name);
+    if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
+        run(&o, paths, npaths, &e))
+        return log_fail(&e);
+    return STATUS_OK;
+}
