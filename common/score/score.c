@@ -145,8 +145,8 @@ static enum status take_pair(struct score *s, const struct reflection_row *r,
     if (!values_add(&s->centroid_px, hypot(fast, slow)))
         return error_memory(e, "the places of spots");
     if (r->photons > PLACED_PHOTONS) {
-        mean_add(&s->found.fast, fast);
-        mean_add(&s->found.slow, slow);
+        mean_add(&s->found.fast, fast, r->photons);
+        mean_add(&s->found.slow, slow, r->photons);
     }
     return STATUS_OK;
 }
@@ -175,8 +175,8 @@ static void take_geometry(struct score *s, const struct key_frame *f, const stru
         double at[2];
         if (!detectors_project(d, r->panel, r->fast, r->slow, at))
             continue;
-        mean_add(&s->geometry.fast, r->fast - at[0]);
-        mean_add(&s->geometry.slow, r->slow - at[1]);
+        mean_add(&s->geometry.fast, r->fast - at[0], 1.0);
+        mean_add(&s->geometry.slow, r->slow - at[1], 1.0);
     }
 }
 

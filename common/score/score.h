@@ -23,7 +23,8 @@ struct score_settings {
 
 enum { SCORE_BINS = 24 };  // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
 
-/* Positions against positions, px. */
+/* Positions against positions, px; those of spots weigh as their photons, which is 1 / variance of
+ * a centroid. */
 struct score_offset {
     struct mean fast, slow;
 };

@@ -112,8 +112,8 @@ static void take_reflection(struct score *s, const struct reflection_row *row,
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (d->truth_of[r->panel] != row->panel)
         return;
-    mean_add(&s->predicted.fast, r->fast - row->fast);
-    mean_add(&s->predicted.slow, r->slow - row->slow);
+    mean_add(&s->predicted.fast, r->fast - row->fast, row->photons);
+    mean_add(&s->predicted.slow, r->slow - row->slow, row->photons);
 }
 
 static void take_reflections(struct score *s, const struct key_frame *f, int32_t lattice,
@@ -147,11 +147,11 @@ static double volume(const double c[6])
 static void take_cell(struct score *s, const double truth[6], const double found[6])
 {
     for (int i = 0; i < 6; i++) {
-        mean_add(&s->cell[i], found[i]);
-        mean_add(&s->cell_error[i], i < 3 ? found[i] / truth[i] - 1.0 : found[i] - truth[i]);
+        mean_add(&s->cell[i], found[i], 1.0);
+        mean_add(&s->cell_error[i], i < 3 ? found[i] / truth[i] - 1.0 : found[i] - truth[i], 1.0);
     }
-    mean_add(&s->cell[6], volume(found));
-    mean_add(&s->cell_error[6], volume(found) / volume(truth) - 1.0);
+    mean_add(&s->cell[6], volume(found), 1.0);
+    mean_add(&s->cell_error[6], volume(found) / volume(truth) - 1.0, 1.0);
 }
 
 static enum status take_turn(struct score *s, const struct lattices_turn *t, struct error *e)

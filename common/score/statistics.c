@@ -4,14 +4,26 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
+#include "base/hash.h"
 
+/* Beyond what is kept each number takes the place of another with the chance that makes a fair
+ * sample of all (Vitter's algorithm R). */
 bool values_add(struct values *x, double value)
 {
-    double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
-    if (!more)
-        return false;
-    x->v = more;
-    more[x->n++] = value;
+    x->greatest = x->n && x->greatest > value ? x->greatest : value;
+    size_t at = x->n;
+    if (at >= VALUES_KEPT) {
+        at = (size_t)(hash_finish(x->n) % (x->n + 1));
+    } else {
+        double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
+        if (!more)
+            return false;
+        x->v = more;
+    }
+    x->n++;
+    if (at >= VALUES_KEPT)
+        return true;
+    x->v[at] = value;
     x->sorted = false;
     return true;
 }
@@ -24,26 +36,15 @@ static int ascending(const void *a, const void *b)
 
 double values_percentile(struct values *x, double percent)
 {
-    if (!x->n)
-        return NAN;
+    const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
+    if (!x->n || percent >= 100.0)
+        return x->n ? x->greatest : NAN;
     if (!x->sorted)
-        qsort(x->v, x->n, sizeof *x->v, ascending);
+        qsort(x->v, kept, sizeof *x->v, ascending);
     x->sorted = true;
-    const double at = percent / 100.0 * (double)(x->n - 1);
-    const size_t below = (size_t)at, above = below + 1 < x->n ? below + 1 : below;
+    const double at = percent / 100.0 * (double)(kept - 1);
+    const size_t below = (size_t)at, above = below + 1 < kept ? below + 1 : below;
     return x->v[below] + (at - (double)below) * (x->v[above] - x->v[below]);
-}
-
-double values_spread(struct values *x)
-{
-    struct values distances = {0};
-    const double median = values_percentile(x, 50.0);
-    bool good = true;
-    for (size_t i = 0; i < x->n && good; i++)
-        good = values_add(&distances, fabs(x->v[i] - median));
-    const double spread = good ? 1.4826 * values_percentile(&distances, 50.0) : NAN;
-    values_free(&distances);
-    return spread;
 }
 
 void values_free(struct values *x)
@@ -52,12 +53,14 @@ void values_free(struct values *x)
     *x = (struct values){0};
 }
 
-void mean_add(struct mean *m, double value)
+void mean_add(struct mean *m, double value, double weight)
 {
     const double away = value - m->mean;
     m->n++;
-    m->mean += away / (double)m->n;
-    m->squares += away * (value - m->mean);
+    m->weight += weight;
+    m->weight_squares += weight * weight;
+    m->mean += away * weight / m->weight;
+    m->squares += weight * away * (value - m->mean);
 }
 
 double mean_value(const struct mean *m)
@@ -67,7 +70,8 @@ double mean_value(const struct mean *m)
 
 double mean_error(const struct mean *m)
 {
-    return m->n > 1 ? sqrt(m->squares / (double)(m->n - 1) / (double)m->n) : NAN;
+    const double numbers = m->weight * m->weight / m->weight_squares;  // of equal weight
+    return m->n > 1 ? sqrt(m->squares / m->weight / (numbers - 1.0)) : NAN;
 }
 
 void agreement_add(struct agreement *a, double truth, double measured, double sigma)

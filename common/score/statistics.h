@@ -5,10 +5,15 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* Numbers that are kept. */
+enum { VALUES_KEPT = 1 << 16 };
+
+/* Many numbers: all of them up to VALUES_KEPT, and beyond a random sample of so many, always the
+ * same for the same numbers. */
 struct values {
     double *v;  // owned
-    size_t n, room;
+    size_t n;   // that were added
+    size_t room;
+    double greatest;
     bool sorted;
 };
 
@@ -16,24 +21,23 @@ struct values {
 bool values_add(struct values *x, double value);
 
 /* The number below which `percent` of them are, between two neighbours in proportion; NaN when
- * there are none.  Sorts them. */
+ * there are none.  Sorts them.  100 is the greatest of all. */
 double values_percentile(struct values *x, double percent);
-
-/* 1.4826 times the median distance from the median, which is sigma of a normal distribution; NaN
- * when there are none. */
-double values_spread(struct values *x);
 
 void values_free(struct values *x);
 
 /* Numbers of which the sums are kept. */
 struct mean {
     size_t n;
-    double mean, squares;  // of distances from the mean
+    double weight, weight_squares;  // sums
+    double mean, squares;           // weighted squares of distances from the mean
 };
 
-void mean_add(struct mean *m, double value);
+/* `weight`, above 0, is that of the number: 1 / variance in any unit. */
+void mean_add(struct mean *m, double value, double weight);
 
-/* The mean, NaN without numbers, and its standard error, NaN below two. */
+/* The weighted mean, NaN without numbers, and its standard error by their scatter, NaN below two.
+ */
 double mean_value(const struct mean *m);
 double mean_error(const struct mean *m);
 

@@ -20,7 +20,8 @@ while IFS=$tab read -r name chunks right true found wrong median p90 max a b c f
 	[ "$a" = - ] || set -- "$@" cell.a.mean="$a~0.0015" cell.b.mean="$b~0.0015" cell.c.mean="$c~0.0015"
 	[ "$name" != half-pixel ] || set -- "$@" geometry_px.fast=-0.5
 	[ "$name" = half-pixel ] || set -- "$@" geometry_px.fast=0
-	[ "$fast" = - ] || set -- "$@" found_px.fast=0~0.02 found_px.slow=0~0.02 geometry_px.slow=0
+	if [ "$name" = half-pixel ]; then fast=$(awk "BEGIN { print $fast + 0.5 }"); fi
+	[ "$fast" = - ] || set -- "$@" found_px.fast="$fast~0.02" found_px.slow="$slow~0.02" geometry_px.slow=0
 	bragg-score --json=score.json "$name.nxs" "$name.stream" >"$name.table"
 	check "the figures of a real stream: $name" figure "$@"
 	is "hits that are right: $name" \
