@@ -29,7 +29,7 @@ LIBS_stage := -lzmq -lpthread
 # Only for what reads pipeline files.
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := run stage gateway wire io gpu engine physics model codec base
+LAYERS   := score run stage gateway wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))

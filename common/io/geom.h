@@ -16,11 +16,13 @@
 #include "base/error.h"
 #include "model/experiment.h"
 
-/* Bad regions of a file. */
-enum { GEOM_BAD_MAX = 100000 };
+/* Bad regions of a file; bytes of the name of a panel, with the terminator. */
+enum { GEOM_BAD_MAX = 100000, GEOM_NAME_SIZE = 64 };
 
 /* A panel as a file has it, in the file's order; lengths in m in CrystFEL's lab, or as said. */
 struct geom_panel {
+    char name[GEOM_NAME_SIZE];  // "": it has none
+    int64_t first[2];           // min_fs, min_ss: pixel (0,0) in the array of the data
     int64_t fast_pixels, slow_pixels;
     double pixel_m;
     double fast[3], slow[3];  // unit vectors
@@ -48,6 +50,10 @@ struct geom {
  * STATUS_INPUT, STATUS_FAILED when the file cannot be read.  geom_free frees *g, also
  * after an error. */
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e);
+
+/* The same for `length` bytes that stand in another file from line `line` on. */
+enum status geom_parse(const char *path, long line, const char *bytes, size_t length,
+                       double distance_m, struct geom *g, struct error *e);
 
 void geom_free(struct geom *g);
 

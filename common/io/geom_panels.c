@@ -128,6 +128,9 @@ static enum status make_panel(const struct geom_reader *r, const struct geom_ent
     const enum status s = check_panel(r, p);
     if (s)
         return s;
+    memcpy(out->name, p->name, sizeof out->name);
+    out->first[0] = p->span[0];
+    out->first[1] = p->span[2];
     out->fast_pixels = p->span[1] - p->span[0] + 1;
     out->slow_pixels = p->span[3] - p->span[2] + 1;
     *pixels += (double)out->fast_pixels * (double)out->slow_pixels;

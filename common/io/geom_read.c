@@ -213,22 +213,37 @@ static enum status read_line(struct geom_reader *r, char *line)
     return set_member(r, text_trim(key), member, value);
 }
 
+/* Takes all of the text, which is open unless *s says otherwise. */
+static enum status read_text(struct geom_reader *r, enum status s)
+{
+    while (!s && !(s = text_line(&r->text, "\r", ';', r->e)) && r->text.nwords) {
+        char *line = text_trim(r->text.word[0]);
+        if (*line)
+            s = read_line(r, line);
+    }
+    if (!s)
+        s = geom_make_panels(r);
+    text_close(&r->text);
+    mem_free(r->panels);
+    mem_free(r->bad);
+    return s;
+}
+
 enum status geom_read(const char *path, double distance_m, struct geom *g, struct error *e)
 {
     *g = (struct geom){.max_adu = INFINITY};
     struct geom_reader r = {.geom = g, .defaults.max_adu = INFINITY, .clen_m = distance_m, .e = e};
-    enum status s = text_open(&r.text, path, FILETYPE_GEOM, TEXT_BYTES_MAX, e);
-    while (!s && !(s = text_line(&r.text, "\r", ';', e)) && r.text.nwords) {
-        char *line = text_trim(r.text.word[0]);
-        if (*line)
-            s = read_line(&r, line);
-    }
-    if (!s)
-        s = geom_make_panels(&r);
-    text_close(&r.text);
-    mem_free(r.panels);
-    mem_free(r.bad);
-    return s;
+    return read_text(&r, text_open(&r.text, path, FILETYPE_GEOM, TEXT_BYTES_MAX, e));
+}
+
+enum status geom_parse(const char *path, long line, const char *bytes, size_t length,
+                       double distance_m, struct geom *g, struct error *e)
+{
+    *g = (struct geom){.max_adu = INFINITY};
+    struct geom_reader r = {.geom = g, .defaults.max_adu = INFINITY, .clen_m = distance_m, .e = e};
+    const enum status s = text_copy(&r.text, path, bytes, length, e);
+    r.text.line = line - 1;
+    return read_text(&r, s);
 }
 
 double geom_gain(const struct geom *g, double wavelength_m)

@@ -6,7 +6,7 @@
 #include "io/geom.h"
 #include "io/textfile.h"
 
-enum { GEOM_NAME_SIZE = 64, GEOM_EDGE_MAX = 65536 };
+enum { GEOM_EDGE_MAX = 65536 };
 
 /* What the file says about a panel. */
 struct geom_entry {

@@ -68,6 +68,18 @@ enum status text_open(struct text_file *t, const char *path, enum filetype wante
     return s;
 }
 
+enum status text_copy(struct text_file *t, const char *name, const char *bytes, size_t length,
+                      struct error *e)
+{
+    *t = (struct text_file){.path = name, .bytes = malloc(length + 1), .length = length};
+    if (!t->bytes)
+        return error_memory(e, name);
+    memcpy(t->bytes, bytes, length);
+    t->bytes[length] = 0;
+    t->next = t->bytes;
+    return STATUS_OK;
+}
+
 /* Characters below 64 as bits. */
 static bool is_in(uint64_t set, char c)
 {

@@ -42,6 +42,10 @@ struct text_file {
 enum status text_open(struct text_file *t, const char *path, enum filetype wanted, size_t max_bytes,
                       struct error *e);
 
+/* The same for text in memory: copies `length` bytes, calls them `name` in errors. */
+enum status text_copy(struct text_file *t, const char *name, const char *bytes, size_t length,
+                      struct error *e);
+
 /* Splits the next line that has words; t->nwords = 0 at the end of the file.
  * Words are parted by any number of `separators`, characters below 64 in ASCII; what
  * follows `comment` is skipped (0: there are no comments).  A line of TEXT_LINE_MAX bytes

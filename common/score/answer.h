@@ -1,0 +1,61 @@
+/* What an analysis says about one frame, whatever file it came from. */
+#ifndef BRAGG_SCORE_ANSWER_H
+#define BRAGG_SCORE_ANSWER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+enum { ANSWER_FILE_SIZE = 256 };
+
+/* Panels are those of the analysis's own detector; pixel i covers [i, i+1). */
+struct answer_spot {
+    int32_t panel;
+    double fast, slow;  // px
+    double intensity;   // photons, as the analysis has them; 0: not said
+};
+
+/* A reflection of a lattice, where the analysis predicted it. */
+struct answer_reflection {
+    int32_t hkl[3];
+    int32_t panel;
+    double fast, slow;        // px
+    bool measured;            // the next two are there, in one frame of a reflection
+    double intensity, sigma;  // photons
+    /* Of one that was measured over several frames: */
+    bool elsewhere;  // it was predicted to be brightest in another one: the place is that there
+    int32_t before, after;  // how many frames more it reaches over
+};
+
+struct answer_lattice {
+    double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the frame of the beam
+    size_t first, count;  // of the answer's reflections
+};
+
+struct answer {
+    long line;       // where it begins in the file, 0: not in one place of it
+    bool has_frame;  // the analysis passed the number of the frame on
+    uint64_t frame;
+    char file[ANSWER_FILE_SIZE];  // of the image, as the analysis names it; "": not said
+    bool has_event;
+    uint64_t event;      // number of the image in that file, from 0
+    bool says_hit, hit;  // whether the analysis says it is one, and what it says
+    double time_s;       // when the result came, Unix time; 0: not known
+    size_t nspots, nlattices, nreflections;
+    struct answer_spot *spots;              // owned
+    struct answer_lattice *lattices;        // owned
+    struct answer_reflection *reflections;  // owned
+    size_t spots_room, lattices_room, reflections_room;
+};
+
+/* Makes *a empty and keeps its memory for the next frame. */
+void answer_clear(struct answer *a);
+
+/* A new last item, zeroed; NULL when memory is out. */
+struct answer_spot *answer_add_spot(struct answer *a);
+struct answer_lattice *answer_add_lattice(struct answer *a);
+struct answer_reflection *answer_add_reflection(struct answer *a);
+
+void answer_free(struct answer *a);
+
+#endif

@@ -1,0 +1,310 @@
+#include "score/crystfel_stream.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/number.h"
+#include "base/units.h"
+
+/* --- what a line says ------------------------------------------------------- */
+
+/* What stands behind `name` at the beginning of the line, or NULL. */
+static const char *behind(const struct crystfel_stream *s, const char *name)
+{
+    const size_t length = strlen(name);
+    return strncmp(s->lines.line, name, length) == 0 ? s->lines.line + length : NULL;
+}
+
+static bool is(const struct crystfel_stream *s, const char *text)
+{
+    return strcmp(s->lines.line, text) == 0;
+}
+
+/* The next `count` numbers; *at moves behind them. */
+static bool take_reals(const char **at, int count, double *values)
+{
+    for (int i = 0; i < count; i++) {
+        const char *end;
+        values[i] = number_real(*at, &end);
+        if (end == *at || values[i] - values[i] != 0.0)  // not finite
+            return false;
+        *at = end;
+    }
+    return true;
+}
+
+static bool take_whole(const char *text, uint64_t *value)
+{
+    const char *end;
+    const intmax_t x = number_whole(text, &end);
+    *value = (uint64_t)x;
+    return end != text && x >= 0 && !*end;
+}
+
+/* --- the detector ------------------------------------------------------------ */
+
+static enum status read_geometry(struct crystfel_stream *s, struct error *e)
+{
+    s->geometry_line = s->lines.number + 1;
+    s->geometry_length = 0;
+    while (lines_next(&s->lines)) {
+        if (is(s, "----- End geometry file -----"))
+            return STATUS_OK;
+        const size_t length = strlen(s->lines.line);
+        char *more = mem_grow(s->geometry, s->geometry_length, length + 1, 1, &s->geometry_room);
+        if (!more)
+            return error_memory(e, "the geometry of a stream");
+        s->geometry = more;
+        memcpy(more + s->geometry_length, s->lines.line, length);
+        more[s->geometry_length + length] = '\n';
+        s->geometry_length += length + 1;
+    }
+    return lines_end_early(&s->lines, "its geometry file", e);
+}
+
+/* The mean distance of the panels is what the chunk says. */
+static void move_panels(struct geom *g, double distance_m)
+{
+    double mean = 0.0;
+    for (size_t i = 0; i < g->npanels; i++)
+        mean += g->panels[i].corner_m[2] / (double)g->npanels;
+    for (size_t i = 0; i < g->npanels; i++)
+        g->panels[i].corner_m[2] += distance_m - mean;
+}
+
+/* Where the geometry takes the distance from the frames, the chunk says it. */
+static enum status need_detector(struct crystfel_stream *s, struct error *e)
+{
+    if (s->has_detector)
+        return STATUS_OK;
+    if (!s->geometry)
+        return lines_fail(&s->lines, e, "the stream has no geometry file at its beginning");
+    enum status status = geom_parse(s->lines.path, s->geometry_line, s->geometry,
+                                    s->geometry_length, 0.0, &s->detector, e);
+    if (status == STATUS_INPUT && s->distance_m > 0.0) {
+        geom_free(&s->detector);
+        status = geom_parse(s->lines.path, s->geometry_line, s->geometry, s->geometry_length,
+                            s->distance_m, &s->detector, e);
+        if (!status)
+            move_panels(&s->detector, s->distance_m);
+    }
+    s->has_detector = !status;
+    if (status)
+        geom_free(&s->detector);
+    return status;
+}
+
+/* A panel by its name, before which blanks may stand; -1: there is none. */
+static int32_t find_panel(const struct crystfel_stream *s, const char *name)
+{
+    name += strspn(name, " \t");
+    for (size_t i = 0; i < s->detector.npanels; i++)
+        if (strcmp(s->detector.panels[i].name, name) == 0)
+            return (int32_t)i;
+    return -1;
+}
+
+/* From the places in the data to those on the panel that is named at `name`. */
+static enum status place(const struct crystfel_stream *s, const char *name, int32_t *panel,
+                         double *fast, double *slow, struct error *e)
+{
+    *panel = find_panel(s, name);
+    if (*panel < 0)
+        return lines_fail(&s->lines, e, "panel '%.60s' is not in the geometry file of the stream",
+                          name + strspn(name, " \t"));
+    *fast -= (double)s->detector.panels[*panel].first[0];
+    *slow -= (double)s->detector.panels[*panel].first[1];
+    return STATUS_OK;
+}
+
+/* --- tables -------------------------------------------------------------------- */
+
+/* fs/px ss/px (1/d)/nm^-1 Intensity Panel */
+static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct error *e)
+{
+    const char *at = s->lines.line;
+    double v[4];
+    if (!take_reals(&at, 4, v))
+        return lines_fail(&s->lines, e, "'%.60s' is no peak, must be fs ss 1/d intensity panel",
+                          s->lines.line);
+    struct answer_spot *spot = answer_add_spot(a);
+    if (!spot)
+        return error_memory(e, "spots");
+    spot->fast = v[0];
+    spot->slow = v[1];
+    spot->intensity = v[3] / s->gain;
+    return place(s, at, &spot->panel, &spot->fast, &spot->slow, e);
+}
+
+/* h k l I sigma(I) peak background fs/px ss/px panel */
+static enum status read_reflection(struct crystfel_stream *s, struct answer *a, struct error *e)
+{
+    const char *at = s->lines.line;
+    double v[9];
+    if (!take_reals(&at, 9, v) || v[0] * v[0] + v[1] * v[1] + v[2] * v[2] > 1e9)
+        return lines_fail(
+            &s->lines, e,
+            "'%.60s' is no reflection, must be h k l I sigma(I) peak background fs ss "
+            "panel",
+            s->lines.line);
+    struct answer_reflection *r = answer_add_reflection(a);
+    if (!r)
+        return error_memory(e, "reflections");
+    for (int i = 0; i < 3; i++)
+        r->hkl[i] = (int32_t)v[i];
+    r->measured = true;
+    r->intensity = v[3] / s->gain;
+    r->sigma = v[4] / s->gain;
+    r->fast = v[7];
+    r->slow = v[8];
+    return place(s, at, &r->panel, &r->fast, &r->slow, e);
+}
+
+static enum status read_table(struct crystfel_stream *s, struct answer *a, const char *end,
+                              enum status (*row)(struct crystfel_stream *, struct answer *,
+                                                 struct error *),
+                              struct error *e)
+{
+    enum status status = need_detector(s, e);
+    bool heading = true;
+    if (!status)
+        s->gain = geom_gain(&s->detector, ev_to_m(s->energy_eV > 0.0 ? s->energy_eV : 1.0));
+    while (!status && lines_next(&s->lines)) {
+        if (is(s, end))
+            return STATUS_OK;
+        if (!heading)
+            status = row(s, a, e);
+        heading = false;
+    }
+    return status ? status : lines_end_early(&s->lines, "a table", e);
+}
+
+/* --- chunks ---------------------------------------------------------------------- */
+
+/* astar = +0.0920799 +0.0215058 -0.1405105 nm^-1 */
+static enum status read_axis(const struct crystfel_stream *s, int column, const char *text,
+                             double a_matrix[9], struct error *e)
+{
+    double v[3];
+    if (!take_reals(&text, 3, v) || strcmp(text, " nm^-1") != 0)
+        return lines_fail(&s->lines, e, "'%.60s' is no axis, must be three numbers in nm^-1",
+                          s->lines.line);
+    for (int i = 0; i < 3; i++)
+        a_matrix[3 * i + column] = 0.1 * v[i];
+    return STATUS_OK;
+}
+
+static enum status read_crystal(struct crystfel_stream *s, struct answer *a, struct error *e)
+{
+    static const char *const names[] = {"astar = ", "bstar = ", "cstar = "};
+    struct answer_lattice *l = answer_add_lattice(a);
+    unsigned axes = 0;
+    if (!l)
+        return error_memory(e, "lattices");
+    enum status status = STATUS_OK;
+    while (!status && lines_next(&s->lines)) {
+        if (is(s, "--- End crystal")) {
+            l->count = a->nreflections - l->first;
+            return axes == 7 ? STATUS_OK
+                             : lines_fail(&s->lines, e, "a crystal lacks astar, bstar or cstar");
+        }
+        for (int i = 0; i < 3 && !status; i++) {
+            const char *text = behind(s, names[i]);
+            if (text)
+                status = read_axis(s, i, text, l->a_matrix, e);
+            axes |= text ? 1u << i : 0u;
+        }
+        if (!status && is(s, "Reflections measured after indexing"))
+            status = read_table(s, a, "End of reflections", read_reflection, e);
+    }
+    return status ? status : lines_end_early(&s->lines, "a crystal", e);
+}
+
+/* A line of the head of a chunk; what says nothing about the figures is passed over. */
+static enum status read_setting(struct crystfel_stream *s, struct answer *a, struct error *e)
+{
+    const char *text;
+    if ((text = behind(s, "Image filename: ")))
+        (void)snprintf(a->file, sizeof a->file, "%s", text);
+    else if ((text = behind(s, "Event: //")))
+        a->has_event = take_whole(text, &a->event);
+    else if ((text = behind(s, "hit = "))) {
+        a->says_hit = true;
+        a->hit = strcmp(text, "1") == 0;
+    } else if ((text = behind(s, "average_camera_length = ")))
+        s->distance_m = number_real(text, &text);
+    else if ((text = behind(s, "photon_energy_eV = ")))
+        s->energy_eV = number_real(text, &text);
+    else if ((text = behind(s, "header/int/frame_id = "))) {
+        a->has_frame = take_whole(text, &a->frame);
+        if (!a->has_frame)
+            return lines_fail(&s->lines, e, "frame_id is '%.40s', must be a whole number from 0",
+                              text);
+    }
+    return STATUS_OK;
+}
+
+static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struct error *e)
+{
+    enum status status = STATUS_OK;
+    a->line = s->lines.number;
+    while (!status && lines_next(&s->lines)) {
+        if (is(s, "----- End chunk -----")) {
+            a->time_s = lines_now(&s->lines);
+            return STATUS_OK;
+        }
+        if (is(s, "Peaks from peak search"))
+            status = read_table(s, a, "End of peak list", read_peak, e);
+        else if (is(s, "--- Begin crystal"))
+            status = read_crystal(s, a, e);
+        else
+            status = read_setting(s, a, e);
+    }
+    return status ? status : lines_end_early(&s->lines, "a chunk", e);
+}
+
+enum status crystfel_stream_open(struct crystfel_stream *s, const char *path,
+                                 const struct follow *follow, struct error *e)
+{
+    *s = (struct crystfel_stream){0};
+    const enum status status = lines_open(&s->lines, path, FILETYPE_STREAM, follow, e);
+    if (status)
+        return status;
+    const bool good = lines_next(&s->lines) && behind(s, "CrystFEL stream format 2.");
+    if (ferror(s->lines.in))
+        return error_errno(e, STATUS_FAILED, "%s: cannot read", path);
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "%s: is no stream of CrystFEL: must begin with 'CrystFEL stream "
+                            "format 2.'",
+                            path);
+}
+
+enum status crystfel_stream_next(struct crystfel_stream *s, struct answer *a, bool *more,
+                                 struct error *e)
+{
+    answer_clear(a);
+    *more = false;
+    while (lines_next(&s->lines)) {
+        if (is(s, "----- Begin geometry file -----")) {
+            const enum status status = read_geometry(s, e);
+            if (status)
+                return status;
+        } else if (is(s, "----- Begin chunk -----")) {
+            *more = true;
+            const enum status status = read_chunk(s, a, e);
+            return status ? status : need_detector(s, e);
+        }
+    }
+    return ferror(s->lines.in) || s->lines.half_line ? lines_end_early(&s->lines, "a line", e)
+                                                     : STATUS_OK;
+}
+
+void crystfel_stream_close(struct crystfel_stream *s)
+{
+    lines_close(&s->lines);
+    mem_free(s->geometry);
+    if (s->has_detector)
+        geom_free(&s->detector);
+    *s = (struct crystfel_stream){0};
+}

@@ -1,0 +1,35 @@
+/* The detector of an analysis against the true one. */
+#ifndef BRAGG_SCORE_DETECTORS_H
+#define BRAGG_SCORE_DETECTORS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/geom.h"
+
+/* Panels are in the frame of the beam, lengths in m. */
+struct detectors {
+    const struct geom_panel *truth, *model;  // borrowed
+    size_t nmodel;
+    int32_t *truth_of;  // owned: by panels of the model
+    int32_t *model_of;  // owned: by true panels, -1: the model lacks it
+};
+
+/* Finds, where `model` is not NULL, for each panel of the model the true one of the same size that
+ * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, or two have the same.  Without a
+ * model the panels are those of the truth, and d->model is d->truth.  detectors_free frees *d in
+ * any case. */
+enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
+                            const struct geom_panel *model, size_t nmodel, const char *path,
+                            struct error *e);
+
+/* (fast, slow), px, where the model puts the direction of a place on a true panel; false when the
+ * model lacks the panel or it faces away. */
+bool detectors_project(const struct detectors *d, int32_t panel, double fast, double slow,
+                       double out[2]);
+
+void detectors_free(struct detectors *d);
+
+#endif

@@ -1,0 +1,196 @@
+#include "score/lattices.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/units.h"
+#include "physics/vec.h"
+
+static const double METRIC_TOLERANCE = 1e-4;
+
+/* --- matrices -------------------------------------------------------------- */
+
+static void multiply(const double a[9], const double b[9], double out[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            out[3 * i + k] = a[3 * i] * b[k] + a[3 * i + 1] * b[3 + k] + a[3 * i + 2] * b[6 + k];
+}
+
+/* The transposed inverse: of columns a*, b*, c* it is a, b, c.  False where there is none. */
+static bool dual(const double m[9], double out[9])
+{
+    const double determinant = mat_determinant(m);
+    for (int i = 0; i < 3; i++)
+        vec_cross(m + 3 * ((i + 1) % 3), m + 3 * ((i + 2) % 3), out + 3 * i);
+    for (int i = 0; i < 9; i++)
+        out[i] /= determinant;
+    return isfinite(1.0 / determinant);
+}
+
+static void transpose(const double m[9], double out[9])
+{
+    for (int i = 0; i < 9; i++)
+        out[i] = m[3 * (i % 3) + i / 3];
+}
+
+static int determinant_of(const int m[9])
+{
+    return m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
+           m[2] * (m[3] * m[7] - m[4] * m[6]);
+}
+
+/* --- symmetry ---------------------------------------------------------------- */
+
+static void metric_of(const double a[9], double g[9])
+{
+    double t[9];
+    transpose(a, t);
+    multiply(t, a, g);
+}
+
+static bool keeps(const int m[9], const double g[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k <= i; k++) {
+            double turned = 0.0;
+            for (int p = 0; p < 3; p++)
+                for (int q = 0; q < 3; q++)
+                    turned += m[3 * p + i] * m[3 * q + k] * g[3 * p + q];
+            if (fabs(turned - g[3 * i + k]) > METRIC_TOLERANCE * sqrt(g[4 * i] * g[4 * k]))
+                return false;
+        }
+    return true;
+}
+
+void lattices_rotations(const double a_matrix[9], struct symmetry *y)
+{
+    double g[9];
+    metric_of(a_matrix, g);
+    y->count = 0;
+    for (int number = 0; number < 19683; number++) {  // 3^9
+        int m[9];
+        for (int i = 0, rest = number; i < 9; i++, rest /= 3)
+            m[i] = rest % 3 - 1;
+        if (determinant_of(m) == 1 && keeps(m, g) && y->count < SYMMETRY_OPERATORS_MAX)
+            memcpy(y->operators[y->count++], m, sizeof m);
+    }
+}
+
+void lattices_group(const struct symmetry *group, struct symmetry *y)
+{
+    y->count = 0;
+    for (size_t o = 0; o < group->count; o++) {
+        const int *from = group->operators[o];
+        const int sign = determinant_of(from);
+        int m[9];
+        bool there = false;
+        for (int i = 0; i < 9; i++)
+            m[i] = sign * from[3 * (i % 3) + i / 3];
+        for (size_t p = 0; p < y->count; p++)
+            there = there || memcmp(y->operators[p], m, sizeof m) == 0;
+        if (!there)
+            memcpy(y->operators[y->count++], m, sizeof m);
+    }
+}
+
+/* --- comparison ---------------------------------------------------------------- */
+
+bool lattices_cell(const double a_matrix[9], double cell[6])
+{
+    double direct[9], rows[9];
+    if (!dual(a_matrix, direct))
+        return false;
+    transpose(direct, rows);
+    for (int i = 0; i < 3; i++)
+        cell[i] = vec_length(rows + 3 * i);
+    for (int i = 0; i < 3; i++) {
+        const int k = (i + 1) % 3, l = (i + 2) % 3;
+        const double along = vec_dot(rows + 3 * k, rows + 3 * l) / (cell[k] * cell[l]);
+        cell[3 + i] = rad_to_deg(acos(fmax(-1.0, fmin(1.0, along))));
+    }
+    return true;
+}
+
+bool lattices_same_edges(const double a[6], const double b[6], double tolerance)
+{
+    static const int orders[6][3] = {{0, 1, 2}, {0, 2, 1}, {1, 0, 2},
+                                     {1, 2, 0}, {2, 0, 1}, {2, 1, 0}};
+    for (int o = 0; o < 6; o++) {
+        bool same = true;
+        for (int i = 0; i < 3; i++)
+            same = same && fabs(a[orders[o][i]] / b[i] - 1.0) <= tolerance;
+        if (same)
+            return true;
+    }
+    return false;
+}
+
+/* The rotation nearest to m, whose determinant is positive: Newton's iteration for the polar
+ * decomposition (Higham 1986). */
+static void nearest_rotation(double m[9])
+{
+    double inverse[9];
+    for (int step = 0; step < 40 && dual(m, inverse); step++) {
+        double change = 0.0;
+        for (int i = 0; i < 9; i++) {
+            const double next = 0.5 * (m[i] + inverse[i]);
+            change = fmax(change, fabs(next - m[i]));
+            m[i] = next;
+        }
+        if (change < 1e-15)
+            return;
+    }
+}
+
+/* Exact for small angles, too. */
+static double angle_deg(const double r[9])
+{
+    double squares = 0.0;
+    for (int i = 0; i < 9; i++) {
+        const double off = r[i] - (i % 4 == 0);
+        squares += off * off;
+    }
+    return rad_to_deg(2.0 * asin(fmin(1.0, sqrt(squares / 8.0))));
+}
+
+static void vector_deg(const double r[9], double angle, double out[3])
+{
+    vec_set(out, r[7] - r[5], r[2] - r[6], r[3] - r[1]);
+    vec_unit(out, out);
+    vec_scale(out, angle, out);
+}
+
+/* The setting that turns least: found = turn * truth * operator. */
+bool lattices_compare(const double truth[9], const double found[9], const struct symmetry *y,
+                      struct lattices_turn *turn)
+{
+    turn->angle_deg = INFINITY;
+    if (!(mat_determinant(found) > 0.0) || !(mat_determinant(truth) > 0.0))
+        return false;
+    for (size_t o = 0; o < y->count; o++) {
+        double m[9], set[9], inverse[9], transposed[9], r[9];
+        for (int i = 0; i < 9; i++)
+            m[i] = y->operators[o][i];
+        multiply(truth, m, set);
+        if (!dual(set, transposed))
+            return false;
+        transpose(transposed, inverse);
+        multiply(found, inverse, r);
+        nearest_rotation(r);
+        const double angle = angle_deg(r);
+        if (!(angle < turn->angle_deg))
+            continue;
+        turn->angle_deg = angle;
+        vector_deg(r, angle, turn->vector_deg);
+        memcpy(turn->operator, y->operators[o], sizeof turn->operator);
+    }
+    double m[9], transposed[9], inverse[9], back[9];
+    for (int i = 0; i < 9; i++)
+        m[i] = turn->operator[i];
+    if (!isfinite(turn->angle_deg) || !dual(m, transposed))
+        return false;
+    transpose(transposed, inverse);
+    multiply(found, inverse, back);
+    return lattices_cell(back, turn->cell);
+}

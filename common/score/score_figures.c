@@ -1,0 +1,216 @@
+/* The figures of a score, each with how many numbers it is made of. */
+#include <math.h>
+
+#include "score/score.h"
+
+/* px: beyond it an offset is said in words. */
+static const double OFFSET_TOLD_PX = 0.2;
+
+enum { GROUP_NAME = 48 };
+
+static double ratio(size_t part, size_t whole)
+{
+    return whole ? (double)part / (double)whole : NAN;
+}
+
+static void add(struct figures *f, const char *group, const char *name, double value,
+                const char *why)
+{
+    char full[FIGURE_NAME];
+    (void)snprintf(full, sizeof full, "%s.%s", group, name);
+    figures_add(f, full, value, why);
+}
+
+static void add_count(struct figures *f, const char *group, const char *name, size_t count)
+{
+    add(f, group, name, (double)count, NULL);
+}
+
+/* The chance that a hit has more found spots than another frame; half for as many. */
+static double roc_area(const struct score *s)
+{
+    double hits = 0.0, others = 0.0, area = 0.0;
+    for (size_t i = 0; i < SCORE_SPOTS; i++) {
+        const double hit = (double)s->frames_by_spots[1][i],
+                     other = (double)s->frames_by_spots[0][i];
+        area += hit * (others + 0.5 * other);
+        hits += hit;
+        others += other;
+    }
+    return hits > 0.0 && others > 0.0 ? area / (hits * others) : NAN;
+}
+
+static void add_hits(const struct score *s, struct figures *f)
+{
+    figures_add(f, "frames", (double)s->nanswered, NULL);
+    figures_add(f, "frames_without_answer", (double)(s->key->rows.nframes - s->nanswered), NULL);
+    add_count(f, "hits", "true_positive", s->true_positive);
+    add_count(f, "hits", "false_positive", s->false_positive);
+    add_count(f, "hits", "false_negative", s->false_negative);
+    add_count(f, "hits", "true_negative", s->true_negative);
+    add(f, "hits", "roc_area", roc_area(s), "the key has no frames of both kinds");
+}
+
+static void add_spots(struct score *s, struct figures *f)
+{
+    add_count(f, "spots", "true", s->spots_true);
+    add_count(f, "spots", "found", s->spots_found);
+    add(f, "spots", "precision", ratio(s->spots_right, s->spots_found), "no spots were found");
+    add(f, "spots", "recall", ratio(s->strong_found, s->strong_true),
+        "the key has no strong spots");
+    add_count(f, "spots", "strong", s->strong_true);
+    add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0),
+        "no found spot is a true one");
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "spots.by_photons.from_%d", 1 << i);
+        if (!s->bin_true[i])
+            continue;
+        add(f, group, "recall", ratio(s->bin_found[i], s->bin_true[i]), NULL);
+        add_count(f, group, "n", s->bin_true[i]);
+    }
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "spots.by_found_photons.from_%d", 1 << i);
+        if (!s->found_bin[i])
+            continue;
+        add(f, group, "precision", ratio(s->found_right[i], s->found_bin[i]), NULL);
+        add_count(f, group, "n", s->found_bin[i]);
+    }
+}
+
+/* "half a pixel off", told in words. */
+static void tell_offset(struct figures *f, const char *what, const char *axis, double px)
+{
+    if (!(fabs(px) > OFFSET_TOLD_PX))
+        return;
+    const bool half = fabs(fabs(px) - 0.5) < 0.1;
+    figures_note(f, "%s: %s %+.2f px along %s%s", what, half ? "half a pixel off," : "off by", px,
+                 axis, half ? ": the centre of pixel i is at i + 0.5" : "");
+}
+
+static void add_offset(const struct score_offset *o, struct figures *f, const char *name,
+                       const char *what, const char *why)
+{
+    add(f, name, "fast", mean_value(&o->fast), why);
+    add(f, name, "slow", mean_value(&o->slow), why);
+    add(f, name, "fast_error", mean_error(&o->fast), why);
+    add(f, name, "slow_error", mean_error(&o->slow), why);
+    add_count(f, name, "n", o->fast.n);
+    tell_offset(f, what, "fast", mean_value(&o->fast));
+    tell_offset(f, what, "slow", mean_value(&o->slow));
+}
+
+static void add_offsets(struct score *s, struct figures *f)
+{
+    add_offset(&s->found, f, "found_px", "places of found spots",
+               "no found spot is a true one above 100 photons");
+    add_offset(&s->geometry, f, "geometry_px", "the geometry of the analysis",
+               "the results have no geometry, or none of the frames a reflection");
+    add_offset(&s->predicted, f, "predicted_px", "predicted places",
+               "no right lattice has a predicted reflection of the key");
+    add(f, "predicted", "share", ratio(s->was_predicted, s->predictable),
+        "no right lattice has a reflection above 10 photons");
+    add_count(f, "predicted", "n", s->predictable);
+    add(f, "predicted", "distance_px_median", values_percentile(&s->predicted_away_px, 50.0),
+        "no right lattice has a predicted reflection above 10 photons");
+    add(f, "predicted", "distance_px_p95", values_percentile(&s->predicted_away_px, 95.0),
+        "no right lattice has a predicted reflection above 10 photons");
+}
+
+static const char *const no_lattice = "no right lattice was found";
+
+static void add_lattices(struct score *s, struct figures *f)
+{
+    static const char *const axes[] = {"x_median", "y_median", "z_median"};
+    add_count(f, "lattices", "true", s->lattices_true);
+    add_count(f, "lattices", "found", s->lattices_found);
+    add_count(f, "lattices", "right", s->lattices_right);
+    add_count(f, "lattices", "wrong",
+              s->lattices_found - s->lattices_right - s->lattices_twice - s->ambiguous);
+    add_count(f, "lattices", "twice", s->lattices_twice);
+    add_count(f, "lattices", "ambiguous", s->ambiguous);
+    add_count(f, "lattices", "left_handed", s->left_handed);
+    add_count(f, "lattices", "missed", s->lattices_true - s->lattices_right);
+    add(f, "lattices", "share", ratio(s->lattices_right, s->lattices_true),
+        "the key has no lattices");
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "lattices.by_strong_spots.from_%d", i ? 1 << i : 0);
+        if (!s->strong_lattices[i])
+            continue;
+        add(f, group, "share", ratio(s->strong_right[i], s->strong_lattices[i]), NULL);
+        add_count(f, group, "n", s->strong_lattices[i]);
+    }
+    add(f, "angle_deg", "median", values_percentile(&s->angle_deg, 50.0), no_lattice);
+    add(f, "angle_deg", "p95", values_percentile(&s->angle_deg, 95.0), no_lattice);
+    add(f, "angle_deg", "max", values_percentile(&s->angle_deg, 100.0), no_lattice);
+    for (int i = 0; i < 3; i++)
+        add(f, "angle_deg", axes[i], values_percentile(&s->turn_deg[i], 50.0), no_lattice);
+    add_count(f, "angle_deg", "n", s->angle_deg.n);
+    if (s->left_handed)
+        figures_note(f, "%zu lattices are left-handed: the hand is inverted", s->left_handed);
+    if (s->ambiguous)
+        figures_note(f, "%zu lattices are indexed in the other way that the cell allows",
+                     s->ambiguous);
+}
+
+static void add_cell(const struct score *s, struct figures *f)
+{
+    static const char *const names[] = {"cell.a",    "cell.b",     "cell.c",     "cell.alpha",
+                                        "cell.beta", "cell.gamma", "cell.volume"};
+    const bool one = s->ncrystals == 1;
+    for (int i = 0; i < 7; i++) {
+        const bool angle = i >= 3 && i < 6;
+        add(f, names[i], "mean", one ? mean_value(&s->cell[i]) : NAN,
+            one ? no_lattice : "the key has several crystals");
+        add(f, names[i], angle ? "error_deg" : "relative_error", mean_value(&s->cell_error[i]),
+            no_lattice);
+    }
+    add_count(f, "cell", "n", s->cell_error[0].n);
+}
+
+static void add_agreement(const struct agreement *a, struct figures *f, const char *group,
+                          const char *why)
+{
+    static const char *const no_sigma = "no measured reflection of the key has a sigma";
+    const char *sigma = a->n ? no_sigma : why;
+    add(f, group, "cc", agreement_cc(a), a->n ? "all are the same" : why);
+    add(f, group, "slope", agreement_slope(a), sigma);
+    add(f, group, "chi2", agreement_chi2(a), sigma);
+    add_count(f, group, "n", a->n);
+}
+
+static void add_intensities(const struct score *s, struct figures *f)
+{
+    add_agreement(&s->intensities, f, "intensities",
+                  "no right lattice has a measured reflection of the key");
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "intensities.by_photons.from_%d", 1 << i);
+        if (s->by_photons[i].n)
+            add_agreement(&s->by_photons[i], f, group, "");
+    }
+    for (int i = 0; i < SCORE_SHELLS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "intensities.by_d_A.from_%d", score_shells_A[i]);
+        if (s->by_shell[i].n)
+            add_agreement(&s->by_shell[i], f, group, "");
+    }
+}
+
+void score_figures(struct score *s, struct figures *f)
+{
+    f->count = f->nnotes = 0;
+    add_hits(s, f);
+    add_spots(s, f);
+    add_offsets(s, f);
+    add_lattices(s, f);
+    add_cell(s, f);
+    add_intensities(s, f);
+    if (s->nagain)
+        figures_note(f, "%zu answers are of frames that had one: the first counts", s->nagain);
+    if (s->nanswered < s->key->rows.nframes)
+        figures_note(f, "%zu frames of the key have no answer: all in them counts as not found",
+                     s->key->rows.nframes - s->nanswered);
+}

@@ -1,0 +1,108 @@
+#include "score/statistics.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+
+/* Beyond what is kept each number takes the place of another with the chance that makes a fair
+ * sample of all (Vitter's algorithm R). */
+bool values_add(struct values *x, double value)
+{
+    x->greatest = x->n && x->greatest > value ? x->greatest : value;
+    size_t at = x->n;
+    if (at >= VALUES_KEPT) {
+        at = (size_t)(hash_finish(x->n) % (x->n + 1));
+    } else {
+        double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
+        if (!more)
+            return false;
+        x->v = more;
+    }
+    x->n++;
+    if (at >= VALUES_KEPT)
+        return true;
+    x->v[at] = value;
+    x->sorted = false;
+    return true;
+}
+
+static int ascending(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+double values_percentile(struct values *x, double percent)
+{
+    const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
+    if (!x->n || percent >= 100.0)
+        return x->n ? x->greatest : NAN;
+    if (!x->sorted)
+        qsort(x->v, kept, sizeof *x->v, ascending);
+    x->sorted = true;
+    const double at = percent / 100.0 * (double)(kept - 1);
+    const size_t below = (size_t)at, above = below + 1 < kept ? below + 1 : below;
+    return x->v[below] + (at - (double)below) * (x->v[above] - x->v[below]);
+}
+
+void values_free(struct values *x)
+{
+    mem_free(x->v);
+    *x = (struct values){0};
+}
+
+void mean_add(struct mean *m, double value, double weight)
+{
+    const double away = value - m->mean;
+    m->n++;
+    m->weight += weight;
+    m->weight_squares += weight * weight;
+    m->mean += away * weight / m->weight;
+    m->squares += weight * away * (value - m->mean);
+}
+
+double mean_value(const struct mean *m)
+{
+    return m->n ? m->mean : NAN;
+}
+
+double mean_error(const struct mean *m)
+{
+    const double numbers = m->weight * m->weight / m->weight_squares;  // of equal weight
+    return m->n > 1 ? sqrt(m->squares / m->weight / (numbers - 1.0)) : NAN;
+}
+
+void agreement_add(struct agreement *a, double truth, double measured, double sigma)
+{
+    a->n++;
+    const double dx = truth - a->x, dy = measured - a->y;
+    a->x += dx / (double)a->n;
+    a->y += dy / (double)a->n;
+    a->xx += dx * (truth - a->x);
+    a->xy += dx * (measured - a->y);
+    a->yy += dy * (measured - a->y);
+    if (!(sigma > 0.0))
+        return;
+    const double weight = 1.0 / (sigma * sigma), off = measured - truth;
+    a->with_sigma++;
+    a->weighted_xx += weight * truth * truth;
+    a->weighted_xy += weight * truth * measured;
+    a->chi += weight * off * off;
+}
+
+double agreement_cc(const struct agreement *a)
+{
+    return a->xx > 0.0 && a->yy > 0.0 ? a->xy / sqrt(a->xx * a->yy) : NAN;
+}
+
+double agreement_slope(const struct agreement *a)
+{
+    return a->weighted_xx > 0.0 ? a->weighted_xy / a->weighted_xx : NAN;
+}
+
+double agreement_chi2(const struct agreement *a)
+{
+    return a->with_sigma ? a->chi / (double)a->with_sigma : NAN;
+}

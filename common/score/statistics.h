@@ -1,0 +1,60 @@
+/* Figures of many numbers. */
+#ifndef BRAGG_SCORE_STATISTICS_H
+#define BRAGG_SCORE_STATISTICS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+enum { VALUES_KEPT = 1 << 16 };
+
+/* Many numbers: all of them up to VALUES_KEPT, and beyond a random sample of so many, always the
+ * same for the same numbers. */
+struct values {
+    double *v;  // owned
+    size_t n;   // that were added
+    size_t room;
+    double greatest;
+    bool sorted;
+};
+
+/* False when memory is out. */
+bool values_add(struct values *x, double value);
+
+/* The number below which `percent` of them are, between two neighbours in proportion; NaN when
+ * there are none.  Sorts them.  100 is the greatest of all. */
+double values_percentile(struct values *x, double percent);
+
+void values_free(struct values *x);
+
+/* Numbers of which the sums are kept. */
+struct mean {
+    size_t n;
+    double weight, weight_squares;  // sums
+    double mean, squares;           // weighted squares of distances from the mean
+};
+
+/* `weight`, above 0, is that of the number: 1 / variance in any unit. */
+void mean_add(struct mean *m, double value, double weight);
+
+/* The weighted mean, NaN without numbers, and its standard error by their scatter, NaN below two.
+ */
+double mean_value(const struct mean *m);
+double mean_error(const struct mean *m);
+
+/* Measured values against true ones. */
+struct agreement {
+    size_t n;                              // pairs
+    double x, y, xx, xy, yy;               // means, and sums of products of distances from them
+    double weighted_xx, weighted_xy, chi;  // over those with a sigma
+    size_t with_sigma;
+};
+
+void agreement_add(struct agreement *a, double truth, double measured, double sigma);
+
+/* Pearson's correlation; the factor on the truth that fits best, by 1 / sigma^2; the mean of
+ * ((measured - truth) / sigma)^2.  NaN where there are too few. */
+double agreement_cc(const struct agreement *a);
+double agreement_slope(const struct agreement *a);
+double agreement_chi2(const struct agreement *a);
+
+#endif

@@ -1,0 +1,275 @@
+/*
+ * bragg-score: what an analysis found in frames against the answer key of these frames.
+ */
+#include <math.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "base/opt.h"
+#include "base/program.h"
+#include "score/results.h"
+#include "score/score.h"
+
+struct options {
+    const char *json, *symmetry, *sent;
+    struct opt_texts require;
+    double angle_deg, hit[2], follow_s;
+    bool follow;
+};
+
+enum { OPERANDS_MAX = 1025 };
+
+#define AT(member) offsetof(struct options, member)
+
+static const struct opt table[] = {
+    {"json", "FILE",
+     "Write the figures to FILE as one JSON object (-: to stdout, without the table)",
+     .type = OPT_TEXT, .offset = AT(json)},
+    {"require", "METRIC>=X", "Exit with status 1 unless it is so; also <=, >, <; may be repeated",
+     .type = OPT_TEXTS, .offset = AT(require)},
+    {"angle", "DEG", "A lattice that is turned by less from the true one is right (1)", OPT_REAL,
+     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN},
+    {"hit", "N,PHOTONS",
+     "A hit holds a lattice with at least N reflections above PHOTONS, which are strong (15,30)",
+     OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2},
+    {"symmetry", "GROUP",
+     "Space group of the crystals; lattices that only their cell allows are counted apart (what "
+     "the cell allows)",
+     .type = OPT_TEXT, .offset = AT(symmetry)},
+    {"sent", "FILE",
+     "What bragg-serve --key=FILE says of the same frames: latency, losses, what was done with "
+     "faults",
+     .type = OPT_TEXT, .offset = AT(sent)},
+    {"follow", "SECONDS",
+     "Read the last RESULT while it grows, until all frames of the key have answers, nothing comes "
+     "for so long, or Ctrl-C (10)",
+     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow)},
+    {0},
+};
+
+static const struct opt_program program = {
+    .name = "bragg-score",
+    .summary = "Score what an analysis found against the answer key of the frames.",
+    .examples = "bragg-score key.nxs o.stream\n"
+                "bragg-score --json=score.json --require='spots.recall>=0.9' "
+                "--require='angle_deg.median<=0.05' key.nxs o.stream",
+    .operands = "KEY RESULT...",
+    .min_operands = 2,
+    .max_operands = OPERANDS_MAX,
+    .details =
+        "KEY is an NXmx file that bragg-write made of frames with reflections "
+        "(bragg-intensity --reflections), or the template of its reflection tables, as "
+        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), or a table "
+        "of peaks (.tsv, .txt).\n"
+        "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
+        "scored.",
+};
+
+/* --- results ------------------------------------------------------------------ */
+
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_done(void *score)
+{
+    const struct score *s = score;
+    return interrupted || s->nanswered == s->key->rows.nframes;
+}
+
+/* Ctrl-C ends the waiting, not the program. */
+static void catch_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static enum status take_answers(struct score *s, struct results *in, struct answer *a,
+                                struct detectors *d, struct error *e)
+{
+    const struct nxmx_geometry *truth = &s->key->detector;
+    bool more = true, first = true;
+    enum status status = STATUS_OK;
+    while (!status && !(status = results_next(in, a, &more, e)) && more) {
+        size_t count;
+        const struct geom_panel *panels = results_panels(in, &count);
+        if (first)
+            status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
+        first = false;
+        if (!status)
+            status = score_take(s, a, d, in->path, e);
+    }
+    if (!status && first)
+        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
+    return status;
+}
+
+static enum status take_result(struct score *s, const struct results_files *files,
+                               const struct follow *follow, struct error *e)
+{
+    struct results in;
+    struct answer a = {0};
+    struct detectors d = {0};
+    enum status status = results_open(&in, files, follow, e);
+    if (!status)
+        status = take_answers(s, &in, &a, &d, e);
+    detectors_free(&d);
+    answer_free(&a);
+    results_close(&in);
+    return status;
+}
+
+/* All that is named, the last one while it grows. */
+static enum status take_results(struct score *s, const struct options *o, const char *const paths[],
+                                size_t npaths, struct error *e)
+{
+    static struct results_files files[OPERANDS_MAX + 1];
+    const struct follow follow = {.seconds = o->follow_s, .done = is_done, .of = s};
+    size_t count;
+    enum status status = results_pair(paths, npaths, files, &count, e);
+    if (o->follow)
+        catch_interrupts();
+    for (size_t i = 0; i < count && !status; i++) {
+        const bool last = o->follow && i + 1 == count;
+        if (last && files[i].expt)
+            return error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+                             files[i].path);
+        status = take_result(s, &files[i], last ? &follow : NULL, e);
+    }
+    return status;
+}
+
+static enum status take_sent(struct score *s, const char *path, struct figures *f, struct error *e)
+{
+    struct sent sent;
+    enum status status = sent_read(path, &sent, e);
+    if (!status)
+        status = score_sent_figures(s, &sent, f, e);
+    sent_free(&sent);
+    return status;
+}
+
+/* --- report ------------------------------------------------------------------- */
+
+static enum status write_json(const struct figures *f, const char *path, struct error *e)
+{
+    const bool is_stdout = strcmp(path, "-") == 0;
+    FILE *out = is_stdout ? stdout : fopen(path, "w");
+    if (!out)
+        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
+    figures_json(f, out);
+    const bool good = !fflush(out) && !ferror(out);
+    if ((is_stdout || !fclose(out)) && good)
+        return STATUS_OK;
+    return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+}
+
+static enum status report(const struct figures *f, const struct options *o, struct error *e)
+{
+    if (!o->json || strcmp(o->json, "-") != 0)
+        figures_print(f, stdout);
+    if (fflush(stdout) || ferror(stdout))
+        return error_errno(e, STATUS_FAILED, "cannot write the figures");
+    return o->json ? write_json(f, o->json, e) : STATUS_OK;
+}
+
+/* All that is required is checked; the first that does not hold is the error. */
+static enum status check(const struct figures *f, const struct options *o, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < o->require.count; i++) {
+        const char *text = o->require.text[i];
+        double value;
+        bool met;
+        struct error cause;
+        enum status s = figures_require(f, text, &met, &value, &cause);
+        if (!s && !met && isfinite(value))
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
+        else if (!s && !met)
+            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
+        if (s && status)
+            log_line(LOG_ERROR, "%s", cause.text);
+        if (s && !status) {
+            *e = cause;
+            status = s;
+        }
+    }
+    return status;
+}
+
+/* --- program ------------------------------------------------------------------ */
+
+static enum status score_all(struct score *s, struct figures *f, const struct options *o,
+                             const char *const paths[], int npaths, struct error *e)
+{
+    enum status status = take_results(s, o, paths + 1, (size_t)npaths - 1, e);
+    status = status ? status : score_close(s, e);
+    if (status)
+        return status;
+    score_figures(s, f);
+    if (o->sent)
+        status = take_sent(s, o->sent, f, e);
+    status = status ? status : report(f, o, e);
+    return status ? status : check(f, o, e);
+}
+
+/* What is wrong with the options is said before anything is read. */
+static enum status check_options(const struct options *o, struct symmetry *group, struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < o->require.count && !status; i++) {
+        double value;
+        bool met;
+        status = figures_require(NULL, o->require.text[i], &met, &value, e);
+    }
+    if (!status && o->hit[0] != rint(o->hit[0]))
+        status =
+            error_set(e, STATUS_USAGE, "--hit: %g is no whole number of reflections", o->hit[0]);
+    return status || !o->symmetry ? status : symmetry_find(o->symmetry, group, e);
+}
+
+static enum status run(const struct options *o, const char *const paths[], int npaths,
+                       struct error *e)
+{
+    static struct figures figures;
+    static struct symmetry group;
+    enum status status = check_options(o, &group, e);
+    if (status)
+        return status;
+    const struct score_settings settings = {.angle_deg = o->angle_deg,
+                                            .hit_spots = (int64_t)o->hit[0],
+                                            .strong_photons = o->hit[1],
+                                            .group = o->symmetry ? &group : NULL,
+                                            .again = o->sent};
+    struct key key;
+    struct score score = {0};
+    status = key_open(&key, paths[0], e);
+    if (!status)
+        status = score_begin(&score, &settings, &key, e);
+    if (!status)
+        status = score_all(&score, &figures, o, paths, npaths, e);
+    score_end(&score);
+    key_close(&key);
+    return status;
+}
+
+int main(int argc, char **argv)
+{
+    struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}, .follow_s = 10.0};
+    const char *paths[OPERANDS_MAX];
+    int npaths;
+    struct error e = {0};
+    program_open(program.name);
+    if (opt_parse(&program, table, &o, NULL, NULL, argc, argv, paths, &npaths, &e) ||
+        run(&o, paths, npaths, &e))
+        return log_fail(&e);
+    return STATUS_OK;
+}

@@ -1,0 +1,148 @@
+#!/bin/sh
+# bragg-score: streams made from an answer key, with known faults, give the figures that they must.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'scores of streams made from a key' python:h5py python:numpy
+scratch
+
+# make KEY OPTION...: an answer key of four frames, one of them empty
+make() {
+	name=$1
+	shift
+	bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 "$@" |
+		bragg-orient --quiet $orient |
+		bragg-intensity --quiet --threads=1 --reflections=5 | bragg-write --quiet "$name"
+	/usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" "$name" 0.2 120
+}
+# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures
+known() {
+	known_name=$1 known_key=$2 known_results=$3 known_options=$4
+	shift 4
+	# shellcheck disable=SC2086 # lists
+	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
+		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
+}
+# refused NAME STATUS TEXT ARGUMENT...: one line on stderr, nothing on stdout
+refused() {
+	refused_name=$1 refused_want=$2 refused_text=$3
+	shift 3
+	refused_status=0
+	bragg-score "$@" >refused.out 2>refused.err || refused_status=$?
+	is "$refused_name" "$refused_status $(wc -l <refused.err) $(wc -c <refused.out) $(grep -c -F -e "$refused_text" refused.err)" \
+		"$refused_want 1 0 1"
+	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
+}
+
+mkdir square turning
+orient='--frames=3 --osc=2 --phi0=20'
+(cd turning && make key.nxs)
+orient='--random --lattices=2 --frames=2 --seed=3'
+(cd square && make key.nxs --cell=60,60,35,90,90,90 --default-F=100)
+orient='--random --hit-rate=0.75 --frames=4 --seed=5'
+make key.nxs
+bragg-score key.nxs perfect.stream >perfect
+true_spots=$(sed -n 's/^spots .* true \([0-9]*\) .*/\1/p' perfect)
+strong=$(sed -n 's/^spots .* strong \([0-9]*\) .*/\1/p' perfect)
+
+# --- what was made from the key is right
+known 'a perfect answer' key.nxs perfect.stream '' frames=4 frames_without_answer=0 \
+	hits.true_positive=3 hits.false_positive=0 hits.false_negative=0 hits.true_negative=1 \
+	spots.precision=1 spots.recall=1 spots.found="$true_spots" found_px.fast=0 found_px.slow=0 geometry_px.fast=0 geometry_px.slow=0 \
+	predicted_px.fast=0 predicted_px.slow=0 predicted_px.n="$true_spots" predicted.share=1 \
+	lattices.true=3 lattices.found=3 lattices.wrong=0 lattices.missed=0 angle_deg.median=0 angle_deg.p95=0 angle_deg.max=0 angle_deg.n=3 \
+	cell.a.mean=59.062 cell.b.mean=68.451 cell.c.mean=30.517 cell.a.relative_error=0 cell.alpha.mean=90~1e-5 cell.n=3 \
+	intensities.cc=1 intensities.slope=1 intensities.chi2=0 intensities.n="$true_spots"
+known 'panels that begin elsewhere in the data' key.nxs first.stream '' spots.recall=1 found_px.fast=0 geometry_px.fast=0 predicted_px.fast=0
+known 'the distance comes with the frames' key.nxs distance.stream '' geometry_px.fast=0 geometry_px.slow=0
+known 'numbers of images in the key itself' key.nxs event.stream '' frames=4 spots.recall=1 angle_deg.max=0
+known 'a stream in two parts' key.nxs 'half.stream second.stream' '' frames=4 frames_without_answer=0 spots.recall=1 lattices.missed=0
+
+# --- faults, each of which has its figure
+known 'turned by half a degree' key.nxs turned.stream '' angle_deg.median=0.5 angle_deg.p95=0.5 angle_deg.max=0.5 lattices.wrong=0 \
+	angle_deg.x_median=0.133631 angle_deg.y_median=0.267261 angle_deg.z_median=0.400892 cell.a.relative_error=0 spots.recall=1
+known 'turned by 2 degrees: wrong' key.nxs turned2.stream '' lattices.wrong=3 lattices.right=0 lattices.missed=3 angle_deg.median=absent \
+	angle_deg.n=0 intensities.cc=absent intensities.n=0 cell.a.mean=absent predicted_px.fast=absent spots.recall=1
+known 'unless so much is allowed' key.nxs turned2.stream --angle=3 lattices.wrong=0 angle_deg.median=2 angle_deg.n=3
+known 'a cell larger by 1 %' key.nxs cell.stream '' cell.a.relative_error=0.01 cell.b.relative_error=0.01 cell.c.relative_error=0.01 \
+	cell.volume.relative_error=0.030301 cell.a.mean=59.65262 angle_deg.median=0 lattices.wrong=0
+known 'spots half a pixel off' key.nxs shifted.stream '' found_px.fast=0.5 found_px.slow=0 geometry_px.fast=0 predicted_px.fast=0 spots.precision=1
+check 'which is said' grep -q 'found spots: half a pixel off, +0.50 px along fast' table
+known 'a detector half a pixel off' key.nxs corner.stream '' geometry_px.fast=-0.5 geometry_px.slow=0 found_px.fast=0
+check 'which is said, too' grep -q 'geometry of the analysis: half a pixel off, -0.50 px along fast' table
+known 'a tenth of the strong spots dropped' key.nxs dropped.stream '' spots.precision=1 \
+	spots.recall="$(awk "BEGIN { printf \"%.9f\", 1 - int(($strong + 9) / 10) / $strong }")"
+known 'errors of one sigma' key.nxs noisy.stream '' intensities.chi2=1
+known 'sigmas halved' key.nxs halved.stream '' intensities.chi2=4
+known 'units of the detector in place of photons' key.nxs gain.stream '' intensities.chi2=1 intensities.slope=1~0.02
+known 'no spots' key.nxs silent.stream '' spots.precision=absent spots.recall=0 found_px.fast=absent found_px.n=0 angle_deg.max=0
+check 'the table says why a figure is absent' grep -q '^found_px .*fast absent (no found spot is a true one above 100 photons)' table
+known 'nothing taken for a hit' key.nxs blind.stream '' hits.true_positive=0 hits.false_negative=3 hits.false_positive=0 hits.true_negative=1
+known 'everything taken for a hit' key.nxs keen.stream '' hits.true_positive=3 hits.false_positive=1 hits.true_negative=0
+known 'what a hit is can be said' key.nxs perfect.stream --hit=1000,1 hits.true_positive=0 hits.false_positive=3
+known 'frames without an answer' key.nxs half.stream '' frames=2 frames_without_answer=2 lattices.true=3 lattices.missed=1 hits.false_negative=1
+check 'which is said as well' grep -q '^2 frames of the key have no answer' table
+
+# --- other settings of the same lattice
+known 'the hand inverted' key.nxs hand.stream '' lattices.wrong=3 lattices.left_handed=3 angle_deg.n=0
+check 'is named' grep -q 'the hand is inverted' table
+known 'half a turn that the symmetry allows' key.nxs twofold.stream '' lattices.wrong=0 angle_deg.max=0 intensities.cc=1 predicted_px.fast=0 \
+	intensities.n="$true_spots"
+known 'but P 1 does not: counted apart' key.nxs twofold.stream --symmetry=P1 lattices.ambiguous=3 lattices.wrong=0 lattices.right=0
+known 'axes in another order' key.nxs cyclic.stream '' lattices.wrong=3 angle_deg.n=0
+known 'axes a and b swapped in a square cell' square/key.nxs square/swap.stream '' lattices.wrong=0 lattices.right=4 angle_deg.max=0 \
+	intensities.cc=1 cell.a.mean=60 cell.c.mean=35
+known 'which 4/m does not allow' square/key.nxs square/swap.stream --symmetry=P4 lattices.right=0 lattices.ambiguous=4
+known 'and P 43 21 2 does' square/key.nxs square/swap.stream --symmetry=P43212 lattices.right=4 intensities.cc=1
+known 'no axes that are longer' square/key.nxs square/cyclic.stream '' lattices.wrong=4
+
+# --- a series
+known 'lattices that turn are right in the middle of their frames' turning/key.nxs turning/perfect.stream '' lattices.right=3 angle_deg.max=0 \
+	intensities.cc=1
+
+# --- what is required
+check_status 'what is required holds' 0 bragg-score --require='spots.recall>=1' --require='angle_deg.max<0.01' --require='cell.n>2' key.nxs perfect.stream
+check_status 'what is required does not' 1 bragg-score --require='spots.recall>=1' --require='angle_deg.max<=0.4' key.nxs turned.stream
+check 'its value is said' sh -c 'echo "$1" | grep -q "required angle_deg.max<=0.4: it is 0.5"' sh "$tap_output"
+check_status 'a figure that is absent is not met' 1 bragg-score --require='angle_deg.max<=100' key.nxs turned2.stream
+check_status 'a figure that there is not' 2 bragg-score --require='angle.max<=1' key.nxs perfect.stream
+refused 'what is no requirement' 2 "'angle_deg.max' must be METRIC>=X" --require=angle_deg.max key.nxs perfect.stream
+refused 'a requirement without a number' 2 '--require' --require='angle_deg.max<=x' key.nxs perfect.stream
+is 'JSON on stdout is all there is' "$(bragg-score --json=- key.nxs perfect.stream | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["frames"])')" 4
+
+# --- what cannot be scored
+bragg-geometry --quiet --detpixels=32 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet plain.nxs
+sed 's/_fs = 511/_fs = 255/; s/_ss = 511/_ss = 255/' perfect.stream >small.stream
+gzip -c perfect.stream >packed.stream
+refused 'no number of a frame' 3 'unnumbered.stream:16: a chunk has no number of a frame: run indexamajig with --copy-header=frame_id' \
+	key.nxs unnumbered.stream
+refused 'an image that the key lacks' 3 'beyond.stream:16: image 1000 is not in key.nxs, which holds 4' key.nxs beyond.stream
+refused 'a frame of others' 3 'foreign.stream:16: frame 90 is not in key.nxs, which holds 4 frames from 0 to 3' key.nxs foreign.stream
+refused 'another cell' 3 'another crystal: the first has edges of 84.37, 97.79, 43.60 A, those of key.nxs have 59.06, 68.45, 30.52 A' \
+	key.nxs other.stream
+refused 'no frames' 3 'empty.stream: holds no frames' key.nxs empty.stream
+refused 'the same frames twice' 3 'has a second answer' key.nxs perfect.stream perfect.stream
+refused 'another detector' 3 'panel p0 of 256 x 256 pixels is not on the detector of the key' key.nxs small.stream
+size=$(wc -c <perfect.stream)
+for part in 60 200 400 1000 $((size / 2)) $((size - 1)) $((size - 10)); do
+	head -c $part perfect.stream >part.stream
+	refused "truncated behind $part bytes" 3 'part.stream' key.nxs part.stream
+done
+refused 'no stream' 3 'key.nxs: an HDF5 file, must be a stream of CrystFEL' key.nxs key.nxs
+refused 'a packed stream' 3 'gunzip' key.nxs packed.stream
+refused 'no key' 3 'perfect.stream' perfect.stream perfect.stream
+refused 'no such key' 3 'missing: cannot open' missing perfect.stream
+refused 'no such result' 3 'missing: cannot open' key.nxs missing
+refused 'a key without reflections' 3 'plain.nxs: holds no reflections: bragg-intensity --reflections makes them' plain.nxs perfect.stream
+refused 'what never ends' 3 '/dev/zero: is no stream of CrystFEL' key.nxs /dev/zero
+{
+	head -n 40 perfect.stream
+	head -c 100000 /dev/zero
+} >zeros.stream
+refused 'a stream that becomes something else' 3 'zero byte' key.nxs zeros.stream
+mkfifo pipe
+refused 'a pipe as key' 3 'pipe: is no NXmx file' pipe perfect.stream
+mkdir away
+mv key_data_* away
+refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream
+mv away/* .
+refused 'no space group' 2 'is no space group' --symmetry=Q99 key.nxs perfect.stream
+finish
