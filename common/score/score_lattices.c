@@ -109,6 +109,8 @@ static void take_reflection(struct score *s, const struct reflection_row *row,
 {
     agreement_add(&s->intensities, row->photons, r->intensity, r->sigma);
     agreement_add(&s->by_photons[score_bin(row->photons)], row->photons, r->intensity, r->sigma);
+    if (s->shown)
+        shown_add(&s->shown->intensities, row->photons, r->intensity);
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (d->truth_of[r->panel] != row->panel)
         return;
