@@ -2,6 +2,8 @@
  * bragg-score: what an analysis found in frames against the answer key of these frames.
  */
 #include <math.h>
+#include <signal.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,14 +11,15 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/replace.h"
-#include "score/crystfel_stream.h"
 #include "score/report.h"
+#include "score/results.h"
 #include "score/score.h"
 
 struct options {
-    const char *json, *report, *symmetry;
+    const char *json, *report, *symmetry, *sent;
     struct opt_texts require;
-    double angle_deg, hit[2];
+    double angle_deg, hit[2], follow_s;
+    bool follow;
 };
 
 enum { OPERANDS_MAX = 1025 };
@@ -41,6 +44,14 @@ static const struct opt table[] = {
      "Space group of the crystals; lattices that only their cell allows are counted apart (what "
      "the cell allows)",
      .type = OPT_TEXT, .offset = AT(symmetry)},
+    {"sent", "FILE",
+     "What bragg-serve --key=FILE says of the same frames: latency, losses, what was done with "
+     "faults",
+     .type = OPT_TEXT, .offset = AT(sent)},
+    {"follow", "SECONDS",
+     "Read the last RESULT while it grows, until all frames of the key have answers, nothing comes "
+     "for so long, or Ctrl-C (10)",
+     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow)},
     {0},
 };
 
@@ -55,23 +66,48 @@ static const struct opt_program program = {
     .max_operands = OPERANDS_MAX,
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
-        "(bragg-intensity --reflections), RESULT a stream of CrystFEL.\n"
+        "(bragg-intensity --reflections), or the template of its reflection tables, as "
+        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), or a table "
+        "of peaks (.tsv, .txt).\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
 };
 
 /* --- results ------------------------------------------------------------------ */
 
-static enum status take_chunks(struct score *s, struct crystfel_stream *in, struct answer *a,
-                               struct detectors *d, struct error *e)
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int number)
+{
+    (void)number;
+    interrupted = 1;
+}
+
+static bool is_done(void *score)
+{
+    const struct score *s = score;
+    return interrupted || s->nanswered == s->key->rows.nframes;
+}
+
+/* Ctrl-C ends the waiting, not the program. */
+static void catch_interrupts(void)
+{
+    const struct sigaction action = {.sa_handler = interrupt};
+    (void)sigaction(SIGINT, &action, NULL);
+    (void)sigaction(SIGTERM, &action, NULL);
+}
+
+static enum status take_answers(struct score *s, struct results *in, struct answer *a,
+                                struct detectors *d, struct error *e)
 {
     const struct nxmx_geometry *truth = &s->key->detector;
     bool more = true, first = true;
     enum status status = STATUS_OK;
-    while (!status && !(status = crystfel_stream_next(in, a, &more, e)) && more) {
+    while (!status && !(status = results_next(in, a, &more, e)) && more) {
+        size_t count;
+        const struct geom_panel *panels = results_panels(in, &count);
         if (first)
-            status = detectors_match(d, truth->panels, truth->npanels, in->detector.panels,
-                                     in->detector.npanels, in->path, e);
+            status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
         first = false;
         if (!status)
             status = score_take(s, a, d, in->path, e);
@@ -81,17 +117,48 @@ static enum status take_chunks(struct score *s, struct crystfel_stream *in, stru
     return status;
 }
 
-static enum status take_result(struct score *s, const char *path, struct error *e)
+static enum status take_result(struct score *s, const struct results_files *files,
+                               const struct follow *follow, struct error *e)
 {
-    struct crystfel_stream in;
+    struct results in;
     struct answer a = {0};
     struct detectors d = {0};
-    enum status status = crystfel_stream_open(&in, path, e);
+    enum status status = results_open(&in, files, follow, e);
     if (!status)
-        status = take_chunks(s, &in, &a, &d, e);
+        status = take_answers(s, &in, &a, &d, e);
     detectors_free(&d);
     answer_free(&a);
-    crystfel_stream_close(&in);
+    results_close(&in);
+    return status;
+}
+
+/* All that is named, the last one while it grows. */
+static enum status take_results(struct score *s, const struct options *o, const char *const paths[],
+                                size_t npaths, struct error *e)
+{
+    static struct results_files files[OPERANDS_MAX + 1];
+    const struct follow follow = {.seconds = o->follow_s, .done = is_done, .of = s};
+    size_t count;
+    enum status status = results_pair(paths, npaths, files, &count, e);
+    if (o->follow)
+        catch_interrupts();
+    for (size_t i = 0; i < count && !status; i++) {
+        const bool last = o->follow && i + 1 == count;
+        if (last && files[i].expt)
+            return error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+                             files[i].path);
+        status = take_result(s, &files[i], last ? &follow : NULL, e);
+    }
+    return status;
+}
+
+static enum status take_sent(struct score *s, const char *path, struct figures *f, struct error *e)
+{
+    struct sent sent;
+    enum status status = sent_read(path, &sent, e);
+    if (!status)
+        status = score_sent_figures(s, &sent, f, e);
+    sent_free(&sent);
     return status;
 }
 
@@ -162,14 +229,14 @@ static enum status check(const struct figures *f, const struct options *o, struc
 static enum status score_all(struct score *s, struct figures *f, const struct options *o,
                              const char *const paths[], int npaths, struct error *e)
 {
-    enum status status = STATUS_OK;
-    for (int i = 1; i < npaths && !status; i++)
-        status = take_result(s, paths[i], e);
+    enum status status = take_results(s, o, paths + 1, (size_t)npaths - 1, e);
     status = status ? status : score_close(s, e);
     if (status)
         return status;
     score_figures(s, f);
-    status = print(f, o, e);
+    if (o->sent)
+        status = take_sent(s, o->sent, f, e);
+    status = status ? status : print(f, o, e);
     if (!status && o->report)
         status = write_report(s, f, o->report, paths + 1, npaths - 1, e);
     return status ? status : check(f, o, e);
@@ -202,7 +269,8 @@ static enum status run(const struct options *o, const char *const paths[], int n
     const struct score_settings settings = {.angle_deg = o->angle_deg,
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
-                                            .group = o->symmetry ? &group : NULL};
+                                            .group = o->symmetry ? &group : NULL,
+                                            .again = o->sent};
     struct key key;
     struct score score = {0};
     status = key_open(&key, paths[0], e);
@@ -219,7 +287,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
 
 int main(int argc, char **argv)
 {
-    struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}};
+    struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}, .follow_s = 10.0};
     const char *paths[OPERANDS_MAX];
     int npaths;
     struct error e = {0};

@@ -42,7 +42,7 @@ void expt_free(struct expt *x);
 
 /* Images of a scan, in degrees. */
 struct expt_scan {
-    int64_t images;
+    int64_t first, images;  // number of the first one, and how many
     double start_deg, width_deg;
 };
 

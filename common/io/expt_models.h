@@ -13,6 +13,19 @@ struct expt_goniometer {
     double fixed[9], setting[9];  // rotations, row by row
 };
 
+/* An open list, and the experiment of it that the functions below read. */
+struct expt_json {
+    struct json_at root, chosen;
+    size_t experiments;
+};
+
+/* Chooses the first.  To be followed by json_at_close(&l->root), also after an error. */
+enum status expt_json_open(struct expt_json *l, const char *path, struct error *e);
+
+/* See expt_read_scan and expt_read_crystal. */
+enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e);
+enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e);
+
 /* Fills in the panels of *x, STATUS_INPUT for a detector that cannot be. */
 enum status expt_detector(const struct json_at *detector, struct expt *x, struct error *e);
 

@@ -23,13 +23,7 @@ void expt_free(struct expt *x)
 
 /* --- the list ------------------------------------------------------------------- */
 
-/* An open list. */
-struct list {
-    struct json_at root, first;  // all, and its first experiment
-    size_t experiments;          // how many there are
-};
-
-static enum status find_first(struct list *l, struct error *e)
+static enum status find_first(struct expt_json *l, struct error *e)
 {
     struct json_at id, all;
     const char *what =
@@ -39,14 +33,13 @@ static enum status find_first(struct list *l, struct error *e)
     enum status s = json_at_member(&l->root, "experiment", &all, e);
     s = s ? s : json_at_list(&all, 1, &l->experiments, e);
     if (!s)
-        json_at_item(&all, 0, &l->first);
+        json_at_item(&all, 0, &l->chosen);
     return s;
 }
 
-/* To be followed by json_at_close(&l->root), also after an error. */
-static enum status open_list(struct list *l, const char *path, struct error *e)
+enum status expt_json_open(struct expt_json *l, const char *path, struct error *e)
 {
-    *l = (struct list){0};
+    *l = (struct expt_json){0};
     const enum status s = json_at_open(&l->root, path, e);
     return s ? s : find_first(l, e);
 }
@@ -71,11 +64,11 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
 }
 
 /* The same for one of the first experiment that must be there. */
-static enum status need_model(const struct list *l, const char *kind, struct json_at *out,
+static enum status need_model(const struct expt_json *l, const char *kind, struct json_at *out,
                               struct error *e)
 {
-    const enum status s = expt_model(&l->first, &l->root, kind, out, e);
-    return s || out->value ? s : json_at_error(&l->first, e, "has no '%s'", kind);
+    const enum status s = expt_model(&l->chosen, &l->root, kind, out, e);
+    return s || out->value ? s : json_at_error(&l->chosen, e, "has no '%s'", kind);
 }
 
 /* --- beam ----------------------------------------------------------------------- */
@@ -138,10 +131,10 @@ static enum status first_of(const struct json_at *list, double min, double max, 
 }
 
 /* In s, where the scan tells it. */
-static enum status read_exposure(const struct list *l, double *exposure_s, struct error *e)
+static enum status read_exposure(const struct expt_json *l, double *exposure_s, struct error *e)
 {
     struct json_at scan, properties, times;
-    const enum status s = expt_model(&l->first, &l->root, "scan", &scan, e);
+    const enum status s = expt_model(&l->chosen, &l->root, "scan", &scan, e);
     if (s || !scan.value)
         return s;
     const bool nested = json_at_optional(&scan, "properties", &properties);
@@ -153,7 +146,7 @@ static enum status read_exposure(const struct list *l, double *exposure_s, struc
 
 /* --- detector and beam ---------------------------------------------------------- */
 
-static enum status read_setup(const struct list *l, struct expt *x, struct error *e)
+static enum status read_setup(const struct expt_json *l, struct expt *x, struct error *e)
 {
     struct json_at beam, detector;
     struct expt_goniometer g;
@@ -163,7 +156,7 @@ static enum status read_setup(const struct list *l, struct expt *x, struct error
     s = s ? s : need_model(l, "detector", &detector, e);
     s = s ? s : expt_detector(&detector, x, e);
     s = s ? s : read_exposure(l, &x->exposure_s, e);
-    s = s ? s : expt_goniometer(&l->first, &l->root, &g, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
     if (s)
         return s;
     double axis[3];
@@ -175,9 +168,9 @@ static enum status read_setup(const struct list *l, struct expt *x, struct error
 
 enum status expt_read(const char *path, struct expt *x, struct error *e)
 {
-    struct list l;
+    struct expt_json l;
     *x = (struct expt){0};
-    enum status s = open_list(&l, path, e);
+    enum status s = expt_json_open(&l, path, e);
     s = s ? s : read_setup(&l, x, e);
     json_at_close(&l.root);
     return s;
@@ -209,7 +202,7 @@ static enum status read_oscillation(const struct json_at *at, struct expt_scan *
     return s;
 }
 
-static enum status read_scan(const struct list *l, struct expt_scan *scan, struct error *e)
+enum status expt_json_scan(const struct expt_json *l, struct expt_scan *scan, struct error *e)
 {
     struct json_at at;
     double range[2];
@@ -221,16 +214,17 @@ static enum status read_scan(const struct list *l, struct expt_scan *scan, struc
     if (range[0] != floor(range[0]) || range[1] != floor(range[1]) || range[1] < range[0])
         return json_at_error(&at, e, "image_range %g to %g, must be two whole numbers that rise",
                              range[0], range[1]);
+    scan->first = (int64_t)range[0];
     scan->images = (int64_t)(range[1] - range[0]) + 1;
     return STATUS_OK;
 }
 
 enum status expt_read_scan(const char *path, struct expt_scan *scan, struct error *e)
 {
-    struct list l;
+    struct expt_json l;
     *scan = (struct expt_scan){0};
-    enum status s = open_list(&l, path, e);
-    s = s ? s : read_scan(&l, scan, e);
+    enum status s = expt_json_open(&l, path, e);
+    s = s ? s : expt_json_scan(&l, scan, e);
     json_at_close(&l.root);
     return s;
 }
@@ -254,14 +248,14 @@ static enum status invert(const struct json_at *at, const double direct_A[9],
     return STATUS_OK;
 }
 
-static enum status read_crystal(const struct list *l, double reciprocal_A[9], struct error *e)
+enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9], struct error *e)
 {
     static const char *const names[] = {"real_space_a", "real_space_b", "real_space_c"};
     struct json_at at;
     struct expt_goniometer g;
     double direct_A[9];
     enum status s = need_model(l, "crystal", &at, e);
-    s = s ? s : expt_goniometer(&l->first, &l->root, &g, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
     for (int i = 0; i < 3 && !s; i++)
         s = json_at_member_reals(&at, names[i], 3, -1e6, 1e6, direct_A + 3 * i, e);
     s = s ? s : invert(&at, direct_A, reciprocal_A, e);
@@ -276,9 +270,9 @@ static enum status read_crystal(const struct list *l, double reciprocal_A[9], st
 
 enum status expt_read_crystal(const char *path, double reciprocal_A[9], struct error *e)
 {
-    struct list l;
-    enum status s = open_list(&l, path, e);
-    s = s ? s : read_crystal(&l, reciprocal_A, e);
+    struct expt_json l;
+    enum status s = expt_json_open(&l, path, e);
+    s = s ? s : expt_json_crystal(&l, reciprocal_A, e);
     json_at_close(&l.root);
     return s;
 }

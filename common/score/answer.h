@@ -12,14 +12,19 @@ enum { ANSWER_FILE_SIZE = 256 };
 struct answer_spot {
     int32_t panel;
     double fast, slow;  // px
+    double intensity;   // photons, as the analysis has them; 0: not said
 };
 
-/* A measured reflection of a lattice, where the analysis predicted it. */
+/* A reflection of a lattice, where the analysis predicted it. */
 struct answer_reflection {
     int32_t hkl[3];
     int32_t panel;
     double fast, slow;        // px
+    bool measured;            // the next two are there, in one frame of a reflection
     double intensity, sigma;  // photons
+    /* Of one that was measured over several frames: */
+    bool elsewhere;  // it was predicted to be brightest in another one: the place is that there
+    int32_t before, after;  // how many frames more it reaches over
 };
 
 struct answer_lattice {
@@ -28,13 +33,14 @@ struct answer_lattice {
 };
 
 struct answer {
-    long line;       // where it begins in the file
+    long line;       // where it begins in the file, 0: not in one place of it
     bool has_frame;  // the analysis passed the number of the frame on
     uint64_t frame;
     char file[ANSWER_FILE_SIZE];  // of the image, as the analysis names it; "": not said
     bool has_event;
-    uint64_t event;  // number of the image in that file, from 0
-    bool hit;
+    uint64_t event;      // number of the image in that file, from 0
+    bool says_hit, hit;  // whether the analysis says it is one, and what it says
+    double time_s;       // when the result came, Unix time; 0: not known
     size_t nspots, nlattices, nreflections;
     struct answer_spot *spots;              // owned
     struct answer_lattice *lattices;        // owned

@@ -7,18 +7,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
-#include <stdio.h>
 
 #include "base/error.h"
 #include "io/geom.h"
 #include "score/answer.h"
+#include "score/lines.h"
 
 struct crystfel_stream {
-    const char *path;  // borrowed
-    FILE *in;
-    char *line;      // owned: the line that was read last, without its end
-    long number;     // of it, from 1
-    bool half_line;  // the file ends in it
+    struct lines lines;
     char *geometry;  // owned: text of the geometry file
     size_t geometry_length, geometry_room;
     long geometry_line;  // on which it begins
@@ -30,8 +26,10 @@ struct crystfel_stream {
 };
 
 /* Errors carry "FILE:LINE: "; STATUS_INPUT for what is no stream, or ends too early.
- * crystfel_stream_close frees *s, also after an error. */
-enum status crystfel_stream_open(struct crystfel_stream *s, const char *path, struct error *e);
+ * A file that is
+ * followed may grow.  crystfel_stream_close frees *s, also after an error. */
+enum status crystfel_stream_open(struct crystfel_stream *s, const char *path,
+                                 const struct follow *follow, struct error *e);
 
 /* Reads the next chunk into *a; *more is false, and *a empty, at the end of the stream. */
 enum status crystfel_stream_next(struct crystfel_stream *s, struct answer *a, bool *more,

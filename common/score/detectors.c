@@ -39,8 +39,13 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
                             struct error *e)
 {
+    if (!model) {
+        model = truth;
+        nmodel = ntruth;
+    }
     *d = (struct detectors){.truth = truth,
                             .model = model,
+                            .nmodel = nmodel,
                             .truth_of = mem_array(nmodel, sizeof *d->truth_of),
                             .model_of = mem_array(ntruth, sizeof *d->model_of)};
     if (!d->truth_of || !d->model_of)
@@ -48,7 +53,7 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
     for (size_t i = 0; i < ntruth; i++)
         d->model_of[i] = -1;
     for (size_t i = 0; i < nmodel; i++) {
-        const int32_t panel = nearest(truth, ntruth, &model[i]);
+        const int32_t panel = model == truth ? (int32_t)i : nearest(truth, ntruth, &model[i]);
         if (panel < 0 || d->model_of[panel] >= 0)
             return error_set(
                 e, STATUS_INPUT,

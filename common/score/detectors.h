@@ -12,13 +12,15 @@
 /* Panels are in the frame of the beam, lengths in m. */
 struct detectors {
     const struct geom_panel *truth, *model;  // borrowed
-    int32_t *truth_of;                       // owned: by panels of the model
-    int32_t *model_of;                       // owned: by true panels, -1: the model lacks it
+    size_t nmodel;
+    int32_t *truth_of;  // owned: by panels of the model
+    int32_t *model_of;  // owned: by true panels, -1: the model lacks it
 };
 
-/* Finds for each panel of the model the true one of the same size that is nearest.  STATUS_INPUT,
- * naming `path`, when a panel has none, or two have the same.  detectors_free frees *d in any
- * case. */
+/* Finds, where `model` is not NULL, for each panel of the model the true one of the same size that
+ * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, or two have the same.  Without a
+ * model the panels are those of the truth, and d->model is d->truth.  detectors_free frees *d in
+ * any case. */
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
                             struct error *e);

@@ -11,6 +11,7 @@
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
 #include "physics/vec.h"
+#include "score/key_tables.h"
 
 /* Reflections that are read at a time, and the frame that has more of them is read alone. */
 enum { BLOCK_ROWS = 1 << 16 };
@@ -60,6 +61,10 @@ enum status key_open(struct key *k, const char *path, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
     *k = (struct key){.path = path, .file.id = -1};
+    if (key_tables_named(path)) {
+        const enum status status = key_tables_read(k, e);
+        return status ? status : count_rows(k, e);
+    }
     if (access(path, R_OK))
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
     if (!nxmx_is_hdf5(path))
@@ -83,22 +88,22 @@ void key_close(struct key *k)
     *k = (struct key){.file.id = -1};
 }
 
-/* Reads the reflections of `place` and of the frames behind it. */
-static enum status read_block(struct key *k, size_t place, struct error *e)
+/* Reads the reflections of frames [first, last], and of some behind them. */
+static enum status read_block(struct key *k, size_t first, size_t last, struct error *e)
 {
-    size_t end = place + 1;
-    while (end < k->rows.nframes && k->first[end + 1] - k->first[place] <= BLOCK_ROWS)
+    size_t end = last + 1;
+    while (end < k->rows.nframes && k->first[end + 1] - k->first[first] <= BLOCK_ROWS)
         end++;
-    const size_t count = (size_t)(k->first[end] - k->first[place]);
+    const size_t count = (size_t)(k->first[end] - k->first[first]);
     mem_free(k->block);
     k->block_frame = k->block_end = 0;
     k->block = mem_array(count, sizeof *k->block);
     if (!k->block)
         return error_memory(e, "the reflections of the answer key");
-    if (!nxmx_columns_get(&k->file, k->first[place], count, k->block))
+    if (!nxmx_columns_get(&k->file, k->first[first], count, k->block))
         return error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %llu", k->path,
-                         (unsigned long long)k->rows.frames[place].number);
-    k->block_frame = place;
+                         (unsigned long long)k->rows.frames[first].number);
+    k->block_frame = first;
     k->block_end = end;
     return STATUS_OK;
 }
@@ -137,19 +142,51 @@ static enum status check_rows(const struct key *k, const struct key_frame *f, st
     return STATUS_OK;
 }
 
-enum status key_frame(struct key *k, size_t place, struct key_frame *f, struct error *e)
+enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
+                      struct error *e)
 {
-    if (place < k->block_frame || place >= k->block_end) {
+    const size_t first = place > reach ? place - reach : 0,
+                 last = reach < k->rows.nframes - 1 - place ? place + reach : k->rows.nframes - 1;
+    if (first < k->block_frame || last >= k->block_end) {
         /* answers come nearly in order: a little back is likely */
-        const enum status s = read_block(k, place > 8 ? place - 8 : 0, e);
-        if (s || (place >= k->block_end && read_block(k, place, e)))
-            return e->status;
+        const enum status s = read_block(k, first > 8 ? first - 8 : 0, last, e);
+        if (s)
+            return s;
     }
     f->frame = &k->rows.frames[place];
     f->lattices = lattices_of(&k->rows, f->frame->number);
     f->rows = k->block + (k->first[place] - k->first[k->block_frame]);
     f->nrows = (size_t)k->rows.reflections[place];
     return check_rows(k, f, e);
+}
+
+/* Order of the rows of a frame. */
+static int compare(const struct reflection_row *r, int32_t lattice, const int32_t hkl[3])
+{
+    if (r->lattice != lattice)
+        return r->lattice < lattice ? -1 : 1;
+    for (int i = 0; i < 3; i++)
+        if (r->hkl[i] != hkl[i])
+            return r->hkl[i] < hkl[i] ? -1 : 1;
+    return 0;
+}
+
+const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
+                                      const int32_t hkl[3])
+{
+    const struct reflection_row *rows = k->block + (k->first[place] - k->first[k->block_frame]);
+    size_t low = 0, high = (size_t)k->rows.reflections[place];
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        const int order = compare(&rows[middle], lattice, hkl);
+        if (!order)
+            return &rows[middle];
+        if (order < 0)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return NULL;
 }
 
 void key_a_matrix(const struct key *k, const struct nxmx_frame *f, const struct nxmx_lattice *l,

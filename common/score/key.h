@@ -1,4 +1,5 @@
-/* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections. */
+/* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections, or its
+ * reflection tables. */
 #ifndef BRAGG_SCORE_KEY_H
 #define BRAGG_SCORE_KEY_H
 
@@ -13,13 +14,14 @@
 
 struct key {
     const char *path;               // borrowed
-    struct hdf5_file file;          // open
+    struct hdf5_file file;          // open, where it is one
     struct nxmx_rows rows;          // frames and lattices
     uint64_t *first;                // owned: [nframes + 1], first reflection of each frame
     struct nxmx_geometry detector;  // panels in the frame of the beam
     double spindle[3];              // in the frame of the beam
     size_t block_frame, block_end;  // frames whose reflections are in memory
     struct reflection_row *block;   // owned
+    size_t nblock, block_room;      // rows, where all are in it
 };
 
 /* A frame of the key; pointers last until the next one is asked for. */
@@ -35,8 +37,14 @@ struct key_frame {
 enum status key_open(struct key *k, const char *path, struct error *e);
 void key_close(struct key *k);
 
-/* Frame number `place`, below k->rows.nframes. */
-enum status key_frame(struct key *k, size_t place, struct key_frame *f, struct error *e);
+/* Frame number `place`, below k->rows.nframes; those up to `reach` before and behind it are in
+ * memory, too. */
+enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
+                      struct error *e);
+
+/* A reflection of frame `place`, which key_frame reached; NULL: there is none. */
+const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
+                                      const int32_t hkl[3]);
 
 /* Its lattice as it stands in the middle of the frame: columns a*, b*, c* in 1/A, in the frame of
  * the beam (x along the fast axis, z along the beam). */

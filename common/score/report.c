@@ -70,6 +70,8 @@ static const struct {
      "Merged intensities against the squares of the structure factors that went in, scaled by one "
      "factor and one B."},
     {"latency_s", "In time?", "Seconds from the sending of a frame to its result."},
+    {"sent", "What was sent", "Frames by what became of them on their way to the client."},
+    {"lost", "Who lost frames", "Frames without a result that were never sent, or were sent."},
 };
 
 enum { GROUPS = sizeof groups / sizeof *groups };

@@ -107,7 +107,7 @@ static void write_marks(FILE *out, const struct shown_frame *f, int32_t panel, d
 static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
 {
     size_t most = 0;
-    int32_t worst = f->nmarks ? f->marks->panel : 0;
+    int32_t worst = 0;
     for (size_t panel = 0; panel < npanels; panel++) {
         size_t faults = 0;
         for (size_t i = 0; i < f->nmarks; i++)

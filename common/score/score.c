@@ -2,9 +2,13 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
+
+const int score_shells_A[SCORE_SHELLS] = {0, 1, 2, 3, 4, 6, 10};
 
 /* Photons of spots whose places are compared. */
 static const double PLACED_PHOTONS = 100.0;
@@ -42,17 +46,18 @@ enum status score_begin(struct score *s, const struct score_settings *settings, 
                         struct error *e)
 {
     *s = (struct score){.settings = settings, .key = key};
-    s->answered = mem_array(key->rows.nframes, sizeof *s->answered);
-    return s->answered ? find_rotations(s, e) : error_memory(e, "the score");
+    s->frames = mem_array(key->rows.nframes, sizeof *s->frames);
+    return s->frames ? find_rotations(s, e) : error_memory(e, "the score");
 }
 
 void score_end(struct score *s)
 {
     mem_free(s->rotations);
     mem_free(s->ambiguities);
-    mem_free(s->answered);
+    mem_free(s->frames);
     mem_free(s->partner);
     values_free(&s->centroid_px);
+    values_free(&s->predicted_away_px);
     values_free(&s->angle_deg);
     for (int i = 0; i < 3; i++)
         values_free(&s->turn_deg[i]);
@@ -68,49 +73,83 @@ static const char *last_part(const char *path)
     return slash ? slash + 1 : path;
 }
 
+/* STATUS_INPUT with "PATH:LINE: ", or "PATH: " for answers that stand in no one place. */
+__attribute__((format(printf, 4, 5))) static enum status
+refuse(const struct answer *a, const char *path, struct error *e, const char *format, ...)
+{
+    char text[400], line[32] = "";
+    va_list args;
+    va_start(args, format);
+    (void)vsnprintf(text, sizeof text, format, args);
+    va_end(args);
+    if (a->line)
+        (void)snprintf(line, sizeof line, ":%ld", a->line);
+    return error_set(e, STATUS_INPUT, "%s%s: %s", path, line, text);
+}
+
 static enum status find_frame(const struct score *s, const struct answer *a, const char *path,
                               size_t *found, struct error *e)
 {
     const struct key *k = s->key;
     const struct nxmx_rows *rows = &k->rows;
     const bool in_key = a->has_event && strcmp(last_part(a->file), last_part(k->path)) == 0;
+    if (!a->has_frame && !in_key && a->line)
+        return refuse(a, path, e,
+                      "a chunk has no number of a frame: run indexamajig with "
+                      "--copy-header=frame_id on what bragg-serve sends, or on %s itself",
+                      k->path);
     if (!a->has_frame && !in_key)
-        return error_set(e, STATUS_INPUT,
-                         "%s:%ld: a chunk has no number of a frame: run indexamajig with "
-                         "--copy-header=frame_id on what bragg-serve sends, or on %s itself",
-                         path, a->line, k->path);
+        return refuse(a, path, e,
+                      "is of images of %.80s, which is not the key: analyse %s itself, or files of "
+                      "one image with the number of the frame in their names",
+                      last_part(a->file), k->path);
     if (!a->has_frame && a->event >= rows->nframes)
-        return error_set(e, STATUS_INPUT, "%s:%ld: image %" PRIu64 " is not in %s, which holds %zu",
-                         path, a->line, a->event, k->path, rows->nframes);
+        return refuse(a, path, e, "image %" PRIu64 " is not in %s, which holds %zu", a->event,
+                      k->path, rows->nframes);
     const int64_t at = a->has_frame ? nxmx_rows_find(rows, a->frame) : (int64_t)a->event;
     if (at < 0)
-        return error_set(e, STATUS_INPUT,
-                         "%s:%ld: frame %" PRIu64 " is not in %s, which holds %zu frames from "
-                         "%" PRIu64 " to %" PRIu64 ": is this the key of these results?",
-                         path, a->line, a->frame, k->path, rows->nframes, rows->frames[0].number,
-                         rows->frames[rows->nframes - 1].number);
+        return refuse(a, path, e,
+                      "frame %" PRIu64 " is not in %s, which holds %zu frames from %" PRIu64
+                      " to %" PRIu64 ": is this the key of these results?",
+                      a->frame, k->path, rows->nframes, rows->frames[0].number,
+                      rows->frames[rows->nframes - 1].number);
     *found = (size_t)at;
-    if (s->answered[at])
-        return error_set(e, STATUS_INPUT,
-                         "%s:%ld: frame %" PRIu64 " has a second answer, must have one", path,
-                         a->line, rows->frames[at].number);
+    if (s->frames[at].answered && !s->settings->again)
+        return refuse(a, path, e, "frame %" PRIu64 " has a second answer, must have one",
+                      rows->frames[at].number);
+    return STATUS_OK;
+}
+
+static enum status check_panels(const struct answer *a, const struct detectors *d, const char *path,
+                                struct error *e)
+{
+    for (size_t i = 0; i < a->nspots; i++)
+        if (a->spots[i].panel < 0 || (size_t)a->spots[i].panel >= d->nmodel)
+            return refuse(a, path, e, "panel %d is not there, the key has %zu", a->spots[i].panel,
+                          d->nmodel);
     return STATUS_OK;
 }
 
 /* --- hits and spots ----------------------------------------------------------------- */
 
-/* Whether a lattice has enough strong spots; rows are sorted by lattices. */
-static bool is_hit(const struct score *s, const struct key_frame *f)
+size_t score_strong(const struct score *s, const struct key_frame *f, int32_t lattice)
 {
-    int64_t strong = 0;
-    for (size_t i = 0; i < f->nrows; i++) {
-        if (!i || f->rows[i].lattice != f->rows[i - 1].lattice)
-            strong = 0;
-        strong += f->rows[i].photons > s->settings->strong_photons;
-        if (strong >= s->settings->hit_spots)
-            return true;
+    size_t strong = 0;
+    for (size_t i = 0; i < f->nrows; i++)
+        strong += f->rows[i].lattice == lattice && f->rows[i].photons > s->settings->strong_photons;
+    return strong;
+}
+
+/* Counts lattices by their strong reflections; whether one has enough of them. */
+static bool is_hit(struct score *s, const struct key_frame *f)
+{
+    bool hit = false;
+    for (size_t i = 0; i < f->frame->lattices; i++) {
+        const size_t strong = score_strong(s, f, (int32_t)i);
+        s->strong_lattices[score_bin((double)strong)]++;
+        hit = hit || strong >= (size_t)s->settings->hit_spots;
     }
-    return false;
+    return hit;
 }
 
 int score_bin(double photons)
@@ -119,10 +158,11 @@ int score_bin(double photons)
     return bin < SCORE_BINS ? bin : SCORE_BINS - 1;
 }
 
-/* What must be found in a frame. */
-static void count_truth(struct score *s, const struct key_frame *f, bool hit)
+/* What must be found in a frame; whether it is a hit. */
+static bool count_truth(struct score *s, const struct key_frame *f, bool hit, size_t nspots)
 {
     const bool truth = is_hit(s, f);
+    s->frames_by_spots[truth][nspots < SCORE_SPOTS ? nspots : SCORE_SPOTS - 1]++;
     s->true_positive += truth && hit;
     s->false_positive += !truth && hit;
     s->false_negative += truth && !hit;
@@ -133,6 +173,7 @@ static void count_truth(struct score *s, const struct key_frame *f, bool hit)
         s->strong_true += f->rows[i].photons > s->settings->strong_photons;
         s->bin_true[score_bin(f->rows[i].photons)]++;
     }
+    return truth;
 }
 
 static enum status take_pair(struct score *s, const struct reflection_row *r,
@@ -163,15 +204,21 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
     s->spots_found += a->nspots;
     enum status status =
         spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
-    for (size_t i = 0; i < a->nspots && !status; i++)
+    for (size_t i = 0; i < a->nspots && !status; i++) {
+        const double photons = a->spots[i].intensity;
+        s->found_bin[score_bin(photons)] += photons > 0.0;
+        s->found_right[score_bin(photons)] += photons > 0.0 && s->partner[i] >= 0;
         if (s->partner[i] >= 0)
             status = take_pair(s, &f->rows[s->partner[i]], &a->spots[i], e);
+    }
     return status;
 }
 
 /* From the two models alone. */
 static void take_geometry(struct score *s, const struct key_frame *f, const struct detectors *d)
 {
+    if (d->model == d->truth)
+        return;
     for (size_t i = 0; i < f->nrows; i++) {
         const struct reflection_row *r = &f->rows[i];
         double at[2];
@@ -199,22 +246,43 @@ static enum status show(struct score *s, const struct key_frame *f, const struct
     return shown_judge(s->shown, &judged) ? STATUS_OK : error_memory(e, "the worst frames");
 }
 
+/* How far the reflections of an answer reach over other frames. */
+static size_t reach_of(const struct answer *a)
+{
+    int32_t reach = 0;
+    for (size_t i = 0; i < a->nreflections; i++) {
+        const struct answer_reflection *r = &a->reflections[i];
+        reach = r->before > reach ? r->before : reach;
+        reach = r->after > reach ? r->after : reach;
+    }
+    return (size_t)reach;
+}
+
 enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
                        const char *path, struct error *e)
 {
     struct key_frame f;
     size_t place = 0;
     enum status status = find_frame(s, a, path, &place, e);
-    status = status ? status : key_frame(s->key, place, &f, e);
+    status = status ? status : check_panels(a, d, path, e);
+    if (!status && s->frames[place].answered) {
+        s->frames[place].again++;
+        s->nagain++;
+        return STATUS_OK;
+    }
+    status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
     if (status)
         return status;
-    s->answered[place] = true;
+    const size_t found = s->lattices_found, right = s->lattices_right;
+    const bool hit =
+        a->says_hit ? a->hit : a->nlattices || (int64_t)a->nspots >= s->settings->hit_spots;
+    s->frames[place] = (struct score_frame){.answered = true, .result_s = a->time_s};
     s->nanswered++;
-    count_truth(s, &f, a->hit);
+    s->frames[place].wrong = count_truth(s, &f, hit, a->nspots) != hit;
     take_geometry(s, &f, d);
     status = take_spots(s, &f, a, d, e);
-    const size_t right = s->lattices_right;
     status = status ? status : score_lattices(s, &f, a, d, e);
+    s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
     return status || !s->shown ? status : show(s, &f, a, d, right, e);
 }
 
@@ -226,11 +294,11 @@ static enum status take_silence(struct score *s, struct error *e)
     enum status status = STATUS_OK;
     for (size_t i = 0; i < s->key->rows.nframes && !status; i++) {
         struct key_frame f;
-        if (s->answered[i])
+        if (s->frames[i].answered)
             continue;
-        status = key_frame(s->key, i, &f, e);
+        status = key_frame(s->key, i, 0, &f, e);
         if (!status)
-            count_truth(s, &f, false);
+            (void)count_truth(s, &f, false, 0);
     }
     return status;
 }

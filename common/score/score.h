@@ -11,6 +11,7 @@
 #include "score/figures.h"
 #include "score/key.h"
 #include "score/lattices.h"
+#include "score/sent.h"
 #include "score/shown.h"
 #include "score/spots.h"
 #include "score/statistics.h"
@@ -20,9 +21,23 @@ struct score_settings {
     int64_t hit_spots;             // a hit holds a lattice with at least so many reflections ...
     double strong_photons;         // ... above these photons
     const struct symmetry *group;  // borrowed; NULL: what the true cell allows
+    bool again;                    // a frame may have further answers, which only count
 };
 
-enum { SCORE_BINS = 24 };  // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
+enum {
+    SCORE_BINS = 24,     // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
+    SCORE_SHELLS = 7,    // of d: from score_shells_A[i] on
+    SCORE_SPOTS = 4096,  // frames with so many spots and more are alike
+};
+extern const int score_shells_A[SCORE_SHELLS];
+
+/* What became of a frame of the key. */
+struct score_frame {
+    bool answered;
+    bool wrong;       // not a hit as the key says, or a wrong lattice
+    size_t again;     // further answers
+    double result_s;  // when its answer came, Unix time; 0: not known
+};
 
 /* Positions against positions, px; those of spots weigh as their photons, which is 1 / variance of
  * a centroid. */
@@ -37,20 +52,23 @@ struct score {
     struct symmetry *rotations;             // owned: of each crystal, by its number
     struct symmetry *ambiguities;           // owned: with what the cell allows beyond the group
     size_t ncrystals;
-    bool *answered;  // owned: frames of the key
-    size_t nanswered;
+    struct score_frame *frames;  // owned: of the key
+    size_t nanswered, nagain;
     size_t true_positive, false_positive, false_negative, true_negative;
     size_t spots_true, spots_found, spots_right;
     size_t strong_true, strong_found, bin_true[SCORE_BINS], bin_found[SCORE_BINS];
-    struct values centroid_px;
+    size_t found_bin[SCORE_BINS], found_right[SCORE_BINS];  // by the photons that were found
+    size_t frames_by_spots[2][SCORE_SPOTS];  // that were answered, or not: no hits, and hits
+    struct values centroid_px, predicted_away_px;
     struct score_offset found, geometry, predicted;
-    size_t lattices_true, lattices_found, lattices_right, lattices_missed, lattices_twice;
+    size_t lattices_true, lattices_found, lattices_right, lattices_twice;
+    size_t strong_lattices[SCORE_BINS], strong_right[SCORE_BINS];  // by their strong reflections
     size_t left_handed, ambiguous;
     bool has_known_cell;  // some found lattice has a cell of the key
     struct values angle_deg, turn_deg[3];
     struct mean cell[7], cell_error[7];  // a, b, c, alpha, beta, gamma, volume
     size_t predictable, was_predicted;
-    struct agreement intensities, by_photons[SCORE_BINS];
+    struct agreement intensities, by_photons[SCORE_BINS], by_shell[SCORE_SHELLS];
     double other[6];  // a cell that was found and is none of the key's
     struct spots spots;
     int64_t *partner;  // owned
@@ -62,8 +80,8 @@ enum status score_begin(struct score *s, const struct score_settings *settings, 
                         struct error *e);
 
 /* Takes what file `path` says about a frame, on the detectors *d.  STATUS_INPUT, with
- * "PATH:LINE: ", for an answer without a number of a frame, for a frame that is not the key's, and
- * for a second answer. */
+ * "PATH:LINE: ", for an answer without a number of a frame, for a frame that is not the key's, for
+ * a panel that is not, and for a second answer unless these are allowed. */
 enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 
@@ -78,6 +96,15 @@ void score_end(struct score *s);
 
 /* The bin of so many photons. */
 int score_bin(double photons);
+
+/* Strong reflections of a lattice of a frame. */
+size_t score_strong(const struct score *s, const struct key_frame *f, int32_t lattice);
+
+/* --- score_sent.c ------------------------------------------------------------------ */
+
+/* How long the answers took, what was lost by whom, and what was done with faults. */
+enum status score_sent_figures(const struct score *s, const struct sent *sent, struct figures *f,
+                               struct error *e);
 
 /* --- score_lattices.c -------------------------------------------------------------- */
 

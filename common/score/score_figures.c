@@ -26,6 +26,20 @@ static void add_count(struct figures *f, const char *group, const char *name, si
     add(f, group, name, (double)count, NULL);
 }
 
+/* The chance that a hit has more found spots than another frame; half for as many. */
+static double roc_area(const struct score *s)
+{
+    double hits = 0.0, others = 0.0, area = 0.0;
+    for (size_t i = 0; i < SCORE_SPOTS; i++) {
+        const double hit = (double)s->frames_by_spots[1][i],
+                     other = (double)s->frames_by_spots[0][i];
+        area += hit * (others + 0.5 * other);
+        hits += hit;
+        others += other;
+    }
+    return hits > 0.0 && others > 0.0 ? area / (hits * others) : NAN;
+}
+
 static void add_hits(const struct score *s, struct figures *f)
 {
     figures_add(f, "frames", (double)s->nanswered, NULL);
@@ -34,6 +48,7 @@ static void add_hits(const struct score *s, struct figures *f)
     add_count(f, "hits", "false_positive", s->false_positive);
     add_count(f, "hits", "false_negative", s->false_negative);
     add_count(f, "hits", "true_negative", s->true_negative);
+    add(f, "hits", "roc_area", roc_area(s), "the key has no frames of both kinds");
 }
 
 static void add_spots(struct score *s, struct figures *f)
@@ -53,6 +68,14 @@ static void add_spots(struct score *s, struct figures *f)
             continue;
         add(f, group, "recall", ratio(s->bin_found[i], s->bin_true[i]), NULL);
         add_count(f, group, "n", s->bin_true[i]);
+    }
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "spots.by_found_photons.from_%d", 1 << i);
+        if (!s->found_bin[i])
+            continue;
+        add(f, group, "precision", ratio(s->found_right[i], s->found_bin[i]), NULL);
+        add_count(f, group, "n", s->found_bin[i]);
     }
 }
 
@@ -78,17 +101,21 @@ static void add_offset(const struct score_offset *o, struct figures *f, const ch
     tell_offset(f, what, "slow", mean_value(&o->slow));
 }
 
-static void add_offsets(const struct score *s, struct figures *f)
+static void add_offsets(struct score *s, struct figures *f)
 {
     add_offset(&s->found, f, "found_px", "places of found spots",
                "no found spot is a true one above 100 photons");
     add_offset(&s->geometry, f, "geometry_px", "the geometry of the analysis",
-               "the frames that were answered have no reflections");
+               "the results have no geometry, or none of the frames a reflection");
     add_offset(&s->predicted, f, "predicted_px", "predicted places",
                "no right lattice has a predicted reflection of the key");
     add(f, "predicted", "share", ratio(s->was_predicted, s->predictable),
         "no right lattice has a reflection above 10 photons");
     add_count(f, "predicted", "n", s->predictable);
+    add(f, "predicted", "distance_px_median", values_percentile(&s->predicted_away_px, 50.0),
+        "no right lattice has a predicted reflection above 10 photons");
+    add(f, "predicted", "distance_px_p95", values_percentile(&s->predicted_away_px, 95.0),
+        "no right lattice has a predicted reflection above 10 photons");
 }
 
 static const char *const no_lattice = "no right lattice was found";
@@ -105,6 +132,16 @@ static void add_lattices(struct score *s, struct figures *f)
     add_count(f, "lattices", "ambiguous", s->ambiguous);
     add_count(f, "lattices", "left_handed", s->left_handed);
     add_count(f, "lattices", "missed", s->lattices_true - s->lattices_right);
+    add(f, "lattices", "share", ratio(s->lattices_right, s->lattices_true),
+        "the key has no lattices");
+    for (int i = 0; i < SCORE_BINS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "lattices.by_strong_spots.from_%d", i ? 1 << i : 0);
+        if (!s->strong_lattices[i])
+            continue;
+        add(f, group, "share", ratio(s->strong_right[i], s->strong_lattices[i]), NULL);
+        add_count(f, group, "n", s->strong_lattices[i]);
+    }
     add(f, "angle_deg", "median", values_percentile(&s->angle_deg, 50.0), no_lattice);
     add(f, "angle_deg", "p95", values_percentile(&s->angle_deg, 95.0), no_lattice);
     add(f, "angle_deg", "max", values_percentile(&s->angle_deg, 100.0), no_lattice);
@@ -154,6 +191,12 @@ static void add_intensities(const struct score *s, struct figures *f)
         if (s->by_photons[i].n)
             add_agreement(&s->by_photons[i], f, group, "");
     }
+    for (int i = 0; i < SCORE_SHELLS; i++) {
+        char group[GROUP_NAME];
+        (void)snprintf(group, sizeof group, "intensities.by_d_A.from_%d", score_shells_A[i]);
+        if (s->by_shell[i].n)
+            add_agreement(&s->by_shell[i], f, group, "");
+    }
 }
 
 void score_figures(struct score *s, struct figures *f)
@@ -165,6 +208,8 @@ void score_figures(struct score *s, struct figures *f)
     add_lattices(s, f);
     add_cell(s, f);
     add_intensities(s, f);
+    if (s->nagain)
+        figures_note(f, "%zu answers are of frames that had one: the first counts", s->nagain);
     if (s->nanswered < s->key->rows.nframes)
         figures_note(f, "%zu frames of the key have no answer: all in them counts as not found",
                      s->key->rows.nframes - s->nanswered);

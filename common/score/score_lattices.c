@@ -76,65 +76,83 @@ static void note_cell(struct score *s, const struct target *targets, size_t n,
 
 /* --- reflections ---------------------------------------------------------------- */
 
-/* Order of the rows of a frame. */
-static int compare(const struct reflection_row *r, int32_t lattice, const int32_t hkl[3])
+/* Photons of a reflection in the frames that it was measured in. */
+static double photons_of(const struct score *s, const struct key_frame *f, int32_t lattice,
+                         const int32_t hkl[3], const struct answer_reflection *r)
 {
-    if (r->lattice != lattice)
-        return r->lattice < lattice ? -1 : 1;
-    for (int i = 0; i < 3; i++)
-        if (r->hkl[i] != hkl[i])
-            return r->hkl[i] < hkl[i] ? -1 : 1;
-    return 0;
-}
-
-static const struct reflection_row *find_row(const struct key_frame *f, int32_t lattice,
-                                             const int32_t hkl[3])
-{
-    size_t low = 0, high = f->nrows;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        const int order = compare(&f->rows[middle], lattice, hkl);
-        if (!order)
-            return &f->rows[middle];
-        if (order < 0)
-            low = middle + 1;
-        else
-            high = middle;
+    const size_t place = (size_t)(f->frame - s->key->rows.frames),
+                 before = (size_t)r->before < place ? (size_t)r->before : place,
+                 left = s->key->rows.nframes - 1 - place,
+                 after = (size_t)r->after < left ? (size_t)r->after : left;
+    double photons = 0.0;
+    for (size_t i = place - before; i <= place + after; i++) {
+        const struct reflection_row *row = key_find(s->key, i, lattice, hkl);
+        photons += row ? row->photons : 0.0;
     }
-    return NULL;
+    return photons;
 }
 
-static void take_reflection(struct score *s, const struct reflection_row *row,
-                            const struct answer_reflection *r, const struct detectors *d)
+/* By the distance of its lattice planes. */
+static int shell_of(const double a_matrix[9], const int32_t hkl[3])
 {
-    agreement_add(&s->intensities, row->photons, r->intensity, r->sigma);
-    agreement_add(&s->by_photons[score_bin(row->photons)], row->photons, r->intensity, r->sigma);
-    if (s->shown)
-        shown_add(&s->shown->intensities, row->photons, r->intensity);
+    double squares = 0.0;
+    for (int i = 0; i < 3; i++) {
+        const double q =
+            a_matrix[3 * i] * hkl[0] + a_matrix[3 * i + 1] * hkl[1] + a_matrix[3 * i + 2] * hkl[2];
+        squares += q * q;
+    }
+    int shell = SCORE_SHELLS - 1;
+    while (shell && !(squares * score_shells_A[shell] * score_shells_A[shell] <= 1.0))
+        shell--;
+    return shell;
+}
+
+static enum status take_reflection(struct score *s, const struct key_frame *f,
+                                   const double a_matrix[9], const struct reflection_row *row,
+                                   const struct answer_reflection *r, const struct detectors *d,
+                                   struct error *e)
+{
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
-    if (d->truth_of[r->panel] != row->panel)
-        return;
-    mean_add(&s->predicted.fast, r->fast - row->fast, row->photons);
-    mean_add(&s->predicted.slow, r->slow - row->slow, row->photons);
+    if (r->measured) {
+        const double photons = photons_of(s, f, row->lattice, row->hkl, r);
+        agreement_add(&s->intensities, photons, r->intensity, r->sigma);
+        agreement_add(&s->by_photons[score_bin(photons)], photons, r->intensity, r->sigma);
+        agreement_add(&s->by_shell[shell_of(a_matrix, row->hkl)], photons, r->intensity, r->sigma);
+        if (s->shown)
+            shown_add(&s->shown->intensities, photons, r->intensity);
+    }
+    if (r->elsewhere || d->truth_of[r->panel] != row->panel)
+        return STATUS_OK;
+    const double fast = r->fast - row->fast, slow = r->slow - row->slow;
+    mean_add(&s->predicted.fast, fast, row->photons);
+    mean_add(&s->predicted.slow, slow, row->photons);
+    if (row->photons > PREDICTED_PHOTONS && !values_add(&s->predicted_away_px, hypot(fast, slow)))
+        return error_memory(e, "predicted places");
+    return STATUS_OK;
 }
 
-static void take_reflections(struct score *s, const struct key_frame *f, int32_t lattice,
-                             const int operator[9], const struct answer *a,
-                             const struct answer_lattice *l, const struct detectors *d)
+static enum status take_reflections(struct score *s, const struct key_frame *f,
+                                    const struct target *target, int32_t lattice,
+                                    const int operator[9], const struct answer *a,
+                                    const struct answer_lattice *l, const struct detectors *d,
+                                    struct error *e)
 {
+    enum status status = STATUS_OK;
+    const size_t place = (size_t)(f->frame - s->key->rows.frames);
     for (size_t i = 0; i < f->nrows; i++)
         s->predictable += f->rows[i].lattice == lattice && f->rows[i].photons > PREDICTED_PHOTONS;
-    for (size_t i = l->first; i < l->first + l->count; i++) {
+    for (size_t i = l->first; i < l->first + l->count && !status; i++) {
         const struct answer_reflection *r = &a->reflections[i];
         int32_t hkl[3];
         for (int k = 0; k < 3; k++)
             hkl[k] = operator[3 * k] * r->hkl[0] + operator[3 * k + 1] *
                      r->hkl[1] +
                      operator[3 * k + 2] * r->hkl[2];
-        const struct reflection_row *row = find_row(f, lattice, hkl);
+        const struct reflection_row *row = key_find(s->key, place, lattice, hkl);
         if (row)
-            take_reflection(s, row, r, d);
+            status = take_reflection(s, f, target->a_matrix, row, r, d, e);
     }
+    return status;
 }
 
 /* --- a lattice ------------------------------------------------------------------- */
@@ -181,8 +199,11 @@ static enum status take_lattice(struct score *s, const struct key_frame *f, stru
     c.target->taken = true;
     s->lattices_right++;
     take_cell(s, c.target->cell, c.turn.cell);
-    take_reflections(s, f, (int32_t)(c.target - targets), c.turn.operator, a, l, d);
-    return take_turn(s, &c.turn, e);
+    const int32_t number = (int32_t)(c.target - targets);
+    s->strong_right[score_bin((double)score_strong(s, f, number))]++;
+    const enum status status =
+        take_reflections(s, f, c.target, number, c.turn.operator, a, l, d, e);
+    return status ? status : take_turn(s, &c.turn, e);
 }
 
 enum status score_lattices(struct score *s, const struct key_frame *f, const struct answer *a,

@@ -1,0 +1,195 @@
+#include "io/expt_list.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "io/expt_models.h"
+
+void expt_list_free(struct expt_list *list)
+{
+    expt_free(&list->setup);
+    mem_free(list->items);
+    mem_free(list->indices);
+    mem_free(list->points);
+    *list = (struct expt_list){0};
+}
+
+/* Images of all experiments together. */
+enum { IMAGES_MAX = 1 << 24 };
+
+/* A text that may be absent. */
+static void copy_text(const struct json_at *of, const char *key, char out[EXPT_TEXT_SIZE])
+{
+    struct json_at member;
+    const char *text = json_at_optional(of, key, &member) ? json_string_value(member.value) : NULL;
+    (void)snprintf(out, EXPT_TEXT_SIZE, "%s", text ? text : "");
+}
+
+/* --- images --------------------------------------------------------------------- */
+
+static enum status read_indices(const struct json_at *set, struct expt_list *list,
+                                struct expt_experiment *x, struct error *e)
+{
+    struct json_at all, item;
+    enum status s = STATUS_OK;
+    if (!json_at_optional(set, "single_file_indices", &all))
+        return STATUS_OK;
+    s = json_at_list(&all, 0, &x->nindices, e);
+    if (!s && list->nindices + x->nindices > IMAGES_MAX)
+        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+    int64_t *more = s ? NULL
+                      : mem_grow(list->indices, list->nindices, x->nindices + 1, sizeof *more,
+                                 &list->indices_room);
+    if (!more)
+        return s ? s : error_memory(e, set->file);
+    list->indices = more;
+    for (size_t i = 0; i < x->nindices && !s; i++) {
+        json_at_item(&all, i, &item);
+        s = json_at_whole(&item, 0, INT32_MAX, &more[list->nindices++], e);
+    }
+    return s;
+}
+
+/* A sequence has a template, a set a list of files, of which the first counts. */
+static enum status read_images(const struct expt_json *l, struct expt_list *list,
+                               struct expt_experiment *x, struct error *e)
+{
+    struct json_at set, number, files;
+    enum status s = expt_model(&l->chosen, &l->root, "imageset", &set, e);
+    x->imageset = -1;
+    if (s || !set.value)
+        return s;
+    if (json_at_optional(&l->chosen, "imageset", &number))
+        s = json_at_whole(&number, 0, INT32_MAX, &x->imageset, e);
+    copy_text(&set, "template", x->file);
+    x->is_template = strchr(x->file, '#');
+    if (!s && !*x->file && json_at_optional(&set, "images", &files)) {
+        const char *text = json_string_value(json_array_get(files.value, 0));
+        (void)snprintf(x->file, sizeof x->file, "%s", text ? text : "");
+        x->nimages = json_array_size(files.value);
+    }
+    s = s ? s : read_indices(&set, list, x, e);
+    x->nimages = x->nimages > x->nindices ? x->nimages : x->nindices;
+    return s;
+}
+
+/* --- crystals --------------------------------------------------------------------- */
+
+/* A matrix of DIALS, row-major with columns a*, b*, c*, as rows in our lab. */
+static void turn_matrix(const struct expt_goniometer *g, const double m[9], double rows[9])
+{
+    for (int i = 0; i < 3; i++) {
+        const double column[3] = {m[i], m[3 + i], m[6 + i]};
+        double fixed[3], set[3];
+        expt_turn(g->fixed, column, fixed);
+        expt_turn(g->setting, fixed, set);
+        expt_to_lab(set, rows + 3 * i);
+    }
+}
+
+static enum status read_points(const struct expt_json *l, const struct expt_goniometer *g,
+                               struct expt_list *list, struct expt_experiment *x, struct error *e)
+{
+    struct json_at crystal, all, item;
+    enum status s = expt_model(&l->chosen, &l->root, "crystal", &crystal, e);
+    if (s || !json_at_optional(&crystal, "A_at_scan_points", &all))
+        return s;
+    s = json_at_list(&all, 0, &x->npoints, e);
+    if (!s && list->npoints + x->npoints > IMAGES_MAX)
+        s = json_at_error(&all, e, "more than %d images of all experiments", IMAGES_MAX);
+    double *more = s ? NULL
+                     : mem_grow(list->points, list->npoints, x->npoints + 1, 9 * sizeof *more,
+                                &list->points_room);
+    if (!more)
+        return s ? s : error_memory(e, crystal.file);
+    list->points = more;
+    for (size_t i = 0; i < x->npoints && !s; i++, list->npoints++) {
+        double m[9];
+        json_at_item(&all, i, &item);
+        s = json_at_reals(&item, 9, -1e3, 1e3, m, e);
+        if (!s)
+            turn_matrix(g, m, more + 9 * list->npoints);
+    }
+    return s;
+}
+
+static enum status read_crystal(const struct expt_json *l, struct expt_list *list,
+                                struct expt_experiment *x, struct error *e)
+{
+    struct json_at crystal, scan;
+    struct expt_goniometer g;
+    double axis[3];
+    enum status s = expt_model(&l->chosen, &l->root, "crystal", &crystal, e);
+    s = s ? s : expt_model(&l->chosen, &l->root, "scan", &scan, e);
+    s = s ? s : expt_goniometer(&l->chosen, &l->root, &g, e);
+    if (!s && scan.value)
+        s = expt_json_scan(l, &x->scan, e);
+    x->has_crystal = crystal.value;
+    if (s || !x->has_crystal)
+        return s;
+    expt_turn(g.setting, g.axis, axis);
+    expt_to_lab(axis, x->spindle);
+    s = expt_json_crystal(l, x->reciprocal_A, e);
+    return s ? s : read_points(l, &g, list, x, e);
+}
+
+/* --- the list ----------------------------------------------------------------------- */
+
+static enum status check_detector(const struct expt_json *l, const struct json_at *first,
+                                  struct error *e)
+{
+    struct json_at detector;
+    const enum status s = expt_model(&l->chosen, &l->root, "detector", &detector, e);
+    if (s || (detector.value && json_equal(detector.value, first->value)))
+        return s;
+    return json_at_error(&l->chosen, e, "has another detector than the first experiment");
+}
+
+static enum status read_items(struct expt_json *l, struct expt_list *list, struct error *e)
+{
+    struct json_at all, first;
+    enum status s = json_at_member(&l->root, "experiment", &all, e);
+    s = s ? s : expt_model(&l->chosen, &l->root, "detector", &first, e);
+    list->items = mem_array(l->experiments, sizeof *list->items);
+    if (!s && !list->items)
+        s = error_memory(e, l->root.file);
+    for (size_t i = 0; i < l->experiments && !s; i++) {
+        struct expt_experiment *x = &list->items[list->count++];
+        json_at_item(&all, i, &l->chosen);
+        copy_text(&l->chosen, "identifier", x->identifier);
+        s = check_detector(l, &first, e);
+        s = s ? s : read_images(l, list, x, e);
+        s = s ? s : read_crystal(l, list, x, e);
+    }
+    return s;
+}
+
+/* What grew while it was read stands still now. */
+static void place_arrays(struct expt_list *list)
+{
+    const int64_t *indices = list->indices;
+    const double *points = list->points;
+    for (size_t i = 0; i < list->count; i++) {
+        struct expt_experiment *x = &list->items[i];
+        x->indices = indices;
+        x->points = points;
+        indices += x->nindices;
+        points += 9 * x->npoints;
+    }
+}
+
+enum status expt_list_read(const char *path, struct expt_list *list, struct error *e)
+{
+    struct expt_json l;
+    *list = (struct expt_list){0};
+    enum status s = expt_read(path, &list->setup, e);
+    if (s)
+        return s;
+    s = expt_json_open(&l, path, e);
+    s = s ? s : read_items(&l, list, e);
+    if (!s)
+        place_arrays(list);
+    json_at_close(&l.root);
+    return s;
+}

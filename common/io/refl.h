@@ -1,0 +1,61 @@
+/*
+ * Reflection tables of DIALS (.refl), read: MessagePack, an array of a name, a version and a map
+ * with the columns, as they lie in memory, little-endian.
+ */
+#ifndef BRAGG_IO_REFL_H
+#define BRAGG_IO_REFL_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+
+enum { REFL_COLUMNS_MAX = 256, REFL_NAME_SIZE = 64, REFL_IDENTIFIER_SIZE = 128 };
+
+/* Types of items that are read; others are passed over. */
+enum refl_type { REFL_INT, REFL_SIZE, REFL_REAL, REFL_VECTOR, REFL_BOX, REFL_HKL };
+
+struct refl_column {
+    char name[REFL_NAME_SIZE];
+    enum refl_type type;
+    const unsigned char *items;  // nrows of them, in the bytes of the file
+};
+
+/* The identifier of the experiments that rows know by a number. */
+struct refl_identifier {
+    int64_t id;
+    char text[REFL_IDENTIFIER_SIZE];  // may be cut off
+};
+
+struct refl {
+    const char *path;      // borrowed
+    unsigned char *bytes;  // owned: the file
+    size_t length, nrows;
+    size_t ncolumns;
+    struct refl_column columns[REFL_COLUMNS_MAX];
+    size_t nidentifiers, identifiers_room;
+    struct refl_identifier *identifiers;  // owned
+};
+
+/* Reads the file `path` (kept, not copied).  STATUS_INPUT for what is no such table, is cut off, or
+ * says what cannot be; STATUS_FAILED when it cannot be read.  refl_close frees *t, also after an
+ * error. */
+enum status refl_open(struct refl *t, const char *path, struct error *e);
+void refl_close(struct refl *t);
+
+/* The column of that name and type; NULL: there is none. */
+const struct refl_column *refl_find(const struct refl *t, const char *name, enum refl_type type);
+
+/* The same, STATUS_INPUT where there is none. */
+enum status refl_need(const struct refl *t, const char *name, enum refl_type type,
+                      const struct refl_column **column, struct error *e);
+
+/* Items of row i, which is below nrows.  Of a column that is NULL: 0. */
+int64_t refl_whole(const struct refl_column *c, size_t i);  // REFL_INT, REFL_SIZE
+double refl_real(const struct refl_column *c, size_t i);
+void refl_vector(const struct refl_column *c, size_t i, double v[3]);
+void refl_box(const struct refl_column *c, size_t i, int32_t box[6]);
+void refl_hkl(const struct refl_column *c, size_t i, int32_t hkl[3]);
+
+#endif

@@ -1,0 +1,71 @@
+/*
+ * What DIALS wrote about frames: an experiment list (.expt) and a reflection table (.refl), frame
+ * by frame.  A frame is known by the place of its image in a file of several, by the number in the
+ * name of a file of one, and in files of bragg-write without images by their identifiers.
+ */
+#ifndef BRAGG_SCORE_DIALS_FILES_H
+#define BRAGG_SCORE_DIALS_FILES_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/expt_list.h"
+#include "io/refl.h"
+#include "score/answer.h"
+
+/* What is said about an image: that an experiment has it, or a row of the table. */
+struct dials_entry {
+    uint64_t image;
+    uint32_t experiment;
+    uint32_t row;   // from 1; 0: of the experiment
+    int32_t place;  // of the image in its sequence, from 0
+};
+
+struct dials_files {
+    const char *expt_path, *refl_path;  // borrowed
+    struct expt_list list;
+    struct refl table;
+    struct geom_panel *panels;  // owned: of the list, in the frame of the beam
+    bool by_place;              // images are places in a file, else numbers of frames
+    size_t nentries, entries_room, next;
+    struct dials_entry *entries;  // owned: by images
+    size_t nids, nsets;
+    int64_t *experiment_of;         // owned: [nids], of the ids of the table, -1: none
+    int64_t *experiment_of_images;  // owned: [nsets], of sets of images
+    const struct refl_column *id, *imageset, *panel, *flags, *observed, *predicted, *hkl, *box,
+        *sum, *sum_variance, *profile, *profile_variance;
+};
+
+/* Errors name the file; STATUS_INPUT for files that are none, do not belong together, or do not
+ * tell which frames they are of.  dials_close frees *f, also after an error. */
+enum status dials_open(struct dials_files *f, const char *expt_path, const char *refl_path,
+                       struct error *e);
+
+/* Reads the next frame into *a, in ascending order; *more is false at the end. */
+enum status dials_next(struct dials_files *f, struct answer *a, bool *more, struct error *e);
+
+void dials_close(struct dials_files *f);
+
+/* --- dials_images.c --------------------------------------------------------------- */
+
+/* Images of a row, by their numbers in the sequence; of a still all are that of its experiment. */
+struct dials_span {
+    int64_t first, last;  // that it was measured on
+    int64_t spot;         // where it was found
+    int64_t predicted;    // where its middle was predicted, -1: beyond the scan
+    int64_t middle;       // the same, within first and last
+};
+
+/* Fills f->entries. */
+enum status dials_sort_images(struct dials_files *f, struct error *e);
+
+enum status dials_span(const struct dials_files *f, const struct expt_experiment *x, size_t row,
+                       struct dials_span *span, struct error *e);
+
+/* Whether a row is a spot that was found; whether a lattice was found for it. */
+bool dials_is_spot(const struct dials_files *f, size_t row);
+bool dials_is_indexed(const struct dials_files *f, size_t row);
+
+#endif

@@ -1,0 +1,17 @@
+/* Answer keys that are reflection tables of bragg-write, one file (.refl, .expt) for each frame. */
+#ifndef BRAGG_SCORE_KEY_TABLES_H
+#define BRAGG_SCORE_KEY_TABLES_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "score/key.h"
+
+/* Whether a name is that of such tables: NAME.refl, or a template as key_%04d.refl. */
+bool key_tables_named(const char *path);
+
+/* Reads all files of the template, which must have a number, into *k: all reflections stay in
+ * memory.  STATUS_INPUT for files that are none, and where there are none. */
+enum status key_tables_read(struct key *k, struct error *e);
+
+#endif

@@ -1,0 +1,125 @@
+/* What became of messages: latency, losses, and what the analysis did with faults. */
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "score/score.h"
+
+enum { KINDS_MAX = 32, GROUP_NAME = 48 };
+
+/* A kind of fault. */
+struct kind {
+    const char *name;
+    size_t n, answered, again, wrong;
+};
+
+/* What was counted over all messages. */
+struct tally {
+    size_t fates[SENT_FATES];
+    size_t by_sender, by_client;  // frames without an answer, by who lost them
+    size_t nkinds;
+    struct kind kinds[KINDS_MAX];
+    struct values latency_s;
+};
+
+static struct kind *find_kind(struct tally *t, const char *name)
+{
+    for (size_t i = 0; i < t->nkinds; i++)
+        if (strcmp(t->kinds[i].name, name) == 0)
+            return &t->kinds[i];
+    if (t->nkinds == KINDS_MAX)
+        return NULL;
+    t->kinds[t->nkinds] = (struct kind){.name = name};
+    return &t->kinds[t->nkinds++];
+}
+
+static bool is_good(const struct sent_message *m)
+{
+    return strcmp(m->fault, "-") == 0;
+}
+
+static void count_fault(struct tally *t, const struct sent_message *m, const struct score_frame *f)
+{
+    struct kind *k = is_good(m) ? NULL : find_kind(t, m->fault);
+    if (!k)
+        return;
+    k->n++;
+    k->answered += f->answered;
+    k->again += f->again > 0;
+    k->wrong += f->answered && f->wrong;
+}
+
+/* The first message of a frame that was taken tells how long the answer took. */
+static enum status count_messages(const struct score *s, const struct sent *sent, uint8_t *taken,
+                                  struct tally *t, struct error *e)
+{
+    for (size_t i = 0; i < sent->count; i++) {
+        const struct sent_message *m = &sent->messages[i];
+        const int64_t at = nxmx_rows_find(&s->key->rows, m->frame);
+        if (at < 0)
+            return error_set(e, STATUS_INPUT,
+                             "--sent: frame %llu is not in %s: is this the key of what was sent?",
+                             (unsigned long long)m->frame, s->key->path);
+        const struct score_frame *f = &s->frames[at];
+        t->fates[m->fate]++;
+        count_fault(t, m, f);
+        const bool first = m->fate == SENT_TAKEN && !(taken[at] & 1u << SENT_TAKEN);
+        taken[at] = (uint8_t)(taken[at] | 1u << m->fate);
+        if (first && f->result_s > 0.0 && !values_add(&t->latency_s, f->result_s - m->time_s))
+            return error_memory(e, "latencies");
+    }
+    return STATUS_OK;
+}
+
+static void count_lost(const struct score *s, const uint8_t *fates, struct tally *t)
+{
+    for (size_t i = 0; i < s->key->rows.nframes; i++) {
+        const bool lost = !s->frames[i].answered;
+        t->by_client += lost && fates[i] & 1u << SENT_TAKEN;
+        t->by_sender += lost && fates[i] && !(fates[i] & 1u << SENT_TAKEN);
+    }
+}
+
+static void add_kind(struct figures *f, const struct kind *k)
+{
+    static const char *const names[] = {"n", "answered", "ignored", "twice", "wrong"};
+    const size_t counts[] = {k->n, k->answered, k->n - k->answered, k->again, k->wrong};
+    for (size_t i = 0; i < sizeof counts / sizeof *counts; i++) {
+        char name[FIGURE_NAME];
+        (void)snprintf(name, sizeof name, "faults.%s.%s", k->name, names[i]);
+        figures_add(f, name, (double)counts[i], NULL);
+    }
+}
+
+static void add_figures(struct tally *t, struct figures *f)
+{
+    static const char *const why = "no result tells when it came";
+    figures_add(f, "latency_s.median", values_percentile(&t->latency_s, 50.0), why);
+    figures_add(f, "latency_s.p95", values_percentile(&t->latency_s, 95.0), why);
+    figures_add(f, "latency_s.max", values_percentile(&t->latency_s, 100.0), why);
+    figures_add(f, "latency_s.n", (double)t->latency_s.n, NULL);
+    figures_add(f, "sent.taken", (double)t->fates[SENT_TAKEN], NULL);
+    figures_add(f, "sent.dropped", (double)t->fates[SENT_DROPPED], NULL);
+    figures_add(f, "sent.withheld", (double)t->fates[SENT_WITHHELD], NULL);
+    figures_add(f, "lost.by_sender", (double)t->by_sender, NULL);
+    figures_add(f, "lost.by_client", (double)t->by_client, NULL);
+    for (size_t i = 0; i < t->nkinds; i++)
+        add_kind(f, &t->kinds[i]);
+}
+
+enum status score_sent_figures(const struct score *s, const struct sent *sent, struct figures *f,
+                               struct error *e)
+{
+    struct tally t = {0};
+    uint8_t *fates = mem_array(s->key->rows.nframes, 1);
+    const enum status status =
+        fates ? count_messages(s, sent, fates, &t, e) : error_memory(e, "what became of frames");
+    if (!status) {
+        count_lost(s, fates, &t);
+        add_figures(&t, f);
+    }
+    mem_free(fates);
+    values_free(&t.latency_s);
+    return status;
+}
