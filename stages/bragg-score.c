@@ -10,11 +10,13 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
+#include "io/replace.h"
+#include "score/report.h"
 #include "score/results.h"
 #include "score/score.h"
 
 struct options {
-    const char *json, *symmetry, *sent;
+    const char *json, *report, *symmetry, *sent;
     struct opt_texts require;
     double angle_deg, hit[2], follow_s;
     bool follow;
@@ -28,6 +30,9 @@ static const struct opt table[] = {
     {"json", "FILE",
      "Write the figures to FILE as one JSON object (-: to stdout, without the table)",
      .type = OPT_TEXT, .offset = AT(json)},
+    {"report", "FILE",
+     "Write figures, plots and the worst frames to FILE, a page of HTML without outside parts",
+     .type = OPT_TEXT, .offset = AT(report)},
     {"require", "METRIC>=X", "Exit with status 1 unless it is so; also <=, >, <; may be repeated",
      .type = OPT_TEXTS, .offset = AT(require)},
     {"angle", "DEG", "A lattice that is turned by less from the true one is right (1)", OPT_REAL,
@@ -172,7 +177,21 @@ static enum status write_json(const struct figures *f, const char *path, struct 
     return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
 }
 
-static enum status report(const struct figures *f, const struct options *o, struct error *e)
+static enum status write_report(struct score *s, const struct figures *f, const char *path,
+                                const char *const results[], int nresults, struct error *e)
+{
+    struct replace file;
+    enum status status = replace_open(&file, path, e);
+    if (status)
+        return status;
+    status = report_write(file.stream, s, f, results, (size_t)nresults, e);
+    if (!status)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return status;
+}
+
+static enum status print(const struct figures *f, const struct options *o, struct error *e)
 {
     if (!o->json || strcmp(o->json, "-") != 0)
         figures_print(f, stdout);
@@ -217,7 +236,9 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     score_figures(s, f);
     if (o->sent)
         status = take_sent(s, o->sent, f, e);
-    status = status ? status : report(f, o, e);
+    status = status ? status : print(f, o, e);
+    if (!status && o->report)
+        status = write_report(s, f, o->report, paths + 1, npaths - 1, e);
     return status ? status : check(f, o, e);
 }
 
@@ -241,6 +262,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
 {
     static struct figures figures;
     static struct symmetry group;
+    static struct shown shown;
     enum status status = check_options(o, &group, e);
     if (status)
         return status;
@@ -254,9 +276,11 @@ static enum status run(const struct options *o, const char *const paths[], int n
     status = key_open(&key, paths[0], e);
     if (!status)
         status = score_begin(&score, &settings, &key, e);
+    score.shown = o->report ? &shown : NULL;
     if (!status)
         status = score_all(&score, &figures, o, paths, npaths, e);
     score_end(&score);
+    shown_free(&shown);
     key_close(&key);
     return status;
 }

@@ -180,6 +180,8 @@ static enum status take_pair(struct score *s, const struct reflection_row *r,
                              const struct answer_spot *spot, struct error *e)
 {
     const double fast = spot->fast - r->fast, slow = spot->slow - r->slow;
+    if (s->shown)
+        shown_add(&s->shown->offsets_px, fast, slow);
     s->spots_right++;
     s->strong_found += r->photons > s->settings->strong_photons;
     s->bin_found[score_bin(r->photons)]++;
@@ -227,6 +229,23 @@ static void take_geometry(struct score *s, const struct key_frame *f, const stru
     }
 }
 
+/* Of a frame whose spots were matched; `right`: lattices that were right before it. */
+static enum status show(struct score *s, const struct key_frame *f, const struct answer *a,
+                        const struct detectors *d, size_t right, struct error *e)
+{
+    const struct shown_judged judged = {
+        .frame = f,
+        .answer = a,
+        .panel_of = d->truth_of,
+        .partner = s->partner,
+        .taken = s->spots.taken,
+        .strong_photons = s->settings->strong_photons,
+        .lattices_missed = (size_t)f->frame->lattices - (s->lattices_right - right),
+        .lattice_faults = (size_t)s->settings->hit_spots,
+    };
+    return shown_judge(s->shown, &judged) ? STATUS_OK : error_memory(e, "the worst frames");
+}
+
 /* How far the reflections of an answer reach over other frames. */
 static size_t reach_of(const struct answer *a)
 {
@@ -264,7 +283,7 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     status = take_spots(s, &f, a, d, e);
     status = status ? status : score_lattices(s, &f, a, d, e);
     s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
-    return status;
+    return status || !s->shown ? status : show(s, &f, a, d, right, e);
 }
 
 /* --- end of all answers ---------------------------------------------------------------- */

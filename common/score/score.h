@@ -12,6 +12,7 @@
 #include "score/key.h"
 #include "score/lattices.h"
 #include "score/sent.h"
+#include "score/shown.h"
 #include "score/spots.h"
 #include "score/statistics.h"
 
@@ -47,6 +48,7 @@ struct score_offset {
 struct score {
     const struct score_settings *settings;  // borrowed
     struct key *key;                        // borrowed
+    struct shown *shown;                    // borrowed; NULL: no report is made
     struct symmetry *rotations;             // owned: of each crystal, by its number
     struct symmetry *ambiguities;           // owned: with what the cell allows beyond the group
     size_t ncrystals;

@@ -118,6 +118,8 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
         agreement_add(&s->intensities, photons, r->intensity, r->sigma);
         agreement_add(&s->by_photons[score_bin(photons)], photons, r->intensity, r->sigma);
         agreement_add(&s->by_shell[shell_of(a_matrix, row->hkl)], photons, r->intensity, r->sigma);
+        if (s->shown)
+            shown_add(&s->shown->intensities, photons, r->intensity);
     }
     if (r->elsewhere || d->truth_of[r->panel] != row->panel)
         return STATUS_OK;

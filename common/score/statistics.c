@@ -6,15 +6,17 @@
 #include "base/alloc.h"
 #include "base/hash.h"
 
-/* Beyond what is kept each number takes the place of another with the chance that makes a fair
- * sample of all (Vitter's algorithm R). */
+/* Vitter's algorithm R: number n takes any of n + 1 places. */
+size_t sample_place(size_t n, size_t kept)
+{
+    return n < kept ? n : (size_t)(hash_finish(n) % (n + 1));
+}
+
 bool values_add(struct values *x, double value)
 {
+    const size_t at = sample_place(x->n, VALUES_KEPT);
     x->greatest = x->n && x->greatest > value ? x->greatest : value;
-    size_t at = x->n;
-    if (at >= VALUES_KEPT) {
-        at = (size_t)(hash_finish(x->n) % (x->n + 1));
-    } else {
+    if (x->n < VALUES_KEPT) {
         double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
         if (!more)
             return false;

@@ -17,6 +17,10 @@ struct values {
     bool sorted;
 };
 
+/* Where number n, from 0, goes in a fair sample of at most `kept`, in the place of what is there;
+ * `kept` or more: nowhere.  The same n always goes to the same place. */
+size_t sample_place(size_t n, size_t kept);
+
 /* False when memory is out. */
 bool values_add(struct values *x, double value);
 

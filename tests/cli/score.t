@@ -108,6 +108,29 @@ refused 'what is no requirement' 2 "'angle_deg.max' must be METRIC>=X" --require
 refused 'a requirement without a number' 2 '--require' --require='angle_deg.max<=x' key.nxs perfect.stream
 is 'JSON on stdout is all there is' "$(bragg-score --json=- key.nxs perfect.stream | /usr/bin/python3 -c 'import json, sys; print(json.load(sys.stdin)["frames"])')" 4
 
+# --- the report
+# page OPTION... RESULT FACT...: a page about RESULT is good HTML without outside parts, and holds these texts
+page() {
+	page_name=$1 page_result=$2
+	shift 2
+	bragg-score --report=page.html key.nxs "$page_result" >/dev/null || true
+	check "report: $page_name" /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html "$@"
+}
+page 'all is right' perfect.stream 'No frame has a fault.' 'precision 1' images=0 dots=0,0
+page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixel off' dots=0.5,0
+page 'no spots' silent.stream 'No found spot is a true one.' 'no spots were found.' images=3 missed="$strong" wrong=0 lattices=0
+page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
+page 'sigmas halved' halved.stream 'chi2 4 of'
+page 'spots that are none' cyclic.stream lattices=3 images=3
+hostile='<img src=x onerror=alert(1)>&amp;"'"'"'.stream'
+cp perfect.stream "$hostile"
+cp key.nxs '<b>key.nxs'
+ln -s key_data_000001.h5 '<b>key_data_000001.h5' 2>/dev/null || true
+bragg-score --report=page.html '<b>key.nxs' "$hostile" >/dev/null
+check 'names of files stay text' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html "$hostile, against the answer key <b>key.nxs."
+check_status 'no page where none can be' 1 bragg-score --report=/no/where/page.html key.nxs perfect.stream
+is 'in one line' "$(echo "$tap_output" | grep -c '/no/where/page.html')" 1
+
 # --- what cannot be scored
 bragg-geometry --quiet --detpixels=32 | bragg-orient --quiet | bragg-intensity --quiet | bragg-write --quiet plain.nxs
 sed 's/_fs = 511/_fs = 255/; s/_ss = 511/_ss = 255/' perfect.stream >small.stream

@@ -1,0 +1,15 @@
+/* Parts of HTML pages that hold all they show. */
+#ifndef BRAGG_SCORE_HTML_H
+#define BRAGG_SCORE_HTML_H
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Writes text of any origin as text: markup, quotes, control characters and what is not ASCII and
+ * not good UTF-8 lose their meaning. */
+void html_text(FILE *out, const char *text);
+
+/* Writes bytes in base64 (RFC 4648). */
+void html_base64(FILE *out, const void *data, size_t size);
+
+#endif

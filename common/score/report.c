@@ -1,0 +1,197 @@
+#include "score/report.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "score/html.h"
+
+/* Light and dark; one column on a telephone. */
+static const char style[] =
+    ":root{color-scheme:light dark;--back:#fbfbfa;--card:#fff;--ink:#1d2126;--soft:#5b6470;"
+    "--line:#d9dde2;--bar:#2f6fb3;--warn:#9a4b00;--warnback:#fff3e2;--ok:#0a7f4f;--bad:#c2371f}\n"
+    "@media(prefers-color-scheme:dark){:root{--back:#15181c;--card:#1e2227;--ink:#e8eaed;"
+    "--soft:#a4adb8;--line:#3a4149;--bar:#6aa9ea;--warn:#ffc782;--warnback:#35291a;--ok:#3ecf8e;"
+    "--bad:#ff7a5c}.frame image{filter:invert(1)}}\n"
+    "*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:68rem;background:var(--back)"
+    ";color:var(--ink);font:16px/1.45 system-ui,sans-serif}\n"
+    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.2rem;margin:2rem 0 .6rem}"
+    "h3{font-size:1rem;margin:0 0 .3rem}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.875rem}"
+    "\n.grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));"
+    "gap:.8rem}.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;"
+    "padding:.8rem;min-width:0}\n"
+    "table{border-collapse:collapse;width:100%;margin-top:.5rem;font-size:.9rem}"
+    "td{padding:.15rem 0;border-top:1px solid var(--line)}"
+    "td:last-child{text-align:right;font-variant-numeric:tabular-nums}"
+    ".absent{color:var(--soft);font-style:italic}\n"
+    ".names{overflow-wrap:anywhere}.notes{list-style:none;padding:0}.notes li{color:var(--warn);"
+    "background:var(--warnback);border-radius:.4rem;padding:.4rem .7rem;margin:.3rem 0}\n"
+    "svg{width:100%;height:auto;display:block}.plot text{fill:var(--soft);font-size:12px}"
+    ".mid{text-anchor:middle}.end{text-anchor:end}.plot path{fill:none}.plot .grid{stroke:"
+    "var(--line);stroke-width:.7}.plot .axis{stroke:var(--soft)}.bar{fill:var(--bar)}"
+    ".plot .dots{stroke:var(--bar);stroke-width:2.6;stroke-linecap:round;opacity:.55}"
+    ".plot .wanted{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}\n"
+    ".frame path{fill:none;stroke-width:1.4;vector-effect:non-scaling-stroke}.right{stroke:"
+    "var(--ok)}.missed{stroke:var(--bad)}.wrong{stroke:var(--bar)}.frame .edge{stroke:var(--line)}"
+    ".key{display:inline-block;width:1.1em;height:1.1em;vertical-align:-.2em}\n";
+
+/* --- table of figures ----------------------------------------------------------- */
+
+static const struct {
+    const char *name, *title, *text;
+} groups[] = {
+    {"frames", "Frames", "Frames of the key with and without an answer of the analysis."},
+    {"hits", "Are hits found?",
+     "A hit holds a lattice with enough strong reflections. A false negative is a hit that the "
+     "analysis threw away, a false positive an empty frame that it kept."},
+    {"spots", "Are spots found?",
+     "Precision: the share of the found spots that are there. Recall: the share of the strong "
+     "spots that were found. A found spot belongs to the nearest true one within 1.5 px."},
+    {"found_px", "Found spots: where?",
+     "Mean of found minus true place, in pixels. It should be 0; half a pixel is a convention "
+     "about where a pixel begins."},
+    {"geometry_px", "The detector: where?",
+     "True place minus the place where the detector model of the analysis puts the same ray, in "
+     "pixels. It should be 0."},
+    {"predicted_px", "Predicted spots: where?",
+     "Mean of predicted minus true place, in pixels, of the lattices that are right."},
+    {"predicted", "Are spots predicted?",
+     "The share of the reflections above 10 photons that the analysis predicted."},
+    {"lattices", "Are lattices indexed?",
+     "A lattice is right when it is turned from the true one by less than the limit."},
+    {"angle_deg", "How well are they oriented?",
+     "The angle between a right lattice and the true one, in degrees; x, y and z are its parts "
+     "about the axes of the beam's frame."},
+    {"cell", "Is the cell right?",
+     "Edges in angstrom, angles in degrees. A relative error of 0.01 is 1 % too long."},
+    {"intensities", "Are intensities right?",
+     "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are honest; "
+     "above 1 they are too small, below 1 too large."},
+    {"merged", "Is the merged set right?",
+     "Merged intensities against the squares of the structure factors that went in, scaled by one "
+     "factor and one B."},
+    {"latency_s", "In time?", "Seconds from the sending of a frame to its result."},
+    {"sent", "What was sent", "Frames by what became of them on their way to the client."},
+    {"lost", "Who lost frames", "Frames without a result that were never sent, or were sent."},
+};
+
+enum { GROUPS = sizeof groups / sizeof *groups };
+
+/* The length of the name's part before the first dot. */
+static size_t top_of(const char *name)
+{
+    return strcspn(name, ".");
+}
+
+static bool is_of(const char *name, const char *group)
+{
+    const size_t n = strlen(group);
+    const bool is_frames = strcmp(group, "frames") == 0 && name[n] == '_';
+    return strncmp(name, group, n) == 0 && (!name[n] || name[n] == '.' || is_frames);
+}
+
+static bool same_card(const char *a, const char *b)
+{
+    for (size_t g = 0; g < GROUPS; g++)
+        if (is_of(a, groups[g].name) || is_of(b, groups[g].name))
+            return is_of(a, groups[g].name) && is_of(b, groups[g].name);
+    return top_of(a) == top_of(b) && strncmp(a, b, top_of(a)) == 0;
+}
+
+static void write_name(FILE *out, const char *name)
+{
+    for (; *name; name++)
+        fputc(*name == '_' || *name == '.' ? ' ' : *name, out);
+}
+
+static void write_row(FILE *out, const struct figure *x)
+{
+    const size_t top = top_of(x->name);
+    fputs("<tr><td>", out);
+    write_name(out, x->name[top] ? x->name + top + 1 : x->name);
+    if (isfinite(x->value))
+        fprintf(out, "</td><td>%.6g</td></tr>\n", x->value);
+    else {
+        fputs("</td><td class=\"absent\">", out);
+        html_text(out, x->why ? x->why : "absent");
+        fputs("</td></tr>\n", out);
+    }
+}
+
+static void begin_card(FILE *out, const char *name)
+{
+    size_t g = 0;
+    while (g < GROUPS && !is_of(name, groups[g].name))
+        g++;
+    if (g < GROUPS)
+        fprintf(out, "<div class=\"card\"><h3>%s</h3><p class=\"soft\">%s</p><table>\n",
+                groups[g].title, groups[g].text);
+    else {
+        fputs("<div class=\"card\"><h3>", out);
+        fwrite(name, 1, top_of(name), out);
+        fputs("</h3><table>\n", out);
+    }
+}
+
+/* Figures by bins are shown as plots. */
+static void write_figures(FILE *out, const struct figures *f)
+{
+    const char *last = NULL;
+    fputs("<h2>Figures</h2>\n<div class=\"grid2\">\n", out);
+    for (size_t i = 0; i < f->count; i++) {
+        const char *name = f->list[i].name;
+        if (strstr(name, ".by_"))
+            continue;
+        if (last && !same_card(last, name))
+            fputs("</table></div>\n", out);
+        if (!last || !same_card(last, name))
+            begin_card(out, name);
+        last = name;
+        write_row(out, &f->list[i]);
+    }
+    fputs(last ? "</table></div>\n</div>\n" : "</div>\n", out);
+}
+
+/* --- page ------------------------------------------------------------------------- */
+
+static void write_head(FILE *out, const struct score *s, const struct figures *f,
+                       const char *const results[], size_t nresults)
+{
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "img-src data:; style-src 'unsafe-inline'\">\n"
+            "<title>Score of an analysis</title>\n<style>\n%s</style></head><body>\n"
+            "<h1>Score of an analysis</h1>\n<p class=\"soft names\">",
+            style);
+    for (size_t i = 0; i < nresults; i++) {
+        fputs(i ? ", " : "", out);
+        html_text(out, results[i]);
+    }
+    fputs(", against the answer key ", out);
+    html_text(out, s->key->path);
+    fputs(". The key knows every reflection of every frame, for the frames were computed.</p>\n",
+          out);
+    if (f->nnotes)
+        fputs("<ul class=\"notes\">\n", out);
+    for (size_t i = 0; i < f->nnotes; i++) {
+        fputs("<li>", out);
+        html_text(out, f->notes[i]);
+        fputs("</li>\n", out);
+    }
+    if (f->nnotes)
+        fputs("</ul>\n", out);
+}
+
+enum status report_write(FILE *out, struct score *s, const struct figures *f,
+                         const char *const results[], size_t nresults, struct error *e)
+{
+    write_head(out, s, f, results, nresults);
+    report_plots(out, s);
+    const enum status status = report_frames(out, s, e);
+    write_figures(out, f);
+    fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each figure.</p>\n"
+          "</body></html>\n",
+          out);
+    return status;
+}

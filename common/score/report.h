@@ -1,0 +1,24 @@
+/* The score as one page of HTML without outside parts. */
+#ifndef BRAGG_SCORE_REPORT_H
+#define BRAGG_SCORE_REPORT_H
+
+#include <stdio.h>
+
+#include "base/error.h"
+#include "score/score.h"
+
+/* Writes the page on *s, which is closed and has s->shown, and its figures: what was found in the
+ * `nresults` files of these names.  Errors of `out` are for the caller to see; STATUS_FAILED when
+ * memory is out. */
+enum status report_write(FILE *out, struct score *s, const struct figures *f,
+                         const char *const results[], size_t nresults, struct error *e);
+
+/* --- report_plots.c: figures with words below them -------------------------------- */
+
+void report_plots(FILE *out, struct score *s);
+
+/* --- report_frames.c: pictures of the worst frames -------------------------------- */
+
+enum status report_frames(FILE *out, const struct score *s, struct error *e);
+
+#endif

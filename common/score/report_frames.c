@@ -1,0 +1,179 @@
+/* Pictures of the worst frames, with the spots that are there and those that were found. */
+#include <inttypes.h>
+#include <stdlib.h>
+
+#include "io/nxmx_read.h"
+#include "io/picture.h"
+#include "score/html.h"
+#include "score/report.h"
+
+enum { PICTURE_EDGE = 400 };
+
+/* --- image ------------------------------------------------------------------------ */
+
+/* The pixels of a panel of an image that holds panels of this size one after the other. */
+static bool cut_panel(const struct image *image, const struct geom_panel *panels, size_t npanels,
+                      int32_t panel, struct image *part)
+{
+    const int64_t fast = panels->fast_pixels, slow = panels->slow_pixels;
+    const size_t size = (size_t)(fast * slow);
+    for (size_t i = 0; i < npanels; i++)
+        if (panels[i].fast_pixels != fast || panels[i].slow_pixels != slow)
+            return false;
+    *part = (struct image){.type = image->type, .unit = image->unit, .count = size};
+    part->pixels = (char *)image->pixels + (size_t)panel * size * pixel_size(image->type);
+    return image->pixels && image->count == npanels * size;
+}
+
+static enum status write_png(FILE *out, const struct image *part, const struct panel *panel,
+                             struct error *e)
+{
+    const struct picture_settings look = {.edge_max = PICTURE_EDGE};
+    struct picture p;
+    char *png = NULL;
+    size_t size = 0;
+    FILE *memory = open_memstream(&png, &size);
+    if (!memory)
+        return error_memory(e, "a picture");
+    enum status s = picture_make(&p, part, panel, &look, e);
+    s = s ? s : picture_write_png(memory, &p, "a picture", e);
+    const bool good = !fclose(memory) && !s;
+    if (good) {
+        fprintf(out,
+                "<image width=\"%" PRId64 "\" height=\"%" PRId64
+                "\" preserveAspectRatio=\"none\" href=\"data:image/png;base64,",
+                p.width * p.factor, p.height * p.factor);
+        html_base64(out, png, size);
+        fputs("\"/>\n", out);
+    }
+    picture_free(&p);
+    free(png);
+    return good || s ? s : error_memory(e, "a picture");
+}
+
+/* Of a key without images the spots are all there is. */
+static enum status write_image(FILE *out, const struct key *k, uint64_t number, int32_t panel,
+                               struct error *e)
+{
+    const struct geom_panel *g = &k->detector.panels[panel];
+    const struct panel whole = {
+        .fast_pixels = g->fast_pixels,
+        .slow_pixels = g->slow_pixels,
+        .roi = {.fast_max = g->fast_pixels - 1, .slow_max = g->slow_pixels - 1},
+        .mask = g->mask,
+    };
+    struct nxmx_one one = {0};
+    struct image part;
+    struct error ignored;
+    enum status s = STATUS_OK;
+    if (nxmx_is_hdf5(k->path) && !nxmx_one_read(k->path, number, &one, &ignored) &&
+        cut_panel(&one.image, k->detector.panels, k->detector.npanels, panel, &part))
+        s = write_png(out, &part, &whole, e);
+    nxmx_one_free(&one);
+    return s;
+}
+
+/* --- spots -------------------------------------------------------------------------- */
+
+static const char *const names[SHOWN_KINDS] = {"right", "missed", "wrong"};
+
+/* A circle, a square, or a cross of this radius. */
+static void write_mark(FILE *out, enum shown_kind kind, double x, double y, double r)
+{
+    if (kind == SHOWN_RIGHT)
+        fprintf(out, "M%.1f %.1fa%g %g 0 1 0 %g 0a%g %g 0 1 0 %g 0", x - r, y, r, r, 2 * r, r, r,
+                -2 * r);
+    else if (kind == SHOWN_MISSED)
+        fprintf(out, "M%.1f %.1fh%gv%gh%gz", x - r, y - r, 2 * r, 2 * r, -2 * r);
+    else
+        fprintf(out, "M%.1f %.1fl%g %gm0 %gl%g %g", x - r, y - r, 2 * r, 2 * r, -2 * r, -2 * r,
+                2 * r);
+}
+
+static void write_marks(FILE *out, const struct shown_frame *f, int32_t panel, double radius)
+{
+    for (int kind = 0; kind < SHOWN_KINDS; kind++) {
+        fprintf(out, "<path class=\"%s\" d=\"", names[kind]);
+        for (size_t i = 0; i < f->nmarks; i++) {
+            const struct shown_mark *m = &f->marks[i];
+            if ((int)m->kind == kind && m->panel == panel)
+                write_mark(out, m->kind, m->fast, m->slow, radius);
+        }
+        fputs("\"/>\n", out);
+    }
+}
+
+/* The panel with most faults, and how many. */
+static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
+{
+    size_t most = 0;
+    int32_t worst = 0;
+    for (size_t panel = 0; panel < npanels; panel++) {
+        size_t faults = 0;
+        for (size_t i = 0; i < f->nmarks; i++)
+            faults += f->marks[i].kind != SHOWN_RIGHT && (size_t)f->marks[i].panel == panel;
+        worst = faults > most ? (int32_t)panel : worst;
+        most = faults > most ? faults : most;
+    }
+    return worst;
+}
+
+/* --- frames --------------------------------------------------------------------------- */
+
+static enum status write_frame(FILE *out, const struct score *s, const struct shown_frame *f,
+                               struct error *e)
+{
+    const int32_t panel = worst_panel(f, s->key->detector.npanels);
+    const struct geom_panel *g = &s->key->detector.panels[panel];
+    const double edge = (double)(g->fast_pixels > g->slow_pixels ? g->fast_pixels : g->slow_pixels);
+    fprintf(out, "<div class=\"card frame\"><h3>Frame %" PRIu64, f->number);
+    if (s->key->detector.npanels > 1)
+        fprintf(out, ", panel %d", panel);
+    fprintf(
+        out,
+        "</h3><p class=\"soft\">%zu strong spots missed, %zu found spots are none, %zu lattices "
+        "missed</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
+        "\" role=\"img\" aria-label=\"Frame %" PRIu64 "\">\n",
+        f->missed, f->wrong, f->lattices_missed, g->fast_pixels, g->slow_pixels, f->number);
+    const enum status status = write_image(out, s->key, f->number, panel, e);
+    fprintf(out, "<path class=\"edge\" d=\"M0 0H%" PRId64 "V%" PRId64 "H0z\"/>\n", g->fast_pixels,
+            g->slow_pixels);
+    write_marks(out, f, panel, edge / 70.0);
+    fputs("</svg></div>\n", out);
+    return status;
+}
+
+static void write_legend(FILE *out)
+{
+    static const char *const words[SHOWN_KINDS] = {"found, and true", "strong, and not found",
+                                                   "found, and not true"};
+    fputs("<p class=\"soft\">The frames with most faults: strong spots that were not found, found "
+          "spots that are none, and lattices that were missed. Frames without an answer are not "
+          "here.",
+          out);
+    for (int kind = 0; kind < SHOWN_KINDS; kind++) {
+        fprintf(out,
+                " <span class=\"frame\"><svg class=\"key\" viewBox=\"0 0 10 10\"><path "
+                "class=\"%s\" d=\"",
+                names[kind]);
+        write_mark(out, (enum shown_kind)kind, 5, 5, 3.5);
+        fprintf(out, "\"/></svg></span>&#160;%s%s", words[kind], kind + 1 < SHOWN_KINDS ? "," : "");
+    }
+    fputs(".</p>\n", out);
+}
+
+enum status report_frames(FILE *out, const struct score *s, struct error *e)
+{
+    enum status status = STATUS_OK;
+    fputs("<h2>The worst frames</h2>\n", out);
+    if (!s->shown->nframes) {
+        fputs("<p>No frame has a fault.</p>\n", out);
+        return STATUS_OK;
+    }
+    write_legend(out);
+    fputs("<div class=\"grid2\">\n", out);
+    for (size_t i = 0; i < s->shown->nframes && !status; i++)
+        status = write_frame(out, s, &s->shown->frames[i], e);
+    fputs("</div>\n", out);
+    return status;
+}
