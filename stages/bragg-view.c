@@ -2,8 +2,11 @@
  * bragg-view: a last stage that serves a page which shows the stream.  It never waits for a
  * browser.
  */
+#include <errno.h>
 #include <inttypes.h>
-#include <semaphore.h>
+#include <math.h>
+#include <signal.h>
+#include <stdatomic.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -38,7 +41,7 @@ struct view {
     struct preview preview;      // panels as one
     uint64_t start_ns, next_ns;  // frames that come sooner are not shown
     uint64_t frames;
-    sem_t leave;  // somebody ends it
+    atomic_bool interrupted;
 };
 
 #define AT(member) .offset = offsetof(struct view, member)
@@ -82,7 +85,6 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     int port;
     bool loopback;
     (void)operands, (void)noperands;
-    (void)sem_init(&v->leave, 0, 0);
     enum status s = web_bind_parse(v->bind, address, &port, &loopback, e);
     if (s == STATUS_OK && !loopback && !v->has_token)
         s = error_set(e, STATUS_USAGE,
@@ -174,24 +176,25 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
 
 /* --- the end --------------------------------------------------------------- */
 
-static void view_leave(void *state)
+static void view_interrupt(void *state)
 {
     struct view *v = state;
-    (void)sem_post(&v->leave);
+    atomic_store(&v->interrupted, true);
 }
 
-static void linger(struct view *v)
+/* The runtime does not listen to signals any more; it has blocked those that end a program. */
+static void linger(const struct view *v)
 {
-    struct timespec until;
-    (void)clock_gettime(CLOCK_REALTIME, &until);
-    until.tv_sec += (time_t)v->linger_s;
-    until.tv_nsec += (long)((v->linger_s - (double)(time_t)v->linger_s) * 1e9);
-    until.tv_sec += until.tv_nsec / 1000000000;
-    until.tv_nsec %= 1000000000;
-    if (v->has_linger || !v->piped)
-        (void)sem_timedwait(&v->leave, &until);
-    else
-        (void)sem_wait(&v->leave);
+    sigset_t ends;
+    const struct timespec time = {.tv_sec = (time_t)v->linger_s,
+                                  .tv_nsec = (long)(fmod(v->linger_s, 1.0) * 1e9)};
+    (void)sigemptyset(&ends);
+    (void)sigaddset(&ends, SIGINT);
+    (void)sigaddset(&ends, SIGTERM);
+    (void)sigaddset(&ends, SIGHUP);
+    const bool forever = v->piped && !v->has_linger;
+    while (sigtimedwait(&ends, NULL, forever ? NULL : &time) < 0 && errno == EINTR)
+        ;
 }
 
 static enum status tell_end(struct view *v, const char *how, struct error *e)
@@ -206,7 +209,7 @@ static enum status view_end(void *state, struct error *e)
 {
     struct view *v = state;
     const enum status s = tell_end(v, "The stream has ended.", e);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK && !atomic_load(&v->interrupted))
         linger(v);
     return s;
 }
@@ -219,7 +222,6 @@ static void view_close(void *state)
         (void)tell_end(v, "The stream has broken off.", &ignored);
     web_close(v->web);
     preview_free(&v->preview);
-    (void)sem_destroy(&v->leave);
     explicit_bzero(v->secret, sizeof v->secret);
 }
 
@@ -240,8 +242,7 @@ static const struct stage stage = {
     .settle = view_settle,
     .begin = view_begin,
     .frame = view_frame,
-    .interrupt = view_leave,
-    .cancel = view_leave,
+    .interrupt = view_interrupt,
     .end = view_end,
     .close = view_close,
 };

@@ -223,7 +223,7 @@ enum status web_begin(struct web *web, const struct panel *panel, const char *js
 
 enum status web_end(struct web *web, const char *json, struct error *e)
 {
-    return web->end ? STATUS_OK : tell(web, &web->end, json, e);
+    return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
 }
 
 /* Pages hear the last words, as far as they listen. */

@@ -53,7 +53,8 @@ bool web_is_watched(const struct web *web);
 /* There is a new frame. */
 void web_news(struct web *web);
 
-/* The stream is over: pages show the text of JSON `json`; STATUS_FAILED when memory is out. */
+/* The stream is over, as the JSON says, which pages show; the first time counts.  STATUS_FAILED
+ * when memory is out. */
 enum status web_end(struct web *web, const char *json, struct error *e);
 
 /* Ends all pages and frees *web; NULL is fine. */

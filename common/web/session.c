@@ -108,16 +108,13 @@ static struct web_blob *shared_tile(struct web *web, const struct web_frame *f,
 }
 
 static struct web_blob *answer_frame(struct web *web, const struct panel *panel,
-                                     struct web_request *r)
+                                     const struct web_request *r)
 {
     struct web_frame *f = web_store_use(&web->store, r->number);
     if (!f)
         return web_gone(r->number);
-    struct web_blob *b = NULL;
-    if (r->verb == WEB_ASK_MARKS)
-        b = web_marks(f);
-    else if (web_region_cut(&r->region, panel->fast_pixels, panel->slow_pixels))
-        b = shared_tile(web, f, panel, &r->region);
+    struct web_blob *b =
+        r->verb == WEB_ASK_MARKS ? web_marks(f) : shared_tile(web, f, panel, &r->region);
     web_store_drop(&web->store, f);
     return b;
 }
@@ -128,17 +125,17 @@ static struct web_blob *next_answer(struct session *s)
     (void)pthread_mutex_lock(&s->web->lock);
     const struct panel *panel = s->web->panel;
     (void)pthread_mutex_unlock(&s->web->lock);
-    for (int verb = 0; panel && verb < WEB_VERBS; verb++) {
-        struct web_request *r = &s->request[verb];
-        if (!s->asked[verb])
-            continue;
-        s->asked[verb] = false;
-        if (verb != WEB_ASK_MASK)
-            return answer_frame(s->web, panel, r);
-        if (web_region_cut(&r->region, panel->fast_pixels, panel->slow_pixels))
-            return web_mask(panel, &r->region);
-    }
-    return NULL;
+    int verb = 0;
+    while (verb < WEB_VERBS && !s->asked[verb])
+        verb++;
+    if (!panel || verb == WEB_VERBS)
+        return NULL;
+    struct web_request *r = &s->request[verb];
+    s->asked[verb] = false;
+    if (verb != WEB_ASK_MARKS &&
+        !web_region_cut(&r->region, panel->fast_pixels, panel->slow_pixels))
+        return web_gone(r->number);
+    return verb == WEB_ASK_MASK ? web_mask(panel, &r->region) : answer_frame(s->web, panel, r);
 }
 
 static struct web_blob *next_blob(struct session *s)

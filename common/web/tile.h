@@ -18,7 +18,7 @@ struct web_blob *web_mask(const struct panel *panel, const struct web_region *r)
 /* The marks of a frame. */
 struct web_blob *web_marks(const struct web_frame *f);
 
-/* Says that frame `number` is not there any more. */
+/* Says that frame `number` is not there, or not that region. */
 struct web_blob *web_gone(uint64_t number);
 
 #endif

@@ -36,7 +36,7 @@ function region() {
     const first = Math.max(0, Math.floor(from / factor));
     return [first, Math.min(Math.ceil(pixels / factor), Math.ceil(to / factor)) - first];
   };
-  for (let factor = Math.max(1, Math.floor(1 / (state.scale * ratio()) + 1e-6)); ; factor++) {
+  for (let factor = Math.max(1, Math.ceil(1 / (state.scale * ratio()) - 1e-6)); ; factor++) {
     const [x, w] = cut(state.x, state.x + width / state.scale, shown.fastPixels, factor);
     const [y, h] = cut(state.y, state.y + height / state.scale, shown.slowPixels, factor);
     if (w <= 0 || h <= 0) return null;
@@ -92,6 +92,8 @@ function drawNow() {
   const edge = tile.factor * state.scale;
   c.drawImage(painted, ...toScreen(tile.x * tile.factor, tile.y * tile.factor), tile.width * edge, tile.height * edge);
   c.restore();
+  c.strokeStyle = '#8886';
+  c.strokeRect(...toScreen(0, 0), shown.fastPixels * state.scale, shown.slowPixels * state.scale);
   drawMarks(fitCanvas(overlay), {
     size: [width, height], stream, tile, scale: state.scale, toScreen, wavelength: tile.wavelength,
     rings: by('rings').checked, beam: by('beam').checked,
