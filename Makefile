@@ -26,10 +26,11 @@ LIBS_io    := $(shell pkg-config --libs ccp4c libpng liblz4 hdf5-serial zlib jan
 LIBS_wire  := -lmsgpackc
 LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
 LIBS_stage := -lzmq -lpthread
-# Only for what reads pipeline files.
+# Only for what serves a page, and for what reads pipeline files.
+LIBS_web   := $(shell pkg-config --libs libwebsockets 2>/dev/null || echo -lwebsockets)
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := score run stage gateway wire io gpu engine physics model codec base
+LAYERS   := score run stage gateway web wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -119,9 +120,14 @@ $(BUILD)/obj/%.o: %.c
 # The table that is part of the program.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.f32
 
+# Likewise the page.
+$(BUILD)/obj/common/web/page.o: $(wildcard common/web/page/*)
+
 LINK = $(CC) $(LDFLAGS_ALL) -o $@ $(filter %.o,$^) -Wl,--start-group $(filter %.a,$^) -Wl,--end-group $(LIBS_io) $(LIBS_wire) $(LIBS_gateway) $(LIBS_stage) $(LIBS_gpu) $(LIBS_more) -lm
 
 $(BUILD)/bin/bragg-run $(BUILD)/tests/unit/pipeline.t: LIBS_more = $(LIBS_run)
+
+$(BUILD)/bin/bragg-view: LIBS_more = $(LIBS_web)
 
 $(BUILD)/bin/%: $(BUILD)/obj/stages/%.o $(LIBRARIES)
 	@mkdir -p $(@D)

@@ -6,8 +6,8 @@
 /* Smaller pictures have no room for marks; larger squares than ZOOM_MAX show nothing more. */
 enum { MARKED_MIN = 128, ZOOM_MAX = 8 };
 
-static enum status open_for(struct preview *p, const struct experiment *x, int64_t edge_max,
-                            struct error *e)
+enum status preview_open(struct preview *p, const struct experiment *x, int64_t edge_max,
+                         struct error *e)
 {
     struct error ignored = {0};
     if (p->of == x)
@@ -27,19 +27,23 @@ static enum status open_for(struct preview *p, const struct experiment *x, int64
     return STATUS_OK;
 }
 
-/* The frame as one panel and its image, both borrowed. */
-static enum status show(struct preview *p, const struct experiment *x, const struct frame *f,
-                        const struct panel **panel, const struct image **image, struct error *e)
+const struct panel *preview_panel(const struct preview *p)
 {
-    *panel = x->panels;
-    *image = &f->image;
-    if (x->npanels == 1)
+    if (p->of->npanels == 1)
+        return p->of->panels;
+    return p->assembled ? &p->assembly.panel : &p->plane.panel;
+}
+
+enum status preview_image(struct preview *p, const struct image *from, const struct image **image,
+                          struct error *e)
+{
+    *image = from;
+    if (p->of->npanels == 1)
         return STATUS_OK;
-    *panel = p->assembled ? &p->assembly.panel : &p->plane.panel;
     *image = p->assembled ? &p->assembly.image : &p->plane.image;
     if (p->assembled)
-        return assembly_image(&p->assembly, &f->image, e);
-    preview_plane_fill(&p->plane, x, &f->image);
+        return assembly_image(&p->assembly, from, e);
+    preview_plane_fill(&p->plane, p->of, from);
     return STATUS_OK;
 }
 
@@ -61,17 +65,16 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
                           const struct picture_settings *look, const struct experiment *x,
                           const struct frame *f, FILE *out, const char *path, struct error *e)
 {
-    const struct panel *panel;
     const struct image *image;
     struct picture picture = {0};
-    enum status s = open_for(p, x, look->edge_max, e);
+    enum status s = preview_open(p, x, look->edge_max, e);
     if (s == STATUS_OK)
-        s = show(p, x, f, &panel, &image, e);
+        s = preview_image(p, &f->image, &image, e);
     if (s == STATUS_OK)
-        s = picture_make(&picture, image, panel, look, e);
+        s = picture_make(&picture, image, preview_panel(p), look, e);
     picture.colors = settings->colors;
     if (s == STATUS_OK)
-        s = dress(&picture, look->edge_max, x, panel, &f->recipe, settings->truth, e);
+        s = dress(&picture, look->edge_max, x, preview_panel(p), &f->recipe, settings->truth, e);
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);
     picture_free(&picture);

@@ -175,9 +175,8 @@ static void draw_bar(const struct canvas *c)
 /* --- truth ----------------------------------------------------------------- */
 
 /* Of the farthest corner; of half a wave where that is behind the sample. */
-static double dmin_of(const struct canvas *c)
+static double dmin_of(const struct experiment *x, const struct panel *p, double wavelength_m)
 {
-    const struct panel *p = c->panel;
     double least = 1.0;  // cosine
     for (int corner = 0; corner < 4; corner++) {
         double at[3];
@@ -185,17 +184,23 @@ static double dmin_of(const struct canvas *c)
             at[i] = p->origin_m[i] +
                     p->pixel_m * ((corner & 1 ? (double)p->fast_pixels : 0.0) * p->fast[i] +
                                   (corner & 2 ? (double)p->slow_pixels : 0.0) * p->slow[i]);
-        least = fmin(least, vec_dot(at, c->x->beam.direction) / vec_length(at));
+        least = fmin(least, vec_dot(at, x->beam.direction) / vec_length(at));
     }
     if (p->curved)
         least = -1.0;
-    return 0.99 * c->wavelength_m / (2.0 * sin(0.5 * acos(fmax(-1.0, least))) + 1e-9);
+    return 0.99 * wavelength_m / (2.0 * sin(0.5 * acos(fmax(-1.0, least))) + 1e-9);
+}
+
+enum status preview_predict(const struct experiment *x, const struct panel *panel,
+                            const struct recipe *r, struct reflections *list, struct error *e)
+{
+    return predict(x, r, dmin_of(x, panel, incident_beam(x, r).mean_m), list, e);
 }
 
 static enum status draw_truth(const struct canvas *c, const struct recipe *r, struct error *e)
 {
     struct reflections list;
-    const enum status s = predict(c->x, r, dmin_of(c), &list, e);
+    const enum status s = preview_predict(c->x, c->panel, r, &list, e);
     for (size_t i = 0; i < list.count && !s; i++) {
         int64_t x, y;
         if (place(c, list.all[i].direction, &x, &y))

@@ -79,9 +79,9 @@ bool pipeline_takes_keys(const struct pipeline_stage *s);
 bool pipeline_needs_keys(const struct pipeline *p);
 
 /* How many groups of last stages get all frames of the source, and must have them durable: a
- * stage is a group unless its args say --group.  A bragg-tap that only watches is none.  `text`
- * gets what to say to the source: their names, parted by commas, or how many where those do not
- * fit. */
+ * stage is a group unless its args say --group.  A bragg-view, or a bragg-tap that only watches,
+ * is none.  `text` gets what to say to the source: their names, parted by commas, or how many where
+ * those do not fit. */
 enum { PIPELINE_GROUPS_SIZE = 1024 };
 int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 

@@ -184,7 +184,7 @@ static bool only_watches(const struct pipeline_stage *s)
 {
     const char *hold = pipeline_value(s, "hold");
     if (!is_program(s, "bragg-tap"))
-        return false;
+        return is_program(s, "bragg-view");
     return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
 }
 

@@ -1,0 +1,110 @@
+#include "web/access.h"
+
+#include <arpa/inet.h>
+#include <ctype.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/random.h>
+#include <sys/stat.h>
+
+/* The host without its port; false when there is none, or it is too long. */
+static bool without_port(const char *host, char *name, size_t size)
+{
+    const char *end = host[0] == '[' ? strchr(host, ']') : strchr(host, ':');
+    const size_t length = end ? (size_t)(end - host) : strlen(host);
+    if (!length || length >= size)
+        return false;
+    memcpy(name, host, length);
+    name[length] = '\0';
+    if (name[0] == '[')
+        memmove(name, name + 1, length);
+    return true;
+}
+
+bool web_host_is_good(const char *host, const char *name)
+{
+    char bare[256];
+    unsigned char address[16];
+    if (!without_port(host, bare, sizeof bare))
+        return false;
+    return strcasecmp(bare, "localhost") == 0 || (name && strcasecmp(bare, name) == 0) ||
+           inet_pton(AF_INET, bare, address) == 1 || inet_pton(AF_INET6, bare, address) == 1;
+}
+
+bool web_origin_is_good(const char *origin, const char *host)
+{
+    if (!origin[0])
+        return true;
+    for (int tls = 0; tls < 2; tls++) {
+        const char *scheme = tls ? "https://" : "http://";
+        const size_t n = strlen(scheme);
+        if (strncasecmp(origin, scheme, n) == 0 && strcasecmp(origin + n, host) == 0)
+            return true;
+    }
+    return false;
+}
+
+bool web_cookie(const char *cookies, const char *name, char *value, size_t size)
+{
+    const size_t n = strlen(name);
+    for (const char *at = cookies; *at;) {
+        at += strspn(at, "; ");
+        const size_t length = strcspn(at, ";");
+        if (length > n && strncmp(at, name, n) == 0 && at[n] == '=' && length - n - 1 < size) {
+            memcpy(value, at + n + 1, length - n - 1);
+            value[length - n - 1] = '\0';
+            return true;
+        }
+        at += length;
+    }
+    return false;
+}
+
+bool web_token_equal(const char *token, const char *given)
+{
+    const size_t n = strlen(token), m = strlen(given);
+    unsigned char differ = n != m;
+    for (size_t i = 0; i < n; i++)
+        differ |= (unsigned char)(token[i] ^ (i < m ? given[i] : '\0'));
+    return !differ;
+}
+
+static bool is_good(const char *token)
+{
+    size_t n = 0;
+    while (isalnum((unsigned char)token[n]) || token[n] == '-' || token[n] == '_')
+        n++;
+    return !token[n] && n >= WEB_TOKEN_MIN;
+}
+
+enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct error *e)
+{
+    struct stat st;
+    FILE *in = fopen(path, "re");
+    if (!in)
+        return error_errno(e, STATUS_INPUT, "%s", path);
+    const bool is_private = fstat(fileno(in), &st) == 0 && !(st.st_mode & 077);
+    if (!fgets(token, WEB_TOKEN_SIZE, in))
+        token[0] = '\0';
+    token[strcspn(token, "\n")] = '\0';
+    (void)fclose(in);
+    if (!is_private)
+        return error_set(e, STATUS_INPUT, "%s: others may read the token: chmod 600", path);
+    if (!is_good(token))
+        return error_set(e, STATUS_INPUT,
+                         "%s:1: a token has %d to %d letters, digits, - and _, and nothing else",
+                         path, WEB_TOKEN_MIN, WEB_TOKEN_SIZE - 2);
+    return STATUS_OK;
+}
+
+enum status web_token_make(char token[WEB_TOKEN_SIZE], struct error *e)
+{
+    uint8_t bits[16];
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return error_errno(e, STATUS_FAILED, "no random numbers for a token");
+    for (size_t i = 0; i < sizeof bits; i++)
+        (void)snprintf(token + 2 * i, 3, "%02x", bits[i]);
+    return STATUS_OK;
+}

@@ -1,0 +1,33 @@
+/* Who may have the page: what a request's headers say, before anything is answered. */
+#ifndef BRAGG_WEB_ACCESS_H
+#define BRAGG_WEB_ACCESS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { WEB_TOKEN_SIZE = 129, WEB_TOKEN_MIN = 16 };
+
+/* Whether a Host header is good: an IP address, localhost or `name` (NULL for none), with or
+ * without a port.  Names of others may lead here against the user's will (DNS rebinding). */
+bool web_host_is_good(const char *host, const char *name);
+
+/* Whether a page of that Host may open a websocket: without an Origin, as programs ask, or with the
+ * same. */
+bool web_origin_is_good(const char *origin, const char *host);
+
+/* The value of cookie `name`, up to `size` with its NUL; false when there is none, or none so
+ * short. */
+bool web_cookie(const char *cookies, const char *name, char *value, size_t size);
+
+/* Compares in a time that does not tell how far they agree. */
+bool web_token_equal(const char *token, const char *given);
+
+/* The first line of a file that only its owner may read: letters, digits, - and _. */
+enum status web_token_read(const char *path, char token[WEB_TOKEN_SIZE], struct error *e);
+
+/* A new one of 128 random bits. */
+enum status web_token_make(char token[WEB_TOKEN_SIZE], struct error *e);
+
+#endif

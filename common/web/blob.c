@@ -1,0 +1,33 @@
+#include "web/blob.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+
+_Static_assert(sizeof(struct web_head) == 72 && sizeof(struct web_mark) == 28, "no gaps");
+
+struct web_blob *web_blob_new(size_t size)
+{
+    struct web_blob *b = mem_array(1, sizeof *b + size);
+    if (!b)
+        return NULL;
+    b->users = 1;
+    b->size = size;
+    return b;
+}
+
+struct web_blob *web_blob_text(const char *text)
+{
+    struct web_blob *b = web_blob_new(strlen(text));
+    if (!b)
+        return NULL;
+    b->text = true;
+    memcpy(b->data, text, b->size);
+    return b;
+}
+
+void web_blob_drop(struct web_blob *b)
+{
+    if (b && --b->users == 0)
+        mem_free(b);
+}

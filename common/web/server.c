@@ -1,0 +1,258 @@
+/* The thread that serves pages. */
+#include "web/server.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <inttypes.h>
+#include <netinet/in.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/opt.h"
+#include "web/session.h"
+
+enum { LEAVE_MS = 500, FDS_MAX = 512 };
+
+/* --- libwebsockets --------------------------------------------------------- */
+
+static int on_socket(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                     size_t length)
+{
+    struct web *web = lws_context_user(lws_get_context(wsi));
+    struct session *s = user;
+    switch (reason) {
+    case LWS_CALLBACK_FILTER_PROTOCOL_CONNECTION:
+        return http_allows_socket(web, wsi) ? 0 : -1;
+    case LWS_CALLBACK_ESTABLISHED:
+        (void)lws_callback_on_writable(wsi);
+        return session_open(s, web) ? 0 : -1;
+    case LWS_CALLBACK_RECEIVE:
+        return session_take(s, wsi, in, length) ? 0 : -1;
+    case LWS_CALLBACK_SERVER_WRITEABLE:
+        return session_send(s, wsi) ? 0 : -1;
+    case LWS_CALLBACK_CLOSED:
+        session_close(s);
+        return 0;
+    case LWS_CALLBACK_EVENT_WAIT_CANCELLED:
+        (void)lws_callback_on_writable_all_protocol(lws_get_context(wsi), lws_get_protocol(wsi));
+        return 0;
+    default:
+        return 0;
+    }
+}
+
+static int on_http(struct lws *wsi, enum lws_callback_reasons reason, void *user, void *in,
+                   size_t length)
+{
+    struct web *web = lws_context_user(lws_get_context(wsi));
+    if (reason == LWS_CALLBACK_HTTP)
+        return http_answer(web, wsi, in);
+    return lws_callback_http_dummy(wsi, reason, user, in, length);
+}
+
+static const struct lws_protocols protocols[] = {
+    {.name = "http", .callback = on_http},
+    {.name = "bragg-view",
+     .callback = on_socket,
+     .per_session_data_size = sizeof(struct session),
+     .rx_buffer_size = 2 * WEB_REQUEST_MAX},
+    {0},
+};
+
+static void *serve(void *context)
+{
+    struct web *web = context;
+    while (!atomic_load(&web->stop) && lws_service(web->context, 0) >= 0)
+        ;
+    return NULL;
+}
+
+/* --- the address ----------------------------------------------------------- */
+
+enum status web_bind_parse(const char *bind, char address[16], int *port, bool *loopback,
+                           struct error *e)
+{
+    struct in_addr in;
+    struct error ignored = {0};
+    int64_t number = 0;
+    const char *colon = strrchr(bind, ':');
+    const size_t length = colon ? (size_t)(colon - bind) : 16;
+    if (length < 16)
+        (void)snprintf(address, 16, "%.*s", (int)length, bind);
+    if (length < 16 && strcmp(address, "localhost") == 0)
+        (void)snprintf(address, 16, "127.0.0.1");
+    if (length >= 16 || inet_pton(AF_INET, address, &in) != 1 ||
+        parse_int(colon + 1, 0, 65535, "port", &number, &ignored))
+        return error_set(e, STATUS_USAGE,
+                         "--bind: '%s' is no ADDRESS:PORT, as 127.0.0.1:8080 is; the address is "
+                         "localhost or IPv4, port 0 any that is free",
+                         bind);
+    *port = (int)number;
+    *loopback = ntohl(in.s_addr) >> 24 == 127;
+    return STATUS_OK;
+}
+
+/* libwebsockets tells nobody why it cannot listen. */
+static enum status try_port(const char *given, const char *address, int port, struct error *e)
+{
+    struct sockaddr_in at = {.sin_family = AF_INET, .sin_port = htons((uint16_t)port)};
+    const int yes = 1, fd = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    (void)inet_pton(AF_INET, address, &at.sin_addr);
+    if (fd < 0 || setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) ||
+        bind(fd, (const struct sockaddr *)&at, sizeof at) || listen(fd, 1)) {
+        (void)error_errno(e, STATUS_FAILED, "--bind=%s", given);
+        if (fd >= 0)
+            (void)close(fd);
+        return STATUS_FAILED;
+    }
+    (void)close(fd);
+    return STATUS_OK;
+}
+
+static enum status listen_at(struct web *web, const char *address, int *port, struct error *e)
+{
+    static const lws_retry_bo_t alive = {.secs_since_valid_ping = 30,
+                                         .secs_since_valid_hangup = 60};
+    const struct lws_context_creation_info info = {
+        .port = *port,
+        .iface = address,
+        .protocols = protocols,
+        .user = web,
+        .alpn = "http/1.1",
+        .server_string = "bragg-view",
+        .fd_limit_per_thread = FDS_MAX,
+        .timeout_secs = 20,
+        .keepalive_timeout = 20,
+        .retry_and_idle_policy = &alive,
+        .options = LWS_SERVER_OPTION_EXPLICIT_VHOSTS | LWS_SERVER_OPTION_DISABLE_IPV6 |
+                   LWS_SERVER_OPTION_FAIL_UPON_UNABLE_TO_BIND};
+    lws_set_log_level(0, NULL);
+    web->context = lws_create_context(&info);
+    struct lws_vhost *vhost = web->context ? lws_create_vhost(web->context, &info) : NULL;
+    if (!vhost)
+        return error_set(e, STATUS_FAILED, "cannot serve at %s:%d", address, *port);
+    *port = lws_get_vhost_listen_port(vhost);
+    return STATUS_OK;
+}
+
+/* Signals are for the other threads. */
+static enum status start(struct web *web, struct error *e)
+{
+    sigset_t all, former;
+    (void)sigfillset(&all);
+    (void)pthread_sigmask(SIG_SETMASK, &all, &former);
+    const int failed = pthread_create(&web->thread, NULL, serve, web);
+    (void)pthread_sigmask(SIG_SETMASK, &former, NULL);
+    web->runs = !failed;
+    return failed ? error_set(e, STATUS_FAILED, "cannot start a thread: %s", strerror(failed))
+                  : STATUS_OK;
+}
+
+enum status web_open(struct web **opened, const struct web_settings *settings,
+                     char text[WEB_ADDRESS_SIZE], struct error *e)
+{
+    char address[16];
+    int port;
+    bool loopback;
+    enum status s = web_bind_parse(settings->bind, address, &port, &loopback, e);
+    struct web *web = *opened = s ? NULL : mem_array(1, sizeof *web);
+    if (s)
+        return s;
+    if (!web)
+        return error_memory(e, "the server");
+    web_store_open(&web->store, settings->store_bytes);
+    (void)pthread_mutex_init(&web->lock, NULL);
+    (void)snprintf(web->token, sizeof web->token, "%s", settings->token ? settings->token : "");
+    (void)snprintf(web->host, sizeof web->host, "%s", settings->host ? settings->host : "");
+    s = try_port(settings->bind, address, port, e);
+    if (s == STATUS_OK)
+        s = listen_at(web, address, &port, e);
+    if (s)
+        return s;
+    /* servers at other ports of a host share its cookies */
+    (void)snprintf(web->cookie, sizeof web->cookie, "bragg-view-%d", port);
+    (void)snprintf(text, WEB_ADDRESS_SIZE, "http://%s:%d/%s%s", address, port,
+                   web->token[0] ? "?token=" : "", web->token);
+    return start(web, e);
+}
+
+/* --- what there is to see -------------------------------------------------- */
+
+struct web_store *web_store(struct web *web)
+{
+    return &web->store;
+}
+
+bool web_is_watched(const struct web *web)
+{
+    return atomic_load(&web->watchers) > 0;
+}
+
+void web_news(struct web *web)
+{
+    if (atomic_load(&web->pages) > 0)
+        lws_cancel_service(web->context);
+}
+
+/* A text that pages are told. */
+static enum status tell(struct web *web, struct web_blob **at, const char *json, struct error *e)
+{
+    struct web_blob *blob = web_blob_text(json);
+    if (!blob)
+        return error_memory(e, "a text");
+    (void)pthread_mutex_lock(&web->lock);
+    struct web_blob *former = *at;
+    *at = blob;
+    (void)pthread_mutex_unlock(&web->lock);
+    web_blob_drop(former);
+    lws_cancel_service(web->context);
+    return STATUS_OK;
+}
+
+enum status web_begin(struct web *web, const struct panel *panel, const char *json, struct error *e)
+{
+    (void)pthread_mutex_lock(&web->lock);
+    web->panel = panel;
+    (void)pthread_mutex_unlock(&web->lock);
+    return tell(web, &web->stream, json, e);
+}
+
+enum status web_end(struct web *web, const char *json, struct error *e)
+{
+    return web->end || !web->runs ? STATUS_OK : tell(web, &web->end, json, e);
+}
+
+/* Pages hear the last words, as far as they listen. */
+static void leave(struct web *web)
+{
+    const struct timespec step = {.tv_nsec = 10000000};
+    atomic_store(&web->leave, true);
+    for (int ms = 0; ms < LEAVE_MS && atomic_load(&web->pages) > 0; ms += 10) {
+        lws_cancel_service(web->context);
+        (void)nanosleep(&step, NULL);
+    }
+    atomic_store(&web->stop, true);
+    lws_cancel_service(web->context);
+    (void)pthread_join(web->thread, NULL);
+}
+
+void web_close(struct web *web)
+{
+    if (!web)
+        return;
+    if (web->runs)
+        leave(web);
+    if (web->context)
+        lws_context_destroy(web->context);
+    for (size_t i = 0; i < TILES_KEPT; i++)
+        web_blob_drop(web->tiles[i].blob);
+    web_blob_drop(web->stream);
+    web_blob_drop(web->end);
+    web_store_close(&web->store);
+    (void)pthread_mutex_destroy(&web->lock);
+    mem_free(web);
+}

@@ -1,0 +1,63 @@
+/*
+ * Serves the page and one websocket for each, on a thread of its own.  What is shown is one panel:
+ * the detector as a whole.
+ *
+ * To a page go texts of JSON, {"what": "stream" | "frames" | "end", ...}, and binary messages that
+ * begin with a struct web_head.  A page says what request.h lists.  Each has at most one answer of
+ * a kind outstanding: who is slow gets fewer, and who takes nothing for long is let go.
+ */
+#ifndef BRAGG_WEB_SERVER_H
+#define BRAGG_WEB_SERVER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+#include "web/access.h"
+#include "web/store.h"
+
+enum {
+    WEB_PAGES_MAX = 64,     // at once
+    WEB_ADDRESS_SIZE = 320  // of the page
+};
+
+struct web;
+
+struct web_settings {
+    const char *bind;   // IPv4 address:port; port 0 is any free one
+    const char *host;   // one more name in Host headers; NULL for none
+    const char *token;  // that pages must know; NULL: all may come
+    size_t store_bytes;
+};
+
+/* Takes "ADDRESS:PORT" or "localhost:PORT" apart; *loopback says whether it is this host alone.
+ * STATUS_USAGE for anything else. */
+enum status web_bind_parse(const char *bind, char address[16], int *port, bool *loopback,
+                           struct error *e);
+
+/* Listens, and puts the address of the page into `address`.  STATUS_FAILED when the port is taken,
+ * or cannot be had.  Free it with web_close. */
+enum status web_open(struct web **web, const struct web_settings *settings,
+                     char address[WEB_ADDRESS_SIZE], struct error *e);
+
+/* The detector as pages see it, which must last, and what they are told of it: JSON.  Once. */
+enum status web_begin(struct web *web, const struct panel *panel, const char *json,
+                      struct error *e);
+
+struct web_store *web_store(struct web *web);
+
+/* Whether somebody looks now. */
+bool web_is_watched(const struct web *web);
+
+/* There is a new frame. */
+void web_news(struct web *web);
+
+/* The stream is over, as the JSON says, which pages show; the first time counts.  STATUS_FAILED
+ * when memory is out. */
+enum status web_end(struct web *web, const char *json, struct error *e);
+
+/* Ends all pages and frees *web; NULL is fine. */
+void web_close(struct web *web);
+
+#endif

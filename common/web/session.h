@@ -1,0 +1,64 @@
+/* One page: what it asked for, and what it is being sent.  For server.c and http.c only. */
+#ifndef BRAGG_WEB_SESSION_H
+#define BRAGG_WEB_SESSION_H
+
+#include <libwebsockets.h>
+#include <pthread.h>
+#include <stdatomic.h>
+
+#include "web/request.h"
+#include "web/server.h"
+#include "web/tile.h"
+
+enum { TILES_KEPT = 4 };
+
+struct kept_tile {
+    uint64_t number;
+    struct web_region region;
+    struct web_blob *blob;
+};
+
+struct web {
+    struct lws_context *context;
+    struct web_store store;
+    char token[WEB_TOKEN_SIZE], cookie[32], host[256];
+    pthread_t thread;
+    bool runs;                // the thread does
+    atomic_bool stop, leave;  // at once; when pages know that it is over
+    atomic_int watchers;      // pages that somebody sees
+    atomic_int pages;
+    /* what pages are told, under `lock` */
+    pthread_mutex_t lock;
+    const struct panel *panel;
+    struct web_blob *stream, *end;
+    /* of the thread */
+    struct kept_tile tiles[TILES_KEPT];
+    size_t next_tile;
+};
+
+struct session {
+    struct web *web;
+    bool counted, looks;
+    bool told_stream, told_end;
+    uint64_t told_number;  // newest frame that it knows
+    bool asked[WEB_VERBS];
+    struct web_request request[WEB_VERBS];
+    struct web_blob *blob;  // on its way
+    size_t sent;
+};
+
+/* Websocket: begins, takes what came, sends what is next, ends.  false: let go of it. */
+bool session_open(struct session *s, struct web *web);
+bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length);
+bool session_send(struct session *s, struct lws *wsi);
+void session_close(struct session *s);
+
+/* Something may be new for it. */
+bool session_has_news(const struct session *s);
+
+/* HTTP: whether the headers of a websocket are good. */
+bool http_allows_socket(struct web *web, struct lws *wsi);
+/* Answers for a path: the return value for libwebsockets. */
+int http_answer(struct web *web, struct lws *wsi, const char *path);
+
+#endif

@@ -1,0 +1,107 @@
+#!/bin/sh
+# bragg-view: its page, values against the files, who may look, what browsers may do to it, and what
+# they may not do to the stream.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'bragg-view' /usr/bin/python3
+scratch
+client() { /usr/bin/python3 "$BRAGG_TESTS/cli/view_client.py" "$@"; }
+says() { grep -q "$@"; }
+# view FILE OPTION...: plays a recording to it in the background, until `leave`; the address of its
+# page is in `address`.
+view() {
+	file=$1
+	shift
+	rm -f address
+	bragg-replay "$file" | bragg-view --bind=127.0.0.1:0 "$@" >address 2>message &
+	viewer=$!
+	soon test -s address
+}
+# leave NAME: after the stream
+leave() {
+	kill -TERM "$viewer"
+	status=0
+	wait "$viewer" || status=$?
+	is "$1" "$status $(cat message)" '0 '
+}
+# part NAME PART...: of the client
+part() {
+	name=$1
+	shift
+	if client "$@" >part.log 2>&1; then
+		tap_result 0 "$name: $(grep -c '^ok' part.log) checks"
+	else
+		tap_result 1 "$name"
+		complain "$(grep -v '^ok' part.log)"
+	fi
+}
+
+bragg-geometry --detpixels=61,40 --pixel=1.6 --distance=120 --ncells=15 |
+	bragg-orient --frames=3 --random --seed=7 | bragg-intensity --threads=1 --reflections |
+	bragg-noise --seed=9 | bragg-tap --record=a.rec
+bragg-replay a.rec | bragg-write 'a_%d.img'
+
+view a.rec
+part 'the page and what is refused' http "$(cat address)"
+part 'values' values "$(cat address)" 'a_%d.img'
+part 'hostile messages' hostile "$(cat address)"
+port=$(sed 's/.*:\([0-9]*\)\/.*/\1/' address)
+check_status 'a port in use' 1 sh -c "bragg-replay a.rec 2>/dev/null | bragg-view --bind=127.0.0.1:$port 2>busy"
+check 'is said' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use" busy
+leave 'a signal ends it'
+
+# --- who may look
+view a.rec --token
+part 'a token that was made' token "$(cat address)"
+leave 'it ends'
+echo 0123456789abcdef-_ >token
+chmod 600 token
+view a.rec --token=token
+part 'a token of a file' token "$(cat address)"
+is 'is part of the address' "$(sed 's/.*token=//' address)" '0123456789abcdef-_'
+leave 'it ends'
+# refuses NAME STATUS TEXT OPTION...
+refuses() {
+	what=$1
+	want=$2
+	text=$3
+	shift 3
+	check_status "$what" "$want" sh -c 'bragg-replay a.rec 2>/dev/null | bragg-view "$@" 2>said' sh "$@"
+	check 'in one line' says "^bragg-view: .*$text" said
+	is 'and no other' "$(wc -l <said)" 1
+}
+chmod 640 token
+refuses 'a token that others may read' 3 'token: others may read the token: chmod 600' --token=token
+echo short >token
+chmod 600 token
+refuses 'a short token' 3 'token:1: a token has 16 to 127 letters' --token=token
+refuses 'no file of a token' 3 'none: No such file' --token=none
+refuses 'other hosts without a token' 2 '0.0.0.0:8080 needs --token' --bind=0.0.0.0:8080
+for bad in 8080 localhost 127.0.0.1: 127.0.0.1:70000 127.0.0.1:-1 ::1:8080 example.org:80 /tmp/x:1 300.0.0.1:1; do
+	refuses "--bind=$bad" 2 'is no ADDRESS:PORT' "--bind=$bad"
+done
+
+# --- beside a stage that writes: whoever looks, all frames are written, and memory stays flat
+mkdir out
+bragg-geometry --detpixels=512 --pixel=0.2 --ncells=5 | bragg-orient --frames=4 --random |
+	bragg-intensity --threads=1 | bragg-tap --record=b.rec
+rm -f address
+bragg-view --in=ipc://"$PWD/s" --bind=127.0.0.1:0 --memory=8 --linger=0.5 >address 2>message &
+viewer=$!
+soon test -s address
+client crowd "$(cat address)" >crowd.log 2>&1 &
+crowd=$!
+client follow "$(cat address)" >seen 2>&1 &
+follow=$!
+high() { sed -n 's/^VmHWM: *\([0-9]*\) kB/\1/p' "/proc/$viewer/status"; }
+bragg-replay --loop=15 --rate=20 --out=@ipc://"$PWD/s" b.rec 2>log &
+soon test -S s
+check 'a stream with 52 pages is written' bragg-write --in=ipc://"$PWD/s" 'out/x_%d.bin'
+high=$(high)
+check "memory is bounded: $high kB" test "${high:-999999}" -lt 200000
+check 'pages in a crowd' wait "$crowd"
+is 'all of it' "$(ls out | grep -c 'x_[0-9]*.bin')" 60
+check 'a page sees frames as they come' wait "$follow"
+note "$(cat seen) frames seen"
+wait "$viewer"
+is 'it ends with the stream' "$? $(cat message)" '0 '
+finish

@@ -1,0 +1,285 @@
+"""A page of bragg-view without a browser, by Python's standard library: what is served, what is
+refused, and values against files.  TAP; the first argument says which part, then the address."""
+import array
+import base64
+import os
+import re
+import select
+import socket
+import struct
+import sys
+import time
+
+HEAD = struct.Struct('<IIQQiiiiiIIIdd')
+count = failed = 0
+
+
+def check(name, good, note=''):
+    global count, failed
+    count += 1
+    failed += not good
+    print(f"{'ok' if good else 'not ok'} {count} - {name}")
+    if not good:
+        print(f'# {count} {name}: {note}', file=sys.stderr)
+
+
+def split(address):
+    host, port, query = re.fullmatch(r'http://([^:/]+):(\d+)/(\S*)', address.strip()).groups()
+    return host, int(port), query
+
+
+def ask(address, path='/', method='GET', **headers):
+    """Status, headers, body; `headers` with _ for -, Host=None for none."""
+    host, port, _ = split(address)
+    headers = {'Host': f'{host}:{port}', 'Connection': 'close', **headers}
+    lines = [f'{method} {path} HTTP/1.1'] + [f"{k.replace('_', '-')}: {v}" for k, v in headers.items() if v is not None]
+    with socket.create_connection((host, port), 20) as s:
+        s.sendall(('\r\n'.join(lines) + '\r\n\r\n').encode())
+        data = b''
+        try:
+            while piece := s.recv(1 << 16):
+                data += piece
+        except ConnectionError:
+            pass
+    head, _, body = data.partition(b'\r\n\r\n')
+    status = int(head.split()[1]) if head else 0
+    return status, head.decode().lower(), body
+
+
+class Socket:
+    """A websocket: text and binary messages, as a browser sends and gets them."""
+
+    def __init__(self, address, buffer=None, **headers):
+        host, port, _ = split(address)
+        self.socket = socket.socket()
+        if buffer:
+            self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, buffer)
+        self.socket.settimeout(20)
+        self.socket.connect((host, port))
+        headers = {'Host': f'{host}:{port}', 'Upgrade': 'websocket', 'Connection': 'Upgrade', 'Sec-WebSocket-Version': '13',
+                   'Sec-WebSocket-Key': base64.b64encode(os.urandom(16)).decode(), 'Sec-WebSocket-Protocol': 'bragg-view',
+                   **headers}
+        self.socket.sendall(('GET / HTTP/1.1\r\n' + ''.join(f'{k}: {v}\r\n' for k, v in headers.items()) + '\r\n').encode())
+        self.data = b''
+        while b'\r\n\r\n' not in self.data:
+            piece = self.socket.recv(4096)
+            if not piece:
+                raise ConnectionError('refused')
+            self.data += piece
+        head, _, self.data = self.data.partition(b'\r\n\r\n')
+        if not head.startswith(b'HTTP/1.1 101'):
+            raise ConnectionError(head.split(b'\r\n')[0].decode())
+
+    def _take(self, n):
+        pieces, have = [self.data], len(self.data)
+        while have < n:
+            piece = self.socket.recv(1 << 18)
+            if not piece:
+                raise ConnectionError('closed')
+            pieces.append(piece)
+            have += len(piece)
+        data = b''.join(pieces)
+        self.data = data[n:]
+        return data[:n]
+
+    def message(self):
+        """The next one: (True, text) or (False, bytes)."""
+        whole, text = b'', False
+        while True:
+            first, second = self._take(2)
+            n = second & 127
+            if n > 125:
+                n = int.from_bytes(self._take(2 if n == 126 else 8), 'big')
+            piece = self._take(n)
+            if first & 15 == 8:
+                raise ConnectionError('closed')
+            if first & 15 in (9, 10):
+                continue
+            if first & 15:
+                text = first & 15 == 1
+            whole += piece
+            if first & 128:
+                return text, whole
+
+    def say(self, text, opcode=1):
+        data = text.encode() if isinstance(text, str) else text
+        size = bytes([128 | len(data)]) if len(data) < 126 else bytes([254]) + len(data).to_bytes(2, 'big')
+        self.socket.sendall(bytes([128 | opcode]) + size + b'\0\0\0\0' + data)
+
+    def answer(self, text):
+        """The next binary message after saying `text`: its head and what follows."""
+        self.say(text)
+        while True:
+            is_text, data = self.message()
+            if not is_text:
+                return HEAD.unpack_from(data), data[HEAD.size:]
+
+    def wait_text(self, word):
+        while True:
+            is_text, data = self.message()
+            if is_text and word in data:
+                return data
+
+    def is_closed(self):
+        try:
+            while True:
+                self.message()
+        except (ConnectionError, TimeoutError):
+            return True
+
+
+def refused(address, **headers):
+    try:
+        Socket(address, **headers)
+    except ConnectionError:
+        return True
+    return False
+
+
+def part_http(address):
+    host, port, _ = split(address)
+    status, head, body = ask(address)
+    check('the page is there', status == 200 and b'<canvas' in body, status)
+    check('it asks nobody else', "default-src 'none'" in head and b'//' not in body.replace(b'<!doctype', b''), head)
+    names = re.findall(rb'(?:src|href)="([a-z.]+)"', body)
+    check('and its files', names and all(ask(address, '/' + n.decode())[0] == 200 for n in names), names)
+    for path in ('/etc/passwd', '/../../etc/passwd', '/%2e%2e/%2e%2e/etc/passwd', '/style.css/', '/page/style.css',
+                 '/main.js%00', '/' + 'a' * 3000):
+        status, _, body = ask(address, path)
+        check(f'no path leads elsewhere: {path[:30]}', status != 200 and b'root:' not in body, status)
+    for name in ('evil.example', f'evil.example:{port}', 'localhost.evil.example', '127.0.0.1.evil.example', '', '[', ':', None):
+        check(f'a Host of {name} is refused', ask(address, Host=name)[0] != 200)
+        if name:
+            check('and its websocket', refused(address, Host=name, Origin=f'http://{name}'))
+    check('localhost and other addresses are not', all(ask(address, Host=h)[0] == 200 for h in ('localhost:1', '[::1]:80', '10.0.0.1')))
+    for origin in ('http://evil.example', 'null', f'http://{host}:{port}.evil.example', f'http://{host}', 'x' * 2000):
+        check(f'a websocket from {origin[:30]} is refused', refused(address, Origin=origin))
+    check('one from the page is not', not refused(address, Origin=f'http://{host}:{port}'))
+    check('nothing is taken in', ask(address, method='POST', Content_Length='4')[0] != 200)
+
+
+def part_token(address):
+    host, port, query = split(address)
+    check('the address has the token', re.fullmatch(r'\?token=[\w-]{16,}', query), query)
+    check('without it there is no page', ask(address)[0] == 403 and refused(address))
+    check('nor with another', ask(address, '/?token=' + 'x' * 32)[0] == 403)
+    status, head, _ = ask(address, '/' + query)
+    cookie = re.search(r'set-cookie: ([^;]+); path=/; httponly; samesite=strict', head)
+    check('with it the browser is told to keep it', status == 303 and cookie, head)
+    cookie = cookie.group(1)
+    check('then there is one', ask(address, Cookie='a=b; ' + cookie)[0] == 200)
+    check('and a websocket', not refused(address, Cookie=cookie))
+    check('a part is not enough', ask(address, Cookie=cookie[:-1])[0] == 403 and refused(address, Cookie=cookie + 'x'))
+    check('nor is it under another name of the host', ask(address, '/' + query, Host='evil.example')[0] == 403)
+
+
+def read_smv(path):
+    with open(path, 'rb') as file:
+        data = file.read()
+    fields = dict(re.findall(rb'(\w+)=([^;]*);', data[:512]))
+    width = int(fields[b'SIZE1'])
+    values = array.array('H', data[int(fields[b'HEADER_BYTES']):])
+    return width, len(values) // width, values
+
+
+def blocks(pixels, width, height, x0, y0, w, h, factor, of):
+    for y in range(y0, y0 + h):
+        for x in range(x0, x0 + w):
+            yield of([pixels[s * width + f] for s in range(y * factor, min(height, (y + 1) * factor))
+                      for f in range(x * factor, min(width, (x + 1) * factor))])
+
+
+def part_values(address, template):
+    s = Socket(address)
+    s.wait_text(b'"end"')
+    for number in (0, 2, 1):
+        head, data = s.answer(f'tile {number} 0 0 4000 4000 1 max')
+        width, height, pixels = read_smv(template % head[3])
+        check(f'frame {number} as in its file', data == pixels.tobytes() and head[6:8] == (width, height), head)
+    for region in ((0, 0, 1, 1, 1), (5, 7, 3, 2, 1), (2, 1, 4, 6, 7), (0, 0, 999, 999, 7), (0, 0, 9, 9, 100000)):
+        for mode, of, code in (('max', max, 'H'), ('mean', lambda v: struct.unpack('f', struct.pack('f', sum(v) / len(v)))[0], 'f')):
+            head, data = s.answer('tile 1 %d %d %d %d %d %s' % (*region, mode))
+            want = list(blocks(pixels, width, height, *head[4:8], head[8], of))
+            got = list(array.array(code, data))
+            check(f'blocks {region} {mode}', got == want and head[4:6] == region[:2], (head, got[:4], want[:4]))
+    check('a frame that is not there', s.answer('tile 99 0 0 1 1 1 max')[0][0] == 4)
+    head, data = s.answer('marks 1')
+    marks = [struct.unpack_from('<fffiiii', data, 28 * i) for i in range(head[10])]
+    bright = max(marks, key=lambda m: m[2])
+    near = [pixels[y * width + x] for y in range(max(0, int(bright[1]) - 1), min(height, int(bright[1]) + 2))
+            for x in range(max(0, int(bright[0]) - 1), min(width, int(bright[0]) + 2))]
+    check('the brightest true reflection is where the image is bright', max(near) > sorted(pixels)[-len(pixels) // 50], (bright, near))
+
+
+BAD = ('', ' ', 'tile', 'tile 0 0 0 1 1 0 max', 'tile 0 0 0 1 1 1 min', 'tile 0 -1 0 1 1 1 max', 'tile 0 0 0 1 1 1 max ',
+       'tile 0  0 0 1 1 1 max', 'tile 0 0 0 1 1 1e3 max', 'tile 0 0 0 1 1 99999999999 max', 'tile 99999999999999999999 0 0 1 1 1 max',
+       'look maybe', 'mask 0 0 1 1', 'marks', 'marks 1 2', 'look yes no', 'x' * 128, 'x' * 5000, 'tile 0 0 0 1 1 1 max\0', '\0', 'GET /')
+
+
+def part_hostile(address):
+    for text in BAD:
+        s = Socket(address)
+        s.say(text)
+        check(f'{text[:40]!r} ends the connection', s.is_closed())
+    s = Socket(address)
+    s.socket.sendall(b'\x81\xfe\xff\xff' + b'\0' * 100)
+    s.socket.close()
+    s = Socket(address)
+    s.socket.sendall(b'\xff' * 4096)
+    check('so does what is no frame', s.is_closed())
+    s = Socket(address)
+    for text in ('tile 0 4000000 0 1 1 1 max', 'tile 0 0 0 0 0 1 max', 'mask 2147483647 0 1 1 2147483647', 'tile 7 0 0 1 1 1 max'):
+        check(f'{text!r}: there is no such', s.answer(text)[0][0] == 4)
+    check('a mask without end is cut', s.answer('mask 0 0 2147483647 2147483647 1')[0][6:8] == (61, 40))
+    check('others go on', Socket(address).answer('tile 0 0 0 1 1 1 max')[0][0] == 1)
+
+
+def part_crowd(address):
+    """Pages that look, and one that reads nothing, until the stream has ended."""
+    stalled = Socket(address, buffer=4096)
+    for _ in range(50):
+        stalled.say('tile 0 0 0 4000 4000 1 max')
+    pages = [Socket(address) for _ in range(50)]
+    for s in pages:
+        s.say('look yes')
+        s.say('tile 0 0 0 4000 4000 2 max')
+    begun = time.monotonic()
+    good = sum(HEAD.unpack_from(next(d for t, d in iter(s.message, None) if not t))[0] == 1 for s in pages)
+    check('50 pages are served beside one that stalls', good == 50, (good, time.monotonic() - begun))
+    more = []
+    try:
+        for _ in range(30):
+            s = Socket(address)
+            s.say('tile 0 0 0 1 1 1 max')
+            s.message()
+            more.append(s)
+    except ConnectionError:
+        pass
+    check('and 64 at most', len(more) == 13, len(more))
+
+
+def part_follow(address):
+    """Asks for each new frame until the stream has ended, and says how many it saw."""
+    s = Socket(address)
+    s.say('look yes')
+    seen, newest, asked = set(), 0, False
+    while True:
+        text, data = s.message()
+        if text and b'"end"' in data:
+            break
+        if text and b'"frames"' in data:
+            newest = int(re.search(rb'"newest":(\d+)', data).group(1))
+        if not text:
+            seen.add(HEAD.unpack_from(data)[3])
+            asked = False
+        if newest and not asked and HEAD:
+            s.say('tile 0 0 0 4000 4000 1 max')
+            asked = True
+            time.sleep(0.02)
+    print(len(seen))
+
+
+globals()['part_' + sys.argv[1]](*sys.argv[2:])
+if count:
+    print(f'1..{count}')
+sys.exit(failed > 0)
