@@ -3,7 +3,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stage/fused.h"
+#include "link/fused.h"
 #include "stage/runtime.h"
 
 static bool is_pipe(int fd)

@@ -10,7 +10,7 @@
 #include "base/program.h"
 #include "base/target.h"
 #include "base/trace.h"
-#include "stage/fused.h"
+#include "link/fused.h"
 #include "stage/stats.h"
 #include "stage/worker.h"
 

@@ -1,9 +1,9 @@
 /*
  * The inside of a running stage, for the files of this folder only.
  *
- * Two threads: the main one computes (the callbacks, worker.h), io.c owns sockets, signals,
- * pipes and timers.  meet.c, link.c, bury.c, cut.c, flow.c, waited.c, probe.c and shared.c are the
- * data plane, control.c the part of a process on the control plane, source.c that of the one which
+ * Two threads: the main one computes (the callbacks, worker.h), loop.c owns sockets, signals,
+ * pipes and timers.  hello.c, receive.c, death.c, reconnect.c, credit.c, waited.c, loss.c and shared.c are the
+ * data plane, process.c the part of a process on the control plane, source.c that of the one which
  * numbers the frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it
  * runs, and to the main one for moments in which that waits (handover.c).
  */
@@ -16,18 +16,18 @@
 #include <stdint.h>
 
 #include "base/idset.h"
-#include "stage/endpoint.h"
-#include "stage/exchange.h"
-#include "stage/groups.h"
-#include "stage/mapping.h"
-#include "stage/meter.h"
+#include "link/endpoint.h"
+#include "link/exchange.h"
+#include "link/groups.h"
+#include "link/mapping.h"
+#include "link/meter.h"
 #include "stage/options.h"
-#include "stage/order.h"
-#include "stage/pool.h"
-#include "stage/port.h"
-#include "stage/seen.h"
+#include "link/order.h"
+#include "link/pool.h"
+#include "link/port.h"
+#include "link/seen.h"
 #include "stage/stage.h"
-#include "stage/zap.h"
+#include "link/zap.h"
 #include "wire/control.h"
 
 enum {
@@ -207,7 +207,7 @@ enum status runtime_take_keys(struct runtime *rt, struct error *e);
 enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
                           struct error *e);
 
-/* runtime.c, after that and after everything else. */
+/* open.c, after that and after everything else. */
 enum status runtime_open(struct runtime *rt, struct error *e);
 void runtime_disconnect(struct runtime *rt);  // sockets, their files, the folder
 void runtime_close(struct runtime *rt);
@@ -215,7 +215,7 @@ void runtime_close(struct runtime *rt);
 /* What this process has done so far. */
 struct work runtime_work(struct runtime *rt);
 
-/* io.c */
+/* loop.c */
 void *io_run(void *runtime);
 
 /* Ends this process with `status`: says `text` (nothing when NULL) unless somebody
@@ -230,7 +230,7 @@ void io_leave(struct runtime *rt, const char *reason);
 /* Ends the I/O loop: the stream is complete. */
 void io_finish(struct runtime *rt, enum status status);
 
-/* start.c: neighbours at the other ends of pipes, and who does not come. */
+/* pipe.c: neighbours at the other ends of pipes, and who does not come. */
 void start_listen(struct runtime *rt, uint64_t now_ns);  // stdin can be read
 void start_tell(struct runtime *rt);  // tells the next stage where to connect, once that is known
 void start_check(struct runtime *rt, uint64_t now_ns);
@@ -250,7 +250,7 @@ bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, b
 bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
                     enum message_type type, struct notice *n);
 
-/* io.c again: true when run and incarnation are ours; else the message is dropped and counted. */
+/* loop.c again: true when run and incarnation are ours; else the message is dropped and counted. */
 bool io_is_ours(struct runtime *rt, const struct route *r);
 /* Takes run id and control endpoint over from the stage before. */
 void io_know_run(struct runtime *rt, uint64_t run, const char *control, const struct port *via);
@@ -260,19 +260,19 @@ bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience
 /* How often to send heartbeats. */
 uint64_t io_beat_ns(const struct runtime *rt);
 
-/* meet.c: the data plane, how links begin: with a hello that came, and those to be said. */
+/* hello.c: the data plane, how links begin: with a hello that came, and those to be said. */
 void link_meet(struct runtime *rt, struct port *port, const struct address *from,
                const struct route *r, const struct message *m);
 void link_greet(struct runtime *rt, uint64_t now_ns);
 
-/* link.c: the data plane, what comes. */
+/* receive.c: the data plane, what comes. */
 bool link_receive(struct runtime *rt, struct port *port);  // false: there was nothing
 void link_bye(struct runtime *rt, enum status status, const char *reason);
 bool link_finished(struct runtime *rt);  // gives an experiment: everybody has it
 struct link *link_find(struct runtime *rt, const struct port *port, const struct address *address);
 struct link *link_of_port(const struct runtime *rt, const struct port *port);
 
-/* bury.c: the data plane, who died. */
+/* death.c: the data plane, who died. */
 void link_check(struct runtime *rt, uint64_t now_ns);  // who vanished without a bye
 void link_bury(struct runtime *rt, const char *uuid);  // ends all links to a process, for ever
 bool link_is_buried(const struct runtime *rt, const char *uuid);
@@ -282,7 +282,7 @@ bool link_lacks_experiment(const struct runtime *rt, const struct link *l);
 void link_drop(struct runtime *rt, struct link *l, bool died);
 void link_free(struct link *l);
 
-/* cut.c: connections through a network, which come back when they are cut. */
+/* reconnect.c: connections through a network, which come back when they are cut. */
 void cut_check(struct runtime *rt, uint64_t now_ns);  // who was cut; connects anew
 /* True when a connection to an endpoint was cut; ends this process when there is no hope for
  * another one. */
@@ -297,7 +297,7 @@ void cut_forget(struct runtime *rt);  // frames that the main thread found damag
 /* handover.c: the main thread in place of an I/O thread that waits; false: that must be woken. */
 bool handover(void *runtime);
 
-/* flow.c: the data plane, what flows. */
+/* credit.c: the data plane, what flows. */
 /* Sends what credit allows, returns credit. */
 void flow_pump(struct runtime *rt, uint64_t now_ns);
 void flow_passed(struct runtime *rt, uint64_t id);   // its credit may return
@@ -309,7 +309,7 @@ void waited_mark(const struct runtime *rt, struct link *l);  // a hello has come
 bool waited_is(const struct runtime *rt, struct link *l);
 bool waited_may_leave(const struct link *l);  // a last stage that nobody needs
 
-/* probe.c: the data plane, whether what was sent has arrived. */
+/* loss.c: the data plane, whether what was sent has arrived. */
 void probe_pump(struct runtime *rt, uint64_t now_ns);
 void probe_answered(struct link *l, const struct notice *n);
 
@@ -328,19 +328,19 @@ void shared_inherit(struct link *l, struct link *former);
 /* Ids in this process or, perhaps, on their way to the next; freed by id_set_clear. */
 struct id_set flow_ids(const struct runtime *rt);
 
-/* order_flow.c, with --order: what the source says; an id that is not to be waited for;
+/* order_take.c, with --order: what the source says; an id that is not to be waited for;
  * a frame, which is held: takes ownership. */
 void order_listen(struct runtime *rt, const struct notice *n);
 void order_skip(struct runtime *rt, uint64_t id);
 void order_receive(struct runtime *rt, struct item *item);
 
-/* control.c: a process that is not the source. */
+/* process.c: a process that is not the source. */
 bool control_receive(struct runtime *rt);  // false: there was nothing
 /* Tells the source what has become durable or is kept: at once, or when that is due. */
 void control_settle(struct runtime *rt, uint64_t now_ns);
 void control_pump(struct runtime *rt, uint64_t now_ns);
 
-/* rejoin.c: the source was started again, and this process begins anew. */
+/* restart.c: the source was started again, and this process begins anew. */
 void rejoin(struct runtime *rt);
 uint64_t rejoin_former_run(void);
 /* Adds what this process had acknowledged before it began anew.  STATUS_INPUT when that was

@@ -1,7 +1,7 @@
 /*
  * libFuzzer: the I/O side of a stage, driven by bytes.  Each step of the input is a message of
  * a neighbour or of the source, well formed or not, something that the main thread does, a cut,
- * or time that passes.  There are no sockets: the functions of stage/port.h are these.
+ * or time that passes.  There are no sockets: the functions of link/port.h are these.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "limit.h"
 #include "stage/runtime.h"
-#include "stage/stream.h"
+#include "control/stream.h"
 
 enum { UP, UP_CONNECTED, DOWN, DOWN_CONNECTED, CONTROL, SOCKETS, PEERS = 4, RUN = 7 };
 

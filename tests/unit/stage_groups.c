@@ -8,8 +8,8 @@
 
 #include <cmocka.h>
 
-#include "stage/groups.h"
-#include "stage/stream.h"
+#include "link/groups.h"
+#include "control/stream.h"
 
 static void numbers_count(void **state)
 {

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "stage/stream.h"
+#include "control/stream.h"
 
 /* A source of frames 0 .. 9 without sockets, and what it is linked to. */
 struct world {
