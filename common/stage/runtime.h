@@ -1,11 +1,11 @@
 /*
- * The inside of a running stage, for the files of this folder only.
+ * The inside of a running stage, for the files of link, control and this folder only.
  *
  * Two threads: the main one computes (the callbacks, worker.h), loop.c owns sockets, signals,
- * pipes and timers.  hello.c, receive.c, death.c, reconnect.c, credit.c, waited.c, loss.c and shared.c are the
- * data plane, process.c the part of a process on the control plane, source.c that of the one which
- * numbers the frames (stream.h). Everything here but `exchange` belongs to the I/O thread once it
- * runs, and to the main one for moments in which that waits (handover.c).
+ * pipes and timers.  common/link is the data plane, control/process.c the part of a process on the
+ * control plane, control/source.c that of the one which numbers the frames (control/stream.h).
+ * Everything here but `exchange` belongs to the I/O thread once it runs, and to the main one for
+ * moments in which that waits (handover.c).
  */
 #ifndef BRAGG_STAGE_RUNTIME_H
 #define BRAGG_STAGE_RUNTIME_H

@@ -324,7 +324,7 @@ static void work(struct input *in)
     item_free(item);
 }
 
-/* What io.c does between messages, `seconds` from now. */
+/* What loop.c does between messages, `seconds` from now. */
 static void pump(uint64_t seconds)
 {
     const uint64_t now_ns = clock_ns() + seconds * SECOND;
