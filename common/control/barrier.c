@@ -1,10 +1,15 @@
-/* The source: whether frames can reach the last stages, and when they begin to flow. */
+#include "control/barrier.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "control/stream.h"
+#include "control/holdings.h"
+#include "control/peer.h"
+#include "control/roster.h"
+#include "link/pipe.h"
+#include "link/waited.h"
 
 static int by_uuid(const void *a, const void *b)
 {
@@ -12,9 +17,9 @@ static int by_uuid(const void *a, const void *b)
 }
 
 /* The source itself has a link to the process. */
-static bool is_linked(const struct runtime *rt, const char *uuid)
+static bool is_linked(const struct stream *s, const char *uuid)
 {
-    for (const struct link *l = rt->links; l; l = l->next)
+    for (const struct link *l = s->links->first; l; l = l->next)
         if (!l->port->up && strcmp(l->peer.uuid, uuid) == 0)
             return true;
     return false;
@@ -22,11 +27,11 @@ static bool is_linked(const struct runtime *rt, const char *uuid)
 
 /* True when `uuid`, which a process names as the one before it, is one that frames reach, and that
  * names the process, too, if it names any. */
-static bool leads_to(const struct runtime *rt, const char *uuid, const struct peer *p)
+static bool leads_to(const struct stream *s, const char *uuid, const struct peer *p)
 {
-    if (strcmp(uuid, rt->uuid) == 0)
-        return is_linked(rt, p->hello.uuid);
-    const struct peer *up = roster_find(&rt->source->roster, uuid);
+    if (strcmp(uuid, s->run->uuid) == 0)
+        return is_linked(s, p->hello.uuid);
+    const struct peer *up = roster_find(&s->roster, uuid);
     if (!up || !up->reached || up->bye)
         return false;
     const struct hello *h = &up->hello;
@@ -42,9 +47,9 @@ void barrier_sort(struct hello *h)
 }
 
 /* Finds who is reached. */
-static void find_reached(struct runtime *rt)
+static void find_reached(struct stream *s)
 {
-    struct peer *first = rt->source->roster.first;
+    struct peer *first = s->roster.first;
     bool changed = true;
     for (struct peer *p = first; p; p = p->next)
         p->reached = false;
@@ -52,14 +57,13 @@ static void find_reached(struct runtime *rt)
         changed = false;
         for (struct peer *p = first; p; p = p->next)
             for (size_t i = 0; i < p->hello.nupstreams && !p->reached && !p->out; i++)
-                changed |= p->reached = leads_to(rt, p->hello.upstreams[i].uuid, p);
+                changed |= p->reached = leads_to(s, p->hello.upstreams[i].uuid, p);
     }
 }
 
 /* A group that nobody asked for: it gets frames, and nobody waits until it has them. */
-static void say_spare(struct runtime *rt, const char *group)
+static void say_spare(struct stream *s, const char *group)
 {
-    struct stream *s = rt->source;
     for (size_t i = 0; i < s->nspare; i++)
         if (strcmp(s->spare[i].name, group) == 0)
             return;
@@ -67,47 +71,44 @@ static void say_spare(struct runtime *rt, const char *group)
         return;
     memcpy(s->spare[s->nspare++].name, group, GROUP_SIZE);
     log_line(LOG_WARNING, "group %s is not waited for: --groups asks for %s", group,
-             rt->options.groups ? rt->options.groups : "1");
+             s->run->settings.groups ? s->run->settings.groups : "1");
 }
 
 /* The bit of a group; 0 when it is not asked for. */
-static uint64_t group_bit(struct runtime *rt, const char *group)
+static uint64_t group_bit(struct stream *s, const char *group)
 {
-    struct stream *s = rt->source;
     size_t i = 0;
     while (i < s->ndurable && strcmp(s->durable[i].name, group) != 0)
         i++;
-    if (i == s->ndurable && !s->open && groups_ask_for(rt->options.groups, group, i))
+    if (i == s->ndurable && !s->open && groups_ask_for(s->run->settings.groups, group, i))
         memcpy(s->durable[s->ndurable++].name, group, GROUP_SIZE);
     return i < s->ndurable ? UINT64_C(1) << i : 0;
 }
 
 /* Gives durable processes the bits of their groups; before frames flow anew each time, first to
  * groups that have said which frames they have, as they came. */
-static void settle_groups(struct runtime *rt)
+static void settle_groups(struct stream *s)
 {
-    struct stream *s = rt->source;
     s->ndurable = s->open ? s->ndurable : 0;
     for (struct peer *p = s->roster.first; p && !s->open; p = p->next)
         p->durable = 0;  // who is out of reach now may have had a bit that another group gets
     for (int round = 0; round < 2; round++)
         for (struct peer *p = s->roster.first; p; p = p->next)
             if (p->reached && p->hello.durable && !p->bye && (round || p->announced))
-                p->durable = group_bit(rt, p->hello.group);
+                p->durable = group_bit(s, p->hello.group);
     for (struct peer *p = s->roster.first; p && s->open; p = p->next)
         if (p->reached && p->hello.durable && !p->durable)
-            say_spare(rt, p->hello.group);
+            say_spare(s, p->hello.group);
 }
 
-uint64_t source_reach(struct runtime *rt)
+uint64_t barrier_reach(struct stream *s)
 {
-    struct stream *s = rt->source;
-    if (!s->changed && !rt->hello_due)
+    if (!s->changed && !s->links->changed)
         return s->reach;
     uint64_t durable = 0;
-    s->changed = rt->hello_due = s->awaited = false;
-    find_reached(rt);
-    settle_groups(rt);
+    s->changed = s->links->changed = s->awaited = false;
+    find_reached(s);
+    settle_groups(s);
     for (struct peer *p = s->roster.first; p; p = p->next) {
         if (!p->reached || p->bye)
             continue;
@@ -116,7 +117,7 @@ uint64_t source_reach(struct runtime *rt)
         else
             durable |= p->durable;
         if (!p->known)
-            claims_take(rt, p);
+            holdings_take(s, p);
     }
     return s->reach = durable;
 }
@@ -131,23 +132,22 @@ static bool has_downstream(const struct stream *s, const char *uuid)
     return false;
 }
 
-static void name_missing(struct runtime *rt)
+static void name_missing(struct stream *s)
 {
     const char *unbound;
-    for (const struct peer *p = rt->source->roster.first; p; p = p->next)
-        if (p->reached && p->hello.gives && !has_downstream(rt->source, p->hello.uuid)) {
-            io_stop(rt, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        if (p->reached && p->hello.gives && !has_downstream(s, p->hello.uuid)) {
+            run_stop(s->run, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
             return;
         }
-    if (rt->source->window.required)
-        io_stop(rt, STATUS_FAILED, "%d of %zu groups of last stages are connected",
-                __builtin_popcountll(rt->source->window.required),
-                groups_count(rt->options.groups));
-    else if ((unbound = start_unbound(rt, false)))
-        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s", unbound,
-                unbound);
+    if (s->window.required)
+        run_stop(s->run, STATUS_FAILED, "%d of %zu groups of last stages are connected",
+                 __builtin_popcountll(s->window.required), groups_count(s->run->settings.groups));
+    else if ((unbound = pipe_unbound(s->links, false)))
+        run_stop(s->run, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s",
+                 unbound, unbound);
     else
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my output");
+        run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");
 }
 
 /* Takes off the ids what the processes of a group have. */
@@ -161,10 +161,9 @@ static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
 }
 
 /* Takes off the list what all groups have. */
-static bool skip_durable(struct runtime *rt)
+static bool skip_durable(struct stream *s)
 {
-    struct stream *s = rt->source;
-    const struct id_set *list = exchange_list(&rt->exchange);
+    const struct id_set *list = exchange_list(&s->links->exchange);
     struct id_set lacking = {0};
     bool good = true;
     for (size_t i = 0; i < s->ndurable && good; i++) {
@@ -182,29 +181,29 @@ static bool skip_durable(struct runtime *rt)
         log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
                  s->total);
     if (good)
-        exchange_change_list(&rt->exchange, &lacking);
+        exchange_change_list(&s->links->exchange, &lacking);
     else
         id_set_clear(&lacking);
     s->resumed = total < s->total;
     s->total = total;
-    return good && window_take_list(&s->window, exchange_list(&rt->exchange), NULL) == STATUS_OK;
+    return good &&
+           window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) == STATUS_OK;
 }
 
-void barrier_try(struct runtime *rt, uint64_t now_ns)
+void barrier_try(struct stream *s, uint64_t now_ns)
 {
-    struct stream *s = rt->source;
-    s->window.required = source_reach(rt);
+    s->window.required = barrier_reach(s);
     const size_t groups = (size_t)__builtin_popcountll(s->window.required);
-    if (groups == groups_count(rt->options.groups) && !s->awaited) {
-        if (!skip_durable(rt)) {
-            io_stop(rt, STATUS_FAILED, "out of memory for the list of frames");
+    if (groups == groups_count(s->run->settings.groups) && !s->awaited) {
+        if (!skip_durable(s)) {
+            run_stop(s->run, STATUS_FAILED, "out of memory for the list of frames");
             return;
         }
         s->open = s->changed = true;
         s->open_ns = now_ns;
-        waited_learn(rt, s->durable, s->ndurable);
-        source_send_total(rt, NULL);
-    } else if ((double)(now_ns - s->ready_ns) > rt->options.start_timeout_s * 1e9) {
-        name_missing(rt);
+        waited_learn(s->links, s->durable, s->ndurable);
+        peer_send_total(s, NULL);
+    } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {
+        name_missing(s);
     }
 }

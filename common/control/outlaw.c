@@ -1,11 +1,14 @@
-/* The source: who breaks the rules is out, and named. */
+#include "control/outlaw.h"
+
 #include <inttypes.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "base/log.h"
-#include "control/stream.h"
+#include "control/fence.h"
+#include "control/holdings.h"
+#include "control/peer.h"
 
 enum { NAMED_MAX = 16 };  // further ones are counted
 
@@ -20,9 +23,8 @@ bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now
     return true;
 }
 
-void outlaw(struct runtime *rt, struct peer *p, const char *reason, ...)
+void outlaw(struct stream *s, struct peer *p, const char *reason, ...)
 {
-    struct stream *s = rt->source;
     struct notice n = {.status = STATUS_FAILED};
     char how[sizeof n.reason + 16];
     va_list args;
@@ -33,20 +35,19 @@ void outlaw(struct runtime *rt, struct peer *p, const char *reason, ...)
         log_line(LOG_WARNING, "%s (process %" PRId64 ") is out: %s", p->hello.stage, p->hello.pid,
                  n.reason);
     if (p->known) {
-        claims_void(rt, p);
+        holdings_void(s, p);
         (void)snprintf(how, sizeof how, "is out: %s", n.reason);
-        recover_bury(rt, p, how, n.reason);
+        fence_out(s, p, how, n.reason);
         return;
     }
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);  // nobody else has heard of it
-    source_send(rt, p, MESSAGE_FENCE, &n);
-    claims_forget(rt, p);
+    peer_send(s, p, MESSAGE_FENCE, &n);
+    holdings_forget(s, p);
     p->out = s->changed = true;
 }
 
-void outlaw_count(const struct runtime *rt)
+void outlaw_count(const struct stream *s)
 {
-    const struct stream *s = rt->source;
     if (s->nout > NAMED_MAX)
         log_line(LOG_WARNING, "%" PRIu64 " processes were put out, the first %d of them are named",
                  s->nout, NAMED_MAX);

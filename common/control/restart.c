@@ -1,10 +1,5 @@
-/*
- * A source that was started again opens another run.  The processes of the
- * run before begin anew as well: each executes its own program again, with its own
- * command line, so that nothing of the former run is left in it.  Frames under way
- * are computed again; a last stage gets --resume and says what it has.  One that cannot
- * tell from its output inherits what it has acknowledged, in a file without a name.
- */
+#include "control/restart.h"
+
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -16,7 +11,6 @@
 
 #include "base/alloc.h"
 #include "base/log.h"
-#include "stage/runtime.h"
 
 enum {
     COMMAND_LINE_USUAL = 1 << 12,  // bytes
@@ -33,7 +27,7 @@ struct memory {
     char lineage[LINEAGE_SIZE];
 };
 
-uint64_t rejoin_former_run(void)
+uint64_t restart_former_run(void)
 {
     const char *text = getenv(former_run);
     return text ? strtoull(text, NULL, 16) : 0;
@@ -91,12 +85,12 @@ static int inherited(struct memory *m)
 {
     const char *text = getenv(acknowledged);
     const int file = text ? (int)strtol(text, NULL, 10) : -1;
-    return file >= 0 && pread(file, m, sizeof *m, 0) == sizeof *m && m->run == rejoin_former_run()
+    return file >= 0 && pread(file, m, sizeof *m, 0) == sizeof *m && m->run == restart_former_run()
                ? file
                : -1;
 }
 
-enum status rejoin_remember(const char *lineage, struct id_set *ids, struct error *e)
+enum status restart_remember(const char *lineage, struct id_set *ids, struct error *e)
 {
     struct memory m;
     struct id_range range;
@@ -115,42 +109,44 @@ enum status rejoin_remember(const char *lineage, struct id_set *ids, struct erro
 }
 
 /* All that has arrived but is not in the hands of this process any more. */
-static bool find_acknowledged(struct runtime *rt)
+static bool find_acknowledged(struct member *me)
 {
-    struct id_set *ids = &rt->seen.ids;
-    struct id_set durable = exchange_take_durable(&rt->exchange);
+    struct id_set *ids = &me->links->seen.ids;
+    struct id_set durable = exchange_take_durable(&me->links->exchange);
     bool good = true;
-    for (size_t i = 0; i < rt->nheld && good; i++)
-        good = id_set_remove(ids, rt->held[i].id);
-    good = good && id_set_remove_set(ids, &rt->kept) && id_set_add_set(ids, &durable);
+    for (size_t i = 0; i < me->links->nheld && good; i++)
+        good = id_set_remove(ids, me->links->held[i].id);
+    good = good && id_set_remove_set(ids, &me->links->kept) && id_set_add_set(ids, &durable);
     id_set_clear(&durable);
     return good;
 }
 
-static bool write_memory(struct runtime *rt, int file, const struct memory *m)
+static bool write_memory(struct member *me, int file, const struct memory *m)
 {
-    if (file < 0 || !find_acknowledged(rt) || write(file, m, sizeof *m) != sizeof *m)
+    if (file < 0 || !find_acknowledged(me) || write(file, m, sizeof *m) != sizeof *m)
         return false;
-    const size_t size = rt->seen.ids.count * sizeof(struct id_range);
-    return !size || write(file, rt->seen.ids.ranges, size) == (ssize_t)size;
+    const size_t size = me->links->seen.ids.count * sizeof(struct id_range);
+    return !size || write(file, me->links->seen.ids.ranges, size) == (ssize_t)size;
 }
 
 /* For the process that this one becomes; false when that is not possible. */
-static bool hand_over(struct runtime *rt)
+static bool hand_over(struct member *me)
 {
     char text[16];
     struct memory m = {0};
-    if (!stage_is_sink(rt->stage) || stage_is_watcher(rt->stage) || rt->stage->have)
+    if (!role_is_sink(&me->run->role) || role_is_watcher(&me->run->role) ||
+        me->run->role.finds_durable)
         return true;
     int file = inherited(&m);  // kept as it is when this process has not begun
-    m.run = rt->run;
-    if (rt->identified) {
-        exchange_end(&rt->exchange, false);  // no further frame; the one at hand may be done soon
-        if (!exchange_await_main(&rt->exchange, AT_HAND_S))
+    m.run = me->run->id;
+    if (me->identified) {
+        exchange_end(&me->links->exchange,
+                     false);  // no further frame; the one at hand may be done soon
+        if (!exchange_await_main(&me->links->exchange, AT_HAND_S))
             log_line(LOG_INFO, "the frame at hand is cut short: it comes again");
-        memcpy(m.lineage, rt->exchange.lineage, sizeof m.lineage);
+        memcpy(m.lineage, me->links->exchange.lineage, sizeof m.lineage);
         file = memfd_create("acknowledged", 0);
-        if (!write_memory(rt, file, &m))
+        if (!write_memory(me, file, &m))
             return false;
     } else if (file >= 0 &&
                (pwrite(file, &m, sizeof m, 0) != sizeof m || fcntl(file, F_SETFD, 0))) {
@@ -160,19 +156,19 @@ static bool hand_over(struct runtime *rt)
     return setenv(acknowledged, text, 1) == 0;
 }
 
-void rejoin(struct runtime *rt)
+void restart(struct member *me)
 {
     static char resume[] = "--resume", run[17];
-    const bool adds = stage_is_sink(rt->stage) && !rt->options.resume;
-    char **words = command_line(adds ? resume : NULL, rt->nwords);
-    (void)snprintf(run, sizeof run, "%016" PRIx64, rt->run);
+    const bool adds = role_is_sink(&me->run->role) && !me->run->settings.resume;
+    char **words = command_line(adds ? resume : NULL, me->nwords);
+    (void)snprintf(run, sizeof run, "%016" PRIx64, me->run->id);
     log_line(LOG_INFO, "the source was started again: beginning anew");
-    if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(rt) ||
+    if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(me) ||
         setenv(former_run, run, 1) != 0) {
-        io_stop(rt, STATUS_FAILED, "cannot begin anew for a source that was started again");
+        run_stop(me->run, STATUS_FAILED, "cannot begin anew for a source that was started again");
     } else {
         (void)execv("/proc/self/exe", words);
-        io_stop(rt, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
+        run_stop(me->run, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
     }
     if (words)
         mem_free(words[0]);  // the text of all

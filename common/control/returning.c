@@ -1,13 +1,10 @@
-/*
- * The source: processes of a former run, which begin anew.  The stream does not end before they
- * are back, as they would find nobody who tells them that all is well.  Where no frame was there
- * at the start they come back while frames flow.
- */
+#include "control/returning.h"
+
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "control/stream.h"
+#include "link/send.h"
 
 static const uint64_t NOTICE_NS = 3 * SECOND;   // so long after the start they have found it
 static const uint64_t RETURN_NS = 10 * SECOND;  // one that takes longer has died instead
@@ -29,26 +26,25 @@ static void note(struct stream *s, const struct hello *h)
     memcpy(s->away[s->naway++].uuid, h->uuid, sizeof h->uuid);
 }
 
-void anew_tell(struct runtime *rt, const struct address *from, const struct route *r,
-               const struct message *m)
+void returning_tell(struct stream *s, const struct address *from, const struct route *r,
+                    const struct message *m)
 {
-    struct stream *s = rt->source;
     struct notice welcome = {0};
     struct hello h;
-    if (rt->run_known && r->type != MESSAGE_HELLO) {  // it is to say who it is
-        (void)io_send_hello(rt, rt->control_socket, from, true);
+    if (s->run->known && r->type != MESSAGE_HELLO) {  // it is to say who it is
+        (void)send_hello(s->links, &s->run->control, from, true);
         return;
     }
-    if (rt->run_known && (!s->ready || clock_ns() < s->ready_ns + NOTICE_NS)) {
+    if (s->run->known && (!s->ready || clock_ns() < s->ready_ns + NOTICE_NS)) {
         if (control_hello_decode(&h, m, NULL) == STATUS_OK)
             note(s, &h);
         hello_free(&h);
         s->told_ns = clock_ns();
     }
-    (void)io_send_notice(rt, rt->control_socket, from, MESSAGE_WELCOME, &welcome);
+    (void)send_notice(s->run, &s->run->control, from, MESSAGE_WELCOME, &welcome);
 }
 
-void anew_returned(struct stream *s, int64_t pid)
+void returning_came(struct stream *s, int64_t pid)
 {
     size_t i = 0;
     while (i < s->naway && s->away[i].pid != pid)
@@ -57,7 +53,7 @@ void anew_returned(struct stream *s, int64_t pid)
         s->away[i] = s->away[--s->naway];
 }
 
-bool anew_is_awaited(const struct stream *s, uint64_t now_ns)
+bool returning_is_awaited(const struct stream *s, uint64_t now_ns)
 {
     return s->told_ns && now_ns < s->told_ns + (s->naway && s->resumed ? RETURN_NS : SETTLE_NS);
 }

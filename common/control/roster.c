@@ -1,11 +1,11 @@
-/* The source: its list of processes, found by where they are and by who they are. */
+#include "control/roster.h"
+
 #include <stdio.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/hash.h"
-#include "control/stream.h"
 
 static size_t bucket_of_address(const struct address *a)
 {

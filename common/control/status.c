@@ -1,21 +1,23 @@
-/* The source tells watchers how far the stream is: they ask, and it keeps nothing but
- * where the latest of them are. */
+#include "control/status.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "control/stream.h"
+#include "control/roster.h"
+#include "link/credit.h"
+#include "link/send.h"
 
 enum { STRANGERS_MAX = 16 };  // processes that frames never reached
 
-static struct process_status own_status(struct runtime *rt)
+static struct process_status own_status(struct stream *s)
 {
-    struct id_set ids = flow_ids(rt);
+    struct id_set ids = credit_ids(s->links);
     struct process_status p = {
-        .pid = getpid(), .held = id_set_size(&ids), .work = runtime_work(rt)};
-    (void)snprintf(p.stage, sizeof p.stage, "%s", rt->stage->name);
+        .pid = getpid(), .held = id_set_size(&ids), .work = links_work(s->links)};
+    (void)snprintf(p.stage, sizeof p.stage, "%s", s->run->role.name);
     id_set_clear(&ids);
     return p;
 }
@@ -33,14 +35,14 @@ static struct process_status status_of(const struct peer *peer)
 }
 
 /* How far from the source a process is; 0 when nothing that is known leads there. */
-static uint32_t hops_of(const struct runtime *rt, const struct peer *p)
+static uint32_t hops_of(const struct stream *s, const struct peer *p)
 {
     uint32_t most = 0;
     for (size_t i = 0; i < p->hello.nupstreams; i++) {
         const char *uuid = p->hello.upstreams[i].uuid;
-        if (strcmp(uuid, rt->uuid) == 0 && !most)
+        if (strcmp(uuid, s->run->uuid) == 0 && !most)
             most = 1;
-        const struct peer *up = roster_find(&rt->source->roster, uuid);
+        const struct peer *up = roster_find(&s->roster, uuid);
         if (up && up->hops >= most && up->hops)
             most = up->hops + 1;
     }
@@ -48,16 +50,16 @@ static uint32_t hops_of(const struct runtime *rt, const struct peer *p)
 }
 
 /* Settles after as many rounds as the longest path has stages; a circle stops growing. */
-static void find_hops(struct runtime *rt)
+static void find_hops(struct stream *s)
 {
     enum { ROUNDS_MAX = 64 };
     bool changed = true;
-    for (struct peer *p = rt->source->roster.first; p; p = p->next)
+    for (struct peer *p = s->roster.first; p; p = p->next)
         p->hops = 0;
     for (int round = 0; changed && round < ROUNDS_MAX; round++) {
         changed = false;
-        for (struct peer *p = rt->source->roster.first; p; p = p->next) {
-            const uint32_t hops = p->known ? hops_of(rt, p) : 0;
+        for (struct peer *p = s->roster.first; p; p = p->next) {
+            const uint32_t hops = p->known ? hops_of(s, p) : 0;
             changed |= hops != p->hops;
             p->hops = hops;
         }
@@ -95,10 +97,9 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
     }
 }
 
-static enum status make_status(struct runtime *rt, struct run_status *r, struct error *e)
+static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
 {
-    const struct stream *s = rt->source;
-    const struct exchange_view view = exchange_look(&rt->exchange);
+    const struct exchange_view view = exchange_look(&s->links->exchange);
     *r = (struct run_status){.known = s->ready,
                              .total = s->total,
                              .issued = view.issued,
@@ -110,9 +111,9 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
                              .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
     if (!r->processes || !r->fenced)
         return error_memory(e, "the status");
-    r->processes[r->nprocesses++] = own_status(rt);
+    r->processes[r->nprocesses++] = own_status(s);
     list_fenced(s, r, clock_ns());
-    find_hops(rt);
+    find_hops(s);
     size_t strangers = 0;
     for (const struct peer *p = s->roster.first; p; p = p->next) {
         const struct process_status one = status_of(p);
@@ -127,20 +128,19 @@ static enum status make_status(struct runtime *rt, struct run_status *r, struct 
     return STATUS_OK;
 }
 
-static void send_status(struct runtime *rt, const struct address *to)
+static void send_status(struct stream *s, const struct address *to)
 {
     struct run_status r;
     struct message m = {0};
-    enum status s = make_status(rt, &r, NULL);
-    if (s == STATUS_OK)
-        s = control_status_encode(&r, &m, NULL);
-    (void)io_send_message(rt, rt->control_socket, to, MESSAGE_STATUS, &m, s);
+    enum status made = make_status(s, &r, NULL);
+    if (made == STATUS_OK)
+        made = control_status_encode(&r, &m, NULL);
+    (void)send_message(s->run, &s->run->control, to, MESSAGE_STATUS, &m, made);
     run_status_free(&r);
 }
 
-void status_answer(struct runtime *rt, const struct address *from)
+void status_answer(struct stream *s, const struct address *from)
 {
-    struct stream *s = rt->source;
     size_t i = 0;
     while (i < s->nwatchers && !address_equal(&s->watchers[i], from))
         i++;
@@ -148,18 +148,17 @@ void status_answer(struct runtime *rt, const struct address *from)
         s->watchers[s->next_watcher++ % WATCHERS_MAX] = *from;
         s->nwatchers += s->nwatchers < WATCHERS_MAX;
     }
-    send_status(rt, from);
+    send_status(s, from);
     if (s->freed)
-        status_end(rt, s->given_up.deaths || s->failed ? STATUS_FAILED : STATUS_OK);
+        status_end(s, s->given_up.deaths || s->failed ? STATUS_FAILED : STATUS_OK);
 }
 
-void status_end(struct runtime *rt, enum status status)
+void status_end(struct stream *s, enum status status)
 {
-    struct stream *s = rt->source;
     struct notice n = {.status = (int)status};
     for (size_t i = 0; i < s->nwatchers; i++) {
-        send_status(rt, &s->watchers[i]);
-        (void)io_send_notice(rt, rt->control_socket, &s->watchers[i], MESSAGE_FREE, &n);
+        send_status(s, &s->watchers[i]);
+        (void)send_notice(s->run, &s->run->control, &s->watchers[i], MESSAGE_FREE, &n);
     }
     s->nwatchers = 0;
 }

@@ -1,14 +1,12 @@
 /*
- * The stream as its source sees it, for source.c (window and end), roster.c (the list of
- * processes), peers.c (what they say), claims.c (what they say of frames), outlaw.c (who breaks
- * the rules), returning.c (who comes from a former run), barrier.c (the start) and recover.c (who died,
- * what is issued again).
+ * The stream as its source sees it: processes, the window of frames, the end.  It belongs to the
+ * I/O thread.
  */
 #ifndef BRAGG_CONTROL_STREAM_H
 #define BRAGG_CONTROL_STREAM_H
 
-#include "stage/runtime.h"
 #include "control/window.h"
+#include "link/links.h"
 
 /* What somebody may send: so much at once, and so much in a second from then on. */
 struct allowance {
@@ -77,6 +75,8 @@ struct fenced {
 enum { WATCHERS_MAX = 16, SPARE_MAX = 16 };
 
 struct stream {
+    struct run *run;
+    struct links *links;
     struct roster roster;
     size_t ndurable;  // groups that are waited for
     struct group_name durable[GROUPS_MAX];
@@ -109,69 +109,5 @@ struct stream {
     uint64_t unsafe_in;       // ... of its group, by bits: others do not make up for that
     struct id_set earlier;    // ids issued before the list became `unsafe`
 };
-
-/* source.c: to one process, which has not said bye; to all. */
-void source_send(struct runtime *rt, struct peer *p, enum message_type type, struct notice *n);
-void source_send_all(struct runtime *rt, enum message_type type, struct notice *n);
-void source_send_total(struct runtime *rt, struct peer *p);  // or welcome it, NULL: to all
-void source_send_free(struct runtime *rt, struct peer *p);   // all is durable
-/* roster.c: by address, by uuid; NULL when there is none. */
-struct peer *roster_at(const struct roster *r, const struct address *address);
-struct peer *roster_find(const struct roster *r, const char *uuid);
-/* A new one, which nobody has by either; NULL when there is no room. */
-struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid);
-void roster_move(struct roster *r, struct peer *p, const struct address *address);
-void roster_remove(struct roster *r, struct peer *p);  // frees it
-void roster_clear(struct roster *r);
-
-/* claims.c: what a process says of frames counts when they were issued and can reach it; who says
- * it of others is out. What it said before that was known is taken then, or held against it. */
-void claims_hear(struct runtime *rt, struct peer *p, enum message_type type,
-                 const struct notice *n);
-void claims_take(struct runtime *rt, struct peer *p);
-void claims_forget(struct runtime *rt, struct peer *p);  // that it was said
-void claims_check(struct runtime *rt, struct peer *p, uint64_t now_ns);
-/* At the end: says whether a sink has made durable what it acknowledged. */
-void claims_compare(struct runtime *rt, const struct peer *p, const struct notice *bye);
-/* Nobody has what only this one says to have. */
-void claims_void(struct runtime *rt, const struct peer *p);
-bool claims_begin_again(struct runtime *rt);  // issues that; false: there is nothing
-
-/* outlaw.c: takes out who breaks the rules, with the reason, what it did; *p may be gone then. */
-void outlaw(struct runtime *rt, struct peer *p, const char *reason, ...)
-    __attribute__((format(printf, 3, 4)));
-/* True when one more message is within what is allowed. */
-bool allowance_use(struct allowance *a, double burst, double per_s, uint64_t now_ns);
-void outlaw_count(const struct runtime *rt);  // says at the end how many there were
-
-/* barrier.c: bits of the durable groups that frames can reach now; frames flow once a complete
- * path to a durable sink is there. */
-uint64_t source_reach(struct runtime *rt);
-void barrier_sort(struct hello *h);  // so that who is named in it is quickly found
-void barrier_try(struct runtime *rt, uint64_t now_ns);
-
-/* returning.c: answers a message of another run; a process has come that may have been told to begin
- * anew; whether the end must wait for others that were. */
-void anew_tell(struct runtime *rt, const struct address *from, const struct route *r,
-               const struct message *m);
-void anew_returned(struct stream *s, int64_t pid);
-bool anew_is_awaited(const struct stream *s, uint64_t now_ns);
-
-/* recover.c: takes a process out, and tells all why; `how` ends a line on it; a
- * fenced process, NULL when that was long ago or never; a heartbeat; who is silent or stands still;
- * what nobody holds; whether frames may be issued, or the run waits for a process that replaces a
- * dead one. */
-void recover_bury(struct runtime *rt, struct peer *p, const char *how, const char *reason);
-void recover_beat(struct runtime *rt, struct peer *p, const struct notice *n, uint64_t now_ns);
-void recover_check(struct runtime *rt, uint64_t now_ns);
-void recover_unlisted(struct runtime *rt, uint64_t now_ns);
-bool recover_is_whole(struct runtime *rt, uint64_t now_ns);
-
-/* order_take.c: tells who asked for order what is still to come. */
-void order_tell(struct runtime *rt);
-
-/* status.c: the answer to a watcher; the last words to all of them. */
-void status_answer(struct runtime *rt, const struct address *from);
-void status_end(struct runtime *rt, enum status status);
 
 #endif

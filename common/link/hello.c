@@ -1,66 +1,69 @@
-/* The data plane: hellos, and how a link begins. */
+#include "link/hello.h"
+
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/log.h"
-#include "stage/runtime.h"
+#include "link/death.h"
+#include "link/learn.h"
+#include "link/send.h"
+#include "link/shared.h"
+#include "link/waited.h"
 
-enum {
-    LINKS_MAX = 1024,   // of one process
-    HELLOS_MAX = 1024,  // on one connection
-};
+enum { HELLOS_MAX = 1024 };                   // on one connection
+static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer before another hello
 
 /* Index of a group by name; the last one takes what is too many. */
-static unsigned group_index(struct runtime *rt, const char *name)
+static unsigned group_index(struct links *ls, const char *name)
 {
     unsigned i = 0;
-    while (i < rt->ngroups && strcmp(rt->groups[i], name) != 0)
+    while (i < ls->ngroups && strcmp(ls->groups[i], name) != 0)
         i++;
-    if (i == rt->ngroups && i < GROUPS_MAX)
-        memcpy(rt->groups[rt->ngroups++], name, strlen(name) + 1);
+    if (i == ls->ngroups && i < GROUPS_MAX)
+        memcpy(ls->groups[ls->ngroups++], name, strlen(name) + 1);
     return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
 }
 
 /* A process of another run that reports to where we do. */
-static bool has_our_source(const struct runtime *rt, const struct link *l)
+static bool has_our_source(const struct links *ls, const struct link *l)
 {
     char control[ENDPOINT_SIZE];
     memcpy(control, l->peer.control, sizeof control);
     if (!l->port->bound)
         endpoint_resolve(control, l->port->endpoint);
-    return control[0] && strcmp(control, rt->control) == 0;
+    return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
 }
 
 /* A hello from the stage before this one: its kind must be what this one wants. */
-static void accept_upstream(struct runtime *rt, struct link *l, const struct route *r)
+static void accept_upstream(struct links *ls, struct link *l, const struct route *r)
 {
     const enum kind gives = (enum kind)l->peer.gives;
-    if (rt->wants == KIND_ANY && gives != KIND_NONE)
-        rt->wants = gives;
-    if (gives != rt->wants) {
-        io_stop(rt, STATUS_USAGE, "wants %s, got %s from %s", kind_name(rt->wants),
-                kind_name(gives), l->peer.stage);
+    if (ls->wants == KIND_ANY && gives != KIND_NONE)
+        ls->wants = gives;
+    if (gives != ls->wants) {
+        run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s", kind_name(ls->wants),
+                 kind_name(gives), l->peer.stage);
         return;
     }
-    if (rt->run_known && r->run != rt->run && has_our_source(rt, l)) {
-        rt->dropped++;  // it knows already that the source was started again; our turn will come
-        link_drop(rt, l, false);
+    if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {
+        ls->run
+            ->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(ls, l, false);
         return;
     }
-    if (rt->run_known && r->run != rt->run) {
-        io_stop(rt, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
+    if (ls->run->known && r->run != ls->run->id) {
+        run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
         return;
     }
-    io_know_run(rt, r->run, l->peer.control, l->port);
-    rt->hello_due = true;
+    learn_run(ls, r->run, l->peer.control, l->port);
+    ls->changed = true;
 }
 
 /* A process that comes back through another connection loses the one before, which was cut.
  * Where this process connects there is one at a time: another one that answers is dead. */
-static void drop_former(struct runtime *rt, struct link *l)
+static void drop_former(struct links *ls, struct link *l)
 {
-    for (struct link *other = rt->links, *next; other; other = next) {
+    for (struct link *other = ls->first, *next; other; other = next) {
         next = other->next;
         if (other == l || other->port != l->port)
             continue;
@@ -68,24 +71,8 @@ static void drop_former(struct runtime *rt, struct link *l)
         if (same)
             shared_inherit(l, other);
         if (same || !l->port->bound)
-            link_drop(rt, other, !same);
+            link_drop(ls, other, !same);
     }
-}
-
-static struct link *add_link(struct runtime *rt, struct port *port, const struct address *address)
-{
-    size_t n = 0;
-    for (const struct link *l = rt->links; l; l = l->next)
-        n++;
-    struct link *l = n < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
-    if (!l) {
-        if (!rt->dropped++)
-            log_line(LOG_WARNING, "%s: more than %d processes connect", port->endpoint, LINKS_MAX);
-        return NULL;
-    }
-    *l = (struct link){
-        .next = rt->links, .port = port, .address = *address, .answered = !port->bound};
-    return rt->links = l;
 }
 
 /* Who says hello on and on is not listened to. */
@@ -100,92 +87,92 @@ static bool floods(struct link *l)
 }
 
 /* A watcher, which is to ask the source. */
-static bool is_lost(const struct runtime *rt, const struct port *port, const struct hello *h)
+static bool is_lost(const struct links *ls, const struct port *port, const struct hello *h)
 {
     const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
-    if (lost && !rt->dropped)
+    if (lost && !ls->run->dropped)
         log_line(LOG_WARNING, "%s asks at %s, where frames flow, not at the control endpoint",
                  h->stage, port->endpoint);
     return lost;
 }
 
 /* True when it is at the wrong end: a stranger may be, once frames flow. */
-static bool is_wrong_end(struct runtime *rt, struct link *l)
+static bool is_wrong_end(struct links *ls, struct link *l)
 {
     const struct hello *h = &l->peer;
     const struct port *port = l->port;
     if (h->downstream != port->up)
         return false;
-    if (port->bound && (rt->given || rt->experiment.nparts)) {
+    if (port->bound && (ls->given || ls->experiment.nparts)) {
         log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h->stage,
                  h->pid, port->endpoint);
-        rt->dropped++;
-        link_drop(rt, l, false);
+        ls->run->dropped++;
+        link_drop(ls, l, false);
     } else {
-        io_stop(rt, STATUS_USAGE, "%s: both ends of %s are %s", h->stage, port->endpoint,
-                port->up ? "--in" : "--out");
+        run_stop(ls->run, STATUS_USAGE, "%s: both ends of %s are %s", h->stage, port->endpoint,
+                 port->up ? "--in" : "--out");
     }
     return true;
 }
 
-void link_meet(struct runtime *rt, struct port *port, const struct address *from,
-               const struct route *r, const struct message *m)
+void hello_hear(struct links *ls, struct port *port, const struct address *from,
+                const struct route *r, const struct message *m)
 {
     struct hello h;
-    struct link *l = link_find(rt, port, from);
+    struct link *l = link_find(ls, port, from);
     if (floods(l)) {
-        rt->dropped++;
+        ls->run->dropped++;
         return;
     }
-    if (control_hello_decode(&h, m, NULL) != STATUS_OK || link_is_buried(rt, h.uuid) ||
-        is_lost(rt, port, &h) || (r->run && r->run == rt->former_run)) {
-        rt->dropped++;
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
+        is_lost(ls, port, &h) || (r->run && r->run == ls->run->former)) {
+        ls->run->dropped++;
         hello_free(&h);
         return;
     }
     if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
         hello_free(&h);
-        cut_port(rt, port);
+        link_cut(ls, port);
         return;
     }
-    if ((!l || !port->bound) && !(l = add_link(rt, port, from))) {
+    if ((!l || !port->bound) && !(l = link_add(ls, port, from))) {
         hello_free(&h);
         return;
     }
     hello_free(&l->peer);
     l->peer = h;
-    drop_former(rt, l);
-    *(port->up ? &rt->met_up : &rt->met_down) = true;
-    if (is_wrong_end(rt, l))
+    drop_former(ls, l);
+    *(port->up ? &ls->met_up : &ls->met_down) = true;
+    if (is_wrong_end(ls, l))
         return;
     if (l->peer.wants == (int)KIND_ANY)
-        l->peer.wants = (int)rt->stage->gives;
+        l->peer.wants = (int)ls->run->role.gives;
     if (port->up) {
-        accept_upstream(rt, l, r);
-    } else if (l->peer.wants == (int)rt->stage->gives) {
-        l->group = group_index(rt, h.group);
-        waited_mark(rt, l);
-        rt->hello_due = true;
+        accept_upstream(ls, l, r);
+    } else if (l->peer.wants == (int)ls->run->role.gives) {
+        l->group = group_index(ls, h.group);
+        waited_mark(ls, l);
+        ls->changed = true;
     }
 }
 
 /* Says hello on the sockets that connect, again when there is no answer: who was at the
  * other end may have died before it came. */
-void link_greet(struct runtime *rt, uint64_t now_ns)
+void hello_say(struct links *ls, uint64_t now_ns)
 {
     const struct address nobody = {0};
-    for (size_t i = 0; i < rt->nports; i++) {
-        struct port *p = &rt->ports[i];
-        const struct link *l = link_of_port(rt, p);
-        if (p->bound || !p->socket || !(p->up || rt->run_known) ||
+    for (size_t i = 0; i < ls->nports; i++) {
+        struct port *p = &ls->ports[i];
+        const struct link *l = link_of_port(ls, p);
+        if (p->bound || !p->socket || !(p->up || ls->run->known) ||
             (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
             continue;
         if (p->greeted_ns && endpoint_is_network(p->endpoint))
-            cut_port(rt, p);  // without the hellos that wait for a connection
-        else if (io_send_hello(rt, p->socket, &nobody, p->up))
+            link_cut(ls, p);  // without the hellos that wait for a connection
+        else if (send_hello(ls, p, &nobody, p->up))
             p->greeted_ns = now_ns;
     }
-    for (struct link *l = rt->links; l; l = l->next)
-        if (!l->answered && (l->port->up || rt->run_known))
-            l->answered = io_send_hello(rt, l->port->socket, &l->address, l->port->up);
+    for (struct link *l = ls->first; l; l = l->next)
+        if (!l->answered && (l->port->up || ls->run->known))
+            l->answered = send_hello(ls, l->port, &l->address, l->port->up);
 }

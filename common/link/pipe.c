@@ -1,88 +1,89 @@
-/* The I/O thread: neighbours at the other ends of pipes, and who does not come. */
+#include "link/pipe.h"
+
 #include <errno.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "stage/runtime.h"
+#include "link/learn.h"
 
 /* Connects to what the line in stdin names. */
-static void on_line(struct runtime *rt)
+static void on_line(struct links *ls)
 {
     struct pipe_line line;
     struct error e;
-    struct port *port = &rt->ports[rt->nports];
-    enum status s = pipe_line_parse(rt->line, &line, &e);
+    struct port *port = &ls->ports[ls->nports];
+    enum status s = pipe_line_parse(ls->line, &line, &e);
     if (s == STATUS_OK) {
         *port = (struct port){.up = true};
         memcpy(port->endpoint, line.data, sizeof port->endpoint);
-        s = port_open(rt->context, &rt->curve, false, port->endpoint, cut_part_max(rt, true),
-                      &port->socket, &port->watch, &e);
-        rt->nports++;
+        s = port_open(ls->run->context, &ls->run->curve, false, port->endpoint,
+                      link_part_max(ls, true), &port->socket, &port->watch, &e);
+        ls->nports++;
     }
     if (s) {
-        io_stop(rt, s, "%s", e.text);
+        run_stop(ls->run, s, "%s", e.text);
         return;
     }
-    rt->in.port = port;
-    io_know_run(rt, line.run, line.control, port);
+    ls->in.port = port;
+    learn_run(ls, line.run, line.control, port);
 }
 
-void start_listen(struct runtime *rt, uint64_t now_ns)
+void pipe_listen(struct links *ls, uint64_t now_ns)
 {
     char bytes[256];
     const ssize_t n = read(STDIN_FILENO, bytes, sizeof bytes);
     if (n < 0 && (errno == EINTR || errno == EAGAIN))
         return;
     if (n <= 0) {
-        rt->in.closed = true;
-        rt->in.deadline_ns = now_ns + GRACE_NS;
-        if (!rt->in.port && !rt->line_length)
-            io_stop(rt, STATUS_FAILED, NULL);
-        else if (!rt->in.port)
-            io_stop(rt, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
-                    rt->line);
+        ls->in.closed = true;
+        ls->in.deadline_ns = now_ns + GRACE_NS;
+        if (!ls->in.port && !ls->line_length)
+            run_stop(ls->run, STATUS_FAILED, NULL);
+        else if (!ls->in.port)
+            run_stop(ls->run, STATUS_USAGE, "stdin is no pipe from a stage: it begins with '%.40s'",
+                     ls->line);
     }
-    for (ssize_t i = 0; i < n && !rt->in.port && !rt->stopping; i++) {
+    for (ssize_t i = 0; i < n && !ls->in.port && !ls->run->stopping; i++) {
         if (bytes[i] == '\n')
-            on_line(rt);
-        else if (rt->line_length + 1 < sizeof rt->line)
-            rt->line[rt->line_length++] = bytes[i];
+            on_line(ls);
+        else if (ls->line_length + 1 < sizeof ls->line)
+            ls->line[ls->line_length++] = bytes[i];
     }
 }
 
-void start_tell(struct runtime *rt)
+void pipe_tell(struct links *ls)
 {
-    if (!rt->out.used || !rt->run_known || rt->out.port)
+    if (!ls->out.used || !ls->run->known || ls->out.port)
         return;
-    struct pipe_line line = {.run = rt->run};
+    struct pipe_line line = {.run = ls->run->id};
     char text[PIPE_LINE_SIZE];
-    rt->out.port = &rt->ports[0];  // runtime_open put it first
-    memcpy(line.data, rt->out.port->endpoint, sizeof line.data);
-    memcpy(line.control, rt->control_told, sizeof line.control);
+    ls->out.port = &ls->ports[0];  // runtime_open put it first
+    memcpy(line.data, ls->out.port->endpoint, sizeof line.data);
+    memcpy(line.control, ls->run->control_told, sizeof line.control);
     pipe_line_format(&line, text);
     const size_t size = strlen(text);
     if (write(STDOUT_FILENO, text, size) != (ssize_t)size)
-        io_stop(rt, STATUS_FAILED, NULL);  // the reader is gone and has said why
+        run_stop(ls->run, STATUS_FAILED, NULL);  // the reader is gone and has said why
 }
 
 /* A neighbour that closed the pipe without a bye has died. */
-static void check_pipe(struct runtime *rt, const struct pipe_end *p, const char *where,
+static void check_pipe(struct links *ls, const struct pipe_end *p, const char *where,
                        uint64_t now_ns)
 {
-    if (!p->closed || rt->stopping || now_ns < p->deadline_ns)
+    if (!p->closed || ls->run->stopping || now_ns < p->deadline_ns)
         return;
-    const struct link *l = p->port ? link_of_port(rt, p->port) : NULL;
+    const struct link *l = p->port ? link_of_port(ls, p->port) : NULL;
     if (l && !l->gone)
-        io_stop(rt, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage, where);
+        run_stop(ls->run, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage, where);
     else if (!l)
-        io_stop(rt, STATUS_FAILED, NULL);
+        run_stop(ls->run, STATUS_FAILED, NULL);
 }
 
-const char *start_unbound(const struct runtime *rt, bool up)
+const char *pipe_unbound(const struct links *ls, bool up)
 {
-    for (size_t i = 0; i < rt->nports; i++) {
-        const struct port *p = &rt->ports[i];
-        if (p->up == up && !p->bound && !p->trial.admitted && !link_of_port(rt, p) &&
+    for (size_t i = 0; i < ls->nports; i++) {
+        const struct port *p = &ls->ports[i];
+        if (p->up == up && !p->bound && !p->trial.admitted && !link_of_port(ls, p) &&
             endpoint_is_refused(p->endpoint))
             return p->endpoint;
     }
@@ -90,54 +91,39 @@ const char *start_unbound(const struct runtime *rt, bool up)
 }
 
 /* Nobody is there: says why, where that is known. */
-static void stop_alone(struct runtime *rt, bool up)
+static void stop_alone(struct links *ls, bool up)
 {
-    for (size_t i = 0; i < rt->nports; i++) {
-        const struct port *p = &rt->ports[i];
+    for (size_t i = 0; i < ls->nports; i++) {
+        const struct port *p = &ls->ports[i];
         const char *why = p->up == up && !p->bound && endpoint_is_network(p->endpoint)
-                              ? curve_suspicion(&rt->curve, &p->trial)
+                              ? curve_suspicion(&ls->run->curve, &p->trial)
                               : NULL;
         if (why)
-            io_stop(rt, STATUS_FAILED, "%s: %s", p->endpoint, why);
+            run_stop(ls->run, STATUS_FAILED, "%s: %s", p->endpoint, why);
     }
-    const char *unbound = start_unbound(rt, up);
+    const char *unbound = pipe_unbound(ls, up);
     if (unbound)
-        io_stop(rt, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s", unbound,
-                up ? "in" : "out", unbound);
+        run_stop(ls->run, STATUS_FAILED, "nobody binds %s: one side needs @, as in --%s=@%s",
+                 unbound, up ? "in" : "out", unbound);
     else
-        io_stop(rt, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");
+        run_stop(ls->run, STATUS_FAILED, "no stage is connected to my %s", up ? "input" : "output");
 }
 
-static void check_start(struct runtime *rt, uint64_t now_ns)
+static void check_start(struct links *ls, uint64_t now_ns)
 {
-    if ((double)(now_ns - rt->start_ns) < rt->options.start_timeout_s * 1e9)
+    if ((double)(now_ns - ls->start_ns) < ls->run->settings.start_timeout_s * 1e9)
         return;
-    const bool no_input = rt->stage->wants != KIND_NONE && !rt->met_up;
-    const bool no_output = rt->stage->gives == KIND_EXPERIMENT && !rt->met_down;
+    const bool no_input = ls->run->role.wants != KIND_NONE && !ls->met_up;
+    const bool no_output = ls->run->role.gives == KIND_EXPERIMENT && !ls->met_down;
     if (!no_input && !no_output)
         return;
-    stop_alone(rt, no_input);
+    stop_alone(ls, no_input);
 }
 
-enum status start_check_control(const struct runtime *rt, struct error *e)
+void pipe_check(struct links *ls, uint64_t now_ns)
 {
-    const char *control = rt->control_told;
-    for (size_t i = 0; i < rt->nports && control[0] && endpoint_is_local(control); i++) {
-        const struct port *p = &rt->ports[i];
-        if (!p->up && !endpoint_is_local(p->endpoint))
-            return error_set(e, STATUS_USAGE,
-                             "stages on other hosts, to which --out=%s%s leads, cannot reach the "
-                             "source at %s: give the stage that numbers the frames "
-                             "--control=tcp://HOST:PORT",
-                             p->bound ? "@" : "", p->endpoint, control);
-    }
-    return STATUS_OK;
-}
-
-void start_check(struct runtime *rt, uint64_t now_ns)
-{
-    check_pipe(rt, &rt->in, "before", now_ns);
-    check_pipe(rt, &rt->out, "after", now_ns);
-    if (!rt->stopping)
-        check_start(rt, now_ns);
+    check_pipe(ls, &ls->in, "before", now_ns);
+    check_pipe(ls, &ls->out, "after", now_ns);
+    if (!ls->run->stopping)
+        check_start(ls, now_ns);
 }

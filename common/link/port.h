@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "link/curve.h"
+#include "wire/control.h"
 #include "wire/message.h"
 
 /* The routing id of a peer on a ROUTER; size 0 on a DEALER. */
@@ -14,6 +15,19 @@ struct address {
     uint8_t size;
     uint8_t bytes[255];
     bool watches;  // it came with the watcher's key
+};
+
+/* A socket with what is known of it. */
+struct port {
+    void *socket;         // NULL while it is to connect anew
+    bool bound;           // ROUTER with any number of peers; else DEALER with one
+    bool up;              // data plane: towards the source
+    uint64_t greeted_ns;  // data plane, connecting: when hello was sent, 0 for never
+    void *watch;          // tells what happens to its connections
+    struct trial trial;   // how they went
+    uint64_t opened_ns;   // connecting: when it did so last, 0 for never
+    bool stirred;         // may have messages of which its descriptor does not tell
+    char endpoint[ENDPOINT_SIZE];
 };
 
 bool address_equal(const struct address *a, const struct address *b);

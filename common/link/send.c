@@ -1,96 +1,87 @@
-/* The I/O thread: what this process sends that is no frame. */
+#include "link/send.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "stage/runtime.h"
 
-void io_stir(struct runtime *rt, const void *socket)
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s)
 {
-    if (socket == rt->control_socket)
-        rt->control_stirred = true;
-    for (size_t i = 0; i < rt->nports; i++)
-        if (rt->ports[i].socket == socket)
-            rt->ports[i].stirred = true;
-}
-
-bool io_send_message(struct runtime *rt, void *socket, const struct address *to,
-                     enum message_type type, struct message *m, enum status s)
-{
-    struct route r = {.type = type, .run = rt->run, .incarnation = rt->incarnation};
-    (void)snprintf(r.stage, sizeof r.stage, "%s", rt->stage->name);
+    struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", run->role.name);
     bool sent = false;
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        sent = port_send(socket, to, m, NULL);
-    io_stir(rt, socket);
+        sent = port_send(port->socket, to, m, NULL);
+    port->stirred = true;
     message_free(m);
     return sent;
 }
 
 /* Who is before or after this process. */
-static size_t list_neighbours(const struct runtime *rt, bool up, struct neighbour *list)
+static size_t list_neighbours(const struct links *ls, bool up, struct neighbour *list)
 {
     size_t n = 0;
-    for (const struct link *l = rt->links; l; l = l->next)
+    for (const struct link *l = ls->first; l; l = l->next)
         if (l->port->up == up)
             memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
     return n;
 }
 
 /* Only the source is told who the neighbours are: others could pass for them. */
-static enum status encode_hello(const struct runtime *rt, const void *socket, struct hello *h,
+static enum status encode_hello(const struct links *ls, const struct port *port, struct hello *h,
                                 struct message *m)
 {
     static struct neighbour nobody[1];
     size_t n = 0;
-    for (const struct link *l = rt->links; l; l = l->next)
+    for (const struct link *l = ls->first; l; l = l->next)
         n++;
-    if (socket != rt->control_socket || rt->source || !n)
+    if (port != &ls->run->control || port->bound || !n)
         return control_hello_encode(h, m, NULL);
     struct neighbour *list = mem_array(n, sizeof *list);
     if (!list)
         return STATUS_FAILED;
     h->upstreams = list;
-    h->nupstreams = list_neighbours(rt, true, list);
-    h->names_downstreams = rt->stage->gives != KIND_NONE;
+    h->nupstreams = list_neighbours(ls, true, list);
+    h->names_downstreams = ls->run->role.gives != KIND_NONE;
     h->downstreams = h->nupstreams < n ? list + h->nupstreams : nobody;
-    h->ndownstreams = list_neighbours(rt, false, h->downstreams);
+    h->ndownstreams = list_neighbours(ls, false, h->downstreams);
     const enum status s = control_hello_encode(h, m, NULL);
     mem_free(list);
     return s;
 }
 
-bool io_send_hello(struct runtime *rt, void *socket, const struct address *to, bool downstream)
+bool send_hello(struct links *ls, struct port *port, const struct address *to, bool downstream)
 {
-    const struct stage *stage = rt->stage;
-    struct hello h = {.wants = (int)rt->wants,
-                      .gives = (int)stage->gives,
+    const struct role *role = &ls->run->role;
+    const char *group = ls->run->settings.group ? ls->run->settings.group : role->group;
+    struct hello h = {.wants = (int)ls->wants,
+                      .gives = (int)role->gives,
                       .downstream = downstream,
-                      .durable = stage_is_sink(stage) && !stage->transient,
-                      .order = rt->options.order,
+                      .durable = role_is_sink(role) && !role->transient,
+                      .order = ls->run->settings.order,
                       .pid = getpid()};
-    memcpy(h.uuid, rt->uuid, sizeof h.uuid);
-    memcpy(h.control, rt->control_told, sizeof h.control);
-    (void)snprintf(h.stage, sizeof h.stage, "%s", stage->name);
-    if (rt->options.group || stage->group)
-        (void)snprintf(h.group, sizeof h.group, "%s",
-                       rt->options.group ? rt->options.group : stage->group);
+    memcpy(h.uuid, ls->run->uuid, sizeof h.uuid);
+    memcpy(h.control, ls->run->control_told, sizeof h.control);
+    (void)snprintf(h.stage, sizeof h.stage, "%s", role->name);
+    if (group)
+        (void)snprintf(h.group, sizeof h.group, "%s", group);
     else
-        (void)snprintf(h.group, sizeof h.group, "%s/%s", stage->name, kind_name(stage->gives));
-    (void)pthread_mutex_lock(&rt->exchange.mutex);
+        (void)snprintf(h.group, sizeof h.group, "%s/%s", role->name, kind_name(role->gives));
+    (void)pthread_mutex_lock(&ls->exchange.mutex);
     (void)snprintf(h.identity, sizeof h.identity, "%s",
-                   rt->exchange.begun ? rt->exchange.identity : "any");
-    (void)pthread_mutex_unlock(&rt->exchange.mutex);
+                   ls->exchange.begun ? ls->exchange.identity : "any");
+    (void)pthread_mutex_unlock(&ls->exchange.mutex);
     struct message m = {0};
-    const enum status s = encode_hello(rt, socket, &h, &m);
-    return io_send_message(rt, socket, to, MESSAGE_HELLO, &m, s);
+    const enum status s = encode_hello(ls, port, &h, &m);
+    return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
 }
 
-bool io_send_notice(struct runtime *rt, void *socket, const struct address *to,
-                    enum message_type type, struct notice *n)
+bool send_notice(const struct run *run, struct port *port, const struct address *to,
+                 enum message_type type, struct notice *n)
 {
     struct message m = {0};
     const enum status s = control_notice_encode(type, n, &m, NULL);
-    return io_send_message(rt, socket, to, type, &m, s);
+    return send_message(run, port, to, type, &m, s);
 }

@@ -1,5 +1,4 @@
-/* Sets up and takes down what the two threads share. */
-#include "stage/runtime.h"
+#include "stage/open.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,27 +16,27 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/program.h"
+#include "control/restart.h"
+#include "control/source.h"
 #include "link/fused.h"
+#include "link/learn.h"
+#include "stage/handover.h"
+#include "stage/loop.h"
 
-enum { DESCRIPTORS_MIN = 64, GOODBYE_MS = 50 };
-
-const char *kind_name(enum kind kind)
-{
-    static const char *const names[] = {"nothing", "experiment", "recipe", "image", "anything"};
-    return (unsigned)kind < sizeof names / sizeof *names ? names[kind] : "?";
-}
+enum { DESCRIPTORS_MIN = 64 };
 
 static enum status random_names(struct runtime *rt, struct error *e)
 {
     uint64_t bits[3];
     if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
         return error_errno(e, STATUS_FAILED, "no random numbers");
-    (void)snprintf(rt->uuid, sizeof rt->uuid, "%016" PRIx64 "%016" PRIx64, bits[0], bits[1]);
-    rt->incarnation = 1;
-    rt->former_run = rejoin_former_run();
+    (void)snprintf(rt->run.uuid, sizeof rt->run.uuid, "%016" PRIx64 "%016" PRIx64, bits[0],
+                   bits[1]);
+    rt->run.incarnation = 1;
+    rt->run.former = restart_former_run();
     if (rt->stage->wants == KIND_NONE) {
-        rt->run = bits[2];
-        rt->run_known = true;
+        rt->run.id = bits[2];
+        rt->run.known = true;
     }
     return STATUS_OK;
 }
@@ -45,16 +44,16 @@ static enum status random_names(struct runtime *rt, struct error *e)
 /* Binds or connects one more endpoint of the data plane. */
 static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
 {
-    struct port *p = &rt->ports[rt->nports];
+    struct port *p = &rt->links.ports[rt->links.nports];
     *p = (struct port){.up = up};
     enum status s = endpoint_parse(text, true, &p->bound, p->endpoint, e);
     if (s == STATUS_OK && p->bound)
         s = endpoint_clear(p->endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, &rt->curve, p->bound, p->endpoint, cut_part_max(rt, up),
-                      &p->socket, &p->watch, e);
+        s = port_open(rt->run.context, &rt->run.curve, p->bound, p->endpoint,
+                      link_part_max(&rt->links, up), &p->socket, &p->watch, e);
     if (p->socket)
-        rt->nports++;
+        rt->links.nports++;
     if (s)
         p->bound = false;  // what is not ours is not removed
     return s;
@@ -73,7 +72,7 @@ static enum status open_stdout(struct runtime *rt, struct error *e)
     if (s)
         return s;
     (void)snprintf(text, sizeof text, "@ipc://%s/data", rt->folder.path);
-    rt->out.used = true;
+    rt->links.out.used = true;
     return add_port(rt, text, false, e);
 }
 
@@ -83,15 +82,15 @@ static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 
                                   struct error *e)
 {
     const struct port *first = NULL;
-    for (size_t i = 0; i < rt->nports; i++) {
-        const struct port *p = &rt->ports[i];
+    for (size_t i = 0; i < rt->links.nports; i++) {
+        const struct port *p = &rt->links.ports[i];
         if (!p->up && endpoint_is_network(p->endpoint) &&
             (!first || (endpoint_is_local(first->endpoint) && !endpoint_is_local(p->endpoint))))
             first = p;
     }
-    if (rt->options.control) {
+    if (rt->run.settings.control) {
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
-                       rt->options.control + (*rt->options.control == '@'));
+                       rt->run.settings.control + (*rt->run.settings.control == '@'));
     } else if (first && first->bound) {
         const char *colon = strrchr(first->endpoint, ':');
         (void)snprintf(text, ENDPOINT_SIZE + 16, "@%.*s:*", (int)(colon - first->endpoint),
@@ -118,33 +117,36 @@ static enum status open_control(struct runtime *rt, struct error *e)
     bool bind;
     enum status s = choose_control(rt, text, e);
     if (s == STATUS_OK)
-        s = endpoint_parse(text, true, &bind, rt->control, e);
+        s = endpoint_parse(text, true, &bind, rt->run.control.endpoint, e);
     if (s == STATUS_OK)
-        s = endpoint_clear(rt->control, e);
+        s = endpoint_clear(rt->run.control.endpoint, e);
     if (s == STATUS_OK)
-        s = port_open(rt->context, &rt->curve, true, rt->control, PORT_WORDS_MAX,
-                      &rt->control_socket, &rt->control_watch, e);
-    memcpy(rt->control_told, rt->control, sizeof rt->control_told);
-    rt->control_local = s == STATUS_OK;
+        s = port_open(rt->run.context, &rt->run.curve, true, rt->run.control.endpoint,
+                      PORT_WORDS_MAX, &rt->run.control.socket, &rt->run.control.watch, e);
+    memcpy(rt->run.control_told, rt->run.control.endpoint, sizeof rt->run.control_told);
+    rt->run.control.bound = s == STATUS_OK;
     if (s == STATUS_OK)
-        s = start_check_control(rt, e);
+        s = learn_check_control(&rt->links, e);
     if (s == STATUS_OK)
-        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->control);
-    return s ? s : source_open(rt, e);
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
+    if (s)
+        return s;
+    rt->source = source_open(&rt->run, &rt->links, e);
+    return rt->source ? STATUS_OK : STATUS_FAILED;
 }
 
 static enum status open_endpoints(struct runtime *rt, struct error *e)
 {
-    const struct runtime_options *o = &rt->options;
+    const struct settings *o = &rt->run.settings;
     enum status s = STATUS_OK;
-    rt->in.used = rt->stage->wants != KIND_NONE && !o->in.count;
+    rt->links.in.used = rt->stage->wants != KIND_NONE && !o->in.count;
     if (rt->stage->gives != KIND_NONE && !o->out.count)
         s = open_stdout(rt, e);
     for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
         s = add_port(rt, o->out.text[i], false, e);
     for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
         s = add_port(rt, o->in.text[i], true, e);
-    return s == STATUS_OK && stage_is_source(rt->stage) ? open_control(rt, e) : s;
+    return s == STATUS_OK && role_is_source(&rt->run.role) ? open_control(rt, e) : s;
 }
 
 /* From here on signals arrive at the I/O thread only; those that the process was
@@ -181,111 +183,36 @@ static enum status take_descriptors(struct error *e)
 enum status runtime_open(struct runtime *rt, struct error *e)
 {
     (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
-    rt->start_ns = clock_ns();
-    rt->wants = rt->stage->wants;
+    rt->links.run = rt->member.run = &rt->run;
+    rt->member.links = &rt->links;
+    rt->links.start_ns = clock_ns();
+    rt->links.wants = rt->stage->wants;
     rt->signals = -1;
-    rt->patience_ns = (uint64_t)(rt->options.dead_after_s * 1e9);
-    enum status s = exchange_open(&rt->exchange, e);
+    rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
+    enum status s = exchange_open(&rt->links.exchange, e);
     if (s)
         return s;
     (void)pthread_mutex_init(&rt->turn, NULL);
-    rt->exchange.leave = handover;
-    rt->exchange.context = rt;
+    rt->links.exchange.leave = handover;
+    rt->links.exchange.context = rt;
     s = take_descriptors(e);
-    rt->context = fused_context();
-    rt->fused = rt->context != NULL;
+    rt->run.context = fused_context();
+    rt->fused = rt->run.context != NULL;
     if (s == STATUS_OK && !rt->fused)
         s = take_signals(rt, e);
     if (s == STATUS_OK)
         s = random_names(rt, e);
     if (!rt->fused)
-        rt->context = zmq_ctx_new();
-    if (s == STATUS_OK && !rt->context)
+        rt->run.context = zmq_ctx_new();
+    if (s == STATUS_OK && !rt->run.context)
         s = error_memory(e, "sockets");
-    if (s == STATUS_OK && rt->curve.keyed && !rt->fused)
-        s = zap_open(&rt->zap, rt->context, &rt->curve.keys, e);
+    if (s == STATUS_OK && rt->run.curve.keyed && !rt->fused)
+        s = zap_open(&rt->zap, rt->run.context, &rt->run.curve.keys, e);
     if (s == STATUS_OK)
         s = open_endpoints(rt, e);
     if (s)
         return s;
-    errno = program_thread(&rt->thread, NULL, io_run, rt);
+    errno = program_thread(&rt->thread, NULL, loop_run, rt);
     rt->started = errno == 0;
     return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
-}
-
-struct work runtime_work(struct runtime *rt)
-{
-    struct work work = meter_read(&rt->meter);
-    work.bytes_in = atomic_load(&rt->bytes_in);
-    work.bytes_out = atomic_load(&rt->bytes_out);
-    work.refused = atomic_load(&rt->refused);
-    return work;
-}
-
-/* At a good end nobody waits for what is still on its way up, but the first stage for the bye of
- * who took its experiment; on its way down it is of use to those who have not left. */
-static bool is_of_use(const struct runtime *rt, const struct link *l)
-{
-    if (l->lost_ns)
-        return false;
-    return l->port->up ? rt->wants == KIND_EXPERIMENT && l->gone : !l->gone;
-}
-
-/* Libzmq holds on to words for who has left: so long that the others get theirs. */
-static void shorten_goodbyes(struct runtime *rt)
-{
-    for (size_t i = 0; i < rt->nports; i++) {
-        const struct port *p = &rt->ports[i];
-        const struct link *l = link_of_port(rt, p);
-        if (p->socket && (p->bound || l))
-            port_set_linger(p->socket, p->bound || is_of_use(rt, l) ? GOODBYE_MS : 0);
-    }
-    if (rt->control_local && rt->control_socket)
-        port_set_linger(rt->control_socket, GOODBYE_MS);
-}
-
-void runtime_disconnect(struct runtime *rt)
-{
-    if (rt->complete)
-        shorten_goodbyes(rt);
-    for (size_t i = 0; i < rt->nports; i++) {
-        port_close(&rt->ports[i].socket, &rt->ports[i].watch);
-        if (rt->ports[i].bound)
-            endpoint_remove(rt->ports[i].endpoint);
-    }
-    port_close(&rt->control_socket, &rt->control_watch);
-    if (rt->control_local)
-        endpoint_remove(rt->control);
-    message_free(&rt->experiment);
-    if (rt->context && !rt->fused)
-        (void)zmq_ctx_term(rt->context);
-    zap_close(&rt->zap);
-    folder_close(&rt->folder);
-}
-
-void runtime_close(struct runtime *rt)
-{
-    exchange_main_done(&rt->exchange);
-    if (rt->started)
-        (void)pthread_join(rt->thread, NULL);
-    else
-        runtime_disconnect(rt);
-    while (rt->links) {
-        struct link *next = rt->links->next;
-        link_free(rt->links);
-        rt->links = next;
-    }
-    source_close(rt);
-    seen_clear(&rt->seen);
-    order_close(&rt->order);
-    id_set_clear(&rt->have);
-    id_set_clear(&rt->acks);
-    id_set_clear(&rt->kept);
-    id_set_clear(&rt->kept_due);
-    mem_free(rt->buried);
-    mem_free(rt->held);
-    exchange_close(&rt->exchange);
-    curve_close(&rt->curve);
-    (void)pthread_mutex_destroy(&rt->turn);
-    (void)close(rt->signals);
 }

@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
+#include "control/outlaw.h"
+#include "control/roster.h"
 #include "link/groups.h"
-#include "control/stream.h"
 
 static void numbers_count(void **state)
 {
