@@ -254,3 +254,20 @@ enum port_got port_receive(void *socket, bool bound, struct address *from, struc
     message_free(m);
     return any ? PORT_DAMAGED : PORT_NOTHING;
 }
+
+void *port_context_open(void)
+{
+    return zmq_ctx_new();
+}
+
+void port_context_close(void *context)
+{
+    (void)zmq_ctx_term(context);
+}
+
+int port_descriptor(void *socket)
+{
+    int fd = -1;
+    size_t size = sizeof fd;
+    return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+}

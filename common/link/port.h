@@ -37,6 +37,11 @@ bool address_equal(const struct address *a, const struct address *b);
 #define PORT_PART_MAX (INT64_C(1) << 33)
 #define PORT_WORDS_MAX ((int64_t)MESSAGE_METADATA_MAX)
 
+/* What sockets belong to; NULL when memory is out.  Ended, for which its sockets must be closed, it
+ * has sent what they still had to. */
+void *port_context_open(void);
+void port_context_close(void *context);
+
 /* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`, guarded as *c says.  When a
  * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one.  Who sends a part
  * of more than `part_max` bytes is cut off.  *watch is asked by port_happened; NULL when there are
@@ -68,6 +73,10 @@ enum status port_share(struct message *m, struct error *e);
  * parts that go in place of parts 0 and 2.  False when the peer is gone. */
 bool port_send(void *socket, const struct address *to, const struct message *m,
                const struct part *instead);
+
+/* Becomes readable when something happens to the socket, and is silent again after the next
+ * call that looks: after a send, too, even when there are messages.  -1 without a socket. */
+int port_descriptor(void *socket);
 
 enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
 

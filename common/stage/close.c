@@ -1,7 +1,6 @@
 #include "stage/close.h"
 
 #include <unistd.h>
-#include <zmq.h>
 
 #include "control/source.h"
 
@@ -43,7 +42,7 @@ void runtime_disconnect(struct runtime *rt)
         endpoint_remove(rt->run.control.endpoint);
     message_free(&rt->links.experiment);
     if (rt->run.context && !rt->fused)
-        (void)zmq_ctx_term(rt->run.context);
+        port_context_close(rt->run.context);
     zap_close(&rt->zap);
     folder_close(&rt->folder);
 }

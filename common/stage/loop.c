@@ -6,7 +6,6 @@
 #include <string.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -47,15 +46,6 @@ static void on_signal(struct runtime *rt)
 /* What the loop waits for; what is not there is -1. */
 enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
 
-/* Becomes readable when something happens to the socket, and is silent again after the next
- * call that looks: after a send, too, even when there are messages. */
-static int descriptor(void *socket)
-{
-    int fd = -1;
-    size_t size = sizeof fd;
-    return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
-}
-
 static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
 {
     const bool listen_in = rt->links.in.used && !rt->links.in.closed,
@@ -65,10 +55,10 @@ static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
     slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
     slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // errors
     slots[SLOT_CONTROL] =
-        (struct pollfd){.fd = descriptor(rt->run.control.socket), .events = POLLIN};
+        (struct pollfd){.fd = port_descriptor(rt->run.control.socket), .events = POLLIN};
     for (size_t i = 0; i < rt->links.nports; i++)
         slots[SLOT_PORTS + i] =
-            (struct pollfd){.fd = descriptor(rt->links.ports[i].socket), .events = POLLIN};
+            (struct pollfd){.fd = port_descriptor(rt->links.ports[i].socket), .events = POLLIN};
     return SLOT_PORTS + rt->links.nports;
 }
 

@@ -10,7 +10,6 @@
 #include <sys/resource.h>
 #include <sys/signalfd.h>
 #include <unistd.h>
-#include <zmq.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -203,7 +202,7 @@ enum status runtime_open(struct runtime *rt, struct error *e)
     if (s == STATUS_OK)
         s = random_names(rt, e);
     if (!rt->fused)
-        rt->run.context = zmq_ctx_new();
+        rt->run.context = port_context_open();
     if (s == STATUS_OK && !rt->run.context)
         s = error_memory(e, "sockets");
     if (s == STATUS_OK && rt->run.curve.keyed && !rt->fused)

@@ -60,6 +60,22 @@ bool port_happened(void *watch, struct trial *t)
     return cut;
 }
 
+void *port_context_open(void)
+{
+    return NULL;
+}
+
+void port_context_close(void *context)
+{
+    (void)context;
+}
+
+int port_descriptor(void *socket)
+{
+    (void)socket;
+    return -1;
+}
+
 void port_set_linger(void *socket, int ms)
 {
     (void)socket, (void)ms;
