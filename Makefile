@@ -30,7 +30,7 @@ LIBS_stage := -lzmq -lpthread
 LIBS_web   := $(shell pkg-config --libs libwebsockets 2>/dev/null || echo -lwebsockets)
 LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
 
-LAYERS   := score run stage gateway web wire io gpu engine physics model codec base
+LAYERS   := score run stage control link gateway web wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -138,7 +138,7 @@ $(BUILD)/tests/unit/%.t: $(BUILD)/obj/tests/unit/%.o $(LIBRARIES)
 	$(Q)$(LINK) -lcmocka
 
 # Test programs that scripts use beside the real ones.  They compute no image.
-HELPER_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,stage wire io model codec base)
+HELPER_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,stage control link wire io model codec base)
 HELPERS := $(patsubst tests/programs/%.c,$(BUILD)/tests/bin/%,$(wildcard tests/programs/*.c))
 $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 	@mkdir -p $(@D)
@@ -148,7 +148,7 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 # CUDA toolkit has.
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
 ENGINECHECK_PEAK := $(if $(filter 1,$(CUDA)),$(GPU_KERNELS)/peak.o,$(BUILD)/obj/tests/enginecheck/peak_absent.o)
-ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/stage/pool.c \
+ENGINECHECK_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter-out %/peak_absent.c,$(wildcard tests/enginecheck/*.c)) bench/workload.c common/link/pool.c \
 	$(addprefix stages/,nanobragg_setup.c nanobragg_options.c nanobragg_actions.c nanobragg_loop.c nanobragg_header.c legacy_options.c) \
 	$(addprefix common/io/,hkl.c hkl_dump.c matrix.c sources.c filetype.c textfile.c smv.c))
 ENGINECHECK_LIBRARIES := $(patsubst %,$(BUILD)/lib/libbragg-%.a,gpu engine physics model base)
@@ -182,7 +182,7 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ##
 
 # libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c common/stage/port.c common/stage/port_watch.c,$(foreach layer,base codec model io wire stage run,$(wildcard common/$(layer)/*.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c common/link/port_watch.c,$(foreach layer,base codec model io wire link control stage run,$(wildcard common/$(layer)/*.c)))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
 $(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o

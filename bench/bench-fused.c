@@ -13,7 +13,7 @@
 #include <string.h>
 
 #include "base/log.h"
-#include "stage/fused.h"
+#include "link/fused.h"
 
 enum { STAGES_MAX = 8, WORDS_MAX = 64, WORD_SIZE = 64 };
 

@@ -20,3 +20,9 @@ size_t gpu_plan_counts(const struct plan *p, struct engine_count counts[ENGINE_C
     memcpy(counts, all, sizeof all);
     return sizeof all / sizeof *all;
 }
+
+enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e)
+{
+    p->counts.upload_bytes += bytes;
+    return p->device->upload(p->context, to, from, bytes, e);
+}

@@ -10,14 +10,6 @@
 
 enum { OLDEST_CARD = 75 };  // compute capability that the kernels are compiled for, at least
 
-enum status cuda_failed(cudaError_t code, const char *what, struct error *e)
-{
-    if (code == cudaSuccess)
-        return STATUS_OK;
-    (void)cudaGetLastError();
-    return error_set(e, STATUS_FAILED, "GPU, %s: %s", what, cudaGetErrorString(code));
-}
-
 /* ---- opening ---------------------------------------------------------------------- */
 
 /* Why there is no card that can be used. */

@@ -13,6 +13,14 @@ enum {
     SLICE_BYTES = 1 << 18,  // that one thread copies at a time
 };
 
+enum status cuda_failed(cudaError_t code, const char *what, struct error *e)
+{
+    if (code == cudaSuccess)
+        return STATUS_OK;
+    (void)cudaGetLastError();
+    return error_set(e, STATUS_FAILED, "GPU, %s: %s", what, cudaGetErrorString(code));
+}
+
 static enum status grow_pinned(struct cuda *c, size_t bytes, struct error *e)
 {
     if (bytes <= c->pinned_bytes)

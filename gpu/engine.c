@@ -34,12 +34,6 @@ static void plan_destroy(struct plan **plan)
     mem_free(p);
 }
 
-enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e)
-{
-    p->counts.upload_bytes += bytes;
-    return p->device->upload(p->context, to, from, bytes, e);
-}
-
 /* ---- once per plan ---------------------------------------------------------------- */
 
 static enum status upload_experiment(struct plan *p, struct error *e)

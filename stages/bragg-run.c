@@ -21,7 +21,7 @@
 #include "run/program.h"
 #include "run/report.h"
 #include "run/supervisor.h"
-#include "stage/keys.h"
+#include "link/keys.h"
 
 struct options {
     struct opt_texts counts, sets, wraps;

@@ -22,11 +22,11 @@
 #include "serve_options.h"
 #include "serve_ramp.h"
 #include "serve_send.h"
-#include "stage/curve.h"
-#include "stage/endpoint.h"
-#include "stage/keys.h"
+#include "link/curve.h"
+#include "link/endpoint.h"
+#include "link/keys.h"
 #include "stage/stage.h"
-#include "stage/zap.h"
+#include "link/zap.h"
 
 static const uint64_t SECOND_NS = 1000000000;
 

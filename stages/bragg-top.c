@@ -15,7 +15,7 @@
 #include "run/find.h"
 #include "run/screen.h"
 #include "run/view.h"
-#include "stage/watch.h"
+#include "control/watch.h"
 
 struct options {
     bool once, json, insecure;

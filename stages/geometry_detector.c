@@ -15,6 +15,35 @@
 #include "physics/panels.h"
 #include "physics/presets.h"
 
+void geometry_set_thickness(double thickness_m, struct detector_request *d)
+{
+    d->thickness.has_range = true;
+    d->thickness.range = thickness_m;
+}
+
+enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
+                                 struct geometry_panels *p, struct error *e)
+{
+    p->places = mem_array(count, sizeof *p->places);
+    if (!p->places)
+        return error_memory(e, "the panels");
+    for (size_t i = 0; i < count; i++) {
+        struct geom_panel *from = &panels[i];
+        struct place *to = &p->places[i];
+        *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
+                             .pixel_m = from->pixel_m,
+                             .mask = from->mask};
+        from->mask = NULL;
+        memcpy(to->fast, from->fast, sizeof to->fast);
+        memcpy(to->slow, from->slow, sizeof to->slow);
+        memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
+    }
+    r->detector.nplaces = count;
+    r->detector.pixel_m = p->places[0].pixel_m;
+    r->detector.pixels[0] = r->detector.pixels[1] = 1;
+    return STATUS_OK;
+}
+
 /* --- the list ------------------------------------------------------------------------ */
 
 bool geometry_wants_list(int argc, char *const *argv)

@@ -11,12 +11,6 @@
 #include "physics/sensor.h"
 #include "physics/vec.h"
 
-void geometry_set_thickness(double thickness_m, struct detector_request *d)
-{
-    d->thickness.has_range = true;
-    d->thickness.range = thickness_m;
-}
-
 /* A sensor is of silicon where nothing else is said. */
 static void set_silicon(struct request *r)
 {
@@ -33,29 +27,6 @@ static void report(const struct geometry_options *o, const struct geom *g, doubl
         log_line(LOG_WARNING, "%s: without effect here: %s", o->geom, g->unused);
     if (gain != 1)
         log_line(LOG_INFO, "%s: %g ADU per photon are for bragg-noise --gain", o->geom, gain);
-}
-
-enum status geometry_take_panels(struct geom_panel *panels, size_t count, struct request *r,
-                                 struct geometry_panels *p, struct error *e)
-{
-    p->places = mem_array(count, sizeof *p->places);
-    if (!p->places)
-        return error_memory(e, "the panels");
-    for (size_t i = 0; i < count; i++) {
-        struct geom_panel *from = &panels[i];
-        struct place *to = &p->places[i];
-        *to = (struct place){.pixels = {from->fast_pixels, from->slow_pixels},
-                             .pixel_m = from->pixel_m,
-                             .mask = from->mask};
-        from->mask = NULL;
-        memcpy(to->fast, from->fast, sizeof to->fast);
-        memcpy(to->slow, from->slow, sizeof to->slow);
-        memcpy(to->corner_m, from->corner_m, sizeof to->corner_m);
-    }
-    r->detector.nplaces = count;
-    r->detector.pixel_m = p->places[0].pixel_m;
-    r->detector.pixels[0] = r->detector.pixels[1] = 1;
-    return STATUS_OK;
 }
 
 static enum status set_geom(const struct geometry_options *o, struct request *r,

@@ -1,4 +1,4 @@
-/* Goniometers of an experiment list, and the vectors of its lab. */
+/* Goniometers of an experiment list. */
 #include <math.h>
 #include <string.h>
 
@@ -6,49 +6,6 @@
 #include "io/expt_models.h"
 
 enum { AXES_MAX = 16 };
-
-double expt_dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-void expt_cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-void expt_turn(const double m[9], const double v[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = expt_dot(m + 3 * i, v);
-}
-
-void expt_to_lab(const double v[3], double out[3])
-{
-    out[0] = 0.0 - v[2];  // no negative zero
-    out[1] = v[1];
-    out[2] = v[0];
-}
-
-/* The value of a direction, made a unit vector. */
-static enum status read_direction(const struct json_at *at, double v[3], struct error *e)
-{
-    const enum status s = json_at_reals(at, 3, -1e6, 1e6, v, e);
-    const double length = s ? 1 : sqrt(expt_dot(v, v));
-    if (!(length >= 1e-6))
-        return json_at_error(at, e, "%g %g %g gives no direction", v[0], v[1], v[2]);
-    for (int i = 0; i < 3 && !s; i++)
-        v[i] /= length;
-    return s;
-}
-
-enum status expt_direction(const struct json_at *of, const char *key, double v[3], struct error *e)
-{
-    struct json_at member;
-    const enum status s = json_at_member(of, key, &member, e);
-    return s ? s : read_direction(&member, v, e);
-}
 
 /* out = a b, row by row; out may be a or b. */
 static void multiply(const double a[9], const double b[9], double out[9])
@@ -122,7 +79,7 @@ static enum status read_axes(const struct json_at *at, const struct json_at *axe
     s = s ? s : json_at_whole(&member, 0, (int64_t)count - 1, &scan, e);
     for (size_t i = 0; i < count && !s; i++) {
         json_at_item(axes, i, &item);
-        s = read_direction(&item, axis, e);
+        s = expt_read_direction(&item, axis, e);
         if (!s)
             add_axis(axis, angles_deg[i], (int64_t)i, scan, g);
     }

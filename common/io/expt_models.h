@@ -39,6 +39,7 @@ enum status expt_model(const struct json_at *experiment, const struct json_at *r
                        const char *kind, struct json_at *out, struct error *e);
 
 /* A direction, made a unit vector: STATUS_INPUT unless it has a length from 1e-6 to 1e6. */
+enum status expt_read_direction(const struct json_at *at, double v[3], struct error *e);
 enum status expt_direction(const struct json_at *of, const char *key, double v[3], struct error *e);
 
 /* From the lab of DIALS to ours. */

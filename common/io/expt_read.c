@@ -44,25 +44,6 @@ enum status expt_json_open(struct expt_json *l, const char *path, struct error *
     return s ? s : find_first(l, e);
 }
 
-enum status expt_model(const struct json_at *experiment, const struct json_at *root,
-                       const char *kind, struct json_at *out, struct error *e)
-{
-    struct json_at number, list;
-    size_t count;
-    int64_t i = 0;
-    *out = (struct json_at){.file = root->file};
-    if (!json_at_optional(experiment, kind, &number))
-        return STATUS_OK;
-    enum status s = json_at_member(root, kind, &list, e);
-    s = s ? s : json_at_list(&list, 1, &count, e);
-    s = s ? s : json_at_whole(&number, 0, (int64_t)count - 1, &i, e);
-    if (s)
-        return s;
-    json_at_item(&list, (size_t)i, out);
-    return json_is_object(out->value) ? STATUS_OK
-                                      : json_at_error(out, e, "must be an object, '{...}'");
-}
-
 /* The same for one of the first experiment that must be there. */
 static enum status need_model(const struct expt_json *l, const char *kind, struct json_at *out,
                               struct error *e)

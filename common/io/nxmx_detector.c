@@ -12,6 +12,26 @@ enum { GROUP_BYTES = 64, PATH_BYTES = 128 };
 /* Of a sensor without depth: dxtbx wants more than 0. */
 static const double THIN_M = 1e-9;
 
+void nxmx_image_size(const struct experiment *x, hsize_t size[2])
+{
+    size[0] = 0;
+    for (size_t i = 0; i < x->npanels; i++)
+        size[0] += (hsize_t)x->panels[i].slow_pixels;
+    size[1] = (hsize_t)x->panels->fast_pixels;
+}
+
+void nxmx_note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
+                    const char *units, const char *on)
+{
+    static const double none[3];
+    hdf5_note_text(f, path, "transformation_type", type);
+    hdf5_note_reals(f, path, "vector", 3, v);
+    hdf5_note_reals(f, path, "offset", 3, none);
+    hdf5_note_text(f, path, "offset_units", "m");
+    hdf5_note_text(f, path, "units", units);
+    hdf5_note_text(f, path, "depends_on", on);
+}
+
 /* A translation by `length_m` along the unit vector v. */
 static void put_translation(struct hdf5_file *f, const char *path, double length_m,
                             const double v[3], const char *on)

@@ -31,26 +31,6 @@ hid_t nxmx_pixel_type(enum pixel_type type)
     return H5T_STD_I32LE;
 }
 
-void nxmx_image_size(const struct experiment *x, hsize_t size[2])
-{
-    size[0] = 0;
-    for (size_t i = 0; i < x->npanels; i++)
-        size[0] += (hsize_t)x->panels[i].slow_pixels;
-    size[1] = (hsize_t)x->panels->fast_pixels;
-}
-
-void nxmx_note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
-                    const char *units, const char *on)
-{
-    static const double none[3];
-    hdf5_note_text(f, path, "transformation_type", type);
-    hdf5_note_reals(f, path, "vector", 3, v);
-    hdf5_note_reals(f, path, "offset", 3, none);
-    hdf5_note_text(f, path, "offset_units", "m");
-    hdf5_note_text(f, path, "units", units);
-    hdf5_note_text(f, path, "depends_on", on);
-}
-
 /* --- sample -------------------------------------------------------------- */
 
 /* One member of all frames, in new memory. */

@@ -8,7 +8,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stage/endpoint.h"
+#include "link/endpoint.h"
 
 static const char workdir_link[] = "workdir", file_link[] = "file", control_link[] = "control-at";
 

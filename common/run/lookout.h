@@ -5,7 +5,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stage/watch.h"
+#include "control/watch.h"
 
 struct lookout {
     const char *folder;     // borrowed; of the run, where the source will listen ...

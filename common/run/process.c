@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/input.h"
 #include "base/log.h"
-#include "stage/endpoint.h"
+#include "link/endpoint.h"
 
 /* --- start --------------------------------------------------------------- */
 

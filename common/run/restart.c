@@ -46,7 +46,7 @@ static uint64_t longest_pause(double wait_s)
 void restarts_open(struct restarts *r, struct process *processes, size_t count,
                    struct environment *env)
 {
-    struct runtime_options usual;
+    struct settings usual;
     options_defaults(&usual);
     *r = (struct restarts){.processes = processes, .count = count, .env = env};
     for (size_t i = 0; i < count; i++)

@@ -1,6 +1,7 @@
 /* The main thread of a stage until frames may come: the experiment, images, the list. */
 #include <string.h>
 
+#include "control/restart.h"
 #include "stage/worker.h"
 
 /* Waits for the first message that is not damaged; false in *more when none comes. */
@@ -9,9 +10,9 @@ static enum status receive_first(struct worker *w, struct item **item, bool *mor
     enum status s = STATUS_OK;
     bool dropped = true;
     while (dropped && s == STATUS_OK) {
-        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
-        *more = exchange_take(&w->rt.exchange, item);
-        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+        meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
+        *more = exchange_take(&w->rt.links.exchange, item);
+        meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
         if (!*more)
             return STATUS_OK;
         s = worker_check_sum(w, *item, &dropped, e);
@@ -50,7 +51,7 @@ static enum status list_frames(struct worker *w, struct error *e)
     struct id_set ids = {0};
     const enum status s = w->stage->list ? w->stage->list(w->state, &ids, e) : STATUS_OK;
     if (s == STATUS_OK)
-        exchange_set_list(&w->rt.exchange, &ids);
+        exchange_set_list(&w->rt.links.exchange, &ids);
     else
         id_set_clear(&ids);
     return s;
@@ -60,26 +61,27 @@ static enum status list_frames(struct worker *w, struct error *e)
 static void open_images(struct worker *w)
 {
     struct pool_owner owner = {.run = w->run, .incarnation = w->incarnation};
-    memcpy(owner.uuid, w->rt.uuid, sizeof owner.uuid);
-    const bool shares = w->stage->gives == KIND_IMAGE && w->rt.options.transport == TRANSPORT_AUTO;
+    memcpy(owner.uuid, w->rt.run.uuid, sizeof owner.uuid);
+    const bool shares =
+        w->stage->gives == KIND_IMAGE && w->rt.run.settings.transport == TRANSPORT_AUTO;
     images_open(&w->images, &owner,
                 shares ? (size_t)experiment_pixels(&w->experiment) * sizeof(float) : 0,
-                &w->rt.exchange);
-    w->images.meter = &w->rt.meter;
-    w->images.window = &w->rt.window;
-    w->rt.pool = w->images.pool;
+                &w->rt.links.exchange);
+    w->images.meter = &w->rt.links.meter;
+    w->images.window = &w->rt.run.window;
+    w->rt.links.pool = w->images.pool;
 }
 
 /* A last stage: asks it which frames it has. */
 static enum status find_durable(struct worker *w, struct error *e)
 {
     struct id_set ids = {0};
-    if (!w->rt.options.resume)
+    if (!w->rt.run.settings.resume)
         return STATUS_OK;
     const enum status s = w->stage->have ? w->stage->have(w->state, &ids, e)
-                                         : rejoin_remember(w->experiment.lineage, &ids, e);
+                                         : restart_remember(w->experiment.lineage, &ids, e);
     if (s == STATUS_OK)
-        exchange_set_have(&w->rt.exchange, &ids);
+        exchange_set_have(&w->rt.links.exchange, &ids);
     else
         id_set_clear(&ids);
     return s;
@@ -91,17 +93,17 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
     enum status s = STATUS_OK;
     *more = true;
     if (stage->wants == KIND_NONE) {  // else the I/O thread learns them, and the experiment tells
-        w->run = w->rt.run;
-        w->incarnation = w->rt.incarnation;
+        w->run = w->rt.run.id;
+        w->incarnation = w->rt.run.incarnation;
     } else {
         s = receive_experiment(w, more, e);
     }
     if (s || !*more)
         return s;
     if (stage->begin) {
-        meter_switch(&w->rt.meter, ACTIVITY_BEGIN, 0);
+        meter_switch(&w->rt.links.meter, ACTIVITY_BEGIN, 0);
         s = stage->begin(w->state, &w->experiment, e);
-        meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+        meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
     }
     if (s == STATUS_OK && stage->gives != KIND_NONE) {
         struct message m = {0};
@@ -114,12 +116,12 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
         else
             message_free(&m);
     }
-    if (s == STATUS_OK && stage_is_sink(stage))
+    if (s == STATUS_OK && role_is_sink(&w->rt.run.role))
         s = find_durable(w, e);
     if (s)
         return s;
     const int64_t pixels = experiment_pixels(&w->experiment);
-    exchange_begin(&w->rt.exchange, (size_t)pixels * sizeof(float), worker_identity(w),
+    exchange_begin(&w->rt.links.exchange, (size_t)pixels * sizeof(float), worker_identity(w),
                    w->experiment.lineage, stage->progress ? stage->progress(w->state) : NULL);
-    return stage_is_source(stage) ? list_frames(w, e) : STATUS_OK;
+    return role_is_source(&w->rt.run.role) ? list_frames(w, e) : STATUS_OK;
 }

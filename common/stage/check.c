@@ -1,10 +1,12 @@
-/* What options ask of a stage, before anything is opened: endpoints, keys, groups, pipes. */
+#include "stage/check.h"
+
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "stage/fused.h"
-#include "stage/runtime.h"
+#include "link/endpoint.h"
+#include "link/fused.h"
+#include "link/groups.h"
 
 static bool is_pipe(int fd)
 {
@@ -12,8 +14,8 @@ static bool is_pipe(int fd)
     return fstat(fd, &what) == 0 && (S_ISFIFO(what.st_mode) || S_ISSOCK(what.st_mode));
 }
 
-enum status runtime_check_endpoints(const struct stage *stage, void *state,
-                                    const struct runtime_options *o, struct error *e)
+enum status check_endpoints(const struct stage *stage, void *state, const struct settings *o,
+                            struct error *e)
 {
     bool bind, keyed = false;
     char endpoint[ENDPOINT_SIZE];
@@ -35,16 +37,15 @@ enum status runtime_check_endpoints(const struct stage *stage, void *state,
                : STATUS_OK;
 }
 
-enum status runtime_take_keys(struct runtime *rt, struct error *e)
+enum status check_keys(struct run *run, struct error *e)
 {
-    const struct runtime_options *o = &rt->options;
+    const struct settings *o = &run->settings;
     if (o->keys && fused_context())  // of whose context another stage would look after
         return error_set(e, STATUS_USAGE, "--keys is for stages in processes of their own");
-    return curve_open(&rt->curve, o->keys, o->insecure, KEYS_STAGE, e);
+    return curve_open(&run->curve, o->keys, o->insecure, KEYS_STAGE, e);
 }
 
-enum status runtime_check(const struct stage *stage, const struct runtime_options *o,
-                          struct error *e)
+enum status check_stage(const struct stage *stage, const struct settings *o, struct error *e)
 {
     if (o->group && (!*o->group || strlen(o->group) >= GROUP_SIZE))
         return error_set(e, STATUS_USAGE, "--group: a name has 1 to %d characters", GROUP_SIZE - 1);

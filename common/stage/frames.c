@@ -13,16 +13,16 @@ static bool take_durable(struct worker *w, uint64_t just)
     const bool found = id_set_has(&ids, just);
     for (size_t i = 0; i < ids.count; i++)
         for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last; id++)
-            exchange_durable(&w->rt.exchange, id);
+            exchange_durable(&w->rt.links.exchange, id);
     id_set_clear(&ids);
     return found;
 }
 
 static enum status flush(struct worker *w, struct error *e)
 {
-    meter_switch(&w->rt.meter, ACTIVITY_COMPUTE, 0);
+    meter_switch(&w->rt.links.meter, ACTIVITY_COMPUTE, 0);
     const enum status s = w->stage->flush ? w->stage->flush(w->state, e) : STATUS_OK;
-    meter_switch(&w->rt.meter, ACTIVITY_OTHER, 0);
+    meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, 0);
     if (s == STATUS_OK && w->stage->durable)
         (void)take_durable(w, 0);
     return s;
@@ -47,7 +47,7 @@ static enum status return_pixels(struct worker *w, enum status s, struct error *
 static enum status compute(struct worker *w, struct frame *f, struct error *e)
 {
     const struct stage *stage = w->stage;
-    struct meter *meter = &w->rt.meter;
+    struct meter *meter = &w->rt.links.meter;
     const uint64_t id = f->recipe.id;
     enum status s = STATUS_OK;
     meter_switch(meter, ACTIVITY_COPY, id);
@@ -58,10 +58,10 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
     if (s == STATUS_OK && stage->frame)
         s = stage->frame(w->state, f, e);
     meter_switch(meter, ACTIVITY_COPY, id);
-    if (s == STATUS_OK && !stage_is_sink(stage))
+    if (s == STATUS_OK && !role_is_sink(&w->rt.run.role))
         s = images_make_own(&w->images, &f->image, e);
     meter_switch(meter, ACTIVITY_OTHER, id);
-    if (s == STATUS_OK && stage_is_sink(stage))
+    if (s == STATUS_OK && role_is_sink(&w->rt.run.role))
         progress_take(&w->progress, &f->image);
     return return_pixels(w, s, e);
 }
@@ -70,18 +70,18 @@ static enum status compute(struct worker *w, struct frame *f, struct error *e)
 static enum status process(struct worker *w, struct frame *f, struct ticket t, bool *more,
                            struct error *e)
 {
-    if (w->stage->expect && !w->rt.meter.frames)
-        w->stage->expect(w->state, exchange_total(&w->rt.exchange));
+    if (w->stage->expect && !w->rt.links.meter.frames)
+        w->stage->expect(w->state, exchange_total(&w->rt.links.exchange));
     enum status s = compute(w, f, e);
     if (s)
         return s;
-    meter_count_frame(&w->rt.meter);
-    if (stage_is_sink(w->stage)) {
+    meter_count_frame(&w->rt.links.meter);
+    if (role_is_sink(&w->rt.run.role)) {
         if (!w->stage->durable)
-            exchange_durable(&w->rt.exchange, t.id);
+            exchange_durable(&w->rt.links.exchange, t.id);
         else if (!take_durable(w, t.id))
-            exchange_kept(&w->rt.exchange, t.id);
-        progress_show(&w->progress, w->rt.meter.frames, &w->rt.exchange);
+            exchange_kept(&w->rt.links.exchange, t.id);
+        progress_show(&w->progress, w->rt.links.meter.frames, &w->rt.links.exchange);
         return STATUS_OK;
     }
     struct message m = {0};
@@ -102,7 +102,7 @@ static bool wait_due(struct worker *w, struct ticket t, uint64_t *base_ns)
     const uint64_t due_ns = w->stage->due_ns(w->state, t.id);
     if (!*base_ns)
         *base_ns = clock_ns() - due_ns;
-    return exchange_wait_until(&w->rt.exchange, *base_ns + due_ns);
+    return exchange_wait_until(&w->rt.links.exchange, *base_ns + due_ns);
 }
 
 enum status worker_run_source(struct worker *w, struct error *e)
@@ -111,8 +111,8 @@ enum status worker_run_source(struct worker *w, struct error *e)
     uint64_t base_ns = 0;
     for (bool more = true; more && s == STATUS_OK;) {
         struct ticket t;
-        meter_switch(&w->rt.meter, ACTIVITY_WAIT_IN, 0);
-        if (!exchange_next(&w->rt.exchange, &t) || !wait_due(w, t, &base_ns))
+        meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_IN, 0);
+        if (!exchange_next(&w->rt.links.exchange, &t) || !wait_due(w, t, &base_ns))
             break;
         struct frame f = {.recipe.id = t.id};
         s = process(w, &f, t, &more, e);
@@ -143,7 +143,7 @@ static enum status compare_experiment(struct worker *w, const struct item *item,
  * ask whether borrowed pixels are intact when they have read them. */
 static bool sum_later(struct worker *w, const struct item *item)
 {
-    if (!stage_is_sink(w->stage) || w->stage->message || !w->images.lease.release)
+    if (!role_is_sink(&w->rt.run.role) || w->stage->message || !w->images.lease.release)
         return false;
     w->first_sum = route_sum_of_first(&item->route, &item->message);
     images_expect(&w->images, w->first_sum);
@@ -157,14 +157,14 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
     images_borrow(&w->images, &item->message);
     *dropped = false;
     if (!sum_later(w, item) &&
-        (item->network || w->wants == KIND_RECIPE || stage_is_sink(w->stage)))
+        (item->network || w->wants == KIND_RECIPE || role_is_sink(&w->rt.run.role)))
         s = worker_check_sum(w, item, dropped, e);
     if (*dropped)
         return s;
     if (s == STATUS_OK)
         s = codec_frame_decode(f, &w->expected, &item->message, e);
     images_mark(&w->images, &f->image);
-    if (stage_is_sink(w->stage)) {  // what it gets is not changed any more
+    if (role_is_sink(&w->rt.run.role)) {  // what it gets is not changed any more
         f->image.has_sum = f->image.count > 0;
         f->image.sum = w->first_sum;
     }
@@ -181,17 +181,17 @@ static void let_others_leave(struct worker *w, const struct item *item)
 {
     const uint64_t leave_ns = 20000000;
     if (item->route.attempt)
-        (void)exchange_wait_until(&w->rt.exchange, clock_ns() + leave_ns);
+        (void)exchange_wait_until(&w->rt.links.exchange, clock_ns() + leave_ns);
 }
 
 enum status worker_run_frames(struct worker *w, struct error *e)
 {
     enum status s = STATUS_OK;
-    struct meter *meter = &w->rt.meter;
+    struct meter *meter = &w->rt.links.meter;
     for (bool more = true; more && s == STATUS_OK;) {
         struct item *item;
         meter_switch(meter, ACTIVITY_WAIT_IN, 0);
-        if (!exchange_take(&w->rt.exchange, &item))
+        if (!exchange_take(&w->rt.links.exchange, &item))
             break;
         if (!item) {
             s = flush(w, e);

@@ -4,7 +4,7 @@
 
 #include "base/crc32c.h"
 #include "base/log.h"
-#include "stage/mapping.h"
+#include "link/mapping.h"
 
 /* What a take waits for. */
 struct request {

@@ -8,9 +8,9 @@
 #include <stdatomic.h>
 
 #include "base/error.h"
-#include "stage/exchange.h"
-#include "stage/meter.h"
-#include "stage/pool.h"
+#include "link/exchange.h"
+#include "link/meter.h"
+#include "link/pool.h"
 
 struct images {
     struct image_memory memory;  // for image_reserve

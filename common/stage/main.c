@@ -10,7 +10,12 @@
 #include "base/program.h"
 #include "base/target.h"
 #include "base/trace.h"
-#include "stage/fused.h"
+#include "control/restart.h"
+#include "link/fused.h"
+#include "stage/check.h"
+#include "stage/close.h"
+#include "stage/open.h"
+#include "stage/options.h"
 #include "stage/stats.h"
 #include "stage/worker.h"
 
@@ -22,14 +27,15 @@ static enum status run_connected(struct worker *w, struct error *e)
     enum status s = worker_begin(w, &more, e);
     if (s || !more)
         return s;
-    const bool takes_all = w->wants == KIND_EXPERIMENT && stage_is_sink(w->stage);
-    if (stage_is_source(w->stage))
+    const bool takes_all = w->wants == KIND_EXPERIMENT && role_is_sink(&w->rt.run.role);
+    if (role_is_source(&w->rt.run.role))
         s = worker_run_source(w, e);
     else if (w->wants >= KIND_RECIPE)
         s = worker_run_frames(w, e);
     if (s == STATUS_OK && !takes_all)
-        exchange_wait_end(&w->rt.exchange);
-    if (s == STATUS_OK && w->stage->end && (takes_all || w->rt.complete || w->rt.left))
+        exchange_wait_end(&w->rt.links.exchange);
+    if (s == STATUS_OK && w->stage->end &&
+        (takes_all || w->rt.run.ending == ENDING_COMPLETE || w->rt.run.ending == ENDING_EARLY))
         s = w->stage->end(w->state, e);
     return s;
 }
@@ -37,7 +43,7 @@ static enum status run_connected(struct worker *w, struct error *e)
 /* Says what went wrong, unless the I/O thread has spoken already. */
 static void report(struct worker *w, enum status s, const struct error *e)
 {
-    if (!atomic_exchange(&w->rt.spoken, true) && e->text[0])
+    if (!atomic_exchange(&w->rt.run.spoken, true) && e->text[0])
         (void)log_fail(e);
     atomic_store(&w->rt.failure, (int)s);
 }
@@ -46,40 +52,40 @@ static void report(struct worker *w, enum status s, const struct error *e)
 static int run_open(struct worker *w)
 {
     struct error e = {0};
-    const struct runtime_options *o = &w->rt.options;
+    const struct settings *o = &w->rt.run.settings;
     enum status s = o->trace ? trace_open(TRACE_SPANS, &e) : STATUS_OK;
     if (s)
         return log_fail(&e);
-    meter_open(&w->rt.meter);
+    meter_open(&w->rt.links.meter);
     s = runtime_open(&w->rt, &e);
     if (s == STATUS_OK)
         s = run_connected(w, &e);
-    progress_end(&w->progress, w->rt.meter.frames, &w->experiment,
-                 !s && w->rt.complete && !atomic_load(&w->rt.status));
+    progress_end(&w->progress, w->rt.links.meter.frames, &w->experiment,
+                 !s && w->rt.run.ending == ENDING_COMPLETE && !atomic_load(&w->rt.run.status));
     if (s)
         report(w, s, &e);
-    const struct work work = runtime_work(&w->rt);
+    const struct work work = links_work(&w->rt.links);
     runtime_close(&w->rt);
     fused_await_end();
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     images_close(&w->images);
-    if (w->rt.dropped)
+    if (w->rt.run.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
-                 w->rt.dropped);
-    const uint64_t refused = atomic_load(&w->rt.refused);
+                 w->rt.run.dropped);
+    const uint64_t refused = atomic_load(&w->rt.links.refused);
     if (refused)
         log_line(LOG_WARNING, "refused %" PRIu64 " connections without a good key", refused);
-    if (w->rt.duplicates)
-        log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.duplicates);
-    int status = s ? (int)s : atomic_load(&w->rt.status);
-    if (s && !e.text[0] && stage_is_watcher(w->stage))
+    if (w->rt.links.duplicates)
+        log_line(LOG_INFO, "dropped %" PRIu64 " frames that came twice", w->rt.links.duplicates);
+    int status = s ? (int)s : atomic_load(&w->rt.run.status);
+    if (s && !e.text[0] && role_is_watcher(&w->rt.run.role))
         status = STATUS_OK;  // it has left, and nobody minds
-    if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.exchange.identity, more,
-                                &e) != STATUS_OK)
+    if (o->stats && stats_write(&work, o->stats, w->stage->name, w->rt.links.exchange.identity,
+                                more, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
     if (o->trace && trace_write(o->trace, w->stage->name, &e) != STATUS_OK)
         status = status ? status : log_fail(&e);
-    meter_close(&w->rt.meter);
+    meter_close(&w->rt.links.meter);
     return status;
 }
 
@@ -87,7 +93,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
                          int *noperands, struct error *e)
 {
     const struct stage *stage = w->stage;
-    struct runtime_options *o = &w->rt.options;
+    struct settings *o = &w->rt.run.settings;
     const struct opt_program program = {.name = stage->name,
                                         .summary = stage->summary,
                                         .operands = stage->operands,
@@ -100,7 +106,7 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     if (!*operands || !w->state)
         return error_memory(e, "the options");
     options_defaults(o);
-    w->rt.nwords = (size_t)argc - 1;
+    w->rt.member.nwords = (size_t)argc - 1;
     void *defaults = mem_array(1, stage->state_size);
     if (!defaults)
         return error_memory(e, "the options");
@@ -121,25 +127,28 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     if (s == STATUS_OK && o->trace)
         s = trace_check(o->trace, e);
     if (s == STATUS_OK)
-        s = runtime_check_endpoints(stage, w->state, o, e);
-    return s ? s : runtime_take_keys(&w->rt, e);
+        s = check_endpoints(stage, w->state, o, e);
+    return s ? s : check_keys(&w->rt.run, e);
 }
 
 /* Options are good: opens the stage, runs it, closes it. */
 static int run_parsed(struct worker *w, const char **operands, int noperands)
 {
     const struct stage *stage = w->stage;
-    const struct start start = {.piped = !w->rt.options.in.count, .resume = w->rt.options.resume};
+    const struct start start = {.piped = !w->rt.run.settings.in.count,
+                                .resume = w->rt.run.settings.resume};
     struct error e = {0};
     enum status s = stage->open ? stage->open(w->state, operands, noperands, &e) : STATUS_OK;
     w->settled = *stage;
     if (s == STATUS_OK && stage->settle)
         s = stage->settle(w->state, &start, &w->settled, &e);
     w->stage = w->rt.stage = &w->settled;
+    w->rt.run.role = stage_role(w->stage);
     w->wants = stage->wants;
     if (s == STATUS_OK)
-        s = runtime_check(w->stage, &w->rt.options, &e);
-    progress_open(&w->progress, w->stage, w->state, stage_is_sink(stage) && !w->settled.speaks);
+        s = check_stage(w->stage, &w->rt.run.settings, &e);
+    progress_open(&w->progress, w->stage, w->state,
+                  stage->gives == KIND_NONE && !w->settled.speaks);
     const int status = s ? log_fail(&e) : run_open(w);
     if (stage->close)
         stage->close(w->state);
@@ -156,7 +165,7 @@ int stage_main(const struct stage *stage, int argc, char **argv)
         program_open(stage->name);
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
-        if (rejoin_former_run())         // which leaves the name "exe" to ps and perf
+        if (restart_former_run())        // which leaves the name "exe" to ps and perf
             (void)prctl(PR_SET_NAME, program_invocation_short_name);
     }
     struct worker *w = mem_array(1, sizeof *w);

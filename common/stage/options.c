@@ -5,7 +5,7 @@
 /* Who has an option: a first stage, the source, a middle one, a last one; who consumes. */
 enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16 };
 
-#define AT(member) .offset = offsetof(struct runtime_options, member)
+#define AT(member) .offset = offsetof(struct settings, member)
 
 static const struct {
     unsigned who;
@@ -76,22 +76,33 @@ static const struct {
 
 enum { ROWS = sizeof rows / sizeof *rows };
 
-void options_defaults(struct runtime_options *o)
+void options_defaults(struct settings *o)
 {
-    *o = (struct runtime_options){.window = 32,
-                                  .attempts = 3,
-                                  .start_timeout_s = 30,
-                                  .dead_after_s = 5,
-                                  .hang_s = 60,
-                                  .rejoin_timeout_s = 10};
+    *o = (struct settings){.window = 32,
+                           .attempts = 3,
+                           .start_timeout_s = 30,
+                           .dead_after_s = 5,
+                           .hang_s = 60,
+                           .rejoin_timeout_s = 10};
 }
 
-static unsigned role(const struct stage *stage)
+struct role stage_role(const struct stage *stage)
 {
+    return (struct role){.name = stage->name,
+                         .wants = stage->wants,
+                         .gives = stage->gives,
+                         .transient = stage->transient,
+                         .finds_durable = stage->have != NULL,
+                         .group = stage->group};
+}
+
+static unsigned who_is(const struct stage *stage)
+{
+    const struct role role = stage_role(stage);
     const unsigned consumer = stage->wants == KIND_NONE ? 0 : CONSUMER;
-    if (stage_is_source(stage))
+    if (role_is_source(&role))
         return SOURCE | consumer;
-    if (stage_is_sink(stage))
+    if (role_is_sink(&role))
         return LAST | consumer;
     return consumer ? MIDDLE | consumer : FIRST;
 }
@@ -101,7 +112,7 @@ const struct opt *options_table(const struct stage *stage)
     static _Thread_local struct opt table[ROWS + 1];
     size_t n = 0;
     for (size_t i = 0; i < ROWS; i++)
-        if (rows[i].who & role(stage))
+        if (rows[i].who & who_is(stage))
             table[n++] = rows[i].option;
     table[n] = (struct opt){0};
     return table;

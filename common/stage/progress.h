@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-#include "stage/exchange.h"
+#include "link/exchange.h"
 #include "stage/stage.h"
 
 struct progress {

@@ -17,21 +17,13 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "base/opt.h"
+#include "link/role.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "wire/message.h"
 #include "wire/route.h"
 
 enum { MADE_SIZE = 4096 };
-
-/* What travels on an edge. */
-enum kind {
-    KIND_NONE,        // nothing: a first stage consumes it, a last stage produces it
-    KIND_EXPERIMENT,  // one experiment and no frames
-    KIND_RECIPE,      // experiment, then frames without images
-    KIND_IMAGE,       // experiment, then frames with images
-    KIND_ANY,         // one of the last three: a last stage takes what it gets
-};
 
 /* How a stage was started, as far as it may matter to it. */
 struct start {
@@ -182,8 +174,5 @@ struct stage {
 
 /* Runs the stage as a program; returns the exit status. */
 int stage_main(const struct stage *stage, int argc, char **argv);
-
-/* "recipe" and so on, for messages. */
-const char *kind_name(enum kind kind);
 
 #endif

@@ -23,7 +23,7 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
                       .attempt = t.attempt,
                       .flags = (uint32_t)w->stage->gives};
     (void)snprintf(r.stage, sizeof r.stage, "%s", w->stage->name);
-    meter_switch(&w->rt.meter, ACTIVITY_ENCODE, t.id);
+    meter_switch(&w->rt.links.meter, ACTIVITY_ENCODE, t.id);
     enum status s = route_seal(&r, m, e);
     if (s == STATUS_OK)
         s = port_share(m, e);
@@ -38,9 +38,9 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
         item_free(item);
         return s;
     }
-    meter_switch(&w->rt.meter, ACTIVITY_WAIT_OUT, t.id);
-    *more = exchange_give(&w->rt.exchange, item);
-    meter_switch(&w->rt.meter, ACTIVITY_OTHER, t.id);
+    meter_switch(&w->rt.links.meter, ACTIVITY_WAIT_OUT, t.id);
+    *more = exchange_give(&w->rt.links.exchange, item);
+    meter_switch(&w->rt.links.meter, ACTIVITY_OTHER, t.id);
     return STATUS_OK;
 }
 
@@ -54,7 +54,7 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
     }
     *dropped = item->network && ++w->damaged < DAMAGED_MAX;
     if (*dropped) {
-        exchange_damaged(&w->rt.exchange, &item->route);
+        exchange_damaged(&w->rt.links.exchange, &item->route);
         return STATUS_OK;
     }
     return worker_damaged(&item->route, e);

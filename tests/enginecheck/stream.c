@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/crc32c.h"
 #include "check.h"
-#include "stage/pool.h"
+#include "link/pool.h"
 
 enum { WARM_UP = 40, FRAMES = 400, CHECKED = 3 };
 static const uint64_t SEED = 77;

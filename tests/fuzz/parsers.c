@@ -30,7 +30,7 @@
 #include "io/template.h"
 #include "limit.h"
 #include "run/pipeline.h"
-#include "stage/endpoint.h"
+#include "link/endpoint.h"
 #include "stages/origin.h"
 
 /* --- files ----------------------------------------------------------------- */

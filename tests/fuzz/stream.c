@@ -1,7 +1,7 @@
 /*
  * libFuzzer: the I/O side of a stage, driven by bytes.  Each step of the input is a message of
  * a neighbour or of the source, well formed or not, something that the main thread does, a cut,
- * or time that passes.  There are no sockets: the functions of stage/port.h are these.
+ * or time that passes.  There are no sockets: the functions of link/port.h are these.
  */
 #include <errno.h>
 #include <stdio.h>
@@ -12,9 +12,17 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "control/peers.h"
+#include "control/source.h"
 #include "limit.h"
-#include "stage/runtime.h"
-#include "stage/stream.h"
+#include "link/credit.h"
+#include "link/death.h"
+#include "link/hello.h"
+#include "link/receive.h"
+#include "link/reconnect.h"
+#include "stage/handover.h"
+#include "stage/loop.h"
+#include "stage/options.h"
 
 enum { UP, UP_CONNECTED, DOWN, DOWN_CONNECTED, CONTROL, SOCKETS, PEERS = 4, RUN = 7 };
 
@@ -50,6 +58,22 @@ bool port_happened(void *watch, struct trial *t)
     if (f)
         f->cut = false;
     return cut;
+}
+
+void *port_context_open(void)
+{
+    return NULL;
+}
+
+void port_context_close(void *context)
+{
+    (void)context;
+}
+
+int port_descriptor(void *socket)
+{
+    (void)socket;
+    return -1;
 }
 
 void port_set_linger(void *socket, int ms)
@@ -223,64 +247,64 @@ static void open_stage(uint8_t bits)
     memset(fakes, 0, sizeof fakes);
     refuse = false;
     rt.stage = &stages[bits & 3];
-    rt.spoken = true;
-    rt.run = RUN;
-    rt.incarnation = 1;
-    rt.run_known = bits & 4 || rt.stage->wants == KIND_NONE;
-    rt.patience_ns = SECOND;
-    options_defaults(&rt.options);
-    rt.options.attempts = 1000;
-    (void)snprintf(rt.uuid, sizeof rt.uuid, "%032d", 99);
-    rt.start_ns = clock_ns();
+    rt.links.run = rt.member.run = &rt.run;
+    rt.member.links = &rt.links;
+    rt.run.role = stage_role(rt.stage);
+    rt.run.spoken = true;
+    rt.run.id = RUN;
+    rt.run.incarnation = 1;
+    rt.run.known = bits & 4 || rt.stage->wants == KIND_NONE;
+    rt.run.patience_ns = SECOND;
+    options_defaults(&rt.run.settings);
+    rt.run.settings.attempts = 1000;
+    (void)snprintf(rt.run.uuid, sizeof rt.run.uuid, "%032d", 99);
+    rt.links.start_ns = clock_ns();
     const char *transport = bits & 8 ? "tcp" : "ipc";
     for (int i = rt.stage->wants ? UP : DOWN; i < (rt.stage->gives ? CONTROL : DOWN); i++) {
-        struct port *p = &rt.ports[rt.nports++];
+        struct port *p = &rt.links.ports[rt.links.nports++];
         *p = (struct port){.socket = &fakes[i], .up = i < DOWN, .bound = i % 2 == 0};
         (void)snprintf(p->endpoint, sizeof p->endpoint, "%s://127.0.0.1:%d", transport, i);
     }
-    if (exchange_open(&rt.exchange, NULL) != STATUS_OK)
+    if (exchange_open(&rt.links.exchange, NULL) != STATUS_OK)
         abort();
-    rt.exchange.leave = handover;
-    rt.exchange.context = &rt;
-    if (stage_is_source(rt.stage)) {
-        (void)snprintf(rt.control, sizeof rt.control, "%s://127.0.0.1:%d", transport, CONTROL);
-        rt.control_socket = &fakes[CONTROL];
-        rt.control_local = true;
-        if (source_open(&rt, NULL) != STATUS_OK)
+    rt.links.exchange.leave = handover;
+    rt.links.exchange.context = &rt;
+    if (role_is_source(&rt.run.role)) {
+        (void)snprintf(rt.run.control.endpoint, sizeof rt.run.control.endpoint, "%s://127.0.0.1:%d",
+                       transport, CONTROL);
+        rt.run.control.socket = &fakes[CONTROL];
+        rt.run.control.bound = true;
+        rt.source = source_open(&rt.run, &rt.links, NULL);
+        if (!rt.source)
             abort();
     }
 }
 
 static void close_stage(void)
 {
-    while (rt.links) {
-        struct link *next = rt.links->next;
-        link_free(rt.links);
-        rt.links = next;
-    }
+    if (rt.run.stopping)
+        loop_say_goodbye(&rt);
     for (int i = 0; i < SOCKETS; i++)
         message_free(&fakes[i].message);
-    message_free(&rt.experiment);
-    source_close(&rt);
-    seen_clear(&rt.seen);
-    id_set_clear(&rt.acks);
-    mem_free(rt.buried);
-    mem_free(rt.held);
-    exchange_close(&rt.exchange);
+    message_free(&rt.links.experiment);
+    source_close(rt.source);
+    member_close(&rt.member);
+    links_clear(&rt.links);
+    exchange_close(&rt.links.exchange);
 }
 
 static void receive(struct input *in)
 {
-    const size_t which = byte(in) % (rt.nports + 1);
-    if (which == rt.nports && rt.control_socket) {
-        put_message(in, rt.control_socket);
+    const size_t which = byte(in) % (rt.links.nports + 1);
+    if (which == rt.links.nports && rt.run.control.socket) {
+        put_message(in, rt.run.control.socket);
         if (rt.source)
-            source_receive(&rt);
+            peers_receive(rt.source);
         else
-            control_receive(&rt);
-    } else if (which < rt.nports && rt.ports[which].socket) {
-        put_message(in, rt.ports[which].socket);
-        link_receive(&rt, &rt.ports[which]);
+            member_receive(&rt.member);
+    } else if (which < rt.links.nports && rt.links.ports[which].socket) {
+        put_message(in, rt.links.ports[which].socket);
+        receive_from(&rt.links, &rt.links.ports[which]);
     }
 }
 
@@ -294,12 +318,12 @@ static void give(enum message_type type, uint64_t id)
     item->route = (struct route){.type = type, .run = RUN, .incarnation = 1, .frame = id};
     if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
         abort();
-    (void)exchange_give(&rt.exchange, item);
+    (void)exchange_give(&rt.links.exchange, item);
 }
 
 static void work(struct input *in)
 {
-    struct exchange *x = &rt.exchange;
+    struct exchange *x = &rt.links.exchange;
     struct item *item = NULL;
     struct ticket t;
     const uint8_t what = byte(in);
@@ -316,7 +340,7 @@ static void work(struct input *in)
     } else if (x->in.head && !x->out.head && exchange_take(x, &item)) {
         if (what & 1 && item->network)
             exchange_damaged(x, &item->route);
-        else if (item->route.type == MESSAGE_FRAME && stage_is_sink(rt.stage))
+        else if (item->route.type == MESSAGE_FRAME && role_is_sink(&rt.run.role))
             exchange_durable(x, item->route.frame);
         else if (item->route.type == MESSAGE_FRAME && rt.stage->gives)
             give(MESSAGE_FRAME, item->route.frame);
@@ -324,25 +348,25 @@ static void work(struct input *in)
     item_free(item);
 }
 
-/* What io.c does between messages, `seconds` from now. */
+/* What loop.c does between messages, `seconds` from now. */
 static void pump(uint64_t seconds)
 {
     const uint64_t now_ns = clock_ns() + seconds * SECOND;
-    cut_forget(&rt);
-    cut_check(&rt, now_ns);
-    link_check(&rt, now_ns);
-    if (!rt.stopping)
-        link_greet(&rt, now_ns);
-    if (!rt.stopping)
-        control_settle(&rt, now_ns);
-    if (!rt.stopping)
-        flow_pump(&rt, now_ns);
-    if (rt.stopping)
+    reconnect_forget(&rt.links);
+    reconnect_check(&rt.links, now_ns);
+    death_check(&rt.links, now_ns);
+    if (!rt.run.stopping)
+        hello_say(&rt.links, now_ns);
+    if (!rt.run.stopping && !rt.source)
+        member_settle(&rt.member, now_ns);
+    if (!rt.run.stopping)
+        credit_pump(&rt.links, now_ns);
+    if (rt.run.stopping)
         return;
     if (rt.source)
-        source_pump(&rt, now_ns);
+        source_pump(rt.source, now_ns);
     else
-        control_pump(&rt, now_ns);
+        member_pump(&rt.member, now_ns);
 }
 
 static void feed(struct fake *to, struct route r, struct message *m)
@@ -383,33 +407,33 @@ static void say(struct fake *to, enum message_type type, struct notice n)
 /* All neighbours are there, the experiment is known, frames may flow. */
 static void establish(void)
 {
-    for (size_t i = 0; i < rt.nports; i++) {
-        say_hello(rt.ports[i].socket, !rt.ports[i].up);
-        link_receive(&rt, &rt.ports[i]);
+    for (size_t i = 0; i < rt.links.nports; i++) {
+        say_hello(rt.links.ports[i].socket, !rt.links.ports[i].up);
+        receive_from(&rt.links, &rt.links.ports[i]);
     }
-    exchange_begin(&rt.exchange, 1 << 20, "any", "0", NULL);
+    exchange_begin(&rt.links.exchange, 1 << 20, "any", "0", NULL);
     if (rt.stage->gives)
         give(MESSAGE_EXPERIMENT, 0);
     if (rt.source) {
-        exchange_set_total(&rt.exchange, 60);
-        say_hello(rt.control_socket, true);
-        source_receive(&rt);
+        exchange_set_total(&rt.links.exchange, 60);
+        say_hello(rt.run.control.socket, true);
+        peers_receive(rt.source);
     }
     pump(0);
-    for (size_t i = 0; i < rt.nports && !rt.stopping; i++)
-        if (!rt.ports[i].up) {
-            say(rt.ports[i].socket, MESSAGE_CREDIT, (struct notice){.grant = 8});
-            link_receive(&rt, &rt.ports[i]);
+    for (size_t i = 0; i < rt.links.nports && !rt.run.stopping; i++)
+        if (!rt.links.ports[i].up) {
+            say(rt.links.ports[i].socket, MESSAGE_CREDIT, (struct notice){.grant = 8});
+            receive_from(&rt.links, &rt.links.ports[i]);
         }
-    if (rt.control_socket && !rt.source) {
-        say(rt.control_socket, MESSAGE_WELCOME, (struct notice){.dead_after_s = 5});
-        control_receive(&rt);
+    if (rt.run.control.socket && !rt.source) {
+        say(rt.run.control.socket, MESSAGE_WELCOME, (struct notice){.dead_after_s = 5});
+        member_receive(&rt.member);
     }
 }
 
 static bool is_linked(const struct link *wanted)
 {
-    for (const struct link *l = rt.links; l; l = l->next)
+    for (const struct link *l = rt.links.first; l; l = l->next)
         if (l == wanted)
             return true;
     return !wanted;
@@ -418,10 +442,10 @@ static bool is_linked(const struct link *wanted)
 static void check(void)
 {
     bool good = true;
-    for (const struct link *l = rt.links; l; l = l->next)
+    for (const struct link *l = rt.links.first; l; l = l->next)
         good &= l->narrived <= l->nsent && l->nsent <= l->sent_capacity && l->credit <= 1024;
-    for (size_t i = 0; i < rt.nheld; i++)
-        good &= is_linked(rt.held[i].from);
+    for (size_t i = 0; i < rt.links.nheld; i++)
+        good &= is_linked(rt.links.held[i].from);
     if (rt.source)
         good &= rt.source->window.lowest <= rt.source->total;
     if (!good)
@@ -472,7 +496,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     open_stage(bits);
     if (bits & 16)
         establish();
-    for (int steps = 0; steps < 300 && in.at < in.end && !rt.stopping; steps++) {
+    for (int steps = 0; steps < 300 && in.at < in.end && !rt.run.stopping; steps++) {
         const uint8_t step = byte(&in);
         if (step < 150)
             receive(&in);

@@ -9,7 +9,7 @@
 #include <zmq.h>
 
 #include "base/clock.h"
-#include "stage/port.h"
+#include "link/port.h"
 #include "wire/control.h"
 
 static const struct address nobody = {0};

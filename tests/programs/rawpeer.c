@@ -27,7 +27,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "stage/watch.h"
+#include "control/watch.h"
 #include "wire/codec.h"
 
 enum { OPEN = 24, MESSAGES = 24, ROOM = 1 << 16, ASK_EVERY = 256, PATIENCE_S = 20 };

@@ -17,7 +17,7 @@
 #include <string.h>
 #include <zmq.h>
 
-#include "stage/port.h"
+#include "link/port.h"
 #include "wire/control.h"
 
 struct relay {

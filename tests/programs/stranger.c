@@ -26,8 +26,8 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "stage/endpoint.h"
-#include "stage/port.h"
+#include "link/endpoint.h"
+#include "link/port.h"
 #include "wire/control.h"
 
 enum { PATIENCE_S = 60, CROWD_MAX = 20000, RANGES_MAX = 1 << 15 };

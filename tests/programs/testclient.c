@@ -31,7 +31,7 @@
 #include <unistd.h>
 #include <zmq.h>
 
-#include "stage/curve.h"
+#include "link/curve.h"
 #include "wire/reader.h"
 
 enum { PATIENCE_MS = 20000, PARTS = 4 };

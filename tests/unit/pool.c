@@ -18,8 +18,8 @@
 #include <unistd.h>
 
 #include "base/log.h"
-#include "stage/mapping.h"
-#include "stage/pool.h"
+#include "link/mapping.h"
+#include "link/pool.h"
 
 enum { IMAGE = 100000, SLOT = 102400 };  // bytes; the second in whole pages
 

@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "stage/curve.h"
+#include "link/curve.h"
 
 static const uint64_t SECOND_NS = UINT64_C(1000000000);
 

@@ -13,7 +13,7 @@
 
 #include <cmocka.h>
 
-#include "stage/endpoint.h"
+#include "link/endpoint.h"
 
 static enum status parse(const char *text, bool tcp)
 {

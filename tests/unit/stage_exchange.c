@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
-#include "stage/exchange.h"
+#include "link/exchange.h"
 
 /* Whether the I/O thread was woken since the last call. */
 static bool was_woken(const struct exchange *x)

@@ -8,8 +8,9 @@
 
 #include <cmocka.h>
 
-#include "stage/groups.h"
-#include "stage/stream.h"
+#include "control/outlaw.h"
+#include "control/roster.h"
+#include "link/groups.h"
 
 static void numbers_count(void **state)
 {

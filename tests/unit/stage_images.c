@@ -12,7 +12,7 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "stage/images.h"
-#include "stage/mapping.h"
+#include "link/mapping.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };
 

@@ -11,45 +11,47 @@
 #include <zmq.h>
 
 #include "base/alloc.h"
-#include "stage/runtime.h"
+#include "link/credit.h"
+#include "link/death.h"
+#include "link/reconnect.h"
 
 /* A stage that wants images, connected to one before it. */
 struct world {
-    struct runtime rt;
-    struct stage stage;
+    struct run run;
+    struct links links;
     struct link *link;
 };
 
 static void world_open(struct world *w, size_t image_bytes, const char *endpoint)
 {
-    struct port *p = &w->rt.ports[0];
-    *w = (struct world){.stage = {.name = "test", .wants = KIND_IMAGE, .gives = KIND_IMAGE}};
-    w->rt.stage = &w->stage;
-    w->rt.wants = KIND_IMAGE;
-    w->rt.context = zmq_ctx_new();
-    w->rt.nports = 1;
+    struct port *p = &w->links.ports[0];
+    *w = (struct world){.run.role = {.name = "test", .wants = KIND_IMAGE, .gives = KIND_IMAGE}};
+    w->links.run = &w->run;
+    w->links.wants = KIND_IMAGE;
+    w->run.context = zmq_ctx_new();
+    w->links.nports = 1;
     p->up = true;
     (void)snprintf(p->endpoint, sizeof p->endpoint, "%s", endpoint);
-    assert_int_equal(exchange_open(&w->rt.exchange, NULL), STATUS_OK);
-    exchange_begin(&w->rt.exchange, image_bytes, "any", "0", NULL);
-    assert_int_equal(port_open(w->rt.context, &w->rt.curve, false, p->endpoint, PORT_WORDS_MAX,
+    assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
+    exchange_begin(&w->links.exchange, image_bytes, "any", "0", NULL);
+    assert_int_equal(port_open(w->run.context, &w->run.curve, false, p->endpoint, PORT_WORDS_MAX,
                                &p->socket, &p->watch, NULL),
                      STATUS_OK);
     w->link = mem_array(1, sizeof *w->link);
     assert_non_null(w->link);
     *w->link = (struct link){.port = p, .answered = true};
     memcpy(w->link->peer.uuid, "peer", sizeof "peer");
-    w->rt.links = w->link;
+    w->links.first = w->link;
 }
 
 static void world_close(struct world *w)
 {
-    while (w->rt.links)
-        link_drop(&w->rt, w->rt.links, false);
-    port_drop(&w->rt.ports[0].socket, &w->rt.ports[0].watch);
-    mem_free(w->rt.buried);
-    exchange_close(&w->rt.exchange);
-    (void)zmq_ctx_term(w->rt.context);
+    while (w->links.first)
+        link_drop(&w->links, w->links.first, false);
+    port_drop(&w->links.ports[0].socket, &w->links.ports[0].watch);
+    links_clear(&w->links);
+    exchange_close(&w->links.exchange);
+    (void)zmq_ctx_term(w->run.context);
 }
 
 /* What a stage with images of that size grants at first, as the other end reads it. */
@@ -61,9 +63,9 @@ static uint32_t first_credit(size_t image_bytes)
     struct notice n;
     struct address from;
     world_open(&w, image_bytes, endpoint);
-    void *other = zmq_socket(w.rt.context, ZMQ_ROUTER);
+    void *other = zmq_socket(w.run.context, ZMQ_ROUTER);
     assert_int_equal(zmq_bind(other, endpoint), 0);
-    flow_pump(&w.rt, 1);
+    credit_pump(&w.links, 1);
     while (!port_has_messages(other))
         continue;
     assert_int_equal(port_receive(other, true, &from, &m), PORT_MESSAGE);
@@ -100,15 +102,15 @@ static void after_a_death_a_connection_begins_anew(void **state)
     (void)state;
     struct world w;
     world_open(&w, 1, "inproc://dead");
-    struct port *p = &w.rt.ports[0];
+    struct port *p = &w.links.ports[0];
     p->greeted_ns = 5;
     const char peer[UUID_SIZE] = "peer";
-    link_bury(&w.rt, peer);
-    assert_true(link_is_buried(&w.rt, peer));
-    assert_null(w.rt.links);
+    death_bury(&w.links, peer);
+    assert_true(death_is_known(&w.links, peer));
+    assert_null(w.links.first);
     assert_null(p->socket);
     assert_int_equal(p->greeted_ns, 0);
-    cut_check(&w.rt, SECOND);
+    reconnect_check(&w.links, SECOND);
     assert_non_null(p->socket);
     world_close(&w);
 }

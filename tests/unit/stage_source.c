@@ -9,56 +9,63 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "stage/stream.h"
+#include "control/barrier.h"
+#include "control/claims.h"
+#include "control/holdings.h"
+#include "control/roster.h"
+#include "control/source.h"
+#include "link/death.h"
 
 /* A source of frames 0 .. 9 without sockets, and what it is linked to. */
 struct world {
-    struct runtime rt;
-    struct stage stage;
+    struct run run;
+    struct links links;
+    struct stream *source;
     struct port down;
 };
 
 static void world_open(struct world *w, const char *groups)
 {
     static struct id_set list;
-    *w = (struct world){.stage = {.name = "test"}, .down = {.bound = true}};
-    w->rt.stage = &w->stage;
-    w->rt.options = (struct runtime_options){
-        .groups = groups, .window = 32, .attempts = 3, .start_timeout_s = 60};
-    memcpy(w->rt.uuid, "source", sizeof "source");
-    assert_int_equal(exchange_open(&w->rt.exchange, NULL), STATUS_OK);
-    assert_int_equal(source_open(&w->rt, NULL), STATUS_OK);
+    *w = (struct world){.run.role = {.name = "test"}, .down = {.bound = true}};
+    w->links.run = &w->run;
+    w->run.settings =
+        (struct settings){.groups = groups, .window = 32, .attempts = 3, .start_timeout_s = 60};
+    memcpy(w->run.uuid, "source", sizeof "source");
+    assert_int_equal(exchange_open(&w->links.exchange, NULL), STATUS_OK);
+    w->source = source_open(&w->run, &w->links, NULL);
+    assert_non_null(w->source);
     list = (struct id_set){0};
     assert_true(id_set_add_range(&list, (struct id_range){0, 9}));
-    exchange_set_list(&w->rt.exchange, &list);
-    w->rt.source->total = 10;
+    exchange_set_list(&w->links.exchange, &list);
+    w->source->total = 10;
 }
 
 static void world_close(struct world *w)
 {
-    while (w->rt.links)
-        link_drop(&w->rt, w->rt.links, false);
-    source_close(&w->rt);
-    mem_free(w->rt.buried);
-    exchange_close(&w->rt.exchange);
+    while (w->links.first)
+        link_drop(&w->links, w->links.first, false);
+    source_close(w->source);
+    links_clear(&w->links);
+    exchange_close(&w->links.exchange);
 }
 
 /* A last stage of a group, which the source is linked to. */
 static struct peer *add_sink(struct world *w, const char *uuid, const char *group)
 {
     static const struct neighbour source = {"source"};
-    const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->rt.source->roster.count)}};
-    struct peer *p = roster_add(&w->rt.source->roster, &at, uuid);
+    const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->source->roster.count)}};
+    struct peer *p = roster_add(&w->source->roster, &at, uuid);
     struct link *l = mem_array(1, sizeof *l);
     assert_true(p && l);
     p->hello.durable = true;
     (void)snprintf(p->hello.group, sizeof p->hello.group, "%s", group);
     p->hello.nupstreams = 1;
     p->hello.upstreams = mem_copy(&source, 1, sizeof source);
-    *l = (struct link){.next = w->rt.links, .port = &w->down};
+    *l = (struct link){.next = w->links.first, .port = &w->down};
     (void)snprintf(l->peer.uuid, sizeof l->peer.uuid, "%s", uuid);
-    w->rt.links = l;
-    w->rt.source->changed = true;
+    w->links.first = l;
+    w->source->changed = true;
     return p;
 }
 
@@ -67,13 +74,13 @@ static void says_to_have(struct world *w, struct peer *p, uint64_t first, uint64
 {
     struct id_range range = {first, last};
     const struct notice n = {.known = true, .nids = first <= last, .ids = &range};
-    claims_hear(&w->rt, p, MESSAGE_HAVE, &n);
+    claims_hear(w->source, p, MESSAGE_HAVE, &n);
 }
 
 static void acknowledges(struct world *w, struct peer *p, uint64_t first, uint64_t last)
 {
     struct id_range range = {first, last};
-    claims_hear(&w->rt, p, MESSAGE_ACK, &(struct notice){.nids = 1, .ids = &range});
+    claims_hear(w->source, p, MESSAGE_ACK, &(struct notice){.nids = 1, .ids = &range});
 }
 
 static void frames_wait_until_all_sinks_said_what_they_have(void **state)
@@ -82,15 +89,15 @@ static void frames_wait_until_all_sinks_said_what_they_have(void **state)
     struct world w;
     world_open(&w, NULL);
     struct peer *quick = add_sink(&w, "quick", "files"), *slow = add_sink(&w, "slow", "files");
-    barrier_try(&w.rt, 1);
-    assert_false(w.rt.source->open);
+    barrier_try(w.source, 1);
+    assert_false(w.source->open);
     says_to_have(&w, quick, 0, 2);
-    barrier_try(&w.rt, 2);
-    assert_false(w.rt.source->open);  // the group is there, but the other half of it is not
+    barrier_try(w.source, 2);
+    assert_false(w.source->open);  // the group is there, but the other half of it is not
     says_to_have(&w, slow, 5, 9);
-    barrier_try(&w.rt, 3);
-    assert_true(w.rt.source->open);
-    assert_int_equal(w.rt.source->total, 2);  // frames 3 and 4
+    barrier_try(w.source, 3);
+    assert_true(w.source->open);
+    assert_int_equal(w.source->total, 2);  // frames 3 and 4
     world_close(&w);
 }
 
@@ -103,14 +110,14 @@ static void who_is_out_of_reach_has_no_frames_of_others(void **state)
     world_open(&w, NULL);
     struct peer *gone = add_sink(&w, "gone", "former");
     says_to_have(&w, gone, 0, 4);
-    assert_int_equal(source_reach(&w.rt), 1);
-    link_drop(&w.rt, w.rt.links, false);
+    assert_int_equal(barrier_reach(w.source), 1);
+    link_drop(&w.links, w.links.first, false);
     struct peer *other = add_sink(&w, "other", "latter");
     says_to_have(&w, other, 1, 0);
-    barrier_try(&w.rt, 1);
-    assert_true(w.rt.source->open);
+    barrier_try(w.source, 1);
+    assert_true(w.source->open);
     assert_true(other->durable == 1 && gone->durable == 0);
-    assert_int_equal(w.rt.source->total, 10);
+    assert_int_equal(w.source->total, 10);
     world_close(&w);
 }
 
@@ -122,11 +129,11 @@ static void a_silent_group_holds_nobody_up(void **state)
     world_open(&w, NULL);
     const struct peer *silent = add_sink(&w, "silent", "first");
     struct peer *speaks = add_sink(&w, "speaks", "second");
-    (void)source_reach(&w.rt);
+    (void)barrier_reach(w.source);
     assert_true(silent->durable && !speaks->durable);
     says_to_have(&w, speaks, 1, 0);
-    barrier_try(&w.rt, 1);
-    assert_true(w.rt.source->open);
+    barrier_try(w.source, 1);
+    assert_true(w.source->open);
     assert_true(speaks->durable && !silent->durable);
     world_close(&w);
 }
@@ -143,20 +150,20 @@ static void another_group_makes_nothing_safe(void **state)
     says_to_have(&w, bad, 1, 0);
     says_to_have(&w, good, 1, 0);
     says_to_have(&w, other, 1, 0);
-    barrier_try(&w.rt, 1);
-    assert_true(w.rt.source->open);
+    barrier_try(w.source, 1);
+    assert_true(w.source->open);
     assert_true(bad->durable == good->durable && bad->durable != other->durable);
-    exchange_set_limit(&w.rt.exchange, 10);
+    exchange_set_limit(&w.links.exchange, 10);
     for (struct ticket t = {0}; t.id < 9;)
-        assert_true(exchange_next(&w.rt.exchange, &t));
+        assert_true(exchange_next(&w.links.exchange, &t));
     acknowledges(&w, bad, 0, 9);
-    claims_void(&w.rt, bad);
+    holdings_void(w.source, bad);
     acknowledges(&w, other, 0, 9);
     acknowledges(&w, good, 0, 6);
-    assert_int_equal(id_set_size(&w.rt.source->unsafe), 3);
-    assert_true(claims_begin_again(&w.rt));
-    assert_int_equal(w.rt.source->total, 3);
-    assert_int_equal(exchange_list(&w.rt.exchange)->ranges[0].first, 7);
+    assert_int_equal(id_set_size(&w.source->unsafe), 3);
+    assert_true(holdings_begin_again(w.source));
+    assert_int_equal(w.source->total, 3);
+    assert_int_equal(exchange_list(&w.links.exchange)->ranges[0].first, 7);
     world_close(&w);
 }
 
@@ -165,10 +172,10 @@ static void claims(struct world *w, struct peer *p, uint64_t first, size_t count
 {
     enum { AT_ONCE = 1 << 15 };
     static struct id_range ids[AT_ONCE];
-    for (size_t said = 0; said < count && !w->rt.source->nout; said += AT_ONCE) {
+    for (size_t said = 0; said < count && !w->source->nout; said += AT_ONCE) {
         for (size_t i = 0; i < AT_ONCE; i++, first += 2)
             ids[i] = (struct id_range){first, first};
-        claims_hear(&w->rt, p, MESSAGE_HAVE, &(struct notice){.nids = AT_ONCE, .ids = ids});
+        claims_hear(w->source, p, MESSAGE_HAVE, &(struct notice){.nids = AT_ONCE, .ids = ids});
     }
 }
 
@@ -181,19 +188,19 @@ static void what_sinks_have_is_bounded(void **state)
     world_open(&w, NULL);
     struct peer *sink = add_sink(&w, "sink", "files"),
                 *stranger = add_sink(&w, "stranger", "other");
-    link_drop(&w.rt, w.rt.links, false);  // no path leads to it
-    (void)source_reach(&w.rt);
+    link_drop(&w.links, w.links.first, false);  // no path leads to it
+    (void)barrier_reach(w.source);
     assert_true(sink->known && !stranger->known);
-    const struct roster *r = &w.rt.source->roster;
+    const struct roster *r = &w.source->roster;
     for (int i = 0; i < 8; i++)
         claims(&w, sink, 0, part);
-    assert_true(!w.rt.source->nout && r->nclaims == part);
+    assert_true(!w.source->nout && r->nclaims == part);
     claims(&w, stranger, 0, part);
     claims(&w, sink, 2 * part, room - part);  // the stranger makes room for it
-    assert_true(w.rt.source->nout == 1 && stranger->out && r->count == 2);
-    w.rt.source->nout = 0;
+    assert_true(w.source->nout == 1 && stranger->out && r->count == 2);
+    w.source->nout = 0;
     claims(&w, sink, 2 * room, room);
-    assert_true(w.rt.source->nout == 1 && r->count == 1 && r->nclaims == 0);
+    assert_true(w.source->nout == 1 && r->count == 1 && r->nclaims == 0);
     world_close(&w);
 }
 

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "stage/seen.h"
-#include "stage/window.h"
+#include "link/seen.h"
+#include "control/window.h"
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 

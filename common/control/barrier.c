@@ -1,0 +1,209 @@
+#include "control/barrier.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "control/holdings.h"
+#include "control/peer.h"
+#include "control/roster.h"
+#include "link/pipe.h"
+#include "link/waited.h"
+
+static int by_uuid(const void *a, const void *b)
+{
+    return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
+}
+
+/* The source itself has a link to the process. */
+static bool is_linked(const struct stream *s, const char *uuid)
+{
+    for (const struct link *l = s->links->first; l; l = l->next)
+        if (!l->port->up && strcmp(l->peer.uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* True when `uuid`, which a process names as the one before it, is one that frames reach, and that
+ * names the process, too, if it names any. */
+static bool leads_to(const struct stream *s, const char *uuid, const struct peer *p)
+{
+    if (strcmp(uuid, s->run->uuid) == 0)
+        return is_linked(s, p->hello.uuid);
+    const struct peer *up = roster_find(&s->roster, uuid);
+    if (!up || !up->reached || up->bye)
+        return false;
+    const struct hello *h = &up->hello;
+    return !h->names_downstreams ||
+           (h->ndownstreams && bsearch(p->hello.uuid, h->downstreams, h->ndownstreams,
+                                       sizeof *h->downstreams, by_uuid));
+}
+
+void barrier_sort(struct hello *h)
+{
+    if (h->ndownstreams)
+        qsort(h->downstreams, h->ndownstreams, sizeof *h->downstreams, by_uuid);
+}
+
+/* Finds who is reached. */
+static void find_reached(struct stream *s)
+{
+    struct peer *first = s->roster.first;
+    bool changed = true;
+    for (struct peer *p = first; p; p = p->next)
+        p->reached = false;
+    while (changed) {
+        changed = false;
+        for (struct peer *p = first; p; p = p->next)
+            for (size_t i = 0; i < p->hello.nupstreams && !p->reached && !p->out; i++)
+                changed |= p->reached = leads_to(s, p->hello.upstreams[i].uuid, p);
+    }
+}
+
+/* A group that nobody asked for: it gets frames, and nobody waits until it has them. */
+static void say_spare(struct stream *s, const char *group)
+{
+    for (size_t i = 0; i < s->nspare; i++)
+        if (strcmp(s->spare[i].name, group) == 0)
+            return;
+    if (s->nspare == SPARE_MAX)
+        return;
+    memcpy(s->spare[s->nspare++].name, group, GROUP_SIZE);
+    log_line(LOG_WARNING, "group %s is not waited for: --groups asks for %s", group,
+             s->run->settings.groups ? s->run->settings.groups : "1");
+}
+
+/* The bit of a group; 0 when it is not asked for. */
+static uint64_t group_bit(struct stream *s, const char *group)
+{
+    size_t i = 0;
+    while (i < s->ndurable && strcmp(s->durable[i].name, group) != 0)
+        i++;
+    if (i == s->ndurable && !s->open && groups_ask_for(s->run->settings.groups, group, i))
+        memcpy(s->durable[s->ndurable++].name, group, GROUP_SIZE);
+    return i < s->ndurable ? UINT64_C(1) << i : 0;
+}
+
+/* Gives durable processes the bits of their groups; before frames flow anew each time, first to
+ * groups that have said which frames they have, as they came. */
+static void settle_groups(struct stream *s)
+{
+    s->ndurable = s->open ? s->ndurable : 0;
+    for (struct peer *p = s->roster.first; p && !s->open; p = p->next)
+        p->durable = 0;  // who is out of reach now may have had a bit that another group gets
+    for (int round = 0; round < 2; round++)
+        for (struct peer *p = s->roster.first; p; p = p->next)
+            if (p->reached && p->hello.durable && !p->bye && (round || p->announced))
+                p->durable = group_bit(s, p->hello.group);
+    for (struct peer *p = s->roster.first; p && s->open; p = p->next)
+        if (p->reached && p->hello.durable && !p->durable)
+            say_spare(s, p->hello.group);
+}
+
+uint64_t barrier_reach(struct stream *s)
+{
+    if (!s->changed && !s->links->changed)
+        return s->reach;
+    uint64_t durable = 0;
+    s->changed = s->links->changed = s->awaited = false;
+    find_reached(s);
+    settle_groups(s);
+    for (struct peer *p = s->roster.first; p; p = p->next) {
+        if (!p->reached || p->bye)
+            continue;
+        if (p->durable && !p->announced)
+            s->awaited = true;
+        else
+            durable |= p->durable;
+        if (!p->known)
+            holdings_take(s, p);
+    }
+    return s->reach = durable;
+}
+
+/* Somebody names this process as the one before it. */
+static bool has_downstream(const struct stream *s, const char *uuid)
+{
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        for (size_t i = 0; i < p->hello.nupstreams; i++)
+            if (strcmp(p->hello.upstreams[i].uuid, uuid) == 0)
+                return true;
+    return false;
+}
+
+static void name_missing(struct stream *s)
+{
+    const char *unbound;
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        if (p->reached && p->hello.gives && !has_downstream(s, p->hello.uuid)) {
+            run_stop(s->run, STATUS_FAILED, "%s has no stage after it", p->hello.stage);
+            return;
+        }
+    if (s->window.required)
+        run_stop(s->run, STATUS_FAILED, "%d of %zu groups of last stages are connected",
+                 __builtin_popcountll(s->window.required), groups_count(s->run->settings.groups));
+    else if ((unbound = pipe_unbound(s->links, false)))
+        run_stop(s->run, STATUS_FAILED, "nobody binds %s: one side needs @, as in --out=@%s",
+                 unbound, unbound);
+    else
+        run_stop(s->run, STATUS_FAILED, "no stage is connected to my output");
+}
+
+/* Takes off the ids what the processes of a group have. */
+static bool take_off(const struct stream *s, uint64_t group, struct id_set *ids)
+{
+    bool good = true;
+    for (const struct peer *p = s->roster.first; p && good; p = p->next)
+        if (p->durable == group && p->known)
+            good = id_set_remove_set(ids, &p->have);
+    return good;
+}
+
+/* Takes off the list what all groups have. */
+static bool skip_durable(struct stream *s)
+{
+    const struct id_set *list = exchange_list(&s->links->exchange);
+    struct id_set lacking = {0};
+    bool good = true;
+    for (size_t i = 0; i < s->ndurable && good; i++) {
+        struct id_set lacks = {0};
+        if (!(s->window.required >> i & 1))
+            continue;
+        good = id_set_add_set(&lacks, list) && take_off(s, UINT64_C(1) << i, &lacks) &&
+               id_set_add_set(&lacking, &lacks);
+        id_set_clear(&lacks);
+    }
+    const uint64_t total = id_set_size(&lacking);
+    if (good && !total && s->total)
+        log_line(LOG_NOTICE, "all %" PRIu64 " frames are there: nothing to compute", s->total);
+    else if (good && total < s->total)
+        log_line(LOG_INFO, "%" PRIu64 " of %" PRIu64 " frames are there", s->total - total,
+                 s->total);
+    if (good)
+        exchange_change_list(&s->links->exchange, &lacking);
+    else
+        id_set_clear(&lacking);
+    s->resumed = total < s->total;
+    s->total = total;
+    return good &&
+           window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) == STATUS_OK;
+}
+
+void barrier_try(struct stream *s, uint64_t now_ns)
+{
+    s->window.required = barrier_reach(s);
+    const size_t groups = (size_t)__builtin_popcountll(s->window.required);
+    if (groups == groups_count(s->run->settings.groups) && !s->awaited) {
+        if (!skip_durable(s)) {
+            run_stop(s->run, STATUS_FAILED, "out of memory for the list of frames");
+            return;
+        }
+        s->open = s->changed = true;
+        s->open_ns = now_ns;
+        waited_learn(s->links, s->durable, s->ndurable);
+        peer_send_total(s, NULL);
+    } else if ((double)(now_ns - s->ready_ns) > s->run->settings.start_timeout_s * 1e9) {
+        name_missing(s);
+    }
+}

@@ -1,0 +1,139 @@
+#include "control/claims.h"
+
+#include <inttypes.h>
+
+#include "control/holdings.h"
+#include "control/lost.h"
+#include "control/outlaw.h"
+
+/* Ranges of ids that all processes together may claim to have, and to have had before frames could
+ * reach them. */
+enum { CLAIMS_MAX = 1 << 20 };
+
+/* True when all of a notice was issued: else its sender is out, for what it `did`. */
+static bool is_of_issued(struct stream *s, struct peer *p, const struct notice *n, const char *did)
+{
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < n->nids; i++) {
+        uint64_t other;
+        if (id_set_covers(&s->earlier, n->ids[i]) ||
+            window_covers(&s->window, n->ids[i], places, &other))
+            continue;
+        outlaw(s, p, "it %s frame %" PRIu64 ", which was not issued", did, other);
+        return false;
+    }
+    return true;
+}
+
+static bool add_ids(struct id_set *set, const struct notice *n)
+{
+    bool good = true;
+    for (size_t i = 0; i < n->nids && good; i++)
+        good = id_set_add_range(set, n->ids[i]);
+    return good;
+}
+
+/* True when there is room for more ranges of a process; it is made at the expense of who has said
+ * most of those that frames do not reach, and of itself when there is none. */
+static bool has_room(struct stream *s, struct peer *p, size_t more)
+{
+    struct roster *r = &s->roster;
+    struct peer *most = p->known ? NULL : p;
+    r->nclaims += more;
+    p->nclaims += more;
+    if (r->nclaims <= CLAIMS_MAX)
+        return true;
+    for (struct peer *q = r->first; q; q = q->next)
+        if (!q->known && q->nclaims > (most ? most->nclaims : 0))
+            most = q;
+    most = most ? most : p;
+    outlaw(s, most, "it says more of frames than there is room for");
+    return most != p;
+}
+
+/* What such a process says: kept until it is known whether they do. */
+static void hear_early(struct stream *s, struct peer *p, struct id_set *set, const struct notice *n)
+{
+    if (!has_room(s, p, n->nids))
+        return;
+    if (!p->early_ns)
+        p->early_ns = p->heard_ns;
+    if (!add_ids(set, n))
+        holdings_no_memory(s);
+}
+
+static void hear_ack(struct stream *s, struct peer *p, const struct notice *n)
+{
+    if (!is_of_issued(s, p, n, "acknowledged"))
+        return;
+    if (!p->known) {
+        hear_early(s, p, &p->early_acks, n);
+        return;
+    }
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < n->nids; i++)
+        holdings_acknowledge(s, p, n->ids[i], places);
+}
+
+/* Ascending, so that a set of them is quickly made; all of it may come again. */
+static void hear_have(struct stream *s, struct peer *p, const struct notice *n)
+{
+    const struct id_set *have = &p->have;
+    const size_t before = have->count;
+    bool ascends = true;
+    for (size_t i = 0; i < n->nids && ascends; i++) {
+        if (id_set_covers(have, n->ids[i]))
+            continue;
+        ascends = !have->count || n->ids[i].first > have->ranges[have->count - 1].last;
+        if (ascends && !id_set_add_range(&p->have, n->ids[i]))
+            holdings_no_memory(s);
+    }
+    if (!has_room(s, p, have->count - before))
+        return;
+    if (!ascends) {
+        outlaw(s, p, "it says which frames it has in no order");
+        return;
+    }
+    if (n->known)
+        p->announced = s->changed = true;
+    if (p->known && n->known)
+        holdings_take_have(s, p);
+}
+
+static void hear_kept(struct stream *s, struct peer *p, const struct notice *n)
+{
+    if (!is_of_issued(s, p, n, "keeps"))
+        return;
+    if (p->known)
+        holdings_keep(s, p, n->ids, n->nids);
+    else
+        hear_early(s, p, &p->early_kept, n);
+}
+
+void claims_hear(struct stream *s, struct peer *p, enum message_type type, const struct notice *n)
+{
+    switch (type) {
+    case MESSAGE_ACK:
+        hear_ack(s, p, n);
+        break;
+    case MESSAGE_HAVE:
+        hear_have(s, p, n);
+        break;
+    case MESSAGE_KEPT:
+        hear_kept(s, p, n);
+        break;
+    case MESSAGE_LOST:  // what was lost on the way to a process that nobody knows comes to light
+        if (is_of_issued(s, p, n, "lost") && p->known)  // as nobody lists it
+            lost_hear(s, n->uuid, n->status != STATUS_OK, n->ids, n->nids);
+        break;
+    default:
+        break;
+    }
+}
+
+void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
+{
+    const struct id_set *early = p->early_acks.count ? &p->early_acks : &p->early_kept;
+    if (p->early_ns && !p->out && (s->freed || now_ns > p->early_ns + s->run->patience_ns))
+        outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any", early->ranges[0].first);
+}

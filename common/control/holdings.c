@@ -1,0 +1,130 @@
+#include "control/holdings.h"
+
+#include <inttypes.h>
+
+#include "base/log.h"
+
+void holdings_no_memory(struct stream *s)
+{
+    run_stop(s->run, STATUS_FAILED, "out of memory for what processes have");
+}
+
+uint64_t holdings_issued(struct stream *s)
+{
+    return s->open ? exchange_look(&s->links->exchange).issued : 0;
+}
+
+/* What it said early is taken, or does not count. */
+static void drop_early(struct stream *s, struct peer *p)
+{
+    s->roster.nclaims -= p->nclaims - p->have.count;
+    p->nclaims = p->have.count;
+    p->early_ns = 0;
+    id_set_clear(&p->early_acks);
+    id_set_clear(&p->early_kept);
+}
+
+void holdings_forget(struct stream *s, struct peer *p)
+{
+    id_set_clear(&p->have);
+    drop_early(s, p);
+    p->announced = false;
+}
+
+void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places)
+{
+    if (!id_set_add_range(&p->acked, range))
+        holdings_no_memory(s);
+    if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
+        holdings_no_memory(s);
+    window_ack(&s->window, range, p->durable, places);
+}
+
+/* It may have more frames than there are in the list. */
+void holdings_take_have(struct stream *s, const struct peer *p)
+{
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < p->have.count && places; i++)
+        window_ack(&s->window, p->have.ranges[i], p->durable, places);
+}
+
+void holdings_keep(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
+{
+    for (size_t i = 0; i < nids; i++)
+        window_keep(&s->window, ids[i], p->durable);
+    s->flush_due = true;
+}
+
+void holdings_take(struct stream *s, struct peer *p)
+{
+    const uint64_t places = holdings_issued(s);
+    for (size_t i = 0; i < p->early_acks.count; i++)
+        holdings_acknowledge(s, p, p->early_acks.ranges[i], places);
+    holdings_keep(s, p, p->early_kept.ranges, p->early_kept.count);
+    holdings_take_have(s, p);
+    drop_early(s, p);
+    p->known = true;
+}
+
+void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye)
+{
+    struct id_set acked = {0};
+    if (!p->known || !p->durable)
+        return;
+    if (!bye->counts_durable) {
+        log_line(LOG_INFO, "%s (process %" PRId64 ") does not say how many frames it made durable",
+                 p->hello.stage, p->hello.pid);
+        return;
+    }
+    if (!id_set_add_set(&acked, &p->acked) || !id_set_remove_set(&acked, &p->have))
+        holdings_no_memory(s);
+    const uint64_t count = id_set_size(&acked);
+    id_set_clear(&acked);
+    if (bye->durable < count) {
+        s->failed = true;
+        log_line(LOG_ERROR,
+                 "%s (process %" PRId64 ") made %" PRIu64
+                 " frames durable, and acknowledged %" PRIu64,
+                 p->hello.stage, p->hello.pid, bye->durable, count);
+    } else if (bye->durable > count) {  // those of a connection that was cut
+        log_line(LOG_INFO, "%" PRIu64 " acknowledgements of %s (process %" PRId64 ") got lost",
+                 bye->durable - count, p->hello.stage, p->hello.pid);
+    }
+}
+
+void holdings_void(struct stream *s, const struct peer *p)
+{
+    struct id_set void_ids = {0};
+    if (!p->durable)
+        return;
+    bool good = id_set_add_set(&void_ids, &p->acked);
+    for (const struct peer *q = s->roster.first; q && good; q = q->next)
+        if (q != p && q->durable == p->durable)
+            good =
+                id_set_remove_set(&void_ids, &q->acked) && id_set_remove_set(&void_ids, &q->have);
+    for (size_t i = 0; i < void_ids.count; i++)
+        window_retract(&s->window, void_ids.ranges[i], p->durable);
+    if (!good || !id_set_add_set(&s->unsafe, &void_ids))
+        holdings_no_memory(s);
+    s->unsafe_in |= void_ids.count ? p->durable : 0;
+    id_set_clear(&void_ids);
+}
+
+bool holdings_begin_again(struct stream *s)
+{
+    if (!s->unsafe.count || s->run->interrupts)
+        return false;
+    s->total = id_set_size(&s->unsafe);
+    log_line(LOG_WARNING,
+             "%" PRIu64 " frames are computed again: only who is out acknowledged them", s->total);
+    if (!id_set_add_set(&s->earlier, exchange_list(&s->links->exchange)))
+        holdings_no_memory(s);
+    exchange_change_list(&s->links->exchange, &s->unsafe);
+    s->unsafe = (struct id_set){0};
+    s->unsafe_in = 0;
+    if (window_take_list(&s->window, exchange_list(&s->links->exchange), NULL) != STATUS_OK)
+        holdings_no_memory(s);
+    for (struct peer *p = s->roster.first; p; p = p->next)
+        p->order_from = 0;
+    return true;
+}

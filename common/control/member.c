@@ -1,0 +1,305 @@
+#include "control/member.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "control/restart.h"
+#include "link/credit.h"
+#include "link/death.h"
+#include "link/order_take.h"
+#include "link/reconnect.h"
+#include "link/send.h"
+#include "link/waited.h"
+
+enum { HAVE_AT_ONCE = 1024 };  // ranges that a message has room for
+
+static const struct address source = {0};
+
+static void tell(struct member *me, enum message_type type, struct notice *n)
+{
+    (void)send_notice(me->run, &me->run->control, &source, type, n);
+}
+
+/* Acknowledgements go together as long as the source need not wait for them. */
+static bool acks_are_due(const struct member *me, uint64_t now_ns)
+{
+    return 4 * id_set_size(&me->links->acks) >= atomic_load(&me->run->window) ||
+           now_ns >= me->acked_ns + ACK_MS * MILLISECOND;
+}
+
+static void send_acks(struct member *me, uint64_t now_ns)
+{
+    if (!me->links->acks.count)
+        return;
+    struct notice n = {.nids = me->links->acks.count, .ids = me->links->acks.ranges};
+    tell(me, MESSAGE_ACK, &n);
+    id_set_clear(&me->links->acks);
+    me->acked_ns = now_ns;
+}
+
+/* Tells the stage before what has become durable, that it may go on, and the source. */
+static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
+{
+    struct id_set durable = exchange_take_durable(&me->links->exchange);
+    for (size_t i = 0; i < durable.count; i++)
+        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
+            credit_passed(me->links, id);
+    (void)id_set_remove_set(&me->links->kept, &durable);
+    me->made += id_set_size(&durable);
+    if (!id_set_add_set(&me->links->acks, &durable))
+        run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
+    id_set_clear(&durable);
+    if (at_once || acks_are_due(me, now_ns))
+        send_acks(me, now_ns);
+}
+
+static void on_notice(struct member *me, const struct route *r, const struct notice *n)
+{
+    switch (r->type) {
+    case MESSAGE_WELCOME:
+        if (n->dead_after_s >= 0.1 && n->dead_after_s <= 1e6)
+            me->run->patience_ns = (uint64_t)(n->dead_after_s * 1e9);
+        atomic_store(&me->run->window, n->window);
+        // fall through
+    case MESSAGE_TOTAL:
+        me->welcomed = true;
+        waited_learn(me->links, n->groups, n->ngroups);
+        if (n->known)
+            exchange_set_total(&me->links->exchange, n->total);
+        break;
+    case MESSAGE_FLUSH:
+        exchange_flush(&me->links->exchange);
+        break;
+    case MESSAGE_ORDER:
+        if (me->run->settings.order)
+            order_listen(me->links, n);
+        break;
+    case MESSAGE_FENCE:
+        if (n->uuid[0] && strcmp(n->uuid, me->run->uuid) == 0)
+            run_leave(me->run, n->reason);
+        else if (n->uuid[0])
+            death_bury(me->links, n->uuid);
+        else
+            run_stop(me->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
+                     NULL);
+        break;
+    case MESSAGE_FREE: {
+        send_durable(me, true, clock_ns());
+        struct notice bye = {.counts_durable = role_is_sink(&me->run->role), .durable = me->made};
+        tell(me, MESSAGE_BYE, &bye);
+        run_finish(me->run, me->run->interrupts || n->status == STATUS_INTERRUPTED
+                                ? STATUS_INTERRUPTED
+                            : n->status ? STATUS_FAILED
+                                        : STATUS_OK);
+        break;
+    }
+    default:
+        break;
+    }
+}
+
+/* Another source answers where ours was.  Through a pipe there is no way to its stages. */
+static bool is_new_source(const struct member *me, const struct route *r)
+{
+    return r->type == MESSAGE_WELCOME && me->run->known && r->run && r->run != me->run->id &&
+           !me->links->in.used && !me->links->out.used;
+}
+
+/* One that was started again and has no experiment yet, and so no run. */
+static bool is_early_source(const struct route *r)
+{
+    return r->type == MESSAGE_WELCOME && !r->run;
+}
+
+bool member_receive(struct member *me)
+{
+    bool any = false;
+    struct address from;
+    struct message m;
+    enum port_got got;
+    while (!me->run->stopping &&
+           (got = port_receive(me->run->control.socket, false, &from, &m)) != PORT_NOTHING) {
+        any = true;
+        struct route r;
+        struct notice n = {0};
+        const bool damaged = got != PORT_MESSAGE || route_open(&r, &m, NULL) != STATUS_OK;
+        if (damaged || r.type == MESSAGE_HELLO)
+            me->links->changed = true;  // whatever it was, the source repeats what matters
+        if (!damaged && run_is_ours(me->run, &r) &&
+            control_notice_decode(r.type, &n, &m, NULL) == STATUS_OK) {
+            me->heard_ns = clock_ns();
+            on_notice(me, &r, &n);
+        } else if (!damaged && is_new_source(me, &r)) {
+            restart(me);
+        } else if (!damaged && is_early_source(&r)) {
+            me->heard_ns = clock_ns();
+        } else {
+            me->run->dropped++;
+        }
+        notice_free(&n);
+        message_free(&m);
+    }
+    me->run->control.stirred = false;
+    return any;
+}
+
+static void connect_source(struct member *me, uint64_t now_ns)
+{
+    struct error e;
+    const enum status s =
+        port_open(me->run->context, &me->run->curve, false, me->run->control.endpoint,
+                  PORT_WORDS_MAX, &me->run->control.socket, &me->run->control.watch, &e);
+    if (s) {
+        run_stop(me->run, s, "%s", e.text);
+        return;
+    }
+    if (!me->heard_ns)
+        me->heard_ns = now_ns;
+    me->run->control.opened_ns = now_ns;
+    me->links->changed = true;
+}
+
+/* A last stage learns what it has from the start. */
+static void take_have(struct member *me)
+{
+    me->have = exchange_take_have(&me->links->exchange);
+    if (!id_set_add_set(&me->links->seen.ids, &me->have))
+        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
+}
+
+/* Tells the source what is durable from the start, so that it may count on this sink. */
+static void announce(struct member *me)
+{
+    const struct id_set *have = &me->have;
+    size_t told = 0;
+    do {
+        const size_t left = have->count - told;
+        struct notice n = {.nids = left < HAVE_AT_ONCE ? left : HAVE_AT_ONCE,
+                           .ids = left ? have->ranges + told : NULL};
+        told += n.nids;
+        n.known = told == have->count;
+        tell(me, MESSAGE_HAVE, &n);
+    } while (told < have->count);
+}
+
+/* Says hello when that is due. */
+static void greet_source(struct member *me)
+{
+    const bool sink = role_is_sink(&me->run->role);
+    if (!me->identified && exchange_look(&me->links->exchange).begun) {
+        me->identified = me->links->changed = true;
+        if (sink)
+            take_have(me);
+    }
+    if (!me->links->changed || !send_hello(me->links, &me->run->control, &source, false))
+        return;
+    me->links->changed = false;
+    if (sink && me->identified)
+        announce(me);
+}
+
+/* What a last stage keeps until it is durable lets the stage before go on; the source learns
+ * of it, so that it knows when all that can come has come. */
+static void send_kept(struct member *me)
+{
+    struct id_set kept = exchange_take_kept(&me->links->exchange);
+    for (size_t i = 0; i < kept.count; i++)
+        for (uint64_t id = kept.ranges[i].first; id <= kept.ranges[i].last; id++)
+            credit_passed(me->links, id);
+    if (!id_set_add_set(&me->links->kept, &kept) || !id_set_add_set(&me->links->kept_due, &kept))
+        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
+    id_set_clear(&kept);
+    if (!me->links->kept_due.count)
+        return;
+    struct notice n = {.nids = me->links->kept_due.count, .ids = me->links->kept_due.ranges};
+    tell(me, MESSAGE_KEPT, &n);
+    id_set_clear(&me->links->kept_due);
+}
+
+void member_settle(struct member *me, uint64_t now_ns)
+{
+    if (!me->run->control.socket || me->links->changed)
+        return;
+    send_kept(me);
+    send_durable(me, false, now_ns);
+}
+
+static void send_heartbeat(struct member *me, uint64_t now_ns)
+{
+    const bool due = now_ns - me->beat_ns >= run_beat_ns(me->run);
+    if (!due && me->worked)
+        return;
+    const struct work work = links_work(me->links);
+    if (!due && !work.frames)
+        return;
+    me->beat_ns = now_ns;
+    me->worked = work.frames > 0;
+    const struct exchange_view view = exchange_look(&me->links->exchange);
+    me->links->ticks += view.waiting;  // who waits for others does not stand still
+    struct id_set ids = credit_ids(me->links);
+    /* Rows tell most; without them who uses the CPU is at work. */
+    const uint64_t within = view.counts_rows ? view.rows : meter_cpu_steps(&me->links->meter);
+    struct notice n = {
+        .progress = me->links->ticks + within, .work = work, .nids = ids.count, .ids = ids.ranges};
+    tell(me, MESSAGE_HEARTBEAT, &n);
+    id_set_clear(&ids);
+}
+
+/* How long the source may be silent: it may have died and be started again. */
+static uint64_t source_patience(const struct member *me)
+{
+    const struct settings *o = &me->run->settings;
+    if (!me->welcomed)
+        return (uint64_t)(o->start_timeout_s * 1e9);
+    return o->source_timeout_s > 0 ? (uint64_t)(o->source_timeout_s * 1e9)
+                                   : 2 * me->run->patience_ns;
+}
+
+/* Which frames were where a link ended, while the source can be told. */
+static void send_lost(struct member *me)
+{
+    for (struct lost *l; (l = links_take_lost(me->links));) {
+        struct notice n = {
+            .nids = l->nids, .ids = l->ids, .status = l->died ? STATUS_FAILED : STATUS_OK};
+        memcpy(n.uuid, l->uuid, sizeof n.uuid);
+        if (me->run->control.socket)
+            tell(me, MESSAGE_LOST, &n);
+        mem_free(l);
+    }
+}
+
+void member_pump(struct member *me, uint64_t now_ns)
+{
+    struct run *run = me->run;
+    struct port *control = &run->control;
+    if (!run->known || !control->endpoint[0])
+        return;
+    send_lost(me);
+    if (reconnect_is_cut(me->links, control, now_ns)) {
+        (void)member_receive(me);  // what had come before
+        port_drop(&control->socket, &control->watch);
+    }
+    if (!run->stopping && !control->socket &&
+        (!control->opened_ns || now_ns > control->opened_ns + REOPEN_NS))
+        connect_source(me, now_ns);
+    if (run->stopping)
+        return;
+    greet_source(me);
+    send_heartbeat(me, now_ns);
+    if (run_is_silent(run, me->heard_ns, source_patience(me), now_ns))
+        run_stop(run, STATUS_FAILED, "the source at %s does not answer any more",
+                 control->endpoint);
+}
+
+void member_say_bye(struct member *me, enum status status)
+{
+    struct notice bye = {.status = (int)status, .said = true};
+    if (me->run->control.socket)
+        tell(me, MESSAGE_BYE, &bye);
+}
+
+void member_close(struct member *me)
+{
+    id_set_clear(&me->have);
+}

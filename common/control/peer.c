@@ -1,0 +1,44 @@
+#include "control/peer.h"
+
+#include "base/clock.h"
+#include "link/send.h"
+
+void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n)
+{
+    if (!p->bye && !p->out && !send_notice(s->run, &s->run->control, &p->address, type, n) &&
+        !p->lost_ns)
+        p->lost_ns = clock_ns();  // its bye may still be under way
+}
+
+void peer_send_all(struct stream *s, enum message_type type, struct notice *n)
+{
+    for (struct peer *p = s->roster.first; p; p = p->next)
+        peer_send(s, p, type, n);
+}
+
+void peer_send_total(struct stream *s, struct peer *p)
+{
+    struct notice n = {.known = s->open,
+                       .total = s->total,
+                       .dead_after_s = s->run->settings.dead_after_s,
+                       .window = s->window.size,
+                       .ngroups = s->open ? s->ndurable : 0,
+                       .groups = s->durable};
+    if (p)
+        peer_send(s, p, MESSAGE_WELCOME, &n);
+    else
+        peer_send_all(s, MESSAGE_TOTAL, &n);
+}
+
+enum status peer_end_status(const struct stream *s)
+{
+    return s->given_up.deaths || s->failed ? STATUS_FAILED
+           : s->run->interrupts            ? STATUS_INTERRUPTED
+                                           : STATUS_OK;
+}
+
+void peer_send_free(struct stream *s, struct peer *p)
+{
+    struct notice n = {.status = (int)peer_end_status(s)};
+    peer_send(s, p, MESSAGE_FREE, &n);
+}

@@ -1,0 +1,235 @@
+#include "control/peers.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/barrier.h"
+#include "control/claims.h"
+#include "control/holdings.h"
+#include "control/lost.h"
+#include "control/outlaw.h"
+#include "control/peer.h"
+#include "control/recover.h"
+#include "control/returning.h"
+#include "control/roster.h"
+#include "control/status.h"
+#include "link/death.h"
+#include "link/send.h"
+
+enum { RECEIVE_AT_ONCE = 256 };
+/* What a stranger may say, and how often anybody hello: at once, and in a second. */
+static const double BURST = 4096, PER_S = 50;
+
+/* Who is none of the list may be answered. */
+static bool may_answer(struct stream *s)
+{
+    const bool may = allowance_use(&s->answers, BURST, PER_S, clock_ns());
+    s->run->dropped += !may;
+    return may;
+}
+
+static void send_fence(struct stream *s, const struct address *to, const char *uuid)
+{
+    struct notice out = {.status = STATUS_FAILED};
+    memcpy(out.uuid, uuid, sizeof out.uuid);
+    (void)send_notice(s->run, &s->run->control, to, MESSAGE_FENCE, &out);
+}
+
+/* Of its neighbours those that are out: it may have missed that. */
+static void repeat_fences(struct stream *s, const struct peer *p)
+{
+    const struct hello *h = &p->hello;
+    for (size_t i = 0; i < h->nupstreams; i++)
+        if (death_is_known(s->links, h->upstreams[i].uuid))
+            send_fence(s, &p->address, h->upstreams[i].uuid);
+    for (size_t i = 0; i < h->ndownstreams; i++)
+        if (death_is_known(s->links, h->downstreams[i].uuid))
+            send_fence(s, &p->address, h->downstreams[i].uuid);
+}
+
+/* A process remains what it is. */
+static bool is_same(const struct hello *a, const struct hello *b)
+{
+    return a->pid == b->pid && a->durable == b->durable && strcmp(a->stage, b->stage) == 0 &&
+           strcmp(a->group, b->group) == 0;
+}
+
+/* The process that says hello, through a new connection when the former was cut; new in
+ * the list if it is new.  NULL for one that is refused. */
+static struct peer *get_peer(struct stream *s, const struct address *from, const struct hello *h)
+{
+    struct roster *r = &s->roster;
+    struct peer *p = roster_find(r, h->uuid), *here = roster_at(r, from);
+    if (here && here != p) {
+        outlaw(s, here, "it says to be another process");
+        return NULL;
+    }
+    if (p && (p->out || !is_same(&p->hello, h))) {
+        s->nrefused++;
+        return NULL;
+    }
+    if (p && !here) {
+        roster_move(r, p, from);
+        p->lost_ns = 0;
+    }
+    if (!p && !(p = roster_add(r, from, h->uuid)) && !s->nrefused++)
+        log_line(LOG_WARNING, "%d processes have said hello: no further one is taken", ROSTER_MAX);
+    return p;
+}
+
+static void welcome(struct stream *s, struct peer *p)
+{
+    peer_send_total(s, p);
+    repeat_fences(s, p);
+    if (s->freed)
+        peer_send_free(s, p);
+}
+
+/* Takes over what *h holds. */
+static void enter(struct stream *s, const struct address *from, struct hello *h)
+{
+    struct peer *p = get_peer(s, from, h);
+    if (!p)
+        return;
+    if (!p->hello.stage[0]) {
+        returning_came(s, h->pid);
+        /* A stage in the middle does not wait for frames that may have passed before it came. */
+        p->order_from = h->gives ? exchange_look(&s->links->exchange).issued : 0;
+    }
+    hello_free(&p->hello);
+    p->hello = *h;
+    *h = (struct hello){0};
+    barrier_sort(&p->hello);
+    p->heard_ns = clock_ns();
+    s->changed = true;
+    welcome(s, p);
+}
+
+/* Who neither takes nor gives only watches, and need not know the run. */
+static void on_hello(struct stream *s, const struct address *from, const struct route *r,
+                     const struct message *m)
+{
+    struct hello h;
+    const bool good = control_hello_decode(&h, m, NULL) == STATUS_OK && h.uuid[0] && h.stage[0];
+    if (good && !h.wants && !h.gives) {
+        if (may_answer(s))
+            status_answer(s, from);
+    } else if (!good || from->watches || !run_is_ours(s->run, r)) {
+        s->run->dropped++;
+    } else if (death_is_known(s->links, h.uuid)) {
+        if (may_answer(s))
+            send_fence(s, from, h.uuid);
+    } else {
+        enter(s, from, &h);
+    }
+    hello_free(&h);
+}
+
+/* How a process ended, unless somebody has said so. */
+static void say_end(const struct peer *p, const struct notice *n, enum log_level level)
+{
+    if (!n->said)
+        log_line(level, "%s (process %" PRId64 ") ended with status %d%s%s", p->hello.stage,
+                 p->hello.pid, n->status, *n->reason ? ": " : "", n->reason);
+}
+
+static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
+{
+    s->changed = true;
+    if (!p->known) {  // the stream does without it
+        if (n->status != STATUS_OK)
+            say_end(p, n, LOG_WARNING);
+        roster_remove(&s->roster, p);
+        return;
+    }
+    p->bye = true;
+    const bool needed = p->durable || p->hello.gives;
+    if (n->status == STATUS_INTERRUPTED && needed) {
+        run_stop(s->run, STATUS_INTERRUPTED, NULL);
+    } else if (n->status != STATUS_OK && !needed) {
+        say_end(p, n, LOG_WARNING);
+    } else if (n->status != STATUS_OK) {
+        if (!s->run->stopping && !atomic_exchange(&s->run->spoken, true))
+            say_end(p, n, LOG_ERROR);
+        run_stop(s->run, STATUS_FAILED, NULL);
+    } else if (s->freed) {
+        holdings_compare(s, p, n);
+    } else if (needed) {
+        run_stop(s->run, STATUS_FAILED, "%s left before the end", p->hello.stage);
+    }
+}
+
+static void hear(struct stream *s, struct peer *p, const struct route *r, const struct notice *n)
+{
+    p->heard_ns = clock_ns();
+    if (r->type == MESSAGE_HEARTBEAT)
+        recover_beat(s, p, n, p->heard_ns);
+    else if (r->type == MESSAGE_BYE)
+        on_bye(s, p, n);
+    else
+        claims_hear(s, p, r->type, n);
+}
+
+/* True when a message of a process may be looked at. */
+static bool is_heard(struct stream *s, struct peer *p, enum message_type type)
+{
+    if ((!p->known || type == MESSAGE_HELLO) &&
+        !allowance_use(&p->allowance, BURST, PER_S, clock_ns())) {
+        outlaw(s, p, "it floods the source with messages");
+        return false;
+    }
+    return true;
+}
+
+static void dispatch(struct stream *s, const struct address *from, const struct message *m)
+{
+    struct route r;
+    struct notice n = {0};
+    struct peer *p = roster_at(&s->roster, from);
+    const bool done = p && (p->out || p->bye);
+    const bool damaged = !done && route_open(&r, m, NULL) != STATUS_OK;
+    if (done) {
+        p->heard_ns = clock_ns();  // so long it stays out
+        s->run->dropped++;
+        return;
+    }
+    if (p && !is_heard(s, p, damaged ? MESSAGE_HELLO : r.type)) {
+        s->run->dropped++;
+        return;
+    }
+    if (damaged && p)
+        (void)send_hello(s->links, &s->run->control, from, true);     // it may have been one
+    const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
+    if (damaged || !(asks || run_is_ours(s->run, &r)) || (!p && r.type != MESSAGE_HELLO)) {
+        s->run->dropped++;
+        if (!damaged && !from->watches && r.run && r.run != s->run->id && may_answer(s))
+            returning_tell(s, from, &r, m);  // of run 0 while ours is not known
+        return;
+    }
+    if (r.type == MESSAGE_HELLO)
+        on_hello(s, from, &r, m);
+    else if (control_notice_decode(r.type, &n, m, NULL) == STATUS_OK)
+        hear(s, p, &r, &n);
+    notice_free(&n);
+}
+
+bool peers_receive(struct stream *s)
+{
+    lost_collect(s);
+    for (int i = 0; i < RECEIVE_AT_ONCE && !s->run->stopping; i++) {
+        struct address from;
+        struct message m;
+        const enum port_got got = port_receive(s->run->control.socket, true, &from, &m);
+        s->run->control.stirred = got != PORT_NOTHING;
+        if (got == PORT_NOTHING)
+            return i > 0;
+        if (got == PORT_MESSAGE)
+            dispatch(s, &from, &m);
+        else
+            s->run->dropped++;
+        message_free(&m);
+    }
+    return true;
+}

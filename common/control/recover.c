@@ -1,0 +1,66 @@
+#include "control/recover.h"
+
+#include "base/log.h"
+#include "control/barrier.h"
+#include "control/claims.h"
+#include "control/fence.h"
+
+/* Why a process is out. */
+static const char died[] = "died", silent[] = "does not answer any more";
+
+static const uint64_t WARN_NS = SECOND;  // waiting for less than this is not worth a line
+
+void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint64_t now_ns)
+{
+    p->beats_ns[1] = p->beats_ns[0];
+    p->beats_ns[0] = now_ns;
+    if (n->progress != p->progress || !n->nids || !p->held)
+        p->progress_ns = now_ns;
+    p->progress = n->progress;
+    p->work = n->work;
+    p->held = 0;
+    for (size_t i = 0; i < n->nids && p->known; i++) {
+        p->held += n->ids[i].last - n->ids[i].first + 1;
+        window_listed(&s->window, n->ids[i], p->durable, now_ns);
+    }
+}
+
+void recover_check(struct stream *s, uint64_t now_ns)
+{
+    const bool returns = endpoint_is_network(s->run->control.endpoint);  // who was cut off
+    const uint64_t hang_ns = (uint64_t)(s->run->settings.hang_s * 1e9);
+    for (struct peer *p = s->roster.first, *next; p && !s->run->stopping && !s->freed; p = next) {
+        next = p->next;
+        if (p->bye)
+            continue;
+        if (p->lost_ns && !returns && now_ns > p->lost_ns + GRACE_NS)
+            fence_out(s, p, died, "");
+        else if (run_is_silent(s->run, p->heard_ns, s->run->patience_ns, now_ns))
+            fence_out(s, p, silent, "");
+        else if (run_is_silent(s->run, p->beats_ns[0], 2 * s->run->patience_ns, now_ns) && !p->out)
+            fence_out(s, p, "sends no heartbeat", "");
+        else if (run_is_silent(s->run, p->progress_ns, hang_ns, p->beats_ns[0]) && p->known)
+            fence_out(s, p, fence_still, "");  // as it said last
+        else
+            claims_check(s, p, now_ns);
+    }
+}
+
+bool recover_is_whole(struct stream *s, uint64_t now_ns)
+{
+    if ((barrier_reach(s) & s->window.required) == s->window.required) {
+        s->broken_ns = 0;
+        s->warned = false;
+        return true;
+    }
+    if (!s->broken_ns)
+        s->broken_ns = now_ns;
+    if (!s->warned && run_is_silent(s->run, s->broken_ns, WARN_NS, now_ns)) {
+        s->warned = true;
+        log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);
+    }
+    if (run_is_silent(s->run, s->broken_ns, (uint64_t)(s->run->settings.rejoin_timeout_s * 1e9),
+                      now_ns))
+        run_stop(s->run, STATUS_FAILED, "%s, and nothing took its place", s->broken_by);
+    return false;
+}

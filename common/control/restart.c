@@ -1,0 +1,176 @@
+#include "control/restart.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/log.h"
+
+enum {
+    COMMAND_LINE_USUAL = 1 << 12,  // bytes
+    COMMAND_LINE_MAX = 1 << 22,    // twice what Linux allows
+    AT_HAND_S = 1,                 // how long to wait for the frame at hand
+};
+
+static const char former_run[] = "BRAGG_FORMER_RUN";
+static const char acknowledged[] = "BRAGG_ACKNOWLEDGED";  // descriptor of the file
+
+/* What the file begins with; ranges of ids follow. */
+struct memory {
+    uint64_t run;  // that began with it
+    char lineage[LINEAGE_SIZE];
+};
+
+uint64_t restart_former_run(void)
+{
+    const char *text = getenv(former_run);
+    return text ? strtoull(text, NULL, 16) : 0;
+}
+
+/* Up to `most` bytes of /proc/self/cmdline; returns how many. */
+static size_t read_command_line(char *text, size_t most)
+{
+    const int file = open("/proc/self/cmdline", O_RDONLY | O_CLOEXEC);
+    size_t size = 0;
+    for (ssize_t n = 1; file >= 0 && n > 0 && size < most;) {
+        n = read(file, text + size, most - size);
+        size += n > 0 ? (size_t)n : 0;
+    }
+    if (file >= 0)
+        (void)close(file);
+    return size;
+}
+
+/* All of it, with a NUL behind its *size bytes. */
+static char *copy_command_line(size_t *size)
+{
+    for (size_t room = COMMAND_LINE_USUAL;; room *= 2) {
+        char *text = mem_array(room, 1);
+        *size = text ? read_command_line(text, room - 1) : 0;
+        if (!text || *size < room - 1 || room >= COMMAND_LINE_MAX)
+            return text;
+        mem_free(text);
+    }
+}
+
+/* The words of this process's command line, ended by NULL, with `extra` (unless NULL)
+ * before the last `behind` ones.  The first word is the text of all; the caller frees
+ * both. */
+static char **command_line(char *extra, size_t behind)
+{
+    size_t size, n = 0, count = 0;
+    char *text = copy_command_line(&size);
+    for (size_t i = 0; text && i < size; i++)
+        count += text[i] == 0;
+    char **words = count ? mem_array(count + 2, sizeof *words) : NULL;
+    const char *end = text + size;
+    for (char *at = text; words && at < end; at += strlen(at) + 1) {
+        if (extra && n + behind == count)
+            words[n++] = extra;
+        words[n++] = at;
+    }
+    if (words && extra && !behind)
+        words[n] = extra;
+    return words;
+}
+
+/* The descriptor of the memory that this process began with, or -1. */
+static int inherited(struct memory *m)
+{
+    const char *text = getenv(acknowledged);
+    const int file = text ? (int)strtol(text, NULL, 10) : -1;
+    return file >= 0 && pread(file, m, sizeof *m, 0) == sizeof *m && m->run == restart_former_run()
+               ? file
+               : -1;
+}
+
+enum status restart_remember(const char *lineage, struct id_set *ids, struct error *e)
+{
+    struct memory m;
+    struct id_range range;
+    const int file = inherited(&m);
+    if (file < 0)
+        return STATUS_OK;
+    if (strncmp(m.lineage, lineage, sizeof m.lineage) != 0)
+        return error_set(e, STATUS_INPUT,
+                         "the source was started again with another recipe (lineage %s, not %.16s)",
+                         lineage, m.lineage);
+    for (off_t at = sizeof m; pread(file, &range, sizeof range, at) == sizeof range;
+         at += (off_t)sizeof range)
+        if (!id_set_add_range(ids, range))
+            return error_memory(e, "the frames that were acknowledged");
+    return STATUS_OK;
+}
+
+/* All that has arrived but is not in the hands of this process any more. */
+static bool find_acknowledged(struct member *me)
+{
+    struct id_set *ids = &me->links->seen.ids;
+    struct id_set durable = exchange_take_durable(&me->links->exchange);
+    bool good = true;
+    for (size_t i = 0; i < me->links->nheld && good; i++)
+        good = id_set_remove(ids, me->links->held[i].id);
+    good = good && id_set_remove_set(ids, &me->links->kept) && id_set_add_set(ids, &durable);
+    id_set_clear(&durable);
+    return good;
+}
+
+static bool write_memory(struct member *me, int file, const struct memory *m)
+{
+    if (file < 0 || !find_acknowledged(me) || write(file, m, sizeof *m) != sizeof *m)
+        return false;
+    const size_t size = me->links->seen.ids.count * sizeof(struct id_range);
+    return !size || write(file, me->links->seen.ids.ranges, size) == (ssize_t)size;
+}
+
+/* For the process that this one becomes; false when that is not possible. */
+static bool hand_over(struct member *me)
+{
+    char text[16];
+    struct memory m = {0};
+    if (!role_is_sink(&me->run->role) || role_is_watcher(&me->run->role) ||
+        me->run->role.finds_durable)
+        return true;
+    int file = inherited(&m);  // kept as it is when this process has not begun
+    m.run = me->run->id;
+    if (me->identified) {
+        exchange_end(&me->links->exchange,
+                     false);  // no further frame; the one at hand may be done soon
+        if (!exchange_await_main(&me->links->exchange, AT_HAND_S))
+            log_line(LOG_INFO, "the frame at hand is cut short: it comes again");
+        memcpy(m.lineage, me->links->exchange.lineage, sizeof m.lineage);
+        file = memfd_create("acknowledged", 0);
+        if (!write_memory(me, file, &m))
+            return false;
+    } else if (file >= 0 &&
+               (pwrite(file, &m, sizeof m, 0) != sizeof m || fcntl(file, F_SETFD, 0))) {
+        return false;
+    }
+    (void)snprintf(text, sizeof text, "%d", file);
+    return setenv(acknowledged, text, 1) == 0;
+}
+
+void restart(struct member *me)
+{
+    static char resume[] = "--resume", run[17];
+    const bool adds = role_is_sink(&me->run->role) && !me->run->settings.resume;
+    char **words = command_line(adds ? resume : NULL, me->nwords);
+    (void)snprintf(run, sizeof run, "%016" PRIx64, me->run->id);
+    log_line(LOG_INFO, "the source was started again: beginning anew");
+    if (!words || close_range(STDERR_FILENO + 1, ~0u, CLOSE_RANGE_CLOEXEC) != 0 || !hand_over(me) ||
+        setenv(former_run, run, 1) != 0) {
+        run_stop(me->run, STATUS_FAILED, "cannot begin anew for a source that was started again");
+    } else {
+        (void)execv("/proc/self/exe", words);
+        run_stop(me->run, STATUS_FAILED, "cannot begin anew: %s", strerror(errno));
+    }
+    if (words)
+        mem_free(words[0]);  // the text of all
+    mem_free(words);
+}

@@ -1,0 +1,103 @@
+#include "control/roster.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+static size_t bucket_of_address(const struct address *a)
+{
+    return hash_finish(hash_bytes(HASH_START, a->bytes, a->size)) % ROSTER_BUCKETS;
+}
+
+static size_t bucket_of_uuid(const char *uuid)
+{
+    return hash_finish(hash_text(HASH_START, uuid)) % ROSTER_BUCKETS;
+}
+
+struct peer *roster_at(const struct roster *r, const struct address *address)
+{
+    struct peer *p = r->by_address[bucket_of_address(address)];
+    while (p && !address_equal(&p->address, address))
+        p = p->next_by_address;
+    return p;
+}
+
+struct peer *roster_find(const struct roster *r, const char *uuid)
+{
+    struct peer *p = r->by_uuid[bucket_of_uuid(uuid)];
+    while (p && strcmp(p->hello.uuid, uuid) != 0)
+        p = p->next_by_uuid;
+    return p;
+}
+
+static void enter_address(struct roster *r, struct peer *p)
+{
+    struct peer **at = &r->by_address[bucket_of_address(&p->address)];
+    p->next_by_address = *at;
+    *at = p;
+}
+
+static void leave_address(struct roster *r, const struct peer *p)
+{
+    struct peer **at = &r->by_address[bucket_of_address(&p->address)];
+    while (*at != p)
+        at = &(*at)->next_by_address;
+    *at = p->next_by_address;
+}
+
+struct peer *roster_add(struct roster *r, const struct address *address, const char *uuid)
+{
+    struct peer *p = r->count < ROSTER_MAX ? mem_array(1, sizeof *p) : NULL;
+    if (!p)
+        return NULL;
+    p->address = *address;
+    (void)snprintf(p->hello.uuid, sizeof p->hello.uuid, "%s", uuid);
+    p->came_ns = p->heard_ns = p->progress_ns = p->beats_ns[0] = p->beats_ns[1] = clock_ns();
+    struct peer **end = r->last ? &r->last->next : &r->first;
+    *end = r->last = p;
+    enter_address(r, p);
+    struct peer **at = &r->by_uuid[bucket_of_uuid(uuid)];
+    p->next_by_uuid = *at;
+    *at = p;
+    r->count++;
+    return p;
+}
+
+void roster_move(struct roster *r, struct peer *p, const struct address *address)
+{
+    leave_address(r, p);
+    p->address = *address;
+    enter_address(r, p);
+}
+
+void roster_remove(struct roster *r, struct peer *p)
+{
+    struct peer **at = &r->by_uuid[bucket_of_uuid(p->hello.uuid)], *before = NULL;
+    while (*at != p)
+        at = &(*at)->next_by_uuid;
+    *at = p->next_by_uuid;
+    leave_address(r, p);
+    for (at = &r->first; *at != p; at = &(*at)->next)
+        before = *at;
+    *at = p->next;
+    if (r->last == p)
+        r->last = before;
+    r->count--;
+    r->nclaims -= p->nclaims;
+    hello_free(&p->hello);
+    id_set_clear(&p->told);
+    id_set_clear(&p->have);
+    id_set_clear(&p->acked);
+    id_set_clear(&p->early_acks);
+    id_set_clear(&p->early_kept);
+    mem_free(p);
+}
+
+void roster_clear(struct roster *r)
+{
+    while (r->first)
+        roster_remove(r, r->first);
+}

@@ -1,0 +1,153 @@
+#include "control/source.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "control/barrier.h"
+#include "control/claims.h"
+#include "control/holdings.h"
+#include "control/lost.h"
+#include "control/order_tell.h"
+#include "control/outlaw.h"
+#include "control/peer.h"
+#include "control/recover.h"
+#include "control/returning.h"
+#include "control/roster.h"
+#include "control/status.h"
+
+static const uint64_t FREE_NS = 2 * SECOND;  // how long to wait for byes at the end
+
+struct stream *source_open(struct run *run, struct links *links, struct error *e)
+{
+    const uint64_t window = (uint64_t)run->settings.window;
+    struct stream *s = mem_array(1, sizeof *s);
+    if (!s || window_open(&s->window, window, (uint32_t)run->settings.attempts, e) != STATUS_OK) {
+        (void)error_memory(e, "the source");
+        mem_free(s);
+        return NULL;
+    }
+    s->run = run;
+    s->links = links;
+    (void)snprintf(s->broken_by, sizeof s->broken_by, "a link between stages is broken");
+    atomic_store(&run->window, window);
+    return s;
+}
+
+void source_close(struct stream *s)
+{
+    if (!s)
+        return;
+    roster_clear(&s->roster);
+    id_set_clear(&s->unsafe);
+    id_set_clear(&s->earlier);
+    mem_free(s->away);
+    window_close(&s->window);
+    mem_free(s);
+}
+
+void source_say_end(struct stream *s, enum status status)
+{
+    struct notice n = {.status = (int)status};
+    peer_send_all(s, MESSAGE_FENCE, &n);
+    status_end(s, status);
+}
+
+static void beat(struct stream *s, uint64_t now_ns)
+{
+    recover_check(s, now_ns);
+    lost_collect(s);
+    if (s->run->stopping || now_ns - s->beat_ns < run_beat_ns(s->run))
+        return;
+    s->beat_ns = now_ns;
+    s->flush_due = true;  // a message may be lost
+    if (s->open && !s->freed && !s->broken_ns)
+        lost_unlisted(s, now_ns);
+    struct notice n = {.progress = s->links->ticks};
+    peer_send_all(s, MESSAGE_HEARTBEAT, &n);
+}
+
+/* Who was cut off from a network comes back for its free.  Nobody waits for strangers. */
+static bool all_gone(const struct stream *s)
+{
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        if (p->known && !p->bye && (!p->lost_ns || endpoint_is_network(s->run->control.endpoint)))
+            return false;
+    return true;
+}
+
+/* Everything is durable: lets all processes end, and ends after them. */
+static void end(struct stream *s, uint64_t now_ns)
+{
+    if (!s->freed && !s->run->interrupts && returning_is_awaited(s, now_ns))
+        return;
+    if (!s->freed) {
+        status_end(s, peer_end_status(s));
+        s->freed = true;
+        s->free_ns = now_ns;
+        for (struct peer *p = s->roster.first; p; p = p->next) {
+            claims_check(s, p, now_ns);
+            peer_send_free(s, p);
+        }
+        outlaw_count(s);
+    }
+    if (all_gone(s) || now_ns - s->free_ns > FREE_NS)
+        run_finish(s->run, peer_end_status(s));
+}
+
+/* Nothing more comes before last stages make durable what they keep: tells them. */
+static void flush(struct stream *s)
+{
+    if (!s->flush_due || !window_is_stuck(&s->window, s->total))
+        return;
+    s->flush_due = false;
+    struct notice n = {.total = s->total};
+    peer_send_all(s, MESSAGE_FLUSH, &n);
+}
+
+void source_pump(struct stream *s, uint64_t now_ns)
+{
+    const struct exchange_view view = exchange_look(&s->links->exchange);
+    lost_collect(s);
+    beat(s, now_ns);
+    if (s->run->stopping || !view.total_known)
+        return;
+    if (!s->ready) {
+        s->ready = true;
+        s->ready_ns = now_ns;
+        s->total = view.total;
+    }
+    if (!s->open)
+        barrier_try(s, now_ns);
+    if (!s->open || s->run->stopping)
+        return;
+    struct window *w = &s->window;
+    window_advance(w, s->total);
+    if (w->lowest == s->total && (s->freed || !holdings_begin_again(s))) {
+        end(s, now_ns);
+        return;
+    }
+    flush(s);
+    order_tell(s);
+    const uint64_t left = s->total - w->lowest;
+    const bool whole = recover_is_whole(s, now_ns);
+    if (!s->run->stopping)
+        exchange_set_limit(&s->links->exchange,
+                           whole ? w->lowest + (left < w->size ? left : w->size) : 0);
+}
+
+void source_interrupt(struct stream *s)
+{
+    if (!s->open) {
+        run_stop(s->run, STATUS_INTERRUPTED, NULL);
+        return;
+    }
+    s->total = exchange_cut(&s->links->exchange);
+    s->flush_due = true;
+    peer_send_total(s, NULL);
+    const uint64_t left = s->total - window_count_done(&s->window, s->total);
+    log_line(LOG_TELL, "finishing %" PRIu64 " frame%s; Ctrl-C again aborts", left,
+             left == 1 ? "" : "s");
+}

@@ -1,0 +1,164 @@
+#include "control/status.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "control/roster.h"
+#include "link/credit.h"
+#include "link/send.h"
+
+enum { STRANGERS_MAX = 16 };  // processes that frames never reached
+
+static struct process_status own_status(struct stream *s)
+{
+    struct id_set ids = credit_ids(s->links);
+    struct process_status p = {
+        .pid = getpid(), .held = id_set_size(&ids), .work = links_work(s->links)};
+    (void)snprintf(p.stage, sizeof p.stage, "%s", s->run->role.name);
+    id_set_clear(&ids);
+    return p;
+}
+
+static struct process_status status_of(const struct peer *peer)
+{
+    struct process_status p = {.pid = peer->hello.pid,
+                               .hops = peer->hops,
+                               .held = peer->held,
+                               .durable = peer->hello.durable,
+                               .work = peer->work};
+    memcpy(p.stage, peer->hello.stage, sizeof p.stage);
+    memcpy(p.group, peer->hello.group, sizeof p.group);
+    return p;
+}
+
+/* How far from the source a process is; 0 when nothing that is known leads there. */
+static uint32_t hops_of(const struct stream *s, const struct peer *p)
+{
+    uint32_t most = 0;
+    for (size_t i = 0; i < p->hello.nupstreams; i++) {
+        const char *uuid = p->hello.upstreams[i].uuid;
+        if (strcmp(uuid, s->run->uuid) == 0 && !most)
+            most = 1;
+        const struct peer *up = roster_find(&s->roster, uuid);
+        if (up && up->hops >= most && up->hops)
+            most = up->hops + 1;
+    }
+    return most;
+}
+
+/* Settles after as many rounds as the longest path has stages; a circle stops growing. */
+static void find_hops(struct stream *s)
+{
+    enum { ROUNDS_MAX = 64 };
+    bool changed = true;
+    for (struct peer *p = s->roster.first; p; p = p->next)
+        p->hops = 0;
+    for (int round = 0; changed && round < ROUNDS_MAX; round++) {
+        changed = false;
+        for (struct peer *p = s->roster.first; p; p = p->next) {
+            const uint32_t hops = p->known ? hops_of(s, p) : 0;
+            changed |= hops != p->hops;
+            p->hops = hops;
+        }
+    }
+}
+
+/* Peers in the order of the stream, those of one stage together, as they came. */
+static void insert(struct run_status *r, const struct process_status *p)
+{
+    if (r->nprocesses == STATUS_PROCESSES_MAX) {
+        r->unlisted++;
+        return;
+    }
+    size_t at = 1;
+    for (; at < r->nprocesses; at++) {
+        const struct process_status *other = &r->processes[at];
+        const int group = strcmp(p->group, other->group);
+        if (p->hops < other->hops || (p->hops == other->hops && group <= 0))
+            break;
+    }
+    memmove(&r->processes[at + 1], &r->processes[at], (r->nprocesses - at) * sizeof *r->processes);
+    r->processes[at] = *p;
+    r->nprocesses++;
+}
+
+static void list_fenced(const struct stream *s, struct run_status *r, uint64_t now_ns)
+{
+    const size_t left = s->nfenced < STATUS_FENCED_MAX ? s->nfenced : STATUS_FENCED_MAX;
+    for (size_t i = s->nfenced - left; i < s->nfenced; i++) {
+        const struct fenced *f = &s->fenced[i % STATUS_FENCED_MAX];
+        struct fenced_status *to = &r->fenced[r->nfenced++];
+        *to = (struct fenced_status){
+            .pid = f->pid, .frames = f->frames, .ago_ns = now_ns - f->fenced_ns};
+        (void)snprintf(to->reason, sizeof to->reason, "%s", f->reason);
+    }
+}
+
+static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
+{
+    const struct exchange_view view = exchange_look(&s->links->exchange);
+    *r = (struct run_status){.known = s->ready,
+                             .total = s->total,
+                             .issued = view.issued,
+                             .acknowledged = s->open ? window_count_done(&s->window, s->total) : 0,
+                             .window = s->window.size,
+                             .elapsed_ns = s->open ? clock_ns() - s->open_ns : 0,
+                             .given_up = s->given_up,
+                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
+                             .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
+    if (!r->processes || !r->fenced)
+        return error_memory(e, "the status");
+    r->processes[r->nprocesses++] = own_status(s);
+    list_fenced(s, r, clock_ns());
+    find_hops(s);
+    size_t strangers = 0;
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        const struct process_status one = status_of(p);
+        strangers += !p->known;
+        if (p->bye || p->out)
+            continue;
+        if (p->known || strangers <= STRANGERS_MAX)
+            insert(r, &one);
+        else
+            r->unlisted++;
+    }
+    return STATUS_OK;
+}
+
+static void send_status(struct stream *s, const struct address *to)
+{
+    struct run_status r;
+    struct message m = {0};
+    enum status made = make_status(s, &r, NULL);
+    if (made == STATUS_OK)
+        made = control_status_encode(&r, &m, NULL);
+    (void)send_message(s->run, &s->run->control, to, MESSAGE_STATUS, &m, made);
+    run_status_free(&r);
+}
+
+void status_answer(struct stream *s, const struct address *from)
+{
+    size_t i = 0;
+    while (i < s->nwatchers && !address_equal(&s->watchers[i], from))
+        i++;
+    if (i == s->nwatchers) {
+        s->watchers[s->next_watcher++ % WATCHERS_MAX] = *from;
+        s->nwatchers += s->nwatchers < WATCHERS_MAX;
+    }
+    send_status(s, from);
+    if (s->freed)
+        status_end(s, s->given_up.deaths || s->failed ? STATUS_FAILED : STATUS_OK);
+}
+
+void status_end(struct stream *s, enum status status)
+{
+    struct notice n = {.status = (int)status};
+    for (size_t i = 0; i < s->nwatchers; i++) {
+        send_status(s, &s->watchers[i]);
+        (void)send_notice(s->run, &s->run->control, &s->watchers[i], MESSAGE_FREE, &n);
+    }
+    s->nwatchers = 0;
+}

@@ -1,0 +1,219 @@
+#include "control/window.h"
+
+#include "base/alloc.h"
+
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e)
+{
+    *w = (struct window){
+        .size = size, .attempts = attempts, .frames = mem_array((size_t)size, sizeof *w->frames)};
+    return w->frames ? STATUS_OK : error_memory(e, "the window");
+}
+
+void window_close(struct window *w)
+{
+    mem_free(w->frames);
+    mem_free(w->before);
+    w->frames = NULL;
+    w->before = NULL;
+    w->list = NULL;
+}
+
+enum status window_take_list(struct window *w, const struct id_set *list, struct error *e)
+{
+    mem_free(w->before);
+    w->before = mem_array(list->count + 1, sizeof *w->before);
+    if (!w->before)
+        return error_memory(e, "the list of frames");
+    w->list = list;
+    w->total = w->lowest = 0;
+    for (size_t i = 0; i < list->count; i++) {
+        w->before[i] = w->total;
+        w->total += list->ranges[i].last - list->ranges[i].first + 1;
+    }
+    return STATUS_OK;
+}
+
+uint64_t window_id(const struct window *w, uint64_t place)
+{
+    size_t low = 0, high = w->list->count;
+    while (high - low > 1) {
+        const size_t middle = (low + high) / 2;
+        if (w->before[middle] <= place)
+            low = middle;
+        else
+            high = middle;
+    }
+    return w->list->ranges[low].first + (place - w->before[low]);
+}
+
+/* Index of the first range of the list that ends at or after `id`. */
+static size_t range_of(const struct window *w, uint64_t id)
+{
+    size_t low = 0, high = w->list ? w->list->count : 0;
+    while (low < high) {
+        const size_t middle = (low + high) / 2;
+        if (w->list->ranges[middle].last < id)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+/* How many ids of the list are below `id`. */
+static uint64_t place_of(const struct window *w, uint64_t id)
+{
+    const size_t at = range_of(w, id);
+    if (!w->list || at == w->list->count)
+        return w->total;
+    const uint64_t first = w->list->ranges[at].first;
+    return w->before[at] + (id > first ? id - first : 0);
+}
+
+bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other)
+{
+    const size_t at = range_of(w, range.first);
+    *other = range.first;
+    if (!w->list || at == w->list->count || w->list->ranges[at].first > range.first ||
+        w->before[at] >= places)
+        return false;
+    const struct id_range in = w->list->ranges[at];
+    const uint64_t issued = places - w->before[at];  // of this range of the list
+    const uint64_t last = in.last - in.first < issued ? in.last : in.first + (issued - 1);
+    if (range.last <= last)
+        return true;
+    *other = range.first > last ? range.first : last + 1;
+    return false;
+}
+
+static struct frame_state *at(const struct window *w, uint64_t place)
+{
+    return &w->frames[place % w->size];
+}
+
+struct frame_state *window_find(const struct window *w, uint64_t id)
+{
+    struct id_range places = {id, id};
+    return window_clip(w, &places) ? at(w, places.first) : NULL;
+}
+
+bool window_is_done(const struct window *w, const struct frame_state *f)
+{
+    return (f->acked & w->required) == w->required;
+}
+
+bool window_clip(const struct window *w, struct id_range *range)
+{
+    const uint64_t window_end = w->total - w->lowest < w->size ? w->total : w->lowest + w->size;
+    uint64_t first = place_of(w, range->first),
+             end = range->last == UINT64_MAX ? w->total : place_of(w, range->last + 1);
+    if (first < w->lowest)
+        first = w->lowest;
+    if (end > window_end)
+        end = window_end;
+    if (first >= end)
+        return false;
+    *range = (struct id_range){first, end - 1};
+    return true;
+}
+
+void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last && place < places; place++)
+        at(w, place)->acked |= groups;
+}
+
+void window_retract(struct window *w, struct id_range range, uint64_t groups)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++) {
+        at(w, place)->acked &= ~groups;
+        at(w, place)->kept &= ~groups;
+    }
+}
+
+void window_keep(struct window *w, struct id_range range, uint64_t groups)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->kept |= groups;
+}
+
+bool window_is_stuck(const struct window *w, uint64_t total)
+{
+    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++) {
+        const struct frame_state *f = at(w, place);
+        if (((f->acked | f->kept) & w->required) != w->required)
+            return false;
+    }
+    return w->lowest < total;
+}
+
+void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++) {
+        struct frame_state *f = at(w, place);
+        if ((f->acked | f->kept) & group)
+            f->kept_ns = now_ns;
+        else
+            f->listed_ns = now_ns;
+    }
+}
+
+bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns)
+{
+    const bool lacking = w->required & ~f->acked & ~f->kept;
+    return f->listed_ns >= since_ns || (!lacking && f->kept_ns >= since_ns);
+}
+
+void window_advance(struct window *w, uint64_t total)
+{
+    while (w->lowest < total && window_is_done(w, at(w, w->lowest)))
+        *at(w, w->lowest++) = (struct frame_state){0};
+}
+
+uint64_t window_count_done(const struct window *w, uint64_t total)
+{
+    uint64_t done = w->lowest;
+    for (uint64_t place = w->lowest; place < total && place - w->lowest < w->size; place++)
+        done += window_is_done(w, at(w, place));
+    return done;
+}
+
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
+                    size_t ranges_max, struct id_set *ids, uint64_t *until)
+{
+    uint64_t place = from > w->lowest ? from : w->lowest;
+    for (; place < total && place - w->lowest < w->size; place++) {
+        if (window_is_done(w, at(w, place)) || at(w, place)->acked & group)
+            continue;
+        if (ids->count == ranges_max)
+            break;
+        if (!id_set_add(ids, window_id(w, place)))
+            return false;
+    }
+    *until = place < total ? window_id(w, place) : UINT64_MAX;
+    return true;
+}
+
+enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
+{
+    struct frame_state *f = window_find(w, id);
+    if (!f || !f->out || window_is_done(w, f))
+        return WINDOW_KEEP;
+    f->deaths += at_work;
+    if (at_work && f->deaths >= w->attempts && f->attempt > 0) {
+        f->acked = UINT64_MAX;
+        return WINDOW_GIVEN_UP;
+    }
+    f->attempt++;
+    f->out = false;
+    f->kept = 0;
+    return WINDOW_AGAIN;
+}

@@ -1,0 +1,100 @@
+/*
+ * What the source knows about the frames that are under way: a window over
+ * places in its list of ids, from the first one that is not acknowledged.
+ */
+#ifndef BRAGG_CONTROL_WINDOW_H
+#define BRAGG_CONTROL_WINDOW_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/idset.h"
+
+struct frame_state {
+    uint64_t acked;      // a bit per group that has acknowledged it
+    uint64_t kept;       // likewise, that has it and has not acknowledged it yet
+    uint64_t listed_ns;  // when a live process last said that it holds it ...
+    uint64_t kept_ns;    // ... likewise one whose group has it already
+    uint32_t attempt;    // how often it was issued again
+    uint32_t deaths;     // processes that died at work on it
+    bool out;            // it has left the source
+};
+
+struct window {
+    uint64_t size;               // frames under way at most
+    uint64_t lowest;             // the first place that is not acknowledged by all
+    uint32_t attempts;           // so many may die at work on a frame before it is given up
+    uint64_t required;           // bits of the groups that must acknowledge
+    struct frame_state *frames;  // by place modulo size
+    const struct id_set *list;   // borrowed; empty until window_take_list
+    uint64_t *before;            // by range of the list: how many ids come before it
+    uint64_t total;              // length of the list
+};
+
+enum status window_open(struct window *w, uint64_t size, uint32_t attempts, struct error *e);
+void window_close(struct window *w);
+
+/* Sets the list, which must stay as it is until window_close or another one, and begins before its
+ * first place. */
+enum status window_take_list(struct window *w, const struct id_set *list, struct error *e);
+
+/* The id at a place of the list. */
+uint64_t window_id(const struct window *w, uint64_t place);
+
+/* The state of a frame; NULL for one that is not in the window. */
+struct frame_state *window_find(const struct window *w, uint64_t id);
+
+/* True when all groups that must have acknowledged it. */
+bool window_is_done(const struct window *w, const struct frame_state *f);
+
+/* Turns a range of ids into that of their places in the window; false when there are none. */
+bool window_clip(const struct window *w, struct id_range *range);
+
+/* True when the first `places` ids of the list hold the whole range; *other is else the first id
+ * of it that they do not. */
+bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
+
+/* Notes an acknowledgement by groups of those of the first `places` ids of the list that are in
+ * a range; that they keep frames until later; that neither is true. */
+void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
+void window_keep(struct window *w, struct id_range range, uint64_t groups);
+void window_retract(struct window *w, struct id_range range, uint64_t groups);
+
+/* Notes that a process holds frames; `group` is its bit, 0 for one that passes them on. */
+void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns);
+
+/* True when the frame was held since then by somebody from whom it can still reach all that
+ * lack it: what a last stage keeps is of no use to other groups. */
+bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns);
+
+/* True when groups have all frames of the window below place `total` but have not
+ * acknowledged some: nothing moves before they do. */
+bool window_is_stuck(const struct window *w, uint64_t total);
+
+/* Moves the window over all frames at places below `total` that are done. */
+void window_advance(struct window *w, uint64_t total);
+
+/* How many frames at places below `total` are done. */
+uint64_t window_count_done(const struct window *w, uint64_t total);
+
+/* Adds to the set the ids in the window, at places from `from` on and below `total`, that a
+ * process may wait for, in at most `ranges_max` ranges; false when memory is out: all that are
+ * not done but those which its group, a bit or 0 for none, has acknowledged.  Of the ids below
+ * *until, no others at such places are. */
+bool window_to_come(const struct window *w, uint64_t group, uint64_t from, uint64_t total,
+                    size_t ranges_max, struct id_set *ids, uint64_t *until);
+
+/* What is to be done with a frame of which a copy was lost. */
+enum window_verdict {
+    WINDOW_KEEP,      // nothing: it is acknowledged, or it has not left the source yet
+    WINDOW_AGAIN,     // issue it again, the attempt is counted up
+    WINDOW_GIVEN_UP,  // too many died at work on it: it now counts as acknowledged.  Not at its
+                      // first issue: credit that came late may have named the wrong frame
+};
+
+/* Decides; `at_work` when the process that had it died at work on it. */
+enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work);
+
+#endif

@@ -1,0 +1,254 @@
+#include "link/credit.h"
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "link/send.h"
+#include "link/shared.h"
+#include "link/waited.h"
+
+static const uint64_t OWED_NS = SECOND / 20;  // credit is returned at the first look after this
+
+/* Frames that one link may have under way: 8 up to 1 MiB each, 2 from 64 MiB on. */
+static uint32_t credit_of(size_t frame_bytes)
+{
+    uint32_t credit = 8;
+    for (size_t mib = frame_bytes >> 20; mib > 1 && credit > 2; mib >>= 1)
+        credit--;
+    return credit;
+}
+
+/* Links downwards that may get experiment and frames. */
+static bool is_open(const struct links *ls, const struct link *l)
+{
+    return !l->port->up && l->answered && !l->gone && !l->lost_ns &&
+           l->peer.wants == (int)ls->run->role.gives;
+}
+
+static bool send_down(struct links *ls, struct link *l, const struct item *item)
+{
+    if (shared_send(ls, l, item)) {
+        atomic_fetch_add(&ls->bytes_out, message_size(&item->message));
+        l->nmessages++;
+        return true;
+    }
+    l->lost_ns = clock_ns();  // its bye may still be under way
+    return false;
+}
+
+/* The link of a group with credit and the least under way. */
+static struct link *choose(struct links *ls, unsigned group)
+{
+    struct link *best = NULL;
+    size_t least = SIZE_MAX;
+    for (struct link *l = ls->first; l; l = l->next) {
+        if (!is_open(ls, l) || l->group != group || !l->credit)
+            continue;
+        if (l->nsent <= least) {
+            best = l;
+            least = l->nsent;
+        }
+    }
+    return best;
+}
+
+/* Those that hold a frame up until they have it. */
+static uint64_t open_groups(const struct links *ls)
+{
+    uint64_t groups = 0;
+    for (struct link *l = ls->first; l; l = l->next)
+        if (is_open(ls, l) && waited_is(ls, l))
+            groups |= UINT64_C(1) << l->group;
+    return groups;
+}
+
+static bool note_sent(struct link *l, uint64_t id)
+{
+    uint64_t *sent = mem_grow(l->sent, l->nsent, 1, sizeof *sent, &l->sent_capacity);
+    if (!sent)
+        return false;
+    l->sent = sent;
+    l->sent[l->nsent++] = id;
+    return true;
+}
+
+/* Sends to one process of a group; false while none has credit. */
+static bool send_to_group(struct links *ls, const struct item *item, unsigned group)
+{
+    struct link *l;
+    while ((l = choose(ls, group))) {
+        if (!send_down(ls, l, item))
+            continue;  // that one is gone
+        if (!--l->credit)
+            l->spent_ns = ls->now_ns;
+        if (!note_sent(l, item->route.frame))
+            run_stop(ls->run, STATUS_FAILED, "out of memory for what was sent");
+        return true;
+    }
+    return false;
+}
+
+/* Sends one frame to every group; false while some group has no credit.  A group that
+ * vanished meanwhile is passed over: the source knows whether it must have the frame. */
+static bool send_frame(struct links *ls, struct item *item)
+{
+    const uint64_t open = open_groups(ls);
+    item->pending = item->taken ? item->pending & open : open;
+    for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++) {
+        const uint64_t bit = UINT64_C(1) << g;
+        if (item->pending & bit && send_to_group(ls, item, g)) {
+            item->pending &= ~bit;
+            item->taken = true;
+        }
+    }
+    if (!item->taken || item->pending)
+        return false;
+    credit_passed(ls, item->route.frame);
+    return true;
+}
+
+static void send_experiment(struct links *ls)
+{
+    const struct item experiment = {.message = ls->experiment};
+    if (!ls->experiment.nparts)
+        return;
+    for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
+        if (!is_open(ls, l) || l->experiment_sent)
+            continue;
+        shared_announce(ls, l);
+        l->experiment_sent = send_down(ls, l, &experiment);
+        l->spent_ns = ls->now_ns;
+    }
+}
+
+static void send_items(struct links *ls)
+{
+    for (struct item *item; !ls->run->stopping && (item = exchange_peek(&ls->exchange));) {
+        if (item->route.type == MESSAGE_EXPERIMENT) {
+            ls->experiment = item->message;
+            item->message = (struct message){0};
+            send_experiment(ls);
+        } else if (!send_frame(ls, item)) {
+            return;
+        }
+        exchange_pop(&ls->exchange);
+    }
+}
+
+/* Until credit comes nothing can leave. */
+static bool is_stuck(const struct links *ls)
+{
+    uint64_t lacking = open_groups(ls);
+    if (!ls->experiment.nparts || !lacking)
+        return false;
+    for (const struct link *l = ls->first; l; l = l->next)
+        if (is_open(ls, l) && l->credit)
+            lacking &= ~(UINT64_C(1) << l->group);
+    return lacking != 0;
+}
+
+static void return_to(struct link *l, uint64_t id)
+{
+    if (!l)
+        return;
+    l->grant++;
+    (void)id_set_add(&l->returned, id);
+}
+
+/* Of several copies the latest to arrive: that is the one which is dropped. */
+void credit_passed(struct links *ls, uint64_t id)
+{
+    ls->ticks++;
+    if (role_is_source(&ls->run->role) && !id_set_add(&ls->passed, id))
+        run_stop(ls->run, STATUS_FAILED, "out of memory for what was sent");
+    for (size_t i = ls->nheld; i-- > 0;) {
+        if (ls->held[i].id != id)
+            continue;
+        return_to(ls->held[i].from, id);
+        ls->held[i] = ls->held[--ls->nheld];
+        return;
+    }
+}
+
+void credit_release(struct links *ls, uint64_t id)
+{
+    for (size_t i = 0; i < ls->nheld; i++) {
+        if (ls->held[i].id != id)
+            continue;
+        return_to(ls->held[i].from, id);
+        ls->held[i].from = NULL;
+    }
+}
+
+static bool holds_again(const struct links *ls, const struct link *l)
+{
+    for (size_t i = 0; i < ls->nheld; i++)
+        if (ls->held[i].from == l && ls->held[i].again)
+            return true;
+    return false;
+}
+
+/* Credit for recipes and small images is returned, with their slots, for several at once; large
+ * images would come in bursts that fill memory.  Should this process die, the oldest frame whose
+ * credit is not back is taken for the one at work: where that may be one that kills, frames that
+ * were passed on must not look so. */
+static bool is_due(const struct links *ls, struct link *l, size_t image_bytes, uint64_t now_ns)
+{
+    const bool small = ls->wants == KIND_RECIPE || image_bytes <= POOL_SMALL_BYTES;
+    const uint32_t at_once = small && !l->prompt ? credit_of(image_bytes) / 2 : 0;
+    if (!l->grant && !(l->pool && mapping_has_returned(l->pool)))
+        return false;
+    if (!l->owed_ns)
+        l->owed_ns = now_ns;
+    return l->grant >= at_once || now_ns >= l->owed_ns + OWED_NS;
+}
+
+static void send_credit(struct links *ls, struct link *l)
+{
+    struct notice n = {.grant = l->grant,
+                       .shared = l->pool != NULL,
+                       .slots = l->pool ? mapping_take_returned(l->pool) : 0,
+                       .nids = l->returned.count,
+                       .ids = l->returned.ranges};
+    (void)send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &n);
+    l->grant = 0;
+    l->owed_ns = 0;
+    l->prompt = holds_again(ls, l);
+    id_set_clear(&l->returned);
+}
+
+static void return_credit(struct links *ls, uint64_t now_ns)
+{
+    const struct exchange_view view = exchange_look(&ls->exchange);
+    if (ls->wants == KIND_EXPERIMENT || !view.begun)
+        return;
+    for (struct link *l = ls->first; l; l = l->next) {
+        if (!l->port->up || !l->answered || l->gone || l->lost_ns)
+            continue;
+        if (!l->granted)
+            l->grant = credit_of(view.image_bytes);
+        l->granted = true;
+        if (is_due(ls, l, view.image_bytes, now_ns))
+            send_credit(ls, l);
+    }
+}
+
+void credit_pump(struct links *ls, uint64_t now_ns)
+{
+    ls->now_ns = now_ns;
+    send_experiment(ls);
+    send_items(ls);
+    exchange_set_stuck(&ls->exchange, is_stuck(ls));
+    return_credit(ls, now_ns);
+}
+
+struct id_set credit_ids(const struct links *ls)
+{
+    struct id_set ids = {0};
+    for (size_t i = 0; i < ls->nheld; i++)
+        (void)id_set_add(&ids, ls->held[i].id);
+    for (const struct link *l = ls->first; l; l = l->next)
+        for (size_t i = l->narrived; i < l->nsent; i++)
+            (void)id_set_add(&ids, l->sent[i]);
+    (void)id_set_add_set(&ids, &ls->kept);
+    return ids;
+}

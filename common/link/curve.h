@@ -1,0 +1,61 @@
+/*
+ * What guards tcp endpoints: ZeroMQ's CURVE with the keys of the run.  Who binds takes the keys
+ * on a list (zap.h) only; who connects knows by the server's key that it is the right one.
+ */
+#ifndef BRAGG_LINK_CURVE_H
+#define BRAGG_LINK_CURVE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "link/keys.h"
+
+struct curve {
+    bool keyed;     // keys are there
+    bool insecure;  // tcp without keys is allowed
+    struct keys keys;
+};
+
+/* Reads the keys of `folder` (NULL: none) as keys_read does. */
+enum status curve_open(struct curve *c, const char *folder, bool insecure, enum keys_role role,
+                       struct error *e);
+
+/* Forgets the keys. */
+void curve_close(struct curve *c);
+
+/* Before a socket of ZeroMQ binds or connects: gives it its keys where that is tcp.  STATUS_USAGE
+ * for tcp without keys, unless that is allowed, which is said once. */
+enum status curve_guard(const struct curve *c, void *socket, bool bind, const char *endpoint,
+                        struct error *e);
+
+/* Before a socket of ZeroMQ binds: takes only who knows the public key of the server whose secret
+ * key, in Z85, this is, and whom somebody lets in who looks at who comes (zap.h): without him
+ * libzmq takes all of these.  False, with errno, when that cannot be. */
+bool curve_serve(void *socket, const char *secret);
+
+/* What has happened to the connections of a socket. */
+struct trial {
+    unsigned accepted, admitted;  // bound: taken; both: established
+    unsigned failed;              // ended before that, since one was established last; of these ...
+    unsigned broken;              // ... so many without a reason that the other end gave
+    uint64_t failing_ns;          // since when, 0: not noted yet
+    bool denied;                  // connecting: the keys of this process are not on the list
+    bool nobody;                  // connecting: nobody took a connection
+    bool established;             // connecting: the latest was
+    unsigned open, refused;       // bound: see curve_refused ...
+    uint64_t settled_ns;          // ... likewise
+};
+
+/* Why no connection has come about so far, as far as that can be told, as the end of a sentence
+ * that begins with the endpoint; NULL when none has failed. */
+const char *curve_suspicion(const struct curve *c, const struct trial *t);
+
+/* Likewise, once there is no hope that one comes about; NULL as long as there is. */
+const char *curve_verdict(const struct curve *c, struct trial *t, uint64_t now_ns);
+
+/* Of a bound socket, to be asked often: how many connections more have turned out to be without a
+ * good key. */
+unsigned curve_refused(struct trial *t, uint64_t now_ns);
+
+#endif

@@ -1,0 +1,125 @@
+#include "link/death.h"
+
+#include <string.h>
+
+#include "base/alloc.h"
+#include "link/shared.h"
+
+bool death_is_known(const struct links *ls, const char *uuid)
+{
+    for (size_t i = 0; i < ls->nburied; i++)
+        if (strcmp(ls->buried[i].uuid, uuid) == 0)
+            return true;
+    return false;
+}
+
+/* Remembers for ever who is out; false when memory is. */
+static bool remember(struct links *ls, const char *uuid)
+{
+    if (death_is_known(ls, uuid))
+        return true;
+    struct neighbour *list =
+        mem_grow(ls->buried, ls->nburied, 1, sizeof *list, &ls->buried_capacity);
+    if (!list)
+        return false;
+    ls->buried = list;
+    memcpy(ls->buried[ls->nburied++].uuid, uuid, UUID_SIZE);
+    return true;
+}
+
+/* A last stage that nothing waits for. */
+static bool is_watcher(const struct link *l)
+{
+    return l->peer.gives == (int)KIND_NONE && !l->peer.durable;
+}
+
+/* Notes for the source which frames were at the other end, in the order of sending.  Who takes
+ * frames in the order of the list may have been at work on any of them, or on one whose
+ * credit is back: none is to blame, and the source finds that nobody lists them. */
+static void note_lost(struct links *ls, const struct link *l, bool died)
+{
+    const bool matters = l->nsent && !is_watcher(l) && !l->peer.order;
+    struct lost *lost = matters ? mem_array(1, sizeof *lost + l->nsent * sizeof *lost->ids) : NULL;
+    if (!lost)
+        return;
+    lost->died = died;
+    lost->nids = l->nsent;
+    memcpy(lost->uuid, l->peer.uuid, sizeof lost->uuid);
+    for (size_t i = 0; i < l->nsent; i++)
+        lost->ids[i] = (struct id_range){l->sent[i], l->sent[i]};
+    struct lost **at = &ls->lost;
+    while (*at)
+        at = &(*at)->next;
+    *at = lost;
+}
+
+void link_drop(struct links *ls, struct link *l, bool died)
+{
+    struct link **at = &ls->first;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    for (size_t i = 0; i < ls->nheld; i++)
+        if (ls->held[i].from == l)
+            ls->held[i].from = NULL;  // it stays a frame of ours
+    ls->changed = true;
+    note_lost(ls, l, died);
+    shared_release(ls, l);
+    link_free(l);
+}
+
+/* One neighbour is out.  Through a pipe nobody can take its place. */
+static void bury(struct links *ls, struct link *l)
+{
+    struct port *port = l->port;
+    if (port == ls->in.port || port == ls->out.port) {
+        run_stop(ls->run, STATUS_FAILED, "%s (the stage %s this one) died", l->peer.stage,
+                 port->up ? "before" : "after");
+        return;
+    }
+    link_drop(ls, l, true);
+    if (!port->bound)
+        link_cut(ls, port);  // without what waits for the dead
+}
+
+void death_bury(struct links *ls, const char *uuid)
+{
+    if (!remember(ls, uuid))
+        run_stop(ls->run, STATUS_FAILED, "out of memory for dead processes");
+    for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
+        next = l->next;
+        if (!l->gone && strcmp(l->peer.uuid, uuid) == 0)
+            bury(ls, l);
+    }
+}
+
+/* Who was to give the experiment, or took it, ended before it did so; it may be started again. */
+static void wait_for_another(struct links *ls, struct link *l, uint64_t now_ns)
+{
+    *(l->port->up ? &ls->met_up : &ls->met_down) = false;
+    ls->start_ns = now_ns;
+    bury(ls, l);
+}
+
+bool death_lacks_experiment(const struct links *ls, const struct link *l)
+{
+    return l->port->up && ls->wants == KIND_EXPERIMENT && !ls->given;
+}
+
+void death_check(struct links *ls, uint64_t now_ns)
+{
+    for (struct link *l = ls->first, *next; l && !ls->run->stopping; l = next) {
+        next = l->next;
+        /* The source says who died; before it, and for who never spoke to it, nobody does. */
+        const bool lacks = death_lacks_experiment(ls, l);
+        const bool early = lacks || ls->run->role.gives == KIND_EXPERIMENT;
+        const uint64_t patience_ns =
+            early && !endpoint_is_network(l->port->endpoint) ? GRACE_NS : ls->run->patience_ns;
+        if (l->gone ? !lacks : !l->lost_ns || now_ns <= l->lost_ns + patience_ns)
+            continue;
+        if (early)
+            wait_for_another(ls, l, now_ns);
+        else
+            bury(ls, l);
+    }
+}

@@ -1,0 +1,142 @@
+/*
+ * What passes between the two threads of a stage: the main one, which computes,
+ * and the I/O one, which owns all sockets.  Bounded by credit inwards and by one
+ * waiting message outwards.  What only a source or a last stage needs is in
+ * exchange_source.c and exchange_sink.c.
+ */
+#ifndef BRAGG_LINK_EXCHANGE_H
+#define BRAGG_LINK_EXCHANGE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "base/idset.h"
+#include "model/experiment.h"
+#include "wire/message.h"
+#include "wire/route.h"
+
+struct item {
+    struct item *next;
+    struct route route;
+    struct message message;
+    struct message shared;  // outwards: parts 0 and 2 for who maps the pool; empty: none
+    unsigned slot;          // of the pool, if so
+    uint64_t pending;       // outwards, I/O thread: bit per group that still wants it
+    bool taken;             // outwards: some group has it
+    bool network;           // inwards: it came through a network, which may damage it
+};
+
+/* A frame that the source is to issue. */
+struct ticket {
+    uint64_t id;
+    uint32_t attempt;  // how often it was issued before
+};
+
+struct queue {
+    struct item *head, *tail;
+    size_t count;
+};
+
+struct exchange {
+    pthread_mutex_t mutex;
+    pthread_cond_t changed;        // for who waits, but:
+    pthread_cond_t room;           // for the main thread that waits with a frame
+    pthread_cond_t memory;         // for the main thread in exchange_await
+    int event;                     // eventfd: wakes the I/O thread
+    bool (*leave)(void *context);  // for the main thread, or NULL: sends what it gave in place of
+    void *context;                 // the I/O thread; false when that must be woken
+    struct queue in, out;
+    bool stuck;             // outwards: what is given cannot leave yet
+    struct id_set durable;  // sink: made durable and not yet told
+    struct id_set kept;     // sink: taken before it is durable, and not yet told
+    bool flush;             // sink: what is kept is to become durable
+    struct id_set have;     // sink: durable from the start
+    struct id_set damaged;  // frames that were damaged on their way, not yet told
+    bool damaged_other;     // likewise an experiment
+    struct id_set list;     // source: the ids to issue; constant while any is under way
+    uint64_t limit;         // source: so many of the list may be issued
+    uint64_t issued;        // source: so many were handed to the main thread,
+    size_t range;           // the next one is in this range of the list ...
+    uint64_t offset;        // ... so far behind its first
+    size_t nagain, again_capacity;
+    struct ticket *again;  // source: to be issued again, lowest first
+    uint64_t total;        // frames of the stream
+    bool total_known;
+    bool cut;                          // source: nothing more is issued
+    size_t image_bytes;                // of one frame; what credit is derived from
+    bool begun;                        // the experiment is known, frames may come
+    char identity[64];                 // identity class, from `begun` on
+    char lineage[LINEAGE_SIZE];        // of what flows, likewise
+    const atomic_uint_fast64_t *rows;  // progress within a frame, or NULL
+    bool waiting;                      // the main thread waits, for whatever
+    bool ended;                        // nothing more will pass: the main thread stops
+    bool complete;                     // because all went well: what has come is still taken
+    bool main_done;                    // the main thread has stopped
+};
+
+enum status exchange_open(struct exchange *x, struct error *e);
+void exchange_close(struct exchange *x);
+
+/* Main thread.  Each waits and returns false at the end of the stream. */
+/* The caller frees it; NULL when nothing is there and what is kept is to become durable. */
+bool exchange_take(struct exchange *x, struct item **item);
+bool exchange_give(struct exchange *x, struct item *item);    // takes ownership
+bool exchange_next(struct exchange *x, struct ticket *next);  // source
+/* Until ready(context), which is called again after each exchange_wake. */
+bool exchange_await(struct exchange *x, bool (*ready)(void *context), void *context);
+/* Source: waits until then by clock_ns, or until the stream is cut short. */
+bool exchange_wait_until(struct exchange *x, uint64_t when_ns);
+/* Frames of the stream; waits until the source has told, or the stream ended: then perhaps 0. */
+uint64_t exchange_total(struct exchange *x);
+void exchange_wait_end(struct exchange *x);
+void exchange_durable(struct exchange *x, uint64_t id);  // sink
+void exchange_kept(struct exchange *x, uint64_t id);     // sink: taken, durable later
+/* A message that came through a network turned out to be damaged: it is dropped. */
+void exchange_damaged(struct exchange *x, const struct route *route);
+void exchange_begin(struct exchange *x, size_t image_bytes, const char *identity,
+                    const char *lineage, const atomic_uint_fast64_t *rows);
+void exchange_set_total(struct exchange *x, uint64_t total);
+void exchange_set_have(struct exchange *x, const struct id_set *ids);   // sink; takes ownership
+void exchange_set_list(struct exchange *x, const struct id_set *list);  // source; takes ownership
+void exchange_main_done(struct exchange *x);
+
+/* What the I/O thread looks at in one go. */
+struct exchange_view {
+    bool begun, total_known, waiting, main_done;
+    uint64_t total, issued;
+    size_t image_bytes;
+    bool counts_rows;
+    uint64_t rows;  // finished rows of the frame at hand, if it counts them
+};
+
+/* I/O thread; none waits but the last, for at most `seconds`. */
+void exchange_put(struct exchange *x, struct item *item);  // takes ownership
+struct item *exchange_peek(struct exchange *x);            // outwards, stays queued
+void exchange_pop(struct exchange *x);                     // drops what peek showed
+/* While nothing can leave, the I/O thread is not woken for what is given, but afterwards. */
+void exchange_set_stuck(struct exchange *x, bool stuck);
+struct exchange_view exchange_look(struct exchange *x);
+struct id_set exchange_take_durable(struct exchange *x);               // the caller clears it
+struct id_set exchange_take_kept(struct exchange *x);                  // likewise
+void exchange_flush(struct exchange *x);                               // sink
+struct id_set exchange_take_damaged(struct exchange *x, bool *other);  // likewise
+struct id_set exchange_take_have(struct exchange *x);                  // sink; the caller clears it
+const struct id_set *exchange_list(struct exchange *x);                // source
+void exchange_change_list(struct exchange *x,
+                          const struct id_set *list);            // source; while all issued is done
+void exchange_set_limit(struct exchange *x, uint64_t limit);     // source
+bool exchange_reissue(struct exchange *x, struct ticket again);  // source; false: no memory
+uint64_t exchange_cut(struct exchange *x);  // source: none beyond those issued; the new total
+void exchange_end(struct exchange *x, bool complete);
+bool exchange_await_main(struct exchange *x, int seconds);
+
+/* Any thread: what exchange_await waits for may have come. */
+void exchange_wake(void *exchange);
+
+/* Frees an item with its message. */
+void item_free(struct item *item);
+
+#endif

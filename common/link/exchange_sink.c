@@ -1,0 +1,58 @@
+/* The exchange of a last stage: which frames it has. */
+#include "link/exchange_lock.h"
+
+/* What is in a set, which becomes empty. */
+static struct id_set take_set(struct exchange *x, struct id_set *set)
+{
+    exchange_lock(x);
+    const struct id_set taken = *set;
+    *set = (struct id_set){0};
+    (void)pthread_mutex_unlock(&x->mutex);
+    return taken;
+}
+
+void exchange_durable(struct exchange *x, uint64_t id)
+{
+    exchange_lock(x);
+    (void)id_set_add(&x->durable, id);
+    (void)id_set_remove(&x->kept, id);
+    exchange_unlock(x);
+    exchange_hand_over(x);
+}
+
+void exchange_kept(struct exchange *x, uint64_t id)
+{
+    exchange_lock(x);
+    (void)id_set_add(&x->kept, id);
+    exchange_unlock(x);
+    exchange_hand_over(x);
+}
+
+void exchange_set_have(struct exchange *x, const struct id_set *ids)
+{
+    exchange_lock(x);
+    x->have = *ids;
+    exchange_unlock(x);
+}
+
+struct id_set exchange_take_durable(struct exchange *x)
+{
+    return take_set(x, &x->durable);
+}
+
+struct id_set exchange_take_kept(struct exchange *x)
+{
+    return take_set(x, &x->kept);
+}
+
+struct id_set exchange_take_have(struct exchange *x)
+{
+    return take_set(x, &x->have);
+}
+
+void exchange_flush(struct exchange *x)
+{
+    exchange_lock(x);
+    x->flush = x->begun;
+    exchange_unlock(x);
+}

@@ -1,0 +1,178 @@
+#include "link/hello.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/log.h"
+#include "link/death.h"
+#include "link/learn.h"
+#include "link/send.h"
+#include "link/shared.h"
+#include "link/waited.h"
+
+enum { HELLOS_MAX = 1024 };                   // on one connection
+static const uint64_t GREET_NS = SECOND / 2;  // how long to wait for an answer before another hello
+
+/* Index of a group by name; the last one takes what is too many. */
+static unsigned group_index(struct links *ls, const char *name)
+{
+    unsigned i = 0;
+    while (i < ls->ngroups && strcmp(ls->groups[i], name) != 0)
+        i++;
+    if (i == ls->ngroups && i < GROUPS_MAX)
+        memcpy(ls->groups[ls->ngroups++], name, strlen(name) + 1);
+    return i < GROUPS_MAX ? i : GROUPS_MAX - 1;
+}
+
+/* A process of another run that reports to where we do. */
+static bool has_our_source(const struct links *ls, const struct link *l)
+{
+    char control[ENDPOINT_SIZE];
+    memcpy(control, l->peer.control, sizeof control);
+    if (!l->port->bound)
+        endpoint_resolve(control, l->port->endpoint);
+    return control[0] && strcmp(control, ls->run->control.endpoint) == 0;
+}
+
+/* A hello from the stage before this one: its kind must be what this one wants. */
+static void accept_upstream(struct links *ls, struct link *l, const struct route *r)
+{
+    const enum kind gives = (enum kind)l->peer.gives;
+    if (ls->wants == KIND_ANY && gives != KIND_NONE)
+        ls->wants = gives;
+    if (gives != ls->wants) {
+        run_stop(ls->run, STATUS_USAGE, "wants %s, got %s from %s", kind_name(ls->wants),
+                 kind_name(gives), l->peer.stage);
+        return;
+    }
+    if (ls->run->known && r->run != ls->run->id && has_our_source(ls, l)) {
+        ls->run
+            ->dropped++;  // it knows already that the source was started again; our turn will come
+        link_drop(ls, l, false);
+        return;
+    }
+    if (ls->run->known && r->run != ls->run->id) {
+        run_stop(ls->run, STATUS_FAILED, "%s belongs to another run", l->peer.stage);
+        return;
+    }
+    learn_run(ls, r->run, l->peer.control, l->port);
+    ls->changed = true;
+}
+
+/* A process that comes back through another connection loses the one before, which was cut.
+ * Where this process connects there is one at a time: another one that answers is dead. */
+static void drop_former(struct links *ls, struct link *l)
+{
+    for (struct link *other = ls->first, *next; other; other = next) {
+        next = other->next;
+        if (other == l || other->port != l->port)
+            continue;
+        const bool same = strcmp(other->peer.uuid, l->peer.uuid) == 0;
+        if (same)
+            shared_inherit(l, other);
+        if (same || !l->port->bound)
+            link_drop(ls, other, !same);
+    }
+}
+
+/* Who says hello on and on is not listened to. */
+static bool floods(struct link *l)
+{
+    if (!l || ++l->nhellos <= HELLOS_MAX)
+        return false;
+    if (l->nhellos == HELLOS_MAX + 1)
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") is not listened to: it said hello %d times",
+                 l->peer.stage, l->peer.pid, HELLOS_MAX);
+    return true;
+}
+
+/* A watcher, which is to ask the source. */
+static bool is_lost(const struct links *ls, const struct port *port, const struct hello *h)
+{
+    const bool lost = h->wants == KIND_NONE && h->gives == KIND_NONE;
+    if (lost && !ls->run->dropped)
+        log_line(LOG_WARNING, "%s asks at %s, where frames flow, not at the control endpoint",
+                 h->stage, port->endpoint);
+    return lost;
+}
+
+/* True when it is at the wrong end: a stranger may be, once frames flow. */
+static bool is_wrong_end(struct links *ls, struct link *l)
+{
+    const struct hello *h = &l->peer;
+    const struct port *port = l->port;
+    if (h->downstream != port->up)
+        return false;
+    if (port->bound && (ls->given || ls->experiment.nparts)) {
+        log_line(LOG_WARNING, "%s (process %" PRId64 ") connects to the wrong end of %s", h->stage,
+                 h->pid, port->endpoint);
+        ls->run->dropped++;
+        link_drop(ls, l, false);
+    } else {
+        run_stop(ls->run, STATUS_USAGE, "%s: both ends of %s are %s", h->stage, port->endpoint,
+                 port->up ? "--in" : "--out");
+    }
+    return true;
+}
+
+void hello_hear(struct links *ls, struct port *port, const struct address *from,
+                const struct route *r, const struct message *m)
+{
+    struct hello h;
+    struct link *l = link_find(ls, port, from);
+    if (floods(l)) {
+        ls->run->dropped++;
+        return;
+    }
+    if (control_hello_decode(&h, m, NULL) != STATUS_OK || death_is_known(ls, h.uuid) ||
+        is_lost(ls, port, &h) || (r->run && r->run == ls->run->former)) {
+        ls->run->dropped++;
+        hello_free(&h);
+        return;
+    }
+    if (l && !port->bound && !l->lost_ns) {  // the other end asks for another connection
+        hello_free(&h);
+        link_cut(ls, port);
+        return;
+    }
+    if ((!l || !port->bound) && !(l = link_add(ls, port, from))) {
+        hello_free(&h);
+        return;
+    }
+    hello_free(&l->peer);
+    l->peer = h;
+    drop_former(ls, l);
+    *(port->up ? &ls->met_up : &ls->met_down) = true;
+    if (is_wrong_end(ls, l))
+        return;
+    if (l->peer.wants == (int)KIND_ANY)
+        l->peer.wants = (int)ls->run->role.gives;
+    if (port->up) {
+        accept_upstream(ls, l, r);
+    } else if (l->peer.wants == (int)ls->run->role.gives) {
+        l->group = group_index(ls, h.group);
+        waited_mark(ls, l);
+        ls->changed = true;
+    }
+}
+
+/* Says hello on the sockets that connect, again when there is no answer: who was at the
+ * other end may have died before it came. */
+void hello_say(struct links *ls, uint64_t now_ns)
+{
+    const struct address nobody = {0};
+    for (size_t i = 0; i < ls->nports; i++) {
+        struct port *p = &ls->ports[i];
+        const struct link *l = link_of_port(ls, p);
+        if (p->bound || !p->socket || !(p->up || ls->run->known) ||
+            (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
+            continue;
+        if (p->greeted_ns && endpoint_is_network(p->endpoint))
+            link_cut(ls, p);  // without the hellos that wait for a connection
+        else if (send_hello(ls, p, &nobody, p->up))
+            p->greeted_ns = now_ns;
+    }
+    for (struct link *l = ls->first; l; l = l->next)
+        if (!l->answered && (l->port->up || ls->run->known))
+            l->answered = send_hello(ls, l->port, &l->address, l->port->up);
+}

@@ -1,0 +1,143 @@
+#include "link/keys.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zmq.h>
+
+enum { FILE_MAX = 4096 };  // bytes
+
+/* A folder or file of ours; `forbidden` are permissions that nobody may have. */
+static enum status check_access(const struct stat *what, const char *path, mode_t forbidden,
+                                struct error *e)
+{
+    if (what->st_uid != geteuid())
+        return error_set(e, STATUS_USAGE, "%s: belongs to somebody else (user %u), must be yours",
+                         path, (unsigned)what->st_uid);
+    if (what->st_mode & forbidden)
+        return error_set(e, STATUS_USAGE, "%s: others can %s it (mode %04o): say chmod go-rwx",
+                         path, forbidden & S_IROTH ? "read" : "change",
+                         (unsigned)what->st_mode & 07777u);
+    return STATUS_OK;
+}
+
+/* The text of a file of at most FILE_MAX - 1 bytes. */
+static enum status read_text(const char *path, bool secret, char text[FILE_MAX], struct error *e)
+{
+    struct stat what;
+    const int file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (file < 0)
+        return error_errno(e, STATUS_FAILED, "%s", path);
+    enum status s = STATUS_OK;
+    ssize_t size = -1;
+    if (fstat(file, &what) != 0 || !S_ISREG(what.st_mode))
+        s = error_set(e, STATUS_INPUT, "%s: is no file", path);
+    else
+        s = check_access(&what, path, secret ? 077 : 022, e);
+    if (s == STATUS_OK && (size = read(file, text, FILE_MAX)) < 0)
+        s = error_errno(e, STATUS_FAILED, "%s", path);
+    (void)close(file);
+    if (s == STATUS_OK && size == FILE_MAX)
+        s = error_set(e, STATUS_INPUT, "%s: longer than %d bytes: no key", path, FILE_MAX - 1);
+    text[s ? 0 : size] = 0;
+    return s;
+}
+
+/* The value of a line `NAME = "VALUE"`. */
+static enum status take_key(const char *text, const char *name, const char *path,
+                            char key[KEY_SIZE], struct error *e)
+{
+    unsigned char binary[32];
+    const size_t length = strlen(name);
+    int number = 1, end = 0;
+    for (const char *line = text; *line; line += strcspn(line, "\n"), line += *line == '\n') {
+        const char *at = line + strspn(line, " \t");
+        if (strncmp(at, name, length) == 0 && strchr(" \t=", at[length])) {
+            if (sscanf(at + length, " = \"%40[^\"\n]\"%n", key, &end) == 1 && end &&
+                strlen(key) == KEY_SIZE - 1 && zmq_z85_decode(binary, key))
+                return STATUS_OK;
+            return error_set(e, STATUS_INPUT,
+                             "%s:%d: must be %s = \"KEY\" with 40 characters of Z85", path, number,
+                             name);
+        }
+        number++;
+    }
+    return error_set(e, STATUS_INPUT, "%s: no line %s = \"KEY\": must be a key file of ZeroMQ",
+                     path, name);
+}
+
+/* FOLDER/NAME: a public key, or, from a .key_secret, both, which must be a pair. */
+static enum status read_pair(const char *folder, const char *name, struct key_pair *pair,
+                             struct error *e)
+{
+    char path[PATH_MAX], text[FILE_MAX], derived[KEY_SIZE];
+    const bool secret = strstr(name, "_secret") != NULL;
+    if (snprintf(path, sizeof path, "%s/%s", folder, name) >= (int)sizeof path)
+        return error_set(e, STATUS_USAGE, "--keys: the name of the folder is too long");
+    enum status s = read_text(path, secret, text, e);
+    if (s == STATUS_OK)
+        s = take_key(text, "public-key", path, pair->public_key, e);
+    if (s == STATUS_OK && secret)
+        s = take_key(text, "secret-key", path, pair->secret_key, e);
+    explicit_bzero(text, sizeof text);
+    if (s == STATUS_OK && secret &&
+        (zmq_curve_public(derived, pair->secret_key) != 0 ||
+         strcmp(derived, pair->public_key) != 0))
+        s = error_set(e, STATUS_INPUT, "%s: the public key is not that of the secret one", path);
+    return s;
+}
+
+/* Likewise for a public key; nothing happens when there is no such file. */
+static enum status read_public(const char *folder, const char *name, char key[KEY_SIZE],
+                               struct error *e)
+{
+    struct key_pair pair = {0};
+    char path[PATH_MAX];
+    (void)snprintf(path, sizeof path, "%s/%s", folder, name);
+    if (access(path, F_OK) != 0 && errno == ENOENT)
+        return STATUS_OK;
+    const enum status s = read_pair(folder, name, &pair, e);
+    memcpy(key, pair.public_key, KEY_SIZE);
+    return s;
+}
+
+static enum status check_folder(const char *folder, struct error *e)
+{
+    struct stat what;
+    if (!zmq_has("curve"))
+        return error_set(e, STATUS_FAILED, "the ZeroMQ library of this machine has no keys");
+    if (stat(folder, &what) != 0)
+        return error_errno(e, STATUS_FAILED, "%s", folder);
+    if (!S_ISDIR(what.st_mode))
+        return error_set(e, STATUS_USAGE,
+                         "%s: must be a folder with keys, as by bragg-run "
+                         "--make-keys",
+                         folder);
+    return check_access(&what, folder, 077, e);
+}
+
+enum status keys_read(struct keys *k, const char *folder, enum keys_role role, struct error *e)
+{
+    char secret[PATH_MAX];
+    *k = (struct keys){0};
+    enum status s = check_folder(folder, e);
+    (void)snprintf(secret, sizeof secret, "%s/server.key_secret", folder);
+    const bool binds = role == KEYS_SERVE || (role == KEYS_STAGE && access(secret, F_OK) == 0);
+    if (s == STATUS_OK)
+        s = read_pair(folder, binds ? "server.key_secret" : "server.key", &k->server, e);
+    if (s == STATUS_OK && role != KEYS_SERVE)
+        s = read_pair(folder, role == KEYS_WATCH ? "watcher.key_secret" : "client.key_secret",
+                      &k->own, e);
+    if (s == STATUS_OK && binds)
+        s = read_public(folder, "client.key", k->client, e);
+    if (s == STATUS_OK && binds && role == KEYS_STAGE)
+        s = read_public(folder, "watcher.key", k->watcher, e);
+    if (s)
+        explicit_bzero(k, sizeof *k);
+    return s;
+}

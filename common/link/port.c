@@ -1,0 +1,273 @@
+#include "link/port.h"
+
+#include <errno.h>
+#include <string.h>
+#include <zmq.h>
+
+#include "base/alloc.h"
+#include "link/endpoint.h"
+#include "link/zap.h"
+#include "wire/control.h"
+
+enum { LINGER_MS = 500, RECONNECT_MS = 20, RECONNECT_MAX_MS = 500 };
+/* A connection is closed when it is silent for so long (a part must not take longer), or
+ * not established after so long. */
+enum { PING_MS = 1000, SILENCE_MS = 20000, HANDSHAKE_MS = 5000 };
+enum { COPIED_MAX = 1024 };    // bytes of a part that is copied rather than shared
+enum { WORDS_AT_ONCE = 256 };  // messages of one connection that wait to be read
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+static void set_int(void *socket, int option, int value)
+{
+    (void)zmq_setsockopt(socket, option, &value, sizeof value);
+}
+
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e)
+{
+    *watch = NULL;
+    *socket = zmq_socket(context, bind ? ZMQ_ROUTER : ZMQ_DEALER);
+    if (!*socket)
+        return error_set(e, STATUS_FAILED, "cannot make a socket: %s", zmq_strerror(errno));
+    set_int(*socket, ZMQ_LINGER, LINGER_MS);
+    set_int(*socket, ZMQ_SNDHWM, 0);
+    set_int(*socket, ZMQ_RCVHWM, bind && part_max == PORT_WORDS_MAX ? WORDS_AT_ONCE : 0);
+    (void)zmq_setsockopt(*socket, ZMQ_MAXMSGSIZE, &part_max, sizeof part_max);
+    set_int(*socket, ZMQ_RECONNECT_IVL, RECONNECT_MS);
+    set_int(*socket, ZMQ_RECONNECT_IVL_MAX, RECONNECT_MAX_MS);
+    set_int(*socket, ZMQ_IPV6, strchr(endpoint, '[') != NULL);
+    set_int(*socket, ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS);
+    if (endpoint_is_network(endpoint)) {
+        set_int(*socket, ZMQ_HEARTBEAT_IVL, PING_MS);
+        set_int(*socket, ZMQ_HEARTBEAT_TIMEOUT, SILENCE_MS);
+    }
+    if (bind)
+        set_int(*socket, ZMQ_ROUTER_MANDATORY, 1);
+    const enum status s = curve_guard(c, *socket, bind, endpoint, e);
+    if (s)
+        return s;
+    if (!bind || (c->keyed && endpoint_is_network(endpoint)))
+        *watch = port_watch(context, *socket, bind);
+    if ((bind ? zmq_bind : zmq_connect)(*socket, endpoint) != 0)
+        return error_set(e, STATUS_FAILED, "cannot %s %s: %s", bind ? "bind" : "connect to",
+                         endpoint, zmq_strerror(errno));
+    size_t size = ENDPOINT_SIZE;
+    if (bind)
+        (void)zmq_getsockopt(*socket, ZMQ_LAST_ENDPOINT, endpoint, &size);
+    return STATUS_OK;
+}
+
+void port_set_linger(void *socket, int ms)
+{
+    set_int(socket, ZMQ_LINGER, ms);
+}
+
+void port_close(void **socket, void **watch)
+{
+    if (*watch)  // first: libzmq would wait for ever for somebody who takes its last event
+        (void)zmq_socket_monitor(*socket, NULL, 0);
+    if (*socket)
+        (void)zmq_close(*socket);
+    if (*watch)
+        (void)zmq_close(*watch);
+    *socket = *watch = NULL;
+}
+
+void port_drop(void **socket, void **watch)
+{
+    if (*socket)
+        port_set_linger(*socket, 0);
+    port_close(socket, watch);
+}
+
+/* ThreadSanitizer does not see that libzmq hands memory from thread to thread. */
+#if defined(__SANITIZE_THREAD__)
+#define SANITIZE_THREAD 1
+#elif defined(__has_feature)
+#define SANITIZE_THREAD __has_feature(thread_sanitizer)
+#else
+#define SANITIZE_THREAD 0
+#endif
+#if SANITIZE_THREAD
+#include <sanitizer/tsan_interface.h>
+#define HAND_OVER(memory) __tsan_release(memory)
+#define TAKE_OVER(memory) __tsan_acquire(memory)
+#else
+#define HAND_OVER(memory) (void)(memory)
+#define TAKE_OVER(memory) (void)(memory)
+#endif
+
+/* Shared parts are owned by a zmq_msg_t on the heap. */
+static void release_shared(void *owner)
+{
+    (void)zmq_msg_close(owner);
+    mem_free(owner);
+}
+
+/* The owner of a part that zmq releases: it remembers who to call. */
+struct deferred {
+    void (*release)(void *owner);
+    void *owner;
+};
+
+static void release_deferred(void *data, void *hint)
+{
+    (void)data;
+    TAKE_OVER(hint);
+    const struct deferred d = *(struct deferred *)hint;
+    mem_free(hint);
+    if (d.release)
+        d.release(d.owner);
+}
+
+/* What is small is copied whenever it is sent: that costs less. */
+static bool share_part(struct part *part)
+{
+    if (part->release == release_shared || part->size <= COPIED_MAX)
+        return true;
+    zmq_msg_t *shared = mem_array(1, sizeof *shared);
+    struct deferred *d = mem_array(1, sizeof *d);
+    if (d)
+        *d = (struct deferred){part->release, part->owner};
+    HAND_OVER(d);
+    if (!shared || !d ||
+        zmq_msg_init_data(shared, part->data, part->size, release_deferred, d) != 0) {
+        mem_free(shared);
+        mem_free(d);
+        return false;
+    }
+    *part = (struct part){
+        .data = part->data, .size = part->size, .release = release_shared, .owner = shared};
+    return true;
+}
+
+enum status port_share(struct message *m, struct error *e)
+{
+    for (size_t i = 0; i < m->nparts; i++)
+        if (!share_part(&m->parts[i]))
+            return error_memory(e, "a message");
+    return STATUS_OK;
+}
+
+static bool send_part(void *socket, const struct part *part, int flags)
+{
+    zmq_msg_t out;
+    if (part->release == release_shared) {
+        (void)zmq_msg_init(&out);
+        if (zmq_msg_copy(&out, part->owner) != 0)
+            return false;
+    } else {
+        if (zmq_msg_init_size(&out, part->size) != 0)
+            return false;
+        if (part->size)
+            memcpy(zmq_msg_data(&out), part->data, part->size);
+    }
+    if (zmq_msg_send(&out, socket, flags | ZMQ_DONTWAIT) >= 0)
+        return true;
+    (void)zmq_msg_close(&out);
+    return false;
+}
+
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead)
+{
+    if (to->size && zmq_send(socket, to->bytes, to->size, ZMQ_SNDMORE | ZMQ_DONTWAIT) < 0)
+        return false;
+    for (size_t i = 0; i < m->nparts; i++) {
+        const struct part *part = instead && i % 2 == 0 && i <= 2 ? &instead[i / 2] : &m->parts[i];
+        if (!send_part(socket, part, i + 1 < m->nparts ? ZMQ_SNDMORE : 0))
+            return false;
+    }
+    return true;
+}
+
+bool port_has_messages(void *socket)
+{
+    int events = 0;
+    size_t size = sizeof events;
+    return zmq_getsockopt(socket, ZMQ_EVENTS, &events, &size) != 0 || events & ZMQ_POLLIN;
+}
+
+/* With keys libzmq knows who sent it. */
+static bool is_watcher(const zmq_msg_t *part)
+{
+    const char *user = zmq_msg_gets(part, "User-Id");
+    return user && strcmp(user, ZAP_WATCHER) == 0;
+}
+
+/* One part into *m; `good` turns false when it exceeds what a message may have. */
+static bool receive_part(void *socket, struct message *m, bool *good, bool *more,
+                         struct address *from)
+{
+    zmq_msg_t *part = mem_array(1, sizeof *part);
+    if (!part)
+        return false;
+    (void)zmq_msg_init(part);
+    if (zmq_msg_recv(part, socket, ZMQ_DONTWAIT) < 0) {
+        release_shared(part);
+        return false;
+    }
+    *more = zmq_msg_more(part);
+    if (from->size && !m->nparts)
+        from->watches = is_watcher(part);
+    const size_t size = zmq_msg_size(part);
+    const size_t limit = m->nparts == 0   ? MESSAGE_ROUTE_MAX
+                         : m->nparts == 1 ? MESSAGE_METADATA_MAX
+                                          : SIZE_MAX;
+    if (!*good || size > limit) {
+        release_shared(part);
+        *good = false;
+        return true;
+    }
+    *good = message_add(m,
+                        (struct part){.data = zmq_msg_data(part),
+                                      .size = size,
+                                      .release = release_shared,
+                                      .owner = part},
+                        NULL) == STATUS_OK;
+    return true;
+}
+
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+{
+    bool more = true, good = true;
+    *from = (struct address){0};
+    *m = (struct message){0};
+    if (bound) {
+        const int size = zmq_recv(socket, from->bytes, sizeof from->bytes, ZMQ_DONTWAIT);
+        if (size < 0)
+            return PORT_NOTHING;
+        from->size = (uint8_t)size;
+    }
+    bool any = bound;
+    while (more) {
+        if (!receive_part(socket, m, &good, &more, from))
+            break;
+        any = true;
+    }
+    if (any && good && !more)
+        return PORT_MESSAGE;
+    message_free(m);
+    return any ? PORT_DAMAGED : PORT_NOTHING;
+}
+
+void *port_context_open(void)
+{
+    return zmq_ctx_new();
+}
+
+void port_context_close(void *context)
+{
+    (void)zmq_ctx_term(context);
+}
+
+int port_descriptor(void *socket)
+{
+    int fd = -1;
+    size_t size = sizeof fd;
+    return socket && zmq_getsockopt(socket, ZMQ_FD, &fd, &size) == 0 ? fd : -1;
+}

@@ -1,0 +1,90 @@
+/* Messages through ZeroMQ sockets, without copying payload. */
+#ifndef BRAGG_LINK_PORT_H
+#define BRAGG_LINK_PORT_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "link/curve.h"
+#include "wire/control.h"
+#include "wire/message.h"
+
+/* The routing id of a peer on a ROUTER; size 0 on a DEALER. */
+struct address {
+    uint8_t size;
+    uint8_t bytes[255];
+    bool watches;  // it came with the watcher's key
+};
+
+/* A socket with what is known of it. */
+struct port {
+    void *socket;         // NULL while it is to connect anew
+    bool bound;           // ROUTER with any number of peers; else DEALER with one
+    bool up;              // data plane: towards the source
+    uint64_t greeted_ns;  // data plane, connecting: when hello was sent, 0 for never
+    void *watch;          // tells what happens to its connections
+    struct trial trial;   // how they went
+    uint64_t opened_ns;   // connecting: when it did so last, 0 for never
+    bool stirred;         // may have messages of which its descriptor does not tell
+    char endpoint[ENDPOINT_SIZE];
+};
+
+bool address_equal(const struct address *a, const struct address *b);
+
+/* Bytes of a part: the largest there are, of an image with as many pixels as a frame may have;
+ * and where neither images nor experiments come. */
+#define PORT_PART_MAX (INT64_C(1) << 33)
+#define PORT_WORDS_MAX ((int64_t)MESSAGE_METADATA_MAX)
+
+/* What sockets belong to; NULL when memory is out.  Ended, for which its sockets must be closed, it
+ * has sent what they still had to. */
+void *port_context_open(void);
+void port_context_close(void *context);
+
+/* A ROUTER that is bound to, or a DEALER that connects to, `endpoint`, guarded as *c says.  When a
+ * port number was left open, `endpoint` (ENDPOINT_SIZE bytes) gets the real one.  Who sends a part
+ * of more than `part_max` bytes is cut off.  *watch is asked by port_happened; NULL when there are
+ * no more sockets. */
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e);
+
+/* What port_open gives as *watch: lets a socket tell of its connections, before it connects or
+ * binds.  NULL when there are no more sockets; closed by port_close. */
+void *port_watch(void *context, void *socket, bool bound);
+
+/* Adds what has happened to the socket since the last question, nothing when `watch` is NULL; true
+ * when a connection ended. */
+bool port_happened(void *watch, struct trial *t);
+
+/* What is still to be sent keeps a socket for so long at most when it is closed (500 ms). */
+void port_set_linger(void *socket, int ms);
+
+/* Closes and clears both, of which either may be NULL. */
+void port_close(void **socket, void **watch);
+/* Likewise, without what is still to be sent. */
+void port_drop(void **socket, void **watch);
+
+/* Makes the parts shareable: port_send can then send them any number of times
+ * without a copy, and the memory is released after the last. */
+enum status port_share(struct message *m, struct error *e);
+
+/* Sends all parts; the message stays the caller's.  `instead`, when not NULL, are two
+ * parts that go in place of parts 0 and 2.  False when the peer is gone. */
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead);
+
+/* Becomes readable when something happens to the socket, and is silent again after the next
+ * call that looks: after a send, too, even when there are messages.  -1 without a socket. */
+int port_descriptor(void *socket);
+
+enum port_got { PORT_NOTHING, PORT_MESSAGE, PORT_DAMAGED };
+
+/* True when port_receive would find something, and when nobody can tell. */
+bool port_has_messages(void *socket);
+
+/* Receives without waiting.  Stops to keep parts beyond the limits of a message,
+ * which is then PORT_DAMAGED (and *m empty). */
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m);
+
+#endif

@@ -1,0 +1,256 @@
+#include "link/receive.h"
+
+#include <inttypes.h>
+
+#include "base/alloc.h"
+#include "base/crc32c.h"
+#include "base/log.h"
+#include "link/credit.h"
+#include "link/hello.h"
+#include "link/loss.h"
+#include "link/order_take.h"
+#include "link/send.h"
+#include "link/shared.h"
+#include "link/waited.h"
+
+enum {
+    RECEIVE_AT_ONCE = 64,
+    CREDIT_MAX = 1024,
+};
+
+static void note_size(struct links *ls, const struct message *m)
+{
+    for (size_t i = 0; i < m->nparts; i++)
+        if (m->parts[i].size > ls->largest_part)
+            ls->largest_part = m->parts[i].size;
+}
+
+static void deliver(struct links *ls, struct link *l, const struct route *r, struct message *m)
+{
+    if (ls->run->role.wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)ls->wants) {
+        run_stop(ls->run, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
+        return;
+    }
+    struct item *item = mem_array(1, sizeof *item);
+    if (!item) {
+        run_stop(ls->run, STATUS_FAILED, "out of memory for a message");
+        return;
+    }
+    atomic_fetch_add(&ls->bytes_in, message_size(m));
+    if (r->type == MESSAGE_EXPERIMENT)
+        note_size(ls, m);
+    *item = (struct item){
+        .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
+    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
+    *m = (struct message){0};
+    if (ls->run->settings.order && r->type == MESSAGE_FRAME)
+        order_receive(ls, item);
+    else
+        exchange_put(&ls->exchange, item);
+    ls->given |= r->type == MESSAGE_EXPERIMENT;
+    if (r->type == MESSAGE_EXPERIMENT && ls->wants == KIND_EXPERIMENT) {
+        struct notice bye = {0};
+        l->gone = true;
+        (void)send_notice(ls->run, l->port, &l->address, MESSAGE_BYE, &bye);
+    }
+}
+
+/* Notes where the credit of a frame goes; false when it is to be dropped. */
+static bool hold(struct links *ls, struct link *l, const struct route *r)
+{
+    size_t from_here = 0;
+    for (size_t i = 0; i < ls->nheld; i++)
+        from_here += ls->held[i].from == l;
+    if (!l->granted || from_here >= CREDIT_MAX)
+        return false;
+    struct held *held = mem_grow(ls->held, ls->nheld, 1, sizeof *held, &ls->held_capacity);
+    if (!held)
+        return false;
+    ls->held = held;
+    ls->held[ls->nheld++] = (struct held){r->frame, r->attempt > 0, l};
+    l->prompt |= r->attempt > 0;
+    return true;
+}
+
+static size_t copies_held(const struct links *ls, uint64_t id)
+{
+    size_t copies = 0;
+    for (size_t i = 0; i < ls->nheld; i++)
+        copies += ls->held[i].id == id;
+    return copies;
+}
+
+/* A sink drops a frame that it has, after a look whether it is the same. */
+static bool is_new(struct links *ls, const struct route *r, const struct message *m)
+{
+    const uint32_t sum = crc32c(r->payload_crc, m->parts[1].data, m->parts[1].size);
+    const enum seen_result result = seen_add(&ls->seen, r->frame, sum);
+    if (result == SEEN_NEW)
+        return true;
+    if (result == SEEN_DIFFERENT) {
+        run_stop(ls->run, STATUS_FAILED,
+                 "frame %" PRIu64 " came twice, the second time (from %s) with other bytes: the "
+                 "stages before this one are not deterministic",
+                 r->frame, r->stage);
+        return false;
+    }
+    ls->duplicates++;
+    if (id_set_has(&ls->kept, r->frame))  // who asks does not know
+        (void)id_set_add(&ls->kept_due, r->frame);
+    else if (copies_held(ls, r->frame) == 1)  // likewise, and the first one is durable
+        (void)id_set_add(&ls->acks, r->frame);
+    credit_passed(ls, r->frame);
+    return false;
+}
+
+static void on_frame(struct links *ls, struct link *l, const struct route *r, struct message *m)
+{
+    struct error e;
+    if (!hold(ls, l, r)) {
+        run_stop(ls->run, STATUS_FAILED, "%s sent a frame without credit", l->peer.stage);
+        return;
+    }
+    if (r->flags & ROUTE_SHARED && shared_fetch(l, m, &e) != STATUS_OK) {
+        run_stop(ls->run, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
+        return;
+    }
+    if (role_is_sink(&ls->run->role) && !is_new(ls, r, m)) {
+        if (ls->run->settings.order && !ls->run->stopping)
+            order_skip(ls, r->frame);
+        return;
+    }
+    ls->ticks++;
+    if (ls->run->settings.order && order_find(&ls->order, r->frame)) {
+        ls->duplicates++;
+        credit_passed(ls, r->frame);
+        return;
+    }
+    deliver(ls, l, r, m);
+}
+
+static bool is_listed(const struct notice *n, uint64_t id)
+{
+    for (size_t i = 0; i < n->nids; i++)
+        if (id >= n->ids[i].first && id <= n->ids[i].last)
+            return true;
+    return false;
+}
+
+/* What was sent before a frame that has arrived has arrived, too, or is lost: it is for the
+ * receiver to list it. */
+static void on_credit(struct links *ls, struct link *l, const struct notice *n)
+{
+    shared_credit(ls, l, n);
+    l->credit = n->grant > CREDIT_MAX - l->credit ? CREDIT_MAX : l->credit + n->grant;
+    size_t kept = 0, arrived = 0, covered = 0;
+    for (size_t i = 0; i < l->nsent; i++) {
+        const bool returned = is_listed(n, l->sent[i]);
+        if (!returned)
+            l->sent[kept++] = l->sent[i];
+        if (returned || i < l->narrived)
+            arrived = kept;
+        if (i < l->ncovered)
+            covered = kept;
+    }
+    l->nsent = kept;
+    l->narrived = arrived;
+    l->ncovered = covered;
+}
+
+/* The process at the other end is done with all it got. */
+static void leave(struct links *ls, struct link *l)
+{
+    l->gone = true;
+    l->nsent = l->narrived = l->ncovered = 0;
+    shared_release(ls, l);
+}
+
+/* The process at the other end has failed; who is not needed ends alone. */
+static void fail(struct links *ls, struct link *l, const struct notice *n)
+{
+    const bool needed = l->port->up || !waited_may_leave(l);
+    if (!n->said && !ls->run->stopping && !(needed && atomic_exchange(&ls->run->spoken, true)))
+        log_line(needed ? LOG_ERROR : LOG_WARNING,
+                 "%s (process %" PRId64 ") ended with status %d%s%s", l->peer.stage, l->peer.pid,
+                 n->status, *n->reason ? ": " : "", n->reason);
+    if (needed)
+        run_stop(ls->run, n->status == STATUS_INTERRUPTED ? STATUS_INTERRUPTED : STATUS_FAILED,
+                 NULL);
+    else
+        leave(ls, l);
+}
+
+static void on_notice(struct links *ls, struct link *l, const struct route *r,
+                      const struct message *m)
+{
+    struct notice n;
+    if (control_notice_decode(r->type, &n, m, NULL) != STATUS_OK)
+        ls->run->dropped++;
+    else if (r->type == MESSAGE_CREDIT && !l->port->up)
+        on_credit(ls, l, &n);
+    else if (r->type == MESSAGE_HEARTBEAT && l->port->up)
+        l->to_answer = true;
+    else if (r->type == MESSAGE_HEARTBEAT)
+        loss_answered(l, &n);
+    else if (r->type == MESSAGE_POOL && l->port->up)
+        shared_meet(ls, l, &n);
+    else if (r->type == MESSAGE_BYE && n.status == STATUS_OK)
+        leave(ls, l);
+    else if (r->type == MESSAGE_BYE)
+        fail(ls, l, &n);
+    notice_free(&n);
+}
+
+static void dispatch(struct links *ls, struct port *port, const struct address *from,
+                     struct message *m)
+{
+    struct route r;
+    struct error e;
+    if (route_open(&r, m, &e) != STATUS_OK) {
+        if (!ls->run->dropped++)
+            log_line(LOG_WARNING, "dropped %s", e.text);
+        link_damaged(ls, port, link_find(ls, port, from));
+        return;
+    }
+    if (r.type == MESSAGE_HELLO) {
+        hello_hear(ls, port, from, &r, m);
+        return;
+    }
+    struct link *l = link_find(ls, port, from);
+    const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // it never learned the run
+    if (!l || !(early_bye || run_is_ours(ls->run, &r))) {
+        ls->run->dropped++;
+        return;
+    }
+    l->nmessages += port->up && (r.type == MESSAGE_EXPERIMENT || r.type == MESSAGE_FRAME);
+    if (port->up && r.type == MESSAGE_EXPERIMENT)
+        deliver(ls, l, &r, m);
+    else if (port->up && r.type == MESSAGE_FRAME)
+        on_frame(ls, l, &r, m);
+    else
+        on_notice(ls, l, &r, m);
+}
+
+bool receive_from(struct links *ls, struct port *port)
+{
+    bool any = false;
+    for (int i = 0; i < RECEIVE_AT_ONCE && !ls->run->stopping && port->socket; i++) {
+        struct address from;
+        struct message m;
+        const enum port_got got = port_receive(port->socket, port->bound, &from, &m);
+        port->stirred = got != PORT_NOTHING;
+        if (got == PORT_NOTHING)
+            return any;
+        any = true;
+        if (from.watches) {
+            ls->run->dropped++;  // frames are not for a watcher
+        } else if (got == PORT_MESSAGE) {
+            dispatch(ls, port, &from, &m);
+        } else {
+            ls->run->dropped++;
+            link_damaged(ls, port, link_find(ls, port, &from));
+        }
+        message_free(&m);
+    }
+    return any;
+}

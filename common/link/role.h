@@ -1,0 +1,45 @@
+/* What a process is in the stream: the part of a stage's table that its neighbours care about. */
+#ifndef BRAGG_LINK_ROLE_H
+#define BRAGG_LINK_ROLE_H
+
+#include <stdbool.h>
+
+/* What travels on an edge. */
+enum kind {
+    KIND_NONE,        // nothing: a first stage consumes it, a last stage produces it
+    KIND_EXPERIMENT,  // one experiment and no frames
+    KIND_RECIPE,      // experiment, then frames without images
+    KIND_IMAGE,       // experiment, then frames with images
+    KIND_ANY,         // one of the last three: a last stage takes what it gets
+};
+
+/* "recipe" and so on, for messages. */
+const char *kind_name(enum kind kind);
+
+struct role {
+    const char *name;  // program
+    enum kind wants, gives;
+    bool transient;      // a last stage that only watches: nothing waits for its frames
+    bool finds_durable;  // a last stage that can tell from its output which frames are durable
+    const char *group;   // who shares frames with it; NULL: program and what it gives
+};
+
+/* True for the stage that numbers the frames: of an experiment that came, or of its own. */
+static inline bool role_is_source(const struct role *r)
+{
+    return r->gives >= KIND_RECIPE && r->wants <= KIND_EXPERIMENT;
+}
+
+/* True for a last stage, whose frames are durable when its callback returns. */
+static inline bool role_is_sink(const struct role *r)
+{
+    return r->gives == KIND_NONE;
+}
+
+/* True for a last stage that nothing waits for: it may leave at any time. */
+static inline bool role_is_watcher(const struct role *r)
+{
+    return role_is_sink(r) && r->transient;
+}
+
+#endif

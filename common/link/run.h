@@ -1,0 +1,80 @@
+/*
+ * The run that a process takes part in: who it is, where the source listens, what time means, and
+ * how it ends.  Ending is only noted here; the I/O loop says goodbye once, on its way out.
+ */
+#ifndef BRAGG_LINK_RUN_H
+#define BRAGG_LINK_RUN_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "link/curve.h"
+#include "link/port.h"
+#include "link/role.h"
+#include "link/settings.h"
+#include "wire/route.h"
+
+#define SECOND UINT64_C(1000000000)
+#define MILLISECOND (SECOND / 1000)
+#define HEARTBEAT_NS SECOND      // how often a process says that it lives, at least
+#define GRACE_NS (SECOND / 2)    // how long a bye may lag behind a closed pipe
+#define REOPEN_NS (SECOND / 10)  // a cut connection begins anew at most so often
+
+enum ending {
+    ENDING_FAILED,    // all are told, with the status
+    ENDING_COMPLETE,  // the stream is: neighbours are told that all is well
+    ENDING_EARLY,     // a watcher was told to end: all are told that all is well
+    ENDING_OUT,       // others took this process out: nobody is told
+};
+
+struct run {
+    struct role role;
+    struct settings settings;
+    void *context;       // of ZeroMQ
+    struct curve curve;  // guards its tcp endpoints
+    char uuid[UUID_SIZE];
+    uint64_t id;
+    uint64_t former;  // what this process took part in before it began anew, 0 for none
+    uint32_t incarnation;
+    bool known;                        // id and control are
+    struct port control;               // to the source; bound in the source
+    char control_told[ENDPOINT_SIZE];  // as the next stages learn it, which may be on other hosts
+    uint64_t patience_ns;              // who is silent for longer is dead
+    uint64_t awake_ns;                 // since then the I/O loop was never stopped (Ctrl-Z)
+    atomic_uint_fast64_t window;       // frames under way at most, 0: not known yet
+    uint64_t dropped;                  // messages that were not ours
+    unsigned interrupts;               // Ctrl-C so far
+
+    bool stopping;       // the I/O loop ends
+    enum ending ending;  // if so: how
+    atomic_int status;   // exit status
+    atomic_bool spoken;  // the one line of error was written
+};
+
+/* Ends this process with `status`: says `text` (nothing when NULL) unless somebody spoke already.
+ * The first call counts. */
+void run_stop(struct run *run, enum status status, const char *text, ...)
+    __attribute__((format(printf, 3, 4)));
+
+/* Ends this process because the others took it for dead, or it is out for a reason, "" for none:
+ * they are told nothing. */
+void run_leave(struct run *run, const char *reason);
+
+/* Ends a watcher before the stream does. */
+void run_leave_early(struct run *run);
+
+/* Ends this process: the stream is complete. */
+void run_finish(struct run *run, enum status status);
+
+/* True when run and incarnation are ours; else the message is to be dropped and counted. */
+bool run_is_ours(const struct run *run, const struct route *r);
+
+/* True when a peer, last heard then, has been silent for longer than `patience_ns`. */
+bool run_is_silent(const struct run *run, uint64_t heard_ns, uint64_t patience_ns, uint64_t now_ns);
+
+/* How often to send heartbeats. */
+uint64_t run_beat_ns(const struct run *run);
+
+#endif

@@ -1,0 +1,87 @@
+#include "link/send.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s)
+{
+    struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
+    (void)snprintf(r.stage, sizeof r.stage, "%s", run->role.name);
+    bool sent = false;
+    if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
+        sent = port_send(port->socket, to, m, NULL);
+    port->stirred = true;
+    message_free(m);
+    return sent;
+}
+
+/* Who is before or after this process. */
+static size_t list_neighbours(const struct links *ls, bool up, struct neighbour *list)
+{
+    size_t n = 0;
+    for (const struct link *l = ls->first; l; l = l->next)
+        if (l->port->up == up)
+            memcpy(list[n++].uuid, l->peer.uuid, UUID_SIZE);
+    return n;
+}
+
+/* Only the source is told who the neighbours are: others could pass for them. */
+static enum status encode_hello(const struct links *ls, const struct port *port, struct hello *h,
+                                struct message *m)
+{
+    static struct neighbour nobody[1];
+    size_t n = 0;
+    for (const struct link *l = ls->first; l; l = l->next)
+        n++;
+    if (port != &ls->run->control || port->bound || !n)
+        return control_hello_encode(h, m, NULL);
+    struct neighbour *list = mem_array(n, sizeof *list);
+    if (!list)
+        return STATUS_FAILED;
+    h->upstreams = list;
+    h->nupstreams = list_neighbours(ls, true, list);
+    h->names_downstreams = ls->run->role.gives != KIND_NONE;
+    h->downstreams = h->nupstreams < n ? list + h->nupstreams : nobody;
+    h->ndownstreams = list_neighbours(ls, false, h->downstreams);
+    const enum status s = control_hello_encode(h, m, NULL);
+    mem_free(list);
+    return s;
+}
+
+bool send_hello(struct links *ls, struct port *port, const struct address *to, bool downstream)
+{
+    const struct role *role = &ls->run->role;
+    const char *group = ls->run->settings.group ? ls->run->settings.group : role->group;
+    struct hello h = {.wants = (int)ls->wants,
+                      .gives = (int)role->gives,
+                      .downstream = downstream,
+                      .durable = role_is_sink(role) && !role->transient,
+                      .order = ls->run->settings.order,
+                      .pid = getpid()};
+    memcpy(h.uuid, ls->run->uuid, sizeof h.uuid);
+    memcpy(h.control, ls->run->control_told, sizeof h.control);
+    (void)snprintf(h.stage, sizeof h.stage, "%s", role->name);
+    if (group)
+        (void)snprintf(h.group, sizeof h.group, "%s", group);
+    else
+        (void)snprintf(h.group, sizeof h.group, "%s/%s", role->name, kind_name(role->gives));
+    (void)pthread_mutex_lock(&ls->exchange.mutex);
+    (void)snprintf(h.identity, sizeof h.identity, "%s",
+                   ls->exchange.begun ? ls->exchange.identity : "any");
+    (void)pthread_mutex_unlock(&ls->exchange.mutex);
+    struct message m = {0};
+    const enum status s = encode_hello(ls, port, &h, &m);
+    return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
+}
+
+bool send_notice(const struct run *run, struct port *port, const struct address *to,
+                 enum message_type type, struct notice *n)
+{
+    struct message m = {0};
+    const enum status s = control_notice_encode(type, n, &m, NULL);
+    return send_message(run, port, to, type, &m, s);
+}

@@ -1,0 +1,95 @@
+#include "link/shared.h"
+
+#include <string.h>
+#include <unistd.h>
+
+#include "base/log.h"
+#include "link/send.h"
+
+void shared_announce(struct links *ls, struct link *l)
+{
+    /* A network may be cut under a process that lives on and still reads its slots. */
+    if (!ls->pool || strncmp(l->port->endpoint, "ipc:", 4) != 0)
+        return;
+    struct notice n = {.pid = getpid(), .fd = (uint32_t)pool_fd(ls->pool)};
+    (void)send_notice(ls->run, l->port, &l->address, MESSAGE_POOL, &n);
+}
+
+void shared_meet(struct links *ls, struct link *l, const struct notice *n)
+{
+    struct error e;
+    struct pool_owner owner = {.run = ls->run->id, .incarnation = ls->run->incarnation};
+    memcpy(owner.uuid, l->peer.uuid, sizeof owner.uuid);
+    if (l->pool && mapping_is_of(l->pool, n->pid, n->fd))
+        return;
+    mapping_close(&l->pool);
+    if (ls->run->settings.transport == TRANSPORT_AUTO &&
+        mapping_open(&l->pool, n->pid, n->fd, &owner, &e) != STATUS_OK)
+        log_line(LOG_INFO, "images of %s come in messages: %s", l->peer.stage, e.text);
+}
+
+enum status shared_fetch(struct link *l, struct message *m, struct error *e)
+{
+    struct descriptor d;
+    struct part pixels;
+    if (!l->pool || m->nparts < 3)
+        return error_set(e, STATUS_INPUT, "a descriptor of shared memory that it has not named");
+    enum status s = descriptor_decode(&d, &m->parts[2], e);
+    if (s == STATUS_OK)
+        s = mapping_lease(l->pool, &d, &pixels, e);
+    if (s)
+        return s;
+    struct part *part = &m->parts[2];
+    part->release(part->owner);
+    *part = pixels;
+    return STATUS_OK;
+}
+
+bool shared_send(struct links *ls, struct link *l, const struct item *item)
+{
+    const bool possible = item->shared.nparts > 0, shared = possible && l->shared;
+    if (possible && !shared && !l->inline_told)
+        log_line(LOG_INFO, "images go to %s (process %lld) in messages", l->peer.stage,
+                 (long long)l->peer.pid);
+    l->inline_told |= possible && !shared;
+    const bool sent =
+        port_send(l->port->socket, &l->address, &item->message, shared ? item->shared.parts : NULL);
+    l->port->stirred = true;
+    if (!sent)
+        return false;
+    if (shared) {
+        pool_retain(ls->pool, item->slot);
+        l->slots |= UINT64_C(1) << item->slot;
+    }
+    return true;
+}
+
+/* Slots of the pool that a link reads no more. */
+static void give_back(struct links *ls, struct link *l, uint64_t slots)
+{
+    for (unsigned i = 0; i < POOL_SLOTS_MAX; i++)
+        if (slots & l->slots & UINT64_C(1) << i)
+            pool_release(ls->pool, i);
+    l->slots &= ~slots;
+}
+
+void shared_credit(struct links *ls, struct link *l, const struct notice *n)
+{
+    l->shared = n->shared && ls->pool;
+    give_back(ls, l, n->slots);
+}
+
+void shared_release(struct links *ls, struct link *l)
+{
+    give_back(ls, l, UINT64_MAX);
+}
+
+void shared_inherit(struct link *l, struct link *former)
+{
+    l->slots = former->slots;
+    l->pool = former->pool;
+    former->slots = 0;
+    former->pool = NULL;
+    if (l->pool)
+        mapping_cut(l->pool);
+}

@@ -1,0 +1,25 @@
+/* Frames whose pixels stay where they are, in shared memory. */
+#ifndef BRAGG_LINK_SHARED_H
+#define BRAGG_LINK_SHARED_H
+
+#include "link/links.h"
+
+/* Tells the other end where our pool is; maps the other end's. */
+void shared_announce(struct links *ls, struct link *l);
+void shared_meet(struct links *ls, struct link *l, const struct notice *n);
+
+/* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
+enum status shared_fetch(struct link *l, struct message *m, struct error *e);
+
+/* Sends a frame, with its pixels or without; false when the other end cannot be reached. */
+bool shared_send(struct links *ls, struct link *l, const struct item *item);
+
+/* Slots came back with credit; the other end reads none any more. */
+void shared_credit(struct links *ls, struct link *l, const struct notice *n);
+void shared_release(struct links *ls, struct link *l);
+
+/* A process that lives has come back through another connection: what it reads of our pool, and
+ * we of its, stays so. */
+void shared_inherit(struct link *l, struct link *former);
+
+#endif

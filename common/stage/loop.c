@@ -1,0 +1,214 @@
+#include "stage/loop.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <string.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "control/peers.h"
+#include "control/source.h"
+#include "link/bye.h"
+#include "link/credit.h"
+#include "link/death.h"
+#include "link/hello.h"
+#include "link/loss.h"
+#include "link/pipe.h"
+#include "link/receive.h"
+#include "link/reconnect.h"
+#include "stage/close.h"
+#include "stage/runtime.h"
+
+enum { TICK_MS = 100, MAIN_GRACE_S = 2 };
+
+/* The first Ctrl-C ends the stream, the second the process; others abort. */
+static void on_signal(struct runtime *rt)
+{
+    struct signalfd_siginfo info;
+    while (!rt->run.stopping && read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
+        if (info.ssi_signo != SIGINT)
+            run_stop(&rt->run, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
+                     info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
+        else if (role_is_watcher(&rt->run.role))
+            run_leave_early(&rt->run);
+        else if (rt->run.interrupts++ || (!rt->source && !rt->member.welcomed))
+            run_stop(&rt->run, STATUS_INTERRUPTED, NULL);
+        else if (rt->source)
+            source_interrupt(rt->source);
+        else if (rt->stage->interrupt)
+            rt->stage->interrupt(rt->state);
+    }
+}
+
+/* What the loop waits for; what is not there is -1. */
+enum { SLOT_EVENT, SLOT_SIGNALS, SLOT_STDIN, SLOT_STDOUT, SLOT_CONTROL, SLOT_PORTS };
+
+static nfds_t fill_slots(const struct runtime *rt, struct pollfd *slots)
+{
+    const bool listen_in = rt->links.in.used && !rt->links.in.closed,
+               listen_out = rt->links.out.used && !rt->links.out.closed;
+    slots[SLOT_EVENT] = (struct pollfd){.fd = rt->links.exchange.event, .events = POLLIN};
+    slots[SLOT_SIGNALS] = (struct pollfd){.fd = rt->signals, .events = POLLIN};
+    slots[SLOT_STDIN] = (struct pollfd){.fd = listen_in ? STDIN_FILENO : -1, .events = POLLIN};
+    slots[SLOT_STDOUT] = (struct pollfd){.fd = listen_out ? STDOUT_FILENO : -1};  // errors
+    slots[SLOT_CONTROL] =
+        (struct pollfd){.fd = port_descriptor(rt->run.control.socket), .events = POLLIN};
+    for (size_t i = 0; i < rt->links.nports; i++)
+        slots[SLOT_PORTS + i] =
+            (struct pollfd){.fd = port_descriptor(rt->links.ports[i].socket), .events = POLLIN};
+    return SLOT_PORTS + rt->links.nports;
+}
+
+/* What is no message; notes which sockets may have some. */
+static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, bool all,
+                 uint64_t now_ns)
+{
+    uint64_t wakeups;
+    if (slots[SLOT_EVENT].revents && read(rt->links.exchange.event, &wakeups, sizeof wakeups) < 0)
+        return;
+    if (slots[SLOT_SIGNALS].revents)
+        on_signal(rt);
+    if (slots[SLOT_STDOUT].revents) {
+        rt->links.out.closed = true;
+        rt->links.out.deadline_ns = now_ns + GRACE_NS;
+    }
+    rt->run.control.stirred |= all || slots[SLOT_CONTROL].revents;
+    for (nfds_t i = SLOT_PORTS; i < count; i++)
+        rt->links.ports[i - SLOT_PORTS].stirred |= all || slots[i].revents;
+    if (slots[SLOT_STDIN].revents && !rt->run.stopping)  // the last: it may add a port
+        pipe_listen(&rt->links, now_ns);
+}
+
+/* Takes messages from the sockets that may have some; false when there were none: only
+ * then do their descriptors tell of the next one. */
+static bool receive(struct runtime *rt)
+{
+    bool any = false;
+    for (size_t i = 0; i < rt->links.nports && !rt->run.stopping; i++) {
+        struct port *p = &rt->links.ports[i];
+        if (p->socket && p->stirred)
+            any |= receive_from(&rt->links, p);
+    }
+    if (rt->run.control.socket && rt->run.control.stirred && !rt->run.stopping)
+        any |= rt->source ? peers_receive(rt->source) : member_receive(&rt->member);
+    return any;
+}
+
+/* The links' turn, until something ends this process. */
+static void pump_links(struct runtime *rt, uint64_t now_ns)
+{
+    struct links *ls = &rt->links;
+    const bool *stopping = &rt->run.stopping;
+    reconnect_forget(ls);
+    reconnect_check(ls, now_ns);
+    death_check(ls, now_ns);
+    if (!*stopping)
+        pipe_check(ls, now_ns);
+    if (!*stopping)
+        pipe_tell(ls);
+    if (!*stopping)
+        hello_say(ls, now_ns);
+    if (!*stopping && !rt->source)
+        member_settle(&rt->member, now_ns);
+    if (!*stopping)
+        credit_pump(ls, now_ns);
+    if (!*stopping)
+        loss_pump(ls, now_ns);
+}
+
+static void pump(struct runtime *rt, uint64_t now_ns)
+{
+    const int failure = atomic_load(&rt->failure);
+    if (failure && atomic_load(&rt->outcast))
+        run_leave(&rt->run, "");
+    else if (failure)
+        run_stop(&rt->run, (enum status)failure, NULL);
+    pump_links(rt, now_ns);
+    if (rt->run.stopping)
+        return;
+    if (rt->source)
+        source_pump(rt->source, now_ns);
+    else
+        member_pump(&rt->member, now_ns);
+    const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
+    const bool taken = rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) &&
+                       exchange_look(&rt->links.exchange).main_done;
+    if (handed_over || taken)
+        run_finish(&rt->run, STATUS_OK);
+}
+
+void loop_say_goodbye(struct runtime *rt)
+{
+    const enum ending ending = rt->run.ending;
+    const bool well = ending != ENDING_FAILED || role_is_watcher(&rt->run.role);
+    const enum status status = well ? STATUS_OK : (enum status)atomic_load(&rt->run.status);
+    if (ending == ENDING_OUT)
+        return;
+    bye_say(&rt->links, status);
+    if (ending != ENDING_COMPLETE && !rt->source)
+        member_say_bye(&rt->member, status);
+    if (ending == ENDING_FAILED && rt->source)
+        source_say_end(rt->source, (enum status)atomic_load(&rt->run.status));
+}
+
+/* While a sink acknowledges some may be due soon. */
+static int tick_ms(const struct runtime *rt, uint64_t now_ns)
+{
+    return rt->member.acked_ns && now_ns < rt->member.acked_ns + TICK_MS * MILLISECOND ? ACK_MS
+                                                                                       : TICK_MS;
+}
+
+/* Meanwhile the main thread may send. */
+static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
+{
+    rt->io_waits = true;
+    rt->wait_ms = ms;
+    (void)pthread_mutex_unlock(&rt->turn);
+    const int ready = poll(slots, count, ms);
+    const int cause = errno;
+    (void)pthread_mutex_lock(&rt->turn);
+    rt->io_waits = false;
+    errno = cause;
+    return ready;
+}
+
+void *loop_run(void *runtime)
+{
+    struct runtime *rt = runtime;
+    struct pollfd *slots = mem_array(SLOT_PORTS + PORTS_MAX + 1, sizeof *slots);
+    if (!slots)
+        run_stop(&rt->run, STATUS_FAILED, "out of memory for the sockets");
+    (void)pthread_mutex_lock(&rt->turn);
+    for (uint64_t last_ns = clock_ns(); !rt->run.stopping;) {
+        const uint64_t now_ns = clock_ns();
+        if (now_ns - last_ns > 2 * run_beat_ns(&rt->run))
+            rt->run.awake_ns = now_ns;  // others were not silent: we did not listen
+        last_ns = now_ns;
+        pump(rt, now_ns);
+        if (rt->run.stopping)
+            break;
+        const bool more = receive(rt);  // what the calls of pump kept from the descriptors
+        const nfds_t count = fill_slots(rt, slots);
+        const int ready = await(rt, slots, count, more ? 0 : tick_ms(rt, now_ns));
+        if (ready < 0 && errno != EINTR)
+            run_stop(&rt->run, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
+        else if (ready >= 0)
+            look(rt, slots, count, ready == 0 && !more, clock_ns());
+        (void)receive(rt);
+    }
+    mem_free(slots);
+    loop_say_goodbye(rt);
+    exchange_end(&rt->links.exchange, rt->run.ending == ENDING_COMPLETE);
+    runtime_disconnect(rt);
+    (void)pthread_mutex_unlock(&rt->turn);
+    if (atomic_load(&rt->run.status) != STATUS_OK && rt->stage->cancel)
+        rt->stage->cancel(rt->state);
+    /* A callback may take minutes; after a failure nobody waits for it. */
+    if (atomic_load(&rt->run.status) != STATUS_OK &&
+        !exchange_await_main(&rt->links.exchange, MAIN_GRACE_S))
+        _exit(atomic_load(&rt->run.status));
+    return NULL;
+}

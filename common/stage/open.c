@@ -1,0 +1,217 @@
+#include "stage/open.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <malloc.h>
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/random.h>
+#include <sys/resource.h>
+#include <sys/signalfd.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/program.h"
+#include "control/restart.h"
+#include "control/source.h"
+#include "link/fused.h"
+#include "link/learn.h"
+#include "stage/handover.h"
+#include "stage/loop.h"
+
+enum { DESCRIPTORS_MIN = 64 };
+
+static enum status random_names(struct runtime *rt, struct error *e)
+{
+    uint64_t bits[3];
+    if (getrandom(bits, sizeof bits, 0) != (ssize_t)sizeof bits)
+        return error_errno(e, STATUS_FAILED, "no random numbers");
+    (void)snprintf(rt->run.uuid, sizeof rt->run.uuid, "%016" PRIx64 "%016" PRIx64, bits[0],
+                   bits[1]);
+    rt->run.incarnation = 1;
+    rt->run.former = restart_former_run();
+    if (rt->stage->wants == KIND_NONE) {
+        rt->run.id = bits[2];
+        rt->run.known = true;
+    }
+    return STATUS_OK;
+}
+
+/* Binds or connects one more endpoint of the data plane. */
+static enum status add_port(struct runtime *rt, const char *text, bool up, struct error *e)
+{
+    struct port *p = &rt->links.ports[rt->links.nports];
+    *p = (struct port){.up = up};
+    enum status s = endpoint_parse(text, true, &p->bound, p->endpoint, e);
+    if (s == STATUS_OK && p->bound)
+        s = endpoint_clear(p->endpoint, e);
+    if (s == STATUS_OK)
+        s = port_open(rt->run.context, &rt->run.curve, p->bound, p->endpoint,
+                      link_part_max(&rt->links, up), &p->socket, &p->watch, e);
+    if (p->socket)
+        rt->links.nports++;
+    if (s)
+        p->bound = false;  // what is not ours is not removed
+    return s;
+}
+
+static enum status private_folder(struct runtime *rt, struct error *e)
+{
+    return rt->folder.path[0] ? STATUS_OK : folder_open(&rt->folder, e);
+}
+
+/* The pipe's port comes first in the list. */
+static enum status open_stdout(struct runtime *rt, struct error *e)
+{
+    char text[ENDPOINT_SIZE + 16];
+    const enum status s = private_folder(rt, e);
+    if (s)
+        return s;
+    (void)snprintf(text, sizeof text, "@ipc://%s/data", rt->folder.path);
+    rt->links.out.used = true;
+    return add_port(rt, text, false, e);
+}
+
+/* Where the source listens: as asked; on the interface of a tcp output, better one that other
+ * hosts reach; or privately. */
+static enum status choose_control(struct runtime *rt, char text[ENDPOINT_SIZE + 16],
+                                  struct error *e)
+{
+    const struct port *first = NULL;
+    for (size_t i = 0; i < rt->links.nports; i++) {
+        const struct port *p = &rt->links.ports[i];
+        if (!p->up && endpoint_is_network(p->endpoint) &&
+            (!first || (endpoint_is_local(first->endpoint) && !endpoint_is_local(p->endpoint))))
+            first = p;
+    }
+    if (rt->run.settings.control) {
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%s",
+                       rt->run.settings.control + (*rt->run.settings.control == '@'));
+    } else if (first && first->bound) {
+        const char *colon = strrchr(first->endpoint, ':');
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@%.*s:*", (int)(colon - first->endpoint),
+                       first->endpoint);
+    } else if (first && !endpoint_is_local(first->endpoint)) {
+        return error_set(e, STATUS_USAGE,
+                         "--out=%s leads to another host: say --control=ENDPOINT, where the "
+                         "stages over there reach this one",
+                         first->endpoint);
+    } else if (first) {
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@tcp://127.0.0.1:*");
+    } else {
+        const enum status s = private_folder(rt, e);
+        if (s)
+            return s;
+        (void)snprintf(text, ENDPOINT_SIZE + 16, "@ipc://%s/control", rt->folder.path);
+    }
+    return STATUS_OK;
+}
+
+static enum status open_control(struct runtime *rt, struct error *e)
+{
+    char text[ENDPOINT_SIZE + 16];
+    bool bind;
+    enum status s = choose_control(rt, text, e);
+    if (s == STATUS_OK)
+        s = endpoint_parse(text, true, &bind, rt->run.control.endpoint, e);
+    if (s == STATUS_OK)
+        s = endpoint_clear(rt->run.control.endpoint, e);
+    if (s == STATUS_OK)
+        s = port_open(rt->run.context, &rt->run.curve, true, rt->run.control.endpoint,
+                      PORT_WORDS_MAX, &rt->run.control.socket, &rt->run.control.watch, e);
+    memcpy(rt->run.control_told, rt->run.control.endpoint, sizeof rt->run.control_told);
+    rt->run.control.bound = s == STATUS_OK;
+    if (s == STATUS_OK)
+        s = learn_check_control(&rt->links, e);
+    if (s == STATUS_OK)
+        log_line(LOG_INFO, "bragg-top %s shows what goes on", rt->run.control.endpoint);
+    if (s)
+        return s;
+    rt->source = source_open(&rt->run, &rt->links, e);
+    return rt->source ? STATUS_OK : STATUS_FAILED;
+}
+
+static enum status open_endpoints(struct runtime *rt, struct error *e)
+{
+    const struct settings *o = &rt->run.settings;
+    enum status s = STATUS_OK;
+    rt->links.in.used = rt->stage->wants != KIND_NONE && !o->in.count;
+    if (rt->stage->gives != KIND_NONE && !o->out.count)
+        s = open_stdout(rt, e);
+    for (size_t i = 0; i < o->out.count && s == STATUS_OK; i++)
+        s = add_port(rt, o->out.text[i], false, e);
+    for (size_t i = 0; i < o->in.count && s == STATUS_OK; i++)
+        s = add_port(rt, o->in.text[i], true, e);
+    return s == STATUS_OK && role_is_source(&rt->run.role) ? open_control(rt, e) : s;
+}
+
+/* From here on signals arrive at the I/O thread only; those that the process was
+ * started to ignore (nohup, a background job) stay ignored. */
+static enum status take_signals(struct runtime *rt, struct error *e)
+{
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    sigset_t mine;
+    (void)sigemptyset(&mine);
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        struct sigaction before;
+        if (sigaction(numbers[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+            (void)sigaddset(&mine, numbers[i]);
+    }
+    (void)pthread_sigmask(SIG_BLOCK, &mine, NULL);
+    rt->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
+    return rt->signals < 0 ? error_errno(e, STATUS_FAILED, "cannot receive signals") : STATUS_OK;
+}
+
+/* libzmq aborts when it gets no more file descriptors: as many as the system allows. */
+static enum status take_descriptors(struct error *e)
+{
+    struct rlimit files;
+    if (getrlimit(RLIMIT_NOFILE, &files) != 0)
+        return STATUS_OK;
+    files.rlim_cur = files.rlim_max;
+    (void)setrlimit(RLIMIT_NOFILE, &files);
+    if (files.rlim_cur >= DESCRIPTORS_MIN)
+        return STATUS_OK;
+    return error_set(e, STATUS_FAILED, "only %d open files are allowed (ulimit -n), must be %d",
+                     (int)files.rlim_cur, DESCRIPTORS_MIN);
+}
+
+enum status runtime_open(struct runtime *rt, struct error *e)
+{
+    (void)mallopt(M_ARENA_MAX, 1);  // each further one takes 64 MiB of address space
+    rt->links.run = rt->member.run = &rt->run;
+    rt->member.links = &rt->links;
+    rt->links.start_ns = clock_ns();
+    rt->links.wants = rt->stage->wants;
+    rt->signals = -1;
+    rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
+    enum status s = exchange_open(&rt->links.exchange, e);
+    if (s)
+        return s;
+    (void)pthread_mutex_init(&rt->turn, NULL);
+    rt->links.exchange.leave = handover;
+    rt->links.exchange.context = rt;
+    s = take_descriptors(e);
+    rt->run.context = fused_context();
+    rt->fused = rt->run.context != NULL;
+    if (s == STATUS_OK && !rt->fused)
+        s = take_signals(rt, e);
+    if (s == STATUS_OK)
+        s = random_names(rt, e);
+    if (!rt->fused)
+        rt->run.context = port_context_open();
+    if (s == STATUS_OK && !rt->run.context)
+        s = error_memory(e, "sockets");
+    if (s == STATUS_OK && rt->run.curve.keyed && !rt->fused)
+        s = zap_open(&rt->zap, rt->run.context, &rt->run.curve.keys, e);
+    if (s == STATUS_OK)
+        s = open_endpoints(rt, e);
+    if (s)
+        return s;
+    errno = program_thread(&rt->thread, NULL, loop_run, rt);
+    rt->started = errno == 0;
+    return rt->started ? STATUS_OK : error_errno(e, STATUS_FAILED, "cannot start a thread");
+}
