@@ -139,7 +139,7 @@ static enum status keep(struct view *v, const struct frame *f, struct error *e)
     enum status s = preview_image(&v->preview, &f->image, &image, e);
     if (s)
         return s;
-    struct web_store *store = web_store(v->web);
+    struct web_store *store = web_frames(v->web);
     struct web_frame *kept = web_store_new(store, image->type, image->unit, image->count);
     if (!kept)
         return error_memory(e, "a frame");

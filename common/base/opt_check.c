@@ -4,6 +4,14 @@
 
 #include "base/opt.h"
 
+const struct opt *opt_find(const struct opt *table, const char *name, size_t length)
+{
+    for (const struct opt *o = table; o && (o->name || o->doc); o++)
+        if (o->name && strlen(o->name) == length && strncmp(o->name, name, length) == 0)
+            return o;
+    return NULL;
+}
+
 /* False for what stands where nothing is said: 0, off, no text. */
 static bool has_value(const struct opt *o, const void *options)
 {

@@ -182,14 +182,6 @@ bool opt_words(const struct opt *table, const void *options, const void *default
     return good;
 }
 
-const struct opt *opt_find(const struct opt *table, const char *name, size_t length)
-{
-    for (const struct opt *o = table; o && (o->name || o->doc); o++)
-        if (o->name && strlen(o->name) == length && strncmp(o->name, name, length) == 0)
-            return o;
-    return NULL;
-}
-
 enum status opt_restrict(const struct opt *table, const char *also, int argc, char *const *argv,
                          struct error *e)
 {

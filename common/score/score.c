@@ -132,14 +132,6 @@ static enum status check_panels(const struct answer *a, const struct detectors *
 
 /* --- hits and spots ----------------------------------------------------------------- */
 
-size_t score_strong(const struct score *s, const struct key_frame *f, int32_t lattice)
-{
-    size_t strong = 0;
-    for (size_t i = 0; i < f->nrows; i++)
-        strong += f->rows[i].lattice == lattice && f->rows[i].photons > s->settings->strong_photons;
-    return strong;
-}
-
 /* Counts lattices by their strong reflections; whether one has enough of them. */
 static bool is_hit(struct score *s, const struct key_frame *f)
 {
@@ -150,12 +142,6 @@ static bool is_hit(struct score *s, const struct key_frame *f)
         hit = hit || strong >= (size_t)s->settings->hit_spots;
     }
     return hit;
-}
-
-int score_bin(double photons)
-{
-    const int bin = photons >= 1.0 ? ilogb(photons) : 0;
-    return bin < SCORE_BINS ? bin : SCORE_BINS - 1;
 }
 
 /* What must be found in a frame; whether it is a hit. */

@@ -6,6 +6,20 @@
 #include "physics/vec.h"
 #include "score/score.h"
 
+int score_bin(double photons)
+{
+    const int bin = photons >= 1.0 ? ilogb(photons) : 0;
+    return bin < SCORE_BINS ? bin : SCORE_BINS - 1;
+}
+
+size_t score_strong(const struct score *s, const struct key_frame *f, int32_t lattice)
+{
+    size_t strong = 0;
+    for (size_t i = 0; i < f->nrows; i++)
+        strong += f->rows[i].lattice == lattice && f->rows[i].photons > s->settings->strong_photons;
+    return strong;
+}
+
 /* Cells whose edges differ by more are of other crystals. */
 static const double EDGE_TOLERANCE = 0.1;
 /* Photons of reflections that should be predicted. */

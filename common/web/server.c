@@ -182,7 +182,7 @@ enum status web_open(struct web **opened, const struct web_settings *settings,
 
 /* --- what there is to see -------------------------------------------------- */
 
-struct web_store *web_store(struct web *web)
+struct web_store *web_frames(struct web *web)
 {
     return &web->store;
 }

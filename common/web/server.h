@@ -45,7 +45,7 @@ enum status web_open(struct web **web, const struct web_settings *settings,
 enum status web_begin(struct web *web, const struct panel *panel, const char *json,
                       struct error *e);
 
-struct web_store *web_store(struct web *web);
+struct web_store *web_frames(struct web *web);
 
 /* Whether somebody looks now. */
 bool web_is_watched(const struct web *web);
