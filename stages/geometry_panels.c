@@ -9,7 +9,7 @@
 #include "geometry_panels.h"
 #include "io/expt.h"
 #include "physics/sensor.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* A sensor is of silicon where nothing else is said. */
 static void set_silicon(struct request *r)

@@ -7,7 +7,7 @@
 #include "model/incident.h"
 #include "physics/aim.h"
 #include "physics/predict.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
 

@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "physics/aim.h"
 #include "physics/panels.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 #define LEAST_COSINE 0.2  // of the angle to the beam, of what is shown
 

@@ -10,7 +10,7 @@
 #include "engine/cpu.h"
 #include "engine/cpu_point.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* ---- how far a frame reaches ------------------------------------------------------- */
 

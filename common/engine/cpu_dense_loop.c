@@ -11,7 +11,7 @@
 #include "engine/cpu_dense_pixels.h"
 #include "engine/cpu_dense_term.h"
 #include "engine/photons.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Two groups of LANES pixels side by side hide the latency of the division; a block is computed
  * in multiples of both.  A gather leaves no registers for two. */

@@ -11,7 +11,7 @@
 #include "engine/cpu_dense.h"
 #include "engine/cpu_point.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* ---- positions ----------------------------------------------------------------- */
 

@@ -11,7 +11,7 @@
 #include "physics/constants.h"
 #include "physics/polarization.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* ---- structure factors ------------------------------------------------------- */
 

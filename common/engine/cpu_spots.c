@@ -7,7 +7,7 @@
 
 #include "physics/hkl.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Spots listed before they are scattered, about: they stay in the caches. */
 static const double SPOTS_AT_ONCE = 1e5;

@@ -26,7 +26,7 @@
 #include "physics/pixel.h"
 #include "physics/polarization.h"
 #include "physics/shape.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 struct plan {
     const struct experiment *experiment;

@@ -12,7 +12,7 @@
 
 #include "base/error.h"
 #include "physics/hkl.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Rows added before the first and after the last, far away, so that four nodes
  * can always be found. */

@@ -4,7 +4,7 @@
 
 #include "base/units.h"
 #include "physics/check.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 double cell_volume(const double cell_A[3], const double cell_rad[3])
 {

@@ -7,7 +7,7 @@
 #include "physics/centre.h"
 #include "physics/check.h"
 #include "physics/sensor.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 const struct frame_axes *convention_axes(enum convention convention)
 {

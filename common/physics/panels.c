@@ -6,7 +6,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "physics/check.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 void panels_frame(const struct experiment *x, double frame[9])
 {

@@ -14,7 +14,7 @@
 #include "physics/random_rotation.h"
 #include "physics/sensor.h"
 #include "physics/steps.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Makes room for the crystals and takes their tables over, before anything can be refused, so
  * that they have one owner after an error too. */

@@ -6,7 +6,7 @@
 #define BRAGG_PHYSICS_SHAPE_H
 
 #include "model/experiment.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Nearest integer as nanoBragg takes it: halves go down. */
 HD double index_nearest(double h)

@@ -8,7 +8,7 @@
 #include "base/alloc.h"
 #include "near.h"
 #include "physics/beam.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 #include "physics_request.h"
 
 static enum status build(const struct beam_request *b, struct beam *beam, struct error *e)

@@ -11,7 +11,7 @@
 #include "physics/cell.h"
 #include "physics/mosaic.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 #include "physics_request.h"
 
 static void build(const struct request *r, struct experiment *x)

@@ -10,7 +10,7 @@
 #include "near.h"
 #include "physics/detector.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 #include "physics_request.h"
 
 static struct panel build(const struct request *r)

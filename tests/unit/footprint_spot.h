@@ -15,7 +15,7 @@
 #include "base/units.h"
 #include "engine_run.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* A cubic crystal that reflects (order,0,0) to the middle of a panel. */
 struct spot {

@@ -13,7 +13,7 @@
 #include "physics/cell.h"
 #include "physics/lit.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 #include "physics_request.h"
 
 static struct beam beam_of(double width_m, double height_m)

@@ -11,7 +11,7 @@
 #include "physics/pixel.h"
 #include "physics/polarization.h"
 #include "physics/shape.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 static void assert_vec(const double v[3], double x, double y, double z, double tolerance)
 {
