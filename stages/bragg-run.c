@@ -14,6 +14,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "base/trace.h"
+#include "link/keys.h"
 #include "run/commands.h"
 #include "run/find.h"
 #include "run/keeper.h"
@@ -21,7 +22,6 @@
 #include "run/program.h"
 #include "run/report.h"
 #include "run/supervisor.h"
-#include "link/keys.h"
 
 struct options {
     struct opt_texts counts, sets, wraps;

@@ -17,16 +17,16 @@
 #include "gateway/pixels.h"
 #include "gateway/protocol.h"
 #include "io/assembly.h"
+#include "link/curve.h"
+#include "link/endpoint.h"
+#include "link/keys.h"
+#include "link/zap.h"
 #include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
 #include "serve_ramp.h"
 #include "serve_send.h"
-#include "link/curve.h"
-#include "link/endpoint.h"
-#include "link/keys.h"
 #include "stage/stage.h"
-#include "link/zap.h"
 
 static const uint64_t SECOND_NS = 1000000000;
 

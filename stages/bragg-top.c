@@ -12,10 +12,10 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
+#include "control/watch.h"
 #include "run/find.h"
 #include "run/screen.h"
 #include "run/view.h"
-#include "control/watch.h"
 
 struct options {
     bool once, json, insecure;

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "physics/check.h"
 #include "base/vec.h"
+#include "physics/check.h"
 
 void panels_frame(const struct experiment *x, double frame[9])
 {

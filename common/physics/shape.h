@@ -5,8 +5,8 @@
 #ifndef BRAGG_PHYSICS_SHAPE_H
 #define BRAGG_PHYSICS_SHAPE_H
 
-#include "model/experiment.h"
 #include "base/vec.h"
+#include "model/experiment.h"
 
 /* Nearest integer as nanoBragg takes it: halves go down. */
 HD double index_nearest(double h)

@@ -1,7 +1,7 @@
 #include "run/lookout.h"
 
-#include "run/find.h"
 #include "link/endpoint.h"
+#include "run/find.h"
 
 void lookout_open(struct lookout *l, const char *folder, const char *endpoint, const char *keys)
 {

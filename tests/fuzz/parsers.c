@@ -29,8 +29,8 @@
 #include "io/stol.h"
 #include "io/template.h"
 #include "limit.h"
-#include "run/pipeline.h"
 #include "link/endpoint.h"
+#include "run/pipeline.h"
 #include "stages/origin.h"
 
 /* --- files ----------------------------------------------------------------- */

@@ -11,8 +11,8 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "stage/images.h"
 #include "link/mapping.h"
+#include "stage/images.h"
 
 enum { COUNT = 40000, BYTES = 4 * COUNT };
 

@@ -7,8 +7,8 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
-#include "link/order.h"
 #include "control/window.h"
+#include "link/order.h"
 
 static void tell(struct order *o, size_t n, const struct id_range *ranges, uint64_t until)
 {

@@ -6,8 +6,8 @@
 
 #include <cmocka.h>
 
-#include "link/seen.h"
 #include "control/window.h"
+#include "link/seen.h"
 
 enum { SIZE = 4, ATTEMPTS = 3, ONE = 1, TWO = 2 };
 
