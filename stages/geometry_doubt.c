@@ -4,9 +4,9 @@
 
 #include "base/log.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "doubt.h"
 #include "geometry_options.h"
-#include "physics/vec.h"
 
 /* No lattice diffracts what is longer than twice its widest spacing; between these two lie
  * electrons of some MeV and the softest X-rays that crystals are shown. */

@@ -6,10 +6,10 @@
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "geometry_panels.h"
 #include "io/expt.h"
 #include "physics/sensor.h"
-#include "physics/vec.h"
 
 /* A sensor is of silicon where nothing else is said. */
 static void set_silicon(struct request *r)

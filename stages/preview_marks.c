@@ -3,11 +3,11 @@
 #include <math.h>
 #include <stdio.h>
 
+#include "base/vec.h"
 #include "io/picture_draw.h"
 #include "model/incident.h"
 #include "physics/aim.h"
 #include "physics/predict.h"
-#include "physics/vec.h"
 
 enum { ARCS = 720, DASH = 3 };  // of a ring; arcs in a dash and in the gap behind it
 

@@ -4,9 +4,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "physics/aim.h"
 #include "physics/panels.h"
-#include "physics/vec.h"
 
 #define LEAST_COSINE 0.2  // of the angle to the beam, of what is shown
 

@@ -38,13 +38,19 @@ static void send_acks(struct member *me, uint64_t now_ns)
     me->acked_ns = now_ns;
 }
 
+/* The stage before may go on: this process is done with these. */
+static void pass(struct member *me, const struct id_set *ids)
+{
+    for (size_t i = 0; i < ids->count; i++)
+        for (uint64_t id = ids->ranges[i].first; id <= ids->ranges[i].last; id++)
+            credit_passed(me->links, id);
+}
+
 /* Tells the stage before what has become durable, that it may go on, and the source. */
 static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
 {
     struct id_set durable = exchange_take_durable(&me->links->exchange);
-    for (size_t i = 0; i < durable.count; i++)
-        for (uint64_t id = durable.ranges[i].first; id <= durable.ranges[i].last; id++)
-            credit_passed(me->links, id);
+    pass(me, &durable);
     (void)id_set_remove_set(&me->links->kept, &durable);
     me->made += id_set_size(&durable);
     if (!id_set_add_set(&me->links->acks, &durable))
@@ -106,12 +112,6 @@ static bool is_new_source(const struct member *me, const struct route *r)
            !me->links->in.used && !me->links->out.used;
 }
 
-/* One that was started again and has no experiment yet, and so no run. */
-static bool is_early_source(const struct route *r)
-{
-    return r->type == MESSAGE_WELCOME && !r->run;
-}
-
 bool member_receive(struct member *me)
 {
     bool any = false;
@@ -132,7 +132,7 @@ bool member_receive(struct member *me)
             on_notice(me, &r, &n);
         } else if (!damaged && is_new_source(me, &r)) {
             restart(me);
-        } else if (!damaged && is_early_source(&r)) {
+        } else if (!damaged && r.type == MESSAGE_WELCOME && !r.run) {  // started again, no run yet
             me->heard_ns = clock_ns();
         } else {
             me->run->dropped++;
@@ -204,9 +204,7 @@ static void greet_source(struct member *me)
 static void send_kept(struct member *me)
 {
     struct id_set kept = exchange_take_kept(&me->links->exchange);
-    for (size_t i = 0; i < kept.count; i++)
-        for (uint64_t id = kept.ranges[i].first; id <= kept.ranges[i].last; id++)
-            credit_passed(me->links, id);
+    pass(me, &kept);
     if (!id_set_add_set(&me->links->kept, &kept) || !id_set_add_set(&me->links->kept_due, &kept))
         run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
     id_set_clear(&kept);

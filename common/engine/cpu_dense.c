@@ -7,10 +7,10 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/vec.h"
 #include "engine/cpu.h"
 #include "engine/cpu_point.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
 
 /* ---- how far a frame reaches ------------------------------------------------------- */
 

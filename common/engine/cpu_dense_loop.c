@@ -6,12 +6,12 @@
  */
 #include <string.h>
 
+#include "base/vec.h"
 #include "engine/cpu.h"
 #include "engine/cpu_dense.h"
 #include "engine/cpu_dense_pixels.h"
 #include "engine/cpu_dense_term.h"
 #include "engine/photons.h"
-#include "physics/vec.h"
 
 /* Two groups of LANES pixels side by side hide the latency of the division; a block is computed
  * in multiples of both.  A gather leaves no registers for two. */

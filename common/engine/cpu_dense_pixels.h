@@ -7,11 +7,11 @@
 #ifndef BRAGG_ENGINE_CPU_DENSE_PIXELS_H
 #define BRAGG_ENGINE_CPU_DENSE_PIXELS_H
 
+#include "base/vec.h"
 #include "engine/cpu.h"
 #include "engine/cpu_dense.h"
 #include "engine/cpu_point.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
 
 /* ---- positions ----------------------------------------------------------------- */
 

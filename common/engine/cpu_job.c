@@ -6,12 +6,12 @@
  */
 #include <math.h>
 
+#include "base/vec.h"
 #include "engine/cpu.h"
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
 #include "physics/polarization.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
 
 /* ---- structure factors ------------------------------------------------------- */
 

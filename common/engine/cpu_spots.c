@@ -5,9 +5,9 @@
 
 #include <math.h>
 
+#include "base/vec.h"
 #include "physics/hkl.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
 
 /* Spots listed before they are scattered, about: they stay in the caches. */
 static const double SPOTS_AT_ONCE = 1e5;

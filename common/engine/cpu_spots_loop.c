@@ -6,10 +6,10 @@
  */
 #include <string.h>
 
+#include "base/vec.h"
 #include "engine/cpu_point.h"
 #include "engine/cpu_spots.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
 
 /* One spot on one layer and subpixel grid of its panel. */
 struct site {

@@ -5,10 +5,10 @@
  */
 #include <math.h>
 
+#include "base/vec.h"
 #include "engine/cpu_spots.h"
 #include "physics/pixel.h"
 #include "physics/shape_fast.h"
-#include "physics/vec.h"
 
 /* Estimated cost in ns, AVX2, one thread: only their ratios matter. */
 static const double COST_LINE = 15.0;       // a row of lattice points

@@ -16,6 +16,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/photons.h"
@@ -26,7 +27,6 @@
 #include "physics/pixel.h"
 #include "physics/polarization.h"
 #include "physics/shape.h"
-#include "physics/vec.h"
 
 struct plan {
     const struct experiment *experiment;

@@ -2,6 +2,7 @@
 #include <math.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/dials.h"
 #include "io/nxmx_rows.h"
 #include "io/reflections_text.h"
@@ -11,7 +12,7 @@ void dials_turn(const struct experiment *x, const double v[3], double out[3])
 {
     double axes[9];
     nxmx_axes(x, axes);
-    nxmx_turn(axes, v, out);
+    mat_apply(axes, v, out);
     out[0] = -out[0];
     out[2] = -out[2];
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/expt_models.h"
 
 enum { EDGE_MAX = 65536 };
@@ -25,7 +26,7 @@ static const struct stand lab = {{1, 0, 0}, {0, 1, 0}, {0, 0, 0}};
 static void within(const struct stand *on, const double v[3], double out[3])
 {
     double normal[3];
-    expt_cross(on->fast, on->slow, normal);
+    vec_cross(on->fast, on->slow, normal);
     for (int i = 0; i < 3; i++)
         out[i] = v[0] * on->fast[i] + v[1] * on->slow[i] + v[2] * normal[i];
 }
@@ -42,7 +43,7 @@ static enum status read_stand(const struct json_at *at, const struct stand *pare
                                  e);
     if (s)
         return s;
-    if (fabs(expt_dot(local.fast, local.slow)) > 1e-6)
+    if (fabs(vec_dot(local.fast, local.slow)) > 1e-6)
         return json_at_error(at, e, "fast_axis and slow_axis must be at right angles");
     within(parent, local.fast, out->fast);
     within(parent, local.slow, out->slow);

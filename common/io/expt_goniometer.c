@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/expt_models.h"
 
 enum { AXES_MAX = 16 };
@@ -41,9 +42,9 @@ static enum status read_rotation(const struct json_at *of, const char *key, doub
     double across[3];
     bool good = !s;
     for (int i = 0; i < 9 && good; i++)
-        good = fabs(expt_dot(out + i / 3 * 3, out + i % 3 * 3) - (i / 3 == i % 3)) < 1e-6;
-    expt_cross(out, out + 3, across);
-    if (s || (good && expt_dot(across, out + 6) > 0))
+        good = fabs(vec_dot(out + i / 3 * 3, out + i % 3 * 3) - (i / 3 == i % 3)) < 1e-6;
+    vec_cross(out, out + 3, across);
+    if (s || (good && vec_dot(across, out + 6) > 0))
         return s;
     return json_at_error(&member, e, "is no rotation");
 }

@@ -2,22 +2,7 @@
 
 #include <math.h>
 
-double expt_dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-void expt_cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
-void expt_turn(const double m[9], const double v[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = expt_dot(m + 3 * i, v);
-}
+#include "base/vec.h"
 
 void expt_to_lab(const double v[3], double out[3])
 {
@@ -29,7 +14,7 @@ void expt_to_lab(const double v[3], double out[3])
 enum status expt_read_direction(const struct json_at *at, double v[3], struct error *e)
 {
     const enum status s = json_at_reals(at, 3, -1e6, 1e6, v, e);
-    const double length = s ? 1 : sqrt(expt_dot(v, v));
+    const double length = s ? 1 : sqrt(vec_dot(v, v));
     if (!(length >= 1e-6))
         return json_at_error(at, e, "%g %g %g gives no direction", v[0], v[1], v[2]);
     for (int i = 0; i < 3 && !s; i++)

@@ -45,10 +45,4 @@ enum status expt_direction(const struct json_at *of, const char *key, double v[3
 /* From the lab of DIALS to ours. */
 void expt_to_lab(const double v[3], double out[3]);
 
-double expt_dot(const double a[3], const double b[3]);
-void expt_cross(const double a[3], const double b[3], double out[3]);
-
-/* out = m v; out may not be v. */
-void expt_turn(const double m[9], const double v[3], double out[3]);
-
 #endif

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/expt.h"
 #include "io/expt_models.h"
 
@@ -69,8 +70,8 @@ static enum status read_polarization(const struct json_at *at, struct expt *x, s
     if (s)
         return s;
     expt_to_lab(normal, lab_normal);
-    expt_cross(x->direction, lab_normal, x->polarization);
-    const double length = sqrt(expt_dot(x->polarization, x->polarization));
+    vec_cross(x->direction, lab_normal, x->polarization);
+    const double length = sqrt(vec_dot(x->polarization, x->polarization));
     if (!(length > 1e-3))
         return json_at_error(at, e, "polarization_normal must not lie along the beam");
     for (int i = 0; i < 3; i++)
@@ -142,7 +143,7 @@ static enum status read_setup(const struct expt_json *l, struct expt *x, struct 
         return s;
     double axis[3];
     x->has_spindle = g.present;
-    expt_turn(g.setting, g.axis, axis);
+    mat_apply(g.setting, g.axis, axis);
     expt_to_lab(axis, x->spindle);
     return STATUS_OK;
 }
@@ -218,10 +219,10 @@ static enum status invert(const struct json_at *at, const double direct_A[9],
 {
     double box = 1;
     for (int i = 0; i < 3; i++) {
-        expt_cross(direct_A + (i + 1) % 3 * 3, direct_A + (i + 2) % 3 * 3, reciprocal_A + 3 * i);
-        box *= sqrt(expt_dot(direct_A + 3 * i, direct_A + 3 * i));
+        vec_cross(direct_A + (i + 1) % 3 * 3, direct_A + (i + 2) % 3 * 3, reciprocal_A + 3 * i);
+        box *= sqrt(vec_dot(direct_A + 3 * i, direct_A + 3 * i));
     }
-    const double volume = expt_dot(direct_A, reciprocal_A);
+    const double volume = vec_dot(direct_A, reciprocal_A);
     if (!(fabs(volume) > 1e-6 * box && box > 1e-6))
         return json_at_error(at, e, "real_space_a, _b and _c make no cell: they lie in a plane");
     for (int i = 0; i < 9; i++)
@@ -242,8 +243,8 @@ enum status expt_json_crystal(const struct expt_json *l, double reciprocal_A[9],
     s = s ? s : invert(&at, direct_A, reciprocal_A, e);
     for (int i = 0; i < 3 && !s; i++) {
         double fixed[3], set[3];
-        expt_turn(g.fixed, reciprocal_A + 3 * i, fixed);
-        expt_turn(g.setting, fixed, set);
+        mat_apply(g.fixed, reciprocal_A + 3 * i, fixed);
+        mat_apply(g.setting, fixed, set);
         expt_to_lab(set, reciprocal_A + 3 * i);
     }
     return s;

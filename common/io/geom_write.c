@@ -2,21 +2,17 @@
 #include <math.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/geom.h"
 #include "io/geom_bad.h"
 #include "model/stokes.h"
-
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
 
 /* Without exponents, which CrystFEL does not read here. */
 static void write_axis(FILE *out, size_t panel, const char *name, const double frame[9],
                        const double v[3])
 {
-    fprintf(out, "p%zu/%s = %+.9fx %+.9fy %+.9fz\n", panel, name, dot(v, frame), dot(v, frame + 3),
-            dot(v, frame + 6));
+    fprintf(out, "p%zu/%s = %+.9fx %+.9fy %+.9fz\n", panel, name, vec_dot(v, frame),
+            vec_dot(v, frame + 3), vec_dot(v, frame + 6));
 }
 
 static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
@@ -31,8 +27,10 @@ static void write_panel(FILE *out, size_t i, const struct experiment *x, const d
     if (p->pixel_m != x->panels[0].pixel_m)
         fprintf(out, "p%zu/res = %.9g\n", i, 1 / p->pixel_m);
     fprintf(out, "p%zu/corner_x = %.6f\np%zu/corner_y = %.6f\n", i,
-            dot(p->origin_m, frame) / p->pixel_m, i, dot(p->origin_m, frame + 3) / p->pixel_m);
-    fprintf(out, "p%zu/coffset = %.9f\n", i, dot(p->origin_m, frame + 6) - x->panels[0].distance_m);
+            vec_dot(p->origin_m, frame) / p->pixel_m, i,
+            vec_dot(p->origin_m, frame + 3) / p->pixel_m);
+    fprintf(out, "p%zu/coffset = %.9f\n", i,
+            vec_dot(p->origin_m, frame + 6) - x->panels[0].distance_m);
     write_axis(out, i, "fs", frame, p->fast);
     write_axis(out, i, "ss", frame, p->slow);
 }

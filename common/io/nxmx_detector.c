@@ -3,6 +3,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "io/nxmx_layout.h"
 
 #define DETECTOR NXMX_INSTRUMENT "/detector"
@@ -55,7 +56,7 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
     double axes[9], origin[3], v[3];
     char offset[PATH_BYTES], path[PATH_BYTES];
     nxmx_axes(x, axes);
-    nxmx_turn(axes, p->origin_m, origin);
+    mat_apply(axes, p->origin_m, origin);
     origin[2] -= x->panels->distance_m;  // that is in det_z
     const double length =
         sqrt(origin[0] * origin[0] + origin[1] * origin[1] + origin[2] * origin[2]);
@@ -67,9 +68,9 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
     put_pair(f, IN("data_size"), (uint64_t)p->slow_pixels, (uint64_t)p->fast_pixels);
     (void)snprintf(offset, sizeof offset, "%s/module_offset", group);
     put_translation(f, offset, length, v, DETECTOR "/transformations/det_z");
-    nxmx_turn(axes, p->fast, v);
+    mat_apply(axes, p->fast, v);
     put_translation(f, IN("fast_pixel_direction"), p->pixel_m, v, offset);
-    nxmx_turn(axes, p->slow, v);
+    mat_apply(axes, p->slow, v);
     put_translation(f, IN("slow_pixel_direction"), p->pixel_m, v, offset);
 #undef IN
 }

@@ -8,6 +8,7 @@
 #include <sys/stat.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "io/hdf5_file.h"
 #include "io/nexus.h"
 #include "io/nxmx_mask.h"
@@ -100,12 +101,6 @@ static void to_beam(const double v[3], double out[3])
     out[2] = v[2];
 }
 
-static void turn(const double m[9], const double v[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = m[3 * i] * v[0] + m[3 * i + 1] * v[1] + m[3 * i + 2] * v[2];
-}
-
 /* Length of a pixel along an axis, and the axis in the frame of the beam. */
 static enum status read_axis(const struct nexus *n, const char *group, const char *name,
                              const char *detector, double *pixel_m, double axis[3],
@@ -124,7 +119,7 @@ static enum status read_axis(const struct nexus *n, const char *group, const cha
     *pixel_m *= length;
     if (!(*pixel_m >= 1e-7 && *pixel_m <= 1))
         return nexus_error(n, path, e, "a pixel of %g m, must be from 1e-7 to 1 m", *pixel_m);
-    turn(pose.turn, v, turned);
+    mat_apply(pose.turn, v, turned);
     to_beam(turned, axis);
     memcpy(origin_m, pose.shift_m, sizeof pose.shift_m);
     return STATUS_OK;

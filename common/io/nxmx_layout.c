@@ -6,6 +6,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/utc.h"
+#include "base/vec.h"
 #include "base/version.h"
 #include "model/stokes.h"
 
@@ -51,7 +52,7 @@ static void put_omega(struct hdf5_file *f, const struct experiment *x, const str
     double axes[9], spindle[3];
     const hsize_t n = rows->nframes;
     nxmx_axes(x, axes);
-    nxmx_turn(axes, x->spindle, spindle);
+    mat_apply(axes, x->spindle, spindle);
     if (start && width) {
         hdf5_reals(f, OMEGA, 1, &n, start);
         nxmx_note_axis(f, OMEGA, "rotation", spindle, "deg", ".");

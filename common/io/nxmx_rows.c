@@ -5,6 +5,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "model/incident.h"
 
 /* --- axes ---------------------------------------------------------------- */
@@ -29,12 +30,6 @@ void nxmx_axes(const struct experiment *x, double axes[9])
         (void)against(x->panels->slow, Z, X);
     for (int i = 0; i < 3; i++)
         Y[i] = Z[(i + 1) % 3] * X[(i + 2) % 3] - Z[(i + 2) % 3] * X[(i + 1) % 3];
-}
-
-void nxmx_turn(const double axes[9], const double v[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = axes[3 * i] * v[0] + axes[3 * i + 1] * v[1] + axes[3 * i + 2] * v[2];
 }
 
 /* --- rows ---------------------------------------------------------------- */
@@ -133,10 +128,10 @@ static struct nxmx_lattice lattice_row(const double axes[9], const struct experi
     for (int column = 0; column < 3; column++) {
         const double u[3] = {l->rotation[column], l->rotation[3 + column], l->rotation[6 + column]};
         double turned[3];
-        nxmx_turn(axes, u, turned);
+        mat_apply(axes, u, turned);
         for (int i = 0; i < 3; i++)
             row.orientation[3 * i + column] = turned[i];
-        nxmx_turn(axes, &l->reciprocal_A[3 * column], turned);
+        mat_apply(axes, &l->reciprocal_A[3 * column], turned);
         for (int i = 0; i < 3; i++)
             row.a_matrix[3 * i + column] = turned[i];
     }

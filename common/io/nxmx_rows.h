@@ -50,9 +50,6 @@ struct nxmx_rows {
  * (x, y, z) becomes (-z, y, x). */
 void nxmx_axes(const struct experiment *x, double axes[9]);
 
-/* out = axes * v */
-void nxmx_turn(const double axes[9], const double v[3], double out[3]);
-
 /* Puts in the rows of a frame, in the place of former ones with its number; STATUS_FAILED when
  * memory is out. */
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,

@@ -4,31 +4,21 @@
 #include <math.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "base/version.h"
 #include "io/crystfel.h"
 #include "io/geom.h"
 #include "io/reflections_text.h"
 #include "model/incident.h"
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
-
-static void cross(const double a[3], const double b[3], double out[3])
-{
-    for (int i = 0; i < 3; i++)
-        out[i] = a[(i + 1) % 3] * b[(i + 2) % 3] - a[(i + 2) % 3] * b[(i + 1) % 3];
-}
-
 /* Rows a*, b*, c* in 1/m of rows a, b, c in m. */
 static void reciprocal(const double cell[9], double rows[9])
 {
     double bc[3];
-    cross(cell + 3, cell + 6, bc);
-    const double volume = dot(cell, bc);
+    vec_cross(cell + 3, cell + 6, bc);
+    const double volume = vec_dot(cell, bc);
     for (int i = 0; i < 3; i++) {
-        cross(cell + 3 * ((i + 1) % 3), cell + 3 * ((i + 2) % 3), rows + 3 * i);
+        vec_cross(cell + 3 * ((i + 1) % 3), cell + 3 * ((i + 2) % 3), rows + 3 * i);
         for (int j = 0; j < 3; j++)
             rows[3 * i + j] /= volume;
     }
@@ -48,7 +38,7 @@ static double resolution(const struct lattice *l, const struct reflection_row *r
     for (int i = 0; i < 3; i++)
         for (int j = 0; j < 3; j++)
             q[j] += r->hkl[i] * rows[3 * i + j];
-    return sqrt(dot(q, q)) * 1e-9;
+    return sqrt(vec_dot(q, q)) * 1e-9;
 }
 
 static void write_peaks(FILE *out, const struct experiment *x, const struct frame *f)
@@ -69,16 +59,17 @@ static void write_peaks(FILE *out, const struct experiment *x, const struct fram
 static void write_axes(FILE *out, const struct lattice *l, const double lab[9])
 {
     const double *cell = l->cells_m + 9 * (l->nphi / 2), *a = cell, *b = a + 3, *c = b + 3;
-    const double edge[3] = {sqrt(dot(a, a)), sqrt(dot(b, b)), sqrt(dot(c, c))};
+    const double edge[3] = {sqrt(vec_dot(a, a)), sqrt(vec_dot(b, b)), sqrt(vec_dot(c, c))};
     double rows[9];
     reciprocal(cell, rows);
     fprintf(out, "Cell parameters %.5f %.5f %.5f nm, %.5f %.5f %.5f deg\n", edge[0] * 1e9,
-            edge[1] * 1e9, edge[2] * 1e9, rad_to_deg(acos(dot(b, c) / edge[1] / edge[2])),
-            rad_to_deg(acos(dot(a, c) / edge[0] / edge[2])),
-            rad_to_deg(acos(dot(a, b) / edge[0] / edge[1])));
+            edge[1] * 1e9, edge[2] * 1e9, rad_to_deg(acos(vec_dot(b, c) / edge[1] / edge[2])),
+            rad_to_deg(acos(vec_dot(a, c) / edge[0] / edge[2])),
+            rad_to_deg(acos(vec_dot(a, b) / edge[0] / edge[1])));
     for (int i = 0; i < 3; i++)
-        fprintf(out, "%cstar = %+.7f %+.7f %+.7f nm^-1\n", "abc"[i], dot(rows + 3 * i, lab) * 1e-9,
-                dot(rows + 3 * i, lab + 3) * 1e-9, dot(rows + 3 * i, lab + 6) * 1e-9);
+        fprintf(out, "%cstar = %+.7f %+.7f %+.7f nm^-1\n", "abc"[i],
+                vec_dot(rows + 3 * i, lab) * 1e-9, vec_dot(rows + 3 * i, lab + 3) * 1e-9,
+                vec_dot(rows + 3 * i, lab + 6) * 1e-9);
 }
 
 static void write_crystal(FILE *out, const struct experiment *x, const struct frame *f,

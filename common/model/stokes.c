@@ -1,14 +1,11 @@
 #include "model/stokes.h"
 
-static double dot(const double a[3], const double b[3])
-{
-    return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
-}
+#include "base/vec.h"
 
 /* v without its part along the unit vector z. */
 static void across(const double v[3], const double z[3], double out[3])
 {
-    const double along = dot(v, z);
+    const double along = vec_dot(v, z);
     for (int i = 0; i < 3; i++)
         out[i] = v[i] - along * z[i];
 }
@@ -18,7 +15,8 @@ void beam_stokes(const struct beam *b, const double horizontal[3], const double 
 {
     double field[3];
     across(b->polarization, b->direction, field);
-    const double h = dot(field, horizontal), v = dot(field, vertical), length = dot(field, field);
+    const double h = vec_dot(field, horizontal), v = vec_dot(field, vertical),
+                 length = vec_dot(field, field);
     stokes[0] = 1.0;
     stokes[1] = length > 0.0 ? b->kahn * (h * h - v * v) / length : 0.0;
     stokes[2] = length > 0.0 ? b->kahn * 2.0 * h * v / length : 0.0;
@@ -30,7 +28,7 @@ double beam_fraction_along(const struct beam *b, const double horizontal[3])
     double h[3], field[3];
     across(horizontal, b->direction, h);
     across(b->polarization, b->direction, field);
-    const double lengths = dot(h, h) * dot(field, field), along = dot(h, field);
+    const double lengths = vec_dot(h, h) * vec_dot(field, field), along = vec_dot(h, field);
     /* cos(2 a) = 2 cos(a)^2 - 1 */
     const double q = lengths > 0.0 ? b->kahn * (2.0 * along * along / lengths - 1.0) : 0.0;
     return (1.0 + q) / 2.0;

@@ -11,8 +11,8 @@
 #include <stddef.h>
 
 #include "base/error.h"
+#include "base/vec.h"
 #include "physics/hkl.h"
-#include "physics/vec.h"
 
 /* Rows added before the first and after the last, far away, so that four nodes
  * can always be found. */

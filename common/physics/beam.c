@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "physics/check.h"
 #include "physics/steps.h"
-#include "physics/vec.h"
 
 /* Flux, exposure and beam size make the fluence where all three are given [2.1]. */
 static enum status set_fluence(const struct beam_request *r, struct beam *b, struct error *e)

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "physics/check.h"
-#include "physics/vec.h"
 
 double cell_volume(const double cell_A[3], const double cell_rad[3])
 {

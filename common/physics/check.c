@@ -1,6 +1,6 @@
 #include "physics/check.h"
 
-#include "physics/vec.h"
+#include "base/vec.h"
 
 enum status check_range(const char *what, double value, double unit_size, const char *unit,
                         double min, double max, struct error *e)

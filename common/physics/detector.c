@@ -4,10 +4,10 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "physics/centre.h"
 #include "physics/check.h"
 #include "physics/sensor.h"
-#include "physics/vec.h"
 
 const struct frame_axes *convention_axes(enum convention convention)
 {

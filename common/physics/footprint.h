@@ -17,9 +17,9 @@
 
 #include <stdbool.h>
 
+#include "base/vec.h"
 #include "model/experiment.h"
 #include "model/recipe.h"
-#include "physics/vec.h"
 
 /* Of the position in a pixel: nothing narrower can be seen. */
 #define FOOTPRINT_PIXEL_VARIANCE (1.0 / 12.0)

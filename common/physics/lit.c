@@ -1,6 +1,6 @@
 #include "physics/lit.h"
 
-#include "physics/vec.h"
+#include "base/vec.h"
 
 void lit_frame(const struct beam *b, double frame[9])
 {

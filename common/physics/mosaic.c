@@ -2,7 +2,7 @@
 
 #include <string.h>
 
-#include "physics/vec.h"
+#include "base/vec.h"
 
 static const double IDENTITY[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
 

@@ -5,8 +5,8 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "physics/check.h"
-#include "physics/vec.h"
 
 void panels_frame(const struct experiment *x, double frame[9])
 {

@@ -7,8 +7,8 @@
 
 #include <stdint.h>
 
+#include "base/vec.h"
 #include "model/experiment.h"
-#include "physics/vec.h"
 
 /* Whether pixel (fast, slow) lies inside the ROI and is not masked. */
 HD int pixel_is_computed(const struct panel *p, int64_t fast, int64_t slow)

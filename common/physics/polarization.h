@@ -3,7 +3,7 @@
 #ifndef BRAGG_PHYSICS_POLARIZATION_H
 #define BRAGG_PHYSICS_POLARIZATION_H
 
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* As nanoBragg evaluates it, with the azimuth as an angle.  incident and
  * diffracted are unitized again in place, because the caller's next source sees

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "base/alloc.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* One source, one step of the rotation of one lattice. */
 struct view {

@@ -2,9 +2,9 @@
 #ifndef BRAGG_PHYSICS_REFLECTION_H
 #define BRAGG_PHYSICS_REFLECTION_H
 
+#include "base/vec.h"
 #include "model/experiment.h"
 #include "physics/hkl.h"
-#include "physics/vec.h"
 
 /* Lattice point hkl in 1/m; rows of `cell`: a, b, c in m, of some volume. */
 HD void reflection_point(const double cell[9], const int32_t hkl[3], double q[3])

@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Mean distance in rad of `domains` orientations that fill a cap of half-width
  * `spread_rad`, as seen along a reflection (which two of the three rotations

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "physics/beam.h"
 #include "physics/cell.h"
 #include "physics/check.h"
@@ -14,7 +15,6 @@
 #include "physics/random_rotation.h"
 #include "physics/sensor.h"
 #include "physics/steps.h"
-#include "physics/vec.h"
 
 /* Makes room for the crystals and takes their tables over, before anything can be refused, so
  * that they have one owner after an error too. */

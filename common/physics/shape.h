@@ -5,8 +5,8 @@
 #ifndef BRAGG_PHYSICS_SHAPE_H
 #define BRAGG_PHYSICS_SHAPE_H
 
+#include "base/vec.h"
 #include "model/experiment.h"
-#include "physics/vec.h"
 
 /* Nearest integer as nanoBragg takes it: halves go down. */
 HD double index_nearest(double h)

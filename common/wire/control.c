@@ -109,65 +109,53 @@ TABLE(status);
 #undef OBJECT
 
 #define OBJECT notice
-#define GROUPS                                                         \
-    MEMBER(groups, LIST, .table = &group_table, .flags = FIELD_ABSENT, \
-           .count_offset = offsetof(struct notice, ngroups))
-#define IDS MEMBER(ids, LIST, .table = &range_table, .count_offset = offsetof(struct notice, nids))
-#define KNOWN MEMBER(known, BOOL)
-#define STATUS MEMBER(status, ENUM, .limit = 255)
-#define TOTAL MEMBER(total, U64)
-static const struct field credit_fields[] = {MEMBER(grant, U32), IDS,
-                                             MEMBER(shared, BOOL, .flags = FIELD_ABSENT),
-                                             MEMBER(slots, U64, .flags = FIELD_ABSENT)};
-static const struct field have_fields[] = {IDS, KNOWN};
-static const struct field ids_fields[] = {IDS};
-static const struct field lost_fields[] = {
-    IDS, STATUS, MEMBER(uuid, TEXT, .count = UUID_SIZE, .flags = FIELD_ABSENT)};
-static const struct field heartbeat_fields[] = {
-    IDS, MEMBER(progress, U64), MEMBER(work, MAP, .table = &work_table, .flags = FIELD_ABSENT)};
-static const struct field bye_fields[] = {
-    MEMBER(durable, U64, .flags = FIELD_ABSENT,
-           .present_offset = offsetof(struct notice, counts_durable)),
-    MEMBER_TEXT(reason),
-    MEMBER(said, BOOL, .flags = FIELD_ABSENT),
-    STATUS,
+#define OPTIONAL .flags = FIELD_ABSENT
+#define T(type) (1u << MESSAGE_##type)
+/* Which members travel in which types of messages. */
+static const struct {
+    unsigned types;
+    struct field field;
+} notice_fields[] = {
+    {T(WELCOME), MEMBER(dead_after_s, REAL)},
+    {T(BYE),
+     MEMBER(durable, U64, OPTIONAL, .present_offset = offsetof(struct notice, counts_durable))},
+    {T(POOL), MEMBER(fd, U32)},
+    {T(CREDIT), MEMBER(grant, U32)},
+    {T(WELCOME) | T(TOTAL), MEMBER(groups, LIST, OPTIONAL, .table = &group_table,
+                                   .count_offset = offsetof(struct notice, ngroups))},
+    {T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT),
+     MEMBER(ids, LIST, .table = &range_table, .count_offset = offsetof(struct notice, nids))},
+    {T(HAVE) | T(WELCOME) | T(TOTAL), MEMBER(known, BOOL)},
+    {T(POOL), MEMBER(pid, I64)},
+    {T(HEARTBEAT), MEMBER(progress, U64)},
+    {T(BYE) | T(FREE) | T(FENCE), MEMBER_TEXT(reason)},
+    {T(BYE), MEMBER(said, BOOL, OPTIONAL)},
+    {T(CREDIT), MEMBER(shared, BOOL, OPTIONAL)},
+    {T(CREDIT), MEMBER(slots, U64, OPTIONAL)},
+    {T(BYE) | T(FREE) | T(FENCE) | T(LOST), MEMBER(status, ENUM, .limit = 255)},
+    {T(WELCOME) | T(TOTAL) | T(FLUSH), MEMBER(total, U64)},
+    {T(ORDER), MEMBER(until, U64)},
+    {T(FENCE), MEMBER_TEXT(uuid)},
+    {T(LOST), MEMBER(uuid, TEXT, OPTIONAL, .count = UUID_SIZE)},
+    {T(WELCOME), MEMBER(window, U64, OPTIONAL)},
+    {T(HEARTBEAT), MEMBER(work, MAP, OPTIONAL, .table = &work_table)},
 };
-static const struct field end_fields[] = {MEMBER_TEXT(reason), STATUS};
-static const struct field fence_fields[] = {MEMBER_TEXT(reason), STATUS, MEMBER_TEXT(uuid)};
-static const struct field flush_fields[] = {TOTAL};
-static const struct field order_fields[] = {IDS, MEMBER(until, U64)};
-static const struct field pool_fields[] = {MEMBER(fd, U32), MEMBER(pid, I64)};
-static const struct field total_fields[] = {GROUPS, KNOWN, TOTAL};
-static const struct field welcome_fields[] = {MEMBER(dead_after_s, REAL), GROUPS, KNOWN, TOTAL,
-                                              MEMBER(window, U64, .flags = FIELD_ABSENT)};
 #undef OBJECT
 
-#define NOTICE(name)                               \
-    {                                              \
-#name, sizeof(struct notice), FIELDS(name) \
-    }
-static const struct table notice_tables[] = {
-    [MESSAGE_CREDIT] = NOTICE(credit_fields),
-    [MESSAGE_ACK] = NOTICE(ids_fields),
-    [MESSAGE_LOST] = NOTICE(lost_fields),
-    [MESSAGE_HAVE] = NOTICE(have_fields),
-    [MESSAGE_HEARTBEAT] = NOTICE(heartbeat_fields),
-    [MESSAGE_BYE] = NOTICE(bye_fields),
-    [MESSAGE_FREE] = NOTICE(end_fields),
-    [MESSAGE_FENCE] = NOTICE(fence_fields),
-    [MESSAGE_POOL] = NOTICE(pool_fields),
-    [MESSAGE_WELCOME] = NOTICE(welcome_fields),
-    [MESSAGE_FLUSH] = NOTICE(flush_fields),
-    [MESSAGE_TOTAL] = NOTICE(total_fields),
-    [MESSAGE_ORDER] = NOTICE(order_fields),
-    [MESSAGE_KEPT] = NOTICE(ids_fields),
+enum { NOTICE_FIELDS = sizeof notice_fields / sizeof *notice_fields };
+
+/* Those of a type, of which there are none when it is no notice. */
+struct selection {
+    struct table table;
+    struct field fields[NOTICE_FIELDS];
 };
 
-/* NULL: no notice. */
-static const struct table *notice_table(enum message_type type)
+static void select_fields(enum message_type type, struct selection *s)
 {
-    const size_t n = sizeof notice_tables / sizeof *notice_tables;
-    return (size_t)type < n && notice_tables[type].name ? &notice_tables[type] : NULL;
+    s->table = (struct table){message_type_name(type), sizeof(struct notice), 0, s->fields};
+    for (size_t i = 0; i < NOTICE_FIELDS; i++)
+        if ((unsigned)type < 32 && notice_fields[i].types & 1u << type)
+            s->fields[s->table.nfields++] = notice_fields[i].field;
 }
 
 enum status control_hello_encode(struct hello *h, struct message *m, struct error *e)
@@ -183,18 +171,21 @@ enum status control_hello_decode(struct hello *h, const struct message *m, struc
 enum status control_notice_encode(enum message_type type, struct notice *n, struct message *m,
                                   struct error *e)
 {
-    return fields_encode(notice_table(type), n, false, m, e);
+    struct selection s;
+    select_fields(type, &s);
+    return fields_encode(&s.table, n, false, m, e);
 }
 
 enum status control_notice_decode(enum message_type type, struct notice *n, const struct message *m,
                                   struct error *e)
 {
     memset(n, 0, sizeof *n);
-    const struct table *t = notice_table(type);
-    if (!t)
+    struct selection of;
+    select_fields(type, &of);
+    if (!of.table.nfields)
         return error_set(e, STATUS_INPUT, "a %s message where none is expected",
                          message_type_name(type));
-    const enum status s = fields_decode(t, n, m, e);
+    const enum status s = fields_decode(&of.table, n, m, e);
     for (size_t i = 0; s == STATUS_OK && i < n->nids; i++)
         if (n->ids[i].first > n->ids[i].last)
             return error_set(e, STATUS_INPUT, "a range of frames that ends before it begins");

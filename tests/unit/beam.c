@@ -6,9 +6,9 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "near.h"
 #include "physics/beam.h"
-#include "physics/vec.h"
 #include "physics_request.h"
 
 static enum status build(const struct beam_request *b, struct beam *beam, struct error *e)

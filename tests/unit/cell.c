@@ -6,12 +6,12 @@
 #include <cmocka.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "model/recipe.h"
 #include "near.h"
 #include "physics/cell.h"
 #include "physics/mosaic.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
 #include "physics_request.h"
 
 static void build(const struct request *r, struct experiment *x)

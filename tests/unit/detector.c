@@ -6,11 +6,11 @@
 
 #include <cmocka.h>
 
+#include "base/vec.h"
 #include "model/experiment.h"
 #include "near.h"
 #include "physics/detector.h"
 #include "physics/pixel.h"
-#include "physics/vec.h"
 #include "physics_request.h"
 
 static struct panel build(const struct request *r)

@@ -13,9 +13,9 @@
 #include <cmocka.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "engine_run.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
 
 /* A cubic crystal that reflects (order,0,0) to the middle of a panel. */
 struct spot {

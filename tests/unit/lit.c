@@ -9,11 +9,11 @@
 
 #include "base/alloc.h"
 #include "base/rng.h"
+#include "base/vec.h"
 #include "near.h"
 #include "physics/cell.h"
 #include "physics/lit.h"
 #include "physics/setup.h"
-#include "physics/vec.h"
 #include "physics_request.h"
 
 static struct beam beam_of(double width_m, double height_m)

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/nxmx_layout.h"
 #include "io/nxmx_series.h"
 #include "near.h"
@@ -350,9 +351,9 @@ static void axes_are_a_rotation(void **state)
                 assert_near(m[3 * r] * m[3 * c] + m[3 * r + 1] * m[3 * c + 1] +
                                 m[3 * r + 2] * m[3 * c + 2],
                             r == c, 1e-12);
-        nxmx_turn(m, beams[i], turned);
+        mat_apply(m, beams[i], turned);
         assert_near(turned[2], 1.0, 1e-12);
-        nxmx_turn(m, spindles[i], turned);
+        mat_apply(m, spindles[i], turned);
         assert_near(turned[0], i < 2 ? -1.0 : 0.0, 1e-12);
         assert_near(m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) +
                         m[2] * (m[3] * m[7] - m[4] * m[6]),

@@ -7,8 +7,8 @@
 
 #include <cmocka.h>
 
+#include "base/vec.h"
 #include "physics/predict.h"
-#include "physics/vec.h"
 
 static const double wavelength_m = 1e-10, dmin_m = 2.51e-10;
 

@@ -6,12 +6,12 @@
 #include <cmocka.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "near.h"
 #include "physics/hkl.h"
 #include "physics/pixel.h"
 #include "physics/polarization.h"
 #include "physics/shape.h"
-#include "physics/vec.h"
 
 static void assert_vec(const double v[3], double x, double y, double z, double tolerance)
 {

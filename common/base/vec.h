@@ -2,8 +2,8 @@
  * Vectors of three doubles and row-major 3x3 matrices.  The order of every sum
  * is part of the contract: faithful images depend on the last bit.
  */
-#ifndef BRAGG_PHYSICS_VEC_H
-#define BRAGG_PHYSICS_VEC_H
+#ifndef BRAGG_BASE_VEC_H
+#define BRAGG_BASE_VEC_H
 
 #include <math.h>
 
