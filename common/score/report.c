@@ -188,8 +188,11 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e)
 {
     write_head(out, s, f, results, nresults);
-    report_plots(out, s);
-    const enum status status = report_frames(out, s, e);
+    enum status status = STATUS_OK;
+    if (s->nanswered) {
+        report_plots(out, s);
+        status = report_frames(out, s, e);
+    }
     write_figures(out, f);
     fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each figure.</p>\n"
           "</body></html>\n",

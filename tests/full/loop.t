@@ -33,13 +33,13 @@ needs 'loops' python:h5py python:numpy xz
 mkdir path
 cat >path/indexamajig <<-END
 	#!/bin/sh
-	# Takes all frames, writes a stream in two parts, and waits as the real one does.
-	testclient req ipc://$PWD/s 30 >/dev/null
+	# Takes all frames, writes a stream in two parts, and stays as the real one does.
+	testclient peaks ipc://$PWD/s 30 >/dev/null
 	for o; do [ "\$last" = -o ] && stream=\$o; last=\$o; done
 	xz -dc "$BRAGG_TESTS/golden/crystfel/plain.stream.xz" >all
-	head -c 300000 all >"\$stream"
+	head -c 60000 all >"\$stream"
 	sleep 1
-	tail -c +300001 all >>"\$stream"
+	tail -c +60001 all >>"\$stream"
 	exec sleep 1000
 END
 chmod +x path/indexamajig
