@@ -60,7 +60,7 @@ static const struct opt_program program = {
     .name = "bragg-score",
     .summary = "Score what an analysis found against the answer key of the frames.",
     .examples = "bragg-score key.nxs o.stream\n"
-                "bragg-score --json=score.json --require='spots.recall>=0.9' "
+                "bragg-score --report=score.html --require='spots.recall>=0.9' "
                 "--require='angle_deg.median<=0.05' key.nxs o.stream",
     .operands = "KEY RESULT...",
     .min_operands = 2,
@@ -68,8 +68,8 @@ static const struct opt_program program = {
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
         "(bragg-intensity --reflections), or the template of its reflection tables, as "
-        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), or a table "
-        "of peaks (.tsv, .txt).\n"
+        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
+        "peaks (.tsv, .txt), or a merged set (.hkl, .mtz).\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
 };
