@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/replace.h"
+#include "score/merged.h"
 #include "score/report.h"
 #include "score/results.h"
 #include "score/score.h"
@@ -59,7 +60,7 @@ static const struct opt_program program = {
     .name = "bragg-score",
     .summary = "Score what an analysis found against the answer key of the frames.",
     .examples = "bragg-score key.nxs o.stream\n"
-                "bragg-score --json=score.json --require='spots.recall>=0.9' "
+                "bragg-score --report=score.html --require='spots.recall>=0.9' "
                 "--require='angle_deg.median<=0.05' key.nxs o.stream",
     .operands = "KEY RESULT...",
     .min_operands = 2,
@@ -67,8 +68,8 @@ static const struct opt_program program = {
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
         "(bragg-intensity --reflections), or the template of its reflection tables, as "
-        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), or a table "
-        "of peaks (.tsv, .txt).\n"
+        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
+        "peaks (.tsv, .txt), or a merged set (.hkl, .mtz).\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
 };
@@ -229,11 +230,25 @@ static enum status check(const struct figures *f, const struct options *o, struc
 static enum status score_all(struct score *s, struct figures *f, const struct options *o,
                              const char *const paths[], int npaths, struct error *e)
 {
-    enum status status = take_results(s, o, paths + 1, (size_t)npaths - 1, e);
-    status = status ? status : score_close(s, e);
+    static struct merged merged;
+    const char *frames[OPERANDS_MAX];
+    size_t nframes = 0;
+    enum status status = STATUS_OK;
+    for (int i = 1; i < npaths && !status; i++)
+        if (merged_is(paths[i]))
+            status = merged_take(&merged, paths[i], s->key, e);
+        else
+            frames[nframes++] = paths[i];
+    if (!status && nframes) {
+        status = take_results(s, o, frames, nframes, e);
+        status = status ? status : score_close(s, e);
+    }
     if (status)
         return status;
-    score_figures(s, f);
+    f->count = f->nnotes = 0;
+    if (nframes)
+        score_figures(s, f);
+    merged_figures(&merged, f);
     if (o->sent)
         status = take_sent(s, o->sent, f, e);
     status = status ? status : print(f, o, e);

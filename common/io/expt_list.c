@@ -168,14 +168,13 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
 /* What grew while it was read stands still now. */
 static void place_arrays(struct expt_list *list)
 {
-    const int64_t *indices = list->indices;
-    const double *points = list->points;
+    size_t index = 0, point = 0;
     for (size_t i = 0; i < list->count; i++) {
         struct expt_experiment *x = &list->items[i];
-        x->indices = indices;
-        x->points = points;
-        indices += x->nindices;
-        points += 9 * x->npoints;
+        x->indices = x->nindices ? &list->indices[index] : NULL;
+        x->points = x->npoints ? &list->points[9 * point] : NULL;
+        index += x->nindices;
+        point += x->npoints;
     }
 }
 

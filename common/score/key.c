@@ -68,7 +68,11 @@ enum status key_open(struct key *k, const char *path, struct error *e)
     if (access(path, R_OK))
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
     if (!nxmx_is_hdf5(path))
-        return error_set(e, STATUS_INPUT, "%s: is no NXmx file of bragg-write", path);
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: is no NXmx file of bragg-write; bragg-replay FILE | bragg-write key.nxs makes "
+            "one of a recording",
+            path);
     enum status s = nxmx_read_truth(path, history, &k->rows, e);
     s = s ? s : count_rows(k, e);
     s = s ? s : nxmx_geometry_read(path, &k->detector, e);

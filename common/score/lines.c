@@ -40,14 +40,16 @@ static FILE *wait_for_file(const char *path, const struct follow *follow)
 /* Puts what comes next, up to the end of the line, at `at`; false at the end of the file. */
 static bool wait_for_bytes(struct lines *l, char *at, int room)
 {
+    if (fgets(at, room, l->in))
+        return true;
     const uint64_t since_ns = clock_ns();
-    while (!fgets(at, room, l->in)) {
-        if (ferror(l->in) || !l->follow || is_over(l->follow, since_ns))
-            return false;
+    while (!ferror(l->in) && l->follow && !is_over(l->follow, since_ns)) {
         pause_briefly();
         clearerr(l->in);
+        if (fgets(at, room, l->in))
+            return true;
     }
-    return true;
+    return false;
 }
 
 /* --- lines ------------------------------------------------------------------- */

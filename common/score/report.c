@@ -29,7 +29,8 @@ static const char style[] =
     ".mid{text-anchor:middle}.end{text-anchor:end}.plot path{fill:none}.plot .grid{stroke:"
     "var(--line);stroke-width:.7}.plot .axis{stroke:var(--soft)}.bar{fill:var(--bar)}"
     ".plot .dots{stroke:var(--bar);stroke-width:2.6;stroke-linecap:round;opacity:.55}"
-    ".plot .wanted{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}\n"
+    ".plot .precision{stroke:var(--ok);stroke-width:2.5}.plot "
+    ".wanted{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}\n"
     ".frame path{fill:none;stroke-width:1.4;vector-effect:non-scaling-stroke}.right{stroke:"
     "var(--ok)}.missed{stroke:var(--bad)}.wrong{stroke:var(--bar)}.frame .edge{stroke:var(--line)}"
     ".key{display:inline-block;width:1.1em;height:1.1em;vertical-align:-.2em}\n";
@@ -187,8 +188,11 @@ enum status report_write(FILE *out, struct score *s, const struct figures *f,
                          const char *const results[], size_t nresults, struct error *e)
 {
     write_head(out, s, f, results, nresults);
-    report_plots(out, s);
-    const enum status status = report_frames(out, s, e);
+    enum status status = STATUS_OK;
+    if (s->nanswered) {
+        report_plots(out, s);
+        status = report_frames(out, s, e);
+    }
     write_figures(out, f);
     fputs("<p class=\"soft\">Made by bragg-score; its manual page defines each figure.</p>\n"
           "</body></html>\n",

@@ -48,9 +48,9 @@ static void recall(FILE *out, const struct score *s)
         return;
     }
     struct plot p;
-    const struct plot_axis x = photons_axis(first, last), y = {"share found", .from = 0, .to = 1};
+    const struct plot_axis x = photons_axis(first, last), y = {"share", .from = 0, .to = 1.02};
     begin(out, title);
-    plot_begin(&p, out, "Recall of spots by photons", &x, &y);
+    plot_begin(&p, out, "Recall and precision of spots by photons", &x, &y);
     for (int i = first; i <= last; i++) {
         char note[NOTE];
         (void)snprintf(note, sizeof note, "%g to %g photons: %zu of %zu found", ldexp(1, i),
@@ -59,15 +59,22 @@ static void recall(FILE *out, const struct score *s)
             plot_bar(&p, ldexp(1, i), ldexp(1, i + 1),
                      (double)s->bin_found[i] / (double)s->bin_true[i], note);
     }
+    for (int i = first; i <= last; i++) {
+        const double precision = (double)s->found_right[i] / (double)s->found_bin[i];
+        if (s->found_bin[i])
+            plot_line(&p, ldexp(1, i), precision, ldexp(1, i + 1), precision, "precision");
+    }
     plot_end(&p);
     fprintf(out,
-            "<p class=\"soft\">Recall: the share of the true spots that were found, by their "
-            "photons. Weak spots are lost first; strong ones should all be there. Precision: ");
+            "<p class=\"soft\">Bars: recall, the share of the true spots that were found, by their "
+            "photons. Weak spots are lost first; strong ones should all be there. Green lines: "
+            "precision, the share of the found spots that are there, where the analysis says their "
+            "photons. ");
     if (s->spots_found)
-        fprintf(out, "of the %zu spots that were found, %.1f %% are there.</p></div>\n",
-                s->spots_found, 100.0 * (double)s->spots_right / (double)s->spots_found);
+        fprintf(out, "Of all %zu found spots %.1f %% are there.</p></div>\n", s->spots_found,
+                100.0 * (double)s->spots_right / (double)s->spots_found);
     else
-        fputs("no spots were found.</p></div>\n", out);
+        fputs("No spots were found.</p></div>\n", out);
 }
 
 static void angles(FILE *out, struct score *s)

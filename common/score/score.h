@@ -89,7 +89,7 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
  * STATUS_INPUT when there is no answer, or all lattices that were found are of other crystals. */
 enum status score_close(struct score *s, struct error *e);
 
-/* The figures of a closed score. */
+/* Puts in the figures of a closed score. */
 void score_figures(struct score *s, struct figures *f);
 
 void score_end(struct score *s);

@@ -201,7 +201,6 @@ static void add_intensities(const struct score *s, struct figures *f)
 
 void score_figures(struct score *s, struct figures *f)
 {
-    f->count = f->nnotes = 0;
     add_hits(s, f);
     add_spots(s, f);
     add_offsets(s, f);

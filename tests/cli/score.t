@@ -118,7 +118,7 @@ page() {
 }
 page 'all is right' perfect.stream 'No frame has a fault.' 'precision 1' images=0 dots=0,0
 page 'spots half a pixel off' shifted.stream 'places of found spots: half a pixel off' dots=0.5,0
-page 'no spots' silent.stream 'No found spot is a true one.' 'no spots were found.' images=3 missed="$strong" wrong=0 lattices=0
+page 'no spots' silent.stream 'No found spot is a true one.' 'No spots were found.' images=3 missed="$strong" wrong=0 lattices=0
 page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
 page 'sigmas halved' halved.stream 'chi2 4 of'
 page 'spots that are none' cyclic.stream lattices=3 images=3

@@ -44,6 +44,18 @@ done
 	printf '"scan": [{"image_range": [1, 2], "oscillation": [0, 1], "exposure_time": [1]}],'
 	printf '"crystal": [{"real_space_a": [9, 0, 0], "real_space_b": [0, 9, 0], "real_space_c": [0, 0, 9]}]}'
 } >files/expt
+{
+	printf '\335\0\0\0\003\333\0\0\0\033dials::af::reflection_table\001\203\244data\202\242id\222\243int\222\002\304\010\0\0\0\0\001\0\0\0'
+	printf '\241d\222\246double\222\002\304\020\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\0\245nrows\002\253identifiers\201\0\241a'
+} >files/refl
+{
+	printf 'CrystFEL stream format 2.3\n----- Begin geometry file -----\nclen = 0.1\nres = 1000\np0/min_fs = 0\np0/max_fs = 9\np0/min_ss = 0\n'
+	printf 'p0/max_ss = 9\np0/corner_x = 0\np0/corner_y = 0\np0/fs = +1x\np0/ss = +1y\n----- End geometry file -----\n----- Begin chunk -----\n'
+	printf 'Image filename: a\nEvent: //0\nhit = 1\nheader/int/frame_id = 0\nPeaks from peak search\n  fs/px\n1 2 3 4 p0\nEnd of peak list\n'
+	printf -- '--- Begin crystal\nastar = +1 +0 +0 nm^-1\nbstar = +0 +1 +0 nm^-1\ncstar = +0 +0 +1 nm^-1\nReflections measured after indexing\n'
+	printf '  h\n1 2 3 4 5 6 7 8 9 p0\nEnd of reflections\n--- End crystal\n----- End chunk -----\n'
+} >files/stream
+printf 'frame\tfast\tslow\thit\ttime_s\n0\t1\t2\t1\t3\n1\t-\t-\t0\t4\n' >files/peaks
 printf 'bragg-index 3 0123456789abcdef\n# bragg-orient\t--seed=7\n3\t0123abcd\t512\thit\ta.img\n' >files/index
 printf '{\nHEADER_BYTES=512;\nBRAGG_FRAME=3;\nBRAGG_LINEAGE=0123456789abcdef;\nBRAGG_STAGE_1=bragg-orient --seed~7;\n}\f' >files/origin
 head -c 4 text >files/float

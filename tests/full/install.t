@@ -7,6 +7,8 @@ check 'make install' make -s -C "$top" install PREFIX=/usr DESTDIR="$PWD/root" W
 PATH=$PWD/root/usr/bin:$PATH
 share=$PWD/root/usr/share
 is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(ls "$share/man/man1")"
+check 'the page about loops' test -s "$share/man/man7/braggpipe-loop.7"
+check 'and its pipelines' test -s "$share/braggpipe/pipelines/loop-dials.yaml" -a -s "$share/braggpipe/pipelines/loop-crystfel.yaml"
 is 'one program lists all of them' "$(braggpipe list | sed -n 's/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list | sort)" \
 	"$(ls root/usr/bin | grep -)"
 is 'and starts them' "$(braggpipe orient --version)" "$(bragg-orient --version)"

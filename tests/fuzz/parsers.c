@@ -16,6 +16,7 @@
 #include "base/opt.h"
 #include "base/words.h"
 #include "io/expt.h"
+#include "io/expt_list.h"
 #include "io/frame_index_read.h"
 #include "io/geom.h"
 #include "io/hkl.h"
@@ -24,6 +25,7 @@
 #include "io/mtz.h"
 #include "io/nanobragg_files.h"
 #include "io/orientations.h"
+#include "io/refl.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "io/stol.h"
@@ -31,6 +33,8 @@
 #include "limit.h"
 #include "link/endpoint.h"
 #include "run/pipeline.h"
+#include "score/crystfel_stream.h"
+#include "score/peak_table.h"
 #include "stages/origin.h"
 
 /* --- files ----------------------------------------------------------------- */
@@ -116,9 +120,39 @@ static void read_float(const char *path)
     (void)nanobragg_read_float(path, pixels, 9, NULL);
 }
 
+static void read_refl(const char *path)
+{
+    static struct refl table;
+    (void)refl_open(&table, path, NULL);
+    refl_close(&table);
+}
+
+static void read_stream(const char *path)
+{
+    struct crystfel_stream stream;
+    struct answer answer = {0};
+    bool more = !crystfel_stream_open(&stream, path, NULL, NULL);
+    while (more && !crystfel_stream_next(&stream, &answer, &more, NULL))
+        ;
+    crystfel_stream_close(&stream);
+    answer_free(&answer);
+}
+
+static void read_peaks(const char *path)
+{
+    struct peak_table table;
+    struct answer answer = {0};
+    bool more = !peak_table_open(&table, path, NULL, NULL);
+    while (more && !peak_table_next(&table, &answer, &more, NULL))
+        ;
+    peak_table_close(&table);
+    answer_free(&answer);
+}
+
 static void read_expt(const char *path)
 {
     struct expt expt;
+    struct expt_list list;
     struct expt_scan scan;
     double reciprocal_A[9];
     limit_refuse();  // masks are as large as panels
@@ -126,6 +160,8 @@ static void read_expt(const char *path)
     expt_free(&expt);
     (void)expt_read_scan(path, &scan, NULL);
     (void)expt_read_crystal(path, reciprocal_A, NULL);
+    (void)expt_list_read(path, &list, NULL);
+    expt_list_free(&list);
 }
 
 static void read_geom(const char *path)
@@ -253,17 +289,31 @@ static const struct parser {
     void (*read)(const char *path);  // one of the two
     void (*take)(char *text);
 } parsers[] = {
-    {"hkl", .read = read_hkl},           {"hkl-faithful", .read = read_hkl_faithful},
-    {"hkl-dump", .read = read_dump},     {"matrix", .read = read_matrix},
-    {"sources", .read = read_sources},   {"orientations", .read = read_orientations},
-    {"stol", .read = read_stol},         {"smv", .read = read_smv},
-    {"image", .read = read_image},       {"float", .read = read_float},
-    {"expt", .read = read_expt},         {"geom", .read = read_geom},
-    {"mtz", .read = read_mtz},           {"index", .read = read_index},
-    {"origin", .read = read_origin},     {"pipeline", .read = read_pipeline},
-    {"numbers", .take = take_numbers},   {"words", .take = take_words},
-    {"history", .take = take_history},   {"template", .take = take_template},
-    {"endpoint", .take = take_endpoint}, {"pipe-line", .take = take_pipe_line},
+    {"hkl", .read = read_hkl},
+    {"hkl-faithful", .read = read_hkl_faithful},
+    {"hkl-dump", .read = read_dump},
+    {"matrix", .read = read_matrix},
+    {"sources", .read = read_sources},
+    {"orientations", .read = read_orientations},
+    {"stol", .read = read_stol},
+    {"smv", .read = read_smv},
+    {"image", .read = read_image},
+    {"float", .read = read_float},
+    {"expt", .read = read_expt},
+    {"geom", .read = read_geom},
+    {"mtz", .read = read_mtz},
+    {"index", .read = read_index},
+    {"origin", .read = read_origin},
+    {"pipeline", .read = read_pipeline},
+    {"numbers", .take = take_numbers},
+    {"words", .take = take_words},
+    {"history", .take = take_history},
+    {"template", .take = take_template},
+    {"refl", .read = read_refl},
+    {"crystfel", .read = read_stream},
+    {"peaks", .read = read_peaks},
+    {"endpoint", .take = take_endpoint},
+    {"pipe-line", .take = take_pipe_line},
 };
 static const struct parser *chosen;
 static int file;

@@ -1,0 +1,176 @@
+#!/bin/sh
+# bragg-score: tables of DIALS, tables of peaks and growing files with known faults give the figures that they must.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'scores of tables made from a key' python:h5py python:numpy
+scratch
+
+# known NAME KEY RESULTS OPTIONS FIGURE=VALUE...: these are the figures
+known() {
+	known_name=$1 known_key=$2 known_results=$3 known_options=$4
+	shift 4
+	# shellcheck disable=SC2086 # lists
+	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
+		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
+}
+# refused NAME STATUS TEXT ARGUMENT...: one line on stderr, nothing on stdout
+refused() {
+	refused_name=$1 refused_want=$2 refused_text=$3
+	shift 3
+	refused_status=0
+	timeout 20 bragg-score "$@" >refused.out 2>refused.err || refused_status=$?
+	is "$refused_name" "$refused_status $(wc -l <refused.err) $(wc -c <refused.out) $(grep -c -F -e "$refused_text" refused.err)" \
+		"$refused_want 1 0 1"
+	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
+}
+
+# four frames, of which one is empty
+bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 |
+	bragg-orient --quiet --random --hit-rate=0.75 --frames=4 --seed=5 |
+	bragg-intensity --quiet --threads=1 --reflections=5 |
+	bragg-write --quiet --reflections='r_%04d.refl' key.nxs
+blank=$(/usr/bin/python3 -c 'import h5py; f = h5py.File("key.nxs")["entry/braggpipe/frames"]; print("%04d" % f["number"][f["lattices"] == 0][0])')
+rm -f "r_$blank.expt" # nothing was found there
+full=$(for n in 0000 0001 0002 0003; do [ "$n" = "$blank" ] || echo "$n"; done)
+mkdir key
+cp r_*.refl r_*.expt key
+rm "r_$blank.refl"
+# shellcheck disable=SC2086 # a list
+/usr/bin/python3 "$BRAGG_TESTS/cli/score_tables.py" $full
+/usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.4 120
+bragg-score key.nxs perfect.stream >perfect
+true_spots=$(sed -n 's/^spots .* true \([0-9]*\) .*/\1/p' perfect)
+
+# --- tables of DIALS
+perfect="frames=3 frames_without_answer=1 hits.true_positive=3 hits.true_negative=1 hits.false_positive=0 hits.false_negative=0
+	spots.found=$true_spots spots.precision=1 spots.recall=1 found_px.fast=0 found_px.slow=0 geometry_px.fast=0 geometry_px.slow=0
+	predicted_px.fast=0 predicted_px.slow=0 predicted_px.n=$true_spots predicted.share=1
+	lattices.right=3 lattices.wrong=0 lattices.share=1 angle_deg.max=0 cell.a.mean=59.062 cell.a.relative_error=0
+	intensities.cc=1 intensities.slope=1 intensities.chi2=0 intensities.n=$true_spots"
+# shellcheck disable=SC2086 # lists
+{
+	known 'a perfect answer of DIALS, by identifiers' key.nxs 'r_*.refl' '' $perfect
+	known 'named with all experiments first' key.nxs 'r_*.expt r_*.refl' '' $perfect
+	known 'named by experiments alone' key.nxs 'r_*.expt' '' $perfect
+	known 'by the places of images in the file of the key' key.nxs 'images_*.refl' '' $perfect
+	known 'by the numbers in the names of images' key.nxs 'files_*.refl' '' $perfect
+	known 'a key of tables' '"key/r_%04d.refl"' 'r_*.refl' '' $perfect
+	known 'and a stream against it' '"key/r_%04d.refl"' perfect.stream '' frames=4 frames_without_answer=0 hits.true_negative=1 spots.recall=1 \
+		lattices.right=3 angle_deg.max=0~1e-5 geometry_px.fast=0 intensities.chi2=0 intensities.n="$true_spots"
+}
+known 'turned by half a degree' key.nxs 'turned_*.refl' '' angle_deg.median=0.5 angle_deg.max=0.5 lattices.wrong=0 cell.a.relative_error=0
+known 'a cell larger by 1 %' key.nxs 'cell_*.refl' '' cell.a.relative_error=0.01 cell.volume.relative_error=0.030301 angle_deg.max=0
+known 'spots half a pixel off' key.nxs 'shifted_*.refl' '' found_px.fast=0.5 found_px.slow=0 predicted_px.fast=0 geometry_px.fast=0
+known 'predictions half a pixel off' key.nxs 'predicted_*.refl' '' found_px.fast=0 predicted_px.fast=-0.5 predicted.distance_px_median=0.5
+known 'a detector half a pixel off' key.nxs 'corner_*.refl' '' geometry_px.fast=-0.5 geometry_px.slow=0 found_px.fast=0
+known 'errors of one sigma' key.nxs 'noisy_*.refl' '' intensities.chi2=1
+known 'sigmas halved' key.nxs 'halved_*.refl' '' intensities.chi2=4
+dropped=0
+for n in $full; do
+	rows=$(/usr/bin/python3 -c 'import h5py, sys; print((h5py.File("key.nxs")["entry/reflections/frame"][()] == int(sys.argv[1])).sum())' "$n")
+	dropped=$((dropped + (rows + 9) / 10))
+done
+known 'a tenth of the spots dropped' key.nxs 'dropped_*.refl' '' spots.precision=1 spots.found=$((true_spots - dropped)) predicted.share=1
+known 'the hand inverted' key.nxs 'hand_*.refl' '' lattices.wrong=3 lattices.left_handed=3 angle_deg.n=0
+known 'half a turn that the symmetry allows' key.nxs 'twofold_*.refl' '' lattices.right=3 angle_deg.max=0 intensities.cc=1 intensities.n="$true_spots"
+known 'but P 1 does not: counted apart' key.nxs 'twofold_*.refl' --symmetry=P1 lattices.ambiguous=3 lattices.right=0
+known 'axes in another order' key.nxs 'cyclic_*.refl' '' lattices.wrong=3 lattices.right=0 intensities.n=0
+
+one=$(echo "$full" | head -n 1)
+refused 'another cell' 3 'another crystal: the first has edges of 88.59' key.nxs "other_$one.refl"
+refused 'images without numbers' 3 'does not tell of which frame it is' key.nxs "unnumbered_$one.refl"
+refused 'images of another file' 3 'is of images of key.nxs, which is not the key' 'key/r_%04d.refl' "images_$one.refl"
+refused 'an index that cannot be' 3 'has an index of 2000000000' key.nxs "index_$one.refl"
+refused 'a panel that is not there' 3 "is on panel 7, panel_$one.expt has 1" key.nxs "panel_$one.refl"
+refused 'a place that is no number' 3 'the place of row 3 is no number' key.nxs "nan_$one.refl"
+refused 'a row of no experiment' 3 "row 2 is of experiment 5, which row_$one.expt does not have" key.nxs "row_$one.refl"
+refused 'the same frame twice' 3 'has a second answer' key.nxs "r_$one.refl" "turned_$one.refl"
+cp "r_$one.refl" alone.refl
+refused 'a table without its experiments' 3 'alone.refl: needs its experiment list, alone.expt' key.nxs alone.refl
+cp "r_$one.expt" lonely.expt
+refused 'experiments without their table' 3 'lonely.expt: needs its reflection table' key.nxs lonely.expt
+known 'a table with the list named before it' key.nxs 'lonely.expt alone.refl' '' frames=1 spots.precision=1
+cp "turned_$(echo "$full" | tail -n 1).expt" lonely.expt
+refused 'and one of another frame' 3 'do they belong together?' key.nxs lonely.expt alone.refl
+refused 'no such tables as key' 3 'none_%d.refl: there are no such files' 'none_%d.refl' "r_$one.refl"
+refused 'one table as key' 3 'is named by their template' "r_$one.refl" "r_$one.refl"
+
+cp "r_$one.expt" part.expt
+size=$(wc -c <"r_$one.refl")
+for part in 0 1 30 60 100 200 $((size / 2)) $((size - 1)); do
+	head -c "$part" "r_$one.refl" >part.refl
+	refused "a table truncated behind $part bytes" 3 'part.refl' key.nxs part.refl
+done
+cp "r_$one.refl" part.refl
+size=$(wc -c <part.expt)
+for part in 0 10 500 $((size - 3)); do
+	head -c "$part" "r_$one.expt" >part.expt
+	refused "a list truncated behind $part bytes" 3 'part.expt' key.nxs part.refl
+done
+check 'a table that lies ends with a line, or as a table' /usr/bin/python3 "$BRAGG_TESTS/cli/score_lies.py" "r_$one"
+
+# --- tables of peaks
+/usr/bin/python3 - <<'END'
+import h5py
+key = h5py.File("key.nxs")
+rows = {n: key["entry/reflections/" + n][()] for n in ("frame", "panel", "fast", "slow", "photons")}
+with open("peaks.tsv", "w") as out, open("plain.txt", "w") as plain, open("hits.tsv", "w") as hits:
+    print("frame", "colour", "slow", "fast", "panel", "intensity", "time_s", sep="\t", file=out)
+    print("# frame fast slow intensity", file=plain)
+    print("frame\tbright\thit", file=hits)
+    for frame in key["entry/braggpipe/frames"]:
+        mine = rows["frame"] == frame["number"]
+        print(frame["number"], 7, int(frame["number"]) % 2, sep="\t", file=hits)
+        if not mine.any():
+            print(frame["number"], "red", "-", "-", "-", "-", 1000.25, sep="\t", file=out)
+        for panel, fast, slow, photons in zip(*(rows[n][mine] for n in ("panel", "fast", "slow", "photons"))):
+            print(frame["number"], "red", slow + 0.5, fast, panel, photons, 1000 + frame["number"] / 4, sep="\t", file=out)
+            print(frame["number"], fast, slow, photons, file=plain)
+END
+known 'a table of peaks half a pixel off' key.nxs peaks.tsv '' frames=4 frames_without_answer=0 hits.true_positive=3 hits.true_negative=1 \
+	hits.roc_area=1 spots.precision=1 found_px.slow=0.5 found_px.fast=0 geometry_px.fast=absent lattices.found=0
+known 'without names of columns' key.nxs plain.txt '' frames=3 spots.precision=1 spots.recall=1 found_px.slow=0
+known 'hits alone' key.nxs hits.tsv '' frames=4 spots.found=0 hits.roc_area=0.5
+printf 'frame fast slow\n0 1 x\n' >bad.tsv
+refused 'a place that is none' 3 "bad.tsv:2: slow is 'x', must be a number" key.nxs bad.tsv
+printf 'frame fast slow\n0 1\n' >bad.tsv
+refused 'a line that is too short' 3 'bad.tsv:2: has 2 items, lacks slow' key.nxs bad.tsv
+printf 'number fast slow\n0 1 2\n' >bad.tsv
+refused 'no numbers of frames' 3 'bad.tsv:1: is no peak table' key.nxs bad.tsv
+printf 'frame fast slow panel\n0 1 1 3\n' >bad.tsv
+refused 'a panel that the key lacks' 3 'bad.tsv:2: panel 3 is not there' key.nxs bad.tsv
+printf 'frame fast slow\n0 1 1\n1 1 1\n0 2 2\n' >bad.tsv
+refused 'a frame in two places' 3 'bad.tsv:4: frame 0 has a second answer' key.nxs bad.tsv
+
+# --- what was sent
+cat >sent.tsv <<'END'
+frame	lattices	sent_s	rate_Hz	fate	fault
+0	1	999.9	0	taken	-
+1	1	1000.05	0	taken	nan
+2	2	1000.1	0	dropped	-
+2	2	1000.1	0	dropped	-
+3	1	1000.35	0	taken	duplicate
+3	1	1000.36	0	taken	duplicate
+END
+known 'latency, losses and faults' key.nxs peaks.tsv --sent=sent.tsv latency_s.median=0.2 latency_s.max=0.4 latency_s.n=3 sent.taken=4 \
+	sent.dropped=1 lost.by_client=0 lost.by_sender=0 faults.nan.n=1 faults.nan.answered=1 faults.nan.ignored=0 faults.duplicate.n=2
+known 'who lost frames' key.nxs half.stream --sent=sent.tsv lost.by_client=1 lost.by_sender=1 latency_s.median=absent faults.duplicate.ignored=2
+refused 'no key of what was sent' 3 'names no column frame' --sent=perfect key.nxs perfect.stream
+
+# --- a file that grows
+half=$(($(wc -c <perfect.stream) / 2 + 7))
+head -c "$half" perfect.stream >growing.stream
+bragg-score --follow=60 key.nxs growing.stream >followed 2>&1 &
+follower=$!
+sleep 0.3
+tail -c +$((half + 1)) perfect.stream >>growing.stream
+status=0
+wait "$follower" || status=$?
+is 'a stream that grows is followed until all frames have answers' "$status" 0
+bragg-score key.nxs perfect.stream >complete
+is 'and gives what it gives when it is complete' "$(cat followed)" "$(cat complete)"
+head -n 60 perfect.stream >growing.stream
+refused 'a stream that ends in a frame all the same' 3 'ends in the middle of' --follow=0.2 key.nxs growing.stream
+known 'frames that do not come' key.nxs half.stream --follow=0.2 frames=2 frames_without_answer=2
+refused 'a file that does not come' 3 'never.stream: cannot open' --follow=0.2 key.nxs never.stream
+refused 'a table does not grow' 2 'is written at once' --follow key.nxs "r_$one.refl"
+finish

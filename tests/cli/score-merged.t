@@ -1,0 +1,65 @@
+#!/bin/sh
+# bragg-score: merged intensities made from an answer key, with known faults, give the figures that they must.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'scores of merged intensities' python:h5py python:numpy
+scratch
+# make OPTION...: an answer key, and merged sets of it
+make() {
+	bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 "$@" | bragg-orient --quiet --random --frames=6 --seed=5 |
+		bragg-intensity --quiet --reflections=5 | bragg-write --quiet key.nxs
+	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" key.nxs
+}
+# known NAME FILE FIGURE=VALUE...
+known() {
+	known_name=$1 known_file=$2
+	shift 2
+	check "$known_name" sh -c 'bragg-score --json=score.json key.nxs "$0" >table && /usr/bin/python3 "$@"' "$known_file" \
+		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
+}
+# refused NAME TEXT FILE...: one line
+refused() {
+	name=$1 text=$2
+	shift 2
+	status=0
+	bragg-score key.nxs "$@" >out 2>message || status=$?
+	is "$name" "$status $(wc -l <message) $(wc -c <out) $(grep -c -F -e "$text" message)" '3 1 0 1'
+}
+make
+known 'made from the truth' perfect.hkl merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0 merged.by_d_A.from_3.cc=1 merged.by_d_A.from_3.r=0
+check 'nothing is wrong with it' sh -c '! grep -q wrong table'
+known 'another scale and B' scaled.hkl merged.cc=1 merged.r=0 merged.scale=3 merged.B_A2=20
+known 'errors of 10 %' noisy.hkl merged.cc=0.991~0.004 merged.r=0.1~0.002 merged.scale=1~0.05 merged.by_d_A.from_4.r=0.1~0.01
+known 'in another order: nonsense' nonsense.hkl merged.cc=0.15~0.2 merged.r=1.2~0.5
+refused 'truncated' "cut.hkl: ends without 'End of reflections'" cut.hkl
+refused 'a point group that there is not' "group.hkl:2: point group '5m'" group.hkl
+refused 'hardly anything in common' 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' few.hkl
+refused 'two of them' 'scaled.hkl: is a second merged result, must be one' perfect.hkl scaled.hkl
+refused 'no list' 'key.nxs.hkl: an HDF5 file' "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
+check_status 'what is required does not hold' 1 bragg-score --require='merged.r<0.05' key.nxs noisy.hkl
+check_status 'what is required holds' 0 bragg-score --require='merged.cc>0.98' --report=page.html key.nxs noisy.hkl
+check 'a page of it' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html 'Is the merged set right?' images=0
+if /usr/bin/python3 -c 'import gemmi' 2>/dev/null; then
+	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" key.nxs mtz
+	known 'amplitudes of an MTZ file' perfect.mtz merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0
+	refused 'another cell' 'other.mtz: is of another crystal: edges of 84.00' other.mtz
+else
+	skip 'merged MTZ files' 'gemmi of Python is missing'
+fi
+
+# a cell that looks tetragonal, of a crystal that is not
+mkdir square && cd square || exit 1
+/usr/bin/python3 -c '
+import random
+random.seed(3)
+for h in range(45):
+    for k in range(45):
+        for l in range(28):
+            print(h, k, l, "%.3f" % (100 * random.gammavariate(2, 1)))' | tail -n +2 >f.hkl
+make --cell=60,60,35,90,90,90 --hkl=f.hkl --spacegroup=P222
+known 'a square cell' perfect.hkl merged.cc=1 merged.r=0
+check 'its set is fine' sh -c '! grep -q wrong table'
+known 'merged with a symmetry too high' square.hkl merged.r=0.15~0.05
+is 'is named in one line' "$(grep -c '^wrong' table) $(grep -c '^wrong symmetry: the merged set makes h,k,l and .*,.*,.* the same' table)" '1 1'
+known 'merged in the other setting' swapped.hkl merged.cc=0.15~0.2
+is 'is named, too' "$(grep -c '^wrong' table) $(grep -c '^wrong setting: the merged set agrees better as .* (CC 1.000, not' table)" '1 1'
+finish
