@@ -8,8 +8,8 @@ bool lattice_turns(const struct recipe *r, size_t lattice)
     return r->lattices[lattice].nphi > 1 || r->osc_rad != 0.0;
 }
 
-/* More lattices than that would need too much memory for a block. */
-enum { LATTICES_MAX = 1000 };
+/* More lattices than that would need more than 25 MiB for the blocks of a thread. */
+enum { LATTICES_MAX = 256 };
 
 /* Whether a job can have them: all of its lattices are dense, and their boxes count below 2^32. */
 static bool can_have(const struct cpu_job *job)
@@ -87,6 +87,7 @@ void dense_frame_close(struct dense_frame **f)
         mem_free(old->room[i].held);
         share_pack_free(&old->room[i].pack);
     }
+    share_room_free(&old->sorting);
     mem_free(old->room);
     mem_free(old->rows);
     mem_free(old);

@@ -54,7 +54,8 @@ struct dense_frame {
     struct dense_shares *room;  // owned: one for each thread
     size_t nrows;
     struct share_run *rows;  // owned: of the image
-    bool there;              // of the last frame
+    struct share_room sorting;
+    bool there;  // of the last frame
 };
 
 /* `rows` of the image, for that many threads; STATUS_FAILED when memory is out.

@@ -109,7 +109,7 @@ static void name(const void *job, uint32_t key, int32_t *lattice, int32_t hkl[3]
 
 enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
                                   struct dense_table *padded, const struct footprint *f,
-                                  const struct dense_frame *dense, const struct recipe *recipe,
+                                  struct dense_frame *dense, const struct recipe *recipe,
                                   const float *pixels, const struct reflections_wanted *wanted,
                                   struct reflection_table *table, struct error *e)
 {
@@ -127,7 +127,8 @@ enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_t
                             .runs = dense->rows,
                             .nruns = dense->nrows,
                             .name = name,
-                            .context = &job};
+                            .context = &job,
+                            .room = &dense->sorting};
     for (size_t i = 0; i < recipe->nlattices; i++)
         shares.turns = shares.turns || lattice_turns(recipe, i);
     if (!status)

@@ -48,7 +48,7 @@ CPU_DECLARE_SHARES(avx512);
 /* As cpu_reflections, of what the dense loop of that recipe has kept. */
 enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
                                   struct dense_table *padded, const struct footprint *f,
-                                  const struct dense_frame *dense, const struct recipe *recipe,
+                                  struct dense_frame *dense, const struct recipe *recipe,
                                   const float *pixels, const struct reflections_wanted *wanted,
                                   struct reflection_table *table, struct error *e);
 

@@ -62,6 +62,36 @@ void shares_free(struct share_list *lists, size_t count)
     mem_free(lists);
 }
 
+/* ---- memory ------------------------------------------------------------------------- */
+
+void share_room_free(struct share_room *room)
+{
+    mem_free(room->number);
+    mem_free(room->pixels);
+    *room = (struct share_room){0};
+}
+
+/* The same array, or a larger one instead. */
+static uint32_t *room_numbers(struct share_room *room, size_t count)
+{
+    if (room->number && count <= room->nnumber)
+        return room->number;
+    mem_free(room->number);
+    room->number = mem_array(count, sizeof *room->number);
+    room->nnumber = room->number ? count : 0;
+    return room->number;
+}
+
+static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
+{
+    if (room->pixels && count <= room->npixels)
+        return room->pixels;
+    mem_free(room->pixels);
+    room->pixels = mem_array(count, sizeof *room->pixels);
+    room->npixels = room->pixels ? count : 0;
+    return room->pixels;
+}
+
 /* ---- which reflections there are ----------------------------------------------- */
 
 struct found {
@@ -78,10 +108,11 @@ struct sorting {
     struct found *found;  // owned
     size_t nslots;        // a power of 2, 0 at first
     uint32_t *slots;      // owned: numbers in found, from 1; 0: free
-    uint32_t *number;     // owned: of each share, in order, in found
+    struct share_room *room;
+    uint32_t *number;  // of each share, in order, in found
     size_t nwanted;
     struct found **wanted;     // owned: in the order of rows
-    struct lit_pixel *pixels;  // owned: those of wanted reflections, one after the other
+    struct lit_pixel *pixels;  // those of wanted reflections, one after the other
     struct lit_pixel *spare;   // owned: as many as one of them has at most
     float *most;               // owned: for labels
 };
@@ -183,7 +214,7 @@ static bool number_shares(struct sorting *t)
         total += s->lists[i].count;
     for (size_t i = 0; i < s->nruns; i++)
         total += s->runs[i].end - s->runs[i].begin;
-    t->number = mem_array(total, sizeof *t->number);
+    t->number = room_numbers(t->room, total);
     uint32_t *number = t->number;
     for (size_t i = 0; number && i < s->nlists; number += s->lists[i++].count)
         if (!number_list(t, &s->lists[i], number))
@@ -264,7 +295,7 @@ static bool place_pixels(struct sorting *t, double least_photons)
         most = f->count > most ? f->count : most;
         f->count = 0;
     }
-    t->pixels = mem_array(total, sizeof *t->pixels);
+    t->pixels = room_pixels(t->room, total);
     t->spare = mem_array(most, sizeof *t->spare);
     if (t->pixels && t->spare)
         place_shares(t);
@@ -356,7 +387,8 @@ static void count_rest(const struct shares *s, struct reflection_table *table)
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
                          struct reflection_table *table, struct error *e)
 {
-    struct sorting t = {.s = s};
+    struct share_room own = {0};
+    struct sorting t = {.s = s, .room = s->room ? s->room : &own};
     const size_t pixels = (size_t)experiment_pixels(s->x);
     *table = (struct reflection_table){.present = true, .least_photons = wanted->least_photons};
     bool good = number_shares(&t) && place_pixels(&t, wanted->least_photons);
@@ -371,10 +403,9 @@ enum status shares_table(const struct shares *s, const struct reflections_wanted
         count_rest(s, table);
     mem_free(t.found);
     mem_free(t.slots);
-    mem_free(t.number);
     mem_free(t.wanted);
-    mem_free(t.pixels);
     mem_free(t.spare);
     mem_free(t.most);
+    share_room_free(&own);
     return good ? STATUS_OK : error_memory(e, "the reflections");
 }

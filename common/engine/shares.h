@@ -51,6 +51,16 @@ struct share_run {
     size_t begin, end;
 };
 
+/* Memory that stays from frame to frame: to have it anew costs as much as to sort the shares. */
+struct share_room {
+    uint32_t *number;  // owned
+    size_t nnumber;
+    struct lit_pixel *pixels;  // owned
+    size_t npixels;
+};
+
+void share_room_free(struct share_room *room);
+
 /* What a table is made from: lists or runs. */
 struct shares {
     const struct experiment *x;
@@ -63,7 +73,8 @@ struct shares {
     size_t nruns;
     void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs
     const void *context;
-    bool turns;  // of runs: angles count
+    bool turns;               // of runs: angles count
+    struct share_room *room;  // NULL: none is kept
 };
 
 /* Fills in the empty *table; STATUS_FAILED when memory is out.  The caller frees *table, after an
