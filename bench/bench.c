@@ -35,7 +35,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, noise, stream, transport, output, cold, pipeline, boundary, diagnose (all but that)",
+     "kernel, reflections, noise, stream, transport, output, cold, pipeline, boundary, diagnose "
+     "(all but that)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -63,9 +64,10 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},       {"noise", bench_noise},       {"stream", bench_stream},
-    {"transport", bench_transport}, {"output", bench_output},     {"cold", bench_cold},
-    {"pipeline", bench_pipeline},   {"boundary", bench_boundary}, {"diagnose", bench_diagnose},
+    {"kernel", bench_kernel},           {"noise", bench_noise},       {"stream", bench_stream},
+    {"transport", bench_transport},     {"output", bench_output},     {"cold", bench_cold},
+    {"pipeline", bench_pipeline},       {"boundary", bench_boundary}, {"diagnose", bench_diagnose},
+    {"reflections", bench_reflections},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -173,7 +175,7 @@ int main(int argc, char **argv)
               .threads = 1,
               .frames = 12,
               .sizes = "256,512,1024,2048,4096",
-              .parts = "kernel,noise,stream,transport,output,cold,pipeline,boundary"}};
+              .parts = "kernel,reflections,noise,stream,transport,output,cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

@@ -143,7 +143,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     struct engine_options how = {.threads = (int)o->threads,
                                  .isa = o->has_isa ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
-                                 .sums = !o->fuse.n};
+                                 .sums = !o->fuse.n,
+                                 .reflections = o->fuse.reflections};
     s = choose_device(o, &how, e);
     if (!s)
         s = o->engine->create(&o->plan, &o->experiment, &how, e);

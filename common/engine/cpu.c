@@ -19,6 +19,7 @@ struct plan {
     struct cpu_table *tables;     // one per crystal
     struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
     struct footprint *footprint;  // NULL: of points
+    struct dense_frame *shares;   // NULL: nobody will ask for reflections
     int threads;
     bool sums;     // are formed: rows follow one another in the image
     bool has_sum;  // of the last run
@@ -44,6 +45,7 @@ static void cpu_destroy(struct plan **plan)
     cpu_tables_free(p->tables, p->experiment);
     cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
     footprint_destroy(&p->footprint);
+    dense_frame_close(&p->shares);
     mem_free(p);
 }
 
@@ -81,6 +83,8 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     }
     if (!status)
         status = footprint_create(&p->footprint, experiment, p->threads, e);
+    if (!status && options->reflections && kernels->dense)
+        status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
     p->sums = options->sums && !p->footprint && rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
@@ -104,6 +108,8 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
     struct cpu_job job;
     enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
     plan->has_sum = false;
+    if (plan->shares)
+        plan->shares->there = false;
     if (!status && recipe_is_dark(plan->experiment, recipe)) {
         recipe_run_dark(plan->experiment, pixels, rows);
     } else if (!status) {
@@ -111,6 +117,8 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
         job.sum = plan->sums ? &plan->sum : NULL;
         if (plan->padded)
             status = cpu_dense_choose(&job, plan->padded, e);
+        if (!status && plan->shares)
+            status = dense_frame_begin(plan->shares, &job, e);
         float *photons = status ? NULL : footprint_begin(plan->footprint, recipe, pixels, e);
         if (!status)
             status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
@@ -128,6 +136,9 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         const struct reflections_wanted *wanted,
                                         struct reflection_table *table, struct error *e)
 {
+    if (plan->shares && plan->shares->there)
+        return cpu_dense_reflections(plan->experiment, plan->tables, plan->padded, plan->footprint,
+                                     plan->shares, recipe, pixels, wanted, table, e);
     return cpu_reflections(plan->experiment, plan->tables, plan->footprint, plan->kernels->name,
                            plan->threads, recipe, pixels, wanted, table, e);
 }

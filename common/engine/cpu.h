@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "engine/cpu_dense.h"
+#include "engine/cpu_dense_shares.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -41,6 +42,7 @@ struct cpu_job {
     const double *sums;  // of scattered lattices, one per pixel of the frame; NULL: none
     const struct pixel_trace *trace;  // NULL: nobody watches
     uint32_t *sum;                    // where that of the pixels goes; NULL: nobody wants it
+    struct dense_frame *shares;       // where those of the dense loop go; NULL: nobody wants them
 };
 
 /* `count` pixels of a row. */

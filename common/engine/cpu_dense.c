@@ -58,8 +58,7 @@ static void index_reach(const struct cpu_lattice *l, double reach_1_m, double in
 
 /* ---- structure factors ------------------------------------------------------------- */
 
-/* Items of a box of indices -reach .. reach. */
-static double box_items(const int32_t reach[3])
+double dense_box_items(const int32_t reach[3])
 {
     return (2.0 * reach[0] + 1.0) * (2.0 * reach[1] + 1.0) * (2.0 * reach[2] + 1.0);
 }
@@ -67,7 +66,7 @@ static double box_items(const int32_t reach[3])
 /* Whether so large a box is in proportion. */
 static bool box_pays(const struct cpu_table *from, const int32_t reach[3])
 {
-    return box_items(reach) <= fmax(0x1p24, 8.0 * from->default_slot);
+    return dense_box_items(reach) <= fmax(0x1p24, 8.0 * from->default_slot);
 }
 
 static void fill(struct dense_table *t, const struct cpu_table *from)
@@ -89,7 +88,7 @@ static enum status grow(struct dense_table *t, const struct cpu_table *from, con
     for (int i = 0; i < 3; i++)
         t->reach[i] = reach[i] > t->reach[i] ? reach[i] : t->reach[i];
     mem_free(t->F_sqr);
-    t->F_sqr = mem_array((size_t)box_items(t->reach), sizeof *t->F_sqr);
+    t->F_sqr = mem_array((size_t)dense_box_items(t->reach), sizeof *t->F_sqr);
     if (!t->F_sqr)
         return error_memory(e, "the structure factors");
     fill(t, from);
@@ -116,18 +115,19 @@ static uint32_t high_word(bool fine)
 
 /* Where indices find their item: (stride . (reach - index)) of high words, which are those of
  * index 0 less the index, or the low 16 bits of those as signed numbers. */
-static void set_table(struct dense_lattice *l, const struct dense_table *t)
+static void set_box(struct dense_lattice *l, const int32_t reach[3])
 {
-    const uint32_t n[3] = {2 * (uint32_t)t->reach[0] + 1, 2 * (uint32_t)t->reach[1] + 1,
-                           2 * (uint32_t)t->reach[2] + 1};
+    const uint32_t n[3] = {2 * (uint32_t)reach[0] + 1, 2 * (uint32_t)reach[1] + 1,
+                           2 * (uint32_t)reach[2] + 1};
     const uint32_t high = high_word(l->fine), low = (uint32_t)(int32_t)(int16_t)high;
-    l->F_sqr = t->F_sqr;
+    memcpy(l->reach, reach, sizeof l->reach);
     l->stride[0] = n[1] * n[2];
     l->stride[1] = n[2];
-    l->wide = l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    l->wide =
+        l->flat || l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
     const uint32_t zero = l->wide ? high : low;
-    l->offset = ((uint32_t)t->reach[0] - zero) * l->stride[0] +
-                ((uint32_t)t->reach[1] - zero) * l->stride[1] + (uint32_t)t->reach[2] - high;
+    l->offset = ((uint32_t)reach[0] - zero) * l->stride[0] +
+                ((uint32_t)reach[1] - zero) * l->stride[1] + (uint32_t)reach[2] - high;
 }
 
 static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
@@ -148,11 +148,10 @@ static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattic
         to->fine = to->fine || l->N[i] > DENSE_LOW_CELLS;
         reach[i] = (int32_t)index[i] + 2;
     }
-    if (to->flat)
-        return STATUS_OK;
-    const enum status s = grow(table, l->table, reach, e);
-    if (!s)
-        set_table(to, table);
+    const enum status s = to->flat ? STATUS_OK : grow(table, l->table, reach, e);
+    set_box(to, to->flat ? reach : table->reach);
+    if (!to->flat)
+        to->F_sqr = table->F_sqr;
     return s;
 }
 
@@ -207,7 +206,10 @@ enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, st
             continue;
         index_reach(l, reach, index);
         struct dense_table *table = &tables[job->recipe->lattices[i].crystal];
-        s = set_lattice(&job->dense[job->ndense++], l, index, table, e);
+        struct dense_lattice *to = &job->dense[job->ndense];
+        s = set_lattice(to, l, index, table, e);
+        if (job->ndense++)
+            to->box = to[-1].box + (uint32_t)(uint64_t)dense_box_items(to[-1].reach);
     }
     return s;
 }

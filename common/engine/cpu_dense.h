@@ -62,6 +62,8 @@ struct dense_lattice {
     bool fine;           // 40 bits of fraction
     bool flat;           // F is default_F everywhere
     bool wide;           // stride[0] does not fit 15 bits, or may not
+    int32_t reach[3];    // indices of the box are -reach .. reach
+    uint32_t box;        // items of the boxes of the lattices before, modulo 2^32
 };
 
 /* What a lattice, a row and up to DENSE_TERMS pairs of step and source make of j: -h modulo
@@ -75,6 +77,7 @@ struct dense_terms {
     float rest[DENSE_TERMS][3];                           // what magic lost
     float rest_N[DENSE_TERMS][3];                         // N times rest
     float weight[DENSE_TERMS];                            // with F_sqr if that is flat
+    float phi_rad[DENSE_TERMS];                           // of steps, for shares that turn
 };
 
 /* The arrays of one block. */
@@ -90,6 +93,7 @@ struct dense_scratch {
     double total[DENSE_BLOCK];   // the pixel's sum
     float sum[DENSE_BLOCK];      // of up to DENSE_TERMS terms
     struct dense_terms terms;
+    struct dense_shares *shares;  // NULL: nobody wants to know whose the photons are
     bool varied;
     bool not_finite;  // some photons were not: set by `dense`, never cleared
 };
@@ -101,6 +105,9 @@ struct cpu_job;
  * experiment and recipe alone.  After cpu_spots_choose.  A job that was not asked about is
  * computed by cpu_loop.c.  STATUS_FAILED when memory is out. */
 enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, struct error *e);
+
+/* Items of a box of indices -reach .. reach. */
+double dense_box_items(const int32_t reach[3]);
 
 /* Frees those of `count` crystals. */
 void cpu_dense_tables_free(struct dense_table *tables, size_t count);

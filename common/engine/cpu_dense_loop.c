@@ -25,7 +25,7 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 {
     const struct dense_lattice l = *lattice;
     const bool square = kind.shape == SHAPE_SQUARE;
-    const int groups = kind.flat && square ? DENSE_GROUPS : 1;
+    const int groups = kind.flat && square && !kind.keyed ? DENSE_GROUPS : 1;
     for (int i = 0; i < n; i += groups * LANES) {
         struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
         floats sum[DENSE_GROUPS];
@@ -35,8 +35,13 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
             inverse[g] = doubles_pair_load(s->inverse + i + g * LANES, square);
             sum[g] = (floats){0};
         }
+        struct dense_keyed keyed;
+        if (kind.keyed)
+            dense_keyed_open(&keyed, s->shares, i);
         for (int step = 0; step < t->nsteps; step++) {
             struct dense_step at[DENSE_GROUPS];
+            if (kind.keyed)
+                dense_keyed_turn(&keyed, t->phi_rad[step]);
 #pragma GCC unroll 2
             for (int g = 0; g < groups; g++) {
                 at[g] = dense_step(t, step, kind, j[g], inverse[g]);
@@ -48,9 +53,11 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
                     const doubles per_m = doubles_of(t->per_m[source]);
                     const struct doubles_pair same = {per_m, per_m};
                     dense_term(&l, t, step * sources + source, kind, &at[g],
-                               kind.single ? inverse[g] : same, &sum[g]);
+                               kind.single ? inverse[g] : same, &sum[g], &keyed);
                 }
         }
+        if (kind.keyed)
+            dense_keyed_settle(&keyed);
 #pragma GCC unroll 2
         for (int g = 0; g < groups; g++)
             floats_store(s->sum + i + g * LANES, sum[g]);
@@ -58,60 +65,68 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 }
 
 /* One constant combination per line, so that each becomes a loop of its own. */
-LANES_INLINE void sum_sources(const struct dense_lattice *l, bool fine, bool flat, bool wide, int n,
+LANES_INLINE void sum_sources(const struct dense_lattice *l, struct dense_kind kind, int n,
                               struct dense_scratch *s)
 {
+    kind.single = true;
     if (s->terms.single)
-        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, true, SHAPE_SQUARE}, n, s);
-    else
-        sum_terms(l, &s->terms, (struct dense_kind){fine, flat, wide, false, SHAPE_SQUARE}, n, s);
+        sum_terms(l, &s->terms, kind, n, s);
+    kind.single = false;
+    if (!s->terms.single)
+        sum_terms(l, &s->terms, kind, n, s);
 }
 
-LANES_INLINE void sum_factors(const struct dense_lattice *l, bool fine, int n,
+LANES_INLINE void sum_factors(const struct dense_lattice *l, struct dense_kind kind, int n,
                               struct dense_scratch *s)
 {
+    const bool fine = kind.fine, keyed = kind.keyed;
     if (l->flat)
-        sum_sources(l, fine, true, false, n, s);
+        sum_sources(l, (struct dense_kind){fine, true, keyed, false, keyed, SHAPE_SQUARE}, n, s);
     else if (l->wide)
-        sum_sources(l, fine, false, true, n, s);
+        sum_sources(l, (struct dense_kind){fine, false, true, false, keyed, SHAPE_SQUARE}, n, s);
     else
-        sum_sources(l, fine, false, false, n, s);
+        sum_sources(l, (struct dense_kind){fine, false, false, false, keyed, SHAPE_SQUARE}, n, s);
 }
 
-LANES_INLINE void sum_offsets(const struct dense_lattice *l, enum crystal_shape shape, bool fine,
-                              int n, struct dense_scratch *s)
+LANES_INLINE void sum_offsets(const struct dense_lattice *l, struct dense_kind kind,
+                              enum crystal_shape shape, int n, struct dense_scratch *s)
 {
+    const bool fine = kind.fine, keyed = kind.keyed;
     if (l->flat)
-        sum_terms(l, &s->terms, (struct dense_kind){fine, true, true, false, shape}, n, s);
+        sum_terms(l, &s->terms, (struct dense_kind){fine, true, true, false, keyed, shape}, n, s);
     else
-        sum_terms(l, &s->terms, (struct dense_kind){fine, false, true, false, shape}, n, s);
+        sum_terms(l, &s->terms, (struct dense_kind){fine, false, true, false, keyed, shape}, n, s);
 }
 
-LANES_INLINE void sum_shape(const struct dense_lattice *l, bool fine, int n,
+LANES_INLINE void sum_shape(const struct dense_lattice *l, struct dense_kind kind, int n,
                             struct dense_scratch *s)
 {
     switch (l->shape) {
     case SHAPE_SQUARE:
-        sum_factors(l, fine, n, s);
+        sum_factors(l, kind, n, s);
         break;
     case SHAPE_ROUND:
-        sum_offsets(l, SHAPE_ROUND, fine, n, s);
+        sum_offsets(l, kind, SHAPE_ROUND, n, s);
         break;
     case SHAPE_GAUSS:
-        sum_offsets(l, SHAPE_GAUSS, fine, n, s);
+        sum_offsets(l, kind, SHAPE_GAUSS, n, s);
         break;
     case SHAPE_TOPHAT:
-        sum_offsets(l, SHAPE_TOPHAT, fine, n, s);
+        sum_offsets(l, kind, SHAPE_TOPHAT, n, s);
         break;
     }
 }
 
 static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scratch *s)
 {
-    if (l->fine)
-        sum_shape(l, true, n, s);
+    if (s->shares && l->fine)
+        sum_shape(l, (struct dense_kind){.fine = true, .keyed = true}, n, s);
+    else if (s->shares)
+        sum_shape(l, (struct dense_kind){.fine = false, .keyed = true}, n, s);
+    else if (l->fine)
+        sum_shape(l, (struct dense_kind){.fine = true}, n, s);
     else
-        sum_shape(l, false, n, s);
+        sum_shape(l, (struct dense_kind){.fine = false}, n, s);
 }
 
 /* Sources first .. first + count - 1 of a frame. */
@@ -181,6 +196,9 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
     for (size_t first = 0; first < l->nsteps; first += most) {
         t->nsteps = (int)(l->nsteps - first < most ? l->nsteps - first : most);
         prepare_terms(job, l, first, from, row, t);
+        if (s->shares)
+            dense_shares_begin(s->shares, job, (size_t)(l - job->dense), first, t, n,
+                               s->varied ? s->factor : NULL);
         sum_lattice(l, n, s);
         if (s->varied)
             for (int i = 0; i < n; i++)  // vectorised
@@ -266,6 +284,8 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     const struct sampling *each = &job->x->sampling;
     const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
     start_block(job, w, n, s);
+    if (s->shares)
+        dense_shares_clear(s->shares, job->ndense, n);
     const int64_t count = subpixels_of(w->panel, each->oversample);
     for (int64_t i = 0; i < count; i++)
         add_subpixel(job, w, subpixel_at(i, each->oversample), n, s);
@@ -280,6 +300,8 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     }
     if (bad)
         s->not_finite = true;
+    if (s->shares)
+        dense_shares_end(s->shares, job, w, n, s->once);
     if (job->trace)
         cpu_trace_pixel(job, s->total[0] * s->once[0], out[0]);
 }

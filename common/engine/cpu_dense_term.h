@@ -8,6 +8,7 @@
 #define BRAGG_ENGINE_CPU_DENSE_TERM_H
 
 #include "engine/cpu_dense.h"
+#include "engine/cpu_dense_keys.h"
 #include "engine/cpu_dense_shape.h"
 #include "engine/lanes.h"
 
@@ -15,6 +16,7 @@
 struct dense_kind {
     bool fine, flat, wide;  // as in struct dense_lattice
     bool single;            // one source: per_m is in start and slope
+    bool keyed;             // terms are summed by reflection, too
     enum crystal_shape shape;
 };
 
@@ -38,14 +40,16 @@ LANES_INLINE struct dense_index dense_index(struct doubles_pair t, struct dense_
         first >>= 8;
         second >>= 8;
     }
-    words fraction = words_low(first, second);
+    words fraction = words_low(first, second), up = {0};
     if (!kind.flat)
         fraction ^= 0x80000000u;  // less the half that rounds the index
+    else if (kind.keyed)
+        up = fraction >> 31;
     const floats unit = floats_of(0x1p-32f);
     const struct dense_index i = {
         .d = floats_fused(floats_of_ints(fraction), unit, rest),
         .x = floats_fused(floats_of_ints(fraction * cells), unit, rest_N),
-        .whole = words_high(first, second),
+        .whole = words_high(first, second) + up,
     };
     return i;
 }
@@ -117,7 +121,7 @@ LANES_INLINE floats dense_offset_shape(const struct dense_lattice *l, struct den
         i[axis].whole =
             words_high((long_words)h[axis].first >> below, (long_words)h[axis].second >> below);
     }
-    if (!kind.flat)
+    if (!kind.flat || kind.keyed)
         *slot = words_in_order(dense_slot(l, kind.wide, i));
     return dense_shape(l, kind.shape, d);
 }
@@ -132,15 +136,16 @@ LANES_INLINE floats dense_square_shape(const struct dense_lattice *l, const stru
     for (int axis = 0; axis < 3; axis++)
         i[axis] = dense_index(h[axis], kind, l->turns[axis], l->N[axis],
                               floats_of(t->rest[term][axis]), floats_of(t->rest_N[term][axis]));
-    if (!kind.flat)
+    if (!kind.flat || kind.keyed)
         *slot = dense_slot(l, kind.wide, i);
     return dense_square(i);
 }
 
-/* Adds one term to *sum.  `per_m`: 1/wavelength, or 1/(r wavelength) for a single source. */
+/* Adds one term to *sum and, where terms are keyed, to *keyed.  `per_m`: 1/wavelength, or
+ * 1/(r wavelength) for a single source. */
 LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_terms *t, int term,
                              struct dense_kind kind, const struct dense_step *s,
-                             struct doubles_pair per_m, floats *sum)
+                             struct doubles_pair per_m, floats *sum, struct dense_keyed *keyed)
 {
     struct doubles_pair h[3];
     words slot;
@@ -150,11 +155,16 @@ LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_t
         h[axis].first = doubles_fused(s->g[axis].first, per_m.first, magic);
         h[axis].second = doubles_fused(s->g[axis].second, per_m.second, magic);
     }
-    const floats shape = kind.shape == SHAPE_SQUARE ? dense_square_shape(l, t, term, kind, h, &slot)
-                                                    : dense_offset_shape(l, kind, h, &slot);
-    const floats weight = floats_of(t->weight[term]);
-    *sum = kind.flat ? floats_fused(shape, weight, *sum)
-                     : floats_fused(shape * weight, floats_gather(l->F_sqr, slot), *sum);
+    floats shape = kind.shape == SHAPE_SQUARE ? dense_square_shape(l, t, term, kind, h, &slot)
+                                              : dense_offset_shape(l, kind, h, &slot);
+    floats weight = floats_of(t->weight[term]);
+    if (!kind.flat) {
+        shape *= weight;
+        weight = floats_gather(l->F_sqr, slot);
+    }
+    *sum = floats_fused(shape, weight, *sum);
+    if (kind.keyed)
+        dense_keyed_add(keyed, slot, shape, weight);
 }
 
 #endif

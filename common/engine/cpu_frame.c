@@ -88,12 +88,16 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
                      int64_t end, struct place *at, struct cpu_room *room, float *pixels,
                      struct crc32c_piece *sum)
 {
+    struct dense_shares *shares = room->dense.shares;
     for (int64_t row = first; row < end; row++) {
         go_to(at, row);
         const struct panel *p = at->panel;
         const int64_t slow = row - at->above;
         const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
+        const size_t begin = shares ? shares->pack.count : 0;
         run_row(kernels, job, p, slow, room, pixels);
+        if (shares)
+            job->shares->rows[row] = (struct share_run){&shares->pack, begin, shares->pack.count};
         if (sum) {
             const float *from = pixels + p->first_pixel + slow * p->fast_pixels;
             *sum = (struct crc32c_piece){crc32c(sum->sum, from, bytes), sum->bytes + bytes};
@@ -106,6 +110,7 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
                       struct bands *bands, float *pixels, struct crc32c_piece *sums,
                       atomic_uint_fast64_t *rows)
 {
+    struct dense_frame *shares = job->shares;
     bool finite = true;
 #pragma omp parallel num_threads(bands->count) reduction(&& : finite)
     {
@@ -113,6 +118,7 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         struct place at = {job->x->panels, 0};
         int64_t first, end;
         room.block.not_finite = room.dense.not_finite = false;
+        room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
         while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
             run_rows(kernels, job, first, end, &at, &room, pixels,
                      sums ? &sums[first / bands->at_once] : NULL);

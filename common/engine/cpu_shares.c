@@ -88,11 +88,51 @@ enum status cpu_reflections(const struct experiment *x, const struct cpu_table *
     const bool spread = f && f->is_seen;
     const struct look look = {kernels[at], &job, spread ? f->photons : pixels};
     const bool good = lists && share_frame(&look, threads, lists);
-    const struct shares shares = {x, recipe, spread ? f : NULL, pixels, lists, rows};
+    const struct shares shares = {.x = x,
+                                  .recipe = recipe,
+                                  .footprint = spread ? f : NULL,
+                                  .pixels = pixels,
+                                  .lists = lists,
+                                  .nlists = rows};
     if (!status)
         status =
             good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
     shares_free(lists, rows);
+    cpu_job_close(&job);
+    return status;
+}
+
+static void name(const void *job, uint32_t key, int32_t *lattice, int32_t hkl[3])
+{
+    dense_shares_name(job, key, lattice, hkl);
+}
+
+enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
+                                  struct dense_table *padded, const struct footprint *f,
+                                  struct dense_frame *dense, const struct recipe *recipe,
+                                  const float *pixels, const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e)
+{
+    struct cpu_job job;
+    for (int i = 0; i < dense->threads; i++)
+        if (dense->room[i].full)
+            return error_memory(e, "the reflections");
+    enum status status = cpu_job_open(&job, x, tables, recipe, e);
+    if (!status)
+        status = cpu_dense_choose(&job, padded, e);
+    struct shares shares = {.x = x,
+                            .recipe = recipe,
+                            .footprint = f && f->is_seen ? f : NULL,
+                            .pixels = pixels,
+                            .runs = dense->rows,
+                            .nruns = dense->nrows,
+                            .name = name,
+                            .context = &job,
+                            .room = &dense->sorting};
+    for (size_t i = 0; i < recipe->nlattices; i++)
+        shares.turns = shares.turns || lattice_turns(recipe, i);
+    if (!status)
+        status = shares_table(&shares, wanted, table, e);
     cpu_job_close(&job);
     return status;
 }

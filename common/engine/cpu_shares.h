@@ -37,9 +37,6 @@ struct cpu_shares {
     bool full;  // memory was out
 };
 
-/* What may be lost of a pixel: 1e-4 of 10 photons are a thousand times as much. */
-#define CPU_SHARES_LEAST_PHOTONS 1e-6
-
 /* Appends the shares of the block's pixels that are computed to *list; false when memory is out. */
 #define CPU_DECLARE_SHARES(isa)                                                     \
     bool cpu_shares_##isa(const struct cpu_job *job, const struct cpu_where *where, \
@@ -47,6 +44,13 @@ struct cpu_shares {
 CPU_DECLARE_SHARES(baseline);
 CPU_DECLARE_SHARES(avx2);
 CPU_DECLARE_SHARES(avx512);
+
+/* As cpu_reflections, of what the dense loop of that recipe has kept. */
+enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
+                                  struct dense_table *padded, const struct footprint *f,
+                                  struct dense_frame *dense, const struct recipe *recipe,
+                                  const float *pixels, const struct reflections_wanted *wanted,
+                                  struct reflection_table *table, struct error *e);
 
 /* As `reflections` of struct engine; `tables` has one item per crystal, `f` may be NULL. */
 enum status cpu_reflections(const struct experiment *x, const struct cpu_table *tables,

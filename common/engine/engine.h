@@ -27,6 +27,7 @@ struct engine_options {
     const char *isa;  // NULL: the best that this CPU has; else "baseline", "avx2", "avx512"
     enum engine_precision precision;  // of cpu and cuda; the reference is always double
     bool sums;                        // form the checksum of the pixels, if it can: see `sum`
+    bool reflections;                 // they will be asked for after each `run`: keep what helps
     int device;                       // of cuda: which GPU, from 0
     bool device_by_turns;             // ... counted on from 0 behind the last one
 };
@@ -121,7 +122,7 @@ struct engine {
      * when there is none.  NULL for an engine that forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
 
-    /* The reflections of a recipe whose photons `run` has put at `pixels`, into the empty *table,
+    /* The reflections of the recipe of the last `run`, which put its photons at `pixels`, into the empty *table,
      * which the caller frees, after an error too.  The reference engine puts each term into its
      * reflection: that defines them.  Photons of others are within 1e-4 of these for reflections
      * of 10 photons and more, centroids within 1e-3 pixels.  Same bytes for any number of

@@ -290,4 +290,90 @@ LANES_INLINE ints lanes_count(ints count, floats a, floats b)
 #endif
 }
 
+/* ---- lanes that are chosen -------------------------------------------------------- */
+
+#if defined(__AVX512F__)
+typedef __mmask16 lanes_mask;
+#else
+typedef ints lanes_mask;  // all bits or none
+#endif
+
+LANES_INLINE lanes_mask lanes_equal(words a, words b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
+#else
+    return (ints)(a == b);
+#endif
+}
+
+LANES_INLINE lanes_mask lanes_either(lanes_mask a, lanes_mask b)
+{
+#if defined(__AVX512F__)
+    return _kor_mask16(a, b);
+#else
+    return a | b;
+#endif
+}
+
+/* Those of a that are not of b. */
+LANES_INLINE lanes_mask lanes_but(lanes_mask a, lanes_mask b)
+{
+#if defined(__AVX512F__)
+    return _kandn_mask16(b, a);
+#else
+    return a & ~b;
+#endif
+}
+
+#define LANES_ALL ((1u << LANES) - 1)
+
+/* Bits of the chosen lanes, the first one lowest. */
+LANES_INLINE uint32_t lanes_bits(lanes_mask m)
+{
+#if defined(__AVX512F__)
+    return m;
+#elif defined(__AVX2__)
+    return (uint32_t)_mm256_movemask_ps((__m256)m);
+#elif defined(__SSE2__)
+    return (uint32_t)_mm_movemask_ps((__m128)m);
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (uint32_t)(m[i] != 0) << i;
+    return bits;
+#endif
+}
+
+/* a*b + c in the chosen lanes, c in the others. */
+LANES_INLINE floats floats_fused_where(lanes_mask m, floats a, floats b, floats c)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)c, m);
+#else
+    return floats_select(m, floats_fused(a, b, c), c);
+#endif
+}
+
+/* a in the chosen lanes, b in the others. */
+LANES_INLINE words words_where(lanes_mask m, words a, words b)
+{
+#if defined(__AVX512F__)
+    return (words)_mm512_mask_mov_epi32((__m512i)b, m, (__m512i)a);
+#else
+    return (words)floats_select(m, (floats)a, (floats)b);
+#endif
+}
+
+/* Puts the lanes of these bits side by side at *to, which has room for LANES items. */
+LANES_INLINE void words_pack(uint32_t *to, uint32_t bits, words v)
+{
+#if defined(__AVX512F__)
+    _mm512_storeu_si512(to, _mm512_maskz_compress_epi32((__mmask16)bits, (__m512i)v));
+#else
+    for (; bits; bits &= bits - 1)
+        *to++ = v[__builtin_ctz(bits)];
+#endif
+}
+
 #endif

@@ -476,8 +476,12 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
             good = share_row(&s, p, slow, &lists[first + slow]) && good;
         first += p->slow_pixels;
     }
-    const struct shares shares = {x,      recipe, spread ? plan->footprint : NULL,
-                                  pixels, lists,  (size_t)rows};
+    const struct shares shares = {.x = x,
+                                  .recipe = recipe,
+                                  .footprint = spread ? plan->footprint : NULL,
+                                  .pixels = pixels,
+                                  .lists = lists,
+                                  .nlists = (size_t)rows};
     status = good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
     shares_free(lists, (size_t)rows);
     mem_free(s.carry);

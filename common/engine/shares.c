@@ -20,6 +20,36 @@ bool share_add(struct share_list *list, const struct share *share)
     return true;
 }
 
+bool share_pack_reserve(struct share_pack *p, size_t more)
+{
+    if (more <= p->capacity - p->count)
+        return true;
+    uint32_t **const words[] = {&p->key, &p->pixel};
+    float **const floats[] = {&p->photons, &p->turn};
+    size_t capacity = 0;
+    for (int i = 0; i < 2; i++) {
+        capacity = p->capacity;
+        uint32_t *word = mem_grow(*words[i], p->count, more, sizeof *word, &capacity);
+        *words[i] = word ? word : *words[i];
+        size_t same = p->capacity;
+        float *real = word ? mem_grow(*floats[i], p->count, more, sizeof *real, &same) : NULL;
+        *floats[i] = real ? real : *floats[i];
+        if (!real)
+            return false;
+    }
+    p->capacity = capacity;
+    return true;
+}
+
+void share_pack_free(struct share_pack *p)
+{
+    mem_free(p->key);
+    mem_free(p->pixel);
+    mem_free(p->photons);
+    mem_free(p->turn);
+    *p = (struct share_pack){0};
+}
+
 struct share_list *shares_open(size_t count)
 {
     return mem_array(count, sizeof(struct share_list));
@@ -32,10 +62,41 @@ void shares_free(struct share_list *lists, size_t count)
     mem_free(lists);
 }
 
+/* ---- memory ------------------------------------------------------------------------- */
+
+void share_room_free(struct share_room *room)
+{
+    mem_free(room->number);
+    mem_free(room->pixels);
+    *room = (struct share_room){0};
+}
+
+/* The same array, or a larger one instead. */
+static uint32_t *room_numbers(struct share_room *room, size_t count)
+{
+    if (room->number && count <= room->nnumber)
+        return room->number;
+    mem_free(room->number);
+    room->number = mem_array(count, sizeof *room->number);
+    room->nnumber = room->number ? count : 0;
+    return room->number;
+}
+
+static struct lit_pixel *room_pixels(struct share_room *room, size_t count)
+{
+    if (room->pixels && count <= room->npixels)
+        return room->pixels;
+    mem_free(room->pixels);
+    room->pixels = mem_array(count, sizeof *room->pixels);
+    room->npixels = room->pixels ? count : 0;
+    return room->pixels;
+}
+
 /* ---- which reflections there are ----------------------------------------------- */
 
 struct found {
     int32_t lattice, hkl[3];
+    uint32_t key;          // of runs
     double photons, turn;  // sums of struct share
     size_t count;          // shares
     size_t first;          // place of the first of them; SIZE_MAX: not wanted
@@ -47,24 +108,26 @@ struct sorting {
     struct found *found;  // owned
     size_t nslots;        // a power of 2, 0 at first
     uint32_t *slots;      // owned: numbers in found, from 1; 0: free
-    uint32_t *number;     // owned: of each share, in order, in found
+    struct share_room *room;
+    uint32_t *number;  // of each share, in order, in found
     size_t nwanted;
     struct found **wanted;     // owned: in the order of rows
-    struct lit_pixel *pixels;  // owned: those of wanted reflections, one after the other
+    struct lit_pixel *pixels;  // those of wanted reflections, one after the other
     struct lit_pixel *spare;   // owned: as many as one of them has at most
     float *most;               // owned: for labels
 };
 
-static bool is_of(const struct found *f, const struct share *s)
+static bool is_of(const struct found *f, const struct found *other)
 {
-    return f->lattice == s->lattice && memcmp(f->hkl, s->hkl, sizeof s->hkl) == 0;
+    return f->key == other->key && f->lattice == other->lattice &&
+           memcmp(f->hkl, other->hkl, sizeof other->hkl) == 0;
 }
 
-static size_t slot_of(const struct sorting *t, int32_t lattice, const int32_t hkl[3])
+static size_t slot_of(const struct sorting *t, const struct found *f)
 {
-    const uint64_t low = (uint64_t)(uint32_t)lattice << 32 | (uint32_t)hkl[0];
-    const uint64_t high = (uint64_t)(uint32_t)hkl[1] << 32 | (uint32_t)hkl[2];
-    return (size_t)hash_finish(hash_finish(low) ^ high) & (t->nslots - 1);
+    const uint64_t low = (uint64_t)(uint32_t)f->lattice << 32 | (uint32_t)f->hkl[0];
+    const uint64_t high = (uint64_t)(uint32_t)f->hkl[1] << 32 | (uint32_t)f->hkl[2];
+    return (size_t)hash_finish(hash_finish(low + f->key) ^ high) & (t->nslots - 1);
 }
 
 /* Twice as many slots. */
@@ -78,7 +141,7 @@ static bool grow_slots(struct sorting *t)
     t->slots = slots;
     t->nslots = nslots;
     for (size_t i = 0; i < t->nfound; i++) {
-        size_t at = slot_of(t, t->found[i].lattice, t->found[i].hkl);
+        size_t at = slot_of(t, &t->found[i]);
         while (slots[at])
             at = (at + 1) & (nslots - 1);
         slots[at] = (uint32_t)i + 1;
@@ -86,45 +149,81 @@ static bool grow_slots(struct sorting *t)
     return true;
 }
 
-/* The number of the reflection that a share is of; false when memory is out. */
-static bool find(struct sorting *t, const struct share *s, uint32_t *number)
+/* The number of this reflection; false when memory is out. */
+static bool find(struct sorting *t, const struct found *is, uint32_t *number)
 {
     if (2 * (t->nfound + 1) > t->nslots && !grow_slots(t))
         return false;
-    size_t at = slot_of(t, s->lattice, s->hkl);
-    while (t->slots[at] && !is_of(&t->found[t->slots[at] - 1], s))
+    size_t at = slot_of(t, is);
+    while (t->slots[at] && !is_of(&t->found[t->slots[at] - 1], is))
         at = (at + 1) & (t->nslots - 1);
     if (!t->slots[at]) {
         struct found *found = mem_grow(t->found, t->nfound, 1, sizeof *found, &t->capacity);
         if (!found)
             return false;
         t->found = found;
-        t->found[t->nfound++] =
-            (struct found){.lattice = s->lattice, .hkl = {s->hkl[0], s->hkl[1], s->hkl[2]}};
+        t->found[t->nfound++] = *is;
         t->slots[at] = (uint32_t)t->nfound;
     }
     *number = t->slots[at] - 1;
     return true;
 }
 
+static bool number_list(struct sorting *t, const struct share_list *list, uint32_t *number)
+{
+    for (size_t k = 0; k < list->count; k++) {
+        const struct share *s = &list->items[k];
+        const struct found is = {.lattice = s->lattice, .hkl = {s->hkl[0], s->hkl[1], s->hkl[2]}};
+        if (!find(t, &is, &number[k]))
+            return false;
+        struct found *f = &t->found[number[k]];
+        f->photons += s->photons;
+        f->turn += s->turn;
+        f->count++;
+    }
+    return true;
+}
+
+/* Neighbours are mostly of the same reflection. */
+static bool number_run(struct sorting *t, const struct share_run *run, uint32_t *number)
+{
+    for (size_t k = run->begin; k < run->end;) {
+        const struct share_pack *p = run->pack;
+        const struct found is = {.key = p->key[k]};
+        uint32_t at;
+        if (!find(t, &is, &at))
+            return false;
+        struct found sum = t->found[at];
+        for (; k < run->end && p->key[k] == is.key; k++) {
+            *number++ = at;
+            sum.photons += (double)p->photons[k];
+            sum.turn += t->s->turns ? (double)p->turn[k] : 0.0;
+            sum.count++;
+        }
+        t->found[at] = sum;
+    }
+    return true;
+}
+
 /* Sums run in the order of the image. */
 static bool number_shares(struct sorting *t)
 {
+    const struct shares *s = t->s;
     size_t total = 0;
-    for (size_t i = 0; i < t->s->nlists; i++)
-        total += t->s->lists[i].count;
-    t->number = mem_array(total, sizeof *t->number);
+    for (size_t i = 0; i < s->nlists; i++)
+        total += s->lists[i].count;
+    for (size_t i = 0; i < s->nruns; i++)
+        total += s->runs[i].end - s->runs[i].begin;
+    t->number = room_numbers(t->room, total);
     uint32_t *number = t->number;
-    for (size_t i = 0; number && i < t->s->nlists; i++)
-        for (size_t k = 0; k < t->s->lists[i].count; k++) {
-            const struct share *s = &t->s->lists[i].items[k];
-            if (!find(t, s, number))
-                return false;
-            struct found *f = &t->found[*number++];
-            f->photons += s->photons;
-            f->turn += s->turn;
-            f->count++;
-        }
+    for (size_t i = 0; number && i < s->nlists; number += s->lists[i++].count)
+        if (!number_list(t, &s->lists[i], number))
+            return false;
+    for (size_t i = 0; number && i < s->nruns; number += s->runs[i].end - s->runs[i].begin, i++)
+        if (!number_run(t, &s->runs[i], number))
+            return false;
+    for (size_t i = 0; i < t->nfound && s->nruns; i++)
+        s->name(s->context, t->found[i].key, &t->found[i].lattice, t->found[i].hkl);
     return t->number;
 }
 
@@ -139,6 +238,41 @@ static int in_order(const void *a, const void *b)
         if (x->hkl[i] != y->hkl[i])
             return x->hkl[i] < y->hkl[i] ? -1 : 1;
     return 0;
+}
+
+/* Puts a pixel behind those that a reflection has, in ascending order, once. */
+static void place_pixel(struct lit_pixel *pixels, struct found *f, struct lit_pixel is)
+{
+    if (f->first == SIZE_MAX)
+        return;
+    struct lit_pixel *begin = pixels + f->first, *at = begin + f->count;
+    for (; at > begin && at[-1].pixel > is.pixel; at--)
+        *at = at[-1];
+    if (at > begin && at[-1].pixel == is.pixel) {
+        at[-1].photons += is.photons;
+        memmove(at, at + 1, (size_t)(begin + f->count - at) * sizeof *at);
+        return;
+    }
+    *at = is;
+    f->count++;
+}
+
+static void place_shares(struct sorting *t)
+{
+    const struct shares *s = t->s;
+    const uint32_t *number = t->number;
+    for (size_t i = 0; i < s->nlists; i++)
+        for (size_t k = 0; k < s->lists[i].count; k++) {
+            const struct share *share = &s->lists[i].items[k];
+            place_pixel(t->pixels, &t->found[*number++],
+                        (struct lit_pixel){share->pixel, share->photons});
+        }
+    for (size_t i = 0; i < s->nruns; i++)
+        for (size_t k = s->runs[i].begin; k < s->runs[i].end; k++) {
+            const struct share_pack *p = s->runs[i].pack;
+            place_pixel(t->pixels, &t->found[*number++],
+                        (struct lit_pixel){p->pixel[k], (double)p->photons[k]});
+        }
 }
 
 /* Puts the pixels of all wanted reflections together. */
@@ -161,16 +295,10 @@ static bool place_pixels(struct sorting *t, double least_photons)
         most = f->count > most ? f->count : most;
         f->count = 0;
     }
-    t->pixels = mem_array(total, sizeof *t->pixels);
+    t->pixels = room_pixels(t->room, total);
     t->spare = mem_array(most, sizeof *t->spare);
-    const uint32_t *number = t->number;
-    for (size_t i = 0; t->pixels && i < t->s->nlists; i++)
-        for (size_t k = 0; k < t->s->lists[i].count; k++) {
-            const struct share *s = &t->s->lists[i].items[k];
-            struct found *f = &t->found[*number++];
-            if (f->first != SIZE_MAX)
-                t->pixels[f->first + f->count++] = (struct lit_pixel){s->pixel, s->photons};
-        }
+    if (t->pixels && t->spare)
+        place_shares(t);
     return t->pixels && t->spare;
 }
 
@@ -259,7 +387,8 @@ static void count_rest(const struct shares *s, struct reflection_table *table)
 enum status shares_table(const struct shares *s, const struct reflections_wanted *wanted,
                          struct reflection_table *table, struct error *e)
 {
-    struct sorting t = {.s = s};
+    struct share_room own = {0};
+    struct sorting t = {.s = s, .room = s->room ? s->room : &own};
     const size_t pixels = (size_t)experiment_pixels(s->x);
     *table = (struct reflection_table){.present = true, .least_photons = wanted->least_photons};
     bool good = number_shares(&t) && place_pixels(&t, wanted->least_photons);
@@ -274,10 +403,9 @@ enum status shares_table(const struct shares *s, const struct reflections_wanted
         count_rest(s, table);
     mem_free(t.found);
     mem_free(t.slots);
-    mem_free(t.number);
     mem_free(t.wanted);
-    mem_free(t.pixels);
     mem_free(t.spare);
     mem_free(t.most);
+    share_room_free(&own);
     return good ? STATUS_OK : error_memory(e, "the reflections");
 }

@@ -31,7 +31,37 @@ bool share_add(struct share_list *list, const struct share *share);
 struct share_list *shares_open(size_t count);
 void shares_free(struct share_list *lists, size_t count);
 
-/* What a table is made from. */
+/* The same with less room: reflections have numbers, which whoever made them can name. */
+struct share_pack {
+    uint32_t *key;    // owned, as all
+    uint32_t *pixel;  // item of the image
+    float *photons;   // above 0
+    float *turn;      // not set where angles do not count
+    size_t count, capacity;
+};
+
+/* Room for `more` items; false when memory is out. */
+bool share_pack_reserve(struct share_pack *p, size_t more);
+void share_pack_free(struct share_pack *p);
+
+/* Items of a row of the frame.  Pixels ascend from row to row only; a reflection may have several
+ * items of a pixel. */
+struct share_run {
+    const struct share_pack *pack;  // NULL: none
+    size_t begin, end;
+};
+
+/* Memory that stays from frame to frame: to have it anew costs as much as to sort the shares. */
+struct share_room {
+    uint32_t *number;  // owned
+    size_t nnumber;
+    struct lit_pixel *pixels;  // owned
+    size_t npixels;
+};
+
+void share_room_free(struct share_room *room);
+
+/* What a table is made from: lists or runs. */
 struct shares {
     const struct experiment *x;
     const struct recipe *recipe;
@@ -39,6 +69,12 @@ struct shares {
     const float *pixels;                // of the frame
     const struct share_list *lists;     // in the order of the image, whoever made them
     size_t nlists;
+    const struct share_run *runs;  // likewise
+    size_t nruns;
+    void (*name)(const void *context, uint32_t key, int32_t *lattice, int32_t hkl[3]);  // of runs
+    const void *context;
+    bool turns;               // of runs: angles count
+    struct share_room *room;  // NULL: none is kept
 };
 
 /* Fills in the empty *table; STATUS_FAILED when memory is out.  The caller frees *table, after an

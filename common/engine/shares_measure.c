@@ -54,30 +54,61 @@ static int brighter(const void *a, const void *b)
     return p->pixel < q->pixel ? -1 : p->pixel > q->pixel;
 }
 
-static int earlier(const void *a, const void *b)
+/* Classes of brightness below a peak, 16 for each power of 2; the last one has all that is darker.
+ */
+enum { CLASSES = 256 };
+
+static int brightness(float photons)
 {
-    const uint32_t *p = a, *q = b;
-    return *p < *q ? -1 : *p > *q;
+    uint32_t bits;
+    memcpy(&bits, &photons, sizeof bits);
+    return (int)(bits >> 19);
 }
 
-/* The brightest pixels that hold the share, `spare` being all of them. */
-static bool find_pixels(struct lit_pixel *spare, size_t count, struct reflection_row *row,
-                        struct reflection_table *table, size_t *capacity)
+static int class_of(const struct lit_pixel *lit, int peak)
 {
-    double sum = 0.0;
+    const int below = peak - brightness((float)lit->photons);
+    return below < CLASSES ? below : CLASSES - 1;
+}
+
+/* The darkest of the brightest pixels that hold the share.  Only those of its class are sorted, in
+ * `spare`. */
+static struct lit_pixel find_darkest(const struct lit_pixel *lit, size_t count,
+                                     struct lit_pixel *spare, const struct reflection_row *row)
+{
+    const int peak = brightness(row->peak);
+    double held[CLASSES] = {0}, sum = 0.0;
+    size_t n = 0, last = 0;
+    int class = 0;
+    for (size_t i = 0; i < count; i++)
+        held[class_of(&lit[i], peak)] += lit[i].photons;
+    while (class < CLASSES - 1 && sum + held[class] < REFLECTION_SHARE * row->photons)
+        sum += held[class ++];
+    for (size_t i = 0; i < count; i++)
+        if (class_of(&lit[i], peak) == class)
+            spare[n++] = lit[i];
+    qsort(spare, n, sizeof *spare, brighter);
+    for (sum += spare[0].photons; last + 1 < n && sum < REFLECTION_SHARE * row->photons;)
+        sum += spare[++last].photons;
+    return spare[last];
+}
+
+/* The brightest pixels that hold the share, as few as can. */
+static bool find_pixels(const struct lit_pixel *lit, size_t count, struct lit_pixel *spare,
+                        struct reflection_row *row, struct reflection_table *table,
+                        size_t *capacity)
+{
+    const struct lit_pixel darkest = find_darkest(lit, count, spare, row);
     size_t n = 0;
-    qsort(spare, count, sizeof *spare, brighter);
-    while (n < count && (!n || sum < REFLECTION_SHARE * row->photons))
-        sum += spare[n++].photons;
+    for (size_t i = 0; i < count; i++)
+        n += brighter(&lit[i], &darkest) <= 0;
     uint32_t *pixels = mem_grow(table->pixels, table->npixels, n, sizeof *pixels, capacity);
     if (!pixels)
         return false;
     table->pixels = pixels;
-    pixels += table->npixels;
-    for (size_t i = 0; i < n; i++)
-        pixels[i] = (uint32_t)spare[i].pixel;
-    qsort(pixels, n, sizeof *pixels, earlier);
-    table->npixels += n;
+    for (size_t i = 0; i < count; i++)
+        if (brighter(&lit[i], &darkest) <= 0)
+            pixels[table->npixels++] = (uint32_t)lit[i].pixel;
     row->pixels = (int32_t)n;
     return true;
 }
@@ -94,8 +125,7 @@ bool reflection_measure(const struct experiment *x, const struct lit_pixel *lit,
     row->photons = photons;
     row->peak = (float)peak;
     find_centroid(x, lit, count, row);
-    memcpy(spare, lit, count * sizeof *lit);
-    return find_pixels(spare, count, row, table, capacity);
+    return find_pixels(lit, count, spare, row, table, capacity);
 }
 
 void reflection_label(struct reflection_table *table, float *most, size_t row,

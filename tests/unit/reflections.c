@@ -22,6 +22,7 @@ struct made {
     struct recipe r;
     float *pixels;
     struct reflection_table table;
+    bool second_look;  // the engine is not told that reflections will be asked for
 };
 
 static void open_case(struct made *m, const struct engine_case *c)
@@ -47,7 +48,8 @@ static void run(struct made *m, const struct engine *engine, const char *isa, in
 {
     struct plan *plan;
     struct error e = {0};
-    const struct engine_options how = {.threads = threads, .isa = isa};
+    const struct engine_options how = {
+        .threads = threads, .isa = isa, .reflections = !m->second_look};
     mem_free(m->pixels);
     reflection_table_free(&m->table);
     m->pixels = mem_array((size_t)experiment_pixels(&m->x), sizeof *m->pixels);
@@ -87,6 +89,7 @@ static const struct engine_case cases[] = {
     {.name = "ROI, mask, curved", .pixels = 64, .cells = {5}, .roi = true, .mask = true, .curved = true, .dmin_A = 2},
     {.name = "a crystal's size", .pixels = 64, .pixel_mm = 0.2, .cells = {10}, .table = TABLE_BOX, .size_um = {300, 500, 200}, .beam_um = {400}},
     {.name = "a crystal's size, gauss, panels", .pixels = 96, .pixel_mm = 0.2, .cells = {20}, .shape = SHAPE_GAUSS, .panels = 2, .size_um = {300, 500, 200}, .beam_um = {400}, .mask = true},
+    {.name = "square, phi, large", .pixels = 64, .cells = {25, 9, 7}, .phi_steps = 40, .table = TABLE_BOX, .mosaic_deg = 0.5, .domains = 3},
 };
 // clang-format on
 enum { NCASES = sizeof cases / sizeof *cases };
@@ -281,11 +284,13 @@ static void engines_agree_with_the_reference(void **state)
         struct made reference, m;
         open_case(&reference, &cases[i]);
         run(&reference, &engine_reference, NULL, 2, &wanted);
-        for (int k = 0; k < 4; k++) {
-            if (isas[k] && !isa_present(isas[k]))
+        for (int k = 0; k < 7; k++) {
+            const char *isa = isas[k % 4];
+            if (isa && !isa_present(isa))
                 continue;
             open_case(&m, &cases[i]);
-            run(&m, isas[k] ? &engine_cpu : &engine_cuda_host, isas[k], 2, &wanted);
+            m.second_look = k >= 4;
+            run(&m, isa ? &engine_cpu : &engine_cuda_host, isa, 2, &wanted);
             compare(&m.table, &reference.table, cases[i].name);
             const double sum = frame_sum(&m);
             assert_true(fabs((table_sum(&m.table) + m.table.rest_photons) / sum - 1.0) < 1e-6);
@@ -316,6 +321,28 @@ static void threads_do_not_matter(void **state)
             close_case(&m);
         }
         close_case(&one);
+    }
+}
+
+/* An engine that is told before that reflections will be asked for computes the same image. */
+static void pixels_are_the_same_with_reflections(void **state)
+{
+    (void)state;
+    static const char *const isas[] = {"baseline", "avx2", "avx512"};
+    const struct reflections_wanted wanted = {.least_photons = 1.0};
+    for (int i = 0; i < 3 * NCASES; i++) {
+        if (!isa_present(isas[i % 3]))
+            continue;
+        struct made with, without;
+        open_case(&with, &cases[i / 3]);
+        open_case(&without, &cases[i / 3]);
+        without.second_look = true;
+        run(&with, &engine_cpu, isas[i % 3], 2, &wanted);
+        run(&without, &engine_cpu, isas[i % 3], 1, &wanted);
+        assert_memory_equal(with.pixels, without.pixels,
+                            (size_t)experiment_pixels(&with.x) * sizeof *with.pixels);
+        close_case(&with);
+        close_case(&without);
     }
 }
 
@@ -396,6 +423,7 @@ int main(void)
         cmocka_unit_test(phi_is_the_mean_over_photons),
         cmocka_unit_test(engines_agree_with_the_reference),
         cmocka_unit_test(threads_do_not_matter),
+        cmocka_unit_test(pixels_are_the_same_with_reflections),
         cmocka_unit_test(labels_name_the_brightest),
         cmocka_unit_test(faithful_sums_are_shared_too),
         cmocka_unit_test(blank_frames_have_none),

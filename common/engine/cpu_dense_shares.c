@@ -1,0 +1,114 @@
+/* Shares of the dense loop: memory, and what their keys say. */
+#include "engine/cpu_dense_shares.h"
+
+#include "engine/cpu.h"
+
+bool lattice_turns(const struct recipe *r, size_t lattice)
+{
+    return r->lattices[lattice].nphi > 1 || r->osc_rad != 0.0;
+}
+
+/* More lattices than that would need more than 25 MiB for the blocks of a thread. */
+enum { LATTICES_MAX = 256 };
+
+/* Whether a job can have them: all of its lattices are dense, and their boxes count below 2^32. */
+static bool can_have(const struct cpu_job *job)
+{
+    double items = 0.0;
+    for (size_t i = 0; i < job->ndense; i++)
+        items += dense_box_items(job->dense[i].reach);
+    return job->ndense && job->ndense == job->nlattices && job->ndense <= LATTICES_MAX &&
+           items < DENSE_FREE && experiment_pixels(job->x) < (int64_t)UINT32_MAX;
+}
+
+void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons, float turn)
+{
+    struct share_pack *p = &s->pack;
+    if (s->full || !(photons > 0.0f))
+        return;
+    s->full = !share_pack_reserve(p, s->ending + 1);
+    if (s->full)
+        return;
+    p->key[p->count] = key + s->box;
+    p->pixel[p->count] = (uint32_t)i;
+    p->photons[p->count] = photons;
+    p->turn[p->count++] = turn;
+}
+
+void dense_shares_weigh(struct dense_shares *s, uint32_t pixel)
+{
+    struct share_pack *p = &s->pack;
+    size_t count = s->begin;
+    for (size_t i = s->begin; i < p->count; i++) {
+        const float once = s->weight[p->pixel[i]], photons = p->photons[i] * once;
+        if (!(photons > (float)CPU_SHARES_LEAST_PHOTONS))
+            continue;
+        p->key[count] = p->key[i];
+        p->pixel[count] = p->pixel[i] + pixel;
+        p->photons[count] = photons;
+        p->turn[count++] = p->turn[i] * once;
+    }
+    p->count = count;
+}
+
+void dense_shares_name(const struct cpu_job *job, uint32_t key, int32_t *lattice, int32_t hkl[3])
+{
+    size_t at = job->ndense - 1;
+    while (job->dense[at].box > key)
+        at--;
+    const struct dense_lattice *l = &job->dense[at];
+    const uint32_t item = key - l->box, n = 2 * (uint32_t)l->reach[2] + 1;
+    const uint32_t plane = n * (2 * (uint32_t)l->reach[1] + 1);
+    *lattice = (int32_t)at;
+    hkl[0] = l->reach[0] - (int32_t)(item / plane);
+    hkl[1] = l->reach[1] - (int32_t)(item % plane / n);
+    hkl[2] = l->reach[2] - (int32_t)(item % n);
+}
+
+enum status dense_frame_open(struct dense_frame **f, size_t rows, int threads, struct error *e)
+{
+    struct dense_frame *made = *f = mem_array(1, sizeof *made);
+    if (!made)
+        return error_memory(e, "the reflections");
+    made->threads = threads;
+    made->nrows = rows;
+    made->room = mem_array((size_t)threads, sizeof *made->room);
+    made->rows = mem_array(rows, sizeof *made->rows);
+    return made->room && made->rows ? STATUS_OK : error_memory(e, "the reflections");
+}
+
+void dense_frame_close(struct dense_frame **f)
+{
+    struct dense_frame *old = *f;
+    *f = NULL;
+    if (!old)
+        return;
+    for (int i = 0; old->room && i < old->threads; i++) {
+        mem_free(old->room[i].held);
+        share_pack_free(&old->room[i].pack);
+    }
+    share_room_free(&old->sorting);
+    mem_free(old->room);
+    mem_free(old->rows);
+    mem_free(old);
+}
+
+enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct error *e)
+{
+    f->there = can_have(job);
+    if (!f->there)
+        return STATUS_OK;
+    job->shares = f;
+    for (int i = 0; i < f->threads; i++) {
+        struct dense_shares *s = &f->room[i];
+        mem_free(s->held);
+        s->held = mem_array(job->ndense, sizeof *s->held);
+        s->pack.count = 0;
+        s->full = !s->held;
+        if (s->full)
+            return error_memory(e, "the reflections");
+    }
+    for (size_t i = 0; i < f->nrows; i++)
+        f->rows[i] = (struct share_run){0};
+    return STATUS_OK;
+}
