@@ -94,11 +94,13 @@ function drawNow() {
   c.restore();
   c.strokeStyle = '#8886';
   c.strokeRect(...toScreen(0, 0), shown.fastPixels * state.scale, shown.slowPixels * state.scale);
+  const marks = by('truth').checked && state.marks?.number === tile.number ? state.marks.marks : null;
   drawMarks(fitCanvas(overlay), {
     size: [width, height], stream, tile, scale: state.scale, toScreen, wavelength: tile.wavelength,
     rings: by('rings').checked, beam: by('beam').checked,
-    marks: by('truth').checked && state.marks?.number === tile.number ? state.marks.marks : null,
+    marks,
   });
+  Object.assign(document.body.dataset, {x: state.x, y: state.y, scale: state.scale, marks: marks?.length ?? 0});
 }
 
 // The tile in its colours.
