@@ -39,6 +39,8 @@ void io_know_run(struct runtime *rt, uint64_t run, const char *control, const st
            strlen(here ? control : rt->control) + 1);
     if (start_check_control(rt, &e) != STATUS_OK)
         io_stop(rt, e.status, "%s", e.text);
+    else if (rt->stage->meet)
+        rt->stage->meet(rt->state, rt->control);
 }
 
 bool io_is_silent(const struct runtime *rt, uint64_t heard_ns, uint64_t patience_ns,

@@ -74,17 +74,30 @@ static struct web_blob *share(struct web *web, struct web_blob *const *text, boo
     return b;
 }
 
+/* The latest of the pipeline. */
+static struct web_blob *share_pipeline(struct session *s)
+{
+    struct web *web = s->web;
+    (void)pthread_mutex_lock(&web->lock);
+    const bool news = web->pipeline && s->told_pipelines != web->pipelines;
+    s->told_pipelines = web->pipelines;
+    (void)pthread_mutex_unlock(&web->lock);
+    bool told = !news;
+    return share(web, &web->pipeline, &told);
+}
+
 static struct web_blob *frames_text(struct session *s)
 {
-    char text[160];
+    char text[320];
     const struct web_span span = web_store_span(&s->web->store);
     if (span.newest == s->told_number)
         return NULL;
     s->told_number = span.newest;
-    (void)snprintf(text, sizeof text,
-                   "{\"what\":\"frames\",\"oldest\":%" PRIu64 ",\"newest\":%" PRIu64
-                   ",\"id\":%" PRIu64 "}",
-                   span.oldest, span.newest, span.id);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"what\":\"frames\",\"oldest\":%" PRIu64 ",\"newest\":%" PRIu64 ",\"id\":%" PRIu64
+        ",\"came\":%" PRIu64 ",\"hits\":%" PRIu64 ",\"time\":%.3f,\"brightness\":%.6g}",
+        span.oldest, span.newest, span.id, span.came, span.hits, span.time_s, span.brightness);
     return web_blob_text(text);
 }
 
@@ -145,6 +158,8 @@ static struct web_blob *next_blob(struct session *s)
         b = frames_text(s);
     if (!b)
         b = share(s->web, &s->web->end, &s->told_end);
+    if (!b)
+        b = share_pipeline(s);
     return b ? b : next_answer(s);
 }
 
