@@ -2,6 +2,7 @@
 refused, and values against files.  TAP; the first argument says which part, then the address."""
 import array
 import base64
+import json
 import os
 import re
 import select
@@ -278,6 +279,21 @@ def part_follow(address):
             asked = True
             time.sleep(0.02)
     print(len(seen))
+
+
+def part_course(address):
+    end = time.monotonic() + 30
+    while time.monotonic() < end:
+        try:
+            s = Socket(address)
+            break
+        except OSError:
+            time.sleep(0.05)
+    s.say('look yes')
+    run = json.loads(s.wait_text(b'"pipeline"'))['run']
+    check('stages in their order', [p['stage'] for p in run['processes']][:1] == ['bragg-replay'] and len(run['processes']) == 3, run)
+    frames = json.loads(s.wait_text(b'"frames"'))
+    check('frames, hits and brightness', 0 < frames['hits'] == frames['came'] and frames['brightness'] > 0, frames)
 
 
 globals()['part_' + sys.argv[1]](*sys.argv[2:])

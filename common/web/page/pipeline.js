@@ -18,8 +18,8 @@ function box(process, count) {
   meter.value = process.compute;
   meter.setAttribute('aria-label', `${process.stage} computes`);
   e.append(meter, element('small', `busy ${percent(process.compute)}, ${process.cpus.toFixed(2)} cores`));
-  e.append(element('small', `waits: in ${percent(process.wait_in)}, out ${percent(process.wait_out)}`));
-  if (process.bottleneck) e.append(element('small', 'the others wait for this one'));
+  e.append(element('small', `waits ${percent(process.wait_in)} in, ${percent(process.wait_out)} out`));
+  if (process.bottleneck) e.append(element('small', 'bottleneck'));
   return e;
 }
 

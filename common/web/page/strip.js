@@ -21,13 +21,12 @@ function line(name, unit, values, digits) {
   const caption = document.createElement('figcaption');
   caption.textContent = values.length ? `${name} ${values.at(-1).toFixed(digits)} ${unit}, up to ${most.toFixed(digits)}` : `${name}: nothing yet`;
   const svg = document.createElementNS('http://www.w3.org/2000/svg', 'svg');
-  svg.setAttribute('viewBox', `0 0 ${KEPT} 40`);
+  svg.setAttribute('viewBox', `0 0 ${Math.max(1, values.length - 1)} 40`);
   svg.setAttribute('preserveAspectRatio', 'none');
   svg.setAttribute('role', 'img');
   svg.setAttribute('aria-label', caption.textContent);
   const path = document.createElementNS('http://www.w3.org/2000/svg', 'path');
-  const left = KEPT - values.length;
-  path.setAttribute('d', values.map((v, i) => `${i ? 'L' : 'M'}${left + i} ${38 - 36 * v / most}`).join(''));
+  path.setAttribute('d', values.map((v, i) => `${i ? 'L' : 'M'}${i} ${38 - 36 * v / most}`).join(''));
   svg.append(path);
   figure.append(caption, svg);
   return figure;
