@@ -59,7 +59,8 @@ static const struct lws_protocols protocols[] = {
     {.name = "bragg-view",
      .callback = on_socket,
      .per_session_data_size = sizeof(struct session),
-     .rx_buffer_size = 2 * WEB_REQUEST_MAX},
+     .rx_buffer_size = 2 * WEB_REQUEST_MAX,
+     .tx_packet_size = SESSION_CHUNK},
     {0},
 };
 

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16, STALL_S = 30 };  // bytes in a write; how long it may take nothing
+enum { STALL_S = 30 };  // how long a page may take nothing
 
 bool session_open(struct session *s, struct web *web)
 {
@@ -168,8 +168,8 @@ static struct web_blob *next_blob(struct session *s)
 /* One piece of the message on its way. */
 static bool send_chunk(struct session *s, struct lws *wsi)
 {
-    static unsigned char room[LWS_PRE + CHUNK];  // one thread sends
-    const size_t left = s->blob->size - s->sent, n = left < CHUNK ? left : CHUNK;
+    static unsigned char room[LWS_PRE + SESSION_CHUNK];  // one thread sends
+    const size_t left = s->blob->size - s->sent, n = left < SESSION_CHUNK ? left : SESSION_CHUNK;
     const int kind = s->blob->text ? LWS_WRITE_TEXT : LWS_WRITE_BINARY;
     memcpy(room + LWS_PRE, s->blob->data + s->sent, n);
     const int flags = lws_write_ws_flags(kind, s->sent == 0, n == left);

@@ -10,7 +10,7 @@
 #include "web/server.h"
 #include "web/tile.h"
 
-enum { TILES_KEPT = 4 };
+enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
 
 struct kept_tile {
     uint64_t number;
