@@ -26,9 +26,11 @@
 struct options {
     struct opt_texts counts, sets, wraps;
     int64_t frames;
-    const char *workdir, *trace, *keys, *make_keys;
-    bool has_frames, dry_run, resume, stats, verbose, quiet;
+    const char *workdir, *trace, *keys, *make_keys, *view;
+    bool has_frames, has_view, dry_run, resume, stats, verbose, quiet;
 };
+
+static const char VIEW[] = "127.0.0.1:8080";
 
 #define AT(member) .offset = offsetof(struct options, member)
 
@@ -43,6 +45,8 @@ static const struct opt table[] = {
     {"keys", "DIR", "The keys of tcp endpoints (made for the run, where a stage has one)", OPT_TEXT,
      AT(keys)},
     {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
+    {"view", "ADDRESS:PORT", "Show the stream in a browser; alone: at 127.0.0.1:8080", OPT_TEXT,
+     AT(view), .flags = OPT_BARE, .given = offsetof(struct options, has_view)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
@@ -68,7 +72,7 @@ static const struct opt_program program = {
 /* The command line's changes to the file. */
 static enum status change(struct pipeline *p, const struct options *o, struct error *e)
 {
-    enum status s = STATUS_OK;
+    enum status s = o->has_view ? pipeline_add_view(p, o->view ? o->view : VIEW, e) : STATUS_OK;
     for (size_t i = 0; i < o->counts.count && s == STATUS_OK; i++)
         s = pipeline_set_count(p, o->counts.text[i], e);
     for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
@@ -169,6 +173,9 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
             find_note_workdir(keeper->folder, o->workdir);
         if (o->verbose)
             fprintf(stderr, "%s: bragg-top %s shows what goes on\n", program.name, keeper->folder);
+        if (o->has_view && !o->quiet)
+            fprintf(stderr, "%s: http://%s/ shows the stream\n", program.name,
+                    o->view ? o->view : VIEW);
         const struct supervisor_settings how = {
             .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet};
         s = supervise(&commands, &how, e);

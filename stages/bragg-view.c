@@ -21,10 +21,12 @@
 #include "preview.h"
 #include "stage/stage.h"
 #include "view_marks.h"
+#include "view_pipeline.h"
 #include "view_story.h"
 #include "web/server.h"
+#include "wire/control.h"
 
-enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
+enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3, SAMPLES = 100003 };
 static const uint64_t UNSEEN_NS = 1000000000;
 
 struct view {
@@ -37,10 +39,12 @@ struct view {
     char group[GROUP_TEXT], address[WEB_ADDRESS_SIZE], secret[WEB_TOKEN_SIZE];
     bool piped;
     struct web *web;
+    char control[ENDPOINT_SIZE];  // of the source
+    struct view_pipeline *pipeline;
     const struct experiment *experiment;
     struct preview preview;      // panels as one
     uint64_t start_ns, next_ns;  // frames that come sooner are not shown
-    uint64_t frames;
+    uint64_t frames, hits;
     atomic_bool interrupted;
 };
 
@@ -118,6 +122,12 @@ static enum status view_settle(void *state, const struct start *start, struct st
 
 /* --- the stream ------------------------------------------------------------ */
 
+static void view_meet(void *state, const char *control)
+{
+    struct view *v = state;
+    (void)snprintf(v->control, sizeof v->control, "%s", control);
+}
+
 static enum status view_begin(void *state, struct experiment *x, struct error *e)
 {
     struct view *v = state;
@@ -129,7 +139,21 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     s = story ? web_begin(v->web, preview_panel(&v->preview), story, e)
               : error_memory(e, "what pages are told");
     free(story);
-    return s;
+    return s ? s : view_pipeline_open(&v->pipeline, v->web, v->control, e);
+}
+
+/* The mean of some pixels, which are numbers. */
+static double brightness(const struct image *image)
+{
+    const size_t step = 1 + image->count / SAMPLES;
+    double sum = 0.0;
+    size_t n = 0;
+    for (size_t i = step / 2; i < image->count; i += step) {
+        const double value = image_value(image, i);
+        sum += isfinite(value) ? value : 0.0;
+        n++;
+    }
+    return n ? sum / (double)n : 0.0;
 }
 
 /* Copies a frame for the pages. */
@@ -148,6 +172,9 @@ static enum status keep(struct view *v, const struct frame *f, struct error *e)
     kept->time_s = (double)(clock_ns() - v->start_ns) / 1e9;
     kept->wavelength_A = incident_beam(v->experiment, &f->recipe).mean_m * 1e10;
     kept->lattices = f->recipe.nlattices;
+    kept->came = v->frames;
+    kept->hits = v->hits;
+    kept->brightness = brightness(&kept->image);
     s = view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks, e);
     if (s || !image_is_intact(&f->image)) {
         web_store_drop(store, kept);
@@ -165,6 +192,7 @@ static enum status view_frame(void *state, struct frame *f, struct error *e)
     struct view *v = state;
     const uint64_t begun_ns = clock_ns();
     v->frames++;
+    v->hits += f->recipe.nlattices > 0;
     if (!v->piped && begun_ns < v->next_ns)
         return STATUS_OK;
     const enum status s = keep(v, f, e);
@@ -218,6 +246,7 @@ static void view_close(void *state)
 {
     struct view *v = state;
     struct error ignored = {0};
+    view_pipeline_close(v->pipeline);
     if (v->web)
         (void)tell_end(v, "The stream has broken off.", &ignored);
     web_close(v->web);
@@ -240,6 +269,7 @@ static const struct stage stage = {
     .defaults = view_defaults,
     .open = view_open,
     .settle = view_settle,
+    .meet = view_meet,
     .begin = view_begin,
     .frame = view_frame,
     .interrupt = view_interrupt,

@@ -82,8 +82,8 @@ static void turn_matrix(const struct expt_goniometer *g, const double m[9], doub
     for (int i = 0; i < 3; i++) {
         const double column[3] = {m[i], m[3 + i], m[6 + i]};
         double fixed[3], set[3];
-        expt_turn(g->fixed, column, fixed);
-        expt_turn(g->setting, fixed, set);
+        mat_apply(g->fixed, column, fixed);
+        mat_apply(g->setting, fixed, set);
         expt_to_lab(set, rows + 3 * i);
     }
 }
@@ -128,7 +128,7 @@ static enum status read_crystal(const struct expt_json *l, struct expt_list *lis
     x->has_crystal = crystal.value;
     if (s || !x->has_crystal)
         return s;
-    expt_turn(g.setting, g.axis, axis);
+    mat_apply(g.setting, g.axis, axis);
     expt_to_lab(axis, x->spindle);
     s = expt_json_crystal(l, x->reciprocal_A, e);
     return s ? s : read_points(l, &g, list, x, e);

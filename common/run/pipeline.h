@@ -85,6 +85,10 @@ bool pipeline_needs_keys(const struct pipeline *p);
 enum { PIPELINE_GROUPS_SIZE = 1024 };
 int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 
+/* Adds a bragg-view with --bind=`bind`, named view, which looks on at the images that go to the
+ * last stage.  STATUS_USAGE when there is no room, the name is taken, or no stage takes images. */
+enum status pipeline_add_view(struct pipeline *p, const char *bind, struct error *e);
+
 /* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
  * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,

@@ -179,6 +179,40 @@ bool pipeline_needs_keys(const struct pipeline *p)
     return false;
 }
 
+/* The stage whose images go to the last one, files or clients; -1 for none. */
+static int gives_images(const struct pipeline *p)
+{
+    for (size_t i = p->nstages; i-- > 0;)
+        if (pipeline_is_last(p, i) && !is_program(&p->stages[i], "bragg-tap"))
+            return p->stages[i].input;
+    return -1;
+}
+
+enum status pipeline_add_view(struct pipeline *p, const char *bind, struct error *e)
+{
+    static const char name[] = "view", program[] = "bragg-view";
+    const int input = gives_images(p);
+    if (input < 0 || p->nstages == PIPELINE_STAGES_MAX || pipeline_find(p, name, strlen(name)))
+        return error_set(e, STATUS_USAGE, "--view: %s: %s", p->path,
+                         input < 0                           ? "no last stage takes images"
+                         : p->nstages == PIPELINE_STAGES_MAX ? "there are too many stages"
+                                                             : "there is a stage 'view'");
+    struct pipeline_stage *stages = mem_array(p->nstages + 1, sizeof *stages);
+    char *word = mem_copy(program, sizeof program, 1);
+    if (!stages || !word) {
+        mem_free(stages);
+        mem_free(word);
+        return error_memory(e, "the pipeline");
+    }
+    memcpy(stages, p->stages, p->nstages * sizeof *stages);
+    mem_free(p->stages);
+    p->stages = stages;
+    struct pipeline_stage *s = &stages[p->nstages++];
+    *s = (struct pipeline_stage){.program = word, .count = 1, .input = input, .after = -1};
+    memcpy(s->name, name, sizeof name);
+    return pipeline_set(s, "bind", bind, e);
+}
+
 /* True when a last stage is one that nothing waits for. */
 static bool only_watches(const struct pipeline_stage *s)
 {

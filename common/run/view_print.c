@@ -85,6 +85,8 @@ static void print_process(const struct view_row *row, FILE *out)
                 ",\"compute\":%.4f,\"wait_in\":%.4f,\"wait_out\":%.4f,\"cpus\":%.3f"
                 ",\"in_MB_s\":%.3f,\"out_MB_s\":%.3f",
                 row->compute, row->input, row->output, row->cpus, row->in_mb_s, row->out_mb_s);
+    if (row->processes > 1)
+        fprintf(out, ",\"processes\":%d", row->processes);
     fprintf(out, ",\"bottleneck\":%s}", row->bottleneck ? "true" : "false");
 }
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "base/alloc.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 static void point_of(const struct geom_panel *p, double fast, double slow, double out[3])
 {

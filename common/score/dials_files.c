@@ -6,7 +6,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 /* Flags of DIALS. */
 enum { BY_SUMMATION = 1 << 8, BY_PROFILE = 1 << 9 };

@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "base/units.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 
 static const double METRIC_TOLERANCE = 1e-4;
 

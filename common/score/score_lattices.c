@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "physics/vec.h"
+#include "base/vec.h"
 #include "score/score.h"
 
 int score_bin(double photons)

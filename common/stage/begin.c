@@ -39,6 +39,8 @@ static enum status receive_experiment(struct worker *w, bool *more, struct error
         s = codec_experiment_decode(&w->experiment, &item->message, e);
     if (s == STATUS_OK)
         w->expected = codec_expect(&w->experiment);
+    if (s == STATUS_OK && w->stage->meet)
+        w->stage->meet(w->state, w->rt.run.control.endpoint);  // known before the experiment came
     if (s == STATUS_OK && w->stage->message)
         s = w->stage->message(w->state, &item->route, &item->message, e);
     item_free(item);

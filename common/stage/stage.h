@@ -83,6 +83,10 @@ struct stage {
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 
+    /* The source of the run listens at `control`, for watchers.  Comes once, before begin; not to
+     * the source itself. */
+    void (*meet)(void *state, const char *control);
+
     /* --- the experiment --- */
 
     /* wants KIND_NONE: makes the experiment.  Otherwise the experiment of the

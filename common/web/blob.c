@@ -28,6 +28,6 @@ struct web_blob *web_blob_text(const char *text)
 
 void web_blob_drop(struct web_blob *b)
 {
-    if (b && --b->users == 0)
+    if (b && atomic_fetch_sub(&b->users, 1) == 1)
         mem_free(b);
 }

@@ -2,6 +2,7 @@
 #ifndef BRAGG_WEB_BLOB_H
 #define BRAGG_WEB_BLOB_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -32,7 +33,7 @@ struct web_mark {
 };
 
 struct web_blob {
-    unsigned users;
+    atomic_uint users;
     bool text;    // JSON; else binary
     size_t size;  // of data
     unsigned char data[];
@@ -44,7 +45,7 @@ struct web_blob *web_blob_new(size_t size);
 /* The same as text. */
 struct web_blob *web_blob_text(const char *text);
 
-/* One user less; the last one frees it.  NULL is fine.  One thread only. */
+/* One user less; the last one frees it.  NULL is fine. */
 void web_blob_drop(struct web_blob *b);
 
 #endif

@@ -21,6 +21,8 @@ EMBED(colors, "colors.js");
 EMBED(geometry, "geometry.js");
 EMBED(marks, "marks.js");
 EMBED(pointer, "pointer.js");
+EMBED(pipeline, "pipeline.js");
+EMBED(strip, "strip.js");
 
 #define SCRIPT(symbol)                                                                 \
     {                                                                                  \
@@ -37,6 +39,8 @@ static const struct web_file files[] = {
     SCRIPT(geometry),
     SCRIPT(marks),
     SCRIPT(pointer),
+    SCRIPT(pipeline),
+    SCRIPT(strip),
 };
 
 const struct web_file *web_page_find(const char *path)

@@ -59,7 +59,8 @@ static const struct lws_protocols protocols[] = {
     {.name = "bragg-view",
      .callback = on_socket,
      .per_session_data_size = sizeof(struct session),
-     .rx_buffer_size = 2 * WEB_REQUEST_MAX},
+     .rx_buffer_size = 2 * WEB_REQUEST_MAX,
+     .tx_packet_size = SESSION_CHUNK},
     {0},
 };
 
@@ -207,10 +208,18 @@ static enum status tell(struct web *web, struct web_blob **at, const char *json,
     (void)pthread_mutex_lock(&web->lock);
     struct web_blob *former = *at;
     *at = blob;
-    (void)pthread_mutex_unlock(&web->lock);
     web_blob_drop(former);
+    (void)pthread_mutex_unlock(&web->lock);
     lws_cancel_service(web->context);
     return STATUS_OK;
+}
+
+void web_pipeline(struct web *web, const char *json)
+{
+    (void)pthread_mutex_lock(&web->lock);
+    web->pipelines++;
+    (void)pthread_mutex_unlock(&web->lock);
+    (void)tell(web, &web->pipeline, json, NULL);
 }
 
 enum status web_begin(struct web *web, const struct panel *panel, const char *json, struct error *e)
@@ -252,6 +261,7 @@ void web_close(struct web *web)
         web_blob_drop(web->tiles[i].blob);
     web_blob_drop(web->stream);
     web_blob_drop(web->end);
+    web_blob_drop(web->pipeline);
     web_store_close(&web->store);
     (void)pthread_mutex_destroy(&web->lock);
     mem_free(web);

@@ -53,6 +53,9 @@ bool web_is_watched(const struct web *web);
 /* There is a new frame. */
 void web_news(struct web *web);
 
+/* What pages show of the pipeline from now on: JSON.  Nothing happens when memory is out. */
+void web_pipeline(struct web *web, const char *json);
+
 /* The stream is over, as the JSON says, which pages show; the first time counts.  STATUS_FAILED
  * when memory is out. */
 enum status web_end(struct web *web, const char *json, struct error *e);

@@ -5,7 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { CHUNK = 1 << 16, STALL_S = 30 };  // bytes in a write; how long it may take nothing
+enum { STALL_S = 30 };  // how long a page may take nothing
 
 bool session_open(struct session *s, struct web *web)
 {
@@ -74,17 +74,30 @@ static struct web_blob *share(struct web *web, struct web_blob *const *text, boo
     return b;
 }
 
+/* The latest of the pipeline. */
+static struct web_blob *share_pipeline(struct session *s)
+{
+    struct web *web = s->web;
+    (void)pthread_mutex_lock(&web->lock);
+    const bool news = web->pipeline && s->told_pipelines != web->pipelines;
+    s->told_pipelines = web->pipelines;
+    (void)pthread_mutex_unlock(&web->lock);
+    bool told = !news;
+    return share(web, &web->pipeline, &told);
+}
+
 static struct web_blob *frames_text(struct session *s)
 {
-    char text[160];
+    char text[320];
     const struct web_span span = web_store_span(&s->web->store);
     if (span.newest == s->told_number)
         return NULL;
     s->told_number = span.newest;
-    (void)snprintf(text, sizeof text,
-                   "{\"what\":\"frames\",\"oldest\":%" PRIu64 ",\"newest\":%" PRIu64
-                   ",\"id\":%" PRIu64 "}",
-                   span.oldest, span.newest, span.id);
+    (void)snprintf(
+        text, sizeof text,
+        "{\"what\":\"frames\",\"oldest\":%" PRIu64 ",\"newest\":%" PRIu64 ",\"id\":%" PRIu64
+        ",\"came\":%" PRIu64 ",\"hits\":%" PRIu64 ",\"time\":%.3f,\"brightness\":%.6g}",
+        span.oldest, span.newest, span.id, span.came, span.hits, span.time_s, span.brightness);
     return web_blob_text(text);
 }
 
@@ -145,6 +158,8 @@ static struct web_blob *next_blob(struct session *s)
         b = frames_text(s);
     if (!b)
         b = share(s->web, &s->web->end, &s->told_end);
+    if (!b)
+        b = share_pipeline(s);
     return b ? b : next_answer(s);
 }
 
@@ -153,8 +168,8 @@ static struct web_blob *next_blob(struct session *s)
 /* One piece of the message on its way. */
 static bool send_chunk(struct session *s, struct lws *wsi)
 {
-    static unsigned char room[LWS_PRE + CHUNK];  // one thread sends
-    const size_t left = s->blob->size - s->sent, n = left < CHUNK ? left : CHUNK;
+    static unsigned char room[LWS_PRE + SESSION_CHUNK];  // one thread sends
+    const size_t left = s->blob->size - s->sent, n = left < SESSION_CHUNK ? left : SESSION_CHUNK;
     const int kind = s->blob->text ? LWS_WRITE_TEXT : LWS_WRITE_BINARY;
     memcpy(room + LWS_PRE, s->blob->data + s->sent, n);
     const int flags = lws_write_ws_flags(kind, s->sent == 0, n == left);

@@ -10,7 +10,7 @@
 #include "web/server.h"
 #include "web/tile.h"
 
-enum { TILES_KEPT = 4 };
+enum { TILES_KEPT = 4, SESSION_CHUNK = 1 << 17 };  // of tiles; bytes in a write
 
 struct kept_tile {
     uint64_t number;
@@ -30,7 +30,8 @@ struct web {
     /* what pages are told, under `lock` */
     pthread_mutex_t lock;
     const struct panel *panel;
-    struct web_blob *stream, *end;
+    struct web_blob *stream, *end, *pipeline;
+    uint64_t pipelines;  // how often that was told
     /* of the thread */
     struct kept_tile tiles[TILES_KEPT];
     size_t next_tile;
@@ -40,7 +41,8 @@ struct session {
     struct web *web;
     bool counted, looks;
     bool told_stream, told_end;
-    uint64_t told_number;  // newest frame that it knows
+    uint64_t told_number;     // newest frame that it knows
+    uint64_t told_pipelines;  // the latest of them
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
     struct web_blob *blob;  // on its way

@@ -121,12 +121,16 @@ struct web_span web_store_span(struct web_store *s)
 {
     struct web_span span = {0};
     (void)pthread_mutex_lock(&s->lock);
-    if (s->count)
-        span = (struct web_span){
-            .oldest = s->number - s->count + 1,
-            .newest = s->number,
-            .id = s->frames[(s->first + s->count - 1) % WEB_FRAMES_MAX]->id,
-        };
+    if (s->count) {
+        const struct web_frame *f = s->frames[(s->first + s->count - 1) % WEB_FRAMES_MAX];
+        span = (struct web_span){.oldest = s->number - s->count + 1,
+                                 .newest = s->number,
+                                 .id = f->id,
+                                 .came = f->came,
+                                 .hits = f->hits,
+                                 .time_s = f->time_s,
+                                 .brightness = f->brightness};
+    }
     (void)pthread_mutex_unlock(&s->lock);
     return span;
 }

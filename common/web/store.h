@@ -16,7 +16,9 @@ struct web_frame {
     double time_s;        // when it came, since the program started
     double wavelength_A;  // mean
     size_t lattices;
-    struct image image;  // owned: one panel, row by row
+    uint64_t came, hits;  // of the stream so far, and those with a lattice
+    double brightness;    // mean value of a pixel
+    struct image image;   // owned: one panel, row by row
     size_t nmarks;
     struct web_mark *marks;  // owned
     int users;               // the store is one
@@ -48,9 +50,10 @@ void web_store_put(struct web_store *s, struct web_frame *f);
 struct web_frame *web_store_use(struct web_store *s, uint64_t number);
 void web_store_drop(struct web_store *s, struct web_frame *f);
 
-/* The numbers that are there, both 0 for none, and the id of the newest. */
+/* The numbers that are there, both 0 for none, and what the newest one says. */
 struct web_span {
-    uint64_t oldest, newest, id;
+    uint64_t oldest, newest, id, came, hits;
+    double time_s, brightness;
 };
 struct web_span web_store_span(struct web_store *s);
 

@@ -110,6 +110,18 @@ static void set_region(struct web_head *head, const struct web_region *r)
     head->mean = r->mean;
 }
 
+/* Blocks of a pixel each. */
+static void copy_pixels(const struct image *image, const struct panel *panel,
+                        const struct web_region *r, unsigned char *to)
+{
+    const size_t size = pixel_size(image->type), row = (size_t)r->width * size;
+    for (int64_t y = 0; y < r->height; y++)
+        memcpy(to + (size_t)y * row,
+               (const char *)image->pixels +
+                   (size_t)((r->y + y) * panel->fast_pixels + r->x) * size,
+               row);
+}
+
 struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
                           const struct web_region *r)
 {
@@ -118,6 +130,10 @@ struct web_blob *web_tile(const struct web_frame *f, const struct panel *panel,
     head.type = r->mean ? PIXEL_F32 : f->image.type;
     struct web_blob *blob =
         begin(&head, (size_t)r->width * (size_t)r->height * pixel_size((enum pixel_type)head.type));
+    if (blob && r->factor == 1 && !r->mean) {
+        copy_pixels(&f->image, panel, r, blob->data + sizeof head);
+        return blob;
+    }
     for (int64_t y = 0; blob && y < r->height; y++)
         for (int64_t x = 0; x < r->width; x++) {
             const struct block b = block_at(panel, r, x, y);

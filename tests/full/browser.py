@@ -101,7 +101,7 @@ class Browser:
     async def wait(self, script, patience_s=PATIENCE_S):
         """Until an expression is true."""
         end = time.monotonic() + patience_s
-        while not await self.run(script):
+        while not await self.run(f'document.body && ({script})'):
             if time.monotonic() > end:
                 raise TimeoutError(f'{script}: {self.complaints}')
             await asyncio.sleep(0.05)

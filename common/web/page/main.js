@@ -5,7 +5,9 @@ import {panelAt, position, resolution} from './geometry.js';
 import {contrast, maskOf, paint} from './image.js';
 import {connect} from './link.js';
 import {drawMarks, shorten} from './marks.js';
+import {showPipeline} from './pipeline.js';
 import {listen} from './pointer.js';
+import {showStrip, takePoint} from './strip.js';
 
 const BLOCKS_MAX = 1 << 22; // of a tile, as the server allows
 const SCALE_MAX = 80;
@@ -15,7 +17,7 @@ const overlay = by('overlay');
 const painted = document.createElement('canvas'); // the tile, a pixel for each block
 
 const state = {
-  stream: null, frames: null, ended: null,
+  stream: null, frames: null, ended: null, pipeline: null,
   live: true, number: 0,          // follows the newest; else the frame that is shown
   x: 0, y: 0, scale: 1, fitted: true, // pixel at the left and top; CSS pixels for each
   tile: null, mask: null, marks: null,
@@ -94,11 +96,13 @@ function drawNow() {
   c.restore();
   c.strokeStyle = '#8886';
   c.strokeRect(...toScreen(0, 0), shown.fastPixels * state.scale, shown.slowPixels * state.scale);
+  const marks = by('truth').checked && state.marks?.number === tile.number ? state.marks.marks : null;
   drawMarks(fitCanvas(overlay), {
     size: [width, height], stream, tile, scale: state.scale, toScreen, wavelength: tile.wavelength,
     rings: by('rings').checked, beam: by('beam').checked,
-    marks: by('truth').checked && state.marks?.number === tile.number ? state.marks.marks : null,
+    marks,
   });
+  Object.assign(document.body.dataset, {x: state.x, y: state.y, scale: state.scale, marks: marks?.length ?? 0});
 }
 
 // The tile in its colours.
@@ -152,6 +156,14 @@ function tellPlace() {
   const d = resolution(position(stream.shown, stream.beam, x + 0.5, y + 0.5), stream.beam, tile.wavelength);
   const where = !at ? 'between panels' : `fast ${at.fast}, slow ${at.slow}` + (stream.panels.length > 1 ? `, panel ${at.number}` : '');
   by('place').textContent = `${where}: ${at ? valueAt(x, y) : ''}; d ${d.toFixed(d < 10 ? 3 : 1)} Å`;
+}
+
+// The sections below the image that are wanted.
+function tellStream() {
+  by('pipeline').hidden = !(by('showPipeline').checked && state.pipeline);
+  by('strip').hidden = !by('showStrip').checked;
+  if (!by('pipeline').hidden) showPipeline(by('pipeline'), state.pipeline);
+  if (!by('strip').hidden) showStrip(by('strip'), state.stream?.unit ?? '');
 }
 
 // --- the view ----------------------------------------------------------------
@@ -231,9 +243,12 @@ const say = connect({
     if (!state.ended) by('message').textContent = '';
     if (state.live || !state.tile) ask();
     tellFrame();
+    takePoint(frames);
+    tellStream();
   },
+  pipeline(pipeline) { state.pipeline = pipeline; tellStream(); },
   end(end) {
-    state.ended = `${end.text} ${end.frames} frames came.`;
+    state.ended = `${end.text} ${end.frames} ${end.frames === 1 ? 'frame' : 'frames'} came.`;
     by('message').textContent = state.ended;
   },
   tile(tile) {
@@ -276,12 +291,14 @@ for (const id of ['low', 'high']) by(id).addEventListener('input', () => { by('a
 for (const id of ['rings', 'beam']) by(id).addEventListener('change', draw);
 by('truth').addEventListener('change', () => { if (state.tile) askMore(state.tile); draw(); });
 by('blocks').addEventListener('change', ask);
+for (const id of ['showPipeline', 'showStrip']) by(id).addEventListener('change', tellStream);
 listen(canvas, {
   move, zoom,
   hover(at) { state.cursor = at; tellPlace(); },
   key: {
     ' ': pause, ',': clicks.back, '.': clicks.forth, '+': clicks.in, '=': clicks.in, '-': clicks.out, '0': fit, '1': clicks.one,
     c: nextColors, a: () => toggle('auto'), r: () => toggle('rings'), b: () => toggle('beam'), t: () => toggle('truth'),
+    p: () => toggle('showPipeline'), s: () => toggle('showStrip'),
   },
 });
 document.addEventListener('visibilitychange', () => { say(`look ${document.hidden ? 'no' : 'yes'}`); ask(); });

@@ -73,7 +73,7 @@ function drawBeam(c, stream, toScreen) {
 }
 
 function drawReflections(c, marks, scale, toScreen, size) {
-  const radius = Math.max(5, 3 * scale);
+  const radius = Math.max(5, 1.5 * scale);
   c.lineWidth = 1.5;
   for (const m of marks) {
     const [x, y] = toScreen(m.x, m.y);
@@ -94,8 +94,8 @@ function drawValues(c, tile, scale, toScreen, size) {
   if (!tile || tile.factor !== 1 || scale < 30) return;
   c.textAlign = 'center';
   c.textBaseline = 'middle';
-  c.lineWidth = 3;
-  c.strokeStyle = 'rgba(255,255,255,.8)';
+  c.lineWidth = 4;
+  c.strokeStyle = '#fff';
   c.fillStyle = '#111';
   for (let y = 0; y < tile.height; y++)
     for (let x = 0; x < tile.width; x++) {

@@ -1,0 +1,22 @@
+#!/bin/sh
+# bragg-view in Debian's chromium: the page, zoom, values against the file, marks, history, a server
+# that starts again, panels on no common grid, phones and the dark; PICTURES=FOLDER keeps pictures.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'bragg-view in a browser' chromium python:websockets
+for script in "$BRAGG_TESTS"/../common/web/page/*.js; do
+	if command -v node >/dev/null; then
+		check "$(basename "$script") is good JavaScript" sh -c 'node --check --input-type=module <"$1"' sh "$script"
+	else
+		skip "$(basename "$script") is good JavaScript" 'node is missing'
+	fi
+done
+scratch
+bragg-geometry --detpixels=1000,900 --pixel=0.1 --distance=100 --ncells=25 --dmin=1.6 |
+	bragg-orient --frames=4 --random --seed=3 --lattices=2 | bragg-intensity --reflections | bragg-background --water=5 |
+	bragg-noise --seed=9 | bragg-tap --record=a.rec
+bragg-replay a.rec | bragg-write 'a_%d.img'
+bragg-geometry --detector=agipd-1m --distance=100 --ncells=25 | bragg-orient --frames=1 --random --seed=3 |
+	bragg-intensity | bragg-tap --record=panels.rec
+/usr/bin/python3 "$BRAGG_TESTS/full/view_browser.py" a.rec 'a_%d.img' panels.rec ${PICTURES:+"$PICTURES"} || tap_failed=1
+tap_count=$((tap_count + $(cat checks)))
+finish
