@@ -11,7 +11,7 @@
 #include "run/commands.h"
 #include "run/keeper.h"
 
-enum { TAIL_LINES = 20, TAIL_BYTES = 1024 };
+enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };
 
 /* What decides whether it is started again, and when (restart.h). */
 struct life {

@@ -41,13 +41,18 @@ static bool same_group(const struct figure *a, const struct figure *b)
 
 /* --- table ------------------------------------------------------------------ */
 
-void figures_print(const struct figures *f, FILE *out)
+/* Lines of the groups by bins, or of all others. */
+static void print_groups(const struct figures *f, bool bins, FILE *out)
 {
+    const char *end = "";
     for (size_t i = 0; i < f->count; i++) {
         const struct figure *x = &f->list[i];
         const size_t n = group_of(x->name);
+        if ((strstr(x->name, ".by_") != NULL) != bins)
+            continue;
         if (!i || !same_group(x - 1, x))
-            fprintf(out, "%s%-28.*s", i ? "\n" : "", n ? (int)n : (int)strlen(x->name), x->name);
+            fprintf(out, "%s%-28.*s", end, n ? (int)n : (int)strlen(x->name), x->name);
+        end = "\n";
         if (n)
             fprintf(out, "  %s", x->name + n + 1);
         if (isfinite(x->value))
@@ -55,7 +60,13 @@ void figures_print(const struct figures *f, FILE *out)
         else
             fprintf(out, " absent (%s)", x->why);
     }
-    fputc('\n', out);
+    fputs(end, out);
+}
+
+void figures_print(const struct figures *f, FILE *out)
+{
+    print_groups(f, true, out);
+    print_groups(f, false, out);
     for (size_t i = 0; i < f->nnotes; i++)
         fprintf(out, "%s\n", f->notes[i]);
 }

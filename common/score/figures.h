@@ -28,7 +28,7 @@ void figures_add(struct figures *f, const char *name, double value, const char *
 /* Puts in a sentence. */
 void figures_note(struct figures *f, const char *format, ...) __attribute__((format(printf, 2, 3)));
 
-/* A line for each group of figures, notes below. */
+/* A line for each group of figures, those by bins first: the last lines say most.  Notes below. */
 void figures_print(const struct figures *f, FILE *out);
 
 /* One JSON object; absent figures are null and have their reasons in "absent". */

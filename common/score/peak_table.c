@@ -130,6 +130,8 @@ enum status peak_table_next(struct peak_table *t, struct answer *a, bool *more, 
             if (n < 0 || t->at[c] >= n)
                 s = lines_fail(&t->lines, e, "has %d items, lacks %s", n, names[c]);
         s = s ? s : take_line(t, words, a, e);
+        if (t->at[FAST] < 0)
+            return s;  // without places a line is an answer
     }
     if (!s && (t->lines.half_line || ferror(t->lines.in)))
         s = lines_end_early(&t->lines, "a line", e);

@@ -9,8 +9,8 @@
  *     hit              1: the analysis takes the frame for one, 0: it does not
  *     time_s           when the result was there, Unix time
  *
- * Others are passed over.  Without such a line they are frame, fast, slow, intensity.  Text behind
- * # is passed over.
+ * Without fast and slow each line is an answer.  Others are passed over.  Without such a line they
+ * are frame, fast, slow, intensity.  Text behind # is passed over.
  */
 #ifndef BRAGG_SCORE_PEAK_TABLE_H
 #define BRAGG_SCORE_PEAK_TABLE_H

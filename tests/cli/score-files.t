@@ -153,6 +153,12 @@ frame	lattices	sent_s	rate_Hz	fate	fault
 END
 known 'latency, losses and faults' key.nxs peaks.tsv --sent=sent.tsv latency_s.median=0.2 latency_s.max=0.4 latency_s.n=3 sent.taken=4 \
 	sent.dropped=1 lost.by_client=0 lost.by_sender=0 faults.nan.n=1 faults.nan.answered=1 faults.nan.ignored=0 faults.duplicate.n=2
+{
+	cat hits.tsv
+	tail -n 1 hits.tsv
+} >twice.tsv
+known 'a frame that was answered twice' key.nxs twice.tsv --sent=sent.tsv frames=4 faults.duplicate.twice=2 faults.nan.twice=0
+refused 'is wrong where nothing is known of it' 3 'has a second answer' key.nxs twice.tsv
 known 'who lost frames' key.nxs half.stream --sent=sent.tsv lost.by_client=1 lost.by_sender=1 latency_s.median=absent faults.duplicate.ignored=2
 refused 'no key of what was sent' 3 'names no column frame' --sent=perfect key.nxs perfect.stream
 

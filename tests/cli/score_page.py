@@ -58,6 +58,8 @@ for png in page.images:
     assert len(set(png[200:])) > 10
 faults = re.findall(r"(\d+) strong spots missed, (\d+) found spots are none, (\d+) lattices missed", page.text)
 sums = dict(zip(("missed", "wrong", "lattices"), [sum(map(int, column)) for column in zip(*faults)] or [0, 0, 0]))
+worst = [int(missed) + int(wrong) + 15 * int(lattices) for missed, wrong, lattices in faults]
+assert worst == sorted(worst, reverse=True) and 0 not in worst and len(worst) <= 10, worst
 text = re.sub(r"\s+", " ", page.text)
 for fact in sys.argv[2:]:
     name, _, value = fact.partition("=")
