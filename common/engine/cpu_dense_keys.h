@@ -142,7 +142,7 @@ static void dense_shares_clear(struct dense_shares *s, size_t nlattices, int n)
     s->full = s->full || !share_pack_reserve(&s->pack, s->ending);
     for (size_t l = 0; l < nlattices; l++) {
         memset(s->held[l].next, 0, (size_t)n);
-        for (int i = 0; i < DENSE_KEYS; i++) {
+        for (int i = 0; i < s->nkeys; i++) {
             memset(s->held[l].key[i], 0xff, (size_t)n * sizeof(uint32_t));
             memset(s->held[l].photons[i], 0, (size_t)n * sizeof(float));
             memset(s->held[l].turn[i], 0, (size_t)n * sizeof(float));
@@ -184,7 +184,7 @@ static void dense_shares_end(struct dense_shares *s, const struct cpu_job *job,
         s->box = job->dense[l].box;
         s->turns = lattice_turns(job->recipe, l);
         for (int i = 0; i < n; i += LANES)
-            for (int key = 0; key < DENSE_KEYS; key++)
+            for (int key = 0; key < s->nkeys; key++)
                 dense_shares_pack(s, &s->held[l], key, i, pixel + (uint32_t)i,
                                   floats_load(s->weight + i));
     }

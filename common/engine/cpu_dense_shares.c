@@ -1,6 +1,9 @@
 /* Shares of the dense loop: memory, and what their keys say. */
 #include "engine/cpu_dense_shares.h"
 
+#include <math.h>
+#include <string.h>
+
 #include "engine/cpu.h"
 
 bool lattice_turns(const struct recipe *r, size_t lattice)
@@ -93,6 +96,18 @@ void dense_frame_close(struct dense_frame **f)
     mem_free(old);
 }
 
+/* No more than a pixel has terms of a lattice; the others stay free, as they are at first. */
+static int count_keys(const struct cpu_job *job)
+{
+    const int oversample = job->x->sampling.oversample;
+    double layers = 1.0, steps = 1.0;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        layers = fmax(layers, job->x->panels[i].layers);
+    for (size_t i = 0; i < job->ndense; i++)
+        steps = fmax(steps, (double)job->dense[i].nsteps);
+    return (int)fmin(DENSE_KEYS, layers * oversample * oversample * steps * (double)job->nsources);
+}
+
 enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct error *e)
 {
     f->there = can_have(job);
@@ -103,10 +118,13 @@ enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct
         struct dense_shares *s = &f->room[i];
         mem_free(s->held);
         s->held = mem_array(job->ndense, sizeof *s->held);
+        s->nkeys = count_keys(job);
         s->pack.count = 0;
         s->full = !s->held;
         if (s->full)
             return error_memory(e, "the reflections");
+        for (size_t k = 0; k < job->ndense; k++)
+            memset(s->held[k].key, 0xff, sizeof s->held[k].key);
     }
     for (size_t i = 0; i < f->nrows; i++)
         f->rows[i] = (struct share_run){0};

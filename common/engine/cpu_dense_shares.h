@@ -30,6 +30,7 @@ struct dense_shares {
     struct dense_held *at;                             // of the lattice at hand
     uint32_t box;                                      // of it, see struct dense_lattice
     bool turns;                                        // angles count
+    int nkeys;                                         // of a pixel: no more than it has terms
     bool full;                                         // memory was out
     size_t begin;                                      // first item of the block at hand
     size_t ending;  // items for which there is room, beside those put away
