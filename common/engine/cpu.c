@@ -169,6 +169,7 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
     if (!status) {
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
         struct cpu_room room;
+        room.dense.columns.count = 0;
         float photons;
         job.trace = trace;
         kernels->block(&job, &where, &room.block, &photons);

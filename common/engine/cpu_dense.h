@@ -80,11 +80,19 @@ struct dense_terms {
     float phi_rad[DENSE_TERMS];                           // of steps, for shares that turn
 };
 
+/* Columns of a block: from the one nearest to the sample on, the last one repeated. */
+struct dense_columns {
+    double first;
+    int count;  // 0: none yet
+};
+
 /* The arrays of one block. */
 struct dense_scratch {
     alignas(MEM_ALIGNMENT) double j[DENSE_BLOCK];  // pixels from the column nearest to the sample
     double inverse[DENSE_BLOCK];                   // 1/airpath, 1/m
-    double once[DENSE_BLOCK];                      // what is taken once a pixel: solid angle, sr,
+    float rough[DENSE_BLOCK];                      // the same in single precision
+    float column[DENSE_BLOCK];                     // j in single precision
+    float once[DENSE_BLOCK];                       // what is taken once a pixel: solid angle, sr,
                                                    // and polarization
     double polarization[DENSE_BLOCK];              // where sources differ; 0: not known yet
     double capture[DENSE_BLOCK];
@@ -94,7 +102,9 @@ struct dense_scratch {
     float sum[DENSE_BLOCK];      // of up to DENSE_TERMS terms
     struct dense_terms terms;
     struct dense_shares *shares;  // NULL: nobody wants to know whose the photons are
+    struct dense_columns columns;  // that j and column hold
     bool varied;
+    bool alone;       // the photons are those of one `sum`: no `total` is needed
     bool not_finite;  // some photons were not: set by `dense`, never cleared
 };
 

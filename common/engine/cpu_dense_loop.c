@@ -200,6 +200,8 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
             dense_shares_begin(s->shares, job, (size_t)(l - job->dense), first, t, n,
                                s->varied ? s->factor : NULL);
         sum_lattice(l, n, s);
+        if (s->alone)
+            break;
         if (s->varied)
             for (int i = 0; i < n; i++)  // vectorised
                 s->total[i] = fused(s->factor[i] * scale, (double)s->sum[i], s->total[i]);
@@ -246,11 +248,10 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     const bool first = !sub.slow && !sub.fast, culled = x->dmin_m > 0.0;
     const bool alike = !culled && !each->each_polarization;
     const struct dense_row row = dense_row(w->panel, w->slow, each->oversample, sub);
+    airpaths(&row, n, s);
     if (first && !sub.layer)
-        first_airpaths(job, w->panel, &row, !each->each_solid_angle,
-                       alike && !x->beam.no_polarization, n, s);
-    else
-        airpaths(&row, n, s);
+        once(job, w->panel, &row, !each->each_solid_angle, alike && !x->beam.no_polarization,
+             s->alone ? job->dense[0].scale : 1.0, n, s);
     if (w->panel->thickness_m > 0.0 && (each->each_thickness || first))
         captures(w->panel, sub.layer, &row, n, s);
     const size_t most = alike ? DENSE_TERMS : 1;
@@ -258,6 +259,15 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
         const size_t left = job->nsources - i;
         add_sources(job, w->panel, (struct source_range){i, left < most ? left : most}, &row, n, s);
     }
+}
+
+/* Whether the photons are those of one sum, which then stay in single precision. */
+static bool is_alone(const struct cpu_job *job, const struct panel *p)
+{
+    const struct dense_lattice *l = job->dense;
+    return job->ndense == 1 && job->nsources * l->nsteps <= DENSE_TERMS &&
+           subpixels_of(p, job->x->sampling.oversample) == 1 && !job->sums && job->water == 0.0 &&
+           l->scale > 1e-20 && l->scale < 1e20;
 }
 
 /* Clears sums and what is not known yet. */
@@ -268,8 +278,10 @@ static void start_block(const struct cpu_job *job, const struct cpu_where *w, in
     const double polarization = x->beam.no_polarization ? 1.0 : 0.0;
     s->varied = w->panel->thickness_m > 0.0 || x->dmin_m > 0.0 || x->sampling.each_polarization ||
                 x->sampling.each_solid_angle;
+    s->alone = !s->varied && is_alone(job, w->panel);
     columns(w, n, s);
-    memset(s->total, 0, (size_t)n * sizeof *s->total);
+    if (!s->alone)
+        memset(s->total, 0, (size_t)n * sizeof *s->total);
     if (s->varied)
         for (int i = 0; i < n; i++) {  // vectorised
             s->polarization[i] = polarization;
@@ -283,6 +295,8 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
 {
     const struct sampling *each = &job->x->sampling;
     const int n = (w->count + DENSE_PIXELS - 1) / DENSE_PIXELS * DENSE_PIXELS;
+    for (int i = 0; i < w->count; i += LANES)
+        __builtin_prefetch(out + i, 1);  // stores of the short last pass would wait for the lines
     start_block(job, w, n, s);
     if (s->shares)
         dense_shares_clear(s->shares, job->ndense, n);
@@ -292,16 +306,17 @@ void NAME(cpu_dense_, ISA)(const struct cpu_job *job, const struct cpu_where *w,
     cpu_add_sums(job, w, s->total);
     if (job->x->dmin_m > 0.0 && !each->each_polarization)
         for (int i = 0; i < n; i++)  // vectorised
-            s->once[i] *= s->polarization[i];
-    int bad = 0;
-    for (int i = 0; i < w->count; i++) {  // vectorised
-        out[i] = (float)(s->total[i] * s->once[i]);
-        bad |= photons_finite(out[i]) ? 0 : 1;
-    }
-    if (bad)
+            s->once[i] *= (float)s->polarization[i];
+    if (s->alone)
+        for (int i = 0; i < w->count; i++)  // vectorised
+            out[i] = s->sum[i] * s->once[i];
+    else
+        for (int i = 0; i < w->count; i++)  // vectorised
+            out[i] = (float)(s->total[i] * (double)s->once[i]);
+    if (!photons_are_finite(out, (size_t)w->count))
         s->not_finite = true;
     if (s->shares)
         dense_shares_end(s->shares, job, w, n, s->once);
     if (job->trace)
-        cpu_trace_pixel(job, s->total[0] * s->once[0], out[0]);
+        cpu_trace_pixel(job, (double)out[0], out[0]);
 }

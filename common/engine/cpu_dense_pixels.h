@@ -1,8 +1,8 @@
 /*
  * What the pixels of a block of the dense loop see before any crystal is asked: airpaths, solid
  * angles, what a sensor layer catches, polarization, all as functions of the column j.  A part of
- * cpu_dense_loop.c; loops marked "vectorised" must be.  What bounds them: one root and one
- * division a pixel.
+ * cpu_dense_loop.c; loops marked "vectorised" must be.  What bounds them: the root and
+ * the division of a pixel.
  */
 #ifndef BRAGG_ENGINE_CPU_DENSE_PIXELS_H
 #define BRAGG_ENGINE_CPU_DENSE_PIXELS_H
@@ -43,17 +43,22 @@ static struct dense_row dense_row(const struct panel *p, int64_t slow, int overs
  * table. */
 static void columns(const struct cpu_where *w, int n, struct dense_scratch *s)
 {
-    const int32_t first = (int32_t)(w->panel->grid_fast + w->fast), last = w->count - 1;
-    const double nearest = nearest_column(w->panel);
-    for (int i = 0; i < n; i++)  // vectorised
-        s->j[i] = (double)(first + (i < last ? i : last)) - nearest;
+    const double first = (double)(w->panel->grid_fast + w->fast) - nearest_column(w->panel);
+    if (s->columns.count == w->count && s->columns.first == first)
+        return;
+    s->columns = (struct dense_columns){first, w->count};
+    const int last = w->count - 1;
+    for (int i = 0; i < n; i++) {  // vectorised
+        s->j[i] = first + (double)(i < last ? i : last);
+        s->column[i] = (float)s->j[i];
+    }
 }
 
-/* 1/airpath from half of its square: a start in single precision and a step of Newton's;
- * relative error 3e-14. */
-INLINE double inverse_of_half(double half_sqr)
+/* 1/airpath from half of its square and from itself in single precision, by a step of
+ * Newton's; relative error 3e-14. */
+INLINE double inverse_of_half(double half_sqr, float rough)
 {
-    const double y = (double)(0.70710678f / sqrtf((float)half_sqr));
+    const double y = (double)rough;
     return y * fused(-half_sqr * y, y, 1.5);
 }
 
@@ -67,6 +72,21 @@ INLINE double quadratic_at(struct quadratic q, double j)
     return fused(fused(q.c, j, q.b), j, q.a);
 }
 
+/* Likewise in single precision, for what is no index. */
+struct rough_quadratic {
+    float a, b, c;
+};
+
+INLINE struct rough_quadratic rough_quadratic(struct quadratic q)
+{
+    return (struct rough_quadratic){(float)q.a, (float)q.b, (float)q.c};
+}
+
+INLINE float rough_quadratic_at(struct rough_quadratic q, float j)
+{
+    return fused_f(fused_f(q.c, j, q.b), j, q.a);
+}
+
 /* Half of the square of the airpath. */
 static struct quadratic half_square(const struct dense_row *row)
 {
@@ -76,11 +96,14 @@ static struct quadratic half_square(const struct dense_row *row)
     return q;
 }
 
+/* In two passes: a root and a division wait so long that little else would be in flight. */
 static void airpaths(const struct dense_row *row, int n, struct dense_scratch *s)
 {
     const struct quadratic half = half_square(row);
     for (int i = 0; i < n; i++)  // vectorised
-        s->inverse[i] = inverse_of_half(quadratic_at(half, s->j[i]));
+        s->rough[i] = 0.70710678f / sqrtf((float)quadratic_at(half, s->j[i]));
+    for (int i = 0; i < n; i++)  // vectorised
+        s->inverse[i] = inverse_of_half(quadratic_at(half, s->j[i]), s->rough[i]);
 }
 
 /* Kahn's factor is 1/2 and this times 1/r^2. */
@@ -96,26 +119,25 @@ static struct quadratic kahn_quadratic(const struct cpu_source *w, double kahn,
     return q;
 }
 
-/* Airpaths of the first subpixel and what is taken of it for all of the pixel: solid angle
- * (`solid`) and polarization by the first source (`polarized`), else 1. */
-static void first_airpaths(const struct cpu_job *job, const struct panel *p,
-                           const struct dense_row *row, bool solid, bool polarized, int n,
-                           struct dense_scratch *s)
+/* What is taken of the first subpixel for all of the pixel: solid angle (`solid`) and polarization
+ * by the first source (`polarized`), else 1; times `scale`. */
+static void once(const struct cpu_job *job, const struct panel *p, const struct dense_row *row,
+                 bool solid, bool polarized, double scale, int n, struct dense_scratch *s)
 {
-    const struct quadratic half = half_square(row), none = {0.0, 0.0, 0.0};
-    const struct quadratic kahn =
-        polarized ? kahn_quadratic(job->sources, job->x->beam.kahn, row) : none;
-    const double one = polarized ? 0.5 : 1.0;
+    const struct quadratic none = {0.0, 0.0, 0.0};
+    const struct rough_quadratic kahn =
+        rough_quadratic(polarized ? kahn_quadratic(job->sources, job->x->beam.kahn, row) : none);
+    const float one = polarized ? 0.5f : 1.0f;
     /* solid angle = alone + square / r^2 + cube / r^3 */
-    const double alone = solid ? 0.0 : 1.0, square = solid && p->point_pixel ? 1.0 : 0.0;
-    const double cube =
-        solid && !p->point_pixel ? p->pixel_m * p->pixel_m * p->close_distance_m : 0.0;
+    const float alone = solid ? 0.0f : (float)scale;
+    const float square = solid && p->point_pixel ? (float)scale : 0.0f;
+    const float cube = solid && !p->point_pixel
+                           ? (float)(p->pixel_m * p->pixel_m * p->close_distance_m * scale)
+                           : 0.0f;
     for (int i = 0; i < n; i++) {  // vectorised
-        const double inverse = inverse_of_half(quadratic_at(half, s->j[i]));
-        const double sqr = inverse * inverse;
-        s->inverse[i] = inverse;
-        s->once[i] = fused(sqr, quadratic_at(kahn, s->j[i]), one) *
-                     fused(sqr, fused(cube, inverse, square), alone);
+        const float inverse = s->rough[i], sqr = inverse * inverse;
+        s->once[i] = fused_f(sqr, rough_quadratic_at(kahn, s->column[i]), one) *
+                     fused_f(sqr, fused_f(cube, inverse, square), alone);
     }
 }
 

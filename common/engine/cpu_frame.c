@@ -119,6 +119,7 @@ static bool run_bands(const struct cpu_kernels *kernels, const struct cpu_job *j
         int64_t first, end;
         room.block.not_finite = room.dense.not_finite = false;
         room.dense.shares = shares ? &shares->room[omp_get_thread_num()] : NULL;
+        room.dense.columns.count = 0;
         while (bands_take(bands, omp_get_thread_num(), &first, &end)) {
             run_rows(kernels, job, first, end, &at, &room, pixels,
                      sums ? &sums[first / bands->at_once] : NULL);

@@ -77,8 +77,8 @@ struct engine {
                           const struct engine_options *options, struct error *e);
 
     /* The identity class: frames of one class are equal byte for byte whatever
-     * the machine and thread count ("reference", "cpu-fma-3",
-     * "cpu-baseline-3", "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"); the number
+     * the machine and thread count ("reference", "cpu-fma-4",
+     * "cpu-baseline-4", "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"); the number
      * is raised when the same recipe gets other bytes. */
     const char *(*identity)(const struct plan *plan);
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "io/expt_models.h"
 
 void expt_list_free(struct expt_list *list)
