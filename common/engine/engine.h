@@ -64,6 +64,8 @@ struct engine_after {
     enum pixel_type type;                         // of what leaves: PIXEL_F32 without noise
 };
 
+struct derive_request;
+
 struct plan;  // what an engine prepares once per experiment
 
 struct engine {
@@ -120,6 +122,12 @@ struct engine {
     /* The CRC-32C of the pixels of the last run, formed while they were in the cache; false
      * when there is none.  NULL for an engine that forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
+
+    /* Photons of a recipe and their derivatives, as engine/derive.h says, and sums of them;
+     * parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes and
+     * for requests that they cannot serve.  NULL for an engine that has no derivatives. */
+    enum status (*derive)(struct plan *plan, const struct recipe *recipe,
+                          const struct derive_request *request, struct error *e);
 
     /* The reflections of a recipe whose photons `run` has put at `pixels`, into the empty *table,
      * which the caller frees, after an error too.  The reference engine puts each term into its
