@@ -80,9 +80,10 @@ static bool add_item(const struct derive_request *q, size_t item, const double *
     if (!(mean > 0.0))
         return false;
     for (size_t k = 0; k < count; k++) {
-        gradient[k] += d->scale * values[1 + k] * (seen / mean - 1.0);
+        const double slope = d->scale * values[1 + k];
+        gradient[k] += slope * (seen / mean - 1.0);
         for (size_t m = 0; m < count; m++)
-            fisher[k * count + m] += d->scale * values[1 + k] * d->scale * values[1 + m] / mean;
+            fisher[k * count + m] += slope * (d->scale * values[1 + m]) / mean;
     }
     rest[0] += mean - seen * log(mean);
     rest[1] += 1.0;

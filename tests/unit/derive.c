@@ -21,7 +21,7 @@
 #include "physics/shape_slopes.h"
 #include "physics_request.h"
 
-enum { EDGE = 20, PIXELS = EDGE * EDGE };
+enum { EDGE = 6, PIXELS = EDGE * EDGE };
 
 /* What a test begins with. */
 struct variant {
@@ -32,6 +32,7 @@ struct variant {
     enum convention convention;
     bool tetragonal, table;
     bool extended;  // the crystal has a size
+    bool perfect;   // one domain
 };
 
 /* A change of one parameter by `change` of its units. */
@@ -65,7 +66,7 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     r->detector.convention = v->convention;
     r->detector.pixels[0] = EDGE;
     r->detector.pixels[1] = EDGE;
-    r->detector.pixel_m = 6.4e-4;
+    r->detector.pixel_m = 2.1e-3;
     r->detector.has_distance = true;
     r->detector.distance_m = 0.07;
     set3(r->detector.rotation_rad, 2 * M_PI / 180, -3 * M_PI / 180, 1 * M_PI / 180);
@@ -86,7 +87,7 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     r->beam.dispersion = (struct steps_request){true, true, false, 2, 0.01, 0.0};
     r->oversample = 2;
     r->each_thickness = r->each_polarization = r->each_solid_angle = v->each;
-    r->water_m = v->water ? 20e-6 : 0.0;
+    r->water_m = v->water ? 1e-7 : 0.0;
     set_cell(c, 70, 80, 90, 75, 85, 95);
     if (v->tetragonal)
         set_cell(c, 70, 70, 90, 90, 90, 90);
@@ -100,7 +101,7 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     if (v->table)
         c->table = smooth_table();
     *o = (struct orientation_request){.has_misset = true, .misset_rad = {0.17, 0.35, 0.52}};
-    o->has_mosaic_spread = o->has_mosaic_domains = true;
+    o->has_mosaic_spread = o->has_mosaic_domains = !v->perfect;
     o->mosaic_rad = 0.6 * M_PI / 180;
     o->mosaic_domains = 3;
     o->mosaic_seed = -12345;
@@ -331,6 +332,7 @@ static const struct step STEPS[] = {
     {"cell_ab", 2e-3, 1e-6},
 };
 
+/* `kink`: infinite where no index can switch within a step. */
 static void compare(const struct variant *v, const char *name, double kink, double least_share)
 {
     const struct step *s = STEPS;
@@ -339,16 +341,21 @@ static void compare(const struct variant *v, const char *name, double kink, doub
     while (strcmp(s->name, name) != 0)
         s++;
     planes_of(v, name, &set);
-    difference(v, name, s->step, wide);
-    difference(v, name, s->step / 3, narrow);
+    const double step = kink < HUGE_VAL ? s->step / 30 : s->step;  // few switches on the way
+    difference(v, name, step, wide);
+    memcpy(narrow, wide, sizeof wide);
+    if (kink < HUGE_VAL)
+        difference(v, name, step / 3, narrow);
     const double error = error_of(planes, wide, narrow, kink, &share);
-    print_message("%s %s: %.2g, %.3f of the pixels\n", v->name, name, error, share);
     if (!(error < s->tolerance) || !(share >= least_share))
         fail_msg("%s: %s is wrong by %.3g, %.3f of the pixels", v->name, name, error, share);
 }
 
-static const struct variant SQUARE = {
-    "square", SHAPE_SQUARE, {7, 6, 8}, 1, .convention = CONVENTION_MOSFLM};
+static const struct variant SQUARE = {.name = "square",
+                                      .shape = SHAPE_SQUARE,
+                                      .cells = {7, 6, 8},
+                                      .fudge = 1,
+                                      .convention = CONVENTION_MOSFLM};
 
 static void test_square(void **state)
 {
@@ -357,8 +364,308 @@ static void test_square(void **state)
         compare(&SQUARE, STEPS[i].name, HUGE_VAL, 1.0);
 }
 
+static void compare_all(const struct variant *v, const char *const *names, double kink,
+                        double least_share)
+{
+    for (; *names; names++)
+        compare(v, *names, kink, least_share);
+}
+
+/* Factors of every term instead of every pixel, and water. */
+static void test_each(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
+    v.name = "each";
+    v.each = v.water = true;
+    v.convention = CONVENTION_ADXV;
+    compare_all(&v,
+                (const char *[]){"rot_x", "cell_beta", "divergence_h", "polarization", "distance",
+                                 "beam_x", "beam_y", "thickness", "absorption", "panel.0.tilt_f",
+                                 "share.1", NULL},
+                HUGE_VAL, 1.0);
+}
+
+static void test_point_pixels(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
+    v.name = "point";
+    v.point_pixel = true;
+    compare_all(&v, (const char *[]){"distance", "beam_y", "panel.0.tilt_s", NULL}, HUGE_VAL, 1.0);
+}
+
+/* Tails of these have kinks where the nearest index switches. */
+static void test_smooth_shapes(void **state)
+{
+    (void)state;
+    const char *const names[] = {"rot_y", "cell_b",     "cell_gamma",      "ncells_b",
+                                 "fudge", "wavelength", "panel.0.shift_s", NULL};
+    struct variant v = SQUARE;
+    v.name = "round";
+    v.shape = SHAPE_ROUND;
+    v.fudge = 1.3;
+    compare_all(&v, names, 1e-6, 0.75);
+    v.name = "gauss";
+    v.shape = SHAPE_GAUSS;
+    v.fudge = 0.7;
+    compare_all(&v, names, 1e-6, 0.75);
+}
+
+static void test_interpolated(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
+    v.name = "tricubic";
+    v.table = true;
+    set3(v.cells, 2, 3, 2);
+    compare_all(&v, (const char *[]){"rot_z", "cell_a", "wavelength", "ncells_c", NULL}, 1e-6,
+                0.75);
+}
+
+/* Edges that are equal by symmetry change together. */
+static void test_tied_cell(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
+    struct parameters set;
+    v.name = "tetragonal";
+    v.tetragonal = true;
+    planes_of(&v, "cell", &set);
+    assert_int_equal(set.count, 2);
+    assert_string_equal(set.items[0].name, "cell_ab");
+    assert_string_equal(set.items[1].name, "cell_c");
+    double wide[PIXELS], share;
+    difference(&v, "cell_ab", 2e-3, wide);
+    assert_true(error_of(planes, wide, wide, HUGE_VAL, &share) < 1e-6);
+}
+
+/* Against long double, at spots and far from them. */
+static void test_sincg(void **state)
+{
+    (void)state;
+    static const double N[] = {1, 2, 3, 20, 1000};
+    static const double d[] = {0, 1e-12, 1e-9, 1e-7, 1e-5, 1e-4, 1e-3, 0.01, 0.1, 0.31, 0.4999};
+    for (size_t i = 0; i < sizeof N / sizeof *N; i++)
+        for (size_t k = 0; k < sizeof d / sizeof *d; k++) {
+            double s, by_d, by_N;
+            const long double pi = 3.14159265358979323846264338327950288L;
+            const long double n = (long double)N[i], x = pi * (long double)d[k];
+            sincg_slopes(d[k], N[i], &s, &by_d, &by_N);
+            if (d[k] == 0) {
+                assert_near(s, N[i], 0);
+                assert_near(by_d, 0, 0);
+                continue;
+            }
+            const long double want = sinl(n * x) / sinl(x);
+            const long double by_N_want = pi * (long double)d[k] * cosl(n * x) / sinl(x);
+            /* by its series where the difference of products has no digits left */
+            const long double by_x =
+                n * x < 1e-4L
+                    ? -n * (n * n - 1) * x / 3 * (1 - x * x * (3 * n * n - 7) / 30)
+                    : (n * cosl(n * x) * sinl(x) - sinl(n * x) * cosl(x)) / (sinl(x) * sinl(x));
+            assert_near(s, (double)want, 1e-12 * N[i]);
+            assert_near(by_N, (double)by_N_want, 1e-12 * N[i]);
+            assert_near(by_d, (double)(pi * by_x),
+                        1e-9 * fabs((double)(pi * by_x)) + 1e-12 * N[i] * N[i]);
+        }
+}
+
+/* rms of a - b over rms of b. */
+static double apart(const double *a, const double *b)
+{
+    double wrong = 0, sum = 0;
+    for (int i = 0; i < PIXELS; i++) {
+        wrong += pow(a[i] - b[i], 2);
+        sum += b[i] * b[i];
+    }
+    return sqrt(wrong / sum);
+}
+
+/* Adds `factor` times a plane. */
+static void add_plane(double *to, const float *plane, double factor)
+{
+    for (int i = 0; i < PIXELS; i++)
+        to[i] += factor * (double)plane[i];
+}
+
+/* What needs no differences: scaling cell and wavelength leaves SQUARE alone; a rotation about
+ * the spindle is phi; a shift along the beam is the distance; d/d ln scale is the image. */
+static void test_identities(void **state)
+{
+    (void)state;
+    struct parameters set;
+    double one[PIXELS] = {0}, two[PIXELS] = {0};
+    planes_of(&SQUARE, "cell_a,cell_b,cell_c,wavelength", &set);
+    add_plane(one, planes, 70);
+    add_plane(one, planes + PIXELS, 80);
+    add_plane(one, planes + 2 * PIXELS, 90);
+    add_plane(two, planes + 3 * PIXELS, -1.0);
+    assert_true(apart(one, two) < 1e-6);
+    /* the spindle of mosflm is z; turns about it commute */
+    struct variant perfect = SQUARE;
+    perfect.perfect = true;
+    memset(one, 0, sizeof one);
+    memset(two, 0, sizeof two);
+    planes_of(&perfect, "rot_z,phi0", &set);
+    add_plane(one, planes, 1);
+    add_plane(two, planes + PIXELS, 1);
+    assert_true(apart(one, two) < 1e-6);
+    /* the beam's components along the axes of the panel */
+    struct scene s;
+    open_scene(&s, &SQUARE, &(struct change){"", 0});
+    const struct panel *p = s.x.panels;
+    memset(one, 0, sizeof one);
+    memset(two, 0, sizeof two);
+    planes_of(&SQUARE, "distance,panel.0.shift_f,panel.0.shift_s,panel.0.shift_o", &set);
+    add_plane(one, planes, 1);
+    add_plane(two, planes + PIXELS, vec_dot(p->fast, s.x.beam.direction));
+    add_plane(two, planes + 2 * PIXELS, vec_dot(p->slow, s.x.beam.direction));
+    add_plane(two, planes + 3 * PIXELS, vec_dot(p->normal, s.x.beam.direction));
+    close_scene(&s);
+    assert_true(apart(one, two) < 1e-6);
+    memset(one, 0, sizeof one);
+    photons_of(&SQUARE, &(struct change){"", 0}, two);
+    planes_of(&SQUARE, "scale", &set);
+    add_plane(one, planes, 1);
+    assert_true(apart(one, two) < 1e-7);
+}
+
+/* Sums are those of the planes, lists are parts of images, the image is that of run; with the
+ * footprint of a crystal, too; on any number of threads. */
+static void test_sums(void **state)
+{
+    (void)state;
+    enum { COUNT = 3, LISTED = 9 };
+    for (int extended = 0; extended < 2; extended++) {
+        struct variant v = SQUARE;
+        v.extended = extended;
+        struct scene s;
+        struct error e = {0};
+        struct parameters set;
+        open_scene(&s, &v, &(struct change){"", 0});
+        if (parameters_parse("rot_x,scale,ncells_b", &s.x, &set, &e))
+            fail_msg("%s", e.text);
+        double photons[PIXELS], product[COUNT], gradient[COUNT], fisher[COUNT * COUNT];
+        float image[PIXELS], weights[PIXELS], counts[PIXELS], background[PIXELS];
+        struct plan *plan;
+        const struct engine_options one = {.threads = 1};
+        if (engine_reference.create(&plan, &s.x, &one, &e) ||
+            engine_reference.run(plan, &s.recipe, image, NULL, &e))
+            fail_msg("%s", e.text);
+        engine_reference.destroy(&plan);
+        for (int i = 0; i < PIXELS; i++) {
+            weights[i] = (float)(i % 7 - 3);
+            background[i] = (float)(1 + i % 3);
+            counts[i] = i % 11 == 5 ? NAN : roundf(0.7f * image[i] + background[i]);
+        }
+        struct derive_sums sums = {.gradient = gradient, .fisher = fisher};
+        const struct derive_data data = {counts, background, 0.8, 1.5};
+        struct derive_request q = {.set = &set,
+                                   .npixels = PIXELS,
+                                   .photons = photons,
+                                   .planes = planes,
+                                   .weights = weights,
+                                   .product = product,
+                                   .data = &data,
+                                   .sums = &sums};
+        serve(&s, &q, 3);
+        double likelihood = 0, want[COUNT] = {0}, want_g[COUNT] = {0}, want_f = 0;
+        int64_t pixels = 0;
+        for (int i = 0; i < PIXELS; i++) {
+            assert_true((float)photons[i] == image[i]);
+            const double m = 0.8 * photons[i] + (double)background[i] + 1.5;
+            for (int k = 0; k < COUNT; k++)
+                want[k] += (double)weights[i] * (double)planes[k * PIXELS + i];
+            if (isnan(counts[i]))
+                continue;
+            pixels++;
+            likelihood += m - ((double)counts[i] + 1.5) * log(m);
+            for (int k = 0; k < COUNT; k++)
+                want_g[k] +=
+                    0.8 * (double)planes[k * PIXELS + i] * (((double)counts[i] + 1.5) / m - 1);
+            want_f += 0.64 * (double)planes[i] * (double)planes[2 * PIXELS + i] / m;
+        }
+        assert_int_equal(sums.pixels, pixels);
+        assert_near(sums.likelihood, likelihood, 1e-9 * fabs(likelihood));
+        for (int k = 0; k < COUNT; k++) {
+            assert_near(product[k], want[k], 1e-5 * fabs(want[k]));
+            assert_near(gradient[k], want_g[k], 1e-5 * fabs(want_g[k]));
+        }
+        assert_near(fisher[2], want_f, 1e-5 * fabs(want_f));
+        assert_true(fisher[2] == fisher[2 * COUNT]);
+        /* fewer pixels, another number of threads, no planes */
+        int64_t listed[LISTED];
+        double some[LISTED], again[COUNT];
+        for (int i = 0; i < LISTED; i++)
+            listed[i] = (i * 29 + 3) % PIXELS;
+        serve(&s,
+              &(struct derive_request){
+                  .set = &set, .listed = listed, .npixels = LISTED, .photons = some},
+              1);
+        for (int i = 0; i < LISTED; i++)
+            assert_true(some[i] == photons[listed[i]]);
+        q.planes = NULL;
+        q.product = again;
+        serve(&s, &q, 1);
+        assert_memory_equal(again, product, sizeof again);
+        close_scene(&s);
+    }
+}
+
+static void refuse(const struct experiment *x, const char *names, const char *why)
+{
+    struct parameters set;
+    struct error e = {0};
+    assert_true(parameters_parse(names, x, &set, &e) != STATUS_OK);
+    if (!strstr(e.text, why))
+        fail_msg("'%s' was expected to say '%s'", e.text, why);
+}
+
+static void test_refusals(void **state)
+{
+    (void)state;
+    struct scene s;
+    struct parameters set;
+    struct error e = {0};
+    open_scene(&s, &SQUARE, &(struct change){"", 0});
+    refuse(&s.x, "rot_w", "no parameter 'rot_w'");
+    refuse(&s.x, "rot,,cell", "no parameter ''");
+    refuse(&s.x, "rot,rot_x", "twice");
+    refuse(&s.x, "panel.1.tilt_f", "no panel 1");
+    refuse(&s.x, "panel.99999999999.tilt_f", "no panel");
+    refuse(&s.x, "fudge", "square");
+    s.x.panels[0].curved = true;
+    refuse(&s.x, "distance", "curved");
+    s.x.panels[0].curved = false;
+    s.x.crystals[0].shape = SHAPE_TOPHAT;
+    refuse(&s.x, "rot", "gauss");
+    s.x.crystals[0].shape = SHAPE_SQUARE;
+    s.x.physics = PHYSICS_FAITHFUL;
+    refuse(&s.x, "rot", "faithful");
+    s.x.physics = PHYSICS_PHYSICAL;
+    assert_int_equal(parameters_parse("share.2", &s.x, &set, &e), STATUS_OK);
+    const struct derive_request q = {.set = &set, .npixels = PIXELS, .planes = planes};
+    assert_int_equal(derive_check(&s.x, &s.recipe, &q, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "no lattice 2"));
+    assert_int_equal(parameters_parse("mosaic", &s.x, &set, &e), STATUS_OK);
+    assert_int_equal(derive_check(&s.x, &s.recipe, &q, &e), STATUS_OK);
+    s.recipe.lattices[1].ndomains = 1;
+    assert_int_equal(derive_check(&s.x, &s.recipe, &q, &e), STATUS_INPUT);
+    assert_int_equal(parameters_parse("dispersion", &s.x, &set, &e), STATUS_OK);
+    s.x.beam.nsources = 1;
+    assert_int_equal(derive_check(&s.x, &s.recipe, &q, &e), STATUS_INPUT);
+    close_scene(&s);
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_square)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sincg),
+        cmocka_unit_test(test_identities),   cmocka_unit_test(test_sums),
+        cmocka_unit_test(test_square),       cmocka_unit_test(test_each),
+        cmocka_unit_test(test_point_pixels), cmocka_unit_test(test_smooth_shapes),
+        cmocka_unit_test(test_interpolated), cmocka_unit_test(test_tied_cell),
+    };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
