@@ -154,6 +154,8 @@ static void change_request(const struct change *d, struct request *r, struct cry
 /* Parameters that no option has: moves of a panel. */
 static void change_panel(const struct change *d, struct experiment *x)
 {
+    if (strncmp(d->name, "panel.", 6) != 0)
+        return;
     struct panel *p = &x->panels[0];
     const char axis = d->name[strlen(d->name) - 1];
     double along[3], centre[3], *turned[] = {p->fast, p->slow, p->normal, p->origin_m};
@@ -171,8 +173,7 @@ static void change_panel(const struct change *d, struct experiment *x)
         for (int i = 0; i < 3; i++)
             p->origin_m[i] += centre[i];
     }
-    if (strncmp(d->name, "panel.", 6) == 0)
-        detector_derive(p, x->beam.direction, detector_ratio(p, x->beam.direction));
+    detector_derive(p, x->beam.direction, detector_ratio(p, x->beam.direction));
 }
 
 static void open_scene(struct scene *s, const struct variant *v, const struct change *d)
