@@ -33,6 +33,7 @@ struct variant {
     bool tetragonal, table;
     bool extended;  // the crystal has a size
     bool perfect;   // one domain
+    bool nearest;   // F of the table without interpolation
 };
 
 /* A change of one parameter by `change` of its units. */
@@ -97,7 +98,7 @@ static void make_request(const struct variant *v, struct request *r, struct crys
         c->size_m[i] = 6e-4;
     c->shape = v->shape;
     c->fudge = v->fudge;
-    c->interpolate = v->table ? INTERPOLATE_ON : INTERPOLATE_OFF;
+    c->interpolate = v->table && !v->nearest ? INTERPOLATE_ON : INTERPOLATE_OFF;
     if (v->table)
         c->table = smooth_table();
     *o = (struct orientation_request){.has_misset = true, .misset_rad = {0.17, 0.35, 0.52}};
@@ -424,6 +425,16 @@ static void test_interpolated(void **state)
                 0.75);
 }
 
+/* F of the nearest index jumps, so that only pixels count in which no index switches. */
+static void test_table(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
+    v.name = "table";
+    v.table = v.nearest = true;
+    compare_all(&v, (const char *[]){"rot_z", "cell_a", "ncells_b", "distance", NULL}, 1e-6, 0.75);
+}
+
 /* Edges that are equal by symmetry change together. */
 static void test_tied_cell(void **state)
 {
@@ -667,6 +678,7 @@ int main(void)
         cmocka_unit_test(test_square),       cmocka_unit_test(test_each),
         cmocka_unit_test(test_point_pixels), cmocka_unit_test(test_smooth_shapes),
         cmocka_unit_test(test_interpolated), cmocka_unit_test(test_tied_cell),
+        cmocka_unit_test(test_table),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
