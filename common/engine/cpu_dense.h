@@ -101,7 +101,7 @@ struct dense_scratch {
     double total[DENSE_BLOCK];   // the pixel's sum
     float sum[DENSE_BLOCK];      // of up to DENSE_TERMS terms
     struct dense_terms terms;
-    struct dense_shares *shares;  // NULL: nobody wants to know whose the photons are
+    struct dense_shares *shares;   // NULL: nobody wants to know whose the photons are
     struct dense_columns columns;  // that j and column hold
     bool varied;
     bool alone;       // the photons are those of one `sum`: no `total` is needed

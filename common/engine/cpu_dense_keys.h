@@ -120,12 +120,13 @@ LANES_INLINE void dense_keyed_add(struct dense_keyed *k, words slot, floats a, f
 
 /* ---- blocks -------------------------------------------------------------------------- */
 
-/* Terms follow of steps first ... of this lattice, times `factor` (NULL: 1) of each pixel. */
+/* Terms follow of steps first ... of this lattice, times `scale` and `factor` (NULL: 1) of each
+ * pixel. */
 static void dense_shares_begin(struct dense_shares *s, const struct cpu_job *job, size_t lattice,
-                               size_t first, struct dense_terms *t, int n, const double *factor)
+                               size_t first, struct dense_terms *t, int n, double scale,
+                               const double *factor)
 {
     const struct lattice *from = &job->recipe->lattices[lattice];
-    const double scale = job->dense[lattice].scale;
     s->at = &s->held[lattice];
     s->box = job->dense[lattice].box;
     s->turns = lattice_turns(job->recipe, lattice);
@@ -169,13 +170,13 @@ LANES_INLINE void dense_shares_pack(struct dense_shares *s, const struct dense_h
 
 /* The block is done: `once` multiplies all that its pixels got. */
 static void dense_shares_end(struct dense_shares *s, const struct cpu_job *job,
-                             const struct cpu_where *w, int n, const double *once)
+                             const struct cpu_where *w, int n, const float *once)
 {
     const int64_t at = w->slow * w->panel->fast_pixels + w->fast;
     const uint32_t pixel = (uint32_t)(w->panel->first_pixel + at);
     for (int i = 0; i < n; i++) {
         const bool lit = i < w->count && (!w->panel->mask || w->panel->mask[at + i]);
-        s->weight[i] = lit ? (float)once[i] : 0.0f;
+        s->weight[i] = lit ? once[i] : 0.0f;
     }
     if (s->full)
         return;

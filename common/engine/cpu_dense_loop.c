@@ -198,7 +198,7 @@ static void add_lattice(const struct cpu_job *job, const struct dense_lattice *l
         prepare_terms(job, l, first, from, row, t);
         if (s->shares)
             dense_shares_begin(s->shares, job, (size_t)(l - job->dense), first, t, n,
-                               s->varied ? s->factor : NULL);
+                               s->alone ? 1.0 : scale, s->varied ? s->factor : NULL);
         sum_lattice(l, n, s);
         if (s->alone)
             break;

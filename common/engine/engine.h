@@ -65,6 +65,8 @@ struct engine_after {
     enum pixel_type type;                         // of what leaves: PIXEL_F32 without noise
 };
 
+struct derive_request;
+
 struct plan;  // what an engine prepares once per experiment
 
 struct engine {
@@ -122,11 +124,17 @@ struct engine {
      * when there is none.  NULL for an engine that forms none. */
     bool (*sum)(const struct plan *plan, uint32_t *sum);
 
-    /* The reflections of the recipe of the last `run`, which put its photons at `pixels`, into the empty *table,
-     * which the caller frees, after an error too.  The reference engine puts each term into its
-     * reflection: that defines them.  Photons of others are within 1e-4 of these for reflections
-     * of 10 photons and more, centroids within 1e-3 pixels.  Same bytes for any number of
-     * threads.  STATUS_FAILED when memory is out. */
+    /* Photons of a recipe and their derivatives, as engine/derive.h says, and sums of them;
+     * parameters_parse has taken the names for this experiment.  STATUS_INPUT for bad recipes and
+     * for requests that they cannot serve.  NULL for an engine that has no derivatives. */
+    enum status (*derive)(struct plan *plan, const struct recipe *recipe,
+                          const struct derive_request *request, struct error *e);
+
+    /* The reflections of the recipe of the last `run`, which put its photons at `pixels`, into the
+     * empty *table, which the caller frees, after an error too.  The reference engine puts each
+     * term into its reflection: that defines them.  Photons of others are within 1e-4 of these for
+     * reflections of 10 photons and more, centroids within 1e-3 pixels.  Same bytes for any number
+     * of threads.  STATUS_FAILED when memory is out. */
     enum status (*reflections)(struct plan *plan, const struct recipe *recipe, const float *pixels,
                                const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e);

@@ -21,10 +21,14 @@ double recipe_lattice_steps(const struct recipe *r, size_t index)
     return (double)r->lattices[index].ndomains * (double)r->lattices[index].nphi;
 }
 
+double recipe_lattice_ratio(const struct recipe *r, size_t index)
+{
+    return recipe_lattice_steps(r, 0) / recipe_lattice_steps(r, index);
+}
+
 double recipe_lattice_scale(const struct recipe *r, size_t index)
 {
-    return r->lattices[index].weight *
-           (recipe_lattice_steps(r, 0) / recipe_lattice_steps(r, index));
+    return r->lattices[index].weight * recipe_lattice_ratio(r, index);
 }
 
 /* NaN and infinity would spread over the whole frame. */

@@ -26,6 +26,9 @@ enum status recipe_check_trace(const struct experiment *x, const struct pixel_tr
  * 1 where there is no such lattice. */
 double recipe_lattice_steps(const struct recipe *r, size_t index);
 
+/* The steps of lattice 0 over those of lattice `index`. */
+double recipe_lattice_ratio(const struct recipe *r, size_t index);
+
 /* Factor on the terms of lattice `index` in a sum that is divided by the steps of
  * lattice 0 in the end: its weight, and the ratio of the steps. */
 double recipe_lattice_scale(const struct recipe *r, size_t index);

@@ -17,11 +17,13 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "engine/derive.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 #include "engine/shares.h"
+#include "engine/slopes.h"
 #include "physics/constants.h"
 #include "physics/hkl.h"
 #include "physics/pixel.h"
@@ -62,6 +64,7 @@ struct pixel {
     const struct pixel_trace *trace;  // NULL: nobody watches
     struct share_list *shares;        // parts of the intensity, not yet photons; NULL: not wanted
     bool shares_full;                 // memory was out
+    struct slopes *slopes;            // derivatives; NULL: not wanted
     double intensity;
     double capture, polarization, solid_angle;  // 0: not known yet
 };
@@ -76,6 +79,19 @@ static void report(const struct pixel *p, const char *name, int count, const dou
 static void report_one(const struct pixel *p, const char *name, double value, const char *unit)
 {
     report(p, name, 1, &value, unit);
+}
+
+/* The factors of a term, and of the pixel; 1 for the other's. */
+static struct slopes_factors factors_of(const struct pixel *p, bool of_term)
+{
+    const struct sampling *each = &p->scene->x->sampling;
+    return (struct slopes_factors){
+        .capture = of_term ? p->capture : 1.0,
+        .solid_angle = each->each_solid_angle == of_term ? p->solid_angle : 1.0,
+        .polarization = each->each_polarization == of_term ? p->polarization : 1.0,
+        .each_solid_angle = each->each_solid_angle,
+        .each_polarization = each->each_polarization,
+    };
 }
 
 /* What a term is of. */
@@ -148,8 +164,8 @@ static double structure_factor(const struct pixel *p, const struct crystal *c, s
 }
 
 /* One evaluation: indices, lattice factor, structure factor. */
-static void add_evaluation(struct pixel *p, size_t index, double phi_rad, const double cell[9],
-                           const double q[3], double weight)
+static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t domain,
+                           const double cell[9], const double q[3], double weight)
 {
     const struct scene *s = p->scene;
     const struct lattice *l = &s->recipe->lattices[index];
@@ -163,7 +179,9 @@ static void add_evaluation(struct pixel *p, size_t index, double phi_rad, const 
         return;
     const double F_cell = structure_factor(p, c, &s->carry[index], hkl);
     const double term = F_cell * F_cell * F_latt * F_latt * weight;
-    struct term_of of = {.lattice = (int32_t)index, .phi_rad = phi_rad};
+    if (p->slopes)
+        slopes_term(p->slopes, index, step, domain, cell, q, hkl, F_cell);
+    struct term_of of = {.lattice = (int32_t)index, .phi_rad = l->phi_rad[step]};
     for (int i = 0; i < 3; i++)
         of.hkl[i] = (int32_t)index_nearest(hkl[i]);
     add_term(p, term, &of);
@@ -198,14 +216,15 @@ static void add_lattice(struct pixel *p, size_t index, const double q[3], double
             report(p, "lattice phi_step domain", 3, (double[]){(double)index, (double)t, (double)k},
                    "");
             report_one(p, "phi", l->phi_rad[t], "rad");
-            add_evaluation(p, index, l->phi_rad[t], cell, q, weight);
+            add_evaluation(p, index, t, k, cell, q, weight);
         }
     }
 }
 
 /* Polarization: the first source that counts sets it for the pixel, unless every
  * term has its own. */
-static void find_polarization(struct pixel *p, double incident[3], double diffracted[3])
+static void find_polarization(struct pixel *p, size_t source, double incident[3],
+                              double diffracted[3])
 {
     const struct beam *b = &p->scene->x->beam;
     if (p->polarization != 0.0 && !p->scene->x->sampling.each_polarization)
@@ -219,13 +238,16 @@ static void find_polarization(struct pixel *p, double incident[3], double diffra
         polarization_axes(incident, b->polarization, e, h);
         p->polarization = polarization_factor(b->kahn, incident, diffracted, e, h);
     }
+    if (p->slopes)
+        slopes_polarization(p->slopes, source, incident, diffracted);
     report_one(p, "polarization", p->polarization, "");
 }
 
 /* One source seen from one subpixel. */
-static void add_source(struct pixel *p, const struct source *source, double diffracted[3])
+static void add_source(struct pixel *p, size_t index, double diffracted[3])
 {
     const struct scene *s = p->scene;
+    const struct source *source = &s->sources[index];
     double incident[3], q[3];
     for (int i = 0; i < 3; i++) {
         incident[i] = -source->direction[i];
@@ -235,11 +257,18 @@ static void add_source(struct pixel *p, const struct source *source, double diff
     const double stol = 0.5 * vec_length(q);
     if (s->x->dmin_m > 0.0 && stol > 0.0 && s->x->dmin_m > 0.5 / stol)
         return;
-    find_polarization(p, incident, diffracted);
+    find_polarization(p, index, incident, diffracted);
     if (s->water > 0.0)
         add_term(p, s->water * source->weight, NULL);
-    for (size_t i = 0; i < s->recipe->nlattices; i++)
+    const struct slopes_factors factors = factors_of(p, true);
+    if (p->slopes && s->water > 0.0)
+        slopes_water(p->slopes, s->water * source->weight, &factors);
+    for (size_t i = 0; i < s->recipe->nlattices; i++) {
         add_lattice(p, i, q, source->weight);
+        if (p->slopes)
+            slopes_lattice(p->slopes, i, index, source->weight * recipe_lattice_scale(s->recipe, i),
+                           source->weight * recipe_lattice_ratio(s->recipe, i), &factors);
+    }
 }
 
 /* What `layer` stops.  Faithful: asked for every term, a sensor without thickness is
@@ -262,10 +291,14 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     pixel_position(p->panel, s->x->physics, s->x->beam.direction, fast, slow, layer, sub_fast,
                    sub_slow, sampling->oversample, position);
     const double airpath = vec_unit(position, diffracted);
-    if (p->solid_angle == 0.0 || sampling->each_solid_angle)
+    const bool new_solid_angle = p->solid_angle == 0.0 || sampling->each_solid_angle;
+    const bool new_capture = p->capture == 0.0 || sampling->each_thickness;
+    if (new_solid_angle)
         p->solid_angle = pixel_solid_angle(p->panel, airpath);
-    if (p->capture == 0.0 || sampling->each_thickness)
+    if (new_capture)
         p->capture = capture_fraction(p, diffracted, layer);
+    if (p->slopes)
+        slopes_point(p->slopes, p->panel, layer, position, new_solid_angle, new_capture);
     report(p, "layer sub_slow sub_fast", 3, (double[]){layer, sub_slow, sub_fast}, "");
     report(p, "position", 3, position, "m");
     report_one(p, "airpath", airpath, "m");
@@ -274,8 +307,37 @@ static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer,
     for (size_t i = 0; i < s->nsources; i++) {
         report_one(p, "source", (double)i, "");
         report_one(p, "wavelength", s->sources[i].wavelength_m, "m");
-        add_source(p, &s->sources[i], diffracted);
+        add_source(p, i, diffracted);
     }
+}
+
+/* The sum of a pixel, and what else *p asks for; photons. */
+static double sum_pixel(struct pixel *p, int64_t fast, int64_t slow)
+{
+    const struct scene *s = p->scene;
+    const struct panel *panel = p->panel;
+    const struct sampling *sampling = &s->x->sampling;
+    p->intensity = s->background;
+    p->polarization = s->x->beam.no_polarization ? 1.0 : 0.0;
+    for (int layer = 0; layer < panel->layers; layer++) {
+        p->capture = panel->thickness_m > 0.0 ? 0.0 : 1.0;
+        for (int sub_slow = 0; sub_slow < sampling->oversample; sub_slow++)
+            for (int sub_fast = 0; sub_fast < sampling->oversample; sub_fast++)
+                add_subpixel(p, fast, slow, layer, sub_fast, sub_slow);
+    }
+    /* factors that were not applied term by term: the first solid angle and
+     * polarization of the pixel and, faithful, the capture of its last layer */
+    double photons = s->photons * p->intensity / s->steps;
+    if (s->faithful && !sampling->each_thickness)
+        photons *= p->capture;
+    if (!sampling->each_polarization)
+        photons *= p->polarization;
+    if (!sampling->each_solid_angle)
+        photons *= p->solid_angle;
+    report_one(p, "intensity", p->intensity, "electrons^2");
+    report_one(p, "steps", s->steps, "");
+    report_one(p, "photons", photons, "photons");
+    return photons;
 }
 
 /* Photons of one pixel.  `shares`: NULL, or an empty list to which those above 0 go; false when
@@ -284,28 +346,8 @@ static bool pixel_photons(const struct scene *s, const struct panel *panel, int6
                           int64_t slow, const struct pixel_trace *trace, struct share_list *shares,
                           float *out)
 {
-    const struct sampling *sampling = &s->x->sampling;
-    struct pixel p = {
-        .scene = s, .panel = panel, .trace = trace, .shares = shares, .intensity = s->background};
-    p.polarization = s->x->beam.no_polarization ? 1.0 : 0.0;
-    for (int layer = 0; layer < panel->layers; layer++) {
-        p.capture = panel->thickness_m > 0.0 ? 0.0 : 1.0;
-        for (int sub_slow = 0; sub_slow < sampling->oversample; sub_slow++)
-            for (int sub_fast = 0; sub_fast < sampling->oversample; sub_fast++)
-                add_subpixel(&p, fast, slow, layer, sub_fast, sub_slow);
-    }
-    /* factors that were not applied term by term: the first solid angle and
-     * polarization of the pixel and, faithful, the capture of its last layer */
-    double photons = s->photons * p.intensity / s->steps;
-    if (s->faithful && !sampling->each_thickness)
-        photons *= p.capture;
-    if (!sampling->each_polarization)
-        photons *= p.polarization;
-    if (!sampling->each_solid_angle)
-        photons *= p.solid_angle;
-    report_one(&p, "intensity", p.intensity, "electrons^2");
-    report_one(&p, "steps", s->steps, "");
-    report_one(&p, "photons", photons, "photons");
+    struct pixel p = {.scene = s, .panel = panel, .trace = trace, .shares = shares};
+    const double photons = sum_pixel(&p, fast, slow);
     for (size_t i = 0; shares && i < shares->count; i++) {
         struct share *share = &shares->items[i];
         share->pixel = panel->first_pixel + slow * panel->fast_pixels + fast;
@@ -314,6 +356,26 @@ static bool pixel_photons(const struct scene *s, const struct panel *panel, int6
     }
     *out = (float)photons;
     return !p.shares_full;
+}
+
+/* What all pixels share, and how the image changes. */
+struct derived_scene {
+    struct scene scene;
+    struct slopes_frame frame;
+};
+
+/* Photons and derivatives: see derive_pixel. */
+static void pixel_slopes(const void *context, const struct panel *panel, int64_t fast, int64_t slow,
+                         double *values)
+{
+    const struct derived_scene *d = context;
+    struct slopes slopes;
+    slopes_begin(&slopes, &d->frame, (size_t)(panel - d->scene.x->panels));
+    struct pixel p = {.scene = &d->scene, .panel = panel, .slopes = &slopes};
+    values[0] = sum_pixel(&p, fast, slow);
+    const struct slopes_factors factors = factors_of(&p, false);
+    slopes_end(&slopes, values[0], d->scene.photons / d->scene.steps, p.intensity, &factors,
+               values + 1);
 }
 
 /* One row of a panel. */
@@ -454,6 +516,25 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
     return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
 }
 
+static enum status reference_derive(struct plan *plan, const struct recipe *recipe,
+                                    const struct derive_request *request, struct error *e)
+{
+    struct derived_scene d = {0};
+    enum status status = scene_open(&d.scene, plan->experiment, recipe, e);
+    if (status || (status = derive_check(plan->experiment, recipe, request, e))) {
+        mem_free(d.scene.carry);
+        return status;
+    }
+    status = slopes_open(&d.frame, plan->experiment, recipe, request->set, e);
+    const struct derive_job job = {plan->experiment, recipe,       plan->footprint,
+                                   plan->threads,    pixel_slopes, &d};
+    if (!status)
+        status = derive_run(&job, request, e);
+    slopes_close(&d.frame);
+    mem_free(d.scene.carry);
+    return status;
+}
+
 static enum status reference_reflections(struct plan *plan, const struct recipe *recipe,
                                          const float *pixels,
                                          const struct reflections_wanted *wanted,
@@ -521,6 +602,7 @@ const struct engine engine_reference = {
     .identity = reference_identity,
     .describe = reference_describe,
     .run = reference_run,
+    .derive = reference_derive,
     .reflections = reference_reflections,
     .trace = reference_trace,
     .destroy = reference_destroy,

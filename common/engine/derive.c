@@ -1,0 +1,206 @@
+#include "engine/derive.h"
+
+#include <math.h>
+#include <omp.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "engine/footprint.h"
+#include "engine/recipe_check.h"
+#include "engine/slopes.h"
+#include "physics/pixel.h"
+
+enum { BLOCK = 64 };  // pixels of which sums are formed together
+
+/* Numbers that a block leaves behind: product, gradient, fisher, likelihood, pixels. */
+static size_t sums_of(size_t count)
+{
+    return 2 * count + count * count + 2;
+}
+
+static enum status check_parameter(const struct experiment *x, const struct recipe *r,
+                                   const struct parameter *p, struct error *e)
+{
+    if (p->kind == PARAMETER_SHARE && p->index >= r->nlattices)
+        return error_set(e, STATUS_INPUT,
+                         "'%s': the recipe has no lattice %zu, must be less than %zu", p->name,
+                         p->index, r->nlattices);
+    if ((p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_DIVERGENCE) &&
+        !(slopes_width(x, r, p) > 0.0))
+        return error_set(e, STATUS_INPUT, "'%s': the sources of the recipe have none", p->name);
+    for (size_t i = 0; i < r->nlattices; i++)
+        if (p->kind == PARAMETER_MOSAIC && r->lattices[i].ndomains < 2)
+            return error_set(e, STATUS_INPUT,
+                             "'%s': lattice %zu has one mosaic domain, must have more", p->name, i);
+    return STATUS_OK;
+}
+
+enum status derive_check(const struct experiment *x, const struct recipe *recipe,
+                         const struct derive_request *request, struct error *e)
+{
+    const int64_t pixels = experiment_pixels(x);
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < request->set->count && !s; i++)
+        s = check_parameter(x, recipe, &request->set->items[i], e);
+    for (size_t i = 0; i < request->npixels && request->listed && !s; i++)
+        if (request->listed[i] < 0 || request->listed[i] >= pixels)
+            s = error_set(e, STATUS_INPUT, "there is no pixel %lld, must be less than %lld",
+                          (long long)request->listed[i], (long long)pixels);
+    return s;
+}
+
+/* Photons and derivatives of pixel number `number`, 0 where it is not computed. */
+static void pixel_values(const struct derive_job *job, size_t count, int64_t number, double *values)
+{
+    const struct panel *p = job->x->panels;
+    while (!panel_holds(p, number))
+        p++;
+    const int64_t fast = (number - p->first_pixel) % p->fast_pixels;
+    const int64_t slow = (number - p->first_pixel) / p->fast_pixels;
+    if (pixel_is_computed(p, fast, slow))
+        job->pixel(job->context, p, fast, slow, values);
+    else
+        memset(values, 0, (count + 1) * sizeof *values);
+}
+
+/* Adds an item of the request to the sums of its block; false where the model is not positive. */
+static bool add_item(const struct derive_request *q, size_t item, const double *values,
+                     double *sums)
+{
+    const size_t count = q->set->count;
+    double *gradient = sums + count, *fisher = gradient + count, *rest = fisher + count * count;
+    for (size_t k = 0; k < count && q->weights; k++)
+        sums[k] += (double)q->weights[item] * values[1 + k];
+    if (!q->data || isnan(q->data->counts[item]))
+        return true;
+    const struct derive_data *d = q->data;
+    const double background = d->background ? (double)d->background[item] : 0.0;
+    const double mean = d->scale * values[0] + background + d->variance;
+    const double seen = (double)d->counts[item] + d->variance;
+    if (!(mean > 0.0))
+        return false;
+    for (size_t k = 0; k < count; k++) {
+        const double slope = d->scale * values[1 + k];
+        gradient[k] += slope * (seen / mean - 1.0);
+        for (size_t m = 0; m < count; m++)
+            fisher[k * count + m] += slope * (d->scale * values[1 + m]) / mean;
+    }
+    rest[0] += mean - seen * log(mean);
+    rest[1] += 1.0;
+    return true;
+}
+
+/* Where the values of an item come from: the engine, or planes that are there already. */
+struct from {
+    const struct derive_job *job;
+    const float *planes;  // [1 + count] images; NULL: the engine
+};
+
+static void item_values(const struct from *from, size_t count, int64_t number, double *values)
+{
+    if (!from->planes) {
+        pixel_values(from->job, count, number, values);
+        return;
+    }
+    const size_t pixels = (size_t)experiment_pixels(from->job->x);
+    for (size_t k = 0; k <= count; k++)
+        values[k] = (double)from->planes[k * pixels + (size_t)number];
+}
+
+/* One block; false where the model is not positive. */
+static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
+                      double *sums)
+{
+    const size_t count = q->set->count;
+    const size_t first = block * BLOCK;
+    const size_t last = first + BLOCK < q->npixels ? first + BLOCK : q->npixels;
+    bool good = true;
+    for (size_t i = first; i < last; i++) {
+        double values[1 + PARAMETERS_MAX];
+        item_values(from, count, q->listed ? q->listed[i] : (int64_t)i, values);
+        if (q->photons)
+            q->photons[i] = values[0];
+        for (size_t k = 0; k < count && q->planes; k++)
+            q->planes[k * q->npixels + i] = (float)values[1 + k];
+        good = add_item(q, i, values, sums) && good;
+    }
+    return good;
+}
+
+/* Adds up what blocks left, in their order. */
+static void collect(const struct derive_request *q, const double *sums, size_t nblocks)
+{
+    const size_t count = q->set->count, each = sums_of(count);
+    double total[2 * PARAMETERS_MAX + PARAMETERS_MAX * PARAMETERS_MAX + 2] = {0.0};
+    for (size_t i = 0; i < nblocks; i++)
+        for (size_t k = 0; k < each; k++)
+            total[k] += sums[i * each + k];
+    if (q->product)
+        memcpy(q->product, total, count * sizeof *total);
+    if (!q->sums)
+        return;
+    memcpy(q->sums->gradient, total + count, count * sizeof *total);
+    memcpy(q->sums->fisher, total + 2 * count, count * count * sizeof *total);
+    q->sums->likelihood = total[each - 2];
+    q->sums->pixels = (int64_t)total[each - 1];
+}
+
+static enum status run_blocks(const struct from *from, const struct derive_request *q,
+                              struct error *e)
+{
+    const size_t nblocks = (q->npixels + BLOCK - 1) / BLOCK, each = sums_of(q->set->count);
+    const bool summed = q->weights || q->data;
+    double *sums =
+        mem_array(summed ? nblocks * each + 1 : each * (size_t)from->job->threads, sizeof *sums);
+    bool good = true;
+    if (!sums)
+        return error_memory(e, "the sums of derivatives");
+#pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
+    for (size_t i = 0; i < nblocks; i++)
+        good = run_block(from, q, i, sums + each * (summed ? i : (size_t)omp_get_thread_num())) &&
+               good;
+    if (summed)
+        collect(q, sums, nblocks);
+    mem_free(sums);
+    return good ? STATUS_OK
+                : error_set(e, STATUS_INPUT,
+                            "the model has a pixel with data and a mean that is not above 0: it "
+                            "needs a background or a variance of readout");
+}
+
+/* All planes of all pixels, then the footprint on each. */
+static enum status run_spread(const struct derive_job *job, const struct derive_request *q,
+                              struct error *e)
+{
+    const size_t pixels = (size_t)experiment_pixels(job->x), count = q->set->count;
+    float *planes = mem_array((1 + count) * pixels, sizeof *planes);
+    double *photons = mem_array(pixels, sizeof *photons);
+    const struct from engine = {job, NULL}, made = {job, planes};
+    const struct derive_request all = {
+        .set = q->set, .npixels = pixels, .photons = photons, .planes = planes + pixels};
+    enum status s =
+        planes && photons ? run_blocks(&engine, &all, e) : error_memory(e, "the derivatives");
+    for (size_t i = 0; i < pixels && !s; i++)
+        planes[i] = (float)photons[i];
+    for (size_t k = 0; k <= count && !s; k++) {
+        memcpy(job->footprint->photons, planes + k * pixels, pixels * sizeof *planes);
+        s = footprint_end_plainly(job->footprint, job->recipe, planes + k * pixels, e);
+    }
+    if (!s)
+        s = run_blocks(&made, q, e);
+    mem_free(photons);
+    mem_free(planes);
+    return s;
+}
+
+enum status derive_run(const struct derive_job *job, const struct derive_request *request,
+                       struct error *e)
+{
+    float none;
+    const bool sized = job->footprint && !recipe_is_dark(job->x, job->recipe);
+    if (sized && !footprint_begin(job->footprint, job->recipe, &none, e))
+        return STATUS_INPUT;
+    const struct from engine = {job, NULL};
+    return sized && job->footprint->is_seen ? run_spread(job, request, e)
+                                            : run_blocks(&engine, request, e);
+}

@@ -1,0 +1,76 @@
+/*
+ * Derivatives of an image by parameters (parameter.h): what is asked of an engine, and what all
+ * engines share.  All of it is of the branch in use: F at the nearest index does not see the
+ * index switch, regions and masks are fixed, and so are the blocks that the beam meets and the
+ * widths of footprints.
+ */
+#ifndef BRAGG_ENGINE_DERIVE_H
+#define BRAGG_ENGINE_DERIVE_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/parameter.h"
+#include "model/experiment.h"
+#include "model/recipe.h"
+
+struct footprint;
+
+/* Data to compare with a model of mean m = scale * photons + background + variance, where counts
+ * plus variance are taken as Poisson (shifted Poisson; Snyder, Hammoud and White, J. Opt. Soc.
+ * Am. A 10, 1014, 1993).  All arrays have an item for each pixel of the request. */
+struct derive_data {
+    const float *counts;      // photons; NaN: left out
+    const float *background;  // photons; NULL: none
+    double scale;             // of the photons of this image
+    double variance;          // of readout, photons^2
+};
+
+/* Sums over the pixels; freed by whoever made the arrays. */
+struct derive_sums {
+    double *gradient;   // [count]: J^T ((counts + variance)/m - 1)
+    double *fisher;     // [count x count]: J^T J / m
+    double likelihood;  // sum of m - (counts + variance) ln m: smaller is better
+    int64_t pixels;     // that counted
+};
+
+/* What is asked; NULL for what is not wanted. */
+struct derive_request {
+    const struct parameters *set;
+    const int64_t *listed;  // numbers of pixels of the image, in any order; NULL: all, in order
+    size_t npixels;         // of the request: of the list, or experiment_pixels()
+    double *photons;        // [npixels]: rounded to float32 they are the image
+    float *planes;          // [set->count x npixels]
+    const float *weights;   // [npixels]: of `product`
+    double *product;        // [set->count]: J^T weights
+    const struct derive_data *data;  // of `sums`
+    struct derive_sums *sums;
+};
+
+/* Photons and derivatives of one pixel: values[1 + set->count].  The pixel is computed. */
+typedef void derive_pixel(const void *context, const struct panel *p, int64_t fast, int64_t slow,
+                          double *values);
+
+/* What an engine hands over to derive_run. */
+struct derive_job {
+    const struct experiment *x;
+    const struct recipe *recipe;
+    struct footprint *footprint;  // NULL: of points
+    int threads;
+    derive_pixel *pixel;
+    const void *context;
+};
+
+/* STATUS_INPUT for a request that the recipe cannot serve: no such lattice, one mosaic domain, no
+ * such pixel. */
+enum status derive_check(const struct experiment *x, const struct recipe *recipe,
+                         const struct derive_request *request, struct error *e);
+
+/* Serves a request that is checked by calls of job->pixel, in blocks of pixels, on its threads;
+ * the same numbers for any number of them.  STATUS_INPUT for a model that is not positive where
+ * there are data, STATUS_FAILED when memory is out. */
+enum status derive_run(const struct derive_job *job, const struct derive_request *request,
+                       struct error *e);
+
+#endif

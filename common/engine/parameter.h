@@ -1,0 +1,79 @@
+/*
+ * Parameters that an image can be differentiated by, by name.  Units are those of the options
+ * that set them: a plane is photons per such unit.
+ *
+ *   rot_x rot_y rot_z    rotation of all lattices at phi 0 about lab axes, deg
+ *   cell_a .. cell_gamma edges in A and angles in deg of the one crystal
+ *   ncells_a ncells_b ncells_c, fudge
+ *   mosaic               relative change of the spread: recipes hold rotations alone
+ *   scale                relative change of the fluence
+ *   share.L              of lattice number L: its weight in the recipe
+ *   phi0 osc             deg; slices keep their middles at even parts of the width
+ *   wavelength           A, of all sources by the same part
+ *   dispersion           percent, the spread of the sources' wavelengths about the beam's
+ *   divergence_h _v      mrad, the spread of their directions about the beam
+ *   polarization         the factor K
+ *   distance             mm: all panels along the beam
+ *   beam_x beam_y        mm: the beam centre by the convention, all panels with the first
+ *   panel.P.shift_f _s _o, panel.P.tilt_f _s _o   mm and deg along and about the panel's axes,
+ *                        tilts about its middle; P counts from 0
+ *   thickness absorption um: sensor and its attenuation depth, all panels
+ *
+ * Groups: rot, cell, ncells.  `cell` takes edges and angles together that the cell has equal by
+ * its symmetry (cell_ab, cell_abc, cell_angles) and leaves out right and trigonal angles.
+ */
+#ifndef BRAGG_ENGINE_PARAMETER_H
+#define BRAGG_ENGINE_PARAMETER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#include "base/error.h"
+#include "model/experiment.h"
+
+enum parameter_kind {
+    PARAMETER_ROTATION,  // axis
+    PARAMETER_CELL,      // members[]
+    PARAMETER_CELLS,     // axis
+    PARAMETER_FUDGE,
+    PARAMETER_MOSAIC,
+    PARAMETER_SCALE,
+    PARAMETER_SHARE,  // index: lattice
+    PARAMETER_PHI0,
+    PARAMETER_OSC,
+    PARAMETER_WAVELENGTH,
+    PARAMETER_DISPERSION,
+    PARAMETER_DIVERGENCE,  // axis: 0 h, 1 v
+    PARAMETER_POLARIZATION,
+    PARAMETER_DISTANCE,
+    PARAMETER_CENTRE,  // axis: 0 x, 1 y
+    PARAMETER_SHIFT,   // axis, index: panel
+    PARAMETER_TILT,    // axis, index: panel
+    PARAMETER_THICKNESS,
+    PARAMETER_ABSORPTION,
+};
+
+enum { PARAMETER_NAME_SIZE = 32, PARAMETERS_MAX = 64 };
+
+struct parameter {
+    char name[PARAMETER_NAME_SIZE];
+    const char *unit;  // "deg", "A" ...; "" for a number or a relative change
+    double unit_SI;    // of `unit`: m, rad, or 1
+    enum parameter_kind kind;
+    int axis;
+    size_t index;
+    double members[6];  // CELL: 1 for each of a, b, c, alpha, beta, gamma that changes
+};
+
+struct parameters {
+    size_t count;
+    struct parameter items[PARAMETERS_MAX];
+};
+
+/* Reads names with commas between them, groups too.  STATUS_USAGE for a name that there is
+ * not, twice the same, or too many, STATUS_INPUT for what the experiment has no derivative of:
+ * faithful physics, TOPHAT, cells of several crystals, curved panels, no sensor ... */
+enum status parameters_parse(const char *names, const struct experiment *x, struct parameters *set,
+                             struct error *e);
+
+#endif

@@ -1,0 +1,106 @@
+/*
+ * The factors of a pixel, differentiated along a change of panel, beam or sensor: solid angle,
+ * capture, polarization, and the depth of a layer.  See pixel.h and polarization.h for the
+ * factors themselves.  Flat panels.
+ */
+#ifndef BRAGG_PHYSICS_PIXEL_SLOPES_H
+#define BRAGG_PHYSICS_PIXEL_SLOPES_H
+
+#include "physics/pixel.h"
+
+/* A change of a panel for one unit of a parameter. */
+struct panel_move {
+    double shift[3];    // m
+    double tilt[3];     // rotation vector about `centre`, rad
+    double centre[3];   // m
+    double layer;       // of layer_m, m
+    double absorption;  // of absorption_1_m, 1/m
+};
+
+/* Depth of the point that stands for a layer over its thickness, 1/x - 1/(e^x - 1) of
+ * x = thickness times absorption, and its derivative by x. */
+HD double layer_depth_share(double x, double *slope)
+{
+    if (x >= 0.5) {
+        const double e = expm1(x);
+        *slope = (1.0 / e) * (1.0 + 1.0 / e) - 1.0 / (x * x);
+        return 1.0 / x - 1.0 / e;
+    }
+    const double z = x * x;
+    *slope =
+        -1.0 / 12.0 + z * (1.0 / 240.0 - z * (1.0 / 6048.0 - z * (1.0 / 172800.0 - z / 5322240.0)));
+    return 0.5 - x * (1.0 / 12.0 - z * (1.0 / 720.0 - z * (1.0 / 30240.0 - z / 1209600.0)));
+}
+
+/* How a point of the panel moves, in m: with the panel, and with the depth of its layer. */
+HD void panel_move_point(const struct panel *p, const struct panel_move *m, int layer,
+                         const double position[3], double moved[3])
+{
+    double arm[3], slope;
+    for (int i = 0; i < 3; i++)
+        arm[i] = position[i] - m->centre[i];
+    vec_cross(m->tilt, arm, moved);
+    const double x = p->layer_m * p->absorption_1_m;
+    const double share = p->thickness_m > 0.0 ? layer_depth_share(x, &slope) : 0.0;
+    const double deeper = p->thickness_m > 0.0 ? m->layer * (layer + share + x * slope) +
+                                                     m->absorption * p->layer_m * p->layer_m * slope
+                                               : 0.0;
+    for (int i = 0; i < 3; i++)
+        moved[i] += m->shift[i] + deeper * p->normal[i];
+}
+
+/* Change of pixel_solid_angle for the point at `position` that moves by `moved`.  The shortest
+ * distance is that of the plane, whose corner moves along. */
+HD double panel_move_solid_angle(const struct panel *p, const struct panel_move *m,
+                                 const double position[3], const double moved[3])
+{
+    const double r_sqr = vec_dot(position, position);
+    const double along = vec_dot(position, moved) / r_sqr, r = sqrt(r_sqr);
+    if (p->point_pixel)
+        return pixel_solid_angle(p, r) * -2.0 * along;
+    /* close distance = normal . corner: the normal turns, the corner moves */
+    double turned[3], corner[3], arm[3];
+    vec_cross(m->tilt, p->normal, turned);
+    for (int i = 0; i < 3; i++)
+        arm[i] = pixel_plane(p)[i] - m->centre[i];
+    vec_cross(m->tilt, arm, corner);
+    for (int i = 0; i < 3; i++)
+        corner[i] += m->shift[i];
+    const double closer = vec_dot(p->normal, corner) + vec_dot(turned, pixel_plane(p));
+    return pixel_solid_angle(p, r) * (closer / p->close_distance_m - 3.0 * along);
+}
+
+/* Change of pixel_capture when the unit vector `diffracted` changes by `turned`. */
+HD double panel_move_capture(const struct panel *p, const struct panel_move *m, int layer,
+                             const double diffracted[3], const double turned[3])
+{
+    if (!(p->thickness_m > 0.0))
+        return 0.0;
+    double normal[3];
+    vec_cross(m->tilt, p->normal, normal);
+    const double parallax = vec_dot(diffracted, p->normal);
+    const double more = vec_dot(turned, p->normal) + vec_dot(diffracted, normal);
+    const double step = p->layer_m, mu = p->absorption_1_m;
+    const double y = step * mu / parallax;
+    const double dy = (m->layer * mu + step * m->absorption) / parallax - y * more / parallax;
+    return dy * ((layer + 1) * exp(-(layer + 1) * y) - layer * exp(-layer * y));
+}
+
+/* Change of polarization_axes when `incident` changes by `turned`. */
+HD void polarization_axes_slopes(const double incident[3], const double turned[3],
+                                 const double axis[3], double e_turned[3], double b_turned[3])
+{
+    double b[3], more[3];
+    vec_cross(axis, incident, b);
+    const double length = vec_unit(b, b);
+    vec_cross(axis, turned, b_turned);
+    const double along = vec_dot(b, b_turned);
+    for (int i = 0; i < 3; i++)
+        b_turned[i] = (b_turned[i] - along * b[i]) / length;
+    vec_cross(turned, b, e_turned);
+    vec_cross(incident, b_turned, more);
+    for (int i = 0; i < 3; i++)
+        e_turned[i] += more[i];
+}
+
+#endif
