@@ -236,6 +236,8 @@ static enum status tell_end(struct view *v, const char *how, struct error *e)
 static enum status view_end(void *state, struct error *e)
 {
     struct view *v = state;
+    view_pipeline_close(v->pipeline);
+    v->pipeline = NULL;
     const enum status s = tell_end(v, "The stream has ended.", e);
     if (s == STATUS_OK && !atomic_load(&v->interrupted))
         linger(v);
