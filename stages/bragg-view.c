@@ -260,8 +260,7 @@ static const struct stage stage = {
     .name = "bragg-view",
     .summary = "Show the stream in a browser.",
     .examples = "... | bragg-noise | bragg-view\n"
-                "bragg-replay photons.rec | bragg-view --bind=127.0.0.1:8081\n"
-                "bragg-view --in=ipc:///tmp/frames --token=$HOME/.view-token --bind=0.0.0.0:8080",
+                "bragg-replay photons.rec | bragg-view --bind=127.0.0.1:8081",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
