@@ -236,6 +236,8 @@ static enum status tell_end(struct view *v, const char *how, struct error *e)
 static enum status view_end(void *state, struct error *e)
 {
     struct view *v = state;
+    view_pipeline_close(v->pipeline);
+    v->pipeline = NULL;
     const enum status s = tell_end(v, "The stream has ended.", e);
     if (s == STATUS_OK && !atomic_load(&v->interrupted))
         linger(v);
@@ -258,8 +260,7 @@ static const struct stage stage = {
     .name = "bragg-view",
     .summary = "Show the stream in a browser.",
     .examples = "... | bragg-noise | bragg-view\n"
-                "bragg-replay photons.rec | bragg-view --bind=127.0.0.1:8081\n"
-                "bragg-view --in=ipc:///tmp/frames --token=$HOME/.view-token --bind=0.0.0.0:8080",
+                "bragg-replay photons.rec | bragg-view --bind=127.0.0.1:8081",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,

@@ -38,8 +38,15 @@ void session_close(struct session *s)
 bool session_take(struct session *s, struct lws *wsi, const char *text, size_t length)
 {
     struct web_request r;
-    if (!lws_is_first_fragment(wsi) || !lws_is_final_fragment(wsi) ||
-        !web_request_read(text, length, &r))
+    if (length > sizeof s->text - s->length)
+        return false;
+    memcpy(s->text + s->length, text, length);
+    s->length += length;
+    if (lws_remaining_packet_payload(wsi) || !lws_is_final_fragment(wsi))
+        return true;
+    const size_t whole = s->length;
+    s->length = 0;
+    if (!web_request_read(s->text, whole, &r))
         return false;
     if (r.verb == WEB_LOOK) {
         set_looks(s, r.looks);

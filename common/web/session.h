@@ -41,8 +41,10 @@ struct session {
     struct web *web;
     bool counted, looks;
     bool told_stream, told_end;
-    uint64_t told_number;     // newest frame that it knows
-    uint64_t told_pipelines;  // the latest of them
+    uint64_t told_number;        // newest frame that it knows
+    uint64_t told_pipelines;     // the latest of them
+    char text[WEB_REQUEST_MAX];  // what came of a message, in pieces
+    size_t length;
     bool asked[WEB_VERBS];
     struct web_request request[WEB_VERBS];
     struct web_blob *blob;  // on its way

@@ -257,6 +257,14 @@ def part_crowd(address):
             more.append(s)
     except ConnectionError:
         pass
+    live = 0
+    for s in [stalled, *pages]:
+        try:
+            s.answer('marks 0')
+            live += 1
+        except OSError as e:
+            print('#', s is stalled, e, file=sys.stderr)
+    check('all of them go on', live == 51, live)
     check('and 64 at most', len(more) in (12, 13), len(more))
 
 
@@ -290,10 +298,13 @@ def part_course(address):
         except OSError:
             time.sleep(0.05)
     s.say('look yes')
-    run = json.loads(s.wait_text(b'"pipeline"'))['run']
-    check('stages in their order', [p['stage'] for p in run['processes']][:1] == ['bragg-replay'] and len(run['processes']) == 3, run)
     frames = json.loads(s.wait_text(b'"frames"'))
     check('frames, hits and brightness', 0 < frames['hits'] == frames['came'] and frames['brightness'] > 0, frames)
+    stages = set()
+    while len(stages) < 3:
+        processes = json.loads(s.wait_text(b'"pipeline"'))['run']['processes']
+        stages = {p['stage'] for p in processes}
+    check('stages in their order', processes[0]['stage'] == 'bragg-replay' and stages >= {'bragg-view', 'bragg-write'}, processes)
 
 
 globals()['part_' + sys.argv[1]](*sys.argv[2:])
