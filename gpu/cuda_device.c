@@ -173,14 +173,16 @@ static void cuda_release(void *context, void *memory)
     (void)cudaFree(memory);
 }
 
-/* What kernels of the stream read.  `from` is pageable, so that its bytes have been taken when
- * the call returns. */
+/* What kernels of the stream read.  Waits, because a copy of pageable memory may not: from[] may
+ * be freed after the call. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
     const struct cuda *c = context;
     (void)nvtxRangePushA("upload");
-    const cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
+    cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
     (void)nvtxRangePop();
     return cuda_failed(code, "copying to it", e);
 }
