@@ -10,9 +10,9 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "run/view.h"
-#include "link/endpoint.h"
 #include "control/watch.h"
+#include "link/endpoint.h"
+#include "run/view.h"
 
 enum { ASK_NS = 1000000000, WAIT_MS = 100 };
 

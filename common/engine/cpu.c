@@ -170,6 +170,7 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
         const struct cpu_where where = {p, trace->fast, trace->slow, 1};
         struct cpu_room room;
         room.dense.columns.count = 0;
+        room.dense.shares = NULL;
         float photons;
         job.trace = trace;
         kernels->block(&job, &where, &room.block, &photons);

@@ -130,10 +130,19 @@ static void set_box(struct dense_lattice *l, const int32_t reach[3])
                 ((uint32_t)reach[1] - zero) * l->stride[1] + (uint32_t)reach[2] - high;
 }
 
-static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
-                               const double index[3], struct dense_table *table, struct error *e)
+/* Indices that a lattice needs: one more than it meets, for those between. */
+static void reach_of(const double index[3], int32_t reach[3])
+{
+    for (int i = 0; i < 3; i++)
+        reach[i] = (int32_t)index[i] + 2;
+}
+
+/* The table, which does not move any more, holds what all lattices of its crystal need. */
+static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
+                        const double index[3], const struct dense_table *table)
 {
     int32_t reach[3];
+    reach_of(index, reach);
     *to = (struct dense_lattice){.cells = l->cells, .nsteps = l->nsteps};
     to->shape = l->shape;
     to->scale = l->shape == SHAPE_SQUARE ? l->scale / l->shape_unit : l->scale;
@@ -146,13 +155,10 @@ static enum status set_lattice(struct dense_lattice *to, const struct cpu_lattic
         to->N[i] = l->N[i];
         to->turns[i] = (uint32_t)l->N[i];
         to->fine = to->fine || l->N[i] > DENSE_LOW_CELLS;
-        reach[i] = (int32_t)index[i] + 2;
     }
-    const enum status s = to->flat ? STATUS_OK : grow(table, l->table, reach, e);
     set_box(to, to->flat ? reach : table->reach);
     if (!to->flat)
         to->F_sqr = table->F_sqr;
-    return s;
 }
 
 /* Whether the loop can do this lattice. */
@@ -165,11 +171,12 @@ static bool can_do(const struct cpu_lattice *l, const double index[3])
         limit = l->N[i] > DENSE_LOW_CELLS ? DENSE_FINE_INDEX : limit;
         can = can && l->N[i] <= DENSE_CELLS_MAX;
     }
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < 3; i++)
         can = can && index[i] < limit;
-        reach[i] = can ? (int32_t)index[i] + 2 : 0;
-    }
-    return can && (l->table->flat || box_pays(l->table, reach));
+    if (!can || l->table->flat)
+        return can;
+    reach_of(index, reach);
+    return box_pays(l->table, reach);
 }
 
 static bool any_curved(const struct experiment *x)
@@ -202,12 +209,20 @@ enum status cpu_dense_choose(struct cpu_job *job, struct dense_table *tables, st
     enum status s = job->dense ? STATUS_OK : error_memory(e, "the frame");
     for (size_t i = 0; i < job->nlattices && !s; i++) {
         const struct cpu_lattice *l = &job->lattices[i];
+        int32_t indices[3];
+        if (l->scattered || l->table->flat)
+            continue;
+        index_reach(l, reach, index);
+        reach_of(index, indices);
+        s = grow(&tables[job->recipe->lattices[i].crystal], l->table, indices, e);
+    }
+    for (size_t i = 0; i < job->nlattices && !s; i++) {
+        const struct cpu_lattice *l = &job->lattices[i];
         if (l->scattered)
             continue;
         index_reach(l, reach, index);
-        struct dense_table *table = &tables[job->recipe->lattices[i].crystal];
         struct dense_lattice *to = &job->dense[job->ndense];
-        s = set_lattice(to, l, index, table, e);
+        set_lattice(to, l, index, &tables[job->recipe->lattices[i].crystal]);
         if (job->ndense++)
             to->box = to[-1].box + (uint32_t)(uint64_t)dense_box_items(to[-1].reach);
     }

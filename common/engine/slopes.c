@@ -3,9 +3,9 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/vec.h"
 #include "physics/cell.h"
 #include "physics/polarization.h"
-#include "base/vec.h"
 
 /* out = a b */
 static void multiply(const double a[9], const double b[9], double out[9])

@@ -1,9 +1,9 @@
 #include <string.h>
 
+#include "base/vec.h"
 #include "engine/slopes.h"
 #include "physics/polarization.h"
 #include "physics/shape_slopes.h"
-#include "base/vec.h"
 
 void slopes_begin(struct slopes *s, const struct slopes_frame *frame, size_t panel)
 {

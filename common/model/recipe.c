@@ -23,17 +23,20 @@ static double product(const double *a, const double *b)
     return a[0] * b[0] + a[1] * b[1] + a[2] * b[2];
 }
 
-/* Rows a, b, c of reciprocal ones; those of no volume become infinite. */
-static void invert_rows(const double r[9], double direct[9])
+/* Rows a, b, c of reciprocal ones; false for those of no volume. */
+static bool invert_rows(const double r[9], double direct[9])
 {
+    static const double FLAT = 1e-9;
     for (int i = 0; i < 3; i++) {
         const double *u = r + (i + 1) % 3 * 3, *v = r + (i + 2) % 3 * 3;
         for (int k = 0; k < 3; k++)
             direct[3 * i + k] = u[(k + 1) % 3] * v[(k + 2) % 3] - u[(k + 2) % 3] * v[(k + 1) % 3];
     }
     const double volume = product(r, direct);
+    const double box = sqrt(product(r, r) * product(r + 3, r + 3) * product(r + 6, r + 6));
     for (int i = 0; i < 9; i++)
         direct[i] /= volume;
+    return fabs(volume) > FLAT * box;
 }
 
 void lattice_cell(const struct experiment *x, const struct lattice *l, double cell[6])
@@ -41,9 +44,9 @@ void lattice_cell(const struct experiment *x, const struct lattice *l, double ce
     static const double SAME = 1e-8;
     double direct[9], own[6];
     crystal_cell(&x->crystals[l->crystal], cell);
-    if (x->physics == PHYSICS_FAITHFUL || !x->crystals[l->crystal].has_cell)
+    if (x->physics == PHYSICS_FAITHFUL || !x->crystals[l->crystal].has_cell ||
+        !invert_rows(l->reciprocal_A, direct))
         return;
-    invert_rows(l->reciprocal_A, direct);
     for (int i = 0; i < 3; i++)
         own[i] = sqrt(product(direct + 3 * i, direct + 3 * i));
     for (int i = 0; i < 3; i++) {

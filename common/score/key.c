@@ -7,10 +7,10 @@
 #include "base/alloc.h"
 #include "base/input.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/nexus.h"
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
-#include "base/vec.h"
 #include "score/key_tables.h"
 
 /* Reflections that are read at a time, and the frame that has more of them is read alone. */

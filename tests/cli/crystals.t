@@ -143,4 +143,10 @@ check 'has the same photons' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6
 check_status 'the first cell has not' 1 bragg-compare --max-error=1e-5 cells_0.raw own_1.raw
 is 'and the same orientation' "$(header own_1.img BRAGG_ROTATION)" "$(header cells_1.img BRAGG_ROTATION)"
 is 'and cell' "$(header own_1.img BRAGG_CELL)" "$(header cells_1.img BRAGG_CELL)"
+# tables of F grow with the largest cell of a frame
+for engine in reference cpu; do
+	bragg-geometry --quiet $small | bragg-orient --quiet --random --lattices=8 --cell-spread=4 | bragg-intensity --engine=$engine |
+		bragg-write "many_$engine.raw"
+done
+check 'eight cells in a frame, as the reference engine has them' bragg-compare --max-error=1e-5 --sum-tolerance=1e-6 many_reference.raw many_cpu.raw
 finish

@@ -672,6 +672,7 @@ static void test_refusals(void **state)
 
 int main(void)
 {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sincg),
         cmocka_unit_test(test_identities),   cmocka_unit_test(test_sums),

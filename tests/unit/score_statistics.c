@@ -64,6 +64,7 @@ static void means_are_weighted(void **state)
 
 int main(void)
 {
+    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_are_exact),
         cmocka_unit_test(many_are_a_fair_sample),
