@@ -286,8 +286,8 @@ static enum status run(const struct options *o, const char *const paths[], int n
                                             .strong_photons = o->hit[1],
                                             .group = o->symmetry ? &group : NULL,
                                             .again = o->sent};
-    struct key key;
-    struct score score = {0};
+    static struct key key;
+    static struct score score;
     status = key_open(&key, paths[0], e);
     if (!status)
         status = score_begin(&score, &settings, &key, e);
@@ -303,7 +303,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
 int main(int argc, char **argv)
 {
     struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}, .follow_s = 10.0};
-    const char *paths[OPERANDS_MAX];
+    static const char *paths[OPERANDS_MAX];
     int npaths;
     struct error e = {0};
     program_open(program.name);
