@@ -27,6 +27,7 @@ static const struct {
     {"replay", "plays a recording, computes a frame again"},
     {"run", "runs the pipeline of a file, or a shipped one"},
     {"top", "shows what a running pipeline does"},
+    {"view", "shows the stream in a browser"},
     {"compare", "compares two images"},
     {"score", "scores an analysis against the truth"},
     {"nanobragg", "nanoBragg's command line"},

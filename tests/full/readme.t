@@ -7,7 +7,7 @@ commands=$PWD/commands
 # Its commands, one a line: what ends in | or \ goes on in the next.
 awk '/^```/ { inside = !inside; next } inside { if (sub(/\\$/, "") || /[|]$/) printf "%s ", $0; else print }' \
 	"$top/README.md" >commands
-grep -E '^bragg-[a-z]+ -[-a-z]' commands | grep -v '^bragg-run --workdir=live' >lines
+grep -E '^bragg-[a-z]+ -[-a-z]' commands | grep -v '^bragg-run --\(workdir\|view\)' >lines
 is 'README.md shows its pipelines' "$(wc -l <lines)" 4
 # A crystal in P 43 21 2 with as many atoms as a small protein has, anywhere: its mine.pdb.
 awk 'BEGIN { srand(1); print "CRYST1   79.000   79.000   38.000  90.00  90.00  90.00 P 43 21 2    8"
