@@ -21,7 +21,7 @@
 #include "physics/shape_slopes.h"
 #include "physics_request.h"
 
-enum { EDGE = 6, PIXELS = EDGE * EDGE };
+enum { EDGE = 4, PIXELS = EDGE * EDGE };
 
 /* What a test begins with. */
 struct variant {
