@@ -41,18 +41,14 @@ struct hop {
 
 #define AT(member) .offset = offsetof(struct hop, member)
 static const struct opt options[] = {
-    {"frames", "N", "How many (100)", OPT_INT, AT(frames), .min = 1, .max = 1e9},
-    {"pixels", "N", "Edge of the panel (4096)", OPT_INT, AT(pixels), .min = 1, .max = 1e5},
+    {"frames", "N", "How many", OPT_INT, AT(frames), .min = 1, .max = 1e9, .usual = "100"},
+    {"pixels", "N", "Edge of the panel", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
+     .usual = "4096"},
     {"touch", NULL, "Write all pixels", OPT_FLAG, AT(touch)},
     {"report", "FILE", "Append what this process cost", OPT_TEXT, AT(report)},
     {"endpoint", "ENDPOINT", "Of push and pull", OPT_TEXT, AT(endpoint)},
     {0},
 };
-
-static void defaults(void *state)
-{
-    *(struct hop *)state = (struct hop){.frames = 100, .pixels = 4096};
-}
 
 /* Called at each frame: time counts from the WARM-th to the last one. */
 static void tick(struct hop *h)
@@ -184,9 +180,9 @@ static enum status sink_frame(void *state, struct frame *f, struct error *e)
     return STATUS_OK;
 }
 
-#define COMMON                                                                         \
-    .summary = "A stage that does nothing.", .options = options, .defaults = defaults, \
-    .state_size = sizeof(struct hop), .close = close_hop, .reads_only = true
+#define COMMON                                                                                     \
+    .summary = "A stage that does nothing.", .options = options, .state_size = sizeof(struct hop), \
+    .close = close_hop, .reads_only = true
 
 static const struct stage stages[] = {
     {.name = "hop-first", COMMON, .gives = KIND_EXPERIMENT, .begin = first_begin},
@@ -243,10 +239,9 @@ static int pull(struct hop *h, void *socket, size_t bytes)
 static int run_bare(bool sends, int argc, char **argv)
 {
     static const struct opt_program program = {.name = "hop", .summary = "A bare socket."};
-    struct hop h;
+    struct hop h = {0};
     struct error e = {0};
     int noperands;
-    defaults(&h);
     if (opt_parse(&program, options, &h, NULL, NULL, argc, argv, NULL, &noperands, &e))
         return log_fail(&e);
     const size_t bytes = (size_t)(h.pixels * h.pixels) * sizeof(float);

@@ -6,8 +6,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include <omp.h>
-
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
@@ -51,29 +49,29 @@ struct background {
 #define GIVEN(member) .given = offsetof(struct background, has_##member)
 
 static const struct opt options[] = {
-    {"water", "UM", "Thickness of the water in the beam (0)", OPT_REAL, AT(water_um), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES},
-    {"air", "MM", "Length of air that the beam crosses near the sample (0)", OPT_REAL, AT(air_mm),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES},
-    {"ice", "UM", "Thickness of the ice in the beam, as powder rings (0)", OPT_REAL, AT(ice_um),
-     .min = 0, .max = 1e6, .flags = LATER},
-    {"ice-crystal", "A", "Size of its crystals, which makes rings narrow (500)", OPT_REAL,
-     AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, GIVEN(ice_crystal), .needs = "ice"},
-    {"ice-frames", "F", "Frames that have it, at random (1)", OPT_REAL, AT(ice_frames), .min = 0,
-     .max = 1, .flags = LATER, GIVEN(ice_frames), .needs = "ice"},
-    {"jitter", "PERCENT", "Let all this vary from frame to frame: rms, log-normal (0)", OPT_REAL,
-     AT(jitter_percent), .min = 0, .max = 1000, .flags = LATER},
+    {"water", "UM", "Thickness of the water in the beam", OPT_REAL, AT(water_um), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"air", "MM", "Length of air that the beam crosses near the sample", OPT_REAL, AT(air_mm),
+     .min = 0, .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"ice", "UM", "Thickness of the ice in the beam, as powder rings", OPT_REAL, AT(ice_um),
+     .min = 0, .max = 1e6, .flags = LATER, .usual = "0"},
+    {"ice-crystal", "A", "Size of its crystals, which makes rings narrow", OPT_REAL,
+     AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, GIVEN(ice_crystal), .needs = "ice",
+     .usual = "500"},
+    {"ice-frames", "F", "Frames that have it, at random", OPT_REAL, AT(ice_frames), .min = 0,
+     .max = 1, .flags = LATER, GIVEN(ice_frames), .needs = "ice", .usual = "1"},
+    {"jitter", "PERCENT", "Let all this vary from frame to frame: rms, log-normal", OPT_REAL,
+     AT(jitter_percent), .min = 0, .max = 1000, .flags = LATER, .usual = "0"},
     {.doc = "Any other material:", .type = OPT_GROUP},
     {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
      AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
-    {"stol-axis", "stol|4stol|q",
-     "First column of --stol: sin(theta)/lambda, 4 or 4 pi times that (stol)", OPT_CHOICE,
-     AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis),
+    {"stol-axis", "stol|4stol|q", "First column of --stol: sin(theta)/lambda, 4 or 4 pi times that",
+     OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis),
      .needs = "stol"},
     {"thickness", "UM", "Thickness of the material in the beam", OPT_REAL, AT(thickness_um),
      .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness), .needs = "stol"},
-    {"density", "G/CM3", "Density of the material (1)", OPT_REAL, AT(density_g_cm3), .min = 0,
-     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density), .needs = "stol"},
+    {"density", "G/CM3", "Density of the material", OPT_REAL, AT(density_g_cm3), .min = 0,
+     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density), .needs = "stol", .usual = "1"},
     {"molecular-weight", "G/MOL", "Molar mass of the molecule whose F is in --stol", OPT_REAL,
      AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass),
      .needs = "stol"},
@@ -82,15 +80,6 @@ static const struct opt options[] = {
      .min = 1, .max = 1024},
     {0},
 };
-
-static void defaults(void *state)
-{
-    struct background *o = state;
-    o->density_g_cm3 = 1;
-    o->ice_crystal_A = 500;
-    o->ice_frames = 1;
-    o->threads = omp_get_max_threads();
-}
 
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
@@ -141,7 +130,7 @@ static enum status open_background(void *state, const char **operands, int noper
     if (!(o->water_um > 0) && !(o->air_mm > 0) && !(o->ice_um > 0) && !o->stol)
         return error_set(e, STATUS_USAGE,
                          "nothing to add: --water=UM, --air=MM, --ice=UM or --stol=FILE is needed");
-    enum status s = threads_start((int)o->threads, e);
+    enum status s = threads_start(&o->threads, e);
     if (!s && o->water_um > 0)
         s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
                         WATER_MOLAR_MASS_G_MOL, e);
@@ -332,7 +321,6 @@ const struct stage stage_background = {
     .gives = KIND_IMAGE,
     .reads_only = true,
     .state_size = sizeof(struct background),
-    .defaults = defaults,
     .open = open_background,
     .begin = begin,
     .frame = frame,

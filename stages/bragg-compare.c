@@ -130,8 +130,8 @@ static const struct opt table[] = {
     {"floor", "X", "Smallest value that errors are relative to", OPT_REAL, AT(floor), .min = 0,
      .max = 1e300, .given = AT(has_floor)},
     {"floor-fraction", "X",
-     "Smallest value that errors are relative to, as a fraction of the mean of B (0.001)", OPT_REAL,
-     AT(floor_fraction), .min = 0, .max = 1e300},
+     "Smallest value that errors are relative to, as a fraction of the mean of B", OPT_REAL,
+     AT(floor_fraction), .min = 0, .max = 1e300, .usual = "0.001"},
     {"max-error", "X", "Largest relative error that is within", OPT_REAL, AT(max_error), .min = 0,
      .max = 1e300, .given = AT(has_max_error)},
     {"percentile-error", "P:X",
@@ -203,7 +203,7 @@ static enum status run(const struct options *o, const char *const paths[2], bool
 
 int main(int argc, char **argv)
 {
-    struct options o = {.floor_fraction = 1e-3};
+    struct options o = {0};
     const char *paths[2];
     int npaths;
     bool within = false;

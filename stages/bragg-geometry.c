@@ -183,11 +183,6 @@ static void close_geometry(void *state)
     experiment_free(&((struct geometry *)state)->experiment);
 }
 
-static void defaults(void *state)
-{
-    geometry_defaults(state);
-}
-
 static const struct stage stage = {
     .name = "bragg-geometry",
     .summary = "Describe detector, beam and crystals.",
@@ -198,7 +193,6 @@ static const struct stage stage = {
     .wants = KIND_NONE,
     .gives = KIND_EXPERIMENT,
     .state_size = sizeof(struct geometry),
-    .defaults = defaults,
     .open = open_geometry,
     .begin = begin,
     .close = close_geometry,

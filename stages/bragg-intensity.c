@@ -5,8 +5,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include <omp.h>
-
 #include "base/isa.h"
 #include "base/log.h"
 #include "engine/threads.h"
@@ -40,8 +38,8 @@ struct intensity {
 
 static const struct opt options[] = {
     {"engine", "reference|cpu|cuda",
-     "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU (cpu)", OPT_TEXT,
-     AT(engine_name), .flags = OPT_BYTES},
+     "reference: plain, slow, the specification; cpu: fast; cuda: an NVIDIA GPU", OPT_TEXT,
+     AT(engine_name), .flags = OPT_BYTES, .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {"isa", ISA_CHOICES, "Instruction set of the cpu engine (the best there is)", OPT_CHOICE,
@@ -50,29 +48,21 @@ static const struct opt options[] = {
      "Of cuda: which GPU, from 0 (under bragg-run each process of the stage the next one, else 0)",
      OPT_INT, AT(device), .min = 0, .max = 1023, GIVEN(device), .needs = "engine=cuda"},
     {"precision", PRECISION_CHOICES,
-     "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference (mixed)", OPT_CHOICE,
+     "Of cpu and cuda: mixed is fast, double within 1e-9 of the reference", OPT_CHOICE,
      AT(precision), .choices = PRECISION_CHOICES, .flags = OPT_BYTES},
     {"fuse", "'STAGE OPTIONS'",
      "Do the work of background or noise here, too; may be repeated, in this order", OPT_TEXTS,
      AT(fuse_texts)},
     {"reflections", "PHOTONS",
-     "Tell with each frame the reflections that have more photons, and where they are (1)",
-     OPT_REAL, AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
-     GIVEN(reflections)},
+     "Tell with each frame the reflections that have more photons, and where they are", OPT_REAL,
+     AT(wanted.least_photons), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_BARE,
+     GIVEN(reflections), .usual = "1"},
     {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
      AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
 };
-
-static void defaults(void *state)
-{
-    struct intensity *o = state;
-    o->threads = omp_get_max_threads();
-    o->engine_name = "cpu";
-    o->wanted.least_photons = 1.0;
-}
 
 static enum status unknown_engine(const char *name, struct error *e)
 {
@@ -93,7 +83,7 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
     o->fuse.reflections = o->has_reflections ? &o->wanted : NULL;
-    const enum status s = threads_start((int)o->threads, e);
+    const enum status s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
@@ -236,7 +226,6 @@ static const struct stage stage = {
     .wants = KIND_RECIPE,
     .gives = KIND_IMAGE,
     .state_size = sizeof(struct intensity),
-    .defaults = defaults,
     .open = open_intensity,
     .begin = begin,
     .frame = frame,

@@ -35,12 +35,12 @@ struct options {
 static const char *const ENGINE_NAMES[] = {"reference", "cpu", "cuda"};
 
 static const struct opt OPTIONS[] = {
-    {"engine", "NAME", "What computes pixels: reference, cpu or cuda (reference)", OPT_CHOICE,
+    {"engine", "NAME", "What computes pixels: reference, cpu or cuda", OPT_CHOICE,
      offsetof(struct options, engine), .choices = ENGINE_CHOICES},
-    {"threads", "N", "Threads of the engine (1; faithful reference: always 1)", OPT_INT,
-     offsetof(struct options, threads), .min = 1, .max = 1024},
-    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them (faithful)",
-     OPT_CHOICE, offsetof(struct options, physics), .choices = PHYSICS_CHOICES},
+    {"threads", "N", "Threads of the engine; faithful reference: always 1", OPT_INT,
+     offsetof(struct options, threads), .min = 1, .max = 1024, .usual = "1"},
+    {"physics", "MODE", "Faithful repeats nanoBragg's quirks, physical mends them", OPT_CHOICE,
+     offsetof(struct options, physics), .choices = PHYSICS_CHOICES, .usual = "faithful"},
     {"trace-pixel", "FAST,SLOW", "Print every intermediate of one pixel", OPT_REALS,
      offsetof(struct options, trace_pixel), .max = 65535, .count = 2, .flags = OPT_WHOLE,
      .given = offsetof(struct options, has_trace_pixel)},
@@ -141,10 +141,11 @@ static enum status compute(struct run *r, struct error *e)
     r->pixels = mem_array((size_t)experiment_pixels(&r->experiment), sizeof *r->pixels);
     if (!r->pixels)
         return error_memory(e, "the image");
+    if ((s = threads_start(&r->options.threads, e)))
+        return s;
     const struct engine_options options = {.threads = (int)r->options.threads};
     struct plan *plan;
-    if ((s = threads_start(options.threads, e)) ||
-        (s = engine->create(&plan, &r->experiment, &options, e)))
+    if ((s = engine->create(&plan, &r->experiment, &options, e)))
         return s;
     if (!(s = trace(engine, plan, r, e)))
         s = engine->run(plan, &r->recipe, r->pixels, NULL, e);
@@ -209,7 +210,6 @@ static enum status run(struct run *r, int argc, char **argv, struct error *e)
 /* The options with two dashes. */
 static enum status parse_gnu(struct options *o, int argc, char **argv, struct error *e)
 {
-    *o = (struct options){.threads = 1, .physics = PHYSICS_FAITHFUL};
     char **gnu = mem_array((size_t)argc + 1, sizeof *gnu);
     if (!gnu)
         return error_memory(e, "arguments");

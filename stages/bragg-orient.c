@@ -35,11 +35,6 @@ struct orient {
     char spectra[17];    // digest of the file
 };
 
-static void defaults(void *state)
-{
-    orient_defaults(state);
-}
-
 /* --- orientations from a file ----------------------------------------------- */
 
 /* Sets the number of frames that was not given: the list holds `lattices` for each. */
@@ -80,7 +75,6 @@ static enum status open_pulse(struct orient *o, struct error *e)
 {
     o->pulse = o->options.pulse;
     struct spectrum *s = &o->pulse.spectrum;
-    spectrum_defaults(s);
     if (!o->options.spectra)
         return STATUS_OK;
     s->kind = SPECTRUM_LISTED;
@@ -355,7 +349,6 @@ static const struct stage stage = {
     .wants = KIND_EXPERIMENT,
     .gives = KIND_RECIPE,
     .state_size = sizeof(struct orient),
-    .defaults = defaults,
     .open = open_orient,
     .begin = begin,
     .list = list,

@@ -36,11 +36,11 @@ static const struct opt table[] = {
      .type = OPT_TEXT, .offset = AT(report)},
     {"require", "METRIC>=X", "Exit with status 1 unless it is so; also <=, >, <; may be repeated",
      .type = OPT_TEXTS, .offset = AT(require)},
-    {"angle", "DEG", "A lattice that is turned by less from the true one is right (1)", OPT_REAL,
-     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN},
+    {"angle", "DEG", "A lattice that is turned by less from the true one is right", OPT_REAL,
+     AT(angle_deg), .min = 0, .max = 90, .flags = OPT_OPEN_MIN, .usual = "1"},
     {"hit", "N,PHOTONS",
-     "A hit holds a lattice with at least N reflections above PHOTONS, which are strong (15,30)",
-     OPT_REALS, AT(hit), .min = 1, .max = 1e6, .count = 2},
+     "A hit holds a lattice with at least N reflections above PHOTONS, which are strong", OPT_REALS,
+     AT(hit), .min = 1, .max = 1e6, .count = 2, .usual = "15,30"},
     {"symmetry", "GROUP",
      "Space group of the crystals; lattices that only their cell allows are counted apart (what "
      "the cell allows)",
@@ -51,8 +51,9 @@ static const struct opt table[] = {
      .type = OPT_TEXT, .offset = AT(sent)},
     {"follow", "SECONDS",
      "Read the last RESULT while it grows, until all frames of the key have answers, nothing comes "
-     "for so long, or Ctrl-C (10)",
-     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow)},
+     "for so long, or Ctrl-C",
+     OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow),
+     .usual = "10"},
     {0},
 };
 
@@ -302,7 +303,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
 
 int main(int argc, char **argv)
 {
-    struct options o = {.angle_deg = 1.0, .hit = {15.0, 30.0}, .follow_s = 10.0};
+    struct options o = {0};
     static const char *paths[OPERANDS_MAX];
     int npaths;
     struct error e = {0};

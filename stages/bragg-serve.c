@@ -49,11 +49,6 @@ struct serve {
     char figures[256];             // for --stats
 };
 
-static void serve_defaults(void *state)
-{
-    serve_options_defaults(state);
-}
-
 static const char *serve_binds(void *state, bool *keyed)
 {
     const struct serve_options *o = state;
@@ -425,7 +420,6 @@ static const struct stage serve = {
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
     .state_size = sizeof(struct serve),
-    .defaults = serve_defaults,
     .binds = serve_binds,
     .open = serve_open,
     .begin = serve_begin,

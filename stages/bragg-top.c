@@ -28,8 +28,8 @@ struct options {
 static const struct opt table[] = {
     {"once", NULL, "Show it once, since the beginning of the run", OPT_FLAG, AT(once)},
     {"json", NULL, "One object of JSON in a line each time", OPT_FLAG, AT(json)},
-    {"interval", "S", "Seconds between two looks (1)", OPT_REAL, AT(interval_s), .min = 0.1,
-     .max = 3600},
+    {"interval", "S", "Seconds between two looks", OPT_REAL, AT(interval_s), .min = 0.1,
+     .max = 3600, .usual = "1"},
     {"keys", "DIR", "The watcher's keys, where the source listens at tcp", OPT_TEXT, AT(keys)},
     {"insecure", NULL, "Allow tcp without keys", OPT_FLAG, AT(insecure)},
     {0},
@@ -236,7 +236,6 @@ int main(int argc, char **argv)
     int n = 0;
     program_open(program.name);
     (void)signal(SIGPIPE, SIG_IGN);
-    t.options.interval_s = 1;
     enum status s = opt_parse(&program, table, &t.options, NULL, NULL, argc, argv, &where, &n, &e);
     if (s == STATUS_OK)
         s = run(&t, n ? where : NULL, &e);

@@ -51,26 +51,19 @@ struct view {
 #define AT(member) .offset = offsetof(struct view, member)
 
 static const struct opt options[] = {
-    {"bind", "ADDRESS:PORT", "Where browsers find the page (127.0.0.1:8080); port 0: any free one",
-     OPT_TEXT, AT(bind)},
+    {"bind", "ADDRESS:PORT", "Where browsers find the page; port 0: any free one", OPT_TEXT,
+     AT(bind), .usual = "127.0.0.1:8080"},
     {"token", "FILE", "Only who knows the token in FILE may look; alone: one is made and printed",
      OPT_TEXT, AT(token), .flags = OPT_BARE, .given = offsetof(struct view, has_token)},
     {"host", "NAME", "A name of this host by which browsers may come, beside IP addresses",
      OPT_TEXT, AT(host)},
-    {"memory", "MIB", "For the last frames, 100 at most, to go back to (512)", OPT_INT,
-     AT(memory_MiB), .min = 1, .max = 1 << 20},
+    {"memory", "MIB", "For the last frames, 100 at most, to go back to", OPT_INT, AT(memory_MiB),
+     .min = 1, .max = 1 << 20, .usual = "512"},
     {"linger", "S",
      "Serve the page so long after the stream (at the end of a pipe until Ctrl-C, else 0)",
      OPT_REAL, AT(linger_s), .min = 0, .max = 1e6, .given = offsetof(struct view, has_linger)},
     {0},
 };
-
-static void view_defaults(void *state)
-{
-    struct view *v = state;
-    v->bind = "127.0.0.1:8080";
-    v->memory_MiB = 512;
-}
 
 /* --- the page -------------------------------------------------------------- */
 
@@ -267,7 +260,6 @@ static const struct stage stage = {
     .reads_only = true,
     .speaks = true,
     .state_size = sizeof(struct view),
-    .defaults = view_defaults,
     .open = view_open,
     .settle = view_settle,
     .meet = view_meet,

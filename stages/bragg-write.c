@@ -31,11 +31,6 @@ struct writer {
     uint64_t frames, bytes;  // ... how many, and their files but a series
 };
 
-static void writer_defaults(void *state)
-{
-    write_options_defaults(&((struct writer *)state)->options);
-}
-
 static enum status writer_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct writer *w = state;
@@ -280,7 +275,6 @@ static const struct stage writer = {
     .gives = KIND_NONE,
     .reads_only = true,
     .state_size = sizeof(struct writer),
-    .defaults = writer_defaults,
     .open = writer_open,
     .settle = writer_settle,
     .message = writer_message,

@@ -93,9 +93,6 @@ enum status geometry_panels(const struct geometry_options *o, struct request *r,
                             struct geometry_panels *p, struct error *e);
 void geometry_panels_free(struct geometry_panels *p, size_t nplaces);
 
-/* What holds where nothing is said. */
-void geometry_defaults(struct geometry_options *o);
-
 /* Fills *r in SI units, all but r->crystals; the options were checked by their table.
  * STATUS_USAGE for vectors of another convention, and an empty region.  Files (mask, sources) are
  * the caller's to read. */

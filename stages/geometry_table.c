@@ -1,4 +1,4 @@
-/* The option table and the defaults of bragg-geometry. */
+/* The option table of bragg-geometry. */
 #include <math.h>
 #include <stddef.h>
 
@@ -62,11 +62,11 @@
 #define NOTHING .given = 0
 
 const struct opt geometry_table[] = {
-    CHOICE("physics", "physical|faithful", "faithful repeats every quirk of nanoBragg (physical)",
-           physics, NOTHING),
+    CHOICE("physics", "physical|faithful", "faithful repeats every quirk of nanoBragg", physics,
+           NOTHING),
     GROUP("Detector:"),
     CHOICE("convention", "mosflm|denzo|adxv|xds|dials|custom",
-           "Axes and meaning of the beam centre (mosflm)", convention, GIVEN(convention)),
+           "Axes and meaning of the beam centre", convention, GIVEN(convention)),
     TEXT(
         "detector", "NAME|FILE|list",
         "A real detector by its name, or where one stands by a file of pyFAI (.poni) or NXmx; list "
@@ -84,8 +84,8 @@ const struct opt geometry_table[] = {
         .excludes = "cut " GEOMETRY_PLACED
                     " convention distance beam-vector polarization-vector spindle twotheta-axis",
         .needs = "physics=physical"),
-    WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels (1,1)", cut, 2, 1, 1000,
-           GIVEN(cut), .needs = "physics=physical"),
+    WHOLES("cut", "FAST,SLOW", "Cut the detector into so many panels", cut, 2, 1, 1000, GIVEN(cut),
+           .needs = "physics=physical", .usual = "1,1"),
     TEXT("write-geom", "FILE", "Write a CrystFEL geometry file of the detector", write_geom, 0,
          NOTHING),
     {.name = "overwrite",
@@ -93,13 +93,13 @@ const struct opt geometry_table[] = {
      .type = OPT_FLAG,
      AT(overwrite),
      .needs = "write-geom"},
-    ONE_FOR_ALL("detpixels", "N|FAST,SLOW", "Pixels along the edges (1024)", detpixels, 2, 1, 65536,
-                OPT_WHOLE, GIVEN(detpixels), .excludes = "detsize"),
+    ONE_FOR_ALL("detpixels", "N|FAST,SLOW", "Pixels along the edges", detpixels, 2, 1, 65536,
+                OPT_WHOLE, GIVEN(detpixels), .excludes = "detsize", .usual = "1024"),
     ONE_FOR_ALL("detsize", "MM|FAST,SLOW", "Edges of the detector, in place of --detpixels",
                 detsize_mm, 2, 1e-6, 1e6, 0, GIVEN(detsize)),
-    REAL("pixel", "MM", "Edge of a pixel (0.1)", pixel_mm, 1e-4, 1000, GIVEN(pixel)),
-    POSITIVE("distance", "MM", "From sample to detector along the beam (100)", distance_mm, 1e6,
-             GIVEN(distance), .excludes = "close-distance"),
+    REAL("pixel", "MM", "Edge of a pixel", pixel_mm, 1e-4, 1000, GIVEN(pixel), .usual = "0.1"),
+    POSITIVE("distance", "MM", "From sample to detector along the beam", distance_mm, 1e6,
+             GIVEN(distance), .excludes = "close-distance", .usual = "100"),
     POSITIVE("close-distance", "MM", "Shortest distance, in place of --distance", close_distance_mm,
              1e6, GIVEN(close_distance)),
     REALS("beam-center", "X,Y", "Where the beam hits, mm, by the convention (centre)",
@@ -116,9 +116,9 @@ const struct opt geometry_table[] = {
     VECTOR("twotheta-axis", "Axis of --twotheta (custom convention)", twotheta_axis),
     CHOICE("pivot", "beam|sample", "What tilts leave in place (by the convention)", pivot,
            GIVEN(pivot)),
-    REALS("rotate", "X,Y,Z", "Tilt about lab x, then y, then z, deg (0,0,0)", rotate_deg, 3, -360,
-          360, .unit = "deg"),
-    REAL("twotheta", "DEG", "Swing of the detector arm (0)", twotheta_deg, -180, 180, NOTHING),
+    REALS("rotate", "X,Y,Z", "Tilt about lab x, then y, then z, deg", rotate_deg, 3, -360, 360,
+          .unit = "deg", .usual = "0,0,0"),
+    REAL("twotheta", "DEG", "Swing of the detector arm", twotheta_deg, -180, 180, .usual = "0"),
     FLAG("curved", "Pixels lie on a sphere about the sample", curved),
     FLAG("point-pixel", "Solid angle 1/r^2, without pixel area and obliquity", point_pixel),
     POSITIVE("thickness", "UM", "Thickness of the sensor (not modelled)", thickness_um, 1e6,
@@ -130,30 +130,30 @@ const struct opt geometry_table[] = {
     WHOLES("roi", "F0,F1,S0,S1", "Pixels to compute, inclusive (all)", roi, 4, 0, 65535,
            GIVEN(roi)),
     FILE_READ("mask", "SMV image, pixels of value 0 are not computed", mask, NOTHING),
-    INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot (0)",
-        oversample, 0, 1000, NOTHING),
+    INT("oversample", "N", "Subpixels along an edge, 0 chooses by the width of a spot", oversample,
+        0, 1000, .usual = "0"),
     FLAG("oversample-each-thickness", "Absorption for every subpixel", each_thickness),
     FLAG("oversample-each-polarization", "Polarization for every subpixel", each_polarization),
     FLAG("oversample-each-solid-angle", "Solid angle for every subpixel", each_solid_angle),
     REAL("dmin", "A", "Leave out what scatters beyond this resolution (0: nothing)", dmin_A, 0, 1e6,
          NOTHING),
     GROUP("Beam:"),
-    REAL("wavelength", "A", "Wavelength (1)", wavelength_A, 1e-4, 1e4, GIVEN(wavelength),
-         .excludes = "energy"),
+    REAL("wavelength", "A", "Wavelength", wavelength_A, 1e-4, 1e4, GIVEN(wavelength),
+         .excludes = "energy", .usual = "1"),
     REAL("energy", "EV", "Photon energy, in place of --wavelength", energy_eV, 1.24, 1.239e8,
          GIVEN(energy)),
     VECTOR("beam-vector", "Direction of propagation (custom convention)", beam),
     VECTOR("polarization-vector", "Direction of the E field (custom convention)", e_vector),
     VECTOR("spindle", "Rotation axis (custom convention)", spindle),
-    REAL("dispersion", "PERCENT", "Full spread of the wavelength (0)", dispersion_percent, 0, 100,
-         GIVEN(dispersion)),
-    INT("dispersion-steps", "N", "Steps of --dispersion (2)", dispersion_steps, 1, 1000000,
-        GIVEN(dispersion_steps), .needs = "dispersion"),
-    REAL("divergence", "MRAD", "Full divergence both ways (0)", divergence_mrad, 0, 1000,
-         GIVEN(divergence), .excludes = "divergence-h divergence-v"),
-    INT("divergence-steps", "N", "Steps of --divergence each way (2)", divergence_steps, 1, 1000,
+    REAL("dispersion", "PERCENT", "Full spread of the wavelength", dispersion_percent, 0, 100,
+         GIVEN(dispersion), .usual = "0"),
+    INT("dispersion-steps", "N", "Steps of --dispersion", dispersion_steps, 1, 1000000,
+        GIVEN(dispersion_steps), .needs = "dispersion", .usual = "2"),
+    REAL("divergence", "MRAD", "Full divergence both ways", divergence_mrad, 0, 1000,
+         GIVEN(divergence), .excludes = "divergence-h divergence-v", .usual = "0"),
+    INT("divergence-steps", "N", "Steps of --divergence each way", divergence_steps, 1, 1000,
         GIVEN(divergence_steps), .needs = "divergence",
-        .excludes = "divergence-h-steps divergence-v-steps"),
+        .excludes = "divergence-h-steps divergence-v-steps", .usual = "2"),
     REAL("divergence-h", "MRAD", "Horizontal divergence", divergence_h_mrad, 0, 1000,
          GIVEN(divergence_h)),
     REAL("divergence-v", "MRAD", "Vertical divergence", divergence_v_mrad, 0, 1000,
@@ -170,18 +170,18 @@ const struct opt geometry_table[] = {
            "In --source-file: not used, used, or not used and one wavelength for all (apply; "
            "faithful: ignore)",
            weights, GIVEN(weights), .needs = "source-file"),
-    REAL(
-        "polarization", "K",
-        "Kahn factor: 0 unpolarized, 1 along the E vector (0.98: 99 % of the photons; faithful: 0)",
-        polarization, -1, 1, GIVEN(polarization), .excludes = "no-polarization"),
+    REAL("polarization", "K",
+         "Kahn factor: 0 unpolarized, 1 along the E vector, where 0.98 has 99 % of the photons; "
+         "faithful: 0",
+         polarization, -1, 1, GIVEN(polarization), .excludes = "no-polarization", .usual = "0.98"),
     FLAG("no-polarization", "Polarization factor 1 everywhere", no_polarization),
-    POSITIVE("fluence", "PH/M2", "Photons per square metre and frame (1e25)", fluence, 1e60,
-             GIVEN(fluence), .excludes = "flux"),
+    POSITIVE("fluence", "PH/M2", "Photons per square metre and frame", fluence, 1e60,
+             GIVEN(fluence), .excludes = "flux", .usual = "1e25"),
     POSITIVE("flux", "PH/S", "Photons per second, in place of --fluence", flux, 1e60, GIVEN(flux)),
-    POSITIVE("exposure", "S", "Exposure of a frame, with --flux (1)", exposure_s, 1e9,
-             GIVEN(exposure), .needs = "flux|expt"),
-    POSITIVE("beam-size", "MM", "Edge of the square beam (0.0003)", beam_size_mm, 1e6,
-             GIVEN(beam_size)),
+    POSITIVE("exposure", "S", "Exposure of a frame, with --flux", exposure_s, 1e9, GIVEN(exposure),
+             .needs = "flux|expt", .usual = "1"),
+    POSITIVE("beam-size", "MM", "Edge of the square beam", beam_size_mm, 1e6, GIVEN(beam_size),
+             .usual = "0.0003"),
     POSITIVE("beam-height", "MM", "Of a beam that is --beam-size wide along E (a square)",
              beam_height_mm, 1e6, GIVEN(beam_height), .needs = "physics=physical beam-size"),
     GROUP("Crystal (lysozyme where nothing else is given):"),
@@ -210,34 +210,19 @@ const struct opt geometry_table[] = {
               model, GIVEN(model), .excludes = "hkl|mtz"),
     TEXT("column", "LABEL", "Column of the MTZ file (the first of type F)", column, OPT_BYTES,
          GIVEN(column), .needs = "mtz"),
-    REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons (0)",
-         default_F, 0, 1e9, GIVEN(default_F)),
-    ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge (20)", ncells, 3, 1, 1000000,
-                OPT_WHOLE, GIVEN(ncells)),
+    REAL("default-F", "E", "Structure factor of reflections that are not listed, electrons",
+         default_F, 0, 1e9, GIVEN(default_F), .usual = "0"),
+    ONE_FOR_ALL("ncells", "N|A,B,C", "Unit cells along each edge", ncells, 3, 1, 1000000, OPT_WHOLE,
+                GIVEN(ncells), .usual = "20"),
     ONE_FOR_ALL(
         "crystal-size", "MM|A,B,C",
         "Edges along a, b, c: they widen spots; without --ncells one block of cells fills them",
         crystal_size_mm, 3, 1e-9, 1000, 0, GIVEN(crystal_size)),
-    CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots (square)", shape, NOTHING),
-    POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root (1)", fudge, 1e9,
-             NOTHING),
+    CHOICE("shape", "square|round|gauss|tophat", "Shape of the spots", shape, NOTHING),
+    POSITIVE("fudge", "X", "Makes the spots of other shapes narrower, by its root", fudge, 1e9,
+             NOTHING, .usual = "1"),
     CHOICE("interpolate", "auto|on|off",
            "Structure factors between the indices (auto: for 2 cells or fewer)", interpolate,
            NOTHING),
     {0},
 };
-
-void geometry_defaults(struct geometry_options *o)
-{
-    o->detpixels[0] = o->detpixels[1] = 1024;
-    o->pixel_mm = 0.1;
-    o->distance_mm = 100;
-    o->wavelength_A = 1;
-    o->polarization = 0.98;
-    o->fluence = 1e25;
-    o->exposure_s = 1;
-    o->beam_size_mm = 0.0003;
-    o->ncells[0] = o->ncells[1] = o->ncells[2] = 20;
-    o->fudge = 1;
-    o->layers = 2;
-}

@@ -5,8 +5,6 @@
 #include <stddef.h>
 #include <string.h>
 
-#include <omp.h>
-
 #include "base/alloc.h"
 #include "base/units.h"
 #include "engine/threads.h"
@@ -40,49 +38,38 @@ static const struct opt options[] = {
      .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(seed)},
     {"no-poisson", NULL, "Do not count: no photon noise", OPT_FLAG, AT(no_poisson),
      .flags = OPT_BYTES, .needs = "generator=philox"},
-    {"flicker", "FRACTION", "Relative error of every pixel in every frame (0)", OPT_REAL,
-     AT(flicker), .min = 0, .max = 1, .flags = OPT_BYTES},
-    {"calibration", "FRACTION",
-     "Relative error of a pixel's sensitivity, the same in all frames (0)", OPT_REAL,
-     AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES},
-    {"calibration-seed", "N", "Seed of the calibration (1)", OPT_INT, AT(calibration_seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration"},
-    {"psf", "none|gauss|fiber", "Point spread of the detector (none)", OPT_CHOICE, AT(psf),
+    {"flicker", "FRACTION", "Relative error of every pixel in every frame", OPT_REAL, AT(flicker),
+     .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
+    {"calibration", "FRACTION", "Relative error of a pixel's sensitivity, the same in all frames",
+     OPT_REAL, AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
+    {"calibration-seed", "N", "Seed of the calibration", OPT_INT, AT(calibration_seed), .min = 0,
+     .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration",
+     .usual = "1"},
+    {"psf", "none|gauss|fiber", "Point spread of the detector", OPT_CHOICE, AT(psf),
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
-    {"psf-fwhm", "UM", "Full width at half maximum of the point spread (46)", OPT_REAL,
-     AT(psf_fwhm_um), .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm),
-     .needs = "psf=gauss|psf=fiber"},
-    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses (0)", OPT_INT,
+    {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf_fwhm_um),
+     .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm),
+     .needs = "psf=gauss|psf=fiber", .usual = "46"},
+    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses", OPT_INT,
      AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius),
-     .needs = "psf=gauss|psf=fiber"},
-    {"gain", "ADU", "Value that one photon adds (1)", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
-     .flags = OPT_BYTES | OPT_OPEN_MIN},
-    {"adc-offset", "ADU", "Value of a pixel without photons (40)", OPT_REAL, AT(adc_offset),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES},
-    {"readout", "ADU", "Standard deviation of the readout noise (0)", OPT_REAL, AT(readout),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES},
+     .needs = "psf=gauss|psf=fiber", .usual = "0"},
+    {"gain", "ADU", "Value that one photon adds", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
+     .flags = OPT_BYTES | OPT_OPEN_MIN, .usual = "1"},
+    {"adc-offset", "ADU", "Value of a pixel without photons", OPT_REAL, AT(adc_offset), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES, .usual = "40"},
+    {"readout", "ADU", "Standard deviation of the readout noise", OPT_REAL, AT(readout), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
     {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
      .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation),
      .needs = "generator=philox"},
-    {"bits", "16|32", "Bits of a pixel (16)", OPT_CHOICE, AT(bits), .choices = "16|32",
-     .flags = OPT_BYTES},
-    {"generator", "philox|nanobragg",
-     "Random numbers; nanobragg for faithful physics only (philox)", OPT_CHOICE, AT(generator),
-     .choices = "philox|nanobragg", .flags = OPT_BYTES},
+    {"bits", "16|32", "Bits of a pixel", OPT_CHOICE, AT(bits), .choices = "16|32",
+     .flags = OPT_BYTES, .usual = "16"},
+    {"generator", "philox|nanobragg", "Random numbers; nanobragg for faithful physics only",
+     OPT_CHOICE, AT(generator), .choices = "philox|nanobragg", .flags = OPT_BYTES},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {0},
 };
-
-static void defaults(void *state)
-{
-    struct noise_stage *o = state;
-    o->gain = 1;
-    o->adc_offset = 40;
-    o->psf_fwhm_um = 46;
-    o->calibration_seed = 1;
-    o->threads = omp_get_max_threads();
-}
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
@@ -104,7 +91,7 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
-    return threads_start((int)o->threads, e);
+    return threads_start(&o->threads, e);
 }
 
 enum status noise_start(void *state, struct error *e)
@@ -251,7 +238,6 @@ const struct stage stage_noise = {
     .gives = KIND_IMAGE,
     .reads_only = true,
     .state_size = sizeof(struct noise_stage),
-    .defaults = defaults,
     .open = open_noise,
     .begin = begin,
     .frame = frame,

@@ -26,9 +26,6 @@ struct orient_options {
 
 extern const struct opt orient_table[];
 
-/* What holds where nothing is said. */
-void orient_defaults(struct orient_options *o);
-
 /* Refuses values that contradict each other (STATUS_USAGE). */
 enum status orient_check(struct orient_options *o, struct error *e);
 

@@ -12,15 +12,6 @@ static const struct protocol *const protocols[] = {&protocol_karabo, &protocol_c
 
 static const double ENERGY_MAX_EV = 1e9;
 
-void serve_options_defaults(struct serve_options *o)
-{
-    o->queue = 8;
-    o->linger_s = 5;
-    o->number = 1;
-    o->seed = 1;
-    o->content.first_train = INT64_C(10000000000);
-}
-
 static enum status parse_thresholds(const char *list, struct content_options *c, struct error *e)
 {
     char word[32];
@@ -76,7 +67,7 @@ enum status serve_options_settle(struct serve_options *o, const struct protocol 
 #define AT(member) offsetof(struct serve_options, member)
 
 const struct opt serve_options[] = {
-    {"protocol", PROTOCOLS, "What the clients speak (karabo-bridge)", OPT_CHOICE, AT(protocol),
+    {"protocol", PROTOCOLS, "What the clients speak", OPT_CHOICE, AT(protocol),
      .choices = PROTOCOLS},
     {"protocol-version", "V", "karabo-bridge: 2.2 or 1.0 (2.2)", OPT_TEXT,
      .offset = AT(content.version), .needs = "protocol=karabo-bridge"},
@@ -89,10 +80,10 @@ const struct opt serve_options[] = {
      "Answer requests, share frames out, or publish (rep; dectris2: push)", OPT_CHOICE, AT(socket),
      .choices = "rep|push|pub", .given = AT(has_socket)},
     {"policy", "wait|drop-new|drop-old",
-     "For a frame that no client takes: the pipeline waits, or frames are dropped (wait)",
-     OPT_CHOICE, AT(policy), .choices = "wait|drop-new|drop-old"},
-    {"queue", "N", "Frames that wait for a client before one is dropped (8)", OPT_INT, AT(queue),
-     .min = 1, .max = 65536, .given = AT(has_queue)},
+     "For a frame that no client takes: the pipeline waits, or frames are dropped", OPT_CHOICE,
+     AT(policy), .choices = "wait|drop-new|drop-old"},
+    {"queue", "N", "Frames that wait for a client before one is dropped", OPT_INT, AT(queue),
+     .min = 1, .max = 65536, .given = AT(has_queue), .usual = "8"},
     {"geom", "FILE", "crystfel: write the matching geometry file", OPT_TEXT, .offset = AT(geom),
      .needs = "protocol=crystfel"},
     {"cell", "FILE", "crystfel: write the unit cell file", OPT_TEXT, .offset = AT(cell),
@@ -103,8 +94,8 @@ const struct opt serve_options[] = {
      AT(content.peaks), .min = 1, .max = 100000, .needs = "protocol=crystfel"},
     {"truth", NULL, "crystfel: send cell and orientation of the first lattice", OPT_FLAG,
      .offset = AT(content.truth), .needs = "protocol=crystfel"},
-    {"linger", "S", "How long clients have for what is left at the end (5)", OPT_REAL, AT(linger_s),
-     .min = 0, .max = 86400},
+    {"linger", "S", "How long clients have for what is left at the end", OPT_REAL, AT(linger_s),
+     .min = 0, .max = 86400, .usual = "5"},
     {"rate", "HZ", "Frames a second, steady (as they come)", OPT_REAL, AT(rate_hz), .min = 1e-6,
      .max = 1e6},
     {"ramp", "FROM:TO:SECONDS",
@@ -121,27 +112,26 @@ const struct opt serve_options[] = {
      "Send frames with faults: duplicate, drop, swap, truncate, header, nan, type, shape, empty, "
      "stall:P:SECONDS, cut, large (none)",
      OPT_TEXT, .offset = AT(inject)},
-    {"inject-seed", "N", "Which frames these are (1)", OPT_INT, AT(seed), .min = 0, .max = 4e18,
-     .given = AT(has_seed), .needs = "inject"},
-    {"first-train", "N", "karabo-bridge: train number of frame 0 (10000000000)", OPT_INT,
-     AT(content.first_train), .min = 0, .max = 4e18, .given = AT(has_train),
-     .needs = "protocol=karabo-bridge"},
+    {"inject-seed", "N", "Which frames these are", OPT_INT, AT(seed), .min = 0, .max = 4e18,
+     .given = AT(has_seed), .needs = "inject", .usual = "1"},
+    {"first-train", "N", "karabo-bridge: train number of frame 0", OPT_INT, AT(content.first_train),
+     .min = 0, .max = 4e18, .given = AT(has_train), .needs = "protocol=karabo-bridge",
+     .usual = "10000000000"},
     {"dtype", "auto|float32|uint16|uint32|int32",
-     "Type of the pixels (auto: as the protocol knows them); a value that it cannot hold is an "
+     "Type of the pixels, auto: as the protocol knows them; a value that it cannot hold is an "
      "error",
      OPT_CHOICE, AT(dtype), .choices = "auto|float32|uint16|uint32|int32"},
-    {"compression", CONTENT_COMPRESSIONS, "dectris2: how pixels are packed (bslz4)", OPT_CHOICE,
+    {"compression", CONTENT_COMPRESSIONS, "dectris2: how pixels are packed", OPT_CHOICE,
      AT(content.compression), .choices = CONTENT_COMPRESSIONS, .given = AT(has_compression),
      .needs = "protocol=dectris2"},
-    {"series", "N", "dectris2: number of the series (1)", OPT_INT, AT(number), .min = 0,
-     .max = 4e18, .given = AT(has_number), .needs = "protocol=dectris2"},
+    {"series", "N", "dectris2: number of the series", OPT_INT, AT(number), .min = 0, .max = 4e18,
+     .given = AT(has_number), .needs = "protocol=dectris2", .usual = "1"},
     {"thresholds", "EV,...",
      "dectris2: a channel for each of these energies, empty where it is above the beam's (one, at "
      "half of that)",
      OPT_TEXT, .offset = AT(thresholds), .needs = "protocol=dectris2"},
-    {"header-detail", "all|basic",
-     "dectris2: start message with or without mask and flat field (all)", OPT_CHOICE, AT(header),
-     .choices = "all|basic", .needs = "protocol=dectris2"},
+    {"header-detail", "all|basic", "dectris2: start message with or without mask and flat field",
+     OPT_CHOICE, AT(header), .choices = "all|basic", .needs = "protocol=dectris2"},
     {"header-appendix", "TEXT", "dectris2: user data of the start message (none)", OPT_TEXT,
      .offset = AT(content.appendix), .needs = "protocol=dectris2"},
     {0},

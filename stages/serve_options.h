@@ -30,8 +30,6 @@ struct serve_options {
 /* For a struct that begins with a struct serve_options. */
 extern const struct opt serve_options[];
 
-void serve_options_defaults(struct serve_options *o);
-
 /* The protocol, with what was not given settled for it.  STATUS_USAGE for options that it does
  * not have or that contradict each other. */
 enum status serve_options_settle(struct serve_options *o, const struct protocol **protocol,

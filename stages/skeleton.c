@@ -12,13 +12,6 @@ struct skeleton {
     double factor;  // option: what every pixel is multiplied by
 };
 
-/* Before the command line is parsed. */
-static void skeleton_defaults(void *state)
-{
-    struct skeleton *s = state;
-    s->factor = 1;
-}
-
 /* Once, when the experiment has arrived: refuse here what cannot be done. */
 static enum status skeleton_begin(void *state, struct experiment *x, struct error *e)
 {
@@ -45,8 +38,8 @@ static enum status skeleton_frame(void *state, struct frame *f, struct error *e)
 
 /* OPT_BYTES: this option changes the pixels, so it belongs to the lineage. */
 static const struct opt options[] = {
-    {"factor", "X", "Multiply every pixel by X (1)", OPT_REAL, offsetof(struct skeleton, factor),
-     .min = 0, .max = 1e9, .flags = OPT_BYTES},
+    {"factor", "X", "Multiply every pixel by X", OPT_REAL, offsetof(struct skeleton, factor),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES, .usual = "1"},
     {0},
 };
 
@@ -57,7 +50,6 @@ static const struct stage skeleton = {
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
     .state_size = sizeof(struct skeleton),
-    .defaults = skeleton_defaults,
     .begin = skeleton_begin,
     .frame = skeleton_frame,
 };

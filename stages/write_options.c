@@ -14,22 +14,22 @@
 const struct opt write_options[] = {
     {"format", "auto|smv|cbf|raw|pgm|png|nxmx", "Format of all templates (auto: by the suffix)",
      OPT_CHOICE, AT(format), .choices = "auto|smv|cbf|raw|pgm|png|nxmx"},
-    {"compression", NXMX_COMPRESSIONS, "How NXmx packs images (bslz4)", OPT_CHOICE, AT(compression),
+    {"compression", NXMX_COMPRESSIONS, "How NXmx packs images", OPT_CHOICE, AT(compression),
      .choices = NXMX_COMPRESSIONS, .given = AT(has_compression)},
-    {"frames-per-file", "N", "Images in a file of NXmx (100)", OPT_INT, AT(frames_per_file),
-     .min = 1, .max = 10000, .given = AT(has_frames_per_file)},
+    {"frames-per-file", "N", "Images in a file of NXmx", OPT_INT, AT(frames_per_file), .min = 1,
+     .max = 10000, .given = AT(has_frames_per_file), .usual = "100"},
     {"cbf-header", CBF_HEADERS,
-     "Headers of CBF: for any detector, or as a maker's, whose size it must have (generic)",
-     OPT_CHOICE, AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
+     "Headers of CBF: for any detector, or as a maker's, whose size it must have", OPT_CHOICE,
+     AT(cbf_header), .choices = CBF_HEADERS, .given = AT(has_cbf_header)},
     {"scale", "X", "Write float32 pixels as whole numbers, X times the photons", OPT_REAL,
      AT(settings.scale), .min = 0, .max = 1e12, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = AT(settings.has_scale)},
     {"preview", "TEMPLATE", "Also write a reduced PNG picture of each frame", OPT_TEXT,
      .offset = AT(preview)},
-    {"preview-size", "PX", "Longest edge of a --preview (1024)", OPT_INT, AT(preview_size),
-     .min = 16, .max = 65536, .given = AT(has_preview_size), .needs = "preview"},
+    {"preview-size", "PX", "Longest edge of a --preview", OPT_INT, AT(preview_size), .min = 16,
+     .max = 65536, .given = AT(has_preview_size), .needs = "preview", .usual = "1024"},
     {"preview-colors", PREVIEW_COLORS,
-     "Colours of a --preview: dark on white, white on black, or by heat (inverted)", OPT_CHOICE,
+     "Colours of a --preview: dark on white, white on black, or by heat", OPT_CHOICE,
      AT(preview_colors), .choices = PREVIEW_COLORS, .given = AT(has_preview_colors),
      .needs = "preview"},
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
@@ -45,12 +45,6 @@ const struct opt write_options[] = {
     {"fsync", NULL, "Wait until each file is on the disk", OPT_FLAG, .offset = AT(settings.fsync)},
     {0},
 };
-
-void write_options_defaults(struct write_options *o)
-{
-    o->preview_size = 1024;
-    o->frames_per_file = 100;
-}
 
 static bool ends_in(const char *name, const char *suffix)
 {

@@ -22,7 +22,6 @@ struct write_options {
 
 /* For a struct that begins with them. */
 extern const struct opt write_options[];
-void write_options_defaults(struct write_options *o);
 
 /* Adds the outputs that the templates and options say; STATUS_USAGE for options that would do
  * nothing and for an index that one of the outputs would replace, STATUS_FAILED for folders that

@@ -6,10 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/input.h"
 #include "base/log.h"
 #include "base/nearest.h"
-#include "base/opt_value.h"
+#include "base/opt_store.h"
 #include "base/version.h"
 
 /* argp wants an int per option; ours start above the range of characters. */
@@ -25,98 +24,6 @@ struct parse {
     int noperands;
     struct error *e;
 };
-
-static enum status store_reals(const char *text, const struct opt *o,
-                               const struct opt_number *number, double *values, struct error *e)
-{
-    int n = 0;
-    if (o->flags & OPT_ONE_FOR_ALL)
-        return opt_one_or_all(text, o->count, number, values, e);
-    const enum status s = opt_numbers(text, o->count, number, values, &n, e);
-    if (s == STATUS_OK && n != o->count)
-        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
-                         number->what, text, o->count);
-    return s;
-}
-
-static enum status parse_choice(const struct opt *o, const char *what, const char *text, int *index,
-                                struct error *e)
-{
-    const size_t length = strlen(text);
-    int i = 0;
-    for (const char *c = o->choices; c; c = strchr(c, '|'), c = c ? c + 1 : NULL, i++) {
-        if (length && strncmp(c, text, length) == 0 && (c[length] == '|' || !c[length])) {
-            *index = i;
-            return STATUS_OK;
-        }
-    }
-    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text,
-                     o->choices);
-}
-
-/* A refused number with what the option takes: its metavariable is the unit. */
-static enum status add_usage(const struct opt *o, struct error *e)
-{
-    char text[sizeof e->text];
-    memcpy(text, e->text, sizeof text);
-    return error_set(e, STATUS_USAGE, "%s (--%s=%s)", text, o->name, o->metavar);
-}
-
-static void set_given(const struct opt *o, void *options)
-{
-    if (o->given)
-        *(bool *)(void *)((char *)options + o->given) = true;
-}
-
-static enum status store(const struct opt *o, void *options, const char *text, struct error *e)
-{
-    char what[80];
-    (void)snprintf(what, sizeof what, "--%s", o->name);
-    const struct opt_number number = {what, o->min, o->max, o->flags,
-                                      o->unit ? o->unit : o->metavar};
-    char *value = (char *)options + o->offset;
-    enum status s = STATUS_OK;
-    switch (o->type) {
-    case OPT_FLAG:
-        *(bool *)(void *)value = true;
-        break;
-    case OPT_INT:
-        s = opt_whole(text, &number, (int64_t *)(void *)value, e);
-        break;
-    case OPT_REAL:
-        s = opt_real(text, &number, (double *)(void *)value, e);
-        break;
-    case OPT_REALS:
-        s = store_reals(text, o, &number, (double *)(void *)value, e);
-        break;
-    case OPT_TEXT:
-        if (!*text)
-            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
-        *(const char **)(void *)value = o->flags & OPT_INPUT ? input_path(text) : text;
-        if (!*(const char **)(void *)value)
-            return error_memory(e, what);
-        break;
-    case OPT_CHOICE:
-        s = parse_choice(o, what, text, (int *)(void *)value, e);
-        break;
-    case OPT_TEXTS: {
-        struct opt_texts *texts = (struct opt_texts *)(void *)value;
-        if (!*text)
-            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
-        if (texts->count == OPT_TEXTS_MAX)
-            return error_set(e, STATUS_USAGE, "%s: at most %d times", what, OPT_TEXTS_MAX);
-        texts->text[texts->count++] = text;
-        break;
-    }
-    case OPT_GROUP:
-        break;
-    }
-    if (s && (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS))
-        return add_usage(o, e);
-    if (s == STATUS_OK)
-        set_given(o, options);
-    return s;
-}
 
 static error_t on_option(int key, char *arg, struct argp_state *state)
 {
@@ -141,11 +48,13 @@ static error_t on_option(int key, char *arg, struct argp_state *state)
         return EINVAL;
     }
     p->seen[i] = true;
-    if (!arg && p->entry[i]->flags & OPT_BARE) {
-        set_given(p->entry[i], p->options[i]);
-        return 0;
-    }
-    return store(p->entry[i], p->options[i], arg ? arg : "", p->e) == STATUS_OK ? 0 : EINVAL;
+    const struct opt *o = p->entry[i];
+    if (arg || !(o->flags & OPT_BARE))
+        if (opt_store(o, p->options[i], arg ? arg : "", p->e))
+            return EINVAL;
+    if (o->given)
+        *(bool *)(void *)((char *)p->options[i] + o->given) = true;
+    return 0;
 }
 
 static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
@@ -232,6 +141,25 @@ static enum status check_words(const struct parse *p, int argc, char **argv, str
     return STATUS_OK;
 }
 
+/* The default as it would be typed, perhaps with | and more behind it; NULL where `doc` says it. */
+static const char *opt_usual(const struct opt *o)
+{
+    const bool said = o->doc[strlen(o->doc) - 1] == ')';
+    return o->usual || o->type != OPT_CHOICE || said ? o->usual : o->choices;
+}
+
+/* Puts the defaults behind what options are for; the program ends with the text. */
+static void add_usual(const struct parse *p, struct argp_option *rows)
+{
+    for (struct argp_option *row = rows; row->name || row->doc; row++) {
+        const struct opt *o = row->key >= KEY_BASE ? p->entry[row->key - KEY_BASE] : NULL;
+        char *text = NULL;
+        const char *usual = o ? opt_usual(o) : NULL;
+        if (usual && asprintf(&text, "%s (%.*s)", o->doc, (int)strcspn(usual, "|"), usual) >= 0)
+            row->doc = text;
+    }
+}
+
 static void show_help(const struct opt_program *program, const struct argp *argp)
 {
     argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
@@ -279,6 +207,10 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
         .name = "version", .key = KEY_VERSION, .doc = "Shows the version.", .group = -1};
 
     enum status s = check_words(&p, argc, argv, e);
+    if (s == STATUS_OK && !program->partial)
+        s = opt_defaults(table, options, e);
+    if (s == STATUS_OK && !program->partial)
+        s = opt_defaults(more_table, more, e);
     if (s)
         return s;
     char doc[4096];
@@ -287,6 +219,8 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     const struct argp argp = {rows, on_option, program->operands, doc, NULL, NULL, NULL};
     for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
         const char *word = short_answer(argv[i]) ? short_answer(argv[i]) : argv[i];
+        if (strcmp(word, "--help") == 0)
+            add_usual(&p, rows);
         if (strcmp(word, "--help") == 0 || strcmp(word, "--version") == 0)
             answer(program, &argp, word);
     }

@@ -23,7 +23,7 @@ enum opt_type {
     OPT_GROUP,   // a heading in --help; only `doc` is used
 };
 
-enum { OPT_TEXTS_MAX = 64 };
+enum { OPT_TEXTS_MAX = 64, OPT_REALS_MAX = 8 };
 
 struct opt_texts {
     size_t count;
@@ -46,11 +46,11 @@ enum {
 struct opt {
     const char *name;     // long option, full words: "distance"
     const char *metavar;  // unit or shape of the value: "MM", "X,Y,Z"
-    const char *doc;      // one sentence for --help, with the default
+    const char *doc;      // one sentence for --help; a default in words ends it: "(all)"
     enum opt_type type;
     size_t offset;        // of the value in the program's options struct
     double min, max;      // inclusive limits (OPT_INT, OPT_REAL, OPT_REALS)
-    int count;            // OPT_REALS: how many
+    int count;            // OPT_REALS: how many, OPT_REALS_MAX at most
     const char *choices;  // OPT_CHOICE: "reference|cpu"
     unsigned flags;
     size_t given;      // offset of a bool that becomes true, or 0 for none
@@ -58,6 +58,9 @@ struct opt {
     /* other options, parted by blanks, and by | where any of them counts: "cell|matrix"; one of
      * OPT_CHOICE or OPT_TEXT may stand with a value: "engine=cuda" */
     const char *excludes, *needs;
+    /* what stands where nothing is said, as it would be typed; --help shows it behind `doc`.
+     * NULL: 0, off, nothing, the first of `choices`; a `doc` that ends in brackets says itself. */
+    const char *usual;
 };
 
 /* What is left after the options. */
@@ -68,10 +71,16 @@ struct opt_program {
     int min_operands, max_operands;
     const char *details;   // shown after the options; NULL for none
     const char *examples;  // lines that end --help; NULL for none
-    bool partial;          // `excludes` and `needs` are judged later, by opt_check
+    /* values stay as they are where nothing is said; `excludes` and `needs` are judged later, by
+     * opt_check */
+    bool partial;
 };
 
-/* Parses argv into `options` (a struct that holds the defaults already) by one
+/* Sets the options that have a `usual` value to it; the others stay.  Errors: STATUS_USAGE for a
+ * value that its own option refuses. */
+enum status opt_defaults(const struct opt *table, void *options, struct error *e);
+
+/* Sets the defaults in `options`, otherwise all 0, and parses argv into it by one
  * or two tables, each ended by an entry whose name and doc are NULL.  Values
  * of the first table go into `options`, of the second into `more` (both may be
  * NULL).  --help and --version print to stdout and exit 0.  Operands go to
@@ -80,7 +89,7 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
                       const struct opt *more_table, void *more, int argc, char **argv,
                       const char **operands, int *noperands, struct error *e);
 
-/* Whether an option was given: one without `given` was when its value is not 0. */
+/* Whether an option was given: one without `given` was when its value is not the usual one. */
 bool opt_is_given(const struct opt *o, const void *options);
 
 /* Judges `excludes` and `needs` of what was given, up to a row of OPT_KEYS; one that is needed
@@ -103,12 +112,10 @@ size_t opt_lineage(const struct opt *table, const void *options, char *text, siz
 /* Whether frames depend on an option: OPT_BYTES or OPT_CONTENT. */
 bool opt_matters(const struct opt *o);
 
-/* The options that frames depend on, as words that give them again: `text` for words_split.  In
- * the order of the table, and without those that are as in `defaults` and do not say whether
- * they were given, so that it follows from lineage and names of files.  False when it has no room.
- */
-bool opt_words(const struct opt *table, const void *options, const void *defaults, char *text,
-               size_t size);
+/* The options that frames depend on and that were given, as words that give them again: `text` for
+ * words_split.  In the order of the table, so that it follows from lineage and names of files.
+ * False when it has no room. */
+bool opt_words(const struct opt *table, const void *options, char *text, size_t size);
 
 /* STATUS_USAGE when other options are given than such ones and those named in `also`
  * (parted by blanks). */

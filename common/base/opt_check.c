@@ -2,7 +2,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "base/opt.h"
+#include "base/opt_store.h"
 
 const struct opt *opt_find(const struct opt *table, const char *name, size_t length)
 {
@@ -52,7 +52,7 @@ static bool is_value(const struct opt *o, const void *options, const char *text,
 bool opt_is_given(const struct opt *o, const void *options)
 {
     return o->given ? *(const bool *)(const void *)((const char *)options + o->given)
-                    : has_value(o, options);
+                    : !opt_is_usual(o, options);
 }
 
 /* Whether one of the items of `word`, parted by |, is an option that was given, or NAME=VALUE that

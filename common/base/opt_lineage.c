@@ -122,63 +122,46 @@ static bool append_word(char *text, size_t size, const char *name, const char *v
     return good;
 }
 
-/* The canonical value as text; NULL when memory is out.  The caller frees it. */
-static char *value_text(const struct opt *o, const void *options)
-{
-    char *text = NULL;
-    size_t length;
-    FILE *out = open_memstream(&text, &length);
-    if (out) {
-        lineage_value(out, o, (const char *)options + o->offset);
-        (void)fclose(out);
-    }
-    return text;
-}
-
 /* A value that is neither a flag nor a text. */
-static bool append_value(const struct opt *o, const void *options, const void *defaults, char *text,
-                         size_t size)
+static bool append_value(const struct opt *o, const void *value, char *text, size_t size)
 {
-    char *value = value_text(o, options), *usual = value_text(o, defaults);
-    const bool needed = o->given || !value || !usual || strcmp(value, usual) != 0;
-    const bool good = value && usual && (!needed || append_word(text, size, o->name, value));
-    free(value);
-    free(usual);
+    char *word = NULL;
+    size_t length;
+    FILE *out = open_memstream(&word, &length);
+    if (!out)
+        return false;
+    lineage_value(out, o, value);
+    (void)fclose(out);
+    const bool good = word && append_word(text, size, o->name, word);
+    free(word);
     return good;
 }
 
-static bool append_option(const struct opt *o, const void *options, const void *defaults,
-                          char *text, size_t size)
+static bool append_option(const struct opt *o, const void *options, char *text, size_t size)
 {
     const void *value = (const char *)options + o->offset;
-    const void *usual = (const char *)defaults + o->offset;
-    if (!is_given(o, options))
+    if (!opt_is_given(o, options))
         return true;
     if (o->type == OPT_FLAG)
-        return !*(const bool *)value || append_word(text, size, o->name, NULL);
-    if (o->type == OPT_TEXTS) {
-        const struct opt_texts *texts = value;
-        bool good = true;
-        for (size_t i = 0; i < texts->count && good; i++)
-            good = append_word(text, size, o->name, texts->text[i]);
-        return good;
-    }
-    if (o->type == OPT_TEXT) {
-        const char *is = *(const char *const *)value, *was = *(const char *const *)usual;
-        return !is || (!o->given && was && strcmp(is, was) == 0) ||
-               append_word(text, size, o->name, input_given(is));
-    }
-    return append_value(o, options, defaults, text, size);
+        return append_word(text, size, o->name, NULL);
+    if (o->type == OPT_TEXT)
+        return append_word(text, size, o->name, input_given(*(const char *const *)value));
+    if (o->type != OPT_TEXTS)
+        return append_value(o, value, text, size);
+    const struct opt_texts *texts = value;
+    bool good = true;
+    for (size_t i = 0; i < texts->count && good; i++)
+        good = append_word(text, size, o->name, texts->text[i]);
+    return good;
 }
 
-bool opt_words(const struct opt *table, const void *options, const void *defaults, char *text,
-               size_t size)
+bool opt_words(const struct opt *table, const void *options, char *text, size_t size)
 {
     bool good = true;
     text[0] = 0;
     for (const struct opt *o = table; good && o && (o->name || o->doc); o++)
         if (opt_matters(o))
-            good = append_option(o, options, defaults, text, size);
+            good = append_option(o, options, text, size);
     return good;
 }
 

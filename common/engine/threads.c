@@ -19,13 +19,15 @@ static size_t stack_size(void)
     return bytes;
 }
 
-enum status threads_start(int threads, struct error *e)
+enum status threads_start(int64_t *threads, struct error *e)
 {
+    if (*threads == 0)
+        *threads = omp_get_max_threads();
     sigset_t all, before;
     size_t least = SIZE_MAX;
     (void)sigfillset(&all);
     (void)pthread_sigmask(SIG_SETMASK, &all, &before);
-#pragma omp parallel num_threads(threads) reduction(min : least)
+#pragma omp parallel num_threads((int)*threads) reduction(min : least)
     if (omp_get_thread_num())  // the first is the calling one
         least = stack_size();
     (void)pthread_sigmask(SIG_SETMASK, &before, NULL);

@@ -4,12 +4,6 @@
 #include "base/rng.h"
 #include "base/units.h"
 
-void population_defaults(struct population *p)
-{
-    p->hit_rate = 1.0;
-    p->cell_correlation = 0.8;
-}
-
 /* From weights to their sums, of which the last is 1. */
 static enum status normalize_mixture(struct population *p, struct error *e)
 {

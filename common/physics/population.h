@@ -31,9 +31,6 @@ struct population {
     size_t ncrystals;
 };
 
-/* Before parsing: every frame is a hit. */
-void population_defaults(struct population *p);
-
 /* Reads the lists and refuses contradictions (STATUS_USAGE). */
 enum status population_open(struct population *p, struct error *e);
 

@@ -40,15 +40,6 @@ struct line {
 
 /* --- the lines of a kind ------------------------------------------------------ */
 
-void spectrum_defaults(struct spectrum *s)
-{
-    s->bandwidth_percent = s->bandwidth_percent > 0.0 ? s->bandwidth_percent : 0.2;
-    s->pulse_fs = s->pulse_fs > 0.0 ? s->pulse_fs : 25.0;
-    s->pedestal = s->pedestal > 0.0 ? s->pedestal : 0.2;
-    s->separation_percent = s->separation_percent > 0.0 ? s->separation_percent : 1.0;
-    s->second = s->second > 0.0 ? s->second : 0.5;
-}
-
 /* Distance over which amplitudes of neighbouring energies are alike, hbar / sigma_t. */
 static double coherence_eV(const struct spectrum *s)
 {

@@ -38,9 +38,6 @@ struct spectrum {
     struct listed_spectra listed;
 };
 
-/* What is 0 gets its usual value, all but `channels`. */
-void spectrum_defaults(struct spectrum *s);
-
 /* Energies that the spectrum covers for a beam of `mean_eV`. */
 void spectrum_range(const struct spectrum *s, double mean_eV, double *low_eV, double *high_eV);
 

@@ -8,24 +8,19 @@
 
 enum { WORDS_MAX = 256 };
 
-/* State with the stage's defaults; NULL when memory is out. */
-static void *new_state(const struct stage *stage, int64_t threads)
+static void set_threads(const struct stage *stage, void *state, int64_t threads)
 {
-    void *state = mem_array(1, stage->state_size);
-    if (state && stage->defaults)
-        stage->defaults(state);
-    for (const struct opt *o = stage->options; state && o && (o->name || o->doc); o++)
-        if (o->name && strcmp(o->name, "threads") == 0)
-            *(int64_t *)(void *)((char *)state + o->offset) = threads;
-    return state;
+    const struct opt *o = opt_find(stage->options, "threads", strlen("threads"));
+    if (o)
+        *(int64_t *)(void *)((char *)state + o->offset) = threads;
 }
 
 /* The same words as of the stage's own program, for the history. */
-static void keep_words(struct guest *g, const void *defaults)
+static void keep_words(struct guest *g)
 {
     enum { SIZE = LINEAGE_TEXT - LINEAGE_MORE };
     g->words = mem_array(SIZE, 1);
-    if (g->words && !opt_words(g->stage->options, g->state, defaults, g->words, SIZE)) {
+    if (g->words && !opt_words(g->stage->options, g->state, g->words, SIZE)) {
         mem_free(g->words);
         g->words = NULL;
     }
@@ -40,20 +35,20 @@ static enum status parse(struct guest *g, const char *options, int64_t threads, 
     int noperands;
     const size_t length = strlen(options);
     g->text = mem_array(length + 1, 1);
-    g->state = new_state(g->stage, threads);
-    void *defaults = new_state(g->stage, threads);
+    g->state = mem_array(1, g->stage->state_size);
     enum status s = STATUS_OK;
-    if (!g->text || !g->state || !defaults)
+    if (!g->text || !g->state)
         s = error_memory(e, "the options");
     else if (memcpy(g->text, options, length), !words_split(g->text, argv + 1, WORDS_MAX, &count))
         s = error_set(e, STATUS_USAGE, "'%.60s' is not words parted by one blank, with 'quotes'",
                       options);
-    if (s == STATUS_OK)
+    if (s == STATUS_OK) {
+        set_threads(g->stage, g->state, threads);
         s = opt_parse(&program, g->stage->options, g->state, NULL, NULL, (int)count + 1, argv,
                       operands, &noperands, e);
+    }
     if (s == STATUS_OK)
-        keep_words(g, defaults);
-    mem_free(defaults);
+        keep_words(g);
     return s;
 }
 

@@ -105,21 +105,13 @@ static enum status parse(struct worker *w, int argc, char **argv, const char ***
     w->state = w->rt.state = mem_array(1, stage->state_size);
     if (!*operands || !w->state)
         return error_memory(e, "the options");
-    options_defaults(o);
     w->rt.member.nwords = (size_t)argc - 1;
-    void *defaults = mem_array(1, stage->state_size);
-    if (!defaults)
-        return error_memory(e, "the options");
-    if (stage->defaults) {
-        stage->defaults(w->state);
-        stage->defaults(defaults);
-    }
+    options_defaults(o);  // also of those that this stage has not
     enum status s = opt_parse(&program, stage->options, w->state, options_table(stage), o, argc,
                               argv, *operands, noperands, e);
     if (s == STATUS_OK && o->restricted)
         s = opt_restrict(stage->options, "restrict quiet only", argc, argv, e);
-    w->has_words = opt_words(stage->options, w->state, defaults, w->words, sizeof w->words);
-    mem_free(defaults);
+    w->has_words = opt_words(stage->options, w->state, w->words, sizeof w->words);
     if (s == STATUS_OK)
         log_set_level(o->verbose ? LOG_INFO : o->quiet ? LOG_ERROR : LOG_WARNING);
     if (s == STATUS_OK && o->stats && strcmp(o->stats, "-") != 0)

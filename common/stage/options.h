@@ -5,7 +5,7 @@
 #include "link/settings.h"
 #include "stage/stage.h"
 
-/* The defaults. */
+/* The defaults of all of them. */
 void options_defaults(struct settings *o);
 
 /* The table for opt_parse: a source has more than others. */

@@ -68,9 +68,6 @@ struct stage {
 
     /* --- before anything is connected --- */
 
-    /* Fills in the defaults of the options, before the command line is parsed. */
-    void (*defaults)(void *state);
-
     /* An endpoint of the stage's own for foreign clients, as typed, or NULL: `open` binds it.
      * *keyed becomes true when they need keys.  Which ones are allowed is checked before. */
     const char *(*binds)(void *state, bool *keyed);

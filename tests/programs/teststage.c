@@ -45,38 +45,29 @@ struct test {
 
 #define AT(member) offsetof(struct test, member)
 static const struct opt options[] = {
-    {"frames", "N", "How many (10)", OPT_INT, AT(frames), .min = 0, .max = 1e9, .flags = OPT_BYTES},
-    {"step", "N", "Number every Nth (1)", OPT_INT, AT(step), .min = 1, .max = 1e9},
-    {"pixels", "N", "Edge of the panel (8)", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
-     .flags = OPT_BYTES},
-    {"sleep", "MS", "Milliseconds per frame (0)", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6},
-    {"slow-every", "N", "Only every Nth frame sleeps (1)", OPT_INT, AT(slow_every), .min = 1,
-     .max = 1e9},
+    {"frames", "N", "How many", OPT_INT, AT(frames), .min = 0, .max = 1e9, .flags = OPT_BYTES,
+     .usual = "10"},
+    {"step", "N", "Number every Nth", OPT_INT, AT(step), .min = 1, .max = 1e9, .usual = "1"},
+    {"pixels", "N", "Edge of the panel", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
+     .flags = OPT_BYTES, .usual = "8"},
+    {"sleep", "MS", "Milliseconds per frame", OPT_INT, AT(sleep_ms), .min = 0, .max = 1e6,
+     .usual = "0"},
+    {"slow-every", "N", "Only every Nth frame sleeps", OPT_INT, AT(slow_every), .min = 1,
+     .max = 1e9, .usual = "1"},
     {"spin", NULL, "Use the CPU in place of sleeping", OPT_FLAG, .offset = AT(spin)},
     {"log", "FILE", "Append the number of each frame", OPT_TEXT, .offset = AT(log)},
-    {"fail-at", "N", "Fail at this frame (-1: never)", OPT_INT, AT(fail_at), .min = -1, .max = 1e9},
-    {"die-at", "N", "Die at this frame (-1: never)", OPT_INT, AT(die_at), .min = -1, .max = 1e9},
-    {"crash-at", "N", "Crash at this frame (-1: never)", OPT_INT, AT(crash_at), .min = -1,
-     .max = 1e9},
-    {"stall-from", "N", "Stop from this frame on (-1: never)", OPT_INT, AT(stall_from), .min = -1,
-     .max = 1e9},
-    {"missum-at", "N", "Tell a wrong sum at this frame (-1: never)", OPT_INT, AT(missum_at),
-     .min = -1, .max = 1e9},
+    {"fail-at", "N", "Fail at this frame; -1: never", OPT_INT, AT(fail_at), .min = -1, .max = 1e9,
+     .usual = "-1"},
+    {"die-at", "N", "Die at this frame; -1: never", OPT_INT, AT(die_at), .min = -1, .max = 1e9,
+     .usual = "-1"},
+    {"crash-at", "N", "Crash at this frame; -1: never", OPT_INT, AT(crash_at), .min = -1,
+     .max = 1e9, .usual = "-1"},
+    {"stall-from", "N", "Stop from this frame on; -1: never", OPT_INT, AT(stall_from), .min = -1,
+     .max = 1e9, .usual = "-1"},
+    {"missum-at", "N", "Tell a wrong sum at this frame; -1: never", OPT_INT, AT(missum_at),
+     .min = -1, .max = 1e9, .usual = "-1"},
     {0},
 };
-
-static void test_defaults(void *state)
-{
-    *(struct test *)state = (struct test){.frames = 10,
-                                          .step = 1,
-                                          .pixels = 8,
-                                          .fail_at = -1,
-                                          .die_at = -1,
-                                          .crash_at = -1,
-                                          .stall_from = -1,
-                                          .missum_at = -1,
-                                          .slow_every = 1};
-}
 
 static enum status test_open(void *state, const char **operands, int noperands, struct error *e)
 {
@@ -277,7 +268,7 @@ static enum status sink_have(void *state, struct id_set *ids, struct error *e)
 
 #define COMMON                                                                              \
     .summary = "A stage for tests.", .options = options, .state_size = sizeof(struct test), \
-    .defaults = test_defaults, .open = test_open
+    .open = test_open
 
 static const struct stage stages[] = {
     {.name = "test-first",

@@ -31,7 +31,6 @@ static enum status make(const char *const *options)
     }
     struct geometry_options o = {0};
     const char *operands[1];
-    geometry_defaults(&o);
     memset(&error, 0, sizeof error);
     const enum status s = opt_parse(&program, geometry_table, &o, NULL, NULL, argc, argv, operands,
                                     &noperands, &error);

@@ -279,7 +279,6 @@ static void inputs_lie_where_the_user_stands(void **state)
         {"/home/u", "/home/u/b", "/home/u/b"},
         {"", "a", "a"},
     };
-    const struct options defaults = {0};
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         struct options o;
         char line[64], lineage[64], text[128];
@@ -293,7 +292,7 @@ static void inputs_lie_where_the_user_stands(void **state)
         (void)snprintf(lineage, sizeof lineage, "count=0\nreal=\ninput=%s\nchoice=red\n",
                        cases[i].given);
         assert_string_equal(text, lineage);
-        assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+        assert_true(opt_words(table, &o, text, sizeof text));
         assert_string_equal(text, strstr(line, "--input"));
     }
     assert_int_equal(unsetenv("BRAGG_FROM"), 0);

@@ -33,8 +33,7 @@ static bool plausible(double x, double mean, double variance)
 static void every_frame_holds_one_of_each_by_default(void **state)
 {
     (void)state;
-    struct population p = {0};
-    population_defaults(&p);
+    struct population p = {.hit_rate = 1};
     assert_int_equal(open_population(&p, 3), STATUS_OK);
     for (uint64_t k = 0; k < 100; k++)
         assert_int_equal(population_count(&p, SEED, k), 3);
@@ -152,9 +151,8 @@ static void cells_vary_as_their_edges_allow(void **state)
 {
     (void)state;
     static const double cell_A[3] = {79, 79 * (1 + 1e-9), 38};
-    struct population p = {0};
+    struct population p = {.hit_rate = 1, .cell_correlation = 0.8};
     double strain[3], squares[3] = {0}, product = 0;
-    population_defaults(&p);
     assert_false(population_strain(&p, cell_A, SEED, 0, 0, strain));
     p.cell_spread_percent[0] = p.cell_spread_percent[1] = 0.2;
     p.cell_spread_percent[2] = 0.4;

@@ -82,9 +82,9 @@ static const struct opt table[] = {
      .flags = OPT_BYTES,
      .given = offsetof(struct options, has_seed)},
     {.name = "hkl", .type = OPT_TEXT, AT(hkl), .flags = OPT_CONTENT},
-    {.name = "engine", .type = OPT_TEXT, AT(engine), .flags = OPT_BYTES},
+    {.name = "engine", .type = OPT_TEXT, AT(engine), .flags = OPT_BYTES, .usual = "cpu"},
     {.name = "random", .type = OPT_FLAG, AT(random), .flags = OPT_BYTES},
-    {.name = "scale", .type = OPT_REAL, AT(scale), .flags = OPT_BYTES},
+    {.name = "scale", .type = OPT_REAL, AT(scale), .max = 9, .flags = OPT_BYTES, .usual = "2"},
     {.name = "crystal", .type = OPT_TEXTS, AT(crystals), .flags = OPT_CONTENT},
     {.name = "truth", .type = OPT_TEXT, AT(truth)},
     {0},
@@ -94,9 +94,11 @@ static void words_that_matter(void **state)
 {
     (void)state;
     char text[256];
-    const struct options defaults = {.engine = "cpu", .scale = 2};
-    struct options o = defaults;
-    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    struct options o = {0};
+    assert_int_equal(opt_defaults(table, &o, NULL), STATUS_OK);
+    assert_string_equal(o.engine, "cpu");
+    assert_true(o.scale == 2);
+    assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text, "");
     o = (struct options){.engine = "cpu",
                          .has_seed = true,
@@ -105,13 +107,13 @@ static void words_that_matter(void **state)
                          .scale = 0.1,
                          .truth = "t",
                          .crystals = {2, {"x=1", "y"}}};
-    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text,
                         "--seed=0 '--hkl=a b' --random --scale=0.1 --crystal=x=1 --crystal=y");
-    assert_false(opt_words(table, &o, &defaults, text, 40));
+    assert_false(opt_words(table, &o, text, 40));
     o.engine = "reference";
     o.crystals.count = 0;
-    assert_true(opt_words(table, &o, &defaults, text, sizeof text));
+    assert_true(opt_words(table, &o, text, sizeof text));
     assert_string_equal(text, "--seed=0 '--hkl=a b' --engine=reference --random --scale=0.1");
 }
 

@@ -1,0 +1,145 @@
+#include "base/opt_store.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/input.h"
+#include "base/opt_value.h"
+
+static enum status store_reals(const char *text, const struct opt *o,
+                               const struct opt_number *number, double *values, struct error *e)
+{
+    int n = 0;
+    if (o->flags & OPT_ONE_FOR_ALL)
+        return opt_one_or_all(text, o->count, number, values, e);
+    const enum status s = opt_numbers(text, o->count, number, values, &n, e);
+    if (s == STATUS_OK && n != o->count)
+        return error_set(e, STATUS_USAGE, "%s: '%.60s' must be %d numbers separated by commas",
+                         number->what, text, o->count);
+    return s;
+}
+
+static enum status parse_choice(const struct opt *o, const char *what, const char *text, int *index,
+                                struct error *e)
+{
+    const size_t length = strlen(text);
+    int i = 0;
+    for (const char *c = o->choices; c; c = strchr(c, '|'), c = c ? c + 1 : NULL, i++) {
+        if (length && strncmp(c, text, length) == 0 && (c[length] == '|' || !c[length])) {
+            *index = i;
+            return STATUS_OK;
+        }
+    }
+    return error_set(e, STATUS_USAGE, "%s: '%.60s' is unknown, must be one of %s", what, text,
+                     o->choices);
+}
+
+/* A refused number with what the option takes: its metavariable is the unit. */
+static enum status add_usage(const struct opt *o, struct error *e)
+{
+    char text[sizeof e->text];
+    memcpy(text, e->text, sizeof text);
+    return error_set(e, STATUS_USAGE, "%s (--%s=%s)", text, o->name, o->metavar);
+}
+
+enum status opt_store(const struct opt *o, void *options, const char *text, struct error *e)
+{
+    char what[80];
+    (void)snprintf(what, sizeof what, "--%s", o->name);
+    const struct opt_number number = {what, o->min, o->max, o->flags,
+                                      o->unit ? o->unit : o->metavar};
+    char *value = (char *)options + o->offset;
+    enum status s = STATUS_OK;
+    switch (o->type) {
+    case OPT_FLAG:
+        *(bool *)(void *)value = true;
+        break;
+    case OPT_INT:
+        s = opt_whole(text, &number, (int64_t *)(void *)value, e);
+        break;
+    case OPT_REAL:
+        s = opt_real(text, &number, (double *)(void *)value, e);
+        break;
+    case OPT_REALS:
+        s = store_reals(text, o, &number, (double *)(void *)value, e);
+        break;
+    case OPT_TEXT:
+        if (!*text)
+            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+        *(const char **)(void *)value = o->flags & OPT_INPUT ? input_path(text) : text;
+        if (!*(const char **)(void *)value)
+            return error_memory(e, what);
+        break;
+    case OPT_CHOICE:
+        s = parse_choice(o, what, text, (int *)(void *)value, e);
+        break;
+    case OPT_TEXTS: {
+        struct opt_texts *texts = (struct opt_texts *)(void *)value;
+        if (!*text)
+            return error_set(e, STATUS_USAGE, "%s: the value is empty", what);
+        if (texts->count == OPT_TEXTS_MAX)
+            return error_set(e, STATUS_USAGE, "%s: at most %d times", what, OPT_TEXTS_MAX);
+        texts->text[texts->count++] = text;
+        break;
+    }
+    case OPT_GROUP:
+        break;
+    }
+    if (s && (o->type == OPT_INT || o->type == OPT_REAL || o->type == OPT_REALS))
+        return add_usage(o, e);
+    return s;
+}
+
+enum status opt_defaults(const struct opt *table, void *options, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (const struct opt *o = table; !s && o && (o->name || o->doc); o++)
+        if (o->usual)
+            s = opt_store(o, options, o->usual, e);
+    return s;
+}
+
+static bool same_reals(const double *a, const double *b, int count)
+{
+    for (int i = 0; i < count; i++)
+        if (a[i] != b[i])
+            return false;
+    return true;
+}
+
+bool opt_is_usual(const struct opt *o, const void *options)
+{
+    union {
+        bool flag;
+        int64_t whole;
+        double real[OPT_REALS_MAX];
+        const char *text;
+        int choice;
+    } usual = {0};
+    struct opt alone = *o;
+    alone.offset = 0;
+    if (o->usual && opt_store(&alone, &usual, o->usual, NULL))
+        return false;
+    const void *value = (const char *)options + o->offset;
+    switch (o->type) {
+    case OPT_FLAG:
+        return !*(const bool *)value;
+    case OPT_INT:
+        return *(const int64_t *)value == usual.whole;
+    case OPT_REAL:
+        return same_reals(value, usual.real, 1);
+    case OPT_REALS:
+        return same_reals(value, usual.real, o->count);
+    case OPT_TEXT: {
+        const char *text = *(const char *const *)value;
+        return text == usual.text || (text && usual.text && strcmp(text, usual.text) == 0);
+    }
+    case OPT_CHOICE:
+        return *(const int *)value == usual.choice;
+    case OPT_TEXTS:
+        return ((const struct opt_texts *)value)->count == 0;
+    case OPT_GROUP:
+        break;
+    }
+    return true;
+}
