@@ -28,7 +28,7 @@ LIBS_gateway := $(shell pkg-config --libs libcbor 2>/dev/null || echo -lcbor)
 LIBS_stage := -lzmq -lpthread
 # Only for what serves a page, and for what reads pipeline files.
 LIBS_web   := $(shell pkg-config --libs libwebsockets 2>/dev/null || echo -lwebsockets)
-LIBS_run   := $(shell pkg-config --libs libcyaml 2>/dev/null || echo -lcyaml) -lyaml
+LIBS_run   := -lyaml
 
 LAYERS   := score run stage control link gateway web wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))

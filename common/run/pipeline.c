@@ -1,6 +1,5 @@
 #include "run/pipeline.h"
 
-#include <cyaml/cyaml.h>
 #include <stdarg.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -9,101 +8,11 @@
 #include "base/alloc.h"
 #include "base/opt.h"
 #include "io/textfile.h"
-#include "run/yaml_lines.h"
-
-/* --- what libcyaml reads ------------------------------------------------- */
-
-/* Numbers stay text, for parse_int. */
-struct raw_stage {
-    char *value[YAML_KEYS];  // NULL where not given; not YAML_ARGS
-    char **args;
-    unsigned nargs;
-};
-
-struct raw_file {
-    struct raw_stage *stages;
-    unsigned nstages;
-};
-
-static const cyaml_schema_value_t arg_schema = {
-    CYAML_VALUE_STRING(CYAML_FLAG_POINTER, char, 1, 4096)};
-
-#define TEXT(key, index, flags)                                                                  \
-    CYAML_FIELD_STRING_PTR(key, CYAML_FLAG_POINTER | (flags), struct raw_stage, value[index], 1, \
-                           4096)
-
-static const cyaml_schema_field_t stage_fields[] = {
-    TEXT("name", YAML_NAME, 0),
-    TEXT("program", YAML_PROGRAM, CYAML_FLAG_OPTIONAL),
-    CYAML_FIELD_SEQUENCE_COUNT("args", CYAML_FLAG_POINTER | CYAML_FLAG_OPTIONAL, struct raw_stage,
-                               args, nargs, &arg_schema, 0, PIPELINE_ARGS_MAX),
-    TEXT("count", YAML_COUNT, CYAML_FLAG_OPTIONAL),
-    TEXT("threads", YAML_THREADS, CYAML_FLAG_OPTIONAL),
-    TEXT("window", YAML_WINDOW, CYAML_FLAG_OPTIONAL),
-    TEXT("input", YAML_INPUT, CYAML_FLAG_OPTIONAL),
-    TEXT("restart", YAML_RESTART, CYAML_FLAG_OPTIONAL),
-    TEXT("order", YAML_ORDER, CYAML_FLAG_OPTIONAL),
-    TEXT("after", YAML_AFTER, CYAML_FLAG_OPTIONAL),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_value_t stage_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_DEFAULT, struct raw_stage, stage_fields)};
-
-static const cyaml_schema_field_t file_fields[] = {
-    CYAML_FIELD_SEQUENCE_COUNT("stages", CYAML_FLAG_POINTER, struct raw_file, stages, nstages,
-                               &stage_schema, 2, PIPELINE_STAGES_MAX),
-    CYAML_FIELD_END,
-};
-
-static const cyaml_schema_value_t file_schema = {
-    CYAML_VALUE_MAPPING(CYAML_FLAG_POINTER, struct raw_file, file_fields)};
-
-/* --- its messages -------------------------------------------------------- */
-
-/* The first message and the first position are those of the culprit. */
-struct complaint {
-    char text[256];
-    int line;
-};
-
-__attribute__((format(printf, 3, 0))) static void take_message(cyaml_log_t level, void *context,
-                                                               const char *format, va_list args)
-{
-    struct complaint *c = context;
-    char text[256];
-    (void)level;
-    (void)vsnprintf(text, sizeof text, format, args);
-    text[strcspn(text, "\n")] = 0;
-    const char *at = strstr(text, "(line: ");
-    if (at && !c->line)
-        (void)sscanf(at, "(line: %d", &c->line);
-    else if (!c->text[0])
-        (void)snprintf(c->text, sizeof c->text, "%s",
-                       strncmp(text, "Load: ", 6) == 0 ? text + 6 : text);
-}
-
-static enum status refuse(const char *path, const struct complaint *c, cyaml_err_t code,
-                          struct error *e)
-{
-    const char *allowed = "";
-    if (code == CYAML_ERR_INVALID_KEY)
-        allowed = strstr(c->text, "stages")
-                      ? ""
-                      : "; allowed are stages:, and within a stage name, program, args, count, "
-                        "threads, window, input, restart, order and after";
-    else if (code == CYAML_ERR_SEQUENCE_ENTRIES_MIN)
-        allowed = "; a pipeline has 2 to 64 stages";
-    return error_set(e, STATUS_INPUT, "%s:%d: %s%s", path, c->line ? c->line : 1,
-                     c->text[0] ? c->text : cyaml_strerror(code), allowed);
-}
-
-/* --- from text to stages ------------------------------------------------- */
+#include "run/pipeline_yaml.h"
 
 struct reader {
     struct pipeline *pipeline;
-    const struct raw_file *raw;
-    struct yaml_lines lines;
+    struct yaml_stages yaml;
 };
 
 __attribute__((format(printf, 5, 6))) static enum status
@@ -114,7 +23,8 @@ wrong(const struct reader *r, size_t i, enum yaml_key key, struct error *e, cons
     va_start(args, format);
     (void)vsnprintf(text, sizeof text, format, args);
     va_end(args);
-    return error_set(e, STATUS_INPUT, "%s:%ld: %s", r->pipeline->path, r->lines.at[i][key], text);
+    return error_set(e, STATUS_INPUT, "%s:%ld: %s", r->pipeline->path, r->yaml.stage[i].line[key],
+                     text);
 }
 
 /* A whole number of a stage; *value keeps its default where there is none. */
@@ -122,7 +32,7 @@ static enum status read_int(const struct reader *r, size_t i, enum yaml_key key,
                             int64_t max, int64_t *value, struct error *e)
 {
     struct error inner = {0};
-    const char *text = r->raw->stages[i].value[key];
+    const char *text = r->yaml.stage[i].value[key];
     if (!text || parse_int(text, min, max, yaml_key_names[key], value, &inner) == STATUS_OK)
         return STATUS_OK;
     return wrong(r, i, key, e, "%s", inner.text);
@@ -133,7 +43,7 @@ static enum status read_option(const struct reader *r, size_t i, enum yaml_key k
                                struct error *e)
 {
     int64_t value;
-    const char *text = r->raw->stages[i].value[key];
+    const char *text = r->yaml.stage[i].value[key];
     enum status s = read_int(r, i, key, 1, max, &value, e);
     if (s || !text)
         return s;
@@ -142,7 +52,7 @@ static enum status read_option(const struct reader *r, size_t i, enum yaml_key k
 
 static enum status read_name(const struct reader *r, size_t i, struct error *e)
 {
-    const char *name = r->raw->stages[i].value[YAML_NAME];
+    const char *name = r->yaml.stage[i].value[YAML_NAME];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     const size_t length = strlen(name);
     if (length >= sizeof s->name || strcmp(name, "control") == 0 ||
@@ -155,14 +65,14 @@ static enum status read_name(const struct reader *r, size_t i, struct error *e)
             return wrong(r, i, YAML_NAME, e, "the name '%s' is taken by the stage in line %ld",
                          name, r->pipeline->stages[k].line);
     memcpy(s->name, name, length + 1);
-    s->line = r->lines.at[i][YAML_NAME];
+    s->line = r->yaml.stage[i].line[YAML_NAME];
     return STATUS_OK;
 }
 
 static enum status read_args(const struct reader *r, size_t i, struct error *e)
 {
     static const char *const ours[] = {"--in", "--out", "--stats", "--trace"};
-    const struct raw_stage *raw = &r->raw->stages[i];
+    const struct yaml_stage *raw = &r->yaml.stage[i];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     for (; s->nargs < raw->nargs; s->nargs++) {
         const char *arg = raw->args[s->nargs];
@@ -180,7 +90,7 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
 
 static enum status read_order(const struct reader *r, size_t i, struct error *e)
 {
-    const char *text = r->raw->stages[i].value[YAML_ORDER];
+    const char *text = r->yaml.stage[i].value[YAML_ORDER];
     if (!text || strcmp(text, "false") == 0)
         return STATUS_OK;
     if (strcmp(text, "true") != 0)
@@ -192,7 +102,7 @@ static enum status read_order(const struct reader *r, size_t i, struct error *e)
 static enum status read_after(const struct reader *r, size_t i, struct error *e)
 {
     static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER};
-    const struct raw_stage *raw = &r->raw->stages[i];
+    const struct yaml_stage *raw = &r->yaml.stage[i];
     const char *after = raw->value[YAML_AFTER];
     struct pipeline_stage *s = &r->pipeline->stages[i];
     s->after = -1;
@@ -213,7 +123,7 @@ static enum status read_after(const struct reader *r, size_t i, struct error *e)
 static enum status read_stage(const struct reader *r, size_t i, struct error *e)
 {
     struct pipeline_stage *stage = &r->pipeline->stages[i];
-    const char *program = r->raw->stages[i].value[YAML_PROGRAM];
+    const char *program = r->yaml.stage[i].value[YAML_PROGRAM];
     char fallback[sizeof "bragg-" + PIPELINE_NAME_SIZE];
     enum status s = read_name(r, i, e);
     if (s)
@@ -243,7 +153,7 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
 static enum status read_input(const struct reader *r, size_t i, struct error *e)
 {
     const struct pipeline *p = r->pipeline;
-    const char *input = r->raw->stages[i].value[YAML_INPUT];
+    const char *input = r->yaml.stage[i].value[YAML_INPUT];
     int above = (int)i - 1;
     while (above >= 0 && p->stages[above].after >= 0)
         above--;
@@ -266,7 +176,7 @@ static enum status check_cycle(const struct reader *r, size_t i, struct error *e
     int at = (int)i;
     for (size_t steps = 0; at >= 0; steps++, at = p->stages[at].input)
         if (steps > p->nstages)
-            return wrong(r, i, r->lines.at[i][YAML_INPUT] ? YAML_INPUT : YAML_NAME, e,
+            return wrong(r, i, r->yaml.stage[i].line[YAML_INPUT] ? YAML_INPUT : YAML_NAME, e,
                          "the input of '%s' leads back to itself: one stage must be without",
                          p->stages[i].name);
     return STATUS_OK;
@@ -276,42 +186,16 @@ static enum status read_stages(const struct reader *r, struct error *e)
 {
     struct pipeline *p = r->pipeline;
     enum status s = STATUS_OK;
-    p->stages = mem_array(r->raw->nstages, sizeof *p->stages);
+    p->stages = mem_array(r->yaml.count, sizeof *p->stages);
     if (!p->stages)
         return error_memory(e, "the pipeline");
-    p->nstages = r->raw->nstages;
+    p->nstages = r->yaml.count;
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
         s = read_stage(r, i, e);
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
         s = read_input(r, i, e);
     for (size_t i = 0; i < p->nstages && s == STATUS_OK; i++)
         s = check_cycle(r, i, e);
-    return s;
-}
-
-static enum status read_text(struct reader *r, const char *bytes, size_t length, struct error *e)
-{
-    struct complaint complaint = {0};
-    struct raw_file *raw = NULL;
-    const char *path = r->pipeline->path;
-    const cyaml_config_t config = {.log_fn = take_message,
-                                   .log_ctx = &complaint,
-                                   .mem_fn = cyaml_mem,
-                                   .log_level = CYAML_LOG_ERROR,
-                                   .flags = CYAML_CFG_NO_ALIAS};
-    enum status s = yaml_lines_find(&r->lines, path, bytes, length, e);
-    if (s)
-        return s;
-    const cyaml_err_t code = cyaml_load_data((const uint8_t *)bytes, length, &config, &file_schema,
-                                             (cyaml_data_t **)&raw, NULL);
-    r->raw = raw;
-    if (code != CYAML_OK)
-        s = refuse(path, &complaint, code, e);
-    else if (!raw)
-        s = error_set(e, STATUS_INPUT, "%s:1: it is empty: a list 'stages:' is needed", path);
-    else
-        s = read_stages(r, e);
-    (void)cyaml_free(&config, &file_schema, raw, 0);
     return s;
 }
 
@@ -325,7 +209,10 @@ enum status pipeline_load(struct pipeline *p, const char *path, struct error *e)
     r->pipeline = p;
     enum status s = text_open(&t, path, FILETYPE_PIPELINE, PIPELINE_BYTES_MAX, e);
     if (s == STATUS_OK)
-        s = read_text(r, t.bytes, t.length, e);
+        s = yaml_stages_read(&r->yaml, path, t.bytes, t.length, e);
+    if (s == STATUS_OK)
+        s = read_stages(r, e);
+    yaml_stages_free(&r->yaml);
     text_close(&t);
     mem_free(r);
     return s;

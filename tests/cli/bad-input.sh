@@ -103,7 +103,7 @@ printf 'stages:\n- name: geometry\n  input: geometry\n- name: orient\n' > self.y
 printf 'stages:\n- name: geometry\0\n' > nul.yaml
 printf 'stages:\n- name: ge\377ometry\n' > latin.yaml
 sed 's/./&\x00/g' good.yaml > utf16.yaml
-printf 'stages:\n- name: geometry\n...\n---\nstages:\n- name: orient\n' > docs.yaml
+printf 'stages:\n- name: geometry\n- name: orient\n...\n---\nstages:\n- name: orient\n' > docs.yaml
 printf 'stages:\n- name: "geometry\n' > quote.yaml
 printf 'stages: {name: a}\n' > map.yaml
 { echo stages:; i=0; while [ $i -lt 3000 ]; do echo "- name: s$i"; i=$((i + 1)); done; } > stages.yaml
