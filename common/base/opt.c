@@ -11,7 +11,7 @@
 #include "base/opt_store.h"
 #include "base/version.h"
 
-/* argp wants an int per option; ours start above the range of characters. */
+/* argp writes the help; it wants an int per option, ours start above the range of characters. */
 enum { KEY_HELP = 900, KEY_VERSION = 901, KEY_BASE = 1000, TABLE_MAX = 160 };
 
 struct parse {
@@ -25,36 +25,32 @@ struct parse {
     struct error *e;
 };
 
-static error_t on_option(int key, char *arg, struct argp_state *state)
+static enum status take_operand(struct parse *p, const char *word)
 {
-    struct parse *p = state->input;
-    if (key == ARGP_KEY_ARG) {
-        if (p->noperands == p->program->max_operands) {
-            error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'", arg);
-            return EINVAL;
-        }
-        if (!*arg) {
-            error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s", p->program->operands);
-            return EINVAL;
-        }
-        p->operands[p->noperands++] = arg;
-        return 0;
-    }
-    if (key < KEY_BASE || (size_t)(key - KEY_BASE) >= p->count)
-        return ARGP_ERR_UNKNOWN;
-    const size_t i = (size_t)(key - KEY_BASE);
-    if (p->seen[i] && p->entry[i]->type != OPT_TEXTS) {
-        error_set(p->e, STATUS_USAGE, "--%s is given twice", p->entry[i]->name);
-        return EINVAL;
-    }
-    p->seen[i] = true;
+    if (p->noperands == p->program->max_operands)
+        return error_set(p->e, STATUS_USAGE, "unexpected argument '%.80s'", word);
+    if (!*word)
+        return error_set(p->e, STATUS_USAGE, "an argument is empty, must be %s",
+                         p->program->operands);
+    p->operands[p->noperands++] = word;
+    return STATUS_OK;
+}
+
+/* `value` is NULL for an option without one. */
+static enum status take_option(struct parse *p, size_t i, const char *value)
+{
     const struct opt *o = p->entry[i];
-    if (arg || !(o->flags & OPT_BARE))
-        if (opt_store(o, p->options[i], arg ? arg : "", p->e))
-            return EINVAL;
+    if (p->seen[i] && o->type != OPT_TEXTS)
+        return error_set(p->e, STATUS_USAGE, "--%s is given twice", o->name);
+    p->seen[i] = true;
+    if (value || o->type == OPT_FLAG) {
+        const enum status s = opt_store(o, p->options[i], value, p->e);
+        if (s)
+            return s;
+    }
     if (o->given)
         *(bool *)(void *)((char *)p->options[i] + o->given) = true;
-    return 0;
+    return STATUS_OK;
 }
 
 static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
@@ -77,10 +73,14 @@ static void add_table(struct parse *p, struct argp_option *rows, size_t *nrows,
     }
 }
 
-/* -h and -V as their long words; NULL for others. */
-static const char *short_answer(const char *word)
+/* Whether the first `length` bytes ask for a text and the end: --help, --version, -h, -V. */
+static bool is_answer(const char *word, size_t length)
 {
-    return strcmp(word, "-h") == 0 ? "--help" : strcmp(word, "-V") == 0 ? "--version" : NULL;
+    static const char *const answers[] = {"--help", "--version", "-h", "-V"};
+    for (size_t i = 0; i < sizeof answers / sizeof *answers; i++)
+        if (strlen(answers[i]) == length && strncmp(answers[i], word, length) == 0)
+            return true;
+    return false;
 }
 
 /* Names the option that was probably meant. */
@@ -99,46 +99,34 @@ static enum status unknown_option(const struct parse *p, const char *word, size_
     return error_set(e, STATUS_USAGE, "unknown option '%.80s': did you mean --%s?", word, meant);
 }
 
-/* argp accepts abbreviations and prints several lines per error; so the words
- * are checked before it sees them. */
-static enum status check_words(const struct parse *p, int argc, char **argv, struct error *e)
+/* Takes an option that stands in argv[*i], perhaps with its value in the next word. */
+static enum status take_word(struct parse *p, int argc, char **argv, int *i)
 {
-    for (int i = 1; i < argc; i++) {
-        const char *word = argv[i];
-        if (strcmp(word, "--") == 0)
-            return STATUS_OK;
-        if (word[0] != '-' || !word[1])
-            continue;
-        if (short_answer(word))
-            continue;
-        if (word[1] != '-')
-            return error_set(e, STATUS_USAGE,
-                             "unknown option '%.80s' (options are full words: --help lists them)",
-                             word);
-        const size_t length = strcspn(word + 2, "=");
-        const bool has_value = word[2 + length] == '=';
-        if ((length == 4 && !strncmp(word + 2, "help", 4)) ||
-            (length == 7 && !strncmp(word + 2, "version", 7))) {
-            if (has_value)
-                return error_set(e, STATUS_USAGE, "%.*s takes no value", (int)length + 2, word);
-            continue;
-        }
-        const struct opt *o = NULL;
-        for (size_t k = 0; k < p->count && !o; k++)
-            if (strlen(p->entry[k]->name) == length &&
-                strncmp(p->entry[k]->name, word + 2, length) == 0)
-                o = p->entry[k];
-        if (!o)
-            return unknown_option(p, word, length, e);
-        if (o->type == OPT_FLAG && has_value)
-            return error_set(e, STATUS_USAGE, "--%s takes no value", o->name);
-        if (o->flags & OPT_BARE)
-            continue;
-        if (o->type != OPT_FLAG && !has_value && (++i == argc || strncmp(argv[i], "--", 2) == 0))
-            return error_set(e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name,
+    const char *word = argv[*i];
+    if (word[1] != '-')
+        return error_set(p->e, STATUS_USAGE,
+                         "unknown option '%.80s' (options are full words: --help lists them)",
+                         word);
+    const size_t length = strcspn(word + 2, "=");
+    const char *value = word[2 + length] ? word + 3 + length : NULL;
+    size_t k = 0;
+    while (k < p->count && (strlen(p->entry[k]->name) != length ||
+                            strncmp(p->entry[k]->name, word + 2, length) != 0))
+        k++;
+    if (k == p->count && value && is_answer(word, length + 2))
+        return error_set(p->e, STATUS_USAGE, "%.*s takes no value", (int)length + 2, word);
+    if (k == p->count)
+        return unknown_option(p, word, length, p->e);
+    const struct opt *o = p->entry[k];
+    if (o->type == OPT_FLAG && value)
+        return error_set(p->e, STATUS_USAGE, "--%s takes no value", o->name);
+    if (o->type != OPT_FLAG && !(o->flags & OPT_BARE) && !value) {
+        if (++*i == argc || strncmp(argv[*i], "--", 2) == 0)
+            return error_set(p->e, STATUS_USAGE, "--%s needs a value (--%s=%s)", o->name, o->name,
                              o->metavar);
+        value = argv[*i];
     }
-    return STATUS_OK;
+    return take_option(p, k, value);
 }
 
 /* The default as it would be typed, perhaps with | and more behind it; NULL where `doc` says it. */
@@ -160,9 +148,15 @@ static void add_usual(const struct parse *p, struct argp_option *rows)
     }
 }
 
-static void show_help(const struct opt_program *program, const struct argp *argp)
+static void show_help(const struct parse *p, struct argp_option *rows)
 {
-    argp_help(argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
+    const struct opt_program *program = p->program;
+    char doc[4096];
+    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary,
+                   program->details ? program->details : "");
+    const struct argp argp = {rows, NULL, program->operands, doc, NULL, NULL, NULL};
+    add_usual(p, rows);
+    argp_help(&argp, stdout, ARGP_HELP_SHORT_USAGE | ARGP_HELP_DOC | ARGP_HELP_LONG,
               (char *)(uintptr_t)program->name);
     if (program->examples)
         printf("\nExamples:\n");
@@ -174,13 +168,14 @@ static void show_help(const struct opt_program *program, const struct argp *argp
 }
 
 /* --help and --version go to stdout and end the program. */
-static void answer(const struct opt_program *program, const struct argp *argp, const char *word)
+static void answer(const struct parse *p, struct argp_option *rows, const char *word)
 {
+    const struct opt_program *program = p->program;
     errno = 0;
-    if (strcmp(word, "--version") == 0)
+    if (strcmp(word, "--version") == 0 || strcmp(word, "-V") == 0)
         printf("%s (braggpipe) %s, physics %d\n", program->name, BRAGG_VERSION, PHYSICS_VERSION);
     else
-        show_help(program, argp);
+        show_help(p, rows);
     const int cause = errno;  // of a buffer that was full before the end
     if (fflush(stdout) == 0 && !ferror(stdout))
         exit(STATUS_OK);
@@ -206,26 +201,24 @@ enum status opt_parse(const struct opt_program *program, const struct opt *table
     rows[nrows++] = (struct argp_option){
         .name = "version", .key = KEY_VERSION, .doc = "Shows the version.", .group = -1};
 
-    enum status s = check_words(&p, argc, argv, e);
-    if (s == STATUS_OK && !program->partial)
+    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++)
+        if (is_answer(argv[i], strlen(argv[i])))
+            answer(&p, rows, argv[i]);
+    enum status s = STATUS_OK;
+    if (!program->partial)
         s = opt_defaults(table, options, e);
     if (s == STATUS_OK && !program->partial)
         s = opt_defaults(more_table, more, e);
+    bool only_operands = false;  // behind --
+    for (int i = 1; i < argc && s == STATUS_OK; i++)
+        if (!only_operands && strcmp(argv[i], "--") == 0)
+            only_operands = true;
+        else if (only_operands || argv[i][0] != '-' || !argv[i][1])
+            s = take_operand(&p, argv[i]);
+        else
+            s = take_word(&p, argc, argv, &i);
     if (s)
         return s;
-    char doc[4096];
-    (void)snprintf(doc, sizeof doc, "%s\v%s", program->summary,
-                   program->details ? program->details : "");
-    const struct argp argp = {rows, on_option, program->operands, doc, NULL, NULL, NULL};
-    for (int i = 1; i < argc && strcmp(argv[i], "--") != 0; i++) {
-        const char *word = short_answer(argv[i]) ? short_answer(argv[i]) : argv[i];
-        if (strcmp(word, "--help") == 0)
-            add_usual(&p, rows);
-        if (strcmp(word, "--help") == 0 || strcmp(word, "--version") == 0)
-            answer(program, &argp, word);
-    }
-    if (argp_parse(&argp, argc, argv, ARGP_NO_ERRS | ARGP_NO_HELP, NULL, &p) != 0)
-        return e->status ? e->status : error_set(e, STATUS_USAGE, "bad usage, see --help");
     for (size_t i = 0; i < p.count; i++)
         if ((p.entry[i]->flags & OPT_REQUIRED) && !p.seen[i])
             return error_set(e, STATUS_USAGE, "--%s=%s is needed", p.entry[i]->name,

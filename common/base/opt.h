@@ -1,7 +1,6 @@
 /*
- * Typed, range-checked command-line options: one table per program, wrapped
- * around glibc's argp once.  Bad options give one line and status 2;
- * abbreviated and repeated options are refused.
+ * Typed, range-checked command-line options: one table per program.  Bad options give one line
+ * and status 2; abbreviated and repeated options are refused.  glibc's argp writes the help.
  */
 #ifndef BRAGG_BASE_OPT_H
 #define BRAGG_BASE_OPT_H
