@@ -63,8 +63,8 @@ $(foreach layer,$(filter-out gpu,$(LAYERS)),$(eval $(call layer_rule,$(layer))))
 # The CUDA engine, where there is nvcc (CUDA=0: leave it out).  The runtime is linked
 # statically, so that programs run where there is no driver.  A kernel that spills
 # registers into memory is no build.
-NVCC        ?= nvcc
-CUDA        ?= $(if $(shell command -v $(NVCC) 2>/dev/null),1,0)
+NVCC        ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/null)
+CUDA        ?= $(if $(NVCC),$(if $(shell command -v $(NVCC) 2>/dev/null),1,0),0)
 CUDA_ARCH   ?= all-major
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
 GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run,absent))

@@ -3,6 +3,7 @@
  * gpu/after.h.  Compile with -fmad=false: nothing is fused.
  */
 #include "gpu/after.h"
+#include "gpu/layout.h"
 
 #include <cuda_runtime.h>
 

@@ -2,11 +2,11 @@
  * The card through the CUDA runtime, which is linked statically: a program starts, and
  * its other engines work, without a driver.  This is what comes before frames.
  */
-#include <nvtx3/nvToolsExt.h>
 #include <stdio.h>
 
 #include "base/alloc.h"
 #include "gpu/cuda_context.h"
+#include "gpu/ranges.h"
 
 enum { OLDEST_CARD = 75 };  // compute capability that the kernels are compiled for, at least
 
@@ -179,11 +179,11 @@ static enum status cuda_upload(void *context, void *to, const void *from, size_t
                                struct error *e)
 {
     const struct cuda *c = context;
-    (void)nvtxRangePushA("upload");
+    range_begin("upload");
     cudaError_t code = cudaMemcpyAsync(to, from, bytes, cudaMemcpyHostToDevice, c->stream);
     if (code == cudaSuccess)
         code = cudaStreamSynchronize(c->stream);
-    (void)nvtxRangePop();
+    range_end();
     return cuda_failed(code, "copying to it", e);
 }
 

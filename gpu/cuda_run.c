@@ -3,10 +3,10 @@
  * there.  Pixels go straight to where they are wanted if that is pinned; else in bands
  * through a pinned buffer: threads copy a band while the next ones are on the bus.
  */
-#include <nvtx3/nvToolsExt.h>
 #include <string.h>
 
 #include "gpu/cuda_context.h"
+#include "gpu/ranges.h"
 
 enum {
     BAND_BYTES = 4 << 20,   // the last may be longer
@@ -171,13 +171,13 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
         return status;
     c->nbands = 0;
     *c->pinned_verdict = *verdict;
-    (void)nvtxRangePushA("launches");
+    range_begin("launches");
     cudaError_t code = queue(c, r, straight ? to : c->pinned);
-    (void)nvtxRangePop();
-    (void)nvtxRangePushA(straight ? "wait" : "wait and copy");
+    range_end();
+    range_begin(straight ? "wait" : "wait and copy");
     if (code == cudaSuccess)
         code = receive(c, to, straight);
-    (void)nvtxRangePop();
+    range_end();
     if (code == cudaSuccess)
         code = take_times(c, r->nparts - 1, times);
     if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller

@@ -10,6 +10,7 @@
 #include "engine/cpu_shares.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
+#include "gpu/layout.h"
 #include "gpu/pack.h"
 #include "gpu/plan.h"
 
@@ -158,7 +159,7 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
 }
 
 /* Pixels of as many rows as fit, all of them where they do; 1/16 of the memory is left
- * to others. */
+ * to others.  Another process may take what was free a moment ago: then half as many do. */
 static enum status open_out(struct plan *p, struct error *e)
 {
     size_t room;
@@ -172,7 +173,10 @@ static enum status open_out(struct plan *p, struct error *e)
         return status;
     const size_t rows = (room - room / 16) / row;
     p->out_rows = rows < 1 ? 1 : rows < (size_t)p->rows ? (int64_t)rows : p->rows;
-    return p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, e);
+    while (p->out_rows > 1 &&
+           p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, NULL))
+        p->out_rows /= 2;
+    return p->out ? STATUS_OK : p->device->reserve(p->context, row, (void **)&p->out, e);
 }
 
 /* A frame as asked for. */

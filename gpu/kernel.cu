@@ -7,6 +7,7 @@
 #include <cuda_runtime.h>
 
 #include "gpu/kernel.h"
+#include "gpu/layout.h"
 #include "gpu/pixel.h"
 
 /* Blocks of a row are numbered by y, because x goes further.  One kernel for each kind,

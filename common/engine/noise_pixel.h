@@ -6,7 +6,7 @@
 #ifndef BRAGG_ENGINE_NOISE_PIXEL_H
 #define BRAGG_ENGINE_NOISE_PIXEL_H
 
-#ifndef FASTMATH_UNFUSED
+#if !defined(FASTMATH_UNFUSED) || defined(FASTMATH_FUSED)
 #error "define FASTMATH_UNFUSED before anything is included"
 #endif
 

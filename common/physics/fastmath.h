@@ -18,6 +18,7 @@
  * the C library would cost a hundred times as much.  A source that must give the same
  * bytes on every machine defines FASTMATH_UNFUSED first and has it rounded twice. */
 #if (defined(__FMA__) || defined(__CUDACC__)) && !defined(FASTMATH_UNFUSED)
+#define FASTMATH_FUSED
 HD double fused(double a, double b, double c)
 {
     return fma(a, b, c);

@@ -82,7 +82,10 @@ check 'with memory for a part of a frame' frames parts
 check 'frames are the same, too' same parts plain
 check 'they were made in parts' [ "$(count tables_found)" -gt 4 ]
 note "$(count tables_found) parts"
-unset STANDIN_MEMORY
+export STANDIN_MEMORY=1900000 STANDIN_TAKEN=290000
+check 'with another process that takes memory between asking and taking' frames taken
+check 'frames are the same' same taken plain
+unset STANDIN_MEMORY STANDIN_TAKEN
 
 # --- what is missing: one line each, no file
 # refused NAME STATUS PATTERN OPTION...: of the line, behind the program's name

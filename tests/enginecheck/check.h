@@ -54,8 +54,9 @@ enum status check_random(struct run *run, const int64_t *numbers, struct error *
 enum status check_golden(struct run *run, const char *label, int argc, char **argv,
                          struct error *e);
 
-/* SIZE: the workloads of the benchmark at that size, as a Markdown table, with the share of what
- * the card does at most. */
+/* SIZE WORKLOAD: the workloads of the benchmark at that size, or only the one of that number, from
+ * 1, as a Markdown table, with the share of what the card does at most.  STATUS_FAILED where the
+ * pixels cannot be pinned. */
 enum status check_times(struct run *run, const int64_t *numbers, struct error *e);
 
 /* SIZE: background and noise after every case of the table, and after the first workload at that

@@ -35,12 +35,13 @@ static const struct opt_program PROGRAM = {
     .name = "enginecheck",
     .summary = "Compare the CUDA engine with the reference.",
     .max_operands = 3,
-    .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE | "
+    .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE [WORKLOAD] | "
                 "after SIZE | stream SIZE | first SIZE | frame SIZE",
     .details = "probe: what card there is.  table: every case of the unit tests.  bytes: whether "
                "they come out the same twice, and as on the processor.  random: N cases drawn by "
                "chance.  golden: one command line of nanoBragg.  times: the workloads of the "
-               "benchmark at SIZE x SIZE pixels.  after: background and noise on the card.  "
+               "benchmark at SIZE x SIZE pixels, or the one of that number.  after: background and "
+               "noise on the card.  "
                "stream: frames with both into another process.  first: from the start of a "
                "process to its first frame, which frame makes.",
 };
@@ -73,12 +74,12 @@ static enum status probe(struct run *run, const int64_t *numbers, struct error *
 /* Modes other than golden, with how many numbers follow them. */
 static const struct {
     const char *name;
-    int numbers;
+    int numbers, more;  // of which so many may be left out
     enum status (*perform)(struct run *run, const int64_t *numbers, struct error *e);
 } MODES[] = {
-    {"probe", 0, probe},         {"table", 0, check_table}, {"bytes", 0, check_bytes},
-    {"random", 2, check_random}, {"times", 1, check_times}, {"after", 1, check_after},
-    {"stream", 1, check_stream}, {"first", 1, check_first}, {"frame", 1, check_frame},
+    {"probe", 0, 0, probe},         {"table", 0, 0, check_table}, {"bytes", 0, 0, check_bytes},
+    {"random", 2, 0, check_random}, {"times", 2, 1, check_times}, {"after", 1, 0, check_after},
+    {"stream", 1, 0, check_stream}, {"first", 1, 0, check_first}, {"frame", 1, 0, check_frame},
 };
 
 static enum status perform(struct run *run, const char **operands, int count, struct error *e)
@@ -87,7 +88,9 @@ static enum status perform(struct run *run, const char **operands, int count, st
     int64_t numbers[2] = {0};
     enum status s = STATUS_OK;
     for (size_t i = 0; i < sizeof MODES / sizeof *MODES; i++) {
-        if (!count || strcmp(operands[0], MODES[i].name) != 0 || count != MODES[i].numbers + 1)
+        const int given = count - 1, most_given = MODES[i].numbers;
+        if (!count || strcmp(operands[0], MODES[i].name) != 0 || given > most_given ||
+            given < most_given - MODES[i].more)
             continue;
         for (int k = 1; k < count && !s; k++)
             s = parse_int(operands[k], k == 1, most[k - 1], MODES[i].name, &numbers[k - 1], e);

@@ -76,6 +76,11 @@ rehearsal() {
 		[ "$(grep -c '"passed": true' results)" -gt 70 ] && ! grep '"passed": false' results
 }
 check 'gpu-check, rehearsed' rehearsal
+is 'one workload alone' "$("$standin" times 32 2 | grep -c '^| .* | 32 |')" 1
+unpinned() {
+	! STANDIN_PINS=0 "$standin" times 32 1 >unpinned 2>err && grep -q "pinning memory" err
+}
+check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
 	'agreement,background and noise,bytes,card,first frame,peak,stream,times,'
 is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 6

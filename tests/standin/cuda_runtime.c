@@ -8,6 +8,7 @@
  *     STANDIN_DRIVER      CUDA version of the driver, as cudaDriverGetVersion; 0: none (that of
  *                         the runtime)
  *     STANDIN_MEMORY      bytes of a card (1 GB)
+ *     STANDIN_TAKEN       of these, how many another process takes between asking and taking (0)
  *     STANDIN_PINS        how many places can be pinned (1000)
  *     STANDIN_REPORT      file to which a line is appended at exit: which card was used, and what
  *                         was not given back
@@ -117,8 +118,8 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 /* A block begins with its size. */
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
-    unsigned char *block =
-        bytes > setting("STANDIN_MEMORY", 1 << 30) - used ? NULL : mem_array(bytes + HEADER, 1);
+    const size_t room = setting("STANDIN_MEMORY", 1 << 30) - setting("STANDIN_TAKEN", 0);
+    unsigned char *block = bytes + used > room ? NULL : mem_array(bytes + HEADER, 1);
     if (!block)
         return cudaErrorMemoryAllocation;
     memcpy(block, &bytes, sizeof bytes);
@@ -136,6 +137,7 @@ cudaError_t cudaFree(void *memory)
     memcpy(&bytes, (unsigned char *)memory - HEADER, sizeof bytes);
     used -= bytes;
     blocks--;
+    memset(memory, 0xee, bytes);  // whoever still reads it sees numbers of no meaning
     mem_free((unsigned char *)memory - HEADER);
     return cudaSuccess;
 }

@@ -1,0 +1,26 @@
+/*
+ * Structs that gcc fills and kernels of nvcc read: both compilers must lay them out alike, so both
+ * hold their sizes, in bytes, against the same numbers.
+ */
+#ifndef BRAGG_GPU_LAYOUT_H
+#define BRAGG_GPU_LAYOUT_H
+
+#include <assert.h>
+
+#include "gpu/after_kernel.h"
+
+#define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
+SIZE_IS(panel, 336);
+SIZE_IS(gpu_panel, 344);
+SIZE_IS(gpu_frame, 104);
+SIZE_IS(gpu_rows, 32);
+SIZE_IS(gpu_after, 112);
+SIZE_IS(gpu_verdict, 24);
+SIZE_IS(cpu_source, 96);
+SIZE_IS(cpu_lattice, 176);
+SIZE_IS(cpu_table, 64);
+SIZE_IS(background_scene, 112);
+SIZE_IS(noise_pixels, 80);
+#undef SIZE_IS
+
+#endif
