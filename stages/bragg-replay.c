@@ -1,6 +1,6 @@
 /*
- * bragg-replay: plays a recording of bragg-tap.  What it gives is what flowed on the
- * recorded edge, bytes and lineage included; it numbers the frames as they were.
+ * bragg-replay: plays a recording of bragg-tap, or image files.  Of a recording it gives what
+ * flowed on the recorded edge, bytes and lineage included, and numbers the frames as they were.
  */
 #include <inttypes.h>
 #include <math.h>
@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "base/input.h"
 #include "base/log.h"
 #include "recompute.h"
+#include "replay_images.h"
 #include "replay_loop.h"
 #include "stage/stage.h"
 #include "wire/codec.h"
@@ -24,14 +26,21 @@ struct replay {
     double rate_Hz;
     /* state */
     struct recording recording;
-    struct id_set ids;          // to be played
-    struct replay_loop looped;  // with --loop
+    struct replay_images *images;         // in its place, if not NULL
+    const struct experiment *experiment;  // of these
+    char told[17];                        // what --frames stands for in the lineage, of images
+    const char *path;                     // of the first file
+    struct id_set all;                    // frames that there are
+    struct id_set ids;                    // to be played
+    struct replay_loop looped;            // with --loop
     struct codec_expected expected;
     bool timed;          // by the recorded times
     double factor;       // of the recorded speed
     uint64_t sent;       // frames that were asked when they are due
     uint64_t latest_ns;  // and the last answer
 };
+
+enum { FILES_MAX = 100000 };  // images
 
 #define AT(member) .offset = offsetof(struct replay, member)
 
@@ -69,24 +78,27 @@ static enum status parse_speed(struct replay *r, struct error *e)
     return parse_real(r->speed, 1e-6, 1e9, "--speed (or full, real)", &r->factor, e);
 }
 
-/* Frames first to last of the recording; all of them must be there. */
+/* Frames first to last; all of them must be there. */
 static enum status add_range(struct replay *r, struct id_range range, struct error *e)
 {
-    const struct recording_list *all = &r->recording.frames;
-    const struct recording_entry *entry = recording_list_find(all, range.first);
-    const size_t after = entry ? all->count - (size_t)(entry - all->entries) : 0;
-    const uint64_t span = range.last - range.first;
-    if (span < after && entry[span].id == range.last)
-        return id_set_add_range(&r->ids, range) ? STATUS_OK : error_memory(e, "the list of frames");
-    while (entry && recording_list_find(all, range.first))
-        range.first++;
+    const struct id_set *all = &r->all;
+    for (size_t i = 0; i < all->count; i++) {
+        const struct id_range *there = &all->ranges[i];
+        if (there->first > range.first || range.first > there->last)
+            continue;
+        if (range.last <= there->last)
+            return id_set_add_range(&r->ids, range) ? STATUS_OK
+                                                    : error_memory(e, "the list of frames");
+        range.first = there->last + 1;
+        break;
+    }
     if (!all->count)
-        return error_set(e, STATUS_USAGE, "--frames: %s holds no frames", r->recording.path);
+        return error_set(e, STATUS_USAGE, "--frames: %s holds no frames", r->path);
     return error_set(e, STATUS_USAGE,
-                     "--frames: %" PRIu64 " is not in %s, which holds %zu frames from %" PRIu64
-                     " to %" PRIu64,
-                     range.first, r->recording.path, all->count, all->entries[0].id,
-                     all->entries[all->count - 1].id);
+                     "--frames: %" PRIu64 " is not in %s, which holds %" PRIu64
+                     " frames from %" PRIu64 " to %" PRIu64,
+                     range.first, r->path, id_set_size(all), all->ranges[0].first,
+                     all->ranges[all->count - 1].last);
 }
 
 /* A number at *at, which moves behind it; false when there is none below 2^64 - 1. */
@@ -121,15 +133,6 @@ static enum status parse_frames(struct replay *r, struct error *e)
     return s;
 }
 
-static enum status add_all(struct replay *r, struct error *e)
-{
-    const struct recording_list *all = &r->recording.frames;
-    for (size_t i = 0; i < all->count; i++)
-        if (!id_set_add(&r->ids, all->entries[i].id))
-            return error_memory(e, "the list of frames");
-    return STATUS_OK;
-}
-
 /* Drops all ids behind the first --first. */
 static void cut_list(struct replay *r)
 {
@@ -147,42 +150,89 @@ static void cut_list(struct replay *r)
     }
 }
 
+/* Chooses what is played: all, or --frames, of that --first. */
+static enum status choose(struct replay *r, struct error *e)
+{
+    enum status s = r->frames ? parse_frames(r, e) : STATUS_OK;
+    for (size_t i = 0; i < r->all.count && !r->frames; i++)
+        if (!id_set_add_range(&r->ids, r->all.ranges[i]))
+            return error_memory(e, "the list of frames");
+    if (r->has_first)
+        cut_list(r);
+    return s;
+}
+
 /* What frames are follows from their list then: it enters the lineage. */
 static enum status open_loop(struct replay *r, struct error *e)
 {
-    if (r->recording.kind == KIND_EXPERIMENT)
-        return error_set(e, STATUS_USAGE, "--loop: %s holds an experiment and no frames",
-                         r->recording.path);
     const enum status s = replay_loop_begin(&r->looped, r->loop, &r->ids, e);
     r->frames = r->looped.digest;
     return s;
 }
 
+/* The number under which a frame was recorded that is played as `id`. */
+static uint64_t recorded_id(const struct replay *r, uint64_t id)
+{
+    return r->loop ? r->looped.ids[id % r->looped.count] : id;
+}
+
 /* The frame of the recording that is played as `id`. */
 static const struct recording_entry *entry_of(const struct replay *r, uint64_t id)
 {
-    const uint64_t recorded = r->loop ? r->looped.ids[id % r->looped.count] : id;
-    return recording_list_find(&r->recording.frames, recorded);
+    return recording_list_find(&r->recording.frames, recorded_id(r, id));
+}
+
+static enum status open_recording(struct replay *r, struct error *e)
+{
+    const enum status s = recording_open(&r->recording, r->path, e);
+    if (s)
+        return s;
+    const char *refused = r->frames ? "--frames" : r->loop ? "--loop" : NULL;
+    if (r->recording.kind == KIND_EXPERIMENT && refused)
+        return error_set(e, STATUS_USAGE, "%s: %s holds an experiment and no frames", refused,
+                         r->path);
+    const struct recording_list *list = &r->recording.frames;
+    for (size_t i = 0; i < list->count; i++)
+        if (!id_set_add(&r->all, list->entries[i].id))
+            return error_memory(e, "the list of frames");
+    if (!r->recording.finished && r->allow_truncated)
+        log_line(LOG_WARNING, TRUNCATED, r->path, list->count);
+    return STATUS_OK;
+}
+
+static enum status open_images(struct replay *r, const char **paths, size_t count, struct error *e)
+{
+    if (r->timed)
+        return error_set(e, STATUS_USAGE,
+                         "--speed: image files tell no times, --rate plays them steadily");
+    r->images = replay_images_open(paths, count, &r->all, e);
+    if (!r->images)
+        return e->status;
+    return STATUS_OK;
 }
 
 static enum status replay_open(void *state, const char **operands, int noperands, struct error *e)
 {
     struct replay *r = state;
-    const char *path = input_path(operands[0]);
-    (void)noperands;
-    enum status s = path ? parse_speed(r, e) : error_memory(e, operands[0]);
-    if (s || (s = recording_open(&r->recording, path, e)))
+    enum status s = parse_speed(r, e);
+    for (int i = 0; i < noperands && !s; i++)
+        if (!(operands[i] = input_path(operands[i])))
+            s = error_memory(e, "the files");
+    if (s)
         return s;
-    if (r->recording.kind == KIND_EXPERIMENT && r->frames)
-        return error_set(e, STATUS_USAGE, "--frames: %s holds an experiment and no frames", path);
-    s = r->frames ? parse_frames(r, e) : add_all(r, e);
-    if (r->has_first)
-        cut_list(r);
-    if (s == STATUS_OK && r->loop)
-        s = open_loop(r, e);
-    if (s == STATUS_OK && !r->recording.finished && r->allow_truncated)
-        log_line(LOG_WARNING, TRUNCATED, path, r->recording.frames.count);
-    return s;
+    r->path = operands[0];
+    if (noperands > 1 || replay_images_are(r->path))
+        s = open_images(r, operands, (size_t)noperands, e);
+    else
+        s = open_recording(r, e);
+    s = s ? s : choose(r, e);
+    if (!s && r->images) {
+        const uint64_t hash = hash_text(HASH_START, replay_images_digest(r->images));
+        (void)snprintf(r->told, sizeof r->told, "%016" PRIx64,
+                       hash_finish(hash_text(hash, r->frames ? r->frames : "")));
+        r->frames = r->told;
+    }
+    return s || !r->loop ? s : open_loop(r, e);
 }
 
 static enum status replay_settle(void *state, const struct start *start, struct stage *self,
@@ -191,8 +241,8 @@ static enum status replay_settle(void *state, const struct start *start, struct 
     const struct replay *r = state;
     (void)start;
     (void)e;
-    self->gives = (enum kind)r->recording.kind;
-    self->verbatim = !r->loop;
+    self->gives = r->images ? KIND_IMAGE : (enum kind)r->recording.kind;
+    self->verbatim = !r->loop && !r->images;
     if (!r->timed && !(r->rate_Hz > 0))
         self->due_ns = NULL;
     return STATUS_OK;
@@ -205,6 +255,9 @@ static enum status replay_begin(void *state, struct experiment *x, struct error 
     struct replay *r = state;
     struct route route;
     struct message m;
+    r->experiment = x;
+    if (r->images)
+        return replay_images_begin(r->images, x, e);
     enum status s = recording_experiment(&r->recording, &route, &m, e);
     if (s == STATUS_OK)
         s = codec_experiment_decode(x, &m, e);
@@ -221,8 +274,7 @@ static enum status replay_list(void *state, struct id_set *ids, struct error *e)
     *ids = r->ids;
     r->ids = (struct id_set){0};
     const uint64_t count = id_set_size(ids);
-    log_line(LOG_TELL, "%" PRIu64 " frame%s of %s", count, count == 1 ? "" : "s",
-             r->recording.path);
+    log_line(LOG_TELL, "%" PRIu64 " frame%s of %s", count, count == 1 ? "" : "s", r->path);
     return STATUS_OK;
 }
 
@@ -248,6 +300,12 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
 {
     struct replay *r = state;
     const uint64_t id = f->recipe.id;
+    if (r->images) {
+        f->recipe.id = recorded_id(r, id);
+        const enum status made = replay_images_frame(r->images, r->experiment, f, e);
+        f->recipe.id = id;
+        return made;
+    }
     const struct recording_entry *entry = entry_of(r, id);
     struct route route;
     struct message m;
@@ -268,7 +326,7 @@ static enum status replay_frame(void *state, struct frame *f, struct error *e)
 static enum status replay_end(void *state, struct error *e)
 {
     const struct replay *r = state;
-    if (r->recording.finished || r->allow_truncated)
+    if (r->images || r->recording.finished || r->allow_truncated)
         return STATUS_OK;
     return error_set(e, STATUS_INPUT, TRUNCATED " (--allow-truncated takes that for good)",
                      r->recording.path, r->recording.frames.count);
@@ -277,19 +335,24 @@ static enum status replay_end(void *state, struct error *e)
 static void replay_close(void *state)
 {
     struct replay *r = state;
-    recording_close(&r->recording);
+    if (r->images)
+        replay_images_close(r->images);
+    else
+        recording_close(&r->recording);
+    id_set_clear(&r->all);
     id_set_clear(&r->ids);
     replay_loop_free(&r->looped);
 }
 
 static const struct stage stage = {
     .name = "bragg-replay",
-    .summary = "Play a recording of bragg-tap.",
+    .summary = "Play a recording of bragg-tap, or image files.",
     .examples = "bragg-replay photons.rec | bragg-noise | ...\n"
+                "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",
-    .operands = "FILE",
+    .operands = "RECORDING|IMAGE...",
     .min_operands = 1,
-    .max_operands = 1,
+    .max_operands = FILES_MAX,
     .options = options,
     .wants = KIND_NONE,
     .gives = KIND_IMAGE,  // or what the recording holds

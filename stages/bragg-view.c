@@ -20,6 +20,7 @@
 #include "model/incident.h"
 #include "preview.h"
 #include "stage/stage.h"
+#include "view_files.h"
 #include "view_marks.h"
 #include "view_pipeline.h"
 #include "view_story.h"
@@ -46,7 +47,10 @@ struct view {
     uint64_t start_ns, next_ns;  // frames that come sooner are not shown
     uint64_t frames, hits;
     atomic_bool interrupted;
+    pid_t player;  // bragg-replay of files; 0: none
 };
+
+enum { FILES_MAX = 100000 };
 
 #define AT(member) .offset = offsetof(struct view, member)
 
@@ -81,7 +85,6 @@ static enum status view_open(void *state, const char **operands, int noperands, 
     char address[16];
     int port;
     bool loopback;
-    (void)operands, (void)noperands;
     enum status s = web_bind_parse(v->bind, address, &port, &loopback, e);
     if (s == STATUS_OK && !loopback && !v->has_token)
         s = error_set(e, STATUS_USAGE,
@@ -94,7 +97,9 @@ static enum status view_open(void *state, const char **operands, int noperands, 
                                           .host = v->host,
                                           .token = v->has_token ? v->secret : NULL,
                                           .store_bytes = (size_t)v->memory_MiB << 20};
-    s = web_open(&v->web, &settings, v->address, e);
+    if (noperands)
+        s = view_files_play(operands, noperands, &v->player, e);
+    s = s ? s : web_open(&v->web, &settings, v->address, e);
     v->start_ns = clock_ns();
     if (s == STATUS_OK && (printf("%s\n", v->address) < 0 || fflush(stdout) != 0))
         s = error_errno(e, STATUS_FAILED, "cannot write the address to stdout");
@@ -105,7 +110,8 @@ static enum status view_settle(void *state, const struct start *start, struct st
                                struct error *e)
 {
     struct view *v = state;
-    (void)e;
+    if (v->player && !start->piped)
+        return error_set(e, STATUS_USAGE, "FILE and --in exclude each other");
     v->piped = start->piped;
     self->transient = !start->piped;
     (void)snprintf(v->group, sizeof v->group, "%s/watcher %ld", self->name, (long)getpid());
@@ -245,6 +251,7 @@ static void view_close(void *state)
     if (v->web)
         (void)tell_end(v, "The stream has broken off.", &ignored);
     web_close(v->web);
+    view_files_end(v->player);
     preview_free(&v->preview);
     explicit_bzero(v->secret, sizeof v->secret);
 }
@@ -253,7 +260,10 @@ static const struct stage stage = {
     .name = "bragg-view",
     .summary = "Show the stream in a browser.",
     .examples = "... | bragg-noise | bragg-view\n"
-                "bragg-replay photons.rec | bragg-view --bind=127.0.0.1:8081",
+                "bragg-view lyso_*.cbf\n"
+                "bragg-view --bind=127.0.0.1:8081 photons.rec",
+    .operands = "[FILE...]",
+    .max_operands = FILES_MAX,
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,

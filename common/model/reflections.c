@@ -15,7 +15,7 @@ void reflection_table_free(struct reflection_table *t)
 void reflection_table_add(struct reflection_table *t, const float *background)
 {
     const uint32_t *pixel = t->pixels;
-    for (size_t i = 0; i < t->count; i++) {
+    for (size_t i = 0; i < t->count && t->npixels; i++) {
         double sum = 0.0;
         for (int32_t k = 0; k < t->rows[i].pixels; k++)
             sum += (double)background[*pixel++];

@@ -38,7 +38,7 @@ struct reflection_table {
     double rest_photons;          // of the frame, that are in no row
     size_t count;                 // rows, ascending by lattice, h, k, l
     struct reflection_row *rows;  // owned
-    size_t npixels;               // the sum of the pixels of all rows
+    size_t npixels;               // the sum of the pixels of all rows, or 0: they are not listed
     uint32_t *pixels;             // owned: items of the image, row after row, ascending in each
     size_t nlabels;               // 0, or pixels of the image
     uint32_t *labels;             // owned: for each pixel the number, from 1, of the row that gives
@@ -48,8 +48,8 @@ struct reflection_table {
 /* Frees the arrays and clears *t. */
 void reflection_table_free(struct reflection_table *t);
 
-/* Adds to each row's background the photons of its pixels in background[items], an image of as many
- * pixels as the frame. */
+/* Adds to each row's background the photons of its pixels, where these are listed, in
+ * background[items], an image of as many pixels as the frame. */
 void reflection_table_add(struct reflection_table *t, const float *background);
 
 #endif

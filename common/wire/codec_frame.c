@@ -175,9 +175,11 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
             if (!isfinite(reals[k]))
                 return false;
         if (row->lattice < 0 || (size_t)row->lattice >= r->nlattices || row->panel < 0 ||
-            (size_t)row->panel >= expected->panels || row->pixels < 0 || (size_t)row->pixels > left)
+            (size_t)row->panel >= expected->panels || row->pixels < 0)
             return false;
-        left -= (size_t)row->pixels;
+        if (t->npixels && (size_t)row->pixels > left)
+            return false;
+        left -= t->npixels ? (size_t)row->pixels : 0;
     }
     for (size_t i = 0; i < t->npixels; i++)
         if (t->pixels[i] >= pixels)

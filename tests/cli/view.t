@@ -49,6 +49,30 @@ check_status 'a port in use' 1 sh -c "bragg-replay a.rec 2>/dev/null | bragg-vie
 check 'is said' says "^bragg-view: --bind=127.0.0.1:$port: Address already in use" busy
 leave 'a signal ends it'
 
+# --- files, as they lie there
+files() { # FILE...
+	rm -f address
+	bragg-view --bind=127.0.0.1:0 "$@" >address 2>message &
+	viewer=$!
+	soon test -s address
+}
+files a_0.img a_1.img a_2.img
+part 'pixels of SMV files' files "$(cat address)" 'a_%d.img'
+leave 'a signal ends it, and who plays them'
+is 'nobody is left' "$(ps -o comm= --ppid $$ | grep -c bragg)" 0
+bragg-replay a.rec | bragg-write --quiet 'a_%d.cbf' a.nxs
+files a_0.cbf a_1.cbf a_2.cbf
+part 'of CBF files' files "$(cat address)" 'a_%d.img'
+leave 'it ends'
+files a.nxs
+part 'of NXmx' values "$(cat address)" 'a_%d.img'
+leave 'it ends'
+files a.rec
+part 'of a recording' values "$(cat address)" 'a_%d.img'
+leave 'it ends'
+check_status 'a file that is none' 1 timeout 5 bragg-view --bind=127.0.0.1:0 /dev/null
+check_status 'files and --in' 2 bragg-view --bind=127.0.0.1:0 --in=ipc:///tmp/x a_0.img
+
 # --- who may look
 view a.rec --token
 part 'a token that was made' token "$(cat address)"

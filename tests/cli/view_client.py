@@ -212,6 +212,18 @@ def part_values(address, template):
     check('the brightest true reflection is where the image is bright', max(near) > sorted(pixels)[-len(pixels) // 50], (bright, near))
 
 
+def part_files(address, template):
+    """Frames without truth, of any type of pixels."""
+    s = Socket(address)
+    s.wait_text(b'"end"')
+    for number in range(3):
+        head, data = s.answer(f'tile {number} 0 0 4000 4000 1 max')
+        width, height, pixels = read_smv(template % head[3])
+        got = list(array.array('fHIi'[head[1]], data))
+        check(f'frame {number} as in its file', got == list(pixels) and head[6:8] == (width, height), head)
+    check('no reflection is known', s.answer('marks 1')[0][10] == 0)
+
+
 BAD = ('', ' ', 'tile', 'tile 0 0 0 1 1 0 max', 'tile 0 0 0 1 1 1 min', 'tile 0 -1 0 1 1 1 max', 'tile 0 0 0 1 1 1 max ',
        'tile 0  0 0 1 1 1 max', 'tile 0 0 0 1 1 1e3 max', 'tile 0 0 0 1 1 99999999999 max', 'tile 99999999999999999999 0 0 1 1 1 max',
        'look maybe', 'mask 0 0 1 1', 'marks', 'marks 1 2', 'look yes no', 'x' * 128, 'x' * 5000, 'tile 0 0 0 1 1 1 max\0', '\0', 'GET /')

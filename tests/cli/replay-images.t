@@ -1,0 +1,113 @@
+#!/bin/sh
+# bragg-replay of image files: pixels, detector, beam, lattices and reflections come back from SMV,
+# CBF and NXmx; headers of others; what is refused.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+says() { grep -q "$@"; }
+
+# --- what bragg-write wrote, of an off-centre, turned detector
+bragg-geometry --detpixels=61x40 --pixel=1.6 --distance=120 --beam-center=31,52 --wavelength=1.1 --ncells=15 |
+	bragg-orient --quiet --frames=3 --random --seed=7 --osc=0.4 --phi0=10 |
+	bragg-intensity --threads=1 --reflections | bragg-background --water=100 | bragg-noise |
+	bragg-write --quiet --reflections=a_%d.tsv a_%d.img a_%d.cbf a.nxs
+keys() { # of detector, beam and rotation, as the header of an SMV file has them
+	strings "$1" | grep -E '^(SIZE|PIXEL_SIZE|DISTANCE|WAVELENGTH|BEAM_|DENZO|XDS|OSC|ADC_OFFSET)'
+}
+same_keys() { [ "$(keys "$1")" = "$(keys "$2")" ]; }
+for suffix in img cbf; do
+	check "$suffix is played" sh -c 'bragg-replay "$@" | bragg-write --quiet "'$suffix'_%d.img"' sh a_0.$suffix a_1.$suffix a_2.$suffix
+	for i in 0 1 2; do
+		check "$suffix: pixels of frame $i" bragg-compare --max-error=0 a_$i.img ${suffix}_$i.img
+		check "$suffix: detector and beam" same_keys a_$i.img ${suffix}_$i.img
+	done
+done
+check 'NXmx is played' sh -c 'bragg-replay a.nxs | bragg-write --quiet --reflections=n_%d.tsv n_%d.img'
+without_angles() { keys "$1" | grep -v ADC; }
+for i in 0 1 2; do
+	check "NXmx: pixels of frame $i" bragg-compare --max-error=0 a_$i.img n_$i.img
+	is 'NXmx: detector and beam' "$(without_angles n_$i.img)" "$(without_angles a_$i.img)"
+	check 'NXmx: reflections' cmp a_$i.tsv n_$i.tsv
+done
+if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+	bragg-replay a.nxs | bragg-write --quiet n.nxs
+	check 'NXmx: lattices' /usr/bin/python3 -c '
+import h5py, numpy
+a, b = (h5py.File(n)["entry/braggpipe"] for n in ("a.nxs", "n.nxs"))
+assert len(a["lattices"]) == 3
+for column in "cell", "orientation", "a_matrix":
+    worst = numpy.abs(a["lattices"][column] - b["lattices"][column]).max()
+    assert worst < 1e-12 * numpy.abs(a["lattices"][column]).max() + 1e-12, (column, worst)
+for column in "rotation_start", "rotation_width", "seed", "lattices":
+    assert numpy.allclose(a["frames"][column], b["frames"][column], rtol=1e-12), column'
+else
+	skip 'NXmx: lattices' 'python3-h5py is missing'
+fi
+check 'some frames of several files, twice' sh -c 'bragg-replay --frames=1-2 --loop=2 a_?.img | bragg-write --quiet l_%d.img'
+check 'are those' bragg-compare --max-error=0 a_2.img l_3.img
+is 'and no more' "$(ls l_*.img | wc -l)" 4
+check 'NXmx keeps its numbers' sh -c 'bragg-replay --frames=2 a.nxs | bragg-write --quiet k_%d.img && [ -e k_2.img ]'
+check 'files of different kinds' sh -c 'bragg-replay a_0.cbf a_1.img a.nxs | bragg-write --quiet m_%d.img'
+check 'follow one another' bragg-compare --max-error=0 a_2.img m_4.img
+
+# --- panels
+bragg-geometry --detpixels=64 --pixel=1.2 --distance=90 --cut=2,2 |
+	bragg-orient --quiet --frames=2 --random | bragg-intensity --threads=1 | bragg-noise |
+	bragg-write --quiet s.nxs s_%d.raw
+check 'panels are played' sh -c 'bragg-replay s.nxs | bragg-write --quiet t_%d.raw'
+check 'panel by panel' cmp s_1.raw t_1.raw
+
+# --- headers of others
+smv() { # FILE LINE...
+	file=$1
+	shift
+	{
+		printf '{\nHEADER_BYTES= 512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=6;\nSIZE2=4;\n'
+		printf '%s;\n' "$@"
+		printf '}\n'
+	} >"$file"
+	truncate -s 512 "$file"
+	head -c 48 /dev/zero >>"$file"
+}
+smv adsc.img PIXEL_SIZE=0.1024 DISTANCE=170 WAVELENGTH=0.9 BEAM_CENTER_X=0.15 BEAM_CENTER_Y=0.25
+bragg-replay adsc.img 2>err | bragg-write --quiet adsc_%d.img
+is 'ADSC has X along slow' "$(keys adsc_0.img | grep DENZO | tr '\n' ' ')" 'DENZO_X_BEAM=0.15; DENZO_Y_BEAM=0.25; '
+is 'nothing is missing there' "$(grep -c 'does not say' err)" 0
+smv bare.img PIXEL_SIZE=0.1
+bragg-replay bare.img 2>err | bragg-write --quiet bare_%d.img
+check 'what a header does not say is said' says 'bare.img: does not say the distance, the wavelength, where the beam hits,:* *resolutions are wrong' err
+sed 's/# Beam_xy (\([^)]*\))/# Beam_xy (\1)/; s/# Detector_distance [0-9.]* m/# Detector_distance 120 mm/' a_0.cbf >mm.cbf
+bragg-replay mm.cbf | bragg-write --quiet mm_%d.img
+is 'a distance in mm' "$(keys mm_0.img | grep '^DISTANCE')" 'DISTANCE=120;'
+
+# --- what is refused: one line, status 3 or 2, nothing written
+refused() { # NAME STATUS TEXT WORD...
+	name=$1 want=$2 text=$3
+	shift 3
+	status=0
+	{ bragg-replay "$@" 2>err || echo $? >status; } | bragg-write --quiet z_%d.img 2>others
+	is "$name" "$(cat status)" "$want"
+	check "$name: is said" says "^bragg-replay: $text" err
+	is "$name: in one line" "$(wc -l <err)" 1
+	check "$name: nothing is written" [ ! -e z_0.img ]
+}
+bragg-geometry --detpixels=8 --pixel=1 | bragg-tap --record=x.rec
+head -c 1100 a_0.img >short.img
+head -c 3300 a_0.cbf >short.cbf
+head -c 3000 a.nxs >short.nxs
+echo hello >text.img
+smv other.img PIXEL_SIZE=0.1
+smv nan.img PIXEL_SIZE=nan
+smv huge.img DISTANCE=1e30
+refused 'a short SMV file' 3 'short.img: ends inside its SMV header' short.img
+refused 'a short CBF file' 3 '.*short.cbf: too short' short.cbf
+refused 'a short NXmx file' 3 'short.nxs: is no NXmx file of bragg-write, or damaged' short.nxs
+refused 'a text' 3 'text.img: is no recording' text.img
+refused 'a recording among images' 3 'x.rec: is neither SMV, CBF nor NXmx' a_0.img x.rec
+refused 'a file that is not there' 1 'gone.img: cannot open' a_0.img gone.img
+refused 'no number' 3 'nan.img: header: PIXEL_SIZE=nan is not a finite number' nan.img
+refused 'a distance of 1e27 m' 3 'huge.img: header: distance, m: 1e.27, must be from 0 to 1e.06' huge.img
+refused 'a frame that is not there' 2 '--frames: 3 is not in a_0.img, which holds 3 frames' --frames=2-3 a_0.img a_1.img a_2.img
+refused 'recorded times' 2 '--speed: image files tell no times' --speed=real a_0.img
+bragg-replay a_0.img other.img 2>err | bragg-write --quiet y_%d.img 2>/dev/null
+check 'another detector' says '^bragg-replay: .*other.img: 6 x 4 pixels, must be 61 x 40 as in a_0.img' err
+finish
