@@ -15,22 +15,26 @@
 #include "base/program.h"
 #include "base/trace.h"
 #include "link/keys.h"
+#include "page/document.h"
 #include "run/commands.h"
 #include "run/find.h"
 #include "run/keeper.h"
 #include "run/pipeline.h"
 #include "run/program.h"
 #include "run/report.h"
+#include "run/report_page.h"
 #include "run/supervisor.h"
 
 struct options {
     struct opt_texts counts, sets, wraps;
     int64_t frames;
-    const char *workdir, *trace, *keys, *make_keys, *view;
+    const char *workdir, *trace, *keys, *make_keys, *view, *report;
+    const char *const *argv;          // of this program
+    struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
     bool has_frames, has_view, dry_run, resume, stats, verbose, quiet;
 };
 
-static const char VIEW[] = "127.0.0.1:8080";
+static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
 
 #define AT(member) .offset = offsetof(struct options, member)
 
@@ -47,6 +51,7 @@ static const struct opt table[] = {
     {"make-keys", "DIR", "Make keys in a new folder, and run nothing", OPT_TEXT, AT(make_keys)},
     {"view", "ADDRESS:PORT", "Show the stream in a browser; alone: at 127.0.0.1:8080", OPT_TEXT,
      AT(view), .flags = OPT_BARE, .given = offsetof(struct options, has_view)},
+    {"report", "FILE.html", "Write a page about the run, also when it fails", OPT_TEXT, AT(report)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
@@ -70,9 +75,14 @@ static const struct opt_program program = {
 };
 
 /* The command line's changes to the file. */
-static enum status change(struct pipeline *p, const struct options *o, struct error *e)
+static enum status change(struct pipeline *p, struct options *o, struct error *e)
 {
-    enum status s = o->has_view ? pipeline_add_view(p, o->view ? o->view : VIEW, e) : STATUS_OK;
+    struct pipeline_stage *view = NULL;
+    enum status s = o->has_view ? pipeline_add_watcher(p, "view", true, &view, e) : STATUS_OK;
+    if (view && s == STATUS_OK)
+        s = pipeline_set(view, "bind", o->view ? o->view : VIEW, e);
+    if (o->report && s == STATUS_OK)
+        s = pipeline_add_watcher(p, "report", false, &o->reporter, e);
     for (size_t i = 0; i < o->counts.count && s == STATUS_OK; i++)
         s = pipeline_set_count(p, o->counts.text[i], e);
     for (size_t i = 0; i < o->sets.count && s == STATUS_OK; i++)
@@ -146,6 +156,37 @@ static enum status dry_run(const struct pipeline *p, const struct options *o,
     return s;
 }
 
+/* Where bragg-report puts its page, for this run alone. */
+static void frames_page(const struct keeper *keeper,
+                        char path[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE])
+{
+    (void)snprintf(path, KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE, "%s%s", keeper->folder,
+                   FRAMES_PAGE);
+}
+
+/* Runs it, and writes what is told of that. */
+static enum status supervise_reported(const struct commands *commands, const struct keeper *keeper,
+                                      const struct options *o, const char *pipeline,
+                                      struct error *e)
+{
+    struct report_page page;
+    struct error late = {0};
+    char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
+    struct supervisor_settings how = {
+        .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet, .owner = &page};
+    if (!o->report)
+        return supervise(commands, &how, e);
+    how.ended = report_page_take;
+    enum status s = report_page_open(&page, keeper->folder, o->argv, e);
+    if (s)
+        return s;
+    s = supervise(commands, &how, e);
+    frames_page(keeper, frames);
+    const enum status written = report_page_write(&page, o->report, frames, pipeline, s, e, &late);
+    report_page_close(&page);
+    return written && !s ? error_set(e, written, "%s", late.text) : s;
+}
+
 static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
                           const struct options *o, struct command_settings *settings,
                           struct error *e)
@@ -159,6 +200,13 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
         (void)snprintf(keys, sizeof keys, "%s/keys", keeper->folder);
         settings->keys = keys;
         s = keys_make(keys, e);
+    }
+    if (o->reporter && s == STATUS_OK) {
+        char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
+        frames_page(keeper, frames);
+        s = pipeline_set(o->reporter, "hold", NULL, e);
+        if (s == STATUS_OK)
+            s = pipeline_add_word(o->reporter, frames, e);
     }
     if (s)
         return s;
@@ -176,9 +224,7 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
         if (o->has_view && !o->quiet)
             fprintf(stderr, "%s: http://%s/ shows the stream\n", program.name,
                     o->view ? o->view : VIEW);
-        const struct supervisor_settings how = {
-            .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet};
-        s = supervise(&commands, &how, e);
+        s = supervise_reported(&commands, keeper, o, p->path, e);
         struct error late = {0};
         if (o->trace && report_trace(&commands, keeper->folder, o->trace, &late) && !s)
             s = error_set(e, STATUS_FAILED, "%s", late.text);
@@ -204,8 +250,10 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
 
 static enum status run(const struct pipeline *p, const struct options *o, struct error *e)
 {
-    struct command_settings settings = {
-        .workdir = o->workdir, .resume = o->resume, .stats = o->stats, .trace = o->trace != NULL};
+    struct command_settings settings = {.workdir = o->workdir,
+                                        .resume = o->resume,
+                                        .stats = o->stats || o->report,
+                                        .trace = o->trace || o->report};
     struct keeper keeper;
     char keys[PATH_MAX];
     enum status s = o->keys ? find_keys(o->keys, keys, e) : STATUS_OK;
@@ -230,16 +278,18 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
     const enum status s = opt_parse(&program, table, o, NULL, NULL, argc, argv, file, &n, e);
     if (s)
         return s;
-    if (o->dry_run && (o->stats || o->trace))
-        return error_set(e, STATUS_USAGE, "--dry-run runs nothing: without --stats and --trace");
+    if (o->dry_run && (o->stats || o->trace || o->report))
+        return error_set(e, STATUS_USAGE,
+                         "--dry-run runs nothing: without --stats, --trace and --report");
     if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
         return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
     if (!o->make_keys && !n)
         return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");
-    return o->trace ? trace_check(o->trace, e) : STATUS_OK;
+    const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
+    return traced || !o->report ? traced : document_check(o->report, e);
 }
 
-static enum status load_and_run(struct pipeline *p, const char *file, const struct options *o,
+static enum status load_and_run(struct pipeline *p, const char *file, struct options *o,
                                 struct error *e)
 {
     char *shipped = access(file, F_OK) ? program_pipeline(file) : NULL;
@@ -254,7 +304,7 @@ static enum status load_and_run(struct pipeline *p, const char *file, const stru
 
 int main(int argc, char **argv)
 {
-    struct options o = {0};
+    struct options o = {.argv = (const char *const *)argv};
     struct error e = {0};
     struct pipeline p = {0};
     const char *file = NULL;

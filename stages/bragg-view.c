@@ -17,6 +17,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "frame_facts.h"
 #include "model/incident.h"
 #include "preview.h"
 #include "stage/stage.h"
@@ -27,7 +28,7 @@
 #include "web/server.h"
 #include "wire/control.h"
 
-enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3, SAMPLES = 100003 };
+enum { GROUP_TEXT = 48, PLANE_EDGE = 4096, REST = 3 };
 static const uint64_t UNSEEN_NS = 1000000000;
 
 struct view {
@@ -141,20 +142,6 @@ static enum status view_begin(void *state, struct experiment *x, struct error *e
     return s ? s : view_pipeline_open(&v->pipeline, v->web, v->control, e);
 }
 
-/* The mean of some pixels, which are numbers. */
-static double brightness(const struct image *image)
-{
-    const size_t step = 1 + image->count / SAMPLES;
-    double sum = 0.0;
-    size_t n = 0;
-    for (size_t i = step / 2; i < image->count; i += step) {
-        const double value = image_value(image, i);
-        sum += isfinite(value) ? value : 0.0;
-        n++;
-    }
-    return n ? sum / (double)n : 0.0;
-}
-
 /* Copies a frame for the pages. */
 static enum status keep(struct view *v, const struct frame *f, struct error *e)
 {
@@ -173,7 +160,7 @@ static enum status keep(struct view *v, const struct frame *f, struct error *e)
     kept->lattices = f->recipe.nlattices;
     kept->came = v->frames;
     kept->hits = v->hits;
-    kept->brightness = brightness(&kept->image);
+    kept->brightness = frame_mean(&kept->image);
     s = view_marks(v->experiment, preview_panel(&v->preview), f, &kept->marks, &kept->nmarks, e);
     if (s || !image_is_intact(&f->image)) {
         web_store_drop(store, kept);

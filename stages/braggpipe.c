@@ -28,6 +28,7 @@ static const struct {
     {"run", "runs the pipeline of a file, or a shipped one"},
     {"top", "shows what a running pipeline does"},
     {"view", "shows the stream in a browser"},
+    {"report", "writes a page about the frames of a stream"},
     {"compare", "compares two images"},
     {"score", "scores an analysis against the truth"},
     {"nanobragg", "nanoBragg's command line"},

@@ -36,7 +36,8 @@ struct replay_images {
 static enum filetype type_of(const char *path)
 {
     char first[512];
-    FILE *in = fopen(path, "rbe");
+    struct stat st;
+    FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
     if (!in)
         return FILETYPE_OTHER;
     const size_t got = fread(first, 1, sizeof first, in);

@@ -79,15 +79,21 @@ bool pipeline_takes_keys(const struct pipeline_stage *s);
 bool pipeline_needs_keys(const struct pipeline *p);
 
 /* How many groups of last stages get all frames of the source, and must have them durable: a
- * stage is a group unless its args say --group.  A bragg-view, or a bragg-tap that only watches,
+ * stage is a group unless its args say --group.  A bragg-view, a
+ * bragg-report without --hold, or a bragg-tap that only watches,
  * is none.  `text` gets what to say to the source: their names, parted by commas, or how many where
  * those do not fit. */
 enum { PIPELINE_GROUPS_SIZE = 1024 };
 int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE]);
 
-/* Adds a bragg-view with --bind=`bind`, named view, which looks on at the images that go to the
- * last stage.  STATUS_USAGE when there is no room, the name is taken, or no stage takes images. */
-enum status pipeline_add_view(struct pipeline *p, const char *bind, struct error *e);
+/* Adds a stage called `name` of program bragg-NAME, which looks on at the images that go to the
+ * last stage.  STATUS_USAGE when there is no room, the name is taken, or, where it is `needed`, no
+ * stage takes images; *added is NULL then, too. */
+enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
+                                 struct pipeline_stage **added, struct error *e);
+
+/* Puts one more word behind the args of a stage.  STATUS_FAILED when there is no room. */
+enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e);
 
 /* Sets an option of a stage: --NAME=VALUE, or --NAME when value is NULL, in place
  * of the one of that name in its args, or behind them.  STATUS_INPUT when there is no room. */

@@ -188,17 +188,24 @@ static int gives_images(const struct pipeline *p)
     return -1;
 }
 
-enum status pipeline_add_view(struct pipeline *p, const char *bind, struct error *e)
+enum status pipeline_add_watcher(struct pipeline *p, const char *name, bool needed,
+                                 struct pipeline_stage **added, struct error *e)
 {
-    static const char name[] = "view", program[] = "bragg-view";
+    char program[sizeof "bragg-" + PIPELINE_NAME_SIZE];
     const int input = gives_images(p);
+    *added = NULL;
+    if (input < 0 && !needed)
+        return STATUS_OK;
     if (input < 0 || p->nstages == PIPELINE_STAGES_MAX || pipeline_find(p, name, strlen(name)))
-        return error_set(e, STATUS_USAGE, "--view: %s: %s", p->path,
+        return error_set(e, STATUS_USAGE, "--%s: %s: %s%s%s", name, p->path,
                          input < 0                           ? "no last stage takes images"
                          : p->nstages == PIPELINE_STAGES_MAX ? "there are too many stages"
-                                                             : "there is a stage 'view'");
+                                                             : "there is a stage '",
+                         input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : name,
+                         input < 0 || p->nstages == PIPELINE_STAGES_MAX ? "" : "'");
+    (void)snprintf(program, sizeof program, "bragg-%s", name);
     struct pipeline_stage *stages = mem_array(p->nstages + 1, sizeof *stages);
-    char *word = mem_copy(program, sizeof program, 1);
+    char *word = mem_copy(program, strlen(program) + 1, 1);
     if (!stages || !word) {
         mem_free(stages);
         mem_free(word);
@@ -207,18 +214,28 @@ enum status pipeline_add_view(struct pipeline *p, const char *bind, struct error
     memcpy(stages, p->stages, p->nstages * sizeof *stages);
     mem_free(p->stages);
     p->stages = stages;
-    struct pipeline_stage *s = &stages[p->nstages++];
-    *s = (struct pipeline_stage){.program = word, .count = 1, .input = input, .after = -1};
-    memcpy(s->name, name, sizeof name);
-    return pipeline_set(s, "bind", bind, e);
+    *added = &stages[p->nstages++];
+    **added = (struct pipeline_stage){.program = word, .count = 1, .input = input, .after = -1};
+    (void)snprintf((*added)->name, sizeof(*added)->name, "%s", name);
+    return STATUS_OK;
+}
+
+enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct error *e)
+{
+    if (s->nargs == PIPELINE_ARGS_MAX || !(s->args[s->nargs] = mem_copy(word, strlen(word) + 1, 1)))
+        return error_memory(e, "the pipeline");
+    s->nargs++;
+    return STATUS_OK;
 }
 
 /* True when a last stage is one that nothing waits for. */
 static bool only_watches(const struct pipeline_stage *s)
 {
-    const char *hold = pipeline_value(s, "hold");
+    if (is_program(s, "bragg-report"))
+        return !pipeline_has(s, "hold");
     if (!is_program(s, "bragg-tap"))
         return is_program(s, "bragg-view");
+    const char *hold = pipeline_value(s, "hold");
     return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
 }
 

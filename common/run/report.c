@@ -1,50 +1,23 @@
 #include "run/report.h"
 
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "io/replace.h"
+#include "run/stats.h"
 
 enum { LINE_BYTES = 1024 };
 
-/* A number of one flat JSON object; 0 when it is not there. */
-static double value(const char *json, const char *name)
-{
-    char key[64];
-    (void)snprintf(key, sizeof key, "\"%s\":", name);
-    const char *at = strstr(json, key);
-    return at ? strtod(at + strlen(key), NULL) : 0;
-}
-
-/* The last line of a process's statistics: it appends one each time it ran. */
-static bool read_stats(const char *folder, const char *name, char line[LINE_BYTES])
-{
-    char *path = command_file(folder, name, "stats");
-    FILE *in = path ? fopen(path, "r") : NULL;
-    bool any = false;
-    mem_free(path);
-    if (!in)
-        return false;
-    while (fgets(line, LINE_BYTES, in))
-        any = true;
-    (void)fclose(in);
-    return any;
-}
-
 void report_stats(const struct commands *c, const char *folder, FILE *out)
 {
-    char line[LINE_BYTES];
+    struct process_cost cost;
     fprintf(out, "%-18s %8s %10s %10s %10s %11s\n", "stage", "frames", "cpu s", "computing",
             "wait input", "wait output");
-    for (size_t i = 0; i < c->count; i++) {
-        if (!read_stats(folder, c->list[i].name, line))
-            continue;
-        const double wall = value(line, "wall_s"), scale = wall > 0 ? 100 / wall : 0;
-        fprintf(out, "%-18s %8.0f %10.3f %9.1f%% %9.1f%% %10.1f%%\n", c->list[i].name,
-                value(line, "frames"), value(line, "cpu_s"), value(line, "compute_s") * scale,
-                value(line, "wait_in_s") * scale, value(line, "wait_out_s") * scale);
-    }
+    for (size_t i = 0; i < c->count; i++)
+        if (stats_read(folder, c->list[i].name, &cost))
+            fprintf(out, "%-18s %8.0f %10.3f %9.1f%% %9.1f%% %10.1f%%\n", c->list[i].name,
+                    cost.frames, cost.cpu_s, 100 * cost.compute, 100 * cost.input,
+                    100 * cost.output);
 }
 
 /* Copies what stands between the outer brackets of "[...]\n"; nothing when it is cut short,
@@ -70,7 +43,7 @@ static void label_process(FILE *in, const char *name, size_t place, FILE *out)
 {
     char first[LINE_BYTES];
     (void)fseek(in, 0, SEEK_SET);
-    const double pid = fgets(first, sizeof first, in) ? value(first, "pid") : 0;
+    const double pid = fgets(first, sizeof first, in) ? stats_value(first, "pid") : 0;
     if (pid <= 0)
         return;
     fprintf(out,

@@ -282,7 +282,10 @@ static enum status run(struct supervisor *s, struct error *e)
                                .ended_by = s->ended_by,
                                .complete = s->complete,
                                .complete_ns = s->complete_ns};
-    return status ? status : verdict(&end, e);
+    status = status ? status : verdict(&end, e);
+    if (s->settings->ended)
+        s->settings->ended(s->settings->owner, s->processes, s->count);
+    return status;
 }
 
 enum status supervise(const struct commands *commands, const struct supervisor_settings *settings,

@@ -6,11 +6,17 @@
 
 #include "run/commands.h"
 #include "run/keeper.h"
+#include "run/process.h"
 
 struct supervisor_settings {
     const struct keeper *keeper;
     bool verbose;  // show what stages say as it comes
     bool quiet;    // no progress bar, no warnings of stages
+
+    /* Gets all processes once they have ended, before they are forgotten; NULL: nobody wants to
+     * know. */
+    void (*ended)(void *owner, const struct process *processes, size_t count);
+    void *owner;
 };
 
 /* Starts all, restarts those that died or are frozen and may be, forwards signals, stops all

@@ -4,7 +4,7 @@
 
 #include "io/nxmx_read.h"
 #include "io/picture.h"
-#include "score/html.h"
+#include "page/html.h"
 #include "score/report.h"
 
 enum { PICTURE_EDGE = 400 };

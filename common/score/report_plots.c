@@ -1,7 +1,7 @@
 /* Figures with words below them. */
 #include <math.h>
 
-#include "score/plot.h"
+#include "page/plot.h"
 #include "score/report.h"
 
 enum { ANGLE_BINS = 24, NOTE = 100 };

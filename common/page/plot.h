@@ -1,6 +1,6 @@
 /* Plots as inline SVG; colours come from the classes of the page around them. */
-#ifndef BRAGG_SCORE_PLOT_H
-#define BRAGG_SCORE_PLOT_H
+#ifndef BRAGG_PAGE_PLOT_H
+#define BRAGG_PAGE_PLOT_H
 
 #include <stdbool.h>
 #include <stdio.h>

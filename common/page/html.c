@@ -1,4 +1,4 @@
-#include "score/html.h"
+#include "page/html.h"
 
 #include <stdint.h>
 #include <string.h>
@@ -32,6 +32,27 @@ void html_text(FILE *out, const char *text)
         else
             fwrite(at, 1, n, out);
         at += n ? n : 1;
+    }
+}
+
+void html_lines(FILE *out, const char *text)
+{
+    while (*text) {
+        char piece[256];
+        const size_t length = strcspn(text, "\n\t\r");
+        const size_t n = length < sizeof piece - 4 ? length : sizeof piece - 4;
+        /* a cut never parts a character: at most 3 bytes of one follow */
+        size_t end = n;
+        while (end < length && end < n + 3 && ((unsigned char)text[end] & 0xc0) == 0x80)
+            end++;
+        memcpy(piece, text, end);
+        piece[end] = 0;
+        html_text(out, piece);
+        text += end;
+        if (end == length && *text) {
+            fputs(*text == '\n' ? "\n" : *text == '\t' ? " " : "", out);
+            text++;
+        }
     }
 }
 

@@ -1,4 +1,4 @@
-#include "score/plot.h"
+#include "page/plot.h"
 
 #include <math.h>
 

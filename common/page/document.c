@@ -1,0 +1,79 @@
+#include "page/document.h"
+
+#include <string.h>
+#include <sys/stat.h>
+
+#include "base/target.h"
+
+/* Light and dark; one column on a telephone. */
+static const char style[] =
+    ":root{color-scheme:light dark;--back:#fbfbfa;--card:#fff;--ink:#1d2126;--soft:#5b6470;"
+    "--line:#d9dde2;--bar:#2f6fb3;--warn:#9a4b00;--warnback:#fff3e2;--ok:#0a7f4f;--bad:#c2371f}\n"
+    "@media(prefers-color-scheme:dark){:root{--back:#15181c;--card:#1e2227;--ink:#e8eaed;"
+    "--soft:#a4adb8;--line:#3a4149;--bar:#6aa9ea;--warn:#ffc782;--warnback:#35291a;--ok:#3ecf8e;"
+    "--bad:#ff7a5c}.frame image{filter:invert(1)}}\n"
+    "*{box-sizing:border-box}body{margin:0 auto;padding:1rem;max-width:68rem;background:var(--back)"
+    ";color:var(--ink);font:16px/1.45 system-ui,sans-serif}\n"
+    "h1{font-size:1.5rem;margin:.2rem 0}h2{font-size:1.2rem;margin:2rem 0 .6rem}"
+    "h3{font-size:1rem;margin:0 0 .3rem}p{margin:.3rem 0}.soft{color:var(--soft);font-size:.875rem}"
+    "\n.grid2{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,22rem),1fr));"
+    "gap:.8rem}.grid3{display:grid;grid-template-columns:repeat(auto-fill,minmax(min(100%,16rem),"
+    "1fr));gap:.8rem}.card{background:var(--card);border:1px solid var(--line);border-radius:.5rem;"
+    "padding:.8rem;min-width:0}\n"
+    "table{border-collapse:collapse;width:100%;margin-top:.5rem;font-size:.9rem}"
+    "td{padding:.15rem 0;border-top:1px solid var(--line)}"
+    "td:last-child{text-align:right;font-variant-numeric:tabular-nums}"
+    ".absent{color:var(--soft);font-style:italic}\n"
+    ".names{overflow-wrap:anywhere}.notes{list-style:none;padding:0}.notes li{color:var(--warn);"
+    "background:var(--warnback);border-radius:.4rem;padding:.4rem .7rem;margin:.3rem 0}\n"
+    "svg{width:100%;height:auto;display:block}.plot text{fill:var(--soft);font-size:12px}"
+    ".mid{text-anchor:middle}.end{text-anchor:end}.plot path{fill:none}.plot .grid{stroke:"
+    "var(--line);stroke-width:.7}.plot "
+    ".axis{stroke:var(--soft)}.bar{fill:var(--bar)}.other{fill:var(--bar);opacity:.45}"
+    ".plot .dots{stroke:var(--bar);stroke-width:2.6;stroke-linecap:round;opacity:.55}"
+    ".plot .precision{stroke:var(--ok);stroke-width:2.5}.plot "
+    ".wanted{stroke:var(--bad);stroke-width:1.5;stroke-dasharray:5 3}\n"
+    ".frame path{fill:none;stroke-width:1.4;vector-effect:non-scaling-stroke}.right{stroke:"
+    "var(--ok)}.missed{stroke:var(--bad)}.wrong{stroke:var(--bar)}.frame .edge{stroke:var(--line)}"
+    "figure{margin:0}img{width:100%;height:auto;display:block;image-rendering:pixelated;background:"
+    "#fff}pre{overflow-x:auto;font-size:.8rem;white-space:pre-wrap;overflow-wrap:anywhere}"
+    ".shares{display:flex;height:.9rem;min-width:6rem;background:var(--line);border-radius:.2rem;"
+    "overflow:hidden}.shares i{display:block}.compute{background:var(--bar)}.input{background:"
+    "var(--ok)}.output{background:var(--bad)}.wide{overflow-x:auto}th{text-align:left;font-weight:"
+    "600;padding-right:.6rem}.wide td,.wide th{padding-right:.8rem;white-space:nowrap}\n"
+    ".key{display:inline-block;width:1.1em;height:1.1em;vertical-align:-.2em}\n";
+
+enum status document_check(const char *path, struct error *e)
+{
+    char first[1024] = "";
+    struct stat st;
+    const enum status s = target_check(path, e);
+    if (s || stat(path, &st) || !S_ISREG(st.st_mode))
+        return s;
+    FILE *in = fopen(path, "rbe");
+    if (!in)
+        return STATUS_OK;
+    const size_t got = fread(first, 1, sizeof first - 1, in);
+    (void)fclose(in);
+    return got == 0 || strstr(first, "content=\"braggpipe\"")
+               ? STATUS_OK
+               : error_set(e, STATUS_FAILED, "%s: is there, and no page of braggpipe", path);
+}
+
+void document_begin(FILE *out, const char *title)
+{
+    fprintf(out,
+            "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\n"
+            "<meta name=\"viewport\" content=\"width=device-width,initial-scale=1\">\n"
+            "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; "
+            "img-src data:; style-src 'unsafe-inline'\">\n"
+            "<meta name=\"generator\" "
+            "content=\"braggpipe\">\n<title>%s</title>\n<style>\n%s</style></head><body>\n<h1>%s</"
+            "h1>\n",
+            title, style, title);
+}
+
+void document_end(FILE *out)
+{
+    fputs("</body></html>\n", out);
+}

@@ -1,0 +1,75 @@
+#!/bin/sh
+# bragg-report, and bragg-run --report: pages about runs that end well, fail, are interrupted, lose a
+# process or have no images; what is in the way.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'pages' /usr/bin/python3
+scratch
+page() { /usr/bin/python3 "$BRAGG_TESTS/cli/run_page.py" "$@"; }
+
+# --- of a pipe
+bragg-geometry --detpixels=150 --pixel=0.6 --distance=120 --ncells=10 |
+	bragg-orient --quiet --frames=9 --random --hit-rate=0.5 --seed=3 --truth=truth.txt |
+	bragg-intensity --threads=1 | bragg-noise | bragg-tap --record=a.rec
+check 'a page of a pipe' sh -c 'bragg-replay a.rec | bragg-report page.html'
+lineage=$(bragg-replay a.rec | bragg-write --quiet a_%d.img && sed -n 's/^BRAGG_LINEAGE=\(.*\);/\1/p' a_0.img | head -1)
+check 'has pictures, numbers and the recipe' page page.html pictures=6 'frames seen9' "Lineage $lineage" \
+	'bragg-orient seed=3' 'Frame 0, the first' 'cell59.062 68.451 30.517'
+check 'a page replaces a former one' sh -c 'bragg-replay a.rec | bragg-report --pictures=0 page.html'
+check 'without pictures' page page.html pictures=0 'frames seen9'
+check 'another' sh -c 'bragg-replay --first=1 a.rec | bragg-report one.html'
+check 'of a single frame' page one.html pictures=1 'frames seen1'
+echo mine >mine.html
+check_status 'a file in the way' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report mine.html 2>err'
+is 'is named' "$(cat err)" 'bragg-report: mine.html: is there, and no page of braggpipe'
+is 'and stays' "$(cat mine.html)" mine
+check_status 'no such folder' 1 sh -c 'bragg-replay a.rec 2>others | bragg-report gone/x.html 2>err'
+
+# --- of bragg-run
+cat >p.yaml <<END
+stages:
+  - {name: replay, args: [$PWD/a.rec, --loop=4]}
+  - {name: noise, program: bragg-tap, args: [--hold=no]}
+END
+cat >q.yaml <<END
+# a <b> & "c"
+stages:
+  - {name: replay, args: [$PWD/a.rec, --loop=4, --rate=40]}
+  - {name: write, args: [x_%d.raw]}
+END
+check 'a run with a report' bragg-run --quiet --workdir=out --report=run.html q.yaml
+is 'has its files' "$(ls out | grep -c 'raw$')" 36
+check 'the page' page run.html pictures=6 'This run ended well' 'frames seen36' 'What each process cost' 'write36' \
+	'Who did what when' '# a <b> & "c"' "bragg-run --quiet --workdir=out --report=run.html q.yaml"
+is 'nothing else is left' "$(ls -A | grep -c '\.part-\|frames.html')" 0
+
+# --- that does not end well
+sed 's/--rate=40/--rate=40/; s/x_%d.raw/x_%d.img, --scale=1e12/' q.yaml >bad.yaml
+check_status 'a run that fails' 3 sh -c 'bragg-run --quiet --workdir=out2 --report=bad.html bad.yaml 2>err'
+check 'its page says why' page bad.html 'did not end well' "$(sed -n 's/^bragg-run: //p' err)" 'write: bragg-write: '
+sed 's/--loop=4/--loop=forever/' q.yaml >long.yaml
+env --default-signal=INT bragg-run --quiet --workdir=out3 --report=int.html long.yaml 2>err &
+run=$!
+soon test -e out3/x_20.raw
+kill -INT $run
+status=0
+wait $run || status=$?
+is 'a run that is interrupted' "$status" 130
+check 'its page says so' page int.html 'It was interrupted. (status 130)' pictures=6
+sed 's/write, args/write, restart: 5, args/' q.yaml | sed 's/--loop=4/--loop=12/' >kill.yaml
+bragg-run --quiet --workdir=out4 --report=kill.html kill.yaml 2>err &
+run=$!
+soon test -e out4/x_9.raw
+pkill -KILL -P $run bragg-write
+status=0
+wait $run || status=$?
+is 'a run whose writer is killed' "$status $(ls out4 | grep -c 'raw$')" '0 108'
+check 'its page counts the restart' sh -c 'grep -q "<th>write</th>.*<td>1</td><td>well" kill.html'
+printf 'stages:\n  - {name: geometry, args: [--detpixels=8, --pixel=1]}\n  - {name: orient, args: [--frames=2]}\n  - {name: tap, args: [--record=r.rec]}\n' >r.yaml
+check 'a run without images' bragg-run --quiet --report=none.html r.yaml
+check 'has a page without pictures' page none.html 'This run ended well' pictures=0
+check_status 'a file in the way of a run' 1 sh -c 'bragg-run --quiet --report=mine.html q.yaml 2>err'
+is 'is named before the work' "$(cat err)" 'bragg-run: mine.html: is there, and no page of braggpipe'
+check_status 'with --dry-run' 2 bragg-run --dry-run --report=x.html q.yaml
+check_status 'a full disk' 1 sh -c 'bragg-run --quiet --workdir=out5 --report=/dev/full q.yaml 2>err'
+check 'is said' grep -q 'No space left' err
+finish
