@@ -1,0 +1,147 @@
+/*
+ * Squared lattice factors and their derivatives for blocks of pixels, in the precision of the file
+ * that includes this (`real`): see shape_slopes.h for the formulas.  What bounds them: arithmetic,
+ * twelve polynomials and three divisions for SQUARE.
+ */
+#ifndef BRAGG_ENGINE_CPU_SLOPES_SHAPE_H
+#define BRAGG_ENGINE_CPU_SLOPES_SHAPE_H
+
+#include "engine/cpu_point.h"
+#include "engine/cpu_slopes.h"
+
+#if CPU_DOUBLE
+typedef double real;
+#define TERMS(scratch) (&(scratch)->terms.in_double)
+#define F_SQR(table) ((table)->F_sqr_double)
+#define FUSED fused
+#define NEAREST_WHOLE ROUND_MAGIC
+#define OFFSET_FLOOR 1e-30
+#define EXP2_NEGATIVE exp2_negative
+static const size_t TERMS_MOST = SIZE_MAX;  // summed up before they are weighted
+
+/* sin(pi t)/(pi t) = a and cos(pi t) = a + t^2 b from t^2, for |t| <= 1/2.  Chebyshev fits in 40
+ * digits; errors below 1e-18 before rounding. */
+INLINE void waves(double z, double *a, double *b)
+{
+    double p = 0x1.07192db714f81p-22;
+    p = fused(p, z, -0x1.d3e3c296a65cfp-18);
+    p = fused(p, z, 0x1.37469730d3391p-13);
+    p = fused(p, z, -0x1.3381697088111p-9);
+    p = fused(p, z, 0x1.ac6805cbe14f0p-6);
+    p = fused(p, z, -0x1.86a8e472088a4p-3);
+    p = fused(p, z, 0x1.9f9cb402bc3ebp-1);
+    p = fused(p, z, -0x1.a51a6625307d3p+0);
+    *a = fused(p, z, 1.0);
+    p = -0x1.122ee54e139fap-23;
+    p = fused(p, z, 0x1.0fab0c3bd7fc5p-18);
+    p = fused(p, z, -0x1.999f8a88e8e8fp-14);
+    p = fused(p, z, 0x1.d2eaa5d612e42p-10);
+    p = fused(p, z, -0x1.8061c54be76b2p-6);
+    p = fused(p, z, 0x1.ac6805cf329aap-3);
+    p = fused(p, z, -0x1.24feab558a46fp+0);
+    p = fused(p, z, 0x1.9f9cb402bc46cp+1);
+    *b = fused(p, z, -0x1.a51a6625307d3p+1);
+}
+#else
+typedef float real;
+#define TERMS(scratch) (&(scratch)->terms.in_float)
+#define F_SQR(table) ((table)->F_sqr)
+#define FUSED fused_f
+#define NEAREST_WHOLE 0x1.8p23f
+#define OFFSET_FLOOR 1e-18f
+#define EXP2_NEGATIVE exp2_negative_f
+static const size_t TERMS_MOST = SLOPES_TERMS;
+
+/* sin(pi t)/(pi t) = a and cos(pi t) = a + t^2 b from t^2, for |t| <= 1/2.  The first as
+ * sinc_scaled_f, the other a Chebyshev fit; errors 2e-7 and 3e-9 before rounding. */
+INLINE void waves(float z, float *a, float *b)
+{
+    float p = 0x1.9409a0p-6f;
+    p = fused_f(p, z, -0x1.85fa48p-3f);
+    p = fused_f(p, z, 0x1.9f98ccp-1f);
+    p = fused_f(p, z, -0x1.a51a58p+0f);
+    *a = fused_f(p, z, 1.0f);
+    p = -0x1.6e8b2cp-6f;
+    p = fused_f(p, z, 0x1.abec0ap-3f);
+    p = fused_f(p, z, -0x1.24fd4ap+0f);
+    p = fused_f(p, z, 0x1.9f9caep+1f);
+    *b = fused_f(p, z, -0x1.a51a66p+1f);
+}
+#endif
+
+/* s = sin(pi N d)/sin(pi d) and its derivatives, all three up to one common sign.  N d is a whole
+ * number n and a fraction t.  The numerator of the derivative by d is
+ *     n a(d) a(t) + d t (N t a(d) b(t) - d a(t) b(d))
+ * which loses no digits: at a spot n is 0, and both parts are small. */
+INLINE void grating(real offset, real N, real *s, real *by_d, real *by_N)
+{
+    const real none = 0, one = 1;
+    const real size = offset < none ? -offset : offset;
+    const real d = size < OFFSET_FLOOR ? OFFSET_FLOOR : offset;
+    const real n = (N * d + NEAREST_WHOLE) - NEAREST_WHOLE, t = FUSED(N, d, -n);
+    real a_d, b_d, a_t, b_t;
+    waves(d * d, &a_d, &b_d);
+    waves(t * t, &a_t, &b_t);
+    const real r = one / (d * a_d);
+    const real small = N * t * (a_d * b_t) - d * (a_t * b_d);  // exactly 0 for N = 1
+    *s = t * a_t * r;
+    *by_d = FUSED(n * a_d, a_t, d * t * small) * r * r;
+    *by_N = FUSED(t * t, b_t, a_t) * d * r;
+}
+
+/* SQUARE from offsets to the nearest lattice point, times F_sqr. */
+INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
+                          struct cpu_slopes_scratch *s)
+{
+    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2];
+    const real all[3] = {l->N[0] > 1, l->N[1] > 1, l->N[2] > 1};  // one cell is no grating
+    for (int i = 0; i < CPU_LANES * n; i++) {                     // vectorised
+        real s0, s1, s2, d0, d1, d2, c0, c1, c2;
+        grating(TERMS(s)->d[0][i], N0, &s0, &d0, &c0);
+        grating(TERMS(s)->d[1][i], N1, &s1, &d1, &c1);
+        grating(TERMS(s)->d[2][i], N2, &s2, &d2, &c2);
+        const real F = TERMS(s)->F_sqr[i], twice = F + F;
+        const real rest0 = s1 * s2, rest1 = s0 * s2, rest2 = s0 * s1, product = s0 * rest0;
+        TERMS(s)->value[i] = F * product * product;
+        const real e0 = twice * product * rest0, e1 = twice * product * rest1;
+        const real e2 = twice * product * rest2;
+        TERMS(s)->by_index[0][i] = e0 * d0;
+        TERMS(s)->by_index[1][i] = e1 * d1;
+        TERMS(s)->by_index[2][i] = e2 * d2;
+        if (cells) {
+            TERMS(s)->by_cells[0][i] = e0 * c0 * all[0];
+            TERMS(s)->by_cells[1][i] = e1 * c1 * all[1];
+            TERMS(s)->by_cells[2][i] = e2 * c2 * all[2];
+        }
+    }
+}
+
+/* GAUSS likewise: V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2. */
+INLINE void gauss_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
+                         struct cpu_slopes_scratch *s)
+{
+    const double volume = l->N[0] * l->N[1] * l->N[2], steep = 2.0 * l->fudge / 0.63;
+    const real top = (real)(volume * volume * 0x1p-100), exponent = (real)(steep * M_LOG2E);
+    const real by_R = (real)-steep, by_fudge = (real)(-2.0 / 0.63), two = 2;
+    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2];
+    const real per0 = two / N0, per1 = two / N1, per2 = two / N2;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const real x = TERMS(s)->d[0][i] * N0, y = TERMS(s)->d[1][i] * N1;
+        const real z = TERMS(s)->d[2][i] * N2;
+        const real R = FUSED(x, x, FUSED(y, y, z * z));
+        const real value = EXP2_NEGATIVE(R * exponent) * top * TERMS(s)->F_sqr[i];
+        const real lean = value * by_R, slope = lean + lean;
+        TERMS(s)->value[i] = value;
+        TERMS(s)->by_index[0][i] = slope * x * N0;
+        TERMS(s)->by_index[1][i] = slope * y * N1;
+        TERMS(s)->by_index[2][i] = slope * z * N2;
+        TERMS(s)->by_fudge[i] = by_fudge * R * value;
+        if (cells) {
+            TERMS(s)->by_cells[0][i] = per0 * FUSED(lean * x, x, value);
+            TERMS(s)->by_cells[1][i] = per1 * FUSED(lean * y, y, value);
+            TERMS(s)->by_cells[2][i] = per2 * FUSED(lean * z, z, value);
+        }
+    }
+}
+
+#endif
