@@ -143,10 +143,7 @@ static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch
     }
     memset(s->lattices, 0, job->job->nlattices * sizeof *s->lattices);
     for (size_t k = 0; k < set->count; k++)
-        if (moves_factors(&set->items[k]))
-            s->of[k] = (struct cpu_slopes_of){0};
-        else
-            memset(s->of[k].sum, 0, sizeof s->of[k].sum);
+        memset(&s->of[k], 0, moves_factors(&set->items[k]) ? sizeof *s->of : sizeof s->of->sum);
 }
 
 /* ---- derivatives ----------------------------------------------------------------------- */
@@ -188,15 +185,15 @@ static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_
     const struct sampling *each = &job->frame.x->sampling;
     const struct parameter *p = &job->frame.set->items[k];
     const bool polarized = !each->each_polarization, solid = !each->each_solid_angle;
-    const bool factors_move = moves_factors(p), scale = p->kind == PARAMETER_SCALE;
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+    const bool scale = p->kind == PARAMETER_SCALE;
+    const double moved = moves_factors(p) ? 1.0 : 0.0;  // else both slopes are 0
+    for (int i = 0; i < CPU_LANES * n; i++) {           // vectorised
         const double P = polarized ? s->polarization[i] : 1.0;
         const double O = solid ? s->solid_angle[i] : 1.0;
-        of->sum[i] = (scale ? s->total[i] : of->sum[i]) * P * O;
-        if (factors_move && polarized)
-            of->sum[i] = fused(s->total[i] * of->polarization[i], O, of->sum[i]);
-        if (factors_move && solid)
-            of->sum[i] = fused(s->total[i] * of->solid_angle[i], P, of->sum[i]);
+        const double dP = polarized ? of->polarization[i] : 0.0;
+        const double dO = solid ? of->solid_angle[i] : 0.0;
+        const double sum = scale ? s->total[i] : of->sum[i];
+        of->sum[i] = fused(moved * s->total[i], fused(dP, O, P * dO), sum * P * O);
     }
 }
 

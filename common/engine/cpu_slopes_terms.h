@@ -32,18 +32,23 @@ static void offsets(const struct cpu_slopes_step *step, int n, struct cpu_slopes
     }
 }
 
-/* Squared structure factors; flat ones are there already.  Two loops, because gcc does not
- * vectorise a gather beside what computes its index. */
+/* A loop of its own, because gcc does not vectorise a gather beside what computes its index. */
+static void gather(const real *restrict from, const int32_t *restrict slot, int n,
+                   real *restrict to)
+{
+    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+        to[i] = from[slot[i]];
+}
+
+/* Squared structure factors; flat ones are there already. */
 static void structure_factors(const struct cpu_table *table, int n, struct cpu_slopes_scratch *s)
 {
     const struct cpu_table t = *table;
-    const real *F_sqr = F_SQR(table);
     if (t.flat)
         return;
     for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
         s->slot[i] = table_slot(&t, s->whole[0][i], s->whole[1][i], s->whole[2][i]);
-    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-        TERMS(s)->F_sqr[i] = F_sqr[s->slot[i]];
+    gather(F_SQR(table), s->slot, n, TERMS(s)->F_sqr);
 }
 
 /* One constant combination per line, so that each becomes a loop of its own. */
