@@ -86,7 +86,7 @@ struct cpu_slopes_scratch {
     double slow[SLOPES_BLOCK];
     double position[3][SLOPES_BLOCK], along[3][SLOPES_BLOCK];  // m; unit vector
     double inverse[SLOPES_BLOCK];                              // 1/airpath, 1/m
-    double q[3][SLOPES_BLOCK];                                 // times INDEX_SCALE, 1/m
+    double q[3][SLOPES_BLOCK];                                 // 1/m
     double solid_angle[SLOPES_BLOCK], polarization[SLOPES_BLOCK], capture[SLOPES_BLOCK];
     double kept[SLOPES_BLOCK];    // 1; 0 where dmin culls this source
     double fresh[SLOPES_BLOCK];   // 1 where this source sets the polarization

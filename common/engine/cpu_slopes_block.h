@@ -61,10 +61,9 @@ static void add_source_change(const double swept[3], double ln_wave, double per_
                               const struct cpu_slopes_scratch *s, struct cpu_slopes_of *of)
 {
     const double x = swept[0] * per_m, y = swept[1] * per_m, z = swept[2] * per_m;
-    const double stretch = ln_wave / INDEX_SCALE;
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const double dx = fused(stretch, s->q[0][i], x), dy = fused(stretch, s->q[1][i], y);
-        const double dz = fused(stretch, s->q[2][i], z);
+        const double dx = fused(ln_wave, s->q[0][i], x), dy = fused(ln_wave, s->q[1][i], y);
+        const double dz = fused(ln_wave, s->q[2][i], z);
         const double along = fused(dx, s->v[0][i], fused(dy, s->v[1][i], dz * s->v[2][i]));
         of->sum[i] = fused(s->factor[i] * (-1.0 / ANGSTROM_1_M), along, of->sum[i]);
     }
@@ -104,7 +103,7 @@ static void add_source(const struct cpu_slopes *job, size_t index, int n,
     }
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            TERMS(s)->q[k][i] = (real)(s->q[k][i] * (1.0 / (INDEX_SCALE * ANGSTROM_1_M)));
+            TERMS(s)->q[k][i] = (real)(s->q[k][i] * (1.0 / ANGSTROM_1_M));
     for (size_t l = 0; l < job->job->nlattices; l++)
         add_lattice(job, l, n, s);
     for (int i = 0; i < CPU_LANES * n; i++)  // vectorised

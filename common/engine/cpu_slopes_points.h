@@ -151,11 +151,11 @@ static void move_points(const struct cpu_slopes *job, const struct panel *p, int
 
 static void scattering(const struct cpu_source *source, int n, struct cpu_slopes_scratch *s)
 {
-    const double scale = source->index_per_m;
+    const double per_m = source->index_per_m / INDEX_SCALE;
     for (int k = 0; k < 3; k++) {
         const double incident = source->incident[k];
         for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-            s->q[k][i] = (s->along[k][i] - incident) * scale;
+            s->q[k][i] = (s->along[k][i] - incident) * per_m;
     }
 }
 

@@ -19,16 +19,24 @@ INLINE void as_real(const double *from, double scale, real out[9])
         out[i] = (real)(from[i] * scale);
 }
 
-/* Offsets of all indices to the nearest whole ones. */
+/* Offset of an index to the nearest whole one, halves down, as index_nearest. */
+INLINE double offset_along(const double cell[3], double qx, double qy, double qz, int32_t *nearest)
+{
+    const double h = index_along(cell, qx, qy, qz), n = ceil(h - 0.5);
+    *nearest = (int32_t)n;
+    return h - n;
+}
+
+/* Offsets of all indices. */
 static void offsets(const struct cpu_slopes_step *step, int n, struct cpu_slopes_scratch *s)
 {
     double c[9];
     memcpy(c, step->cell, sizeof c);
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         const double x = s->q[0][i], y = s->q[1][i], z = s->q[2][i];
-        TERMS(s)->d[0][i] = (real)index_offset(index_along(c, x, y, z), &s->whole[0][i]);
-        TERMS(s)->d[1][i] = (real)index_offset(index_along(c + 3, x, y, z), &s->whole[1][i]);
-        TERMS(s)->d[2][i] = (real)index_offset(index_along(c + 6, x, y, z), &s->whole[2][i]);
+        TERMS(s)->d[0][i] = (real)offset_along(c, x, y, z, &s->whole[0][i]);
+        TERMS(s)->d[1][i] = (real)offset_along(c + 3, x, y, z, &s->whole[1][i]);
+        TERMS(s)->d[2][i] = (real)offset_along(c + 6, x, y, z, &s->whole[2][i]);
     }
 }
 

@@ -49,7 +49,7 @@ struct derive_request {
     struct derive_sums *sums;
 };
 
-enum { DERIVE_BLOCK = 64 };  // pixels that are computed together, at most
+enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
 
 /* Photons and derivatives of `count` pixels of one panel, 1 .. DERIVE_BLOCK: values[count x (1 +
  * set->count)].  numbers[] count within the panel, row by row.  The pixels are computed; what a
