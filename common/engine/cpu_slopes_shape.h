@@ -48,7 +48,7 @@ typedef float real;
 #define F_SQR(table) ((table)->F_sqr)
 #define FUSED fused_f
 #define NEAREST_WHOLE 0x1.8p23f
-#define OFFSET_FLOOR 1e-18f
+#define OFFSET_FLOOR 1e-12f  // the product of three is a normal number
 #define EXP2_NEGATIVE exp2_negative_f
 static const size_t TERMS_MOST = SLOPES_TERMS;
 
@@ -69,49 +69,72 @@ INLINE void waves(float z, float *a, float *b)
 }
 #endif
 
-/* s = sin(pi N d)/sin(pi d) and its derivatives, all three up to one common sign.  N d is a whole
- * number n and a fraction t.  The numerator of the derivative by d is
- *     n a(d) a(t) + d t (N t a(d) b(t) - d a(t) b(d))
- * which loses no digits: at a spot n is 0, and both parts are small. */
-INLINE void grating(real offset, real N, real *s, real *by_d, real *by_N)
+/* What sin(pi N d)/sin(pi d) is made of along one axis: N d is a whole number n and a fraction t.
+ */
+struct grating {
+    real d, t, n, a_d, b_d, a_t, b_t;
+    real below;  // sin(pi d)/pi
+};
+
+INLINE struct grating grating(real offset, real N)
 {
-    const real none = 0, one = 1;
+    const real none = 0;
     const real size = offset < none ? -offset : offset;
-    const real d = size < OFFSET_FLOOR ? OFFSET_FLOOR : offset;
-    const real n = (N * d + NEAREST_WHOLE) - NEAREST_WHOLE, t = FUSED(N, d, -n);
-    real a_d, b_d, a_t, b_t;
-    waves(d * d, &a_d, &b_d);
-    waves(t * t, &a_t, &b_t);
-    const real r = one / (d * a_d);
-    const real small = N * t * (a_d * b_t) - d * (a_t * b_d);  // exactly 0 for N = 1
-    *s = t * a_t * r;
-    *by_d = FUSED(n * a_d, a_t, d * t * small) * r * r;
-    *by_N = FUSED(t * t, b_t, a_t) * d * r;
+    struct grating g;
+    g.d = size < OFFSET_FLOOR ? OFFSET_FLOOR : offset;
+    g.n = (N * g.d + NEAREST_WHOLE) - NEAREST_WHOLE;
+    g.t = FUSED(N, g.d, -g.n);
+    waves(g.d * g.d, &g.a_d, &g.b_d);
+    waves(g.t * g.t, &g.a_t, &g.b_t);
+    g.below = g.d * g.a_d;
+    return g;
 }
 
-/* SQUARE from offsets to the nearest lattice point, times F_sqr. */
+/* The quotient and its derivatives, all three up to one common sign; r = 1/below.  The numerator
+ * of the derivative by d is
+ *     n a(d) a(t) + d t (N t a(d) b(t) - d a(t) b(d))
+ * which loses no digits: at a spot n is 0, and both parts are small. */
+INLINE real grating_value(const struct grating *g, real r)
+{
+    return g->t * g->a_t * r;
+}
+
+INLINE real grating_by_d(const struct grating *g, real N, real r)
+{
+    const real small = N * g->t * (g->a_d * g->b_t) - g->d * (g->a_t * g->b_d);  // 0 for N = 1
+    return FUSED(g->n * g->a_d, g->a_t, g->d * g->t * small) * r * r;
+}
+
+INLINE real grating_by_N(const struct grating *g, real r)
+{
+    return FUSED(g->t * g->t, g->b_t, g->a_t) * g->d * r;
+}
+
+/* SQUARE from offsets to the nearest lattice point, times F_sqr.  One division for three axes. */
 INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
                           struct cpu_slopes_scratch *s)
 {
-    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2];
+    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2], one = 1;
     const real all[3] = {l->N[0] > 1, l->N[1] > 1, l->N[2] > 1};  // one cell is no grating
     for (int i = 0; i < CPU_LANES * n; i++) {                     // vectorised
-        real s0, s1, s2, d0, d1, d2, c0, c1, c2;
-        grating(TERMS(s)->d[0][i], N0, &s0, &d0, &c0);
-        grating(TERMS(s)->d[1][i], N1, &s1, &d1, &c1);
-        grating(TERMS(s)->d[2][i], N2, &s2, &d2, &c2);
-        const real F = TERMS(s)->F_sqr[i], twice = F + F;
-        const real rest0 = s1 * s2, rest1 = s0 * s2, rest2 = s0 * s1, product = s0 * rest0;
+        const struct grating x = grating(TERMS(s)->d[0][i], N0);
+        const struct grating y = grating(TERMS(s)->d[1][i], N1);
+        const struct grating z = grating(TERMS(s)->d[2][i], N2);
+        const real pair = x.below * y.below, inverse = one / (pair * z.below);
+        const real rest = inverse * z.below;
+        const real r0 = rest * y.below, r1 = rest * x.below, r2 = inverse * pair;
+        const real s0 = grating_value(&x, r0), s1 = grating_value(&y, r1);
+        const real s2 = grating_value(&z, r2), s01 = s0 * s1;
+        const real product = s01 * s2, F = TERMS(s)->F_sqr[i], twice = (F + F) * product;
+        const real e0 = twice * s1 * s2, e1 = twice * s0 * s2, e2 = twice * s01;
         TERMS(s)->value[i] = F * product * product;
-        const real e0 = twice * product * rest0, e1 = twice * product * rest1;
-        const real e2 = twice * product * rest2;
-        TERMS(s)->by_index[0][i] = e0 * d0;
-        TERMS(s)->by_index[1][i] = e1 * d1;
-        TERMS(s)->by_index[2][i] = e2 * d2;
+        TERMS(s)->by_index[0][i] = e0 * grating_by_d(&x, N0, r0);
+        TERMS(s)->by_index[1][i] = e1 * grating_by_d(&y, N1, r1);
+        TERMS(s)->by_index[2][i] = e2 * grating_by_d(&z, N2, r2);
         if (cells) {
-            TERMS(s)->by_cells[0][i] = e0 * c0 * all[0];
-            TERMS(s)->by_cells[1][i] = e1 * c1 * all[1];
-            TERMS(s)->by_cells[2][i] = e2 * c2 * all[2];
+            TERMS(s)->by_cells[0][i] = e0 * grating_by_N(&x, r0) * all[0];
+            TERMS(s)->by_cells[1][i] = e1 * grating_by_N(&y, r1) * all[1];
+            TERMS(s)->by_cells[2][i] = e2 * grating_by_N(&z, r2) * all[2];
         }
     }
 }

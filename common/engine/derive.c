@@ -10,7 +10,8 @@
 #include "engine/slopes.h"
 #include "physics/pixel.h"
 
-/* Numbers that a block leaves behind: product, gradient, fisher, likelihood, pixels. */
+/* Numbers that a block leaves behind: product, gradient, lower half of fisher, likelihood,
+ * pixels. */
 static size_t sums_of(size_t count)
 {
     return 2 * count + count * count + 2;
@@ -105,11 +106,13 @@ static bool add_item(const struct derive_request *q, size_t item, const double *
     const double seen = (double)d->counts[item] + d->variance;
     if (!(mean > 0.0))
         return false;
+    const double by_photons = d->scale * (seen / mean - 1.0);
+    const double information = d->scale * d->scale / mean;
     for (size_t k = 0; k < count; k++) {
-        const double slope = d->scale * values[1 + k];
-        gradient[k] += slope * (seen / mean - 1.0);
-        for (size_t m = 0; m < count; m++)
-            fisher[k * count + m] += slope * (d->scale * values[1 + m]) / mean;
+        const double slope = information * values[1 + k];
+        gradient[k] += by_photons * values[1 + k];
+        for (size_t m = 0; m <= k; m++)
+            fisher[k * count + m] += slope * values[1 + m];
     }
     rest[0] += mean - seen * log(mean);
     rest[1] += 1.0;
@@ -170,7 +173,10 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
     if (!q->sums)
         return;
     memcpy(q->sums->gradient, total + count, count * sizeof *total);
-    memcpy(q->sums->fisher, total + 2 * count, count * count * sizeof *total);
+    for (size_t k = 0; k < count; k++)
+        for (size_t m = 0; m < count; m++)
+            q->sums->fisher[k * count + m] =
+                total[2 * count + (k < m ? m * count + k : k * count + m)];
     q->sums->likelihood = total[each - 2];
     q->sums->pixels = (int64_t)total[each - 1];
 }
