@@ -75,10 +75,9 @@ struct cpu_slopes_of {
 };
 
 /* Of a term, and sums of terms. */
-#define SLOPES_ARRAYS(real)                                                         \
-    real q[3][SLOPES_BLOCK], d[3][SLOPES_BLOCK], F_sqr[SLOPES_BLOCK];               \
-    real value[SLOPES_BLOCK], by_index[3][SLOPES_BLOCK], by_cells[3][SLOPES_BLOCK]; \
-    real by_fudge[SLOPES_BLOCK], sums[SLOPES_SUMS][SLOPES_BLOCK]
+#define SLOPES_ARRAYS(real)                                           \
+    real q[3][SLOPES_BLOCK], d[3][SLOPES_BLOCK], F_sqr[SLOPES_BLOCK]; \
+    real by_index[3][SLOPES_BLOCK], sums[SLOPES_SUMS][SLOPES_BLOCK]
 
 /* The arrays of one block; every thread has its own. */
 struct cpu_slopes_scratch {

@@ -110,7 +110,8 @@ INLINE real grating_by_N(const struct grating *g, real r)
     return FUSED(g->t * g->t, g->b_t, g->a_t) * g->d * r;
 }
 
-/* SQUARE from offsets to the nearest lattice point, times F_sqr.  One division for three axes. */
+/* SQUARE from offsets to the nearest lattice point, times F_sqr: slopes by indices, sums of the
+ * rest.  One division for three axes. */
 INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
                           struct cpu_slopes_scratch *s)
 {
@@ -127,14 +128,18 @@ INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
         const real s2 = grating_value(&z, r2), s01 = s0 * s1;
         const real product = s01 * s2, F = TERMS(s)->F_sqr[i], twice = (F + F) * product;
         const real e0 = twice * s1 * s2, e1 = twice * s0 * s2, e2 = twice * s01;
-        TERMS(s)->value[i] = F * product * product;
+        TERMS(s)->sums[SLOPES_VALUE][i] =
+            FUSED(F * product, product, TERMS(s)->sums[SLOPES_VALUE][i]);
         TERMS(s)->by_index[0][i] = e0 * grating_by_d(&x, N0, r0);
         TERMS(s)->by_index[1][i] = e1 * grating_by_d(&y, N1, r1);
         TERMS(s)->by_index[2][i] = e2 * grating_by_d(&z, N2, r2);
         if (cells) {
-            TERMS(s)->by_cells[0][i] = e0 * grating_by_N(&x, r0) * all[0];
-            TERMS(s)->by_cells[1][i] = e1 * grating_by_N(&y, r1) * all[1];
-            TERMS(s)->by_cells[2][i] = e2 * grating_by_N(&z, r2) * all[2];
+            TERMS(s)->sums[SLOPES_CELLS + 0][i] =
+                FUSED(e0 * all[0], grating_by_N(&x, r0), TERMS(s)->sums[SLOPES_CELLS + 0][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 1][i] =
+                FUSED(e1 * all[1], grating_by_N(&y, r1), TERMS(s)->sums[SLOPES_CELLS + 1][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 2][i] =
+                FUSED(e2 * all[2], grating_by_N(&z, r2), TERMS(s)->sums[SLOPES_CELLS + 2][i]);
         }
     }
 }
@@ -154,15 +159,19 @@ INLINE void gauss_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
         const real R = FUSED(x, x, FUSED(y, y, z * z));
         const real value = EXP2_NEGATIVE(R * exponent) * top * TERMS(s)->F_sqr[i];
         const real lean = value * by_R, slope = lean + lean;
-        TERMS(s)->value[i] = value;
+        TERMS(s)->sums[SLOPES_VALUE][i] += value;
         TERMS(s)->by_index[0][i] = slope * x * N0;
         TERMS(s)->by_index[1][i] = slope * y * N1;
         TERMS(s)->by_index[2][i] = slope * z * N2;
-        TERMS(s)->by_fudge[i] = by_fudge * R * value;
+        TERMS(s)->sums[SLOPES_FUDGE][i] =
+            FUSED(by_fudge * R, value, TERMS(s)->sums[SLOPES_FUDGE][i]);
         if (cells) {
-            TERMS(s)->by_cells[0][i] = per0 * FUSED(lean * x, x, value);
-            TERMS(s)->by_cells[1][i] = per1 * FUSED(lean * y, y, value);
-            TERMS(s)->by_cells[2][i] = per2 * FUSED(lean * z, z, value);
+            TERMS(s)->sums[SLOPES_CELLS + 0][i] =
+                FUSED(per0, FUSED(lean * x, x, value), TERMS(s)->sums[SLOPES_CELLS + 0][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 1][i] =
+                FUSED(per1, FUSED(lean * y, y, value), TERMS(s)->sums[SLOPES_CELLS + 1][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 2][i] =
+                FUSED(per2, FUSED(lean * z, z, value), TERMS(s)->sums[SLOPES_CELLS + 2][i]);
         }
     }
 }

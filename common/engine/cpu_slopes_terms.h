@@ -75,12 +75,6 @@ static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
 
 /* ---- sums of terms ------------------------------------------------------------------- */
 
-static void add_to(real *restrict sum, const real *restrict value, int n)
-{
-    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
-        sum[i] += value[i];
-}
-
 /* g_i q_j, q turned back to phi 0. */
 INLINE void add_cell(const double back[9], bool turned, int n, struct cpu_slopes_scratch *s)
 {
@@ -145,18 +139,13 @@ static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_latti
     offsets(step, n, s);
     structure_factors(l->table, n, s);
     shapes(l, job->cells, n, s);
-    add_to(TERMS(s)->sums[SLOPES_VALUE], TERMS(s)->value, n);
     if (job->cell && l->turned)
         add_cell(step->back, true, n, s);
     else if (job->cell)
         add_cell(step->back, false, n, s);
-    for (int k = 0; k < 3 && job->cells; k++)
-        add_to(TERMS(s)->sums[SLOPES_CELLS + k], TERMS(s)->by_cells[k], n);
     for (int k = 0; k < SLOPES_RATES; k++)
         if (job->rate[k])
             add_rate(step->rate[k], SLOPES_RATE + k, n, s);
-    if (job->fudge)
-        add_to(TERMS(s)->sums[SLOPES_FUDGE], TERMS(s)->by_fudge, n);
     if (job->v)
         add_v(step->cell, n, s);
 }
