@@ -149,7 +149,7 @@ static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch
 
 static void add_sum(double *restrict to, const double *restrict sum, double factor, int n)
 {
-    for (int i = 0; i < CPU_LANES * n; i++)  // vectorised
+    for (int i = 0; i < CPU_LANES * n; i++)
         to[i] = fused(factor, sum[i], to[i]);
 }
 
