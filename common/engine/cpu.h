@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "engine/cpu_dense.h"
 #include "engine/cpu_dense_shares.h"
+#include "engine/derive.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -95,7 +96,7 @@ struct cpu_slopes_scratch;
 
 /* Photons and derivatives of a block: values as derive_pixels has them, see cpu_slopes.h. */
 typedef void cpu_slopes_block(const struct cpu_slopes *job, const struct cpu_slopes_where *where,
-                              struct cpu_slopes_scratch *s, double *values);
+                              struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK]);
 
 /* One instruction set and precision.  `block` writes the photons of the pixels to
  * out[count], `dense` those of a job with dense lattices, up to DENSE_BLOCK of them; `scatter` adds

@@ -127,7 +127,7 @@ static void close_slopes(struct cpu_slopes *job)
 
 /* See derive_pixels. */
 static void pixels(const void *context, const struct panel *p, const int64_t *numbers, int count,
-                   double *values)
+                   double (*values)[DERIVE_BLOCK])
 {
     const struct cpu_slopes *job = context;
     const struct cpu_slopes_where where = {p, numbers, count};

@@ -101,6 +101,7 @@ struct cpu_slopes_scratch {
             SLOPES_ARRAYS(double);
         } in_double;
     } terms;
+    bool polarized;  // the next source may set the polarization
     int32_t whole[3][SLOPES_BLOCK], slot[SLOPES_BLOCK];
     double (*lattices)[SLOPES_KEPT][SLOPES_BLOCK];  // owned: sums of each lattice, in photons
     struct cpu_slopes_of *of;                       // owned: of each parameter

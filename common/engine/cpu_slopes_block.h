@@ -91,11 +91,14 @@ static void add_source(const struct cpu_slopes *job, size_t index, int n,
                        struct cpu_slopes_scratch *s)
 {
     const struct cpu_source *source = &job->job->sources[index];
+    const struct sampling *each = &job->frame.x->sampling;
     const double water = job->job->water;
     scattering(source, n, s);
     if (job->frame.x->dmin_m > 0.0)
         culls(source, n, s);
-    polarize(job, index, n, s);
+    if (s->polarized)
+        polarize(job, index, n, s);
+    s->polarized = s->polarized && (each->each_polarization || job->frame.x->dmin_m > 0.0);
     factors(job, source->weight, n, s);
     for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
         s->lit[i] = water;
@@ -140,6 +143,7 @@ static void begin(const struct cpu_slopes *job, int n, struct cpu_slopes_scratch
         s->polarization[i] = polarization;
         s->capture[i] = s->kept[i] = 1.0;
     }
+    s->polarized = !job->frame.x->beam.no_polarization;
     memset(s->lattices, 0, job->job->nlattices * sizeof *s->lattices);
     for (size_t k = 0; k < set->count; k++)
         memset(&s->of[k], 0, moves_factors(&set->items[k]) ? sizeof *s->of : sizeof s->of->sum);
@@ -198,7 +202,7 @@ static void end(const struct cpu_slopes *job, size_t k, int n, const struct cpu_
 
 /* See derive_pixels. */
 static void block(const struct cpu_slopes *job, const struct cpu_slopes_where *w,
-                  struct cpu_slopes_scratch *s, double *values)
+                  struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK])
 {
     const struct sampling *each = &job->frame.x->sampling;
     const size_t count = job->frame.set->count;
@@ -213,12 +217,11 @@ static void block(const struct cpu_slopes *job, const struct cpu_slopes_where *w
             contract(job, k, l, n, s);
         end(job, k, n, s, &s->of[k]);
         for (int i = 0; i < w->count; i++)
-            values[(size_t)i * (1 + count) + 1 + k] = s->of[k].sum[i];
+            values[1 + k][i] = s->of[k].sum[i];
     }
     for (int i = 0; i < w->count; i++)
-        values[(size_t)i * (1 + count)] = s->total[i] *
-                                          (each->each_polarization ? 1.0 : s->polarization[i]) *
-                                          (each->each_solid_angle ? 1.0 : s->solid_angle[i]);
+        values[0][i] = s->total[i] * (each->each_polarization ? 1.0 : s->polarization[i]) *
+                       (each->each_solid_angle ? 1.0 : s->solid_angle[i]);
 }
 
 #endif

@@ -6,7 +6,7 @@
 
 void NAME(cpu_slopes_double_, ISA)(const struct cpu_slopes *job,
                                    const struct cpu_slopes_where *where,
-                                   struct cpu_slopes_scratch *s, double *values)
+                                   struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK])
 {
     block(job, where, s, values);
 }

@@ -216,8 +216,6 @@ static void polarize(const struct cpu_slopes *job, size_t index, int n,
 {
     const struct experiment *x = job->frame.x;
     const struct parameters *set = job->frame.set;
-    if (x->beam.no_polarization)
-        return;
     if (x->sampling.each_polarization)
         polarizations(&job->job->sources[index], x->beam.kahn, true, n, s);
     else

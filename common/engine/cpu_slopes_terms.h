@@ -199,7 +199,7 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
     for (size_t first = 0; first < l->nsteps;) {
         const size_t left = l->nsteps - first,
                      end = first + (left < TERMS_MOST ? left : TERMS_MOST);
-        memset(TERMS(s)->sums, 0, sizeof TERMS(s)->sums);
+        memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
         for (; first < end; first++)
             add_term(job, l, &l->steps[first], n, s);
         settle(job, index, n, s);

@@ -56,22 +56,24 @@ struct gathered {
 };
 
 /* Has them computed, and empties the list. */
-static void compute(const struct derive_job *job, size_t each, struct gathered *g, double *values)
+static void compute(const struct derive_job *job, size_t each, struct gathered *g,
+                    double (*values)[DERIVE_BLOCK])
 {
-    double computed[DERIVE_BLOCK * (1 + PARAMETERS_MAX)];
+    double computed[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     if (g->count)
         job->pixels(job->context, g->panel, g->number, g->count, computed);
-    for (int i = 0; i < g->count; i++)
-        memcpy(values + each * (size_t)g->item[i], computed + each * (size_t)i,
-               each * sizeof *values);
+    for (size_t k = 0; k < each; k++)
+        for (int i = 0; i < g->count; i++)
+            values[k][g->item[i]] = computed[k][i];
     g->count = 0;
 }
 
 /* Photons and derivatives of pixels, 0 where they are not computed. */
 static void engine_values(const struct derive_job *job, size_t each, const int64_t *numbers,
-                          int count, double *values)
+                          int count, double (*values)[DERIVE_BLOCK])
 {
     struct gathered g = {.panel = job->x->panels};
+    memset(values, 0, each * sizeof *values);
     for (int i = 0; i < count; i++) {
         const struct panel *p = g.panel;
         if (!panel_holds(p, numbers[i]))
@@ -81,7 +83,6 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
             compute(job, each, &g, values);
         g.panel = p;
         const int64_t at = numbers[i] - p->first_pixel;
-        memset(values + each * (size_t)i, 0, each * sizeof *values);
         if (!pixel_is_computed(p, at % p->fast_pixels, at / p->fast_pixels))
             continue;
         g.item[g.count] = i;
@@ -126,7 +127,7 @@ struct from {
 };
 
 static void values_of(const struct from *from, size_t each, const int64_t *numbers, int count,
-                      double *values)
+                      double (*values)[DERIVE_BLOCK])
 {
     if (!from->planes) {
         engine_values(from->job, each, numbers, count, values);
@@ -135,7 +136,7 @@ static void values_of(const struct from *from, size_t each, const int64_t *numbe
     const size_t pixels = (size_t)experiment_pixels(from->job->x);
     for (size_t i = 0; i < (size_t)count; i++)
         for (size_t k = 0; k < each; k++)
-            values[each * i + k] = (double)from->planes[k * pixels + (size_t)numbers[i]];
+            values[k][i] = (double)from->planes[k * pixels + (size_t)numbers[i]];
 }
 
 /* One block; false where the model is not positive. */
@@ -145,18 +146,22 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     const size_t count = q->set->count, each = 1 + count, first = block * DERIVE_BLOCK;
     const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
     int64_t numbers[DERIVE_BLOCK];
-    double values[DERIVE_BLOCK * (1 + PARAMETERS_MAX)];
+    double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     bool good = true;
     for (size_t i = 0; i < items; i++)
         numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
     values_of(from, each, numbers, (int)items, values);
     for (size_t i = 0; i < items && q->photons; i++)
-        q->photons[first + i] = values[each * i];
+        q->photons[first + i] = values[0][i];
     for (size_t k = 0; k < count && q->planes; k++)
         for (size_t i = 0; i < items; i++)
-            q->planes[k * q->npixels + first + i] = (float)values[each * i + 1 + k];
-    for (size_t i = 0; i < items; i++)
-        good = add_item(q, first + i, values + each * i, sums) && good;
+            q->planes[k * q->npixels + first + i] = (float)values[1 + k][i];
+    for (size_t i = 0; i < items && (q->weights || q->data); i++) {
+        double of_item[1 + PARAMETERS_MAX];
+        for (size_t k = 0; k < each; k++)
+            of_item[k] = values[k][i];
+        good = add_item(q, first + i, of_item, sums) && good;
+    }
     return good;
 }
 

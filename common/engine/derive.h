@@ -51,11 +51,11 @@ struct derive_request {
 
 enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
 
-/* Photons and derivatives of `count` pixels of one panel, 1 .. DERIVE_BLOCK: values[count x (1 +
- * set->count)].  numbers[] count within the panel, row by row.  The pixels are computed; what a
- * pixel gets may not depend on those beside it.  Called by several threads. */
+/* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has
+ * values[k][i], k = 0 .. set->count.  numbers[] count within the panel, row by row.  The pixels
+ * are computed; what a pixel gets may not depend on those beside it.  Called by several threads. */
 typedef void derive_pixels(const void *context, const struct panel *p, const int64_t *numbers,
-                           int count, double *values);
+                           int count, double (*values)[DERIVE_BLOCK]);
 
 /* What an engine hands over to derive_run. */
 struct derive_job {

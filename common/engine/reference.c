@@ -379,12 +379,16 @@ static void pixel_slopes(const struct derived_scene *d, const struct panel *pane
 
 /* See derive_pixels. */
 static void pixels_slopes(const void *context, const struct panel *panel, const int64_t *numbers,
-                          int count, double *values)
+                          int count, double (*values)[DERIVE_BLOCK])
 {
     const struct derived_scene *d = context;
-    for (int i = 0; i < count; i++, values += 1 + d->frame.set->count)
+    for (int i = 0; i < count; i++) {
+        double one[1 + PARAMETERS_MAX];
         pixel_slopes(d, panel, numbers[i] % panel->fast_pixels, numbers[i] / panel->fast_pixels,
-                     values);
+                     one);
+        for (size_t k = 0; k <= d->frame.set->count; k++)
+            values[k][i] = one[k];
+    }
 }
 
 /* One row of a panel. */
