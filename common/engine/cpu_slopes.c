@@ -19,7 +19,7 @@ bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
             return false;
     for (size_t i = 0; i < x->ncrystals; i++) {
         const struct crystal *c = &x->crystals[i];
-        if (c->interpolate || (c->shape != SHAPE_SQUARE && c->shape != SHAPE_GAUSS))
+        if (c->interpolate || c->shape == SHAPE_TOPHAT)
             return false;
         for (int k = 0; k < 3; k++)
             if (precision == PRECISION_MIXED && c->cells[k] > SLOPES_CELLS_MAX)

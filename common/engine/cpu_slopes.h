@@ -133,9 +133,9 @@ CPU_DECLARE_SLOPES(baseline);
 CPU_DECLARE_SLOPES(avx2);
 CPU_DECLARE_SLOPES(avx512);
 
-/* Whether this loop has the derivatives of an experiment: not those of tricubic structure factors
- * and of ROUND, nor in mixed precision of crystals with more than SLOPES_CELLS_MAX cells along
- * an axis. */
+/* Whether this loop has the derivatives of an experiment: not those of tricubic structure
+ * factors, nor in mixed precision of crystals with more than SLOPES_CELLS_MAX cells along an
+ * axis. */
 bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision);
 
 /* Serves a request that derive_check has passed; `job` is open. */

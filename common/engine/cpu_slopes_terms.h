@@ -67,6 +67,10 @@ static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
         square_slopes(l, true, n, s);
     else if (l->shape == SHAPE_SQUARE)
         square_slopes(l, false, n, s);
+    else if (l->shape == SHAPE_ROUND && cells)
+        round_slopes(l, true, n, s);
+    else if (l->shape == SHAPE_ROUND)
+        round_slopes(l, false, n, s);
     else if (cells)
         gauss_slopes(l, true, n, s);
     else

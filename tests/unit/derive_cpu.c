@@ -199,18 +199,32 @@ static void test_culled(void **state)
     close_scene(&s);
 }
 
-/* What the fast loop does not take. */
-static void test_others(void **state)
+static void test_round(void **state)
 {
     (void)state;
     struct variant v = SQUARE;
     v.name = "round";
     v.shape = SHAPE_ROUND;
-    compare(&v, "rot,ncells_a,fudge,distance", 1e-9);
-    v = SQUARE;
+    v.fudge = 1.3;
+    compare(&v, ALL ",fudge", 1e-5);
+    v.name = "round, table";
+    v.table = v.nearest = true;
+    set3(v.cells, 20, 15, 18);
+    compare(&v, "rot,cell,ncells,mosaic,fudge", 1e-5);
+}
+
+/* What the fast loop does not take. */
+static void test_others(void **state)
+{
+    (void)state;
+    struct variant v = SQUARE;
     v.name = "tricubic";
     v.table = true;
     compare(&v, "rot_x,cell_b", 1e-9);
+    v.name = "enormous";
+    v.table = false;
+    set3(v.cells, 20, 3001, 15);
+    compare(&v, "rot_x,ncells_b", 1e-9);
 }
 
 /* Numbers of pixels in any order, twice the same one among them; any number of threads; footprint
@@ -265,9 +279,9 @@ int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square),     cmocka_unit_test(test_gauss),
-        cmocka_unit_test(test_culled),     cmocka_unit_test(test_others),
-        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_square), cmocka_unit_test(test_gauss),
+        cmocka_unit_test(test_culled), cmocka_unit_test(test_others),
+        cmocka_unit_test(test_round),  cmocka_unit_test(test_same_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
