@@ -155,6 +155,12 @@ static void test_square(void **state)
     v.perfect = true;
     set3(v.cells, 20, 1, 13);
     compare(&v, "rot,cell,ncells,wavelength,distance", 1e-5);
+    v.still = true;
+    v.name = "neither phi nor domains";
+    compare(&v, "rot,cell,ncells,wavelength,distance", 1e-5);
+    v.perfect = false;
+    v.name = "domains alone";
+    compare(&v, "rot,cell,ncells,mosaic", 1e-5);
     v.name = "very large";
     set3(v.cells, 200, 150, 180);
     compare(&v, "rot,cell,ncells", 1e-4);

@@ -24,6 +24,7 @@ struct variant {
     bool extended;  // the crystal has a size
     bool perfect;   // one domain
     bool nearest;   // F of the table without interpolation
+    bool still;     // one phi step, at 0 if the crystal is perfect
 };
 
 /* A change of one parameter by `change` of its units. */
@@ -96,8 +97,9 @@ static void make_request(const struct variant *v, struct request *r, struct crys
     o->mosaic_rad = 0.6 * M_PI / 180;
     o->mosaic_domains = 3;
     o->mosaic_seed = -12345;
-    o->phi_rad = 0.1;
-    o->phi = (struct steps_request){true, true, false, 2, 0.01, 0.0};
+    o->phi_rad = v->still && v->perfect ? 0.0 : 0.1;
+    o->phi =
+        (struct steps_request){true, true, false, v->still ? 1 : 2, v->still ? 0.0 : 0.01, 0.0};
 }
 
 /* Options that users type. */
