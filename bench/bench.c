@@ -35,7 +35,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, reflections, noise, stream, transport, output, cold, pipeline, boundary, diagnose "
+     "kernel, reflections, derivatives, noise, stream, transport, output, cold, pipeline, "
+     "boundary, diagnose "
      "(all but that)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
@@ -64,10 +65,12 @@ static const struct part {
     const char *name;
     enum status (*run)(struct bench *b, struct error *e);
 } PARTS[] = {
-    {"kernel", bench_kernel},           {"noise", bench_noise},       {"stream", bench_stream},
-    {"transport", bench_transport},     {"output", bench_output},     {"cold", bench_cold},
-    {"pipeline", bench_pipeline},       {"boundary", bench_boundary}, {"diagnose", bench_diagnose},
-    {"reflections", bench_reflections},
+    {"kernel", bench_kernel},           {"noise", bench_noise},
+    {"stream", bench_stream},           {"transport", bench_transport},
+    {"output", bench_output},           {"cold", bench_cold},
+    {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
+    {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
+    {"derivatives", bench_derivatives},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -169,13 +172,13 @@ static void wait_asleep(char **argv)
 int main(int argc, char **argv)
 {
     wait_asleep(argv);
-    struct bench b = {
-        .o = {.iterations = 3,
-              .processes = 5,
-              .threads = 1,
-              .frames = 12,
-              .sizes = "256,512,1024,2048,4096",
-              .parts = "kernel,reflections,noise,stream,transport,output,cold,pipeline,boundary"}};
+    struct bench b = {.o = {.iterations = 3,
+                            .processes = 5,
+                            .threads = 1,
+                            .frames = 12,
+                            .sizes = "256,512,1024,2048,4096",
+                            .parts = "kernel,reflections,derivatives,noise,stream,transport,output,"
+                                     "cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

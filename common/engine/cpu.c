@@ -8,6 +8,7 @@
 
 #include "base/isa.h"
 #include "engine/cpu_shares.h"
+#include "engine/cpu_slopes.h"
 #include "engine/cpu_spots.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
@@ -21,6 +22,7 @@ struct plan {
     struct footprint *footprint;  // NULL: of points
     struct dense_frame *shares;   // NULL: nobody will ask for reflections
     int threads;
+    enum engine_precision precision;
     bool sums;     // are formed: rows follow one another in the image
     bool has_sum;  // of the last run
     uint32_t sum;
@@ -72,6 +74,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
         return error_memory(e, "the plan");
     p->experiment = experiment;
     p->kernels = kernels;
+    p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
     (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s", kernels->name,
                    options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
@@ -127,6 +130,34 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
             status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
         plan->has_sum = !status && plan->sums;
     }
+    cpu_job_close(&job);
+    return status;
+}
+
+/* What the loop of cpu_slopes.h does not take has the reference engine's. */
+static enum status derive_by_reference(const struct plan *plan, const struct recipe *recipe,
+                                       const struct derive_request *request, struct error *e)
+{
+    struct plan *other;
+    const struct engine_options options = {.threads = plan->threads};
+    enum status status = engine_reference.create(&other, plan->experiment, &options, e);
+    if (!status)
+        status = engine_reference.derive(other, recipe, request, e);
+    engine_reference.destroy(&other);
+    return status;
+}
+
+static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
+                              const struct derive_request *request, struct error *e)
+{
+    if (!cpu_slopes_can(plan->experiment, plan->precision))
+        return derive_by_reference(plan, recipe, request, e);
+    struct cpu_job job;
+    enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    if (!status)
+        status = derive_check(plan->experiment, recipe, request, e);
+    if (!status)
+        status = cpu_slopes_derive(&job, plan->kernels, plan->footprint, plan->threads, request, e);
     cpu_job_close(&job);
     return status;
 }
@@ -195,6 +226,7 @@ const struct engine engine_cpu = {
     .describe = cpu_describe,
     .run = cpu_run,
     .sum = cpu_sum,
+    .derive = cpu_derive,
     .reflections = cpu_plan_reflections,
     .trace = cpu_trace,
     .destroy = cpu_destroy,

@@ -18,6 +18,7 @@
 #include "base/alloc.h"
 #include "engine/cpu_dense.h"
 #include "engine/cpu_dense_shares.h"
+#include "engine/derive.h"
 #include "engine/engine.h"
 #include "engine/prepared.h"
 
@@ -89,6 +90,13 @@ struct cpu_room {
 struct cpu_spots;
 struct cpu_view_step;
 struct cpu_rows;
+struct cpu_slopes;
+struct cpu_slopes_where;
+struct cpu_slopes_scratch;
+
+/* Photons and derivatives of a block: values as derive_pixels has them, see cpu_slopes.h. */
+typedef void cpu_slopes_block(const struct cpu_slopes *job, const struct cpu_slopes_where *where,
+                              struct cpu_slopes_scratch *s, double (*values)[DERIVE_BLOCK]);
 
 /* One instruction set and precision.  `block` writes the photons of the pixels to
  * out[count], `dense` those of a job with dense lattices, up to DENSE_BLOCK of them; `scatter` adds
@@ -105,6 +113,7 @@ struct cpu_kernels {
                     int64_t row_begin, int64_t row_end, double *sums);
     void (*rows)(const struct cpu_view_step *s, const double start[3], int count,
                  struct cpu_rows *rows);
+    cpu_slopes_block *slopes;
 };
 
 /* See struct cpu_kernels. */

@@ -5,6 +5,7 @@
  */
 #define CPU_DOUBLE 1
 #include "engine/cpu_lattice.h"
+#include "engine/cpu_slopes.h"
 
 static void square_shapes(const struct cpu_lattice *l, const double *step, int n,
                           struct cpu_scratch *s)
@@ -18,4 +19,5 @@ const struct cpu_kernels NAME(cpu_kernels_double_, ISA) = {
     .block = block,
     .scatter = NAME(cpu_scatter_, ISA),
     .rows = NAME(cpu_rows_, ISA),
+    .slopes = NAME(cpu_slopes_double_, ISA),
 };

@@ -6,6 +6,7 @@
  */
 #define CPU_DOUBLE 0
 #include "engine/cpu_lattice.h"
+#include "engine/cpu_slopes.h"
 
 /* Slots only where `indexed`. */
 INLINE void square_shape(const struct cpu_lattice *lattice, const double *step, bool wide,
@@ -46,4 +47,5 @@ const struct cpu_kernels NAME(cpu_kernels_, ISA) = {
     .dense = NAME(cpu_dense_, ISA),
     .scatter = NAME(cpu_scatter_, ISA),
     .rows = NAME(cpu_rows_, ISA),
+    .slopes = NAME(cpu_slopes_, ISA),
 };

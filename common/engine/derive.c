@@ -10,9 +10,8 @@
 #include "engine/slopes.h"
 #include "physics/pixel.h"
 
-enum { BLOCK = 64 };  // pixels of which sums are formed together
-
-/* Numbers that a block leaves behind: product, gradient, fisher, likelihood, pixels. */
+/* Numbers that a block leaves behind: product, gradient, lower half of fisher, likelihood,
+ * pixels. */
 static size_t sums_of(size_t count)
 {
     return 2 * count + count * count + 2;
@@ -49,18 +48,47 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
     return s;
 }
 
-/* Photons and derivatives of pixel number `number`, 0 where it is not computed. */
-static void pixel_values(const struct derive_job *job, size_t count, int64_t number, double *values)
+/* Computed pixels of one panel out of a block. */
+struct gathered {
+    const struct panel *panel;
+    int count, item[DERIVE_BLOCK];  // of the block
+    int64_t number[DERIVE_BLOCK];   // within the panel
+};
+
+/* Has them computed, and empties the list. */
+static void compute(const struct derive_job *job, size_t each, struct gathered *g,
+                    double (*values)[DERIVE_BLOCK])
 {
-    const struct panel *p = job->x->panels;
-    while (!panel_holds(p, number))
-        p++;
-    const int64_t fast = (number - p->first_pixel) % p->fast_pixels;
-    const int64_t slow = (number - p->first_pixel) / p->fast_pixels;
-    if (pixel_is_computed(p, fast, slow))
-        job->pixel(job->context, p, fast, slow, values);
-    else
-        memset(values, 0, (count + 1) * sizeof *values);
+    double computed[1 + PARAMETERS_MAX][DERIVE_BLOCK];
+    if (g->count)
+        job->pixels(job->context, g->panel, g->number, g->count, computed);
+    for (size_t k = 0; k < each; k++)
+        for (int i = 0; i < g->count; i++)
+            values[k][g->item[i]] = computed[k][i];
+    g->count = 0;
+}
+
+/* Photons and derivatives of pixels, 0 where they are not computed. */
+static void engine_values(const struct derive_job *job, size_t each, const int64_t *numbers,
+                          int count, double (*values)[DERIVE_BLOCK])
+{
+    struct gathered g = {.panel = job->x->panels};
+    memset(values, 0, each * sizeof *values);
+    for (int i = 0; i < count; i++) {
+        const struct panel *p = g.panel;
+        if (!panel_holds(p, numbers[i]))
+            for (p = job->x->panels; !panel_holds(p, numbers[i]);)
+                p++;
+        if (p != g.panel)
+            compute(job, each, &g, values);
+        g.panel = p;
+        const int64_t at = numbers[i] - p->first_pixel;
+        if (!pixel_is_computed(p, at % p->fast_pixels, at / p->fast_pixels))
+            continue;
+        g.item[g.count] = i;
+        g.number[g.count++] = at;
+    }
+    compute(job, each, &g, values);
 }
 
 /* Adds an item of the request to the sums of its block; false where the model is not positive. */
@@ -79,11 +107,13 @@ static bool add_item(const struct derive_request *q, size_t item, const double *
     const double seen = (double)d->counts[item] + d->variance;
     if (!(mean > 0.0))
         return false;
+    const double by_photons = d->scale * (seen / mean - 1.0);
+    const double information = d->scale * d->scale / mean;
     for (size_t k = 0; k < count; k++) {
-        const double slope = d->scale * values[1 + k];
-        gradient[k] += slope * (seen / mean - 1.0);
-        for (size_t m = 0; m < count; m++)
-            fisher[k * count + m] += slope * (d->scale * values[1 + m]) / mean;
+        const double slope = information * values[1 + k];
+        gradient[k] += by_photons * values[1 + k];
+        for (size_t m = 0; m <= k; m++)
+            fisher[k * count + m] += slope * values[1 + m];
     }
     rest[0] += mean - seen * log(mean);
     rest[1] += 1.0;
@@ -96,33 +126,41 @@ struct from {
     const float *planes;  // [1 + count] images; NULL: the engine
 };
 
-static void item_values(const struct from *from, size_t count, int64_t number, double *values)
+static void values_of(const struct from *from, size_t each, const int64_t *numbers, int count,
+                      double (*values)[DERIVE_BLOCK])
 {
     if (!from->planes) {
-        pixel_values(from->job, count, number, values);
+        engine_values(from->job, each, numbers, count, values);
         return;
     }
     const size_t pixels = (size_t)experiment_pixels(from->job->x);
-    for (size_t k = 0; k <= count; k++)
-        values[k] = (double)from->planes[k * pixels + (size_t)number];
+    for (size_t i = 0; i < (size_t)count; i++)
+        for (size_t k = 0; k < each; k++)
+            values[k][i] = (double)from->planes[k * pixels + (size_t)numbers[i]];
 }
 
 /* One block; false where the model is not positive. */
 static bool run_block(const struct from *from, const struct derive_request *q, size_t block,
                       double *sums)
 {
-    const size_t count = q->set->count;
-    const size_t first = block * BLOCK;
-    const size_t last = first + BLOCK < q->npixels ? first + BLOCK : q->npixels;
+    const size_t count = q->set->count, each = 1 + count, first = block * DERIVE_BLOCK;
+    const size_t left = q->npixels - first, items = left < DERIVE_BLOCK ? left : DERIVE_BLOCK;
+    int64_t numbers[DERIVE_BLOCK];
+    double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     bool good = true;
-    for (size_t i = first; i < last; i++) {
-        double values[1 + PARAMETERS_MAX];
-        item_values(from, count, q->listed ? q->listed[i] : (int64_t)i, values);
-        if (q->photons)
-            q->photons[i] = values[0];
-        for (size_t k = 0; k < count && q->planes; k++)
-            q->planes[k * q->npixels + i] = (float)values[1 + k];
-        good = add_item(q, i, values, sums) && good;
+    for (size_t i = 0; i < items; i++)
+        numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
+    values_of(from, each, numbers, (int)items, values);
+    for (size_t i = 0; i < items && q->photons; i++)
+        q->photons[first + i] = values[0][i];
+    for (size_t k = 0; k < count && q->planes; k++)
+        for (size_t i = 0; i < items; i++)
+            q->planes[k * q->npixels + first + i] = (float)values[1 + k][i];
+    for (size_t i = 0; i < items && (q->weights || q->data); i++) {
+        double of_item[1 + PARAMETERS_MAX];
+        for (size_t k = 0; k < each; k++)
+            of_item[k] = values[k][i];
+        good = add_item(q, first + i, of_item, sums) && good;
     }
     return good;
 }
@@ -140,7 +178,10 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
     if (!q->sums)
         return;
     memcpy(q->sums->gradient, total + count, count * sizeof *total);
-    memcpy(q->sums->fisher, total + 2 * count, count * count * sizeof *total);
+    for (size_t k = 0; k < count; k++)
+        for (size_t m = 0; m < count; m++)
+            q->sums->fisher[k * count + m] =
+                total[2 * count + (k < m ? m * count + k : k * count + m)];
     q->sums->likelihood = total[each - 2];
     q->sums->pixels = (int64_t)total[each - 1];
 }
@@ -148,7 +189,8 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
 static enum status run_blocks(const struct from *from, const struct derive_request *q,
                               struct error *e)
 {
-    const size_t nblocks = (q->npixels + BLOCK - 1) / BLOCK, each = sums_of(q->set->count);
+    const size_t nblocks = (q->npixels + DERIVE_BLOCK - 1) / DERIVE_BLOCK,
+                 each = sums_of(q->set->count);
     const bool summed = q->weights || q->data;
     double *sums =
         mem_array(summed ? nblocks * each + 1 : each * (size_t)from->job->threads, sizeof *sums);

@@ -40,7 +40,8 @@ struct derive_request {
     const struct parameters *set;
     const int64_t *listed;  // numbers of pixels of the image, in any order; NULL: all, in order
     size_t npixels;         // of the request: of the list, or experiment_pixels()
-    double *photons;        // [npixels]: rounded to float32 they are the image
+    double *photons;        // [npixels]: the image, not yet rounded to float32; of the cpu engine
+                            // in mixed precision within that of its image, not its bytes
     float *planes;          // [set->count x npixels]
     const float *weights;   // [npixels]: of `product`
     double *product;        // [set->count]: J^T weights
@@ -48,9 +49,13 @@ struct derive_request {
     struct derive_sums *sums;
 };
 
-/* Photons and derivatives of one pixel: values[1 + set->count].  The pixel is computed. */
-typedef void derive_pixel(const void *context, const struct panel *p, int64_t fast, int64_t slow,
-                          double *values);
+enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
+
+/* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has
+ * values[k][i], k = 0 .. set->count.  numbers[] count within the panel, row by row.  The pixels
+ * are computed; what a pixel gets may not depend on those beside it.  Called by several threads. */
+typedef void derive_pixels(const void *context, const struct panel *p, const int64_t *numbers,
+                           int count, double (*values)[DERIVE_BLOCK]);
 
 /* What an engine hands over to derive_run. */
 struct derive_job {
@@ -58,7 +63,7 @@ struct derive_job {
     const struct recipe *recipe;
     struct footprint *footprint;  // NULL: of points
     int threads;
-    derive_pixel *pixel;
+    derive_pixels *pixels;
     const void *context;
 };
 
@@ -67,7 +72,7 @@ struct derive_job {
 enum status derive_check(const struct experiment *x, const struct recipe *recipe,
                          const struct derive_request *request, struct error *e);
 
-/* Serves a request that is checked by calls of job->pixel, in blocks of pixels, on its threads;
+/* Serves a request that is checked by calls of job->pixels, in blocks, on its threads;
  * the same numbers for any number of them.  STATUS_INPUT for a model that is not positive where
  * there are data, STATUS_FAILED when memory is out. */
 enum status derive_run(const struct derive_job *job, const struct derive_request *request,

@@ -364,11 +364,10 @@ struct derived_scene {
     struct slopes_frame frame;
 };
 
-/* Photons and derivatives: see derive_pixel. */
-static void pixel_slopes(const void *context, const struct panel *panel, int64_t fast, int64_t slow,
-                         double *values)
+/* Photons and derivatives of one pixel. */
+static void pixel_slopes(const struct derived_scene *d, const struct panel *panel, int64_t fast,
+                         int64_t slow, double *values)
 {
-    const struct derived_scene *d = context;
     struct slopes slopes;
     slopes_begin(&slopes, &d->frame, (size_t)(panel - d->scene.x->panels));
     struct pixel p = {.scene = &d->scene, .panel = panel, .slopes = &slopes};
@@ -376,6 +375,20 @@ static void pixel_slopes(const void *context, const struct panel *panel, int64_t
     const struct slopes_factors factors = factors_of(&p, false);
     slopes_end(&slopes, values[0], d->scene.photons / d->scene.steps, p.intensity, &factors,
                values + 1);
+}
+
+/* See derive_pixels. */
+static void pixels_slopes(const void *context, const struct panel *panel, const int64_t *numbers,
+                          int count, double (*values)[DERIVE_BLOCK])
+{
+    const struct derived_scene *d = context;
+    for (int i = 0; i < count; i++) {
+        double one[1 + PARAMETERS_MAX];
+        pixel_slopes(d, panel, numbers[i] % panel->fast_pixels, numbers[i] / panel->fast_pixels,
+                     one);
+        for (size_t k = 0; k <= d->frame.set->count; k++)
+            values[k][i] = one[k];
+    }
 }
 
 /* One row of a panel. */
@@ -526,8 +539,8 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
         return status;
     }
     status = slopes_open(&d.frame, plan->experiment, recipe, request->set, e);
-    const struct derive_job job = {plan->experiment, recipe,       plan->footprint,
-                                   plan->threads,    pixel_slopes, &d};
+    const struct derive_job job = {plan->experiment, recipe,        plan->footprint,
+                                   plan->threads,    pixels_slopes, &d};
     if (!status)
         status = derive_run(&job, request, e);
     slopes_close(&d.frame);

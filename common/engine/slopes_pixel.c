@@ -22,12 +22,13 @@ void slopes_point(struct slopes *s, const struct panel *p, int layer, const doub
         if (s->frame->set->items[k].kind < PARAMETER_DISTANCE)
             continue;
         double *moved = s->moved[k], *turned = s->turned[k];
-        panel_move_point(p, m, layer, position, moved);
+        panel_move_point(p, m, panel_move_deeper(p, m, layer), position, moved);
         const double along = vec_dot(diffracted, moved);
         for (int i = 0; i < 3; i++)
             turned[i] = (moved[i] - along * diffracted[i]) / r;
         if (new_solid_angle)
-            s->solid_angle[k] = panel_move_solid_angle(p, m, position, moved);
+            s->solid_angle[k] = pixel_solid_angle(p, r) *
+                                panel_move_solid_angle(p, panel_move_closer(p, m), along / r);
         if (new_capture)
             s->capture[k] = panel_move_capture(p, m, layer, diffracted, turned);
     }

@@ -32,33 +32,33 @@ HD double layer_depth_share(double x, double *slope)
     return 0.5 - x * (1.0 / 12.0 - z * (1.0 / 720.0 - z * (1.0 / 30240.0 - z / 1209600.0)));
 }
 
+/* How much deeper the point that stands for a layer comes to lie, in m. */
+HD double panel_move_deeper(const struct panel *p, const struct panel_move *m, int layer)
+{
+    double slope;
+    const double x = p->layer_m * p->absorption_1_m;
+    if (!(p->thickness_m > 0.0))
+        return 0.0;
+    const double share = layer_depth_share(x, &slope);
+    return m->layer * (layer + share + x * slope) + m->absorption * p->layer_m * p->layer_m * slope;
+}
+
 /* How a point of the panel moves, in m: with the panel, and with the depth of its layer. */
-HD void panel_move_point(const struct panel *p, const struct panel_move *m, int layer,
+HD void panel_move_point(const struct panel *p, const struct panel_move *m, double deeper,
                          const double position[3], double moved[3])
 {
-    double arm[3], slope;
+    double arm[3];
     for (int i = 0; i < 3; i++)
         arm[i] = position[i] - m->centre[i];
     vec_cross(m->tilt, arm, moved);
-    const double x = p->layer_m * p->absorption_1_m;
-    const double share = p->thickness_m > 0.0 ? layer_depth_share(x, &slope) : 0.0;
-    const double deeper = p->thickness_m > 0.0 ? m->layer * (layer + share + x * slope) +
-                                                     m->absorption * p->layer_m * p->layer_m * slope
-                                               : 0.0;
     for (int i = 0; i < 3; i++)
         moved[i] += m->shift[i] + deeper * p->normal[i];
 }
 
-/* Change of pixel_solid_angle for the point at `position` that moves by `moved`.  The shortest
- * distance is that of the plane, whose corner moves along. */
-HD double panel_move_solid_angle(const struct panel *p, const struct panel_move *m,
-                                 const double position[3], const double moved[3])
+/* Change of the shortest distance to the plane over that distance: it is normal . corner, the
+ * normal turns, the corner moves. */
+HD double panel_move_closer(const struct panel *p, const struct panel_move *m)
 {
-    const double r_sqr = vec_dot(position, position);
-    const double along = vec_dot(position, moved) / r_sqr, r = sqrt(r_sqr);
-    if (p->point_pixel)
-        return pixel_solid_angle(p, r) * -2.0 * along;
-    /* close distance = normal . corner: the normal turns, the corner moves */
     double turned[3], corner[3], arm[3];
     vec_cross(m->tilt, p->normal, turned);
     for (int i = 0; i < 3; i++)
@@ -67,7 +67,14 @@ HD double panel_move_solid_angle(const struct panel *p, const struct panel_move 
     for (int i = 0; i < 3; i++)
         corner[i] += m->shift[i];
     const double closer = vec_dot(p->normal, corner) + vec_dot(turned, pixel_plane(p));
-    return pixel_solid_angle(p, r) * (closer / p->close_distance_m - 3.0 * along);
+    return closer / p->close_distance_m;
+}
+
+/* Change of pixel_solid_angle over itself, for a point whose distance changes by `farther` of
+ * itself and panel_move_closer. */
+HD double panel_move_solid_angle(const struct panel *p, double closer, double farther)
+{
+    return p->point_pixel ? -2.0 * farther : closer - 3.0 * farther;
 }
 
 /* Change of pixel_capture when the unit vector `diffracted` changes by `turned`. */

@@ -51,6 +51,11 @@ is 'without and with, in two beams' "$(sed -n 's/.*"workload": "\(one step\|25[^
 	tr -s ' \n' ' ')" ' 4 one step 4 25 domains x 5 wavelengths 4 50 phi x 10 domains '
 rm key.jsonl
 
+check 'the cost of derivatives is timed' bench --parts=derivatives --sizes=32 --iterations=1 --out=slopes.jsonl
+is 'two shapes, four requests each' "$(sed -n 's/.*"workload": "\([a-z]*\)", "asked": .*"images": .*/\1/p' slopes.jsonl | uniq -c |
+	tr -s ' \n' ' ')" ' 4 square 4 gauss '
+rm slopes.jsonl
+
 check 'the boundary between processes is timed' bench --parts=boundary --sizes=32 --iterations=1 --frames=3 \
 	--out=boundary.jsonl
 is 'fused, with shared memory, and with messages' "$(sed -n 's/.*"stages": "\([a-z ]*\)".*/\1/p' boundary.jsonl | sort | uniq -c |

@@ -1,0 +1,158 @@
+/*
+ * What the loops of cpu_slopes.h prepare for a frame, and which experiments they take.  Nothing
+ * here is compiled per instruction set.
+ */
+#include "engine/cpu_slopes.h"
+
+#include <omp.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "physics/constants.h"
+
+bool cpu_slopes_can(const struct experiment *x, enum engine_precision precision)
+{
+    if (x->physics != PHYSICS_PHYSICAL)
+        return false;
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return false;
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        const struct crystal *c = &x->crystals[i];
+        if (c->interpolate || c->shape == SHAPE_TOPHAT)
+            return false;
+        for (int k = 0; k < 3; k++)
+            if (precision == PRECISION_MIXED && c->cells[k] > SLOPES_CELLS_MAX)
+                return false;
+    }
+    return true;
+}
+
+/* Change of the direct vectors when they turn about `axis`, for an angle of `factor`. */
+static void turn_rate(const double axis[3], double factor, const double cell[9], double rate[9])
+{
+    for (int i = 0; i < 3; i++) {
+        vec_cross(axis, cell + 3 * i, rate + 3 * i);
+        vec_scale(rate + 3 * i, factor, rate + 3 * i);
+    }
+}
+
+/* Phi step `t`, domain `k` of a lattice. */
+static void open_step(const struct slopes_frame *f, size_t index, size_t t, size_t k,
+                      struct cpu_slopes_step *to)
+{
+    const struct lattice *l = &f->recipe->lattices[index];
+    const struct slopes_lattice *known = &f->lattices[index];
+    const double *turn = known->turn + 9 * t;
+    double spindle[3];
+    vec_copy(spindle, f->x->spindle);
+    if (l->mosaic)
+        mat_apply(l->domains + 9 * k, f->x->spindle, spindle);
+    for (int j = 0; j < 3; j++) {
+        /* column j of the domain times the turn is row j of its inverse */
+        const double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+        vec_copy(to->back + 3 * j, column);
+        if (l->mosaic)
+            mat_apply(l->domains + 9 * k, column, to->back + 3 * j);
+    }
+    turn_rate(known->turn_axis + 3 * k, 1.0, to->cell, to->rate[SLOPES_MOSAIC]);
+    turn_rate(spindle, 1.0, to->cell, to->rate[SLOPES_PHI]);
+    turn_rate(spindle, ((double)t + 0.5) / (double)l->nphi, to->cell, to->rate[SLOPES_OSC]);
+}
+
+static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_slopes_lattice *to)
+{
+    const struct cpu_lattice *from = &job->job->lattices[index];
+    const struct lattice *l = &job->frame.recipe->lattices[index];
+    const struct crystal *c = from->crystal;
+    *to = (struct cpu_slopes_lattice){.table = from->table, .shape = from->shape};
+    vec_copy(to->N, c->cells);
+    to->fudge = c->fudge;
+    to->weight = l->weight;
+    to->scale = job->photons * from->table->F_max * from->table->F_max / (double)from->nsteps;
+    to->nsteps = from->nsteps;
+    to->steps = mem_array(from->nsteps, sizeof *to->steps);
+    if (!to->steps)
+        return false;
+    for (size_t i = 0; i < from->nsteps; i++) {
+        memcpy(to->steps[i].cell, from->cells + 9 * i, sizeof to->steps[i].cell);
+        open_step(&job->frame, index, i / l->ndomains, i % l->ndomains, &to->steps[i]);
+    }
+    to->turned = l->mosaic || l->nphi > 1 || l->phi_rad[0] != 0.0;
+    return true;
+}
+
+/* Which sums are wanted. */
+static void choose_sums(struct cpu_slopes *job)
+{
+    for (size_t k = 0; k < job->frame.set->count; k++) {
+        const struct parameter *p = &job->frame.set->items[k];
+        job->cell = job->cell || p->kind == PARAMETER_ROTATION || p->kind == PARAMETER_CELL;
+        job->cells = job->cells || p->kind == PARAMETER_CELLS;
+        job->fudge = job->fudge || p->kind == PARAMETER_FUDGE;
+        job->rate[SLOPES_MOSAIC] = job->rate[SLOPES_MOSAIC] || p->kind == PARAMETER_MOSAIC;
+        job->rate[SLOPES_PHI] = job->rate[SLOPES_PHI] || p->kind == PARAMETER_PHI0;
+        job->rate[SLOPES_OSC] = job->rate[SLOPES_OSC] || p->kind == PARAMETER_OSC;
+        job->v = job->v || slopes_of_source(p) || p->kind >= PARAMETER_DISTANCE;
+    }
+}
+
+/* Arrays of all threads. */
+static bool open_scratch(struct cpu_slopes *job, int threads)
+{
+    job->scratch = mem_array((size_t)threads, sizeof *job->scratch);
+    job->nscratch = job->scratch ? threads : 0;
+    bool good = job->scratch;
+    for (int i = 0; i < job->nscratch; i++) {
+        struct cpu_slopes_scratch *s = &job->scratch[i];
+        s->lattices = mem_array(job->job->nlattices + 1, sizeof *s->lattices);
+        s->of = mem_array(job->frame.set->count + 1, sizeof *s->of);
+        good = good && s->lattices && s->of;
+    }
+    return good;
+}
+
+static void close_slopes(struct cpu_slopes *job)
+{
+    for (int i = 0; i < job->nscratch; i++) {
+        mem_free(job->scratch[i].lattices);
+        mem_free(job->scratch[i].of);
+    }
+    for (size_t i = 0; job->lattices && i < job->job->nlattices; i++)
+        mem_free(job->lattices[i].steps);
+    mem_free(job->lattices);
+    mem_free(job->scratch);
+    slopes_close(&job->frame);
+}
+
+/* See derive_pixels. */
+static void pixels(const void *context, const struct panel *p, const int64_t *numbers, int count,
+                   double (*values)[DERIVE_BLOCK])
+{
+    const struct cpu_slopes *job = context;
+    const struct cpu_slopes_where where = {p, numbers, count};
+    job->block(job, &where, &job->scratch[omp_get_thread_num()], values);
+}
+
+enum status cpu_slopes_derive(const struct cpu_job *cpu, const struct cpu_kernels *kernels,
+                              struct footprint *footprint, int threads,
+                              const struct derive_request *request, struct error *e)
+{
+    const struct experiment *x = cpu->x;
+    struct cpu_slopes job = {.job = cpu, .block = kernels->slopes};
+    const struct derive_job served = {x, cpu->recipe, footprint, threads, pixels, &job};
+    enum status s = slopes_open(&job.frame, x, cpu->recipe, request->set, e);
+    const double samples = (double)cpu->nsources * x->sampling.oversample * x->sampling.oversample;
+    job.photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / samples;
+    job.lattices = mem_array(cpu->nlattices + 1, sizeof *job.lattices);
+    bool good = job.lattices;
+    for (size_t i = 0; i < cpu->nlattices && good && !s; i++)
+        good = open_lattice(&job, i, &job.lattices[i]);
+    choose_sums(&job);
+    if (!s && !(good && open_scratch(&job, threads)))
+        s = error_memory(e, "the derivatives");
+    if (!s)
+        s = derive_run(&served, request, e);
+    close_slopes(&job);
+    return s;
+}
