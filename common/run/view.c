@@ -6,6 +6,10 @@
 static const double BOTTLENECK_SHARE = 0.5;
 enum { FRAMES_FOR_RATE = 10 };
 
+/* A younger process has shares of nothing yet: the CPU time of its start is that of more seconds
+ * than it counts. */
+static const uint64_t LEAST_NS = 300000000;
+
 const struct run_status *view_latest(const struct view *v)
 {
     return v->count ? &v->statuses[v->count - 1] : NULL;
@@ -55,7 +59,7 @@ static struct view_row row_of(const struct view *v, const struct process_status 
     const struct work then = work_before(v, p), *now = &p->work;
     const double ns = (double)(now->time_ns - then.time_ns);
     struct view_row row = {.process = p, .processes = 1, .frames = now->frames, .held = p->held};
-    if (!now->time_ns || ns <= 0)
+    if (now->time_ns < LEAST_NS || ns <= 0)
         return row;
     row.tells = true;
     row.compute = (double)(now->compute_ns - then.compute_ns) / ns;

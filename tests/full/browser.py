@@ -113,6 +113,21 @@ class Browser:
         await self.call('Input.dispatchKeyEvent', type='keyDown', key=key, text=text or (key if len(key) == 1 else ''))
         await self.call('Input.dispatchKeyEvent', type='keyUp', key=key)
 
+    async def touch_moves(self, *fingers):
+        """Fingers along their ways, each a list of as many [x, y], and off."""
+        for i, points in enumerate(zip(*fingers)):
+            await self.call('Input.dispatchTouchEvent', type='touchMove' if i else 'touchStart',
+                            touchPoints=[{'x': x, 'y': y, 'id': n} for n, (x, y) in enumerate(points)])
+        await self.call('Input.dispatchTouchEvent', type='touchEnd', touchPoints=[])
+
+    async def memory(self):
+        """Bytes that the page's script holds, and the number of its nodes."""
+        await self.call('Performance.enable')
+        for _ in range(3):
+            await self.call('HeapProfiler.collectGarbage')
+        metrics = {m['name']: m['value'] for m in (await self.call('Performance.getMetrics'))['metrics']}
+        return metrics['JSHeapUsedSize'], metrics['Nodes']
+
     async def picture(self, path):
         data = await self.call('Page.captureScreenshot', format='png')
         with open(path, 'wb') as file:

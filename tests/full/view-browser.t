@@ -13,7 +13,8 @@ for script in "$BRAGG_TESTS"/../common/web/page/*.js; do
 done
 bragg-geometry --detpixels=1000,900 --pixel=0.1 --distance=100 --ncells=25 --dmin=1.6 |
 	bragg-orient --frames=4 --random --seed=3 --lattices=2 | bragg-intensity --reflections | bragg-background --water=5 |
-	bragg-noise --seed=9 | bragg-tap --record=a.rec
+	bragg-tap --record=b.rec
+bragg-replay b.rec | bragg-noise --seed=9 | bragg-tap --record=a.rec
 bragg-replay a.rec | bragg-write 'a_%d.img'
 bragg-geometry --detector=agipd-1m --distance=100 --ncells=25 | bragg-orient --frames=1 --random --seed=3 |
 	bragg-intensity | bragg-tap --record=panels.rec

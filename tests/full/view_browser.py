@@ -1,16 +1,19 @@
 """What a person sees of bragg-view, in chromium.  TAP, numbered on from the script that calls it."""
 import array
 import asyncio
+import os
 import re
 import signal
 import socket
 import subprocess
 import sys
+import time
 
 from browser import Browser
 
 RECORDING, FILES, PANELS = sys.argv[1:4]
 PICTURES = sys.argv[4] if len(sys.argv) > 4 else None
+SECONDS = float(os.environ.get('BRAGG_VIEW_SECONDS', 60))  # of a long stream
 checks = failed = 0
 
 
@@ -137,6 +140,91 @@ async def controls(page):
     check('contrast by hand is not automatic', not await page.run("document.getElementById('auto').checked"))
 
 
+async def touch(page):
+    """Two fingers zoom where they are, one moves the image."""
+    at = await box(page)
+    x, y = at['left'] + at['width'] / 2, at['top'] + at['height'] / 2
+
+    async def view():
+        return [float(await page.run(f'document.body.dataset.{k}')) for k in ('scale', 'x', 'y')]
+    scale, left, top = await view()
+    fast, slow = left + at['width'] / 2 / scale, top + at['height'] / 2 / scale
+    await page.touch_moves([[x - 20 - 10 * i, y] for i in range(9)], [[x + 20 + 10 * i, y] for i in range(9)])
+    await page.wait(f'Number(document.body.dataset.scale) > {4 * scale}', 10)
+    zoomed, left, top = await view()
+    check('two fingers zoom', abs(zoomed / scale - 5) < 0.3, zoomed / scale)
+    off = [left + at['width'] / 2 / zoomed - fast, top + at['height'] / 2 / zoomed - slow]
+    check('where they are', max(map(abs, off)) * zoomed < 3, off)
+    await page.touch_moves([[x + 6 * i, y - 4 * i] for i in range(11)])
+    await page.wait(f'Math.abs(document.body.dataset.x - {left - 60 / zoomed}) < {2 / zoomed}', 10)
+    moved = await view()
+    check('a finger moves', abs(moved[2] - top - 40 / zoomed) < 2 / zoomed and moved[0] == zoomed, (moved, zoomed, left, top))
+
+
+def resident(process):
+    with open(f'/proc/{process.pid}/status', encoding='ascii') as file:
+        return 1024 * int(re.search(r'VmRSS:\s*(\d+)', file.read()).group(1))
+
+
+async def long_stream(port):
+    """The stream goes on: what server and page hold does not grow."""
+    server = Server(RECORDING, port, '--loop=forever', '--rate=10')
+    async with Browser(1000, 800) as page:
+        await page.open(server.address)
+        await page.wait("document.body.dataset.number > 110")  # as many as are kept are there
+        begin = time.monotonic(), (await page.memory(), resident(server.view)), int(await page.run('document.body.dataset.number'))
+        await asyncio.sleep(SECONDS)
+        (heap, nodes), server_b = await page.memory(), resident(server.view)
+        frames = int(await page.run('document.body.dataset.number')) - begin[2]
+        seconds = time.monotonic() - begin[0]
+        (heap_before, nodes_before), server_before = begin[1]
+        print(f'# {frames} frames in {seconds:.0f} s: page {heap_before / 1e6:.2f} to {heap / 1e6:.2f} MB, '
+              f'server {server_before / 1e6:.1f} to {server_b / 1e6:.1f} MB')
+        check('each of ten frames a second is there', frames > 9 * seconds, (frames, seconds))
+        check('the page holds no more than before', heap < 1.1 * heap_before + 2e5 and nodes < nodes_before + 50,
+              (heap_before, heap, nodes_before, nodes))
+        check('nor does the server', server_b < 1.05 * server_before + 2e6, (server_before, server_b))
+        server.stop()
+        server = Server(PANELS, port)  # the same page gets another detector
+        await page.wait(SHOWN.format(1))
+        check('a page gets another detector', await page.run(text('frame')), await page.run(text('message')))
+        check('and complains of nothing', not page.complaints, page.complaints)
+    server.stop()
+
+
+async def killed(port):
+    """The pipeline as a graph, and who was killed in it."""
+    with open('kill.yaml', 'w', encoding='ascii') as file:
+        file.write(f"stages:\n- {{name: replay, args: [{os.getcwd()}/b.rec, --loop=100, --rate=20]}}\n"
+                   "- {name: noise, count: 2}\n- {name: write, args: [x_%d.bin]}\n")
+    run = subprocess.Popen(['bragg-run', '--quiet', '--workdir=killed', f'--view=127.0.0.1:{port}', 'kill.yaml'])
+    shown = "document.getElementById('pipeline').textContent"
+    try:
+        async with Browser(1000, 800) as page:
+            while True:
+                try:
+                    socket.create_connection(('127.0.0.1', port)).close()
+                    break
+                except OSError:
+                    await asyncio.sleep(0.1)
+            await page.open(f'http://127.0.0.1:{port}/')
+            await page.wait("document.getElementById('showPipeline').checked || document.getElementById('showPipeline').click()")
+            await page.wait(shown + ".includes('noise × 2')")
+            await page.wait("/busy [0-9]+ %/.test(" + shown + ')')
+            order = await page.run(shown)
+            check('the pipeline is a graph', order.index('replay') < order.index('noise') < order.index('write'), order)
+            check('nobody is missing', 'taken out' not in order, order)
+            subprocess.run(['pkill', '-KILL', '-o', '-P', str(run.pid), 'bragg-noise'], check=True)
+            await page.wait(shown + ".includes('1 taken out, others went on')")
+            check('who was killed is named', re.search(r'process \d+ \w.* s ago', await page.run(shown)), await page.run(shown))
+            await page.wait(shown + ".includes('noise × 2')")
+            check('and is back', True)
+            await picture(page, 'killed')
+    finally:
+        run.send_signal(signal.SIGINT)
+        run.wait()
+
+
 async def main():
     port = free_port()
     server = Server(RECORDING, port)
@@ -162,6 +250,8 @@ async def main():
         check('dark where the browser is', max(map(int, re.findall(r'\d+', paper)[:3])) < 64, paper)
         check('most of it is the image', (await box(page))['height'] > 380, await box(page))
         await picture(page, 'phone')
+        await touch(page)
+        check('nothing goes wrong', not page.complaints, page.complaints)
     server.stop()
     server = Server(PANELS, port)
     async with Browser(1000, 800) as page:
@@ -174,6 +264,8 @@ async def main():
         await picture(page, 'panels')
         check('and nothing goes wrong', not page.complaints, page.complaints)
     server.stop()
+    await killed(free_port())
+    await long_stream(port)
 
 
 try:

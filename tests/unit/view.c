@@ -85,6 +85,18 @@ static void the_bottleneck_is_the_busiest_stage(void **state)
     view_clear(&v);
 }
 
+static void a_process_that_has_just_begun_has_no_shares(void **state)
+{
+    (void)state;
+    static struct view v;
+    struct process_status young[] = {process("make", 1, 10, 2, 8), process("make", 2, 0, 0, 0)};
+    young[1].work.time_ns = S / 100;
+    young[1].work.cpu_ns = S / 20;  // also that of its start
+    take(&v, true, 10, 100, 2, young);
+    assert_true(v.rows[0].tells && v.rows[0].processes == 2 && v.rows[0].cpus == 0);
+    view_clear(&v);
+}
+
 static void lines_fit_and_cannot_steer_a_terminal(void **state)
 {
     (void)state;
@@ -111,6 +123,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rates_are_of_the_last_seconds),
         cmocka_unit_test(the_bottleneck_is_the_busiest_stage),
+        cmocka_unit_test(a_process_that_has_just_begun_has_no_shares),
         cmocka_unit_test(lines_fit_and_cannot_steer_a_terminal),
     };
     cmocka_set_message_output(CM_OUTPUT_TAP);
