@@ -11,6 +11,7 @@ import {showStrip, takePoint} from './strip.js';
 
 const BLOCKS_MAX = 1 << 22; // of a tile, as the server allows
 const SCALE_MAX = 80;
+/** @type {(id: string) => any} an element of the page */
 const by = (id) => document.getElementById(id);
 const canvas = by('image');
 const overlay = by('overlay');

@@ -43,9 +43,10 @@ export function listen(element, on) {
   }, {passive: false});
   const arrows = {ArrowLeft: [STEP, 0], ArrowRight: [-STEP, 0], ArrowUp: [0, STEP], ArrowDown: [0, -STEP]};
   document.addEventListener('keydown', (event) => {
-    const typing = event.target.matches('input:not([type="checkbox"]), select');
+    const control = /** @type {Element} */ (event.target);
+    const typing = control.matches('input:not([type="checkbox"]), select');
     if (typing || event.ctrlKey || event.metaKey || event.altKey) return;
-    if (event.key === ' ' && event.target.matches('button, input')) return;
+    if (event.key === ' ' && control.matches('button, input')) return;
     if (arrows[event.key]) on.move(...arrows[event.key]);
     else if (on.key[event.key]) on.key[event.key]();
     else return;
