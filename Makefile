@@ -30,7 +30,7 @@ LIBS_stage := -lzmq -lpthread
 LIBS_web   := $(shell pkg-config --libs libwebsockets 2>/dev/null || echo -lwebsockets)
 LIBS_run   := -lyaml
 
-LAYERS   := score run page stage control link gateway web wire io gpu engine physics model codec base
+LAYERS   := score run page refine stage control link gateway web wire io gpu engine physics model codec base
 PROGRAMS := $(patsubst stages/%.c,$(BUILD)/bin/%,stages/braggpipe.c $(wildcard stages/bragg-*.c))
 # Sources in stages/ that several programs share.
 SHARED   := $(patsubst stages/%.c,$(BUILD)/obj/stages/%.o,$(filter-out stages/bragg-%.c stages/braggpipe.c stages/skeleton.c,$(wildcard stages/*.c)))
@@ -182,7 +182,7 @@ units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ##
 
 # libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))
-FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c common/link/port_watch.c,$(foreach layer,base codec model io wire link control stage run page score,$(wildcard common/$(layer)/*.c)))
+FUZZ_SOURCES := $(filter-out %_loop.c common/link/port.c common/link/port_watch.c,$(foreach layer,base codec model io wire link control stage run page refine score,$(wildcard common/$(layer)/*.c)))
 FUZZ_OBJECTS := $(patsubst %.c,$(BUILD)/fuzz/obj/%.o,$(FUZZ_SOURCES)) $(patsubst $(BUILD)/obj/%,$(BUILD)/fuzz/obj/%,$(call isa_objects,$(wildcard common/codec/*_loop.c common/io/*_loop.c)))
 FUZZ_LIBRARY := $(BUILD)/fuzz/obj/library.a
 $(BUILD)/fuzz/parsers: FUZZ_MORE = -Wl,--wrap=mem_array $(BUILD)/fuzz/obj/stages/origin.o

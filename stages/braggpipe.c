@@ -29,6 +29,7 @@ static const struct {
     {"top", "shows what a running pipeline does"},
     {"view", "shows the stream in a browser"},
     {"report", "writes a page about the frames of a stream"},
+    {"fisher", "says how well images tell parameters, before there are data"},
     {"compare", "compares two images"},
     {"score", "scores an analysis against the truth"},
     {"nanobragg", "nanoBragg's command line"},

@@ -1,0 +1,272 @@
+#include "refine/information.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "refine/symmetric.h"
+
+enum status information_add(struct information *all, const struct information_layout *layout,
+                            uint64_t id, size_t lattices, double photons, const double *fisher,
+                            struct error *e)
+{
+    const size_t n = layout->count;
+    struct information_frame *grown =
+        mem_grow(all->frames, all->count, 1, sizeof *grown, &all->room);
+    if (!grown)
+        return error_memory(e, "the frames");
+    all->frames = grown;
+    struct information_frame *f = &grown[all->count];
+    *f = (struct information_frame){.id = id, .lattices = lattices, .photons = photons};
+    if (fisher && !(f->fisher = mem_copy(fisher, n * n, sizeof *fisher)))
+        return error_memory(e, "the frames");
+    all->count++;
+    return STATUS_OK;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t one = ((const struct information_frame *)a)->id,
+                   two = ((const struct information_frame *)b)->id;
+    return (one > two) - (one < two);
+}
+
+static int by_value(const void *a, const void *b)
+{
+    const double one = *(const double *)a, two = *(const double *)b;
+    return (one > two) - (one < two);
+}
+
+static double median(double *values, size_t n)
+{
+    qsort(values, n, sizeof *values, by_value);
+    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
+}
+
+/* --- a frame ------------------------------------------------------------- */
+
+/* Work space of matrices, count x count each. */
+struct space {
+    double *whole;  // the frame's matrix with all priors, and its inverse
+    double *inverse;
+    double *local;  // the inverse of the local block, local x local
+    double *block;  // the local block, close together
+    double *gain;   // local x shared: local inverse times the mixed block
+    double *schur;  // shared x shared: sum over frames; then its inverse
+    double *shared;
+    double *memory;  // owned
+};
+
+static bool open_space(struct space *s, size_t n)
+{
+    s->memory = mem_array(7 * n * n + 1, sizeof *s->memory);
+    double **parts[] = {&s->whole, &s->inverse, &s->local, &s->block,
+                        &s->gain,  &s->schur,   &s->shared};
+    for (size_t i = 0; i < 7 && s->memory; i++)
+        *parts[i] = s->memory + i * n * n;
+    return s->memory;
+}
+
+/* The local block of a frame with its priors, inverted; then its gain. */
+static bool eliminate(const struct information_layout *l, const struct information_frame *f,
+                      struct space *s, double *weakest)
+{
+    const size_t n = l->count, local = l->local, shared = n - local;
+    for (size_t i = 0; i < local; i++)
+        for (size_t k = 0; k < local; k++)
+            s->block[i * local + k] = f->fisher[i * n + k] + (i == k ? l->prior[i] : 0.0);
+    if (!symmetric_invert(local, s->block, s->local, weakest))
+        return false;
+    for (size_t i = 0; i < local; i++)
+        for (size_t k = 0; k < shared; k++) {
+            double sum = 0.0;
+            for (size_t m = 0; m < local; m++)
+                sum += s->local[i * local + m] * f->fisher[m * n + local + k];
+            s->gain[i * shared + k] = sum;
+        }
+    return true;
+}
+
+/* Adds what the frame tells about the shared parameters, its own eliminated. */
+static void add_shared(const struct information_layout *l, const struct information_frame *f,
+                       struct space *s)
+{
+    const size_t n = l->count, local = l->local, shared = n - local;
+    for (size_t i = 0; i < shared; i++)
+        for (size_t k = 0; k < shared; k++) {
+            double sum = f->fisher[(local + i) * n + local + k];
+            for (size_t m = 0; m < local; m++)
+                sum -= f->fisher[(local + i) * n + m] * s->gain[m * shared + k];
+            s->schur[i * shared + k] += sum;
+        }
+}
+
+/* Error bars of the local parameters, with the covariance of the shared ones by all frames. */
+static void local_errors(const struct information_layout *l, const struct space *s, double *error)
+{
+    const size_t local = l->local, shared = l->count - local;
+    for (size_t i = 0; i < local; i++) {
+        double variance = s->local[i * local + i];
+        for (size_t k = 0; k < shared; k++)
+            for (size_t m = 0; m < shared; m++)
+                variance +=
+                    s->gain[i * shared + k] * s->shared[k * shared + m] * s->gain[i * shared + m];
+        error[i] = sqrt(variance);
+    }
+}
+
+/* The inverse of all that the frame tells on its own; false: it does not tell all. */
+static bool invert_whole(const struct information_layout *l, const struct information_frame *f,
+                         struct space *s, double *weakest)
+{
+    const size_t n = l->count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < n; k++)
+            s->whole[i * n + k] = f->fisher[i * n + k] + (i == k ? l->prior[i] : 0.0);
+    return symmetric_invert(n, s->whole, s->inverse, weakest);
+}
+
+/* --- all frames ---------------------------------------------------------- */
+
+/* Samples of every figure, a row of `frames` for each, for medians. */
+struct samples {
+    double *one, *alone, *all, *correlation;  // [count (x count) x frames], owned
+    size_t none, nall;                        // frames in them
+};
+
+static void take_whole(const struct information_layout *l, const struct information *all,
+                       const struct space *s, struct samples *t, struct information_frame *f)
+{
+    const size_t n = l->count, at = t->none++, rows = all->count;
+    for (size_t i = 0; i < n; i++) {
+        const double error = sqrt(s->inverse[i * n + i]);
+        t->one[i * rows + at] = error;
+        t->alone[i * rows + at] = 1.0 / sqrt(s->whole[i * n + i]);
+        if (i >= l->local)
+            f->error[i] = error;
+        for (size_t k = 0; k < n; k++)
+            t->correlation[(i * n + k) * rows + at] =
+                s->inverse[i * n + k] / sqrt(s->inverse[i * n + i] * s->inverse[k * n + k]);
+    }
+}
+
+static enum status solve_shared(const struct information *all, const struct information_layout *l,
+                                struct space *s, double *weakest, struct error *e)
+{
+    const size_t shared = l->count - l->local;
+    double *const of_shared = weakest + l->local;
+    bool any = false;
+    memset(s->schur, 0, shared * shared * sizeof *s->schur);
+    for (size_t i = 0; i < all->count; i++) {
+        const struct information_frame *f = &all->frames[i];
+        double *unused = s->whole;
+        if (!f->fisher || !eliminate(l, f, s, any ? unused : weakest))
+            continue;
+        any = true;
+        add_shared(l, f, s);
+    }
+    if (!any)
+        return error_set(e, STATUS_INPUT, "no frame has error bars");
+    memset(weakest, 0, l->count * sizeof *weakest);
+    for (size_t i = 0; i < shared; i++)
+        s->schur[i * shared + i] += l->prior[l->local + i];
+    return !shared || symmetric_invert(shared, s->schur, s->shared, of_shared)
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT,
+                           "all frames together do not tell apart what they share");
+}
+
+static enum status solve_frame(struct information_frame *f, const struct information *all,
+                               const struct information_layout *l, struct space *s,
+                               struct samples *t, struct error *e)
+{
+    const size_t n = l->count;
+    double *error = mem_array(2 * n + 1, sizeof *error);
+    if (!error)
+        return error_memory(e, "the error bars");
+    if (!eliminate(l, f, s, error + n)) {
+        f->weakest = mem_copy(error + n, n, sizeof *error);
+        mem_free(error);
+        return f->weakest ? STATUS_OK : error_memory(e, "the error bars");
+    }
+    f->error = error;
+    for (size_t i = l->local; i < n; i++)
+        error[i] = INFINITY;
+    local_errors(l, s, error);
+    for (size_t i = 0; i < l->local; i++)
+        t->all[i * all->count + t->nall] = error[i];
+    t->nall++;
+    if (invert_whole(l, f, s, error + n))
+        take_whole(l, all, s, t, f);
+    return STATUS_OK;
+}
+
+static void take_medians(const struct information *all, const struct information_layout *l,
+                         const struct space *s, const struct samples *t,
+                         struct information_bounds *b)
+{
+    const size_t n = l->count, rows = all->count, shared = n - l->local;
+    b->good = t->nall;
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = i - l->local;
+        b->one[i] = t->none ? median(t->one + i * rows, t->none) : INFINITY;
+        b->alone[i] = t->none ? median(t->alone + i * rows, t->none) : INFINITY;
+        b->all[i] =
+            i < l->local ? median(t->all + i * rows, t->nall) : sqrt(s->shared[k * shared + k]);
+    }
+    for (size_t i = 0; i < n * n; i++)
+        b->correlation[i] = t->none ? median(t->correlation + i * rows, t->none) : NAN;
+}
+
+enum status information_solve(struct information *all, const struct information_layout *layout,
+                              struct information_bounds *bounds, double *weakest, struct error *e)
+{
+    const size_t n = layout->count, rows = all->count;
+    struct space space = {0};
+    struct samples t = {0};
+    *bounds = (struct information_bounds){0};
+    memset(weakest, 0, n * sizeof *weakest);
+    if (rows)
+        qsort(all->frames, rows, sizeof *all->frames, by_id);
+    double *memory = mem_array((3 * n + n * n) * (rows + 1) + 1, sizeof *memory);
+    bounds->one = mem_array(3 * n + n * n + 1, sizeof *bounds->one);
+    enum status s = memory && bounds->one && open_space(&space, n)
+                        ? STATUS_OK
+                        : error_memory(e, "the error bars");
+    if (!s) {
+        t = (struct samples){.one = memory,
+                             .alone = memory + n * rows,
+                             .all = memory + 2 * n * rows,
+                             .correlation = memory + 3 * n * rows};
+        bounds->alone = bounds->one + n;
+        bounds->all = bounds->alone + n;
+        bounds->correlation = bounds->all + n;
+        s = solve_shared(all, layout, &space, weakest, e);
+    }
+    for (size_t i = 0; i < rows && !s; i++)
+        if (all->frames[i].fisher)
+            s = solve_frame(&all->frames[i], all, layout, &space, &t, e);
+    if (!s)
+        take_medians(all, layout, &space, &t, bounds);
+    mem_free(memory);
+    mem_free(space.memory);
+    return s;
+}
+
+void information_bounds_free(struct information_bounds *bounds)
+{
+    mem_free(bounds->one);
+    *bounds = (struct information_bounds){0};
+}
+
+void information_free(struct information *all)
+{
+    for (size_t i = 0; i < all->count; i++) {
+        mem_free(all->frames[i].fisher);
+        mem_free(all->frames[i].error);
+        mem_free(all->frames[i].weakest);
+    }
+    mem_free(all->frames);
+    *all = (struct information){0};
+}

@@ -1,0 +1,333 @@
+#include "fisher.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "base/vec.h"
+#include "engines.h"
+
+static const char BACKGROUND[] = "background";
+enum { NAMES_SIZE = 2048 };
+
+/* ---- parameters ------------------------------------------------------------------------- */
+
+/* Names without `background`, which the engine does not know. */
+static enum status take_background(struct fisher *f, const char *names, char text[NAMES_SIZE],
+                                   struct error *e)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    if (strlen(names) >= NAMES_SIZE)
+        return error_set(e, STATUS_USAGE, "--parameters: more than %d characters", NAMES_SIZE - 1);
+    for (const char *name = names; name;) {
+        const char *comma = strchr(name, ',');
+        const int length = comma ? (int)(comma - name) : (int)strlen(name);
+        if (length == (int)strlen(BACKGROUND) &&
+            strncmp(name, BACKGROUND, strlen(BACKGROUND)) == 0) {
+            if (f->has_background)
+                return error_set(e, STATUS_USAGE, "parameter '%s' is there twice", BACKGROUND);
+            f->has_background = true;
+        } else {
+            at +=
+                (size_t)snprintf(text + at, NAMES_SIZE - at, "%s%.*s", at ? "," : "", length, name);
+        }
+        name = comma ? comma + 1 : NULL;
+    }
+    return STATUS_OK;
+}
+
+static void lay_out(struct fisher *f)
+{
+    size_t n = 0;
+    for (size_t i = 0; i <= f->set.count; i++) {
+        if (i == f->local_of_set && f->has_background) {
+            f->name[n] = BACKGROUND;
+            f->unit[n++] = "";
+        }
+        if (i < f->set.count) {
+            f->name[n] = f->set.items[i].name;
+            f->unit[n++] = f->set.items[i].unit;
+        }
+    }
+    f->layout = (struct information_layout){
+        .count = n, .local = f->local_of_set + f->has_background, .prior = f->prior};
+}
+
+static enum status take_parameters(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    const char *share = f->options->share;
+    char text[2 * NAMES_SIZE + 1];
+    enum status s = take_background(f, f->options->parameters, text, e);
+    if (s)
+        return s;
+    if (*text && (s = parameters_parse(text, x, &f->set, e)))
+        return s;
+    f->local_of_set = f->set.count;
+    if (share && strlen(share) >= NAMES_SIZE)
+        return error_set(e, STATUS_USAGE, "--share: more than %d characters", NAMES_SIZE - 1);
+    if (share) {
+        (void)snprintf(text + strlen(text), NAMES_SIZE + 1, "%s%s", *text ? "," : "", share);
+        f->set.count = 0;
+        s = parameters_parse(text, x, &f->set, e);
+    }
+    if (!s && f->has_background && !(f->options->background > 0.0))
+        return error_set(e, STATUS_USAGE, "parameter '%s' needs --background above 0", BACKGROUND);
+    lay_out(f);
+    return s || f->layout.count ? s : error_set(e, STATUS_USAGE, "--parameters: none is named");
+}
+
+static enum status take_prior(struct fisher *f, const char *text, struct error *e)
+{
+    const char *colon = strrchr(text, ':');
+    double sigma;
+    if (!colon || colon == text)
+        return error_set(e, STATUS_USAGE, "--prior: '%s' must be NAME:SIGMA", text);
+    const enum status s = parse_real(colon + 1, 0.0, 1e30, "--prior", &sigma, e);
+    if (s)
+        return s;
+    if (!(sigma > 0.0))
+        return error_set(e, STATUS_USAGE, "--prior: '%s': sigma must be above 0", text);
+    for (size_t i = 0; i < f->layout.count; i++)
+        if (strlen(f->name[i]) == (size_t)(colon - text) &&
+            strncmp(f->name[i], text, (size_t)(colon - text)) == 0) {
+            f->prior[i] += 1.0 / (sigma * sigma);
+            return STATUS_OK;
+        }
+    char names[512] = "";
+    for (size_t i = 0, at = 0; i < f->layout.count && at < sizeof names; i++)
+        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", f->name[i]);
+    return error_set(e, STATUS_USAGE, "--prior: '%s' is of no parameter, must be of one of %s",
+                     text, names);
+}
+
+/* ---- distances -------------------------------------------------------------------------- */
+
+/* All panels along the beam. */
+static void move(struct experiment *x, double by_m)
+{
+    const double *beam = x->beam.direction;
+    for (size_t i = 0; i < x->npanels; i++) {
+        struct panel *p = &x->panels[i];
+        for (int k = 0; k < 3; k++) {
+            p->origin_m[k] += by_m * beam[k];
+            p->grid_m[k] += by_m * beam[k];
+        }
+        p->distance_m += by_m;
+        p->close_distance_m += by_m * vec_dot(p->normal, beam);
+        p->close_fast_m -= by_m * vec_dot(p->fast, beam);
+        p->close_slow_m -= by_m * vec_dot(p->slow, beam);
+    }
+}
+
+static enum status make_design(struct fisher *f, const struct experiment *x, double distance_mm,
+                               struct error *e)
+{
+    struct fisher_design *d = &f->design[f->ndesigns++];
+    const struct engine_options how = {.threads = (int)f->options->threads};
+    d->distance_mm = distance_mm;
+    if (!experiment_copy(&d->x, x))
+        return error_memory(e, "the experiment");
+    const double by_m = mm_to_m(distance_mm) - x->panels[0].distance_m;
+    if (by_m != 0.0)
+        move(&d->x, by_m);
+    for (size_t i = 0; i < d->x.npanels; i++)
+        if (!(d->x.panels[i].close_distance_m > 1e-6))
+            return error_set(e, STATUS_USAGE,
+                             "--distances: at %g mm panel %zu is not behind the sample",
+                             distance_mm, i);
+    return f->engine->create(&d->plan, &d->x, &how, e);
+}
+
+static enum status take_distances(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    const double as_it_is = m_to_mm(x->panels[0].distance_m);
+    double mm[FISHER_DISTANCES_MAX];
+    int n = 0;
+    if (!f->options->distances)
+        return make_design(f, x, as_it_is, e);
+    enum status s = parse_list(f->options->distances, FISHER_DISTANCES_MAX, 1e-3, 1e6,
+                               "--distances", mm, &n, e);
+    for (int i = 0; i < n && !s; i++)
+        s = make_design(f, x, mm[i], e);
+    return s;
+}
+
+/* ---- frames ----------------------------------------------------------------------------- */
+
+static enum status open_pixels(struct fisher_pixels *px, const struct experiment *x,
+                               double background, struct error *e)
+{
+    const size_t pixels = (size_t)experiment_pixels(x);
+    px->computed = mem_array(pixels, sizeof *px->computed);
+    px->listed = mem_array(pixels, sizeof *px->listed);
+    px->image = mem_array(pixels, sizeof *px->image);
+    px->zero = mem_array(pixels, sizeof *px->zero);
+    px->background = mem_array(pixels, sizeof *px->background);
+    px->weights = mem_array(pixels, sizeof *px->weights);
+    if (!px->computed || !px->listed || !px->image || !px->zero || !px->background || !px->weights)
+        return error_memory(e, "the pixels");
+    for (size_t i = 0; i < x->npanels; i++) {
+        const struct panel *p = &x->panels[i];
+        for (int64_t k = 0; k < p->fast_pixels * p->slow_pixels; k++)
+            if (panel_computes(p, k % p->fast_pixels, k / p->fast_pixels))
+                px->computed[px->ncomputed++] = p->first_pixel + k;
+    }
+    for (size_t i = 0; i < pixels; i++) {
+        px->zero[i] = 0.0f;
+        px->background[i] = (float)background;
+    }
+    return px->ncomputed ? STATUS_OK
+                         : error_set(e, STATUS_INPUT, "no pixel of the detector is computed");
+}
+
+/* Pixels of which anything is expected; what background tells of itself, and the weights of what
+ * it tells together with others. */
+static double list_pixels(struct fisher *f)
+{
+    struct fisher_pixels *px = &f->pixels;
+    const double b = f->options->background, variance = f->options->readout * f->options->readout;
+    double information = 0.0;
+    px->nlisted = 0;
+    for (size_t i = 0; i < px->ncomputed; i++) {
+        const double mean = (double)px->image[px->computed[i]] + b + variance;
+        if (!(mean > 0.0))
+            continue;
+        px->weights[px->nlisted] = (float)(b / mean);
+        px->listed[px->nlisted++] = px->computed[i];
+        information += b * b / mean;
+    }
+    return information;
+}
+
+/* The engine's sums among those of the background. */
+static void assemble(const struct fisher *f, const double *of_set, const double *product,
+                     double of_background, double *fisher)
+{
+    const size_t n = f->layout.count, m = f->set.count, at = f->local_of_set;
+    const size_t shift = f->has_background;
+    for (size_t i = 0; i < m; i++) {
+        const size_t row = i < at ? i : i + shift;
+        for (size_t k = 0; k < m; k++)
+            fisher[row * n + (k < at ? k : k + shift)] = of_set[i * m + k];
+        if (f->has_background)
+            fisher[row * n + at] = fisher[at * n + row] = product[i];
+    }
+    if (f->has_background)
+        fisher[at * n + at] = of_background;
+}
+
+static double sum_of(const struct fisher_pixels *px)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < px->ncomputed; i++)
+        sum += (double)px->image[px->computed[i]];
+    return sum;
+}
+
+static enum status take_at(struct fisher *f, struct fisher_design *d, const struct recipe *r,
+                           struct error *e)
+{
+    double gradient[PARAMETERS_MAX], product[PARAMETERS_MAX];
+    double of_set[PARAMETERS_MAX * PARAMETERS_MAX];
+    double fisher[FISHER_PARAMETERS_MAX * FISHER_PARAMETERS_MAX];
+    struct fisher_pixels *px = &f->pixels;
+    if (!r->nlattices)
+        return information_add(&d->frames, &f->layout, r->id, 0, 0.0, NULL, e);
+    enum status s = f->engine->run(d->plan, r, px->image, NULL, e);
+    if (s)
+        return s;
+    const double of_background = list_pixels(f);
+    const struct derive_data data = {.counts = px->zero,
+                                     .background = px->background,
+                                     .scale = 1.0,
+                                     .variance = f->options->readout * f->options->readout};
+    struct derive_sums sums = {.gradient = gradient, .fisher = of_set};
+    const struct derive_request q = {.set = &f->set,
+                                     .listed = px->listed,
+                                     .npixels = px->nlisted,
+                                     .weights = f->has_background ? px->weights : NULL,
+                                     .product = f->has_background ? product : NULL,
+                                     .data = &data,
+                                     .sums = &sums};
+    s = f->set.count ? f->engine->derive(d->plan, r, &q, e) : STATUS_OK;
+    if (s)
+        return s;
+    assemble(f, of_set, product, of_background, fisher);
+    return information_add(&d->frames, &f->layout, r->id, r->nlattices, sum_of(px), fisher, e);
+}
+
+enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < f->ndesigns && !s; i++)
+        s = take_at(f, &f->design[i], r, e);
+    return s;
+}
+
+/* ---- the whole -------------------------------------------------------------------------- */
+
+enum status fisher_begin(struct fisher *f, const struct experiment *x, struct error *e)
+{
+    f->engine = engine_find(f->options->engine);
+    if (!f->engine || !f->engine->derive)
+        return error_set(e, STATUS_USAGE,
+                         "--engine: '%.60s' has no derivatives, must be one of "
+                         "reference, cpu",
+                         f->options->engine);
+    enum status s = take_parameters(f, x, e);
+    for (size_t i = 0; i < f->options->priors.count && !s; i++)
+        s = take_prior(f, f->options->priors.text[i], e);
+    s = s ? s : take_distances(f, x, e);
+    return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
+}
+
+void fisher_name(const struct fisher *f, const double *direction, char *text, size_t size)
+{
+    double most = 0.0;
+    size_t at = 0;
+    *text = '\0';
+    for (size_t i = 0; i < f->layout.count; i++)
+        most = fmax(most, fabs(direction[i]));
+    for (size_t i = 0; i < f->layout.count && at < size; i++)
+        if (fabs(direction[i]) >= 0.2 * most && most > 0.0)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", f->name[i]);
+}
+
+enum status fisher_solve(struct fisher *f, struct error *e)
+{
+    for (size_t i = 0; i < f->ndesigns; i++) {
+        struct fisher_design *d = &f->design[i];
+        double weakest[FISHER_PARAMETERS_MAX];
+        char names[400];
+        struct error why = {0};
+        const enum status s = information_solve(&d->frames, &f->layout, &d->bounds, weakest, &why);
+        if (!s)
+            continue;
+        fisher_name(f, weakest, names, sizeof names);
+        return *names ? error_set(e, s,
+                                  "at %g mm %s: %s cannot be told apart, or change nothing; "
+                                  "--prior=NAME:SIGMA says what is known before",
+                                  d->distance_mm, why.text, names)
+                      : error_set(e, s, "at %g mm %s", d->distance_mm, why.text);
+    }
+    return STATUS_OK;
+}
+
+void fisher_close(struct fisher *f)
+{
+    for (size_t i = 0; i < f->ndesigns; i++) {
+        struct fisher_design *d = &f->design[i];
+        if (d->plan)
+            f->engine->destroy(&d->plan);
+        experiment_free(&d->x);
+        information_bounds_free(&d->bounds);
+        information_free(&d->frames);
+    }
+    void *owned[] = {f->pixels.computed, f->pixels.listed,     f->pixels.image,
+                     f->pixels.zero,     f->pixels.background, f->pixels.weights};
+    for (size_t i = 0; i < sizeof owned / sizeof *owned; i++)
+        mem_free(owned[i]);
+}

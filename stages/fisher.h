@@ -1,0 +1,74 @@
+/* What bragg-fisher knows: parameters, an experiment for each distance, what frames told. */
+#ifndef BRAGG_STAGES_FISHER_H
+#define BRAGG_STAGES_FISHER_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/opt.h"
+#include "engine/derive.h"
+#include "engine/engine.h"
+#include "refine/information.h"
+
+enum { FISHER_DISTANCES_MAX = 32, FISHER_PARAMETERS_MAX = PARAMETERS_MAX + 1 };
+
+struct fisher_options {
+    const char *parameters, *share, *distances, *table, *report, *engine;
+    struct opt_texts priors;
+    double background, readout;
+    int64_t threads;
+    bool overwrite;
+};
+
+/* Pixels that are computed, and room for what is known about each. */
+struct fisher_pixels {
+    int64_t *computed, *listed;  // numbers, owned; those of a frame
+    size_t ncomputed, nlisted;
+    float *image, *zero, *background, *weights;  // owned
+};
+
+/* The experiment at one distance. */
+struct fisher_design {
+    double distance_mm;
+    struct experiment x;
+    struct plan *plan;
+    struct information frames;
+    struct information_bounds bounds;
+};
+
+struct fisher {
+    const struct fisher_options *options;
+    const struct engine *engine;
+    /* the engine's parameters, and all: local ones, background, shared ones */
+    struct parameters set;
+    size_t local_of_set;
+    bool has_background;
+    struct information_layout layout;
+    const char *name[FISHER_PARAMETERS_MAX], *unit[FISHER_PARAMETERS_MAX];
+    double prior[FISHER_PARAMETERS_MAX];
+    struct fisher_pixels pixels;
+    struct fisher_design design[FISHER_DISTANCES_MAX];
+    size_t ndesigns;
+};
+
+/* Takes names, priors and distances for this experiment, and makes plans.  *f is zeroed but for
+ * its options; followed by fisher_close after errors, too. */
+enum status fisher_begin(struct fisher *f, const struct experiment *x, struct error *e);
+
+/* What one frame tells at every distance. */
+enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e);
+
+/* Works out the bounds of all designs; what is not told apart is named in *e. */
+enum status fisher_solve(struct fisher *f, struct error *e);
+
+/* Of a direction, the parameters that it is made of: "scale, ncells_a". */
+void fisher_name(const struct fisher *f, const double *direction, char *text, size_t size);
+
+void fisher_close(struct fisher *f);
+
+/* A table for people; one with a line for each frame, items parted by tabs; a page. */
+void fisher_print(const struct fisher *f, FILE *out);
+void fisher_write_table(const struct fisher *f, FILE *out);
+void fisher_write_page(const struct fisher *f, FILE *out);
+
+#endif

@@ -1,0 +1,114 @@
+/* Small matrices, and what frames tell together. */
+#include <math.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "refine/information.h"
+#include "refine/symmetric.h"
+
+/* Hilbert's matrix, whose inverse has whole numbers. */
+static void an_inverse(void **state)
+{
+    (void)state;
+    double a[16], inverse[16], weakest[4];
+    static const double known[16] = {16,  -120,  240,  -140,  -120, 1200, -2700, 1680,
+                                     240, -2700, 6480, -4200, -140, 1680, -4200, 2800};
+    for (int i = 0; i < 16; i++)
+        a[i] = 1.0 / (i / 4 + i % 4 + 1);
+    assert_true(symmetric_invert(4, a, inverse, weakest));
+    for (int i = 0; i < 16; i++)
+        assert_true(fabs(inverse[i] / known[i] - 1) < 1e-9);
+    assert_true(symmetric_invert(0, NULL, NULL, NULL));
+}
+
+static void units_do_not_matter(void **state)
+{
+    (void)state;
+    const double unit[2] = {1e-12, 1e9};
+    double a[4], inverse[4], weakest[2];
+    for (int i = 0; i < 4; i++)
+        a[i] = (i % 3 ? 0.5 : 1.0) / unit[i / 2] / unit[i % 2];
+    assert_true(symmetric_invert(2, a, inverse, weakest));
+    for (int i = 0; i < 4; i++)
+        assert_true(fabs(inverse[i] / unit[i / 2] / unit[i % 2] - (i % 3 ? -2.0 : 4.0) / 3.0) <
+                    1e-12);
+}
+
+static void what_is_not_told_is_named(void **state)
+{
+    (void)state;
+    const double same[9] = {1, 0, -2, 0, 5, 0, -2, 0, 4}, none[4] = {1, 0, 0, 0};
+    double inverse[9], weakest[3];
+    assert_false(symmetric_invert(3, same, inverse, weakest));
+    assert_true(fabs(weakest[1]) < 1e-12 && fabs(weakest[0] - weakest[2]) < 1e-12);
+    assert_false(symmetric_invert(2, none, inverse, weakest));
+    assert_true(weakest[0] == 0 && weakest[1] == 1);
+}
+
+/* Two frames, each with a parameter of its own and one that they share: against the inverse of the
+ * whole matrix. */
+static void frames_that_share(void **state)
+{
+    (void)state;
+    const double prior[2] = {0.5, 2};
+    const struct information_layout layout = {.count = 2, .local = 1, .prior = prior};
+    const double one[4] = {4, 1, 1, 3}, two[4] = {9, -2, -2, 5};
+    const double whole[9] = {4.5, 0, 1, 0, 9.5, -2, 1, -2, 3 + 5 + 2};
+    double inverse[9], weakest[3];
+    struct information all = {0};
+    struct information_bounds b;
+    struct error e = {0};
+    assert_true(symmetric_invert(3, whole, inverse, weakest));
+    assert_int_equal(information_add(&all, &layout, 7, 1, 10, two, &e), 0);
+    assert_int_equal(information_add(&all, &layout, 5, 0, 0, NULL, &e), 0);
+    assert_int_equal(information_add(&all, &layout, 3, 1, 10, one, &e), 0);
+    assert_int_equal(information_solve(&all, &layout, &b, weakest, &e), 0);
+    assert_true(all.frames[0].id == 3 && all.frames[2].id == 7 && !all.frames[1].error);
+    assert_true(fabs(all.frames[0].error[0] - sqrt(inverse[0])) < 1e-12);
+    assert_true(fabs(all.frames[2].error[0] - sqrt(inverse[4])) < 1e-12);
+    assert_true(fabs(b.all[1] - sqrt(inverse[8])) < 1e-12);
+    assert_true(b.good == 2 && b.one[1] > b.all[1] && b.alone[0] < b.one[0]);
+    assert_true(fabs(b.correlation[1]) < 1 && b.correlation[0] > 1 - 1e-12);
+    information_bounds_free(&b);
+    information_free(&all);
+}
+
+static void frames_that_cannot_tell(void **state)
+{
+    (void)state;
+    const double prior[2] = {0}, vague[4] = {1, 1, 1, 1};
+    const struct information_layout local = {2, 2, prior}, shared = {2, 0, prior};
+    double weakest[2];
+    struct information all = {0};
+    struct information_bounds b;
+    struct error e = {0};
+    assert_int_equal(information_add(&all, &local, 0, 1, 10, vague, &e), 0);
+    assert_int_equal(information_solve(&all, &local, &b, weakest, &e), STATUS_INPUT);
+    assert_true(fabs(weakest[0] + weakest[1]) < 1e-12 && weakest[0] != 0);
+    information_bounds_free(&b);
+    assert_int_equal(information_solve(&all, &shared, &b, weakest, &e), STATUS_INPUT);
+    information_bounds_free(&b);
+    assert_int_equal(information_add(&all, &shared, 1, 1, 10, (double[]){2, 0, 0, 1}, &e), 0);
+    assert_int_equal(information_solve(&all, &shared, &b, weakest, &e), 0);
+    assert_true(fabs(b.all[0] - sqrt(2.0 / 5)) < 1e-12);
+    information_bounds_free(&b);
+    information_free(&all);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(an_inverse),
+        cmocka_unit_test(units_do_not_matter),
+        cmocka_unit_test(what_is_not_told_is_named),
+        cmocka_unit_test(frames_that_share),
+        cmocka_unit_test(frames_that_cannot_tell),
+    };
+    cmocka_set_message_output(CM_OUTPUT_TAP);
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
