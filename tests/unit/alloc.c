@@ -1,10 +1,5 @@
 /* Arrays that grow. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 
@@ -66,6 +61,5 @@ int main(void)
         cmocka_unit_test(takes_many_at_once),
         cmocka_unit_test(too_many_leave_what_is_there),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

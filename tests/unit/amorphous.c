@@ -1,15 +1,11 @@
 /* Tables of F against sin(theta)/lambda: interpolation, ends, reading. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/stol.h"
 #include "physics/amorphous.h"
@@ -217,7 +213,6 @@ static void physical_says_where(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(rows_are_met),
         cmocka_unit_test(cubic_inside_square_at_the_ends),
@@ -230,5 +225,5 @@ int main(void)
         cmocka_unit_test(faithful_reads_pairs),
         cmocka_unit_test(physical_says_where),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return unit_run_within(tests, setup, teardown);
 }

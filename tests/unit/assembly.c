@@ -1,11 +1,7 @@
 /* Panels of one plane as one image: places, gaps, region and mask; and what is no plane. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "io/assembly.h"
 
@@ -146,6 +142,5 @@ int main(void)
         cmocka_unit_test(the_region_is_that_of_all_panels),
         cmocka_unit_test(panels_of_two_planes_are_no_image),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Amorphous background against numbers worked out by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "physics/background.h"
 
@@ -168,7 +164,6 @@ static void narrow_spectra_are_one_source(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(centre_is_the_formula),
         cmocka_unit_test(fluence_counts_once),
@@ -178,5 +173,5 @@ int main(void)
         cmocka_unit_test(roi_mask_and_threads),
         cmocka_unit_test(narrow_spectra_are_one_source),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,8 @@
 /* Rows shared out among threads: each once, its own band first, few at a time. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <string.h>
 
-#include <cmocka.h>
 #include <omp.h>
 
 #include "engine/bands.h"
@@ -107,12 +104,11 @@ static void threads_meet_in_all_bands(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_row_is_given_out_once),
         cmocka_unit_test(a_thread_begins_with_its_own_band),
         cmocka_unit_test(counters_are_touched_seldom),
         cmocka_unit_test(threads_meet_in_all_bands),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

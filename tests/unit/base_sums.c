@@ -1,14 +1,10 @@
 /* crc32c, hash and trace. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "base/crc32c.h"
 #include "base/hash.h"
@@ -143,6 +139,5 @@ int main(void)
         cmocka_unit_test(hash_known_and_separated),
         cmocka_unit_test(trace_keeps_the_last),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,9 +1,5 @@
 /* Sources: divergence, dispersion, lists and their weights; fluence. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/vec.h"
@@ -180,6 +176,5 @@ int main(void)
         cmocka_unit_test(test_fluence),
         cmocka_unit_test(test_refusals),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* bitshuffle+LZ4: known bits, every instruction set alike, there and back, damage. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "codec/bitshuffle.h"
@@ -137,12 +133,11 @@ static void damaged_chunks(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_bits),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(header_and_rest),
         cmocka_unit_test(damaged_chunks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Byte offsets: known bytes, every instruction set against one difference at a time, and
  * damaged input. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/rng.h"
 #include "io/byte_offset.h"
@@ -127,12 +123,11 @@ static void damaged_bytes(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(known_bytes),
         cmocka_unit_test(eight_bytes),
         cmocka_unit_test(every_isa_gives_the_same),
         cmocka_unit_test(damaged_bytes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

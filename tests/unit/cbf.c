@@ -1,12 +1,8 @@
 /* Mini-CBF: there and back, masked pixels, what cannot be written, damaged files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "io/cbf.h"
 #include "io/image_file.h"
@@ -243,11 +239,10 @@ static void damaged_files(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(makers_have_their_sizes),  cmocka_unit_test(every_type_comes_back),
         cmocka_unit_test(masked_pixels_are_marked), cmocka_unit_test(what_cannot_be_written),
         cmocka_unit_test(full_disk_is_an_error),    cmocka_unit_test(damaged_files),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

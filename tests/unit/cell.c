@@ -1,9 +1,5 @@
 /* The crystal: cells, matrices, counts, misset, mosaic domains. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "base/vec.h"
@@ -328,6 +324,5 @@ int main(void)
         cmocka_unit_test(test_misset_values), cmocka_unit_test(test_random_misset),
         cmocka_unit_test(test_lattice),       cmocka_unit_test(test_refusals),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

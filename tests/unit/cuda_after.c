@@ -3,14 +3,10 @@
  * The pixels are those of background_image and noise_apply, bit for bit, for photons of
  * the engine; and so are images of the stages that --fuse puts into one program.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "../../stages/fuse.h"
 #include "after_case.h"
@@ -436,6 +432,5 @@ int main(void)
         cmocka_unit_test(stages_share_their_work_with_the_engine),
         cmocka_unit_test(a_place_is_pinned_once),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

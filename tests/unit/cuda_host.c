@@ -3,14 +3,10 @@
  * card gets.  The bytes are those of the CPU engine's cpu_loop.c and cpu_double_loop.c, with and
  * without fused multiply-add; tests/cli/cuda.t holds them against the reference.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "engine/cpu.h"
 #include "engine_run.h"
@@ -215,6 +211,5 @@ int main(void)
         cmocka_unit_test(a_trace_says_what_the_image_holds),
         cmocka_unit_test(a_missing_card_is_one_line),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

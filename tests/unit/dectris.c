@@ -1,13 +1,9 @@
 /* Dectris' Stream V2: the bytes of its messages, and what is refused. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include <cbor.h>
 
@@ -346,6 +342,5 @@ int main(void)
         cmocka_unit_test(too_much_is_noticed),
         cmocka_unit_test(a_series_has_an_id_of_its_own),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

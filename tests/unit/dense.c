@@ -3,13 +3,9 @@
  * to 2000, cells of 1000 A, whole and half indices exactly on a pixel, tables smaller and
  * larger than the frame; and which frames it takes.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "engine/cpu.h"
 #include "engine_gate.h"
@@ -214,6 +210,5 @@ int main(void)
         cmocka_unit_test(whole_and_half_indices),
         cmocka_unit_test(a_plan_takes_larger_cells),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

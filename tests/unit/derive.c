@@ -3,13 +3,10 @@
  * in double precision: every parameter, with every factor at work, as the user's options make
  * the experiment; then identities that need no differences, and sums against planes.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "engine/derive.h"
@@ -472,7 +469,6 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_refusals),     cmocka_unit_test(test_sincg),
         cmocka_unit_test(test_identities),   cmocka_unit_test(test_sums),
@@ -481,5 +477,5 @@ int main(void)
         cmocka_unit_test(test_interpolated), cmocka_unit_test(test_tied_cell),
         cmocka_unit_test(test_table),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -2,14 +2,11 @@
  * Derivatives of the CPU engine against those of the reference engine: every parameter, both
  * precisions, with every factor at work; lists, threads and instruction sets.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 enum { EDGE = 21, PIXELS = EDGE * EDGE };
 
@@ -283,11 +280,10 @@ static void test_same_bytes(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_square), cmocka_unit_test(test_gauss),
         cmocka_unit_test(test_culled), cmocka_unit_test(test_others),
         cmocka_unit_test(test_round),  cmocka_unit_test(test_same_bytes),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

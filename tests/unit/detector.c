@@ -1,10 +1,6 @@
 /* Set-up of the detector against printed values of nanoBragg, and the rules of
  * physical mode. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/vec.h"
 #include "model/experiment.h"
@@ -366,6 +362,5 @@ int main(void)
         cmocka_unit_test(test_refusals),       cmocka_unit_test(test_curved_panel),
         cmocka_unit_test(test_depth),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

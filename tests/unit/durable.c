@@ -1,12 +1,8 @@
 /* Files that are complete or absent, and the index that names them. */
-#include <setjmp.h>
-#include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <sys/resource.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <signal.h>
+#include <sys/resource.h>
 
 #include "base/log.h"
 #include "io/frame_index.h"
@@ -446,7 +442,6 @@ static void empty_index_of_another_lineage_is_replaced(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     log_set_level(LOG_ERROR);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(file_appears_when_it_is_complete),
@@ -467,5 +462,5 @@ int main(void)
         cmocka_unit_test(index_is_whole_in_the_end),
         cmocka_unit_test(empty_index_of_another_lineage_is_replaced),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

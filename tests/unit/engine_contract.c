@@ -3,13 +3,9 @@
  * class give the same bytes for any number of threads and any cut into blocks;
  * bad requests are one line; rows are counted; traces say what images hold.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/crc32c.h"
 #include "engine/engine.h"
@@ -383,6 +379,5 @@ int main(void)
         cmocka_unit_test(photons_that_are_not_finite_are_refused),
         cmocka_unit_test(traces_agree),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,4 +1,4 @@
-/* Running an engine in a test: any failure fails the test.  Include after cmocka.h. */
+/* Running an engine in a test: any failure fails the test. */
 #ifndef BRAGG_TESTS_ENGINE_RUN_H
 #define BRAGG_TESTS_ENGINE_RUN_H
 
@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "engine/engine.h"
+#include "unit.h"
 
 /* A frame computed with these options, freed by the caller with mem_free. */
 static inline float *run_engine_with(const struct engine *engine, const struct experiment *x,

@@ -2,13 +2,9 @@
  * Every engine computes the same table of cases and is compared with the reference by
  * the gate of engine_gate.h.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "engine/engine.h"
 #include "engine_gate.h"
@@ -224,6 +220,5 @@ int main(void)
         cmocka_unit_test(double_precision_is_within_1e_9),
         cmocka_unit_test(sources_of_a_recipe_replace_the_beam),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Experiment lists of DIALS: what is read, and what is refused. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "io/expt.h"
 #include "scratch.h"
@@ -349,6 +345,5 @@ int main(void)
         cmocka_unit_test(bad_detectors_are_refused),
         cmocka_unit_test(bad_goniometers_and_crystals_are_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -2,13 +2,9 @@
  * The elementary functions of the fast kernels against the C library in long
  * double, over their stated ranges, with their stated errors.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "physics/fastmath.h"
 #include "physics/shape.h"
@@ -219,6 +215,5 @@ int main(void)
         cmocka_unit_test(sphere),
         cmocka_unit_test(distance),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

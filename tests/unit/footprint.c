@@ -228,6 +228,5 @@ int main(void)
         cmocka_unit_test(a_long_crystal_makes_a_long_spot),
         cmocka_unit_test(divergence_moves_spots_by_distance_times_angle),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

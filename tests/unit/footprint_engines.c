@@ -1,11 +1,7 @@
 /* The footprint of the crystal: all engines agree, whatever frames came before. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "engine_gate.h"
 #include "engine_run.h"
@@ -99,6 +95,5 @@ int main(void)
         cmocka_unit_test(engines_agree),
         cmocka_unit_test(frames_do_not_depend_on_those_before),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

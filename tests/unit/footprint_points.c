@@ -126,6 +126,5 @@ int main(void)
         cmocka_unit_test(a_card_leaves_what_comes_behind),
         cmocka_unit_test(too_wide_a_footprint_is_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

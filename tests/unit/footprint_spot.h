@@ -3,19 +3,14 @@
 #define BRAGG_TESTS_FOOTPRINT_SPOT_H
 
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/units.h"
 #include "base/vec.h"
 #include "engine_run.h"
 #include "physics/setup.h"
+#include "unit.h"
 
 /* A cubic crystal that reflects (order,0,0) to the middle of a panel. */
 struct spot {

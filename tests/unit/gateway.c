@@ -1,13 +1,9 @@
 /* What leaves for foreign clients: the guard, pixel types. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gateway/guard.h"
 #include "gateway/pixels.h"
@@ -173,6 +169,5 @@ int main(void)
         cmocka_unit_test(guard_wants_distinct_keys),
         cmocka_unit_test(conversion_is_exact_or_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

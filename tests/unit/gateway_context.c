@@ -1,10 +1,6 @@
 /* A context that does not end holds nobody up. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
 #include <zmq.h>
 
 #include "base/clock.h"
@@ -32,10 +28,9 @@ static void one_that_does_not(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(one_that_ends),
         cmocka_unit_test(one_that_does_not),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

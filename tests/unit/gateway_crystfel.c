@@ -1,13 +1,9 @@
 /* What leaves for CrystFEL: packed frames, the truth, cell files. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gateway/peaks.h"
 #include "gateway/protocol.h"
@@ -133,6 +129,5 @@ int main(void)
         cmocka_unit_test(crystfel_may_get_the_truth),
         cmocka_unit_test(cell_files_name_the_lattice),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,13 +1,9 @@
 /* What leaves for foreign clients: karabo-bridge's bytes. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gateway/protocol.h"
 #include "gateway_image.h"
@@ -147,6 +143,5 @@ int main(void)
         cmocka_unit_test(karabo_1_is_one_map),
         cmocka_unit_test(arrays_have_the_shape_of_the_modules),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

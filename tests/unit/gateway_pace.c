@@ -1,13 +1,9 @@
 /* The rate at which frames leave for foreign clients. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "gateway/pace.h"
 
@@ -87,6 +83,5 @@ int main(void)
         cmocka_unit_test(a_rate_that_is_not_reached_is_said_now_and_then),
         cmocka_unit_test(without_a_rate_nothing_is_late),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

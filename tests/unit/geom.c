@@ -1,12 +1,8 @@
 /* CrystFEL geometry files: what is read, what is refused, and back again. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "io/geom.h"
 #include "scratch.h"
@@ -260,6 +256,5 @@ int main(void)
         cmocka_unit_test(what_is_never_computed_is_bad),
         cmocka_unit_test(writing_is_the_way_back),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

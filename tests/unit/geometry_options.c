@@ -1,12 +1,8 @@
 /* bragg-geometry: from options to the request in SI units. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 
@@ -186,7 +182,6 @@ static void bad_crystals_are_named(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(defaults_are_the_documented_ones),
         cmocka_unit_test(nanobragg_is_unpolarized),
@@ -198,5 +193,5 @@ int main(void)
         cmocka_unit_test(crystals_share_what_they_do_not_say),
         cmocka_unit_test(bad_crystals_are_named),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

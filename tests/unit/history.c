@@ -1,12 +1,8 @@
 /* What made some output, as text, and what differs. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/history.h"
 
@@ -103,6 +99,5 @@ int main(void)
         cmocka_unit_test(words_that_were_given_make_no_difference),
         cmocka_unit_test(lines_in_brief),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

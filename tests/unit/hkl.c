@@ -1,12 +1,8 @@
 /* Structure-factor files: nanoBragg's rules, strict rules, Fdump, symmetry. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "io/hkl.h"
 #include "scratch.h"
@@ -237,7 +233,6 @@ static void unique_parts_are_found(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(faithful_reads_tokens_not_lines),
         cmocka_unit_test(faithful_box_comes_from_the_first_reading),
@@ -249,5 +244,5 @@ int main(void)
         cmocka_unit_test(symmetry_uses_rows_times_matrices),
         cmocka_unit_test(unique_parts_are_found),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -1,10 +1,5 @@
 /* Sets of ids against a plain bitmap. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/hash.h"
 #include "base/idset.h"
@@ -73,6 +68,5 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(random_changes),
                                        cmocka_unit_test(in_order_is_one_range)};
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

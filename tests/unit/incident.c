@@ -1,10 +1,5 @@
 /* The beam of a frame: its recipe's sources, or the experiment's. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "model/incident.h"
@@ -69,6 +64,5 @@ int main(void)
         cmocka_unit_test(without_sources),
         cmocka_unit_test(sources_without_weight),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Small matrices, and what frames tell together. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "refine/information.h"
 #include "refine/symmetric.h"
@@ -109,6 +105,5 @@ int main(void)
         cmocka_unit_test(frames_that_share),
         cmocka_unit_test(frames_that_cannot_tell),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,16 +1,12 @@
 /* nanoBragg's integer images: scale rules, region of interest, mask, clipping. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/nanobragg_files.h"
 #include "io/replace.h"
@@ -188,7 +184,6 @@ static void special_files(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(statistics),
         cmocka_unit_test(scales),
@@ -201,5 +196,5 @@ int main(void)
         cmocka_unit_test(replaced_or_untouched),
         cmocka_unit_test(special_files),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return unit_run_within(tests, setup, teardown);
 }

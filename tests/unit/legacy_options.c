@@ -1,11 +1,7 @@
 /* Single-dash command lines: values, order, refusals. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "../../stages/legacy_options.h"
 
@@ -126,7 +122,6 @@ static void refusals(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_in_order),
         cmocka_unit_test(optional_values),
@@ -134,5 +129,5 @@ int main(void)
         cmocka_unit_test(idle_flags_are_remembered),
         cmocka_unit_test(refusals),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,8 @@
 /* Blocks in the beam: volumes against points drawn at random, and what a lattice gets of them. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -160,12 +157,11 @@ static void a_block_must_fit(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(straight_boxes_are_cut_to_the_beam),
         cmocka_unit_test(skew_boxes_hold_the_points_that_are_lit),
         cmocka_unit_test(a_lattice_weighs_its_blocks_in_the_beam),
         cmocka_unit_test(a_block_must_fit),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* The shipped crystal. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "io/hkl.h"
 #include "io/lysozyme.h"
@@ -49,7 +45,6 @@ static void table_is_complete_and_symmetric(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {cmocka_unit_test(table_is_complete_and_symmetric)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,14 +1,10 @@
 /* LZ4 in blocks: the layout of HDF5's filter, there and back, damage. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include <lz4.h>
-
-#include <cmocka.h>
 
 #include "codec/lz4_blocks.h"
 
@@ -101,12 +97,11 @@ static void damage_is_refused(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_are_as_hdf5_has_them),
         cmocka_unit_test(there_and_back),
         cmocka_unit_test(nothing),
         cmocka_unit_test(damage_is_refused),
     };
-    return cmocka_run_group_tests(tests, set_up, tear_down);
+    return unit_run_within(tests, set_up, tear_down);
 }

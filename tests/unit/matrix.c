@@ -1,10 +1,5 @@
 /* MOSFLM matrices. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "io/matrix.h"
 #include "scratch.h"
@@ -55,10 +50,9 @@ static void bad_files_are_refused_with_a_line(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nine_numbers_may_touch_and_the_rest_is_ignored),
         cmocka_unit_test(bad_files_are_refused_with_a_line),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

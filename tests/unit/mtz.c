@@ -1,16 +1,12 @@
 /* MTZ files, good and damaged ones.  tests/golden/lysozyme_6A.mtz is what gemmi
  * calculates from PDB entry 1AKI, to 6 A: columns H K L FC PHIC, P 21 21 21. */
+#include "unit.h"
+
 #include <errno.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
-
-#include <cmocka.h>
 
 #include "base/clock.h"
 #include "base/rng.h"
@@ -214,7 +210,6 @@ static void special_files_are_refused(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(good_file_is_expanded_to_p1),
         cmocka_unit_test(column_must_be_an_amplitude),
@@ -224,5 +219,5 @@ int main(void)
         cmocka_unit_test(corrupted_files_never_hurt),
         cmocka_unit_test(special_files_are_refused),
     };
-    return cmocka_run_group_tests(tests, load, scratch_leave);
+    return unit_run_within(tests, load, scratch_leave);
 }

@@ -1,12 +1,8 @@
 /* The noise chain: each term on its own, threads, and refusals. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/crc32c.h"
 #include "engine/noise.h"
@@ -265,7 +261,6 @@ static void thirty_two_bits_hold_large_values(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_rounded_and_clipped),
         cmocka_unit_test(every_term_has_its_mean_and_variance),
@@ -278,5 +273,5 @@ int main(void)
         cmocka_unit_test(what_does_not_fit_is_counted),
         cmocka_unit_test(thirty_two_bits_hold_large_values),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* noisify's chain: rules that no reference case covers. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "physics/constants.h"
 #include "physics/noisify.h"
@@ -142,7 +138,6 @@ static void readout_adds_to_dark_pixels(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(wide_pixels_are_not_clipped),
         cmocka_unit_test(counts_truncate_and_stop_at_zero),
@@ -151,5 +146,5 @@ int main(void)
         cmocka_unit_test(positive_calibration_seed_is_one),
         cmocka_unit_test(readout_adds_to_dark_pixels),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,15 +1,11 @@
 /* Numbers in text have the values of the C library, bit for bit, and end where it says. */
+#include "unit.h"
+
 #include <errno.h>
 #include <inttypes.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/number.h"
 
@@ -219,12 +215,11 @@ static void rubbish_is_taken_alike(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(odd_texts_are_taken_alike),
         cmocka_unit_test(random_numbers_have_the_same_bits),
         cmocka_unit_test(printed_numbers_come_back),
         cmocka_unit_test(rubbish_is_taken_alike),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* NXmx: packed images there and back, panels, masks, and the tables of frames. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/units.h"
 #include "base/vec.h"
@@ -372,6 +368,5 @@ int main(void)
         cmocka_unit_test(rows_stay_in_order),
         cmocka_unit_test(axes_are_a_rotation),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, set_up, scratch_leave);
+    return unit_run_within(tests, set_up, scratch_leave);
 }

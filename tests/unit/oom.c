@@ -1,14 +1,10 @@
 /* Whether the system killed for lack of memory: control groups of both versions, as files. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "run/oom.h"
 
@@ -86,7 +82,6 @@ int main(void)
     folder("root/memory/a");
     folder("root/unified");
     folder("root/unified/a");
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    const int failed = cmocka_run_group_tests(tests, NULL, NULL);
+    const int failed = unit_run(tests);
     return system("rm -r \"$PWD\"") || failed;
 }

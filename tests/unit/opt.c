@@ -1,14 +1,11 @@
 /* Options: types, ranges, and what is refused with which words. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
 #include <stdalign.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "base/opt.h"
@@ -439,7 +436,6 @@ static void values_may_be_left_out(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(values_are_stored),
         cmocka_unit_test(values_may_be_left_out),
@@ -454,5 +450,5 @@ int main(void)
         cmocka_unit_test(memory_is_zeroed_and_aligned),
         cmocka_unit_test(errors_are_one_line),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Orientation lists: matrices, quaternions, and what is refused. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/alloc.h"
 #include "io/orientations.h"
@@ -91,11 +87,10 @@ static void others_are_refused(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_and_quaternions_agree),
         cmocka_unit_test(rounded_matrices_become_rotations),
         cmocka_unit_test(others_are_refused),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -2,13 +2,9 @@
  * A detector cut into panels equals the whole one, bit for bit: every engine and instruction
  * set, spot by spot too, and the background; places of panels in the lab; presets.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "engine_case.h"
 #include "engine_run.h"
@@ -315,6 +311,5 @@ int main(void)
         cmocka_unit_test(presets_have_their_makers_sizes),
         cmocka_unit_test(places_of_presets_do_not_overlap),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -2,16 +2,12 @@
  * Bright spots: which photons make one, how many a blank has, how many of weak spots are found.
  * PEAKS_MEGAPIXELS in the environment: blanks of so many pixels in all.
  */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "engine/noise.h"
@@ -338,6 +334,5 @@ int main(void)
         cmocka_unit_test(other_noise_makes_no_peaks),
         cmocka_unit_test(weak_spots_are_found),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,9 @@
 /* Pictures: reduction, contrast, PNG and PGM. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <png.h>
 
 #include "base/isa.h"
@@ -310,7 +307,6 @@ static void full_disk_is_an_error(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(reduction_keeps_spots_and_place),
         cmocka_unit_test(reduction_by_8_keeps_a_pixel),
@@ -323,5 +319,5 @@ int main(void)
         cmocka_unit_test(png_reads_back),
         cmocka_unit_test(full_disk_is_an_error),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

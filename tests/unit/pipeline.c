@@ -1,11 +1,7 @@
 /* Pipeline files: what they say, what is refused, what the command line changes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "run/pipeline.h"
 #include "scratch.h"
@@ -188,6 +184,5 @@ int main(void)
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -1,15 +1,11 @@
 /* Poisson deviates: moments, chi-square and tails over all branches, fixed seeds; every
  * instruction set against the others and the search against its plain form. */
 #define FASTMATH_UNFUSED
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "engine/noise_loop.h"
 #include "physics/poisson.h"
@@ -316,7 +312,6 @@ static void zero_mean_gives_zero(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(mean_variance_and_skewness_are_the_mean),
         cmocka_unit_test(values_are_distributed_as_poisson),
@@ -332,5 +327,5 @@ int main(void)
         cmocka_unit_test(the_short_exponential_is_close),
         cmocka_unit_test(zero_mean_gives_zero),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

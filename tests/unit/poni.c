@@ -1,12 +1,9 @@
 /* Poni files: pixels lie where pyFAI's formulas put them, and what cannot be is said in a line. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "io/poni.h"
 #include "near.h"
@@ -135,11 +132,10 @@ static void what_cannot_be_is_said(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(versions_are_read),
         cmocka_unit_test(pixels_lie_where_pyfai_puts_them),
         cmocka_unit_test(what_cannot_be_is_said),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -1,10 +1,5 @@
 /* Shared memory: the producer's slots, the consumer's mapping, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -464,6 +459,5 @@ int main(void)
         cmocka_unit_test(other_files_are_refused),
         cmocka_unit_test(descriptors_there_and_back),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

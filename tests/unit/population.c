@@ -1,11 +1,7 @@
 /* What the beam meets: counts, crystals, shares and pulses by (seed, frame, lattice). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/rng.h"
 
@@ -216,7 +212,6 @@ static void pulses_keep_the_means_of_the_beam(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(every_frame_holds_one_of_each_by_default),
         cmocka_unit_test(hits_follow_the_rate),
@@ -228,5 +223,5 @@ int main(void)
         cmocka_unit_test(contradictions_are_refused),
         cmocka_unit_test(pulses_keep_the_means_of_the_beam),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

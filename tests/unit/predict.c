@@ -1,11 +1,7 @@
 /* Predicted reflections against all indices, tried one by one. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/vec.h"
 #include "physics/predict.h"
@@ -102,10 +98,9 @@ static void mosaic_gives_more_and_nothing_gives_none(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(none_is_missed_and_none_is_twice),
         cmocka_unit_test(mosaic_gives_more_and_nothing_gives_none),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Point spread against integrals that can be done by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "physics/psf.h"
 
@@ -191,7 +187,6 @@ static void dark_images_stay(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(gauss_share_of_the_centre),
         cmocka_unit_test(fiber_share_of_the_centre),
@@ -205,5 +200,5 @@ int main(void)
         cmocka_unit_test(dark_images_stay),
         cmocka_unit_test(same_bits_as_the_definition),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

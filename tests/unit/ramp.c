@@ -1,11 +1,8 @@
 /* The rate that a client sustains, found with clients whose rate is known. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "gateway/ramp.h"
 
@@ -120,6 +117,5 @@ int main(void)
         cmocka_unit_test(frames_are_due_as_the_rate_rises),
         cmocka_unit_test(what_is_no_ramp),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

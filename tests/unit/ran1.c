@@ -1,13 +1,9 @@
 /* Random numbers of nanoBragg against values printed by the original. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "physics/ran1.h"
 
@@ -141,12 +137,11 @@ static void rotation_as_misset(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(uniform_first_six),         cmocka_unit_test(positive_seed_collapses),
         cmocka_unit_test(extreme_seeds_stay_inside), cmocka_unit_test(gauss_first_five),
         cmocka_unit_test(poisson_all_regimes),       cmocka_unit_test(poisson_odd_means_end),
         cmocka_unit_test(rotation_of_domain_1),      cmocka_unit_test(rotation_as_misset),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

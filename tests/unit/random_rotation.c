@@ -1,11 +1,7 @@
 /* Uniform random orientations: proper rotations, and the angle law of SO(3). */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "physics/random_rotation.h"
 
@@ -83,12 +79,11 @@ static void quaternions_turn_the_right_way(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(matrices_are_proper_rotations),
         cmocka_unit_test(rotation_angles_follow_the_law_of_so3),
         cmocka_unit_test(each_axis_is_uniform_on_the_sphere),
         cmocka_unit_test(quaternions_turn_the_right_way),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Amounts for people, and the range of an image's pixels. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/readable.h"
 #include "model/frame.h"
@@ -75,6 +71,5 @@ int main(void)
         cmocka_unit_test(times_are_rounded_to_seconds),
         cmocka_unit_test(range_of_an_image),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

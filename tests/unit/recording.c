@@ -1,14 +1,10 @@
 /* Recordings: there and back, cut anywhere, and with any bit flipped. */
+#include "unit.h"
+
 #include <fcntl.h>
-#include <setjmp.h>
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "scratch.h"
@@ -257,7 +253,6 @@ static void full_disk_leaves_whole_frames(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(frames_come_back),
         cmocka_unit_test(any_cut_leaves_whole_frames),
@@ -266,5 +261,5 @@ int main(void)
         cmocka_unit_test(killed_recorder_is_continued),
         cmocka_unit_test(full_disk_leaves_whole_frames),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -3,12 +3,9 @@
  * why the repaired value is the right one; each is also shown to differ from
  * faithful mode.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "engine/engine.h"
@@ -433,6 +430,5 @@ int main(void)
         cmocka_unit_test(test_trace),         cmocka_unit_test(test_dark_pixels),
         cmocka_unit_test(test_dark_terms),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

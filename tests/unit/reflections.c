@@ -2,14 +2,10 @@
  * Tables of reflections.  The reference is held against another formula; engines against the
  * reference: photons of reflections above 10 photons within 1e-4, centroids within 1e-3 pixels.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <stdlib.h>
 
 #include "engine/engine.h"
 #include "engine_case.h"
@@ -428,6 +424,5 @@ int main(void)
         cmocka_unit_test(faithful_sums_are_shared_too),
         cmocka_unit_test(blank_frames_have_none),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

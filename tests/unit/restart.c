@@ -1,11 +1,7 @@
 /* Which processes are started again, and when; the source says nothing here. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <unistd.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <unistd.h>
 
 #include "base/log.h"
 #include "run/restart.h"
@@ -143,6 +139,5 @@ int main(void)
         cmocka_unit_test_setup(not_all_are_started_again, open_all),
         cmocka_unit_test_setup(who_may_have_been_fenced_is_doubtful, open_all),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

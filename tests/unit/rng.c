@@ -1,12 +1,8 @@
 /* Counter-based random numbers: published vectors, moments, independence. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/rng.h"
 
@@ -115,7 +111,6 @@ static void log_and_exp_are_right_to_two_ulp(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(philox_gives_the_published_words),
         cmocka_unit_test(streams_are_keyed_by_every_coordinate),
@@ -124,5 +119,5 @@ int main(void)
         cmocka_unit_test(normals_have_the_moments_and_tails_of_a_normal),
         cmocka_unit_test(log_and_exp_are_right_to_two_ulp),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

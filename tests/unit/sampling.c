@@ -1,11 +1,7 @@
 /* The sampling warnings, with numbers worked out by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "physics/sampling.h"
 
@@ -108,7 +104,6 @@ static void every_shape_has_its_width(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_spot_is_wavelength_over_crystal_edge),
         cmocka_unit_test(pixels_wider_than_a_spot_are_coarse),
@@ -117,5 +112,5 @@ int main(void)
         cmocka_unit_test(domains_farther_apart_than_a_spot_are_coarse),
         cmocka_unit_test(every_shape_has_its_width),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Figures of many numbers: exact for few, a sample that does not grow for many. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "score/statistics.h"
 
@@ -64,11 +60,10 @@ static void means_are_weighted(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(few_are_exact),
         cmocka_unit_test(many_are_a_fair_sample),
         cmocka_unit_test(means_are_weighted),
     };
-    return cmocka_run_group_tests_name("score_statistics", tests, NULL, NULL);
+    return unit_run(tests);
 }

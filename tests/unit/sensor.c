@@ -1,10 +1,7 @@
 /* The sensor: attenuation of silicon, and into how many layers a sensor is divided. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/units.h"
 #include "physics/pixel.h"
@@ -131,7 +128,6 @@ static void layers_keep_the_mean_depth(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(silicon_absorbs_as_in_tables),
         cmocka_unit_test(rays_move_by_a_pixel_at_most),
@@ -139,5 +135,5 @@ int main(void)
         cmocka_unit_test(panels_are_divided_alike),
         cmocka_unit_test(layers_keep_the_mean_depth),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -2,12 +2,9 @@
  * Physical mode: a crystal scatters as much whatever its shape.  One reflection, turned
  * through the Ewald sphere, has the intensity of SQUARE with every shape.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "base/alloc.h"
 #include "base/rng.h"
@@ -261,11 +258,10 @@ static void test_blocks(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_integral),
         cmocka_unit_test(test_rotation),
         cmocka_unit_test(test_blocks),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

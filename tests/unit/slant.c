@@ -2,12 +2,9 @@
  * The path of a slanted ray through a thick sensor, by plane trigonometry: how much of it stops
  * at which depth, and where that is recorded.
  */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "near.h"
 #include "physics/background.h"
@@ -84,6 +81,5 @@ int main(void)
         cmocka_unit_test(a_slanted_ray_loses_more),
         cmocka_unit_test(a_slanted_ray_is_recorded_farther_out),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,15 +1,11 @@
 /* SMV: round trips, headers of other programs, hostile files. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "io/smv.h"
 
@@ -386,7 +382,6 @@ static void no_file(void **unused)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(nanobragg_header),
         cmocka_unit_test(nanobragg_header_overflows),
@@ -401,5 +396,5 @@ int main(void)
         cmocka_unit_test(damaged_files),
         cmocka_unit_test(no_file),
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    return unit_run_within(tests, setup, teardown);
 }

@@ -1,10 +1,5 @@
 /* Source lists: nanoBragg's rules and strict ones. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "io/sources.h"
@@ -103,12 +98,11 @@ static void long_lists_keep_their_order(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(missing_columns_get_defaults),
         cmocka_unit_test(faithful_takes_text_as_zero),
         cmocka_unit_test(physical_knows_comments_and_refuses_the_rest),
         cmocka_unit_test(long_lists_keep_their_order),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

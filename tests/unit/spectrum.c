@@ -1,12 +1,8 @@
 /* Spectra of pulses: the statistics of SASE, mean energies, photons, channels. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/units.h"
@@ -228,7 +224,6 @@ static void what_cannot_be_is_refused(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(sase_has_its_modes),
         cmocka_unit_test(spikes_are_exponential_and_as_wide_as_they_must),
@@ -238,5 +233,5 @@ int main(void)
         cmocka_unit_test(sources_carry_the_shot),
         cmocka_unit_test(what_cannot_be_is_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

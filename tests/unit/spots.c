@@ -3,14 +3,10 @@
  * lit, TOPHAT exactly, and values agree; threads and instruction sets of one class do
  * not matter; the choice between the two is by cost.
  */
+#include "unit.h"
+
 #include <float.h>
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
 
 #include "engine/cpu.h"
 #include "engine/cpu_spots.h"
@@ -187,6 +183,5 @@ int main(void)
         cmocka_unit_test(threads_do_not_matter),
         cmocka_unit_test(the_choice_is_by_cost),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

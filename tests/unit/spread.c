@@ -1,13 +1,9 @@
 /* Point spread by passes against the direct sum. */
+#include "unit.h"
+
 #include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/rng.h"
 #include "engine/spread.h"
@@ -149,12 +145,11 @@ static void images_of_another_size_are_prepared_anew(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(passes_give_the_direct_sum),
         cmocka_unit_test(passes_are_close_to_the_scatter),
         cmocka_unit_test(threads_and_instruction_sets_give_the_same),
         cmocka_unit_test(images_of_another_size_are_prepared_anew),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

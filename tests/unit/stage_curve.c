@@ -1,11 +1,7 @@
 /* When a process gives a connection up for its keys, and how it counts those of others. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "link/curve.h"
 
@@ -94,6 +90,5 @@ int main(void)
         cmocka_unit_test(never_what_may_come_back), cmocka_unit_test(at_once_when_told),
         cmocka_unit_test(only_bad_ones_count),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,17 +1,13 @@
 /* Endpoints options given, the line in the pipe, the private folder. */
-#include <setjmp.h>
+#include "unit.h"
+
 #include <signal.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#include <cmocka.h>
 
 #include "link/endpoint.h"
 
@@ -169,6 +165,5 @@ int main(void)
         cmocka_unit_test(folder_is_private_and_goes),
         cmocka_unit_test(folder_goes_when_the_whole_group_is_killed),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* Which groups a source waits for, and how much somebody may say. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "control/outlaw.h"
 #include "control/roster.h"
@@ -97,6 +93,5 @@ int main(void)
         cmocka_unit_test(processes_are_found),
         cmocka_unit_test(allowances_come_back),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

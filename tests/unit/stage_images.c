@@ -1,10 +1,5 @@
 /* Images of the main thread: from the pool or the heap, borrowed and returned. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include <string.h>
 #include <unistd.h>
@@ -237,6 +232,5 @@ int main(void)
         cmocka_unit_test(damaged_pixels_are_noticed),
         cmocka_unit_test(copies_of_borrowed_pixels_are_writable),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

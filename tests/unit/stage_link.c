@@ -1,13 +1,10 @@
 /* The data plane: how much credit a neighbour gets, and what follows its death. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <zmq.h>
 
 #include "base/alloc.h"
@@ -121,6 +118,5 @@ int main(void)
         cmocka_unit_test(large_frames_get_less_credit),
         cmocka_unit_test(after_a_death_a_connection_begins_anew),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

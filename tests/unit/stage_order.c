@@ -1,10 +1,5 @@
 /* Which frames may be handed on, by what the source told. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/alloc.h"
 #include "control/window.h"
@@ -139,6 +134,5 @@ int main(void)
         cmocka_unit_test(what_comes_again_does_not_wait),
         cmocka_unit_test(the_window_says_what_is_to_come),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,12 +1,8 @@
 /* The source: when frames begin to flow, and whose word counts for them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "control/barrier.h"
@@ -213,6 +209,5 @@ int main(void)
         cmocka_unit_test(another_group_makes_nothing_safe),
         cmocka_unit_test(what_sinks_have_is_bounded),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,10 +1,5 @@
 /* The source's window over its frames, and a sink's memory of those that it has. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "control/window.h"
 #include "link/seen.h"
@@ -284,6 +279,5 @@ int main(void)
         cmocka_unit_test(what_was_not_issued_is_not_acknowledged),
         cmocka_unit_test(duplicates_are_compared),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

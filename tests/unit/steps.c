@@ -1,9 +1,5 @@
 /* All rows of the step tables of divergence, dispersion, thickness and phi. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "near.h"
@@ -128,6 +124,5 @@ int main(void)
         cmocka_unit_test(test_phi),
         cmocka_unit_test(test_refusals),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,10 +1,7 @@
 /* Polarization in Stokes parameters, from any direction of the E field. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/units.h"
 #include "model/stokes.h"
@@ -49,7 +46,6 @@ static void q_is_along_the_horizontal(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {cmocka_unit_test(q_is_along_the_horizontal)};
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Space groups by name, which cells have their symmetry, and lists of the unique part. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "base/units.h"
 #include "io/hkl.h"
@@ -127,6 +123,5 @@ int main(void)
         cmocka_unit_test(a_list_is_expanded),
         cmocka_unit_test(mates_with_another_F_are_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

@@ -1,11 +1,7 @@
 /* Numbered names. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "io/template.h"
 
@@ -111,12 +107,11 @@ static void long_names_are_refused(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(names_follow_the_conversion),
         cmocka_unit_test(other_names_have_no_number),
         cmocka_unit_test(other_percents_are_refused),
         cmocka_unit_test(long_names_are_refused),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

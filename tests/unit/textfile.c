@@ -1,10 +1,5 @@
 /* Text files: lines, words, numbers, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "io/textfile.h"
 #include "scratch.h"
@@ -166,7 +161,6 @@ static void scanning_takes_the_longest_number(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(lines_are_split_into_words),
         cmocka_unit_test(words_are_parted_by_separators_alone),
@@ -177,5 +171,5 @@ int main(void)
         cmocka_unit_test(zero_bytes_and_folders_are_refused),
         cmocka_unit_test(scanning_takes_the_longest_number),
     };
-    return cmocka_run_group_tests(tests, scratch_enter, scratch_leave);
+    return unit_run_within(tests, scratch_enter, scratch_leave);
 }

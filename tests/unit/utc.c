@@ -1,11 +1,7 @@
 /* Times in files: SOURCE_DATE_EPOCH and ISO 8601. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdlib.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <stdlib.h>
 
 #include "base/utc.h"
 
@@ -53,6 +49,5 @@ int main(void)
         cmocka_unit_test(texts_are_iso_8601),
         cmocka_unit_test(the_environment_says_when_it_begins),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,9 +1,5 @@
 /* Vectors, and the per-pixel formulas that build on them. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-
-#include <cmocka.h>
+#include "unit.h"
 
 #include "base/units.h"
 #include "base/vec.h"
@@ -230,6 +226,5 @@ int main(void)
         cmocka_unit_test(test_pixel),
         cmocka_unit_test(test_tricubic),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

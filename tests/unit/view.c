@@ -1,13 +1,9 @@
 /* What bragg-top and the bar make of statuses. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "base/alloc.h"
 #include "run/view.h"
@@ -126,6 +122,5 @@ int main(void)
         cmocka_unit_test(a_process_that_has_just_begun_has_no_shares),
         cmocka_unit_test(lines_fit_and_cannot_steer_a_terminal),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Water and air tables against numbers that can be worked out by hand. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
 
 #include "physics/water.h"
 
@@ -66,7 +62,6 @@ static void tables_are_regular_and_positive(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(forward_scattering_of_water_is_the_compressibility),
         cmocka_unit_test(forward_scattering_of_air_is_the_electrons),
@@ -75,5 +70,5 @@ int main(void)
         cmocka_unit_test(structure_factor_is_smooth_and_tends_to_one),
         cmocka_unit_test(tables_are_regular_and_positive),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

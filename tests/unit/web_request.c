@@ -1,12 +1,8 @@
 /* What browsers ask: words of requests, hosts, origins, cookies, tokens. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
-
-#include <cmocka.h>
 
 #include "web/access.h"
 #include "web/request.h"
@@ -112,12 +108,11 @@ static void cookies_and_tokens(void **state)
 
 int main(void)
 {
-    cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(requests_are_words_and_numbers),
         cmocka_unit_test(regions_end_with_the_detector),
         cmocka_unit_test(hosts_are_names_or_numbers),
         cmocka_unit_test(cookies_and_tokens),
     };
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

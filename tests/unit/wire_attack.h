@@ -1,10 +1,11 @@
-/* Messages as a stranger may send them: bytes changed, cut off, added.  Include after cmocka.h. */
+/* Messages as a stranger may send them: bytes changed, cut off, added. */
 #ifndef BRAGG_TESTS_WIRE_ATTACK_H
 #define BRAGG_TESTS_WIRE_ATTACK_H
 
 #include <string.h>
 
 #include "base/alloc.h"
+#include "unit.h"
 #include "wire/codec.h"
 #include "wire/control.h"
 #include "wire/route.h"

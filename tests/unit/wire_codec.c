@@ -1,12 +1,8 @@
 /* Experiments and frames as messages: there and back, and what is refused. */
-#include <math.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <math.h>
+#include <string.h>
 
 #include "wire_attack.h"
 #include "wire_random.h"
@@ -294,6 +290,5 @@ int main(void)
         cmocka_unit_test(mutations_do_not_crash),
         cmocka_unit_test(bad_numbers_are_named),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

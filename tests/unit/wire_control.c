@@ -1,11 +1,7 @@
 /* Hellos, notices and the status of a run as messages: there and back, and what is refused. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "wire_attack.h"
 
@@ -257,6 +253,5 @@ int main(void)
         cmocka_unit_test(groups_are_told),
         cmocka_unit_test(keys_may_be_absent),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

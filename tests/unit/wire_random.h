@@ -1,4 +1,4 @@
-/* Experiments and frames of any shape, for tests of messages.  Include after cmocka.h. */
+/* Experiments and frames of any shape, for tests of messages. */
 #ifndef BRAGG_TESTS_WIRE_RANDOM_H
 #define BRAGG_TESTS_WIRE_RANDOM_H
 
@@ -9,6 +9,7 @@
 #include "base/hash.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "unit.h"
 
 static inline uint64_t draw(uint64_t below)
 {

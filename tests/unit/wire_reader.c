@@ -1,12 +1,9 @@
 /* The bounded reader against good and hostile bytes. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
+#include "unit.h"
+
 #include <stdlib.h>
 #include <string.h>
 
-#include <cmocka.h>
 #include <msgpack.h>
 
 #include "wire/reader.h"
@@ -150,6 +147,5 @@ int main(void)
         cmocka_unit_test(skips_every_type),
         cmocka_unit_test(counts_are_limited),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

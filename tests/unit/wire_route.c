@@ -1,11 +1,7 @@
 /* The first part of a message: there and back, and damage. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/crc32c.h"
 #include "wire/route.h"
@@ -89,6 +85,5 @@ int main(void)
         cmocka_unit_test(known_sums_are_used),
         cmocka_unit_test(damaged_heads_are_seen),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }

@@ -1,11 +1,7 @@
 /* Words of a command line as a line of text, and back. */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
+#include "unit.h"
 
-#include <cmocka.h>
+#include <string.h>
 
 #include "base/opt.h"
 #include "base/words.h"
@@ -154,6 +150,5 @@ int main(void)
         cmocka_unit_test(what_was_not_given_has_no_value),
         cmocka_unit_test(others_are_refused),
     };
-    cmocka_set_message_output(CM_OUTPUT_TAP);
-    return cmocka_run_group_tests(tests, NULL, NULL);
+    return unit_run(tests);
 }
