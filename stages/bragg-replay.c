@@ -347,8 +347,7 @@ static void replay_close(void *state)
 static const struct stage stage = {
     .name = "bragg-replay",
     .summary = "Play a recording of bragg-tap, or image files.",
-    .examples = "bragg-replay photons.rec | bragg-noise | ...\n"
-                "bragg-replay lyso_*.cbf | bragg-view\n"
+    .examples = "bragg-replay lyso_*.cbf | bragg-view\n"
                 "bragg-replay --loop=forever --rate=10 photons.rec | bragg-noise | bragg-serve ...",
     .operands = "RECORDING|IMAGE...",
     .min_operands = 1,

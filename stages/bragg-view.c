@@ -247,8 +247,7 @@ static const struct stage stage = {
     .name = "bragg-view",
     .summary = "Show the stream in a browser.",
     .examples = "... | bragg-noise | bragg-view\n"
-                "bragg-view lyso_*.cbf\n"
-                "bragg-view --bind=127.0.0.1:8081 photons.rec",
+                "bragg-view --bind=127.0.0.1:8081 lyso_*.cbf",
     .operands = "[FILE...]",
     .max_operands = FILES_MAX,
     .options = options,
