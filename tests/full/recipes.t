@@ -7,8 +7,8 @@ scratch
 # What stands deeper than the text, in a file a section.
 mandoc -T utf8 -O width=78 "$top/stages/braggpipe-recipes.7" | col -bx |
 	awk '/^[A-Z]/ { section = $0; gsub(/[^A-Z]+/, "-", section) } /^           / { print >section ".sh" }'
-is 'there are six' "$(ls *.sh | tr '\n' ' ')" \
-	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
+is 'there are seven' "$(ls *.sh | tr '\n' ' ')" \
+	'A-MICROMETRE-CRYSTAL-AT-A-SYNCHROTRON.sh AGAIN-WHAT-DIALS-KNOWS.sh AN-EXPERIMENT-BEFORE-THE-BEAMTIME.sh LABELLED-STILLS-TO-TRAIN-ON.sh PULSES-OF-A-FREE-ELECTRON-LASER.sh STOP-AND-GO-ON-TOMORROW.sh TWO-DETECTORS-COMPARED.sh '
 
 # cook NAME: in a folder of its own; warnings come back
 cook() {
@@ -25,6 +25,9 @@ cook() {
 cook PULSES-OF-A-FREE-ELECTRON-LASER
 is 'every pulse is another one' "$(cut -f1,3,4 pulses.tsv | sed 1d | sort -u | cut -f2,3 | tr '\t' '\n' | sort -u | wc -l)" 16
 is 'and every cell' "$(awk -F'\t' 'NR > 1 && $2 > 0 { print $18 }' pulses.tsv | sort -u | wc -l)" "$(awk -F'\t' 'NR > 1 && $2 > 0' pulses.tsv | wc -l)"
+cd ..
+cook AN-EXPERIMENT-BEFORE-THE-BEAMTIME
+is 'error bars at four distances' "$(grep -c '^beam_x ' out) $(grep -c '<h2>[0-9]* mm' design.html)" '4 4'
 cd ..
 cook LABELLED-STILLS-TO-TRAIN-ON
 is 'a label for every image' "$(ls label_*.raw | wc -l) $(ls still_*.png | wc -l)" '10 10'
