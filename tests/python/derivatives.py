@@ -73,5 +73,12 @@ def kept():
             assert all(one.derivatives[key].tobytes() == plane.tobytes() for key, plane in other.derivatives.items()), name
 
 
+def files():
+    """What raw files hold."""
+    for frame in read("photons.rec"):
+        for name, plane in frame.derivatives.items():
+            assert open(f"with_{frame.number}.{name}.raw", "rb").read() == plane.tobytes()
+
+
 for check in sys.argv[1:]:
     globals()[check]()
