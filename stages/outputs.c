@@ -151,8 +151,8 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
 /* Of one whose images do not keep planes, once. */
 static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
-    if (f->planes.count && !o->named && !outputs_have(o, FORMAT_RAW))
-        log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw keeps them");
+    if (f->planes.count && !o->named && !outputs_have(o, FORMAT_RAW) && !o->series)
+        log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
 }
 
 /* Gives a file its name, after those of its planes. */

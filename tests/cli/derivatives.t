@@ -32,7 +32,7 @@ p1/coffset = 0.002
 END
 recipes() {
 	bragg-geometry --quiet --geom=two.geom --ncells=8 --dmin=2.5 --fluence=1e28 |
-		bragg-orient --quiet --frames=3 --random
+		bragg-orient --quiet --frames=3 --random ${window:+--window=$window}
 }
 bend() {
 	recipes | bragg-intensity --quiet --derivatives=rot,panel.1.tilt_s,scale "$@"
@@ -62,6 +62,10 @@ for i in 0 1 2; do
 	check "pixels of frame $i do not know of them" cmp with_$i.raw without_$i.raw
 done
 # --- files
+bragg-replay --quiet photons.rec | bragg-write --quiet --frames-per-file=2 with.nxs
+window=1
+bend | bragg-write --quiet --frames-per-file=3 one.nxs # the file is written anew for each frame
+window=
 check 'a file for each plane' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" files
 is 'their names' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
 printf mine >mine_1.rot_y.raw
@@ -75,6 +79,22 @@ is 'what a killed process left goes' "$(ls | grep -c part)" 0
 bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --frames=2 |
 	bragg-intensity --quiet --derivatives=scale | bragg-write 'lone_%d.pgm' 2>&1 | grep -c 'derivatives are in no file' >said
 is 'where no file keeps them a warning says so' "$(cat said)" 1
+
+# --- a series that goes on where it ended
+bend | bragg-noise --quiet | bragg-write --quiet --frames-per-file=2 whole.nxs
+recipes | bragg-intensity --quiet --derivatives=scale | bragg-noise --quiet | bragg-write --quiet --frames-per-file=2 other.nxs
+mkdir part
+for name in whole other; do
+	cp $name* part
+	rm part/${name}_data_000002.h5
+done
+(cd part && sed -i '/^2\t/d;/^2 /d' whole.nxs.index other.nxs.index)
+cp two.geom part
+(cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 whole.nxs)
+check 'NXmx: resumed, the same bytes' cmp part/whole_data_000002.h5 whole_data_000002.h5
+check 'and the same master' cmp part/whole.nxs whole.nxs
+(cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 other.nxs 2>said)
+is 'other derivatives do not go into one series' "$(grep -c 'other derivatives' part/said)" 1
 
 lineage() {
 	sed -n 's/^bragg-index [0-9]* //p' "$1"

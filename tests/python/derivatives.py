@@ -1,4 +1,5 @@
 """derivatives.py CHECK...: planes of derivatives, held against differences of images, and on their way through stages."""
+import importlib.util
 import sys
 
 import numpy
@@ -56,6 +57,12 @@ def read(name):
     return sorted(braggpipe.open(name), key=lambda frame: frame.number)
 
 
+def same(ones, others):
+    for one, other in zip(ones, others, strict=True):
+        assert one.number == other.number and list(one.derivatives) == list(other.derivatives)
+        assert all(plane.tobytes() == other.derivatives[name].tobytes() for name, plane in one.derivatives.items())
+
+
 def kept():
     """Stages after it keep them, panel by panel, also where pixels are left out."""
     frames = read("photons.rec")
@@ -66,18 +73,21 @@ def kept():
         assert (frame.image == 0).any() and (frame.derivatives["rot_x"][frame.image == 0] == 0).all()
         tilt = frame.derivatives["panel.1.tilt_s"]
         assert (tilt[0] == 0).all() and (tilt[1] != 0).any()
+    assert list(frames[0].derivatives) == ["rot_x", "rot_y", "rot_z", "panel.1.tilt_s", "scale"]
     assert len(frames) == 3 and (frames[0].derivatives["rot_x"] != frames[1].derivatives["rot_x"]).any()
     for name in ("again.rec", "noise.rec", "fused.rec", "workers.rec", "vignette.rec"):
-        for one, other in zip(read(name), frames, strict=True):
-            assert list(one.derivatives) == ["rot_x", "rot_y", "rot_z", "panel.1.tilt_s", "scale"], name
-            assert all(one.derivatives[key].tobytes() == plane.tobytes() for key, plane in other.derivatives.items()), name
+        same(read(name), frames)
 
 
 def files():
-    """What raw files hold."""
-    for frame in read("photons.rec"):
+    """What raw files and NXmx hold."""
+    frames = read("photons.rec")
+    for frame in frames:
         for name, plane in frame.derivatives.items():
             assert open(f"with_{frame.number}.{name}.raw", "rb").read() == plane.tobytes()
+    if importlib.util.find_spec("h5py"):
+        same(read("with.nxs"), frames)
+        same(read("one.nxs"), frames)
 
 
 for check in sys.argv[1:]:
