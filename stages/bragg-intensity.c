@@ -7,6 +7,7 @@
 
 #include "base/isa.h"
 #include "base/log.h"
+#include "derivatives.h"
 #include "engine/threads.h"
 #include "engines.h"
 #include "fuse.h"
@@ -14,7 +15,7 @@
 
 struct intensity {
     /* options */
-    const char *engine_name;
+    const char *engine_name, *derivative_names;
     int isa, precision;
     int64_t threads, device;
     double trace_pixel[2];
@@ -26,6 +27,7 @@ struct intensity {
     struct experiment experiment;  // the engine's own, with the F tables
     struct plan *plan;
     struct fuse fuse;  // stages after this one
+    struct derivatives derivatives;
     atomic_uint_fast64_t rows;
     uint64_t setups;    // plans made: one serves all frames
     char figures[640];  // the same and the engine's counts, for --stats
@@ -59,6 +61,9 @@ static const struct opt options[] = {
      GIVEN(reflections), .usual = "1"},
     {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
      AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
+    {"derivatives", "NAME,...",
+     "Planes with the derivatives of the image by these parameters, such as rot,cell", OPT_TEXT,
+     AT(derivative_names), .flags = OPT_CONTENT},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
@@ -83,7 +88,9 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
     o->fuse.reflections = o->has_reflections ? &o->wanted : NULL;
-    const enum status s = threads_start(&o->threads, e);
+    enum status s = o->derivative_names ? derivatives_check(o->engine, e) : STATUS_OK;
+    if (!s)
+        s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
 }
 
@@ -141,6 +148,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     o->setups++;
+    if (o->derivative_names)
+        s = derivatives_begin(&o->derivatives, o->derivative_names, &o->experiment, e);
+    if (s)
+        return s;
     o->fuse.looked = !is_first_worker();
     log_line(LOG_INFO, "engine %s: %s", o->engine->name, o->engine->describe(o->plan));
     return fuse_begin(&o->fuse, o->engine, o->plan, x, e);
@@ -172,7 +183,11 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
     atomic_store(&o->rows, 0);
-    const enum status s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
+    enum status s = STATUS_OK;
+    if (o->derivative_names)
+        s = derivatives_make(&o->derivatives, o->engine, o->plan, f, e);
+    if (!s)
+        s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
     return s ? s : trace(o, f, e);
 }
 
@@ -196,6 +211,7 @@ static void close_intensity(void *state)
     if (o->plan)
         o->engine->destroy(&o->plan);
     fuse_close(&o->fuse);
+    derivatives_free(&o->derivatives);
     experiment_free(&o->experiment);
 }
 

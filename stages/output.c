@@ -113,7 +113,7 @@ static enum status scale_frame(struct output *o, double scale, const struct expe
     (void)snprintf(given, sizeof given, HISTORY_GIVEN "=--scale=%.17g", scale);
     history_append(scaled->history, sizeof scaled->history, "bragg-write", given);
     o->clipped.largest_adu = scaled->saturation = smv ? UINT16_MAX : INT32_MAX;
-    *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections};
+    *copy = (struct frame){.recipe = f->recipe, .reflections = f->reflections, .planes = f->planes};
     if (!image_reserve(&copy->image, smv ? PIXEL_U16 : PIXEL_I32, UNIT_ADU, f->image.count))
         return error_memory(e, "the scaled image");
     scale_image(scale, f->image.pixels, scaled->saturation, &copy->image, &o->clipped);

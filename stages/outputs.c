@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "io/leftovers.h"
 #include "output_lineage.h"
+#include "output_planes.h"
 
 enum status outputs_add(struct outputs *o, const char *text, enum format format, int64_t edge_max,
                         struct error *e)
@@ -147,6 +148,27 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
     return s;
 }
 
+/* Of one whose images do not keep planes, once. */
+static void warn_of_planes(struct outputs *o, const struct frame *f)
+{
+    if (f->planes.count && !o->named && !outputs_have(o, FORMAT_RAW) && !o->series)
+        log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
+}
+
+/* Gives a file its name, after those of its planes. */
+static enum status name_file(const struct output *out, const struct output_settings *settings,
+                             const struct frame *f, struct replace *file, struct error *e)
+{
+    const enum status s =
+        out->format == FORMAT_RAW
+            ? output_planes_write(&f->planes, file->path, settings->fsync, file->guarded, e)
+            : STATUS_OK;
+    if (!s)
+        return replace_commit(file, e);
+    replace_abort(file);
+    return s;
+}
+
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, const struct frame *f,
                           struct frame_index *index, struct error *e)
@@ -157,15 +179,17 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
         s = put_all(o, settings, x, f, files, e);
     if (s == STATUS_OK)
         s = frame_index_hold(index, e);
-    if (s == STATUS_OK && !o->named)
+    if (s == STATUS_OK && !o->named) {
         warn_of_names(o);
+        warn_of_planes(o, f);
+    }
     for (int i = 0; i < o->count; i++) {
         if (!files[i].path)
             continue;
         o->named = o->named || s == STATUS_OK;
         files[i].guarded = !settings->overwrite && !is_listed(index, f->recipe.id, files[i].path);
         if (s == STATUS_OK)
-            s = replace_commit(&files[i], e);
+            s = name_file(&o->all[i], settings, f, &files[i], e);
         else
             replace_abort(&files[i]);
     }

@@ -40,8 +40,9 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
 const char *outputs_unnumbered(const struct outputs *o);
 
 /* Writes a frame to all; see output_write.  All files are there before the first gets its name, and
- * that is after the index was looked at (frame_index_hold).  STATUS_FAILED when a file is in the
- * way that the index does not name, unless the settings say that it is replaced. */
+ * that is after the index was looked at (frame_index_hold); planes get theirs before their image.
+ * STATUS_FAILED when a file is in the way that the index does not name, unless the settings say
+ * that it is replaced. */
 enum status outputs_write(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, const struct frame *f,
                           struct frame_index *index, struct error *e);

@@ -9,7 +9,8 @@
 
 #include "io/replace.h"
 
-/* True when `name`, in the folder of the template, is one of its names with a temporary end. */
+/* True when `name`, in the folder of the template, is one of its names, or that of a plane beside
+ * it, with a temporary end. */
 static bool is_temporary(const struct template *t, const char *name)
 {
     const size_t length = strlen(name), end = strlen(REPLACE_SUFFIX);
@@ -22,7 +23,8 @@ static bool is_temporary(const struct template *t, const char *name)
         strncmp(name + length - end, REPLACE_SUFFIX, end - REPLACE_RANDOM) != 0 ||
         strncmp(name + length - end - strlen(behind), behind, strlen(behind)) != 0)
         return false;
-    return strspn(name + before, " 0123456789") >= length - fixed;
+    const size_t number = strspn(name + before, " 0123456789");
+    return number >= length - fixed || (number > 0 && name[before + number] == '.');
 }
 
 /* Who writes to a file holds a lock on it (replace.c). */

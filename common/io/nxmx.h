@@ -7,6 +7,7 @@
  *                               virtual data set over the others
  *     /entry/sample             transformations/omega of a rotation series
  *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
+ *     /entry/derivatives        likewise, a plane each; see nxmx_layers.h
  *     /entry/reflections        where frames bring them along, see nxmx_reflections.h
  *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
  *
@@ -27,6 +28,8 @@
 #include "model/frame.h"
 #include "model/reflections.h"
 
+enum { NXMX_LAYERS_MAX = 1 + PLANES_MAX };
+
 /* What all files of a series have in common. */
 struct nxmx_kind {
     const struct experiment *experiment;  // borrowed
@@ -34,16 +37,21 @@ struct nxmx_kind {
     enum nxmx_compression compression;
     char lineage[17];  // 16 hex digits
     uint64_t begin_s;  // when frame 0 does, see base/utc.h; each takes 1 s
-    bool sync;         // wait for the disk
-    bool guarded;      // a file that is there stays, see replace.h
+    size_t nplanes;    // that each frame brings along, beside its image
+    struct nxmx_plane {
+        char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
+    } planes[PLANES_MAX];
+    bool sync;     // wait for the disk
+    bool guarded;  // a file that is there stays, see replace.h
 };
 
 /* STATUS_INPUT when NXmx cannot hold such images. */
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
-/* Gives the packed image number `frame` of a file, see nxmx_pack, and its `count` reflections. */
-typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunk, size_t count,
-                                struct reflection_row *rows, struct error *e);
+/* Gives the packed images of frame number `frame` of a file, see nxmx_pack: its own, then its
+ * planes; and its `count` reflections. */
+typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
+                                size_t count, struct reflection_row *rows, struct error *e);
 
 /* Writes a file of the frames of `rows`, with the images that `source` gives. */
 enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
@@ -68,10 +76,10 @@ enum status nxmx_open(const char *path, const struct nxmx_kind *kind, struct nxm
  * of this lineage. */
 bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *rows);
 
-/* Reads the packed image of a frame that `rows` of the file has, and its `count` reflections;
+/* Reads the packed images of a frame that `rows` of the file has, as nxmx_source gives them;
  * STATUS_FAILED when that cannot be. */
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
-                      struct nxmx_chunk *chunk, size_t count, struct reflection_row *reflections,
+                      struct nxmx_chunk *chunks, size_t count, struct reflection_row *reflections,
                       struct error *e);
 void nxmx_close(struct nxmx_file *file);
 

@@ -24,8 +24,7 @@ struct nxmx_filling {
     struct place {
         uint64_t id;
         off_t at;
-        size_t length;  // of the image; reflections come behind it
-    } * places;         // owned, ascending ids
+    } * places;  // owned, ascending ids: of chunks, each behind its length, then reflections
 };
 
 /* --- names --------------------------------------------------------------- */
@@ -131,22 +130,50 @@ static struct place *find_place(const struct nxmx_filling *g, uint64_t id)
     return NULL;
 }
 
-/* Puts a packed image and its reflections behind the others. */
-static enum status keep(struct nxmx_filling *g, const struct frame *f,
-                        const struct nxmx_chunk *chunk, struct error *e)
+/* Puts something behind the others. */
+static enum status spool(struct nxmx_filling *g, const void *bytes, size_t length, struct error *e)
+{
+    if (length && fwrite(bytes, 1, length, g->spool.stream) != length)
+        return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
+    g->used += (off_t)length;
+    return STATUS_OK;
+}
+
+static enum status spool_chunk(struct nxmx_filling *g, const struct nxmx_chunk *chunk,
+                               struct error *e)
+{
+    const enum status s = spool(g, &chunk->length, sizeof chunk->length, e);
+    return s ? s : spool(g, chunk->bytes, chunk->length, e);
+}
+
+static enum status spool_plane(struct nxmx_series *s, struct nxmx_filling *g, const struct plane *p,
+                               struct error *e)
+{
+    const struct image image = {.type = PIXEL_F32, .count = p->count, .pixels = p->values};
+    const enum status status = nxmx_pack(s->compression, &image, &s->chunk, e);
+    return status ? status : spool_chunk(g, &s->chunk, e);
+}
+
+/* Keeps the image, which is packed in s->chunk, planes and reflections of a frame. */
+static enum status keep(struct nxmx_series *s, struct nxmx_filling *g, const struct frame *f,
+                        struct error *e)
 {
     const struct reflection_table *t = &f->reflections;
     struct place *places = mem_grow(g->places, g->nplaces, 1, sizeof *places, &g->places_room);
     if (!places)
         return error_memory(e, "a list of images");
     g->places = places;
-    if (fwrite(chunk->bytes, 1, chunk->length, g->spool.stream) != chunk->length ||
-        (t->count && fwrite(t->rows, sizeof *t->rows, t->count, g->spool.stream) != t->count) ||
-        fflush(g->spool.stream))
-        return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
-    g->places[g->nplaces++] = (struct place){f->recipe.id, g->used, chunk->length};
-    g->used += (off_t)(chunk->length + t->count * sizeof *t->rows);
-    return STATUS_OK;
+    const struct place place = {f->recipe.id, g->used};
+    enum status status = spool_chunk(g, &s->chunk, e);
+    for (size_t i = 0; i < f->planes.count && !status; i++)
+        status = spool_plane(s, g, &f->planes.items[i], e);
+    if (!status)
+        status = spool(g, t->rows, t->count * sizeof *t->rows, e);
+    if (!status && fflush(g->spool.stream))
+        status = error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
+    if (!status)
+        g->places[g->nplaces++] = place;
+    return status;
 }
 
 /* --- writing ------------------------------------------------------------- */
@@ -154,32 +181,52 @@ static enum status keep(struct nxmx_filling *g, const struct frame *f,
 /* Where the images of a file come from: they were kept, or stand in the file before. */
 struct origin {
     const struct nxmx_filling *filling;
+    size_t nlayers;
     struct nxmx_file *former;
     struct nxmx_rows former_rows;
 };
 
-static enum status give_image(void *owner, uint64_t id, struct nxmx_chunk *chunk, size_t count,
-                              struct reflection_row *rows, struct error *e)
+/* Reads what was kept at *at, behind which *at is then. */
+static enum status unspool(const struct origin *o, off_t *at, void *bytes, size_t length,
+                           struct error *e)
+{
+    errno = 0;
+    if (pread(fileno(o->filling->spool.stream), bytes, length, *at) != (ssize_t)length)
+        return error_errno(e, STATUS_FAILED, "%s: cannot read again", o->filling->spool.path);
+    *at += (off_t)length;
+    return STATUS_OK;
+}
+
+static enum status unspool_chunk(const struct origin *o, off_t *at, struct nxmx_chunk *chunk,
+                                 struct error *e)
+{
+    size_t length;
+    const enum status s = unspool(o, at, &length, sizeof length, e);
+    if (s)
+        return s;
+    if (!nxmx_chunk_reserve(chunk, length))
+        return error_memory(e, "a packed image");
+    chunk->length = length;
+    return unspool(o, at, chunk->bytes, length, e);
+}
+
+static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks, size_t count,
+                               struct reflection_row *rows, struct error *e)
 {
     const struct origin *o = owner;
     const struct place *p = find_place(o->filling, id);
-    const size_t bytes = count * sizeof *rows;
     if (!p)
-        return nxmx_read(o->former, &o->former_rows, id, chunk, count, rows, e);
-    if (!nxmx_chunk_reserve(chunk, p->length))
-        return error_memory(e, "a packed image");
-    chunk->length = p->length;
-    errno = 0;
-    const int spool = fileno(o->filling->spool.stream);
-    if (pread(spool, chunk->bytes, p->length, p->at) != (ssize_t)p->length ||
-        pread(spool, rows, bytes, p->at + (off_t)p->length) != (ssize_t)bytes)
-        return error_errno(e, STATUS_FAILED, "%s: cannot read again", o->filling->spool.path);
-    return STATUS_OK;
+        return nxmx_read(o->former, &o->former_rows, id, chunks, count, rows, e);
+    off_t at = p->at;
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < o->nlayers && !s; i++)
+        s = unspool_chunk(o, &at, &chunks[i], e);
+    return s ? s : unspool(o, &at, rows, count * sizeof *rows, e);
 }
 
 static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
 {
-    struct origin o = {.filling = g};
+    struct origin o = {.filling = g, .nlayers = 1 + s->kind.nplanes};
     char path[TEMPLATE_PATH_MAX];
     const bool lost = id_set_has(&s->found.lost, g->file);
     enum status status = STATUS_OK;
@@ -191,7 +238,7 @@ static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, str
     if (status == STATUS_OK)
         status = nxmx_rows_merge(&g->rows, &o.former_rows, e);
     if (status == STATUS_OK)
-        status = nxmx_write(path, &s->kind, &g->rows, give_image, &o, e);
+        status = nxmx_write(path, &s->kind, &g->rows, give_images, &o, e);
     s->named = s->named || access(path, F_OK) == 0;
     nxmx_close(o.former);
     nxmx_rows_free(&o.former_rows);
@@ -253,6 +300,23 @@ static enum status finish(struct nxmx_series *s, size_t at, struct error *e)
 
 /* --- the series ---------------------------------------------------------- */
 
+static void take_planes(struct nxmx_kind *kind, const struct planes *planes)
+{
+    kind->nplanes = planes->count;
+    for (size_t i = 0; i < planes->count; i++) {
+        memcpy(kind->planes[i].name, planes->items[i].name, PLANE_NAME_SIZE);
+        memcpy(kind->planes[i].unit, planes->items[i].unit, PLANE_UNIT_SIZE);
+    }
+}
+
+static bool has_planes(const struct nxmx_kind *kind, const struct planes *planes)
+{
+    bool same = kind->nplanes == planes->count;
+    for (size_t i = 0; same && i < planes->count; i++)
+        same = strcmp(kind->planes[i].name, planes->items[i].name) == 0;
+    return same;
+}
+
 static enum status take_kind(struct nxmx_series *s, const struct experiment *x, const char *lineage,
                              const struct frame *f, struct error *e)
 {
@@ -263,12 +327,15 @@ static enum status take_kind(struct nxmx_series *s, const struct experiment *x, 
     if (!first && s->kind.type != f->image.type)
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has pixels of another type",
                          f->recipe.id);
+    if (!first && !has_planes(&s->kind, &f->planes))
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", f->recipe.id);
     s->experiment = *x;
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
                                  .type = f->image.type,
                                  .compression = s->compression,
                                  .begin_s = s->begin_s,
                                  .sync = s->sync};
+    take_planes(&s->kind, &f->planes);
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", lineage);
     return STATUS_OK;
 }
@@ -296,7 +363,7 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
     if (status == STATUS_OK)
         status = find_filling(s, file, &g, e);
     if (status == STATUS_OK)
-        status = keep(g, f, &s->chunk, e);
+        status = keep(s, g, f, e);
     if (status == STATUS_OK)
         status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
     if (status == STATUS_OK && f->reflections.present)

@@ -95,4 +95,5 @@ void frame_free(struct frame *f)
     recipe_free(&f->recipe);
     image_free(&f->image);
     reflection_table_free(&f->reflections);
+    planes_free(&f->planes);
 }

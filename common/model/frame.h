@@ -1,5 +1,6 @@
 /*
- * The frame: a recipe and, from the intensity stage on, its image and perhaps its reflections.
+ * The frame: a recipe and, from the intensity stage on, its image and perhaps its reflections and
+ * planes.
  */
 #ifndef BRAGG_MODEL_FRAME_H
 #define BRAGG_MODEL_FRAME_H
@@ -8,6 +9,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/planes.h"
 #include "model/recipe.h"
 #include "model/reflections.h"
 
@@ -45,6 +47,7 @@ struct frame {
     struct recipe recipe;
     struct image image;
     struct reflection_table reflections;
+    struct planes planes;
 };
 
 /* Bytes of one pixel. */
@@ -78,7 +81,7 @@ void image_was_read(const struct image *image, size_t count);
 /* Releases the pixels and clears *image but for its memory. */
 void image_free(struct image *image);
 
-/* Frees recipe, image and reflections and clears *f. */
+/* Frees recipe, image, reflections and planes and clears *f. */
 void frame_free(struct frame *f);
 
 #endif

@@ -119,10 +119,30 @@ static const struct field reflection_table_fields[] = {
 TABLE(reflection_table);
 #undef OBJECT
 
+static size_t plane_bytes(const void *object)
+{
+    size_t bytes;
+    return size_multiply(((const struct plane *)object)->count, sizeof(float), &bytes) ? bytes
+                                                                                       : SIZE_MAX;
+}
+
+#define OBJECT plane
+static const struct field plane_fields[] = {
+    MEMBER(count, SIZE),
+    MEMBER_TEXT(name),
+    MEMBER_TEXT(unit),
+    MEMBER(values, DATA, .bytes = plane_bytes),
+};
+TABLE(plane);
+#undef OBJECT
+
 #define OBJECT envelope
 static const struct field envelope_fields[] = {
     {"image", FIELD_MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table},
     MEMBER_TEXT(lineage),
+    {"planes", FIELD_LIST, .offset = offsetof(struct envelope, frame.planes.items),
+     .table = &plane_table, .count_offset = offsetof(struct envelope, frame.planes.count),
+     .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT},
     {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
      .table = &recipe_table},
     {"reflections", FIELD_MAP, .offset = offsetof(struct envelope, frame.reflections),
@@ -209,6 +229,11 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                              r->lattices[i].crystal, expected->crystals);
     if (!are_consistent(&n->frame.reflections, r, expected))
         return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
+                         id);
+    if (!planes_are_sound(&n->frame.planes, pixels))
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has planes of another size than its image, or with names that "
+                         "are none or twice the same",
                          id);
     return STATUS_OK;
 }

@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
@@ -123,7 +123,8 @@ class Frame:
     """
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
-                 reflections: Array | None = None, labels: Array | None = None) -> None:
+                 reflections: Array | None = None, labels: Array | None = None,
+                 derivatives: Mapping[str, Array] | None = None) -> None:
         self.number = number  #: its number in the run
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
@@ -132,7 +133,7 @@ class Frame:
         #: panel, fast, slow (centroid, px: pixel i covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2,
         #: background.  None: nobody asked bragg-intensity for --reflections
         self.reflections = reflections
-        self._labels = labels
+        self._labels, self._derivatives = labels, derivatives
         self._recipe = recipe
 
     def __repr__(self) -> str:
@@ -148,6 +149,14 @@ class Frame:
         """For each pixel of .image the row, from 1, of the reflection that gives it most photons, 0: none; None without
         bragg-intensity --labels."""
         return None if self._labels is None else self._labels.reshape(self.experiment.shape)
+
+    @cached_property
+    def derivatives(self) -> dict[str, Array] | None:
+        """Derivatives of the expected photons, as the crystals scatter them, by parameters: of the shape of .image, float32,
+        photons per unit that bragg-intensity(1) names.  None without bragg-intensity --derivatives."""
+        if self._derivatives is None:
+            return None
+        return {name: plane.reshape(self.experiment.shape) for name, plane in self._derivatives.items()}
 
     @property
     def panels(self) -> list[Array]:
@@ -228,6 +237,15 @@ def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | Non
     return numpy.frombuffer(rows, ROW), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
 
 
+def _derivatives(planes: list[Keys] | None, payload: Sequence[Any], count: int) -> dict[str, Array] | None:
+    if planes is None:
+        return None
+    arrays = {one["name"]: numpy.frombuffer(payload[one["values"]], "<f4") for one in planes}
+    if len(arrays) != len(planes) or any(one.size != count for one in arrays.values()):
+        raise ValueError("planes twice the same, or of another size than the image")
+    return arrays
+
+
 def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experiment, pixels: Array | None = None) -> Frame:
     """What a message says.  `pixels`, where they are given, lie in shared memory."""
     image, recipe = keys["image"], keys["recipe"]
@@ -240,7 +258,7 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     pixels.flags.writeable = False
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
     return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
-                 *_reflections(keys.get("reflections"), payload))
+                 *_reflections(keys.get("reflections"), payload), _derivatives(keys.get("planes"), payload, experiment.count))
 
 
 # --- sources of frames --------------------------------------------------------

@@ -116,13 +116,23 @@ class NXmx(Frames):
             first += count
             yield rows
 
+    def _derivatives(self, index: int) -> dict[str, Array] | None:
+        """Those of the frame at an index."""
+        if "derivatives" not in self.own:
+            return None
+        names = _text(self.own["derivatives"][()]).split(",")
+        planes = {name: self.file["entry/derivatives"][name][index].reshape(-1) for name in names}
+        for plane in planes.values():
+            plane.flags.writeable = False
+        return planes
+
     def __iter__(self) -> Iterator[Frame]:
         data = self.file["entry/data/data"]
         for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
             pixels = data[index].reshape(-1)
             pixels.flags.writeable = False
             yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                        reflections)
+                        reflections, derivatives=self._derivatives(index))
 
     def close(self) -> None:
         self.file.close()

@@ -279,9 +279,45 @@ static void reflections_that_contradict_themselves_are_refused(void **state)
     }
 }
 
+/* Planes are of the image, and their names can be names of files. */
+static void planes_that_are_none_are_refused(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"rot_x", "", "../x", ".x", "a/b", "A", "a b", "share.1"};
+    enum { NAMES = sizeof names / sizeof *names, SIZES = 3 };
+    for (int wrong = 0; wrong < NAMES + SIZES; wrong++) {
+        struct experiment x = {0};
+        struct frame f = {0}, g;
+        struct message m = {0};
+        struct error e = {0};
+        do {
+            frame_free(&f);
+            experiment_free(&x);
+            random_experiment(&x);
+            random_frame(&f, &x, true);
+        } while (f.planes.count < 3);
+        const struct codec_expected expected = codec_expect(&x);
+        struct plane *p = &f.planes.items[1];
+        if (wrong < NAMES)  // the first is fine but for its twin, the last is the third one's
+            (void)snprintf(p->name, sizeof p->name, "%s", names[wrong]);
+        else if (wrong == NAMES)
+            p->count--;
+        else if (wrong == NAMES + 1)
+            f.planes.items[2].count = 0;
+        assert_int_equal(codec_frame_encode(&f, x.lineage, &m, &e), STATUS_OK);
+        const bool good = wrong == NAMES + SIZES - 1;
+        assert_int_equal(codec_frame_decode(&g, &expected, &m, &e), good ? 0 : STATUS_INPUT);
+        assert_true(good || strstr(e.text, "planes"));
+        frame_free(&g);
+        message_free(&m);
+        experiment_free(&x);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(planes_that_are_none_are_refused),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(frames_survive),

@@ -123,6 +123,20 @@ static inline void random_reflections(struct frame *f, const struct experiment *
         t->labels[i] = (uint32_t)draw(t->count + 1);
 }
 
+static inline void random_planes(struct frame *f)
+{
+    static const char *const names[] = {"rot_x", "panel.0.tilt_f", "share.1"};
+    assert_true(planes_reserve(&f->planes, draw(4)));
+    for (size_t i = 0; i < f->planes.count; i++) {
+        struct plane *p = &f->planes.items[i];
+        (void)snprintf(p->name, sizeof p->name, "%s", names[i]);
+        (void)snprintf(p->unit, sizeof p->unit, "%s", i ? "deg" : "");
+        p->count = f->image.count;
+        p->values = mem_array(p->count, sizeof *p->values);
+        memset(p->values, (int)draw(64), p->count * sizeof *p->values);
+    }
+}
+
 static inline void random_frame(struct frame *f, const struct experiment *x, bool image)
 {
     *f = (struct frame){
@@ -148,6 +162,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         memset(f->image.pixels, (int)draw(256), f->image.count * pixel_size(f->image.type));
         if (draw(2))
             random_reflections(f, x);
+        if (draw(2))
+            random_planes(f);
     }
 }
 

@@ -1,0 +1,72 @@
+#include "derivatives.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "base/alloc.h"
+#include "engine/derive.h"
+#include "engine/photons.h"
+
+_Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter may have its plane");
+_Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE, "planes have their names");
+
+enum status derivatives_check(const struct engine *engine, struct error *e)
+{
+    return engine->derive ? STATUS_OK
+                          : error_set(e, STATUS_USAGE,
+                                      "--derivatives: --engine=%s has no derivatives, reference "
+                                      "and cpu have",
+                                      engine->name);
+}
+
+enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
+                              struct error *e)
+{
+    struct error cause = {0};
+    const enum status s = parameters_parse(names, x, &d->set, &cause);
+    if (s)
+        return error_set(e, s, "--derivatives: %s", cause.text);
+    d->pixels = (size_t)experiment_pixels(x);
+    size_t count;
+    d->values =
+        size_multiply(d->set.count, d->pixels, &count) ? mem_array(count, sizeof *d->values) : NULL;
+    return d->values ? STATUS_OK : error_memory(e, "the derivatives");
+}
+
+static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
+                              size_t pixels, uint64_t id, struct error *e)
+{
+    (void)snprintf(p->name, sizeof p->name, "%s", of->name);
+    (void)snprintf(p->unit, sizeof p->unit, "%s", of->unit);
+    if (!photons_are_finite(values, pixels))
+        return error_set(e, STATUS_INPUT,
+                         "--derivatives: frame %" PRIu64 ": that by %s is not finite", id,
+                         of->name);
+    p->count = pixels;
+    p->values = mem_copy(values, pixels, sizeof *values);
+    return p->values ? STATUS_OK : error_memory(e, "a plane");
+}
+
+enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
+                             struct frame *frame, struct error *e)
+{
+    const struct derive_request request = {
+        .set = &d->set, .npixels = d->pixels, .planes = d->values};
+    struct error cause = {0};
+    enum status s = engine->derive(plan, &frame->recipe, &request, &cause);
+    if (s)
+        return error_set(e, s, "--derivatives: frame %" PRIu64 ": %s", frame->recipe.id,
+                         cause.text);
+    if (!planes_reserve(&frame->planes, d->set.count))
+        return error_memory(e, "the planes");
+    for (size_t i = 0; i < d->set.count && !s; i++)
+        s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * d->pixels,
+                       d->pixels, frame->recipe.id, e);
+    return s;
+}
+
+void derivatives_free(struct derivatives *d)
+{
+    mem_free(d->values);
+    *d = (struct derivatives){0};
+}

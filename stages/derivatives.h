@@ -1,0 +1,31 @@
+/* The planes that bragg-intensity --derivatives adds to frames. */
+#ifndef BRAGG_STAGES_DERIVATIVES_H
+#define BRAGG_STAGES_DERIVATIVES_H
+
+#include "engine/engine.h"
+#include "engine/parameter.h"
+#include "model/frame.h"
+
+struct derivatives {
+    struct parameters set;
+    size_t pixels;  // of a frame
+    float *values;  // owned: [set.count x pixels], of the frame at hand
+};
+
+/* STATUS_USAGE for an engine that has no derivatives. */
+enum status derivatives_check(const struct engine *engine, struct error *e);
+
+/* Takes names with commas between them, see engine/parameter.h.  STATUS_USAGE for names that there
+ * are not, STATUS_INPUT for those that the experiment does not have.  *d is zeroed before and
+ * freed by the caller, after an error too. */
+enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
+                              struct error *e);
+
+/* Computes the planes of the frame's recipe into frame->planes, which is empty before.
+ * STATUS_INPUT for recipes that cannot have them, and derivatives that are not finite. */
+enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
+                             struct frame *frame, struct error *e);
+
+void derivatives_free(struct derivatives *d);
+
+#endif

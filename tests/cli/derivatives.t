@@ -1,0 +1,124 @@
+#!/bin/sh
+# Planes of derivatives come along with frames, whatever stages are on their way.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/python.sh"
+
+check 'planes are the differences of images' \
+	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" images
+
+# --- on their way: two panels, pixels left out by resolution
+cat >two.geom <<'END'
+photon_energy = 12398.42
+adu_per_photon = 1
+clen = 0.06
+res = 1250
+p0/min_fs = 0
+p0/max_fs = 39
+p0/min_ss = 0
+p0/max_ss = 47
+p0/corner_x = -42
+p0/corner_y = -24
+p0/fs = 1x +0y
+p0/ss = 0x +1y
+p1/min_fs = 0
+p1/max_fs = 39
+p1/min_ss = 48
+p1/max_ss = 95
+p1/corner_x = 2
+p1/corner_y = -24
+p1/fs = 0.98480775x +0y +0.17364818z
+p1/ss = 0x +1y
+p1/coffset = 0.002
+END
+recipes() {
+	bragg-geometry --quiet --geom=two.geom --ncells=8 --dmin=2.5 --fluence=1e28 |
+		bragg-orient --quiet --frames=3 --random ${window:+--window=$window}
+}
+bend() {
+	recipes | bragg-intensity --quiet --derivatives=rot,panel.1.tilt_s,scale "$@"
+}
+bend --threads=1 | bragg-tap --quiet --record=photons.rec
+bragg-replay --quiet photons.rec | bragg-background --quiet --water=20 | bragg-tap --quiet --record=more.rec
+bragg-replay --quiet more.rec | bragg-tap --quiet --record=again.rec
+bragg-replay --quiet more.rec | bragg-noise --quiet | bragg-tap --quiet --record=noise.rec
+bend --threads=3 --fuse='background --water=20' --fuse=noise | bragg-tap --quiet --record=fused.rec
+bragg-replay --quiet photons.rec | "$top/pipelines/vignette.py" --quiet | bragg-tap --quiet --record=vignette.rec
+cat >workers.yaml <<'END'
+stages:
+- {name: geometry, args: [--geom=two.geom, --ncells=8, --dmin=2.5, --fluence=1e28]}
+- {name: orient, args: [--frames=3, --random]}
+- {name: intensity, args: ["--derivatives=rot,panel.1.tilt_s,scale"], count: 2, threads: 2}
+- {name: tap, args: [--record=workers.rec]}
+END
+check 'two workers' bragg-run --quiet workers.yaml
+check 'background, noise, recordings, a stage in Python and other workers keep their bytes' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept
+check 'a recorded frame is computed again with its planes' bragg-replay --recompute fused.rec:2
+
+# --- pixels and lineage are the same without
+recipes | bragg-intensity --quiet --threads=2 | bragg-write --quiet 'without_%d.raw'
+bragg-replay --quiet photons.rec | bragg-write --quiet 'with_%d.raw'
+for i in 0 1 2; do
+	check "pixels of frame $i do not know of them" cmp with_$i.raw without_$i.raw
+done
+# --- files
+bragg-replay --quiet photons.rec | bragg-write --quiet --frames-per-file=2 with.nxs
+window=1
+bend | bragg-write --quiet --frames-per-file=3 one.nxs # the file is written anew for each frame
+window=
+check 'a file for each plane' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" files
+is 'their names' "$(ls with_1.*)" "$(printf 'with_1.%s\n' panel.1.tilt_s.raw raw rot_x.raw rot_y.raw rot_z.raw scale.raw)"
+printf mine >mine_1.rot_y.raw
+bragg-replay --quiet photons.rec 2>/dev/null | bragg-write --quiet 'mine_%d.raw' 2>said
+is 'a file that was there stays' "$(cat mine_1.rot_y.raw) $(grep -c 'mine_1.rot_y.raw: is there' said) $(ls mine_1.raw 2>&1 | grep -c cannot)" 'mine 1 1'
+bragg-replay --quiet photons.rec | bragg-write --quiet --overwrite 'mine_%d.raw'
+check 'and is replaced where that is asked for' cmp mine_1.rot_y.raw with_1.rot_y.raw
+: >with_2.scale.raw.part-abcdef
+bragg-replay --quiet photons.rec | bragg-write --quiet 'with_%d.raw'
+is 'what a killed process left goes' "$(ls | grep -c part)" 0
+bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --frames=2 |
+	bragg-intensity --quiet --derivatives=scale | bragg-write 'lone_%d.pgm' 2>&1 | grep -c 'derivatives are in no file' >said
+is 'where no file keeps them a warning says so' "$(cat said)" 1
+
+# --- a series that goes on where it ended
+bend | bragg-noise --quiet | bragg-write --quiet --frames-per-file=2 whole.nxs
+recipes | bragg-intensity --quiet --derivatives=scale | bragg-noise --quiet | bragg-write --quiet --frames-per-file=2 other.nxs
+mkdir part
+for name in whole other; do
+	cp $name* part
+	rm part/${name}_data_000002.h5
+done
+(cd part && sed -i '/^2\t/d;/^2 /d' whole.nxs.index other.nxs.index)
+cp two.geom part
+(cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 whole.nxs)
+check 'NXmx: resumed, the same bytes' cmp part/whole_data_000002.h5 whole_data_000002.h5
+check 'and the same master' cmp part/whole.nxs whole.nxs
+(cd part && bend | bragg-noise --quiet | bragg-write --quiet --resume --frames-per-file=2 other.nxs 2>said)
+is 'other derivatives do not go into one series' "$(grep -c 'other derivatives' part/said)" 1
+
+lineage() {
+	sed -n 's/^bragg-index [0-9]* //p' "$1"
+}
+is 'nor does the lineage' "$(lineage with.raw.index)" "$(lineage without.raw.index | grep .)"
+
+# --- what there is not
+# refuses NAME STATUS TEXT WORDS GEOMETRY OPTION...: frames are not made, in one line that has TEXT
+refuses() {
+	refuses_name=$1 refuses_status=$2 refuses_text=$3 refuses_geometry=$4
+	shift 4
+	# shellcheck disable=SC2086 # the words of options
+	bragg-geometry --quiet --detpixels=16 --pixel=3 $refuses_geometry | bragg-orient --quiet 2>/dev/null |
+		{
+			bragg-intensity --quiet "$@" 2>said
+			echo $? >status
+		} | bragg-write --quiet --overwrite 'no_%d.raw' 2>/dev/null
+	is "$refuses_name" "$(cat status) $(wc -l <said) $(grep -c -e "$refuses_text" said)" "$refuses_status 1 1"
+}
+refuses 'a name that there is not: what is allowed' 2 "'foo', must be rot cell" '' --derivatives=rot,foo
+refuses 'twice the same' 2 'twice' '' --derivatives=rot,rot_x
+refuses 'no name' 2 'empty' '' --derivatives=
+refuses 'tophat' 3 'gauss' --shape=tophat --derivatives=rot
+refuses 'one domain' 3 'mosaic domain' '' --derivatives=mosaic
+refuses 'a panel too many' 3 'panel 1' '' --derivatives=panel.1.tilt_f
+check_status 'cuda' 2 bragg-intensity --engine=cuda --derivatives=rot
+finish

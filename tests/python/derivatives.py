@@ -1,0 +1,94 @@
+"""derivatives.py CHECK...: planes of derivatives, held against differences of images, and on their way through stages."""
+import importlib.util
+import sys
+
+import numpy
+
+import braggpipe
+
+CELL = [45.0, 52.0, 61.0, 80.0, 95.0, 105.0]
+BASE = dict(detpixels=32, pixel=3.0, ncells=4, cell=CELL, default_F=100, fluence=1e24, thickness=400, absorption=300, oversample=2, wavelength=1.1,
+            polarization=0.6, beam_center=(47.0, 49.0), distance=90.0, misset=(0.0, 0.0, 20.0), phi0=3.0, osc=0.4, precision="double")
+#: by the parameter: what changes it by so much, and the step
+CHANGES = {
+    "rot_z": (lambda h: {"misset": (0.0, 0.0, 20.0 + h)}, 5e-3),
+    "cell_a": (lambda h: {"cell": [CELL[0] + h, *CELL[1:]]}, 1e-2),
+    "cell_beta": (lambda h: {"cell": [*CELL[:4], CELL[4] + h, CELL[5]]}, 5e-3),
+    "wavelength": (lambda h: {"wavelength": 1.1 + h}, 1e-4),
+    "distance": (lambda h: {"distance": 90.0 + h}, 5e-3),
+    "beam_x": (lambda h: {"beam_center": (47.0 + h, 49.0)}, 5e-3),
+    "beam_y": (lambda h: {"beam_center": (47.0, 49.0 + h)}, 5e-3),
+    "phi0": (lambda h: {"phi0": 3.0 + h}, 5e-3),
+    "osc": (lambda h: {"osc": 0.4 + h}, 5e-3),
+    "polarization": (lambda h: {"polarization": 0.6 + h}, 0.1),
+    "thickness": (lambda h: {"thickness": 400.0 + h}, 5.0),
+    "absorption": (lambda h: {"absorption": 300.0 + h}, 5.0),
+    "scale": (lambda h: {"fluence": 1e24 * (1 + h)}, 0.1),
+    "share.0": (lambda h: {"shares": 1 + h}, 0.1),
+}
+
+
+def one(**options):
+    """The frame that these options make."""
+    (frame,) = braggpipe.simulate(noise=False, **{**BASE, **options})
+    return frame
+
+
+def apart(a, b):
+    """rms of the difference over that of the second."""
+    return float(numpy.sqrt(((a - b) ** 2).sum() / (b.astype("f8") ** 2).sum()))
+
+
+def images():
+    """Each plane is the difference of images; those of mixed precision are the same."""
+    frame = one(derivatives=",".join(CHANGES))
+    assert list(frame.derivatives) == list(CHANGES) and frame.derivatives["osc"].shape == (32, 32)
+    for name, (change, step) in CHANGES.items():
+        up, down = (one(**change(side * step)).image.astype("f8") for side in (1, -1))
+        error = apart(frame.derivatives[name], (up - down) / (2 * step))
+        assert error < 5e-4, (name, error)
+    mixed = one(derivatives=",".join(CHANGES), precision="mixed")
+    for name, plane in frame.derivatives.items():
+        assert apart(mixed.derivatives[name], plane) < 1e-4, name
+    assert one().derivatives is None
+
+
+def read(name):
+    return sorted(braggpipe.open(name), key=lambda frame: frame.number)
+
+
+def same(ones, others):
+    for one, other in zip(ones, others, strict=True):
+        assert one.number == other.number and list(one.derivatives) == list(other.derivatives)
+        assert all(plane.tobytes() == other.derivatives[name].tobytes() for name, plane in one.derivatives.items())
+
+
+def kept():
+    """Stages after it keep them, panel by panel, also where pixels are left out."""
+    frames = read("photons.rec")
+    for frame in frames:
+        scale = frame.derivatives["scale"]
+        assert scale.shape == frame.image.shape and scale.dtype == numpy.float32 and not scale.flags.writeable
+        assert numpy.allclose(scale, frame.image, rtol=1e-5) and (frame.image > 0).any()
+        assert (frame.image == 0).any() and (frame.derivatives["rot_x"][frame.image == 0] == 0).all()
+        tilt = frame.derivatives["panel.1.tilt_s"]
+        assert (tilt[0] == 0).all() and (tilt[1] != 0).any()
+    assert list(frames[0].derivatives) == ["rot_x", "rot_y", "rot_z", "panel.1.tilt_s", "scale"]
+    assert len(frames) == 3 and (frames[0].derivatives["rot_x"] != frames[1].derivatives["rot_x"]).any()
+    for name in ("again.rec", "noise.rec", "fused.rec", "workers.rec", "vignette.rec"):
+        same(read(name), frames)
+
+
+def files():
+    """What raw files and NXmx hold."""
+    frames = read("photons.rec")
+    for frame in frames:
+        for name, plane in frame.derivatives.items():
+            assert open(f"with_{frame.number}.{name}.raw", "rb").read() == plane.tobytes()
+    if importlib.util.find_spec("h5py"):
+        same(read("with.nxs"), frames)
+        same(read("one.nxs"), frames)
+
+
+for check in sys.argv[1:]:
+    globals()[check]()
