@@ -23,6 +23,7 @@ struct fuse {
     struct plan *plan;  // of the engine
     size_t n;
     struct guest guest[FUSE_MAX];
+    struct experiment before;  // of the first of two, as it was: the second may change its own
     size_t taken;                                  // the first so many are the engine's work ...
     enum pixel_type type;                          // ... and leave such pixels
     const void *noise;                             // state of bragg-noise among them, or NULL

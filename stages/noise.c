@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
+#include "defects.h"
 #include "engine/threads.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
@@ -21,6 +22,7 @@ struct noise_stage {
     int psf, bits, generator;
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
         no_poisson;
+    struct defects defects;
     /* state */
     bool deferred;
     struct noise noise;
@@ -32,6 +34,9 @@ struct noise_stage {
 
 #define AT(member) .offset = offsetof(struct noise_stage, member)
 #define GIVEN(member) .given = offsetof(struct noise_stage, has_##member)
+#define DEFECT(member) .offset = offsetof(struct noise_stage, defects.member)
+#define GIVEN_DEFECT(member) .given = offsetof(struct noise_stage, defects.has_##member)
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
 
 static const struct opt options[] = {
     {"seed", "N", "Seed of all noise but the calibration (that of bragg-orient)", OPT_INT, AT(seed),
@@ -42,9 +47,9 @@ static const struct opt options[] = {
      .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
     {"calibration", "FRACTION", "Relative error of a pixel's sensitivity, the same in all frames",
      OPT_REAL, AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
-    {"calibration-seed", "N", "Seed of the calibration", OPT_INT, AT(calibration_seed), .min = 0,
-     .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration",
-     .usual = "1"},
+    {"calibration-seed", "N", "Seed of the calibration, and of what is bad", OPT_INT,
+     AT(calibration_seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed),
+     .needs = "calibration|dead|hot|bad-pixels", .usual = "1"},
     {"psf", "none|gauss|fiber", "Point spread of the detector", OPT_CHOICE, AT(psf),
      .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
     {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf_fwhm_um),
@@ -66,6 +71,39 @@ static const struct opt options[] = {
      .flags = OPT_BYTES, .usual = "16"},
     {"generator", "philox|nanobragg", "Random numbers; nanobragg for faithful physics only",
      OPT_CHOICE, AT(generator), .choices = "philox|nanobragg", .flags = OPT_BYTES},
+    {.doc = "What is wrong with the detector:", .type = OPT_GROUP},
+    {"dead", "FRACTION", "Pixels that see no light, the same in all frames", OPT_REAL, DEFECT(dead),
+     .min = 0, .max = 0.5, .flags = LATER, .needs = "generator=philox", .usual = "0"},
+    {"hot", "FRACTION", "Pixels that count without light, the same in all frames", OPT_REAL,
+     DEFECT(hot), .min = 0, .max = 0.5, .flags = LATER, .needs = "generator=philox", .usual = "0"},
+    {"hot-photons", "N", "What they count in a frame, on average", OPT_REAL, DEFECT(hot_photons),
+     .min = 0, .max = 1e9, .flags = LATER, GIVEN_DEFECT(hot_photons), .needs = "hot|bad-pixels",
+     .usual = "100"},
+    {"bad-pixels", "FILE", "SMV image that says which are bad: 0 dead, 1 good, 2 hot", OPT_TEXT,
+     DEFECT(file), .flags = LATER | OPT_INPUT, .needs = "generator=philox"},
+    {"beamstop", "MM|X,Y", "A stop in the beam, of this diameter, or so wide and high", OPT_REALS,
+     DEFECT(stop_mm), .min = 0, .max = 1000, .count = 2,
+     .flags = LATER | OPT_OPEN_MIN | OPT_ONE_FOR_ALL, GIVEN_DEFECT(stop),
+     .needs = "generator=philox"},
+    {"beamstop-shape", "disc|rectangle", "What it looks like", OPT_CHOICE, DEFECT(stop_shape),
+     .choices = "disc|rectangle", .flags = LATER, GIVEN_DEFECT(shape), .needs = "beamstop"},
+    {"beamstop-distance", "MM", "From the sample to the stop (that of the detector)", OPT_REAL,
+     DEFECT(stop_distance_mm), .min = 0, .max = 1e6, .flags = LATER | OPT_OPEN_MIN,
+     GIVEN_DEFECT(distance), .needs = "beamstop"},
+    {"beamstop-offset", "X,Y", "Its middle from the beam, mm along fast and slow", OPT_REALS,
+     DEFECT(stop_offset_mm), .min = -1000, .max = 1000, .count = 2, .flags = LATER,
+     GIVEN_DEFECT(offset), .unit = "mm", .needs = "beamstop", .usual = "0,0"},
+    {"beamstop-arm", "MM", "Width of the arm that holds it (none)", OPT_REAL, DEFECT(arm_mm),
+     .min = 0, .max = 1000, .flags = LATER, GIVEN_DEFECT(arm), .needs = "beamstop"},
+    {"beamstop-angle", "DEG", "Where the arm points to, from fast towards slow", OPT_REAL,
+     DEFECT(arm_deg), .min = -360, .max = 360, .flags = LATER, GIVEN_DEFECT(arm_angle),
+     .needs = "beamstop-arm", .usual = "0"},
+    {"beamstop-transmission", "FRACTION", "Light that passes stop and arm", OPT_REAL,
+     DEFECT(stop_transmission), .min = 0, .max = 1, .flags = LATER, GIVEN_DEFECT(transmission),
+     .needs = "beamstop", .usual = "0"},
+    {"unmasked", NULL, "Leave bad pixels and shadow out of the masks of files and streams",
+     OPT_FLAG, DEFECT(unmasked), .flags = LATER, .needs = "dead|hot|bad-pixels|beamstop"},
+    {.doc = "Work:", .type = OPT_GROUP},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {0},
@@ -91,7 +129,8 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
-    return threads_start(&o->threads, e);
+    const enum status s = defects_open(&o->defects, e);
+    return s ? s : threads_start(&o->threads, e);
 }
 
 enum status noise_start(void *state, struct error *e)
@@ -113,6 +152,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
+    const enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
+    if (s)
+        return s;
     o->experiment = x;
     /* a detector that counts so many photons saturates as many above the offset */
     const double most = x->saturation * o->gain + o->adc_offset;
@@ -122,6 +164,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .flicker = o->flicker,
         .calibration = o->calibration,
         .calibration_seed = (uint64_t)o->calibration_seed,
+        .passes = o->defects.passes,
+        .bad = o->defects.bad,
+        .nbad = o->defects.nbad,
         .poisson = !o->no_poisson,
         .psf = {.kind = (enum psf_kind)o->psf,
                 .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
@@ -225,6 +270,7 @@ static void close_noise(void *state)
     struct noise_stage *o = state;
     clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
+    defects_free(&o->defects);
     mem_free(o->photons);
 }
 

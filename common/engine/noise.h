@@ -2,8 +2,10 @@
  * From expected photons to what a detector reads, in this order:
  *
  *   photons * (1 + flicker N) * (1 + calibration N)   relative errors, never below 0
+ *           * what passes on the way to the pixel
  *   Poisson                                           counting; physics/poisson.h
  *   point spread                                      engine/spread.h, inside each panel
+ *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
  *   * gain + offset + readout N                       electronics
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
@@ -16,6 +18,7 @@
 #define BRAGG_ENGINE_NOISE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clipped.h"
@@ -24,10 +27,20 @@
 #include "model/frame.h"
 #include "physics/psf.h"
 
+/* A pixel that reads other than what falls on it. */
+struct bad_pixel {
+    int64_t pixel;  // item of the frame
+    bool dead;      // no light reaches its counter
+    float dark;     // mean counts of its own in a frame, photons
+};
+
 struct noise {
     double flicker;      // relative error of every pixel in every frame
     double calibration;  // relative error of a pixel's sensitivity
     uint64_t calibration_seed;
+    const float *passes;          // share of the light that reaches each pixel; NULL: all of it
+    const struct bad_pixel *bad;  // `nbad` of them, ascending
+    size_t nbad;
     bool poisson;             // false: expected photons are taken as they are
     struct psf psf;           // kind PSF_NONE: none; its bounds are strict
     double gain;              // ADU per photon, > 0
@@ -41,9 +54,9 @@ struct noise {
 
 struct noise_plan;  // what is computed once for all frames
 
-/* Prepares for frames of an experiment, which must outlive the plan.  *plan is to be
- * freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
- * STATUS_FAILED when memory is out. */
+/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad.  *plan is to
+ * be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa, STATUS_FAILED when
+ * memory is out. */
 enum status noise_create(struct noise_plan **plan, const struct noise *n,
                          const struct experiment *x, struct error *e);
 
