@@ -2,112 +2,15 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "defects.h"
 #include "engine/threads.h"
+#include "noise_state.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
 #include "stage/stage.h"
-
-enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
-
-struct noise_stage {
-    /* options */
-    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, saturation;
-    int64_t calibration_seed, psf_radius_px, seed, threads;
-    int psf, bits, generator;
-    bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
-        no_poisson;
-    struct defects defects;
-    /* state */
-    bool deferred;
-    struct noise noise;
-    struct clipped clipped;
-    struct noise_plan *plan;  // of the generator philox
-    const struct experiment *experiment;
-    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
-};
-
-#define AT(member) .offset = offsetof(struct noise_stage, member)
-#define GIVEN(member) .given = offsetof(struct noise_stage, has_##member)
-#define DEFECT(member) .offset = offsetof(struct noise_stage, defects.member)
-#define GIVEN_DEFECT(member) .given = offsetof(struct noise_stage, defects.has_##member)
-#define LATER (OPT_BYTES | OPT_WHEN_SET)
-
-static const struct opt options[] = {
-    {"seed", "N", "Seed of all noise but the calibration (that of bragg-orient)", OPT_INT, AT(seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(seed)},
-    {"no-poisson", NULL, "Do not count: no photon noise", OPT_FLAG, AT(no_poisson),
-     .flags = OPT_BYTES, .needs = "generator=philox"},
-    {"flicker", "FRACTION", "Relative error of every pixel in every frame", OPT_REAL, AT(flicker),
-     .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
-    {"calibration", "FRACTION", "Relative error of a pixel's sensitivity, the same in all frames",
-     OPT_REAL, AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
-    {"calibration-seed", "N", "Seed of the calibration, and of what is bad", OPT_INT,
-     AT(calibration_seed), .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed),
-     .needs = "calibration|dead|hot|bad-pixels", .usual = "1"},
-    {"psf", "none|gauss|fiber", "Point spread of the detector", OPT_CHOICE, AT(psf),
-     .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
-    {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf_fwhm_um),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm),
-     .needs = "psf=gauss|psf=fiber", .usual = "46"},
-    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses", OPT_INT,
-     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius),
-     .needs = "psf=gauss|psf=fiber", .usual = "0"},
-    {"gain", "ADU", "Value that one photon adds", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
-     .flags = OPT_BYTES | OPT_OPEN_MIN, .usual = "1"},
-    {"adc-offset", "ADU", "Value of a pixel without photons", OPT_REAL, AT(adc_offset), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES, .usual = "40"},
-    {"readout", "ADU", "Standard deviation of the readout noise", OPT_REAL, AT(readout), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
-    {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
-     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation),
-     .needs = "generator=philox"},
-    {"bits", "16|32", "Bits of a pixel", OPT_CHOICE, AT(bits), .choices = "16|32",
-     .flags = OPT_BYTES, .usual = "16"},
-    {"generator", "philox|nanobragg", "Random numbers; nanobragg for faithful physics only",
-     OPT_CHOICE, AT(generator), .choices = "philox|nanobragg", .flags = OPT_BYTES},
-    {.doc = "What is wrong with the detector:", .type = OPT_GROUP},
-    {"dead", "FRACTION", "Pixels that see no light, the same in all frames", OPT_REAL, DEFECT(dead),
-     .min = 0, .max = 0.5, .flags = LATER, .needs = "generator=philox", .usual = "0"},
-    {"hot", "FRACTION", "Pixels that count without light, the same in all frames", OPT_REAL,
-     DEFECT(hot), .min = 0, .max = 0.5, .flags = LATER, .needs = "generator=philox", .usual = "0"},
-    {"hot-photons", "N", "What they count in a frame, on average", OPT_REAL, DEFECT(hot_photons),
-     .min = 0, .max = 1e9, .flags = LATER, GIVEN_DEFECT(hot_photons), .needs = "hot|bad-pixels",
-     .usual = "100"},
-    {"bad-pixels", "FILE", "SMV image that says which are bad: 0 dead, 1 good, 2 hot", OPT_TEXT,
-     DEFECT(file), .flags = LATER | OPT_INPUT, .needs = "generator=philox"},
-    {"beamstop", "MM|X,Y", "A stop in the beam, of this diameter, or so wide and high", OPT_REALS,
-     DEFECT(stop_mm), .min = 0, .max = 1000, .count = 2,
-     .flags = LATER | OPT_OPEN_MIN | OPT_ONE_FOR_ALL, GIVEN_DEFECT(stop),
-     .needs = "generator=philox"},
-    {"beamstop-shape", "disc|rectangle", "What it looks like", OPT_CHOICE, DEFECT(stop_shape),
-     .choices = "disc|rectangle", .flags = LATER, GIVEN_DEFECT(shape), .needs = "beamstop"},
-    {"beamstop-distance", "MM", "From the sample to the stop (that of the detector)", OPT_REAL,
-     DEFECT(stop_distance_mm), .min = 0, .max = 1e6, .flags = LATER | OPT_OPEN_MIN,
-     GIVEN_DEFECT(distance), .needs = "beamstop"},
-    {"beamstop-offset", "X,Y", "Its middle from the beam, mm along fast and slow", OPT_REALS,
-     DEFECT(stop_offset_mm), .min = -1000, .max = 1000, .count = 2, .flags = LATER,
-     GIVEN_DEFECT(offset), .unit = "mm", .needs = "beamstop", .usual = "0,0"},
-    {"beamstop-arm", "MM", "Width of the arm that holds it (none)", OPT_REAL, DEFECT(arm_mm),
-     .min = 0, .max = 1000, .flags = LATER, GIVEN_DEFECT(arm), .needs = "beamstop"},
-    {"beamstop-angle", "DEG", "Where the arm points to, from fast towards slow", OPT_REAL,
-     DEFECT(arm_deg), .min = -360, .max = 360, .flags = LATER, GIVEN_DEFECT(arm_angle),
-     .needs = "beamstop-arm", .usual = "0"},
-    {"beamstop-transmission", "FRACTION", "Light that passes stop and arm", OPT_REAL,
-     DEFECT(stop_transmission), .min = 0, .max = 1, .flags = LATER, GIVEN_DEFECT(transmission),
-     .needs = "beamstop", .usual = "0"},
-    {"unmasked", NULL, "Leave bad pixels and shadow out of the masks of files and streams",
-     OPT_FLAG, DEFECT(unmasked), .flags = LATER, .needs = "dead|hot|bad-pixels|beamstop"},
-    {.doc = "Work:", .type = OPT_GROUP},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
-    {0},
-};
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
@@ -129,7 +32,9 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
-    const enum status s = defects_open(&o->defects, e);
+    enum status s = switching_check(&o->switching, e);
+    if (!s)
+        s = defects_open(&o->defects, e);
     return s ? s : threads_start(&o->threads, e);
 }
 
@@ -152,7 +57,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
-    const enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
+    enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
     if (s)
         return s;
     o->experiment = x;
@@ -182,7 +87,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
     x->saturation = o->saturation;
-    return o->deferred ? STATUS_OK : noise_start(o, e);
+    if (o->switching.on) {
+        o->noise.stages = &o->switching.stages;
+        o->clipped.largest_adu = switching_full_word(&o->switching);
+        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, x, e);
+    }
+    return s || o->deferred ? s : noise_start(o, e);
 }
 
 void noise_defer(void *state)
@@ -253,6 +163,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     float *photons = f->image.pixels;
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
+    if (o->switching.on)
+        noise_set_energy(o->plan, switching_energy_keV(o->experiment, &f->recipe));
     const enum status s = o->generator == GENERATOR_NANOBRAGG
                               ? run_nanobragg(o, seed, id, photons, &adu, e)
                               : noise_apply(o->plan, seed, id, photons, &adu, e);
@@ -271,6 +183,7 @@ static void close_noise(void *state)
     clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
     defects_free(&o->defects);
+    switching_free(&o->switching);
     mem_free(o->photons);
 }
 
@@ -279,7 +192,7 @@ const struct stage stage_noise = {
     .summary = "Turn expected photons into detector counts with noise.",
     .examples = "... | bragg-noise --seed=9 | bragg-write 'lyso_%04d.img'\n"
                 "... | bragg-noise --gain=0.7 --readout=3 --psf=fiber --psf-fwhm=80 | ...",
-    .options = options,
+    .options = noise_options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
     .reads_only = true,

@@ -6,7 +6,7 @@
  *   Poisson                                           counting; physics/poisson.h
  *   point spread                                      engine/spread.h, inside each panel
  *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
- *   * gain + offset + readout N                       electronics
+ *   * gain + offset + readout N                       electronics; engine/gain_stages.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by
@@ -34,6 +34,8 @@ struct bad_pixel {
     float dark;     // mean counts of its own in a frame, photons
 };
 
+struct gain_stages;
+
 struct noise {
     double flicker;      // relative error of every pixel in every frame
     double calibration;  // relative error of a pixel's sensitivity
@@ -41,12 +43,13 @@ struct noise {
     const float *passes;          // share of the light that reaches each pixel; NULL: all of it
     const struct bad_pixel *bad;  // `nbad` of them, ascending
     size_t nbad;
-    bool poisson;             // false: expected photons are taken as they are
-    struct psf psf;           // kind PSF_NONE: none; its bounds are strict
-    double gain;              // ADU per photon, > 0
-    double offset_adu;        // ADU of no photons
-    double readout_adu;       // standard deviation of the electronics
-    double saturation_adu;    // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    bool poisson;           // false: expected photons are taken as they are
+    struct psf psf;         // kind PSF_NONE: none; its bounds are strict
+    double gain;            // ADU per photon, > 0
+    double offset_adu;      // ADU of no photons
+    double readout_adu;     // standard deviation of the electronics
+    double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    const struct gain_stages *stages;  // in place of gain, offset and saturation; NULL: none
     struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
     int threads;              // >= 1
     const char *isa;          // NULL: the best that this CPU has; else baseline, avx2, avx512
@@ -54,9 +57,9 @@ struct noise {
 
 struct noise_plan;  // what is computed once for all frames
 
-/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad.  *plan is to
- * be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa, STATUS_FAILED when
- * memory is out. */
+/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad and n->stages.
+ * *plan is to be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
+ * STATUS_FAILED when memory is out. */
 enum status noise_create(struct noise_plan **plan, const struct noise *n,
                          const struct experiment *x, struct error *e);
 
@@ -67,6 +70,9 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
  * counts is formed, too, in adu->sum.  One caller at a time for a plan. */
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
+
+/* Energy of a photon in the frames to come; asked for by noise with stages alone. */
+void noise_set_energy(struct noise_plan *plan, double energy_keV);
 
 /* Frees the plan and sets the pointer to NULL. */
 void noise_destroy(struct noise_plan **plan);
