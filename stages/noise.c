@@ -10,6 +10,7 @@
 #include "noise_state.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
+#include "physics/sensor.h"
 #include "stage/stage.h"
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
@@ -51,12 +52,24 @@ enum status noise_start(void *state, struct error *e)
                                                : noise_create(&o->plan, &o->noise, x, e);
 }
 
+/* Of the point spread, in m. */
+static double fwhm_m(const struct noise_stage *o, const struct panel *p)
+{
+    return o->psf == PSF_CHARGE ? sqrt(8.0 * log(2.0)) * sensor_cloud_m(p, o->bias_V)
+                                : um_to_m(o->psf_fwhm_um);
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
+    if (o->psf == PSF_CHARGE &&
+        (o->generator == GENERATOR_NANOBRAGG || !(x->panels[0].thickness_m > 0.0)))
+        return error_set(e, STATUS_USAGE,
+                         "--psf=charge needs --generator=philox and a sensor: bragg-geometry "
+                         "--thickness or --detector");
     enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
     if (s)
         return s;
@@ -74,7 +87,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .nbad = o->defects.nbad,
         .poisson = !o->no_poisson,
         .psf = {.kind = (enum psf_kind)o->psf,
-                .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
+                .fwhm_px = fwhm_m(o, &x->panels[0]) / x->panels[0].pixel_m,
                 .radius_px = o->psf_radius_px},
         .gain = o->gain,
         .offset_adu = o->adc_offset,

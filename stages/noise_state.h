@@ -15,11 +15,11 @@ enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
 struct noise_stage {
     /* options */
-    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, saturation;
+    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, bias_V, saturation;
     int64_t calibration_seed, psf_radius_px, seed, threads;
     int psf, bits, generator;
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
-        no_poisson;
+        has_bias, no_poisson;
     struct defects defects;
     struct switching switching;
     /* state */

@@ -54,5 +54,23 @@ holds 'bad pixels are in the mask' "
 m = file('bad_pedestals.h5', '/pixel_mask'); assert m.dtype == 'u4' and m.sum() > 200 and (m == file('bad.nxs', '/entry/instrument/detector/pixel_mask')).all()
 x = correct(data('bad.nxs'), file('bad_gains.h5', '/gains').astype(float), file('bad_pedestals.h5', '/gains').astype(float))
 assert (abs(x[:, m != 0]) < 0.02).all()"
+# --- charge that crosses the edges of pixels takes noise away and correlates neighbours
+charge() { # NAME OPTION...
+	name=$1
+	shift
+	bragg-geometry --quiet --detpixels=160,120 --pixel=0.075 --thickness=320 --distance=100 --energy=5000 --cell=50,50,50,90,90,90 --default-F=0 --fluence=5e26 |
+		bragg-orient --quiet --frames=2 | bragg-intensity --quiet | bragg-background --quiet --water=50 |
+		bragg-noise --quiet --adc-offset=0 --gain=10 --bits=32 "$@" | bragg-write --quiet "$name"
+}
+charge alone.nxs
+charge shared.nxs --psf=charge --bias=50
+holds 'pixels share charge' "
+a, b = data('alone.nxs') / 10, data('shared.nxs') / 10
+def noise(x): return (x[0] - x[1])[2:-2, 2:-2]
+# 320 um at 50 V: 10.1 um but for the depth where photons stop
+f = 320e-6 * numpy.sqrt(2 * 0.02525 * 0.944 / 50) / 75e-6 / numpy.sqrt(2 * numpy.pi)
+assert abs(b.mean() / a.mean() - 1) < 0.01 and a.mean() > 10
+assert abs(noise(b).var() / noise(a).var() - ((1 - 2 * f) ** 2 + 2 * f ** 2) ** 2) < 0.02
+d = noise(b); assert abs((d[1:] * d[:-1]).mean() / d.var() - 2 * f * (1 - 2 * f) / ((1 - 2 * f) ** 2 + 2 * f ** 2)) < 0.02"
 check 'recomputed from its file' bragg-replay --recompute words.nxs:1
 finish
