@@ -16,6 +16,12 @@ static bool is_flat(const struct experiment *x)
     return true;
 }
 
+/* Noise that looks at one pixel alone, and knows nothing of it. */
+static bool is_plain(const struct noise *n)
+{
+    return n->psf.kind == PSF_NONE && !n->passes && !n->nbad && !n->stages;
+}
+
 static void take_noise(struct gpu_afterwards *a, const struct engine_after *after)
 {
     const struct noise *n = after->noise;
@@ -58,8 +64,7 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
 {
     struct gpu_afterwards *a = &p->afterwards;
     const bool adds = after->nmaterials && is_flat(p->experiment);
-    const bool counts =
-        after->noise && after->noise->psf.kind == PSF_NONE && (adds || !after->nmaterials);
+    const bool counts = after->noise && is_plain(after->noise) && (adds || !after->nmaterials);
     a->type = PIXEL_F32;
     if (p->footprint)
         return STATUS_OK;  // it comes before all that, and is applied here

@@ -284,7 +284,7 @@ static enum status write_truth(const struct orient *o, struct error *e)
     if (s)
         return s;
     file.guarded = !o->options.overwrite;
-    truth_write_title(file.stream);
+    truth_write_title(file.stream, o->experiment);
     for (int64_t k = 0; k < o->options.frames && !s; k++) {
         struct recipe r = {.id = (uint64_t)k};
         s = make_recipe(o, &turned, &r, e);
@@ -303,6 +303,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     struct orient *o = state;
     struct orient_options *p = &o->options;
     o->experiment = x;
+    x->pulse_ids = orient_pulse_ids(p);
+    x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE;
     enum status s =
         population_begin(&p->population, x->ncrystals, !p->random && !p->orientations, e);
     if (!s && o->listed)

@@ -141,9 +141,10 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
         v->experiment = &v->assembly.whole;
     }
     panels_frame(v->experiment, v->options.content.lab);
-    if (!v->options.geom && !v->options.cell)
-        return STATUS_OK;
-    const enum status s = serve_write_files(&v->options, v->experiment, e);
+    enum status s = serve_key_begin(&v->key, x, e);
+    if (s || (!v->options.geom && !v->options.cell))
+        return s;
+    s = serve_write_files(&v->options, v->experiment, e);
     return s ? s : print_endpoint(v, e);
 }
 

@@ -126,7 +126,9 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
         struct guest *g = &f->guest[i];
         if (takes)
             (g->stage == &stage_noise ? noise_defer : background_defer)(g->state);
-        s = guest_begin(g, x, e);
+        if (i + 1 < f->n && !experiment_copy(&f->before, x))
+            return error_memory(e, "the experiment");
+        s = guest_begin(g, i + 1 < f->n ? &f->before : x, e);
     }
     return s || !f->n || !takes ? s : share_out(f, e);
 }
@@ -190,6 +192,7 @@ void fuse_close(struct fuse *f)
 {
     for (size_t i = 0; i < f->n; i++)
         guest_close(&f->guest[i]);
+    experiment_free(&f->before);
     for (size_t i = 0; i < 2; i++)
         mem_free(f->own.buffer[i].bytes);
     *f = (struct fuse){0};

@@ -23,10 +23,11 @@ struct fuse {
     struct plan *plan;  // of the engine
     size_t n;
     struct guest guest[FUSE_MAX];
-    size_t taken;                                  // the first so many are the engine's work ...
-    enum pixel_type type;                          // ... and leave such pixels
-    const void *noise;                             // state of bragg-noise among them, or NULL
-    struct fuse_memory own;                        // for images between stages
+    struct experiment before;  // of the first of two, as it was: the second may change its own
+    size_t taken;              // the first so many are the engine's work ...
+    enum pixel_type type;      // ... and leave such pixels
+    const void *noise;         // state of bragg-noise among them, or NULL
+    struct fuse_memory own;    // for images between stages
     const struct reflections_wanted *reflections;  // NULL: none
     bool looked;    // at whether frames are faint (one tells of all), or need not
     bool unpinned;  // the engine gains nothing by places that it knows

@@ -86,14 +86,15 @@ static enum status read_unique(const struct geometry_options *o, double waveleng
                          "--spacegroup=%s does not fit --%s; other settings are named as 'P 1 1 "
                          "2' and 'R 3 :H'",
                          o->spacegroup, c->has_matrix ? "matrix" : "cell");
-    return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->default_F, &c->table, e);
+    return hkl_read(o->hkl, PHYSICS_PHYSICAL, &y, o->anomalous ? HKL_MATES_OWN : HKL_MATES_ALIKE,
+                    o->default_F, &c->table, e);
 }
 
 /* A list knows no symmetry: one that holds the unique part alone lacks most spots. */
 static enum status read_hkl(const struct geometry_options *o, enum physics physics,
                             struct hkl_table *table, struct error *e)
 {
-    const enum status s = hkl_read(o->hkl, physics, NULL, o->default_F, table, e);
+    const enum status s = hkl_read(o->hkl, physics, NULL, HKL_MATES_APART, o->default_F, table, e);
     if (!s && hkl_is_unique_part(table))
         log_line(LOG_WARNING,
                  "%s: reflections without their mates -h -k -l, as of the unique part alone: "
@@ -149,11 +150,27 @@ static double model_dmin_A(const struct geometry_options *o, const struct experi
     return fmin(MODEL_COARSEST_A, fmax(MODEL_FINEST_A, floor(seen_A * 99.0) / 100.0));
 }
 
+static enum status read_hands(const struct geometry_options *o, struct hkl_table *table,
+                              double cell_A[3], double cell_rad[3], struct error *e)
+{
+    size_t split;
+    const enum status s =
+        mtz_read_hands(o->mtz, o->column, o->default_F, table, cell_A, cell_rad, &split, e);
+    if (!s && split)
+        log_line(LOG_WARNING,
+                 "%s: F(+) and F(-) of %zu reflections differ where symmetry makes them one: "
+                 "F(+) is used",
+                 o->mtz, split);
+    return s;
+}
+
 /* F of the one source that the options name, and the cell that comes with it. */
 static enum status read_factors(const struct geometry_options *o, const struct experiment *x,
                                 struct crystal_request *c, double cell_A[3], double cell_rad[3],
                                 struct error *e)
 {
+    if (o->has_mtz && (o->anomalous || (o->column && strchr(o->column, ','))))
+        return read_hands(o, &c->table, cell_A, cell_rad, e);
     if (o->has_mtz)
         return mtz_read(o->mtz, o->column, o->default_F, &c->table, cell_A, cell_rad, e);
     if (o->has_model)

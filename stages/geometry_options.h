@@ -61,6 +61,7 @@ struct geometry_options {
     double cell[6];
     bool has_cell;
     const char *matrix, *hkl, *mtz, *column, *spacegroup, *model;
+    bool anomalous;
     bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model;
     double default_F;
     bool has_default_F;

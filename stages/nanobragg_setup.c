@@ -16,7 +16,7 @@ static enum status read_factors(struct nanobragg *n, struct error *e)
     struct hkl_table *t = &n->crystal.table;
     t->default_F = n->default_F;
     if (n->hkl_file)
-        return hkl_read(n->hkl_file, n->request.physics, NULL, n->default_F, t, e);
+        return hkl_read(n->hkl_file, n->request.physics, NULL, HKL_MATES_APART, n->default_F, t, e);
     if (n->has_dump)
         return hkl_read_dump(n->dump_file, n->default_F, t, e);
     return STATUS_OK;

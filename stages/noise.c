@@ -2,74 +2,16 @@
 
 #include <inttypes.h>
 #include <math.h>
-#include <stddef.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "base/units.h"
 #include "engine/threads.h"
+#include "noise_state.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
+#include "physics/sensor.h"
 #include "stage/stage.h"
-
-enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
-
-struct noise_stage {
-    /* options */
-    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, saturation;
-    int64_t calibration_seed, psf_radius_px, seed, threads;
-    int psf, bits, generator;
-    bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
-        no_poisson;
-    /* state */
-    bool deferred;
-    struct noise noise;
-    struct clipped clipped;
-    struct noise_plan *plan;  // of the generator philox
-    const struct experiment *experiment;
-    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
-};
-
-#define AT(member) .offset = offsetof(struct noise_stage, member)
-#define GIVEN(member) .given = offsetof(struct noise_stage, has_##member)
-
-static const struct opt options[] = {
-    {"seed", "N", "Seed of all noise but the calibration (that of bragg-orient)", OPT_INT, AT(seed),
-     .min = 0, .max = 0x1p63, .flags = OPT_BYTES, GIVEN(seed)},
-    {"no-poisson", NULL, "Do not count: no photon noise", OPT_FLAG, AT(no_poisson),
-     .flags = OPT_BYTES, .needs = "generator=philox"},
-    {"flicker", "FRACTION", "Relative error of every pixel in every frame", OPT_REAL, AT(flicker),
-     .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
-    {"calibration", "FRACTION", "Relative error of a pixel's sensitivity, the same in all frames",
-     OPT_REAL, AT(calibration), .min = 0, .max = 1, .flags = OPT_BYTES, .usual = "0"},
-    {"calibration-seed", "N", "Seed of the calibration", OPT_INT, AT(calibration_seed), .min = 0,
-     .max = 0x1p63, .flags = OPT_BYTES, GIVEN(calibration_seed), .needs = "calibration",
-     .usual = "1"},
-    {"psf", "none|gauss|fiber", "Point spread of the detector", OPT_CHOICE, AT(psf),
-     .choices = "none|gauss|fiber", .flags = OPT_BYTES, GIVEN(psf)},
-    {"psf-fwhm", "UM", "Full width at half maximum of the point spread", OPT_REAL, AT(psf_fwhm_um),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(psf_fwhm),
-     .needs = "psf=gauss|psf=fiber", .usual = "46"},
-    {"psf-radius", "PIXELS", "How far the point spread reaches, 0 chooses", OPT_INT,
-     AT(psf_radius_px), .min = 0, .max = 65535, .flags = OPT_BYTES, GIVEN(psf_radius),
-     .needs = "psf=gauss|psf=fiber", .usual = "0"},
-    {"gain", "ADU", "Value that one photon adds", OPT_REAL, AT(gain), .min = 0, .max = 1e9,
-     .flags = OPT_BYTES | OPT_OPEN_MIN, .usual = "1"},
-    {"adc-offset", "ADU", "Value of a pixel without photons", OPT_REAL, AT(adc_offset), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES, .usual = "40"},
-    {"readout", "ADU", "Standard deviation of the readout noise", OPT_REAL, AT(readout), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
-    {"saturation", "ADU", "Largest value (what bits and detector hold)", OPT_REAL, AT(saturation),
-     .min = 1, .max = 4294967295.0, .flags = OPT_BYTES, GIVEN(saturation),
-     .needs = "generator=philox"},
-    {"bits", "16|32", "Bits of a pixel", OPT_CHOICE, AT(bits), .choices = "16|32",
-     .flags = OPT_BYTES, .usual = "16"},
-    {"generator", "philox|nanobragg", "Random numbers; nanobragg for faithful physics only",
-     OPT_CHOICE, AT(generator), .choices = "philox|nanobragg", .flags = OPT_BYTES},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
-    {0},
-};
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
 {
@@ -91,7 +33,10 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
-    return threads_start(&o->threads, e);
+    enum status s = switching_check(&o->switching, e);
+    if (!s)
+        s = defects_open(&o->defects, e);
+    return s ? s : threads_start(&o->threads, e);
 }
 
 enum status noise_start(void *state, struct error *e)
@@ -107,12 +52,27 @@ enum status noise_start(void *state, struct error *e)
                                                : noise_create(&o->plan, &o->noise, x, e);
 }
 
+/* Of the point spread, in m. */
+static double fwhm_m(const struct noise_stage *o, const struct panel *p)
+{
+    return o->psf == PSF_CHARGE ? sqrt(8.0 * log(2.0)) * sensor_cloud_m(p, o->bias_V)
+                                : um_to_m(o->psf_fwhm_um);
+}
+
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
+    if (o->psf == PSF_CHARGE &&
+        (o->generator == GENERATOR_NANOBRAGG || !(x->panels[0].thickness_m > 0.0)))
+        return error_set(e, STATUS_USAGE,
+                         "--psf=charge needs --generator=philox and a sensor: bragg-geometry "
+                         "--thickness or --detector");
+    enum status s = defects_make(&o->defects, (uint64_t)o->calibration_seed, x, e);
+    if (s)
+        return s;
     o->experiment = x;
     /* a detector that counts so many photons saturates as many above the offset */
     const double most = x->saturation * o->gain + o->adc_offset;
@@ -122,9 +82,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .flicker = o->flicker,
         .calibration = o->calibration,
         .calibration_seed = (uint64_t)o->calibration_seed,
+        .passes = o->defects.passes,
+        .bad = o->defects.bad,
+        .nbad = o->defects.nbad,
         .poisson = !o->no_poisson,
         .psf = {.kind = (enum psf_kind)o->psf,
-                .fwhm_px = um_to_m(o->psf_fwhm_um) / x->panels[0].pixel_m,
+                .fwhm_px = fwhm_m(o, &x->panels[0]) / x->panels[0].pixel_m,
                 .radius_px = o->psf_radius_px},
         .gain = o->gain,
         .offset_adu = o->adc_offset,
@@ -137,7 +100,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;
     x->saturation = o->saturation;
-    return o->deferred ? STATUS_OK : noise_start(o, e);
+    if (o->switching.on) {
+        o->noise.stages = &o->switching.stages;
+        o->clipped.largest_adu = switching_full_word(&o->switching);
+        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, x, e);
+    }
+    return s || o->deferred ? s : noise_start(o, e);
 }
 
 void noise_defer(void *state)
@@ -208,6 +176,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     float *photons = f->image.pixels;
     if (o->photons)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
+    if (o->switching.on)
+        noise_set_energy(o->plan, switching_energy_keV(o->experiment, &f->recipe));
     const enum status s = o->generator == GENERATOR_NANOBRAGG
                               ? run_nanobragg(o, seed, id, photons, &adu, e)
                               : noise_apply(o->plan, seed, id, photons, &adu, e);
@@ -225,6 +195,8 @@ static void close_noise(void *state)
     struct noise_stage *o = state;
     clipped_say(&o->clipped, NULL);
     noise_destroy(&o->plan);
+    defects_free(&o->defects);
+    switching_free(&o->switching);
     mem_free(o->photons);
 }
 
@@ -233,7 +205,7 @@ const struct stage stage_noise = {
     .summary = "Turn expected photons into detector counts with noise.",
     .examples = "... | bragg-noise --seed=9 | bragg-write 'lyso_%04d.img'\n"
                 "... | bragg-noise --gain=0.7 --readout=3 --psf=fiber --psf-fwhm=80 | ...",
-    .options = options,
+    .options = noise_options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
     .reads_only = true,

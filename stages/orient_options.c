@@ -100,8 +100,40 @@ const struct opt orient_table[] = {
      .needs = "spectrum=twocolour", .usual = "1"},
     {"second", "F", "Share of the second colour", OPT_REAL, AT(pulse.spectrum.second), .min = 0,
      .max = 1, .flags = LATER | OPT_OPEN_MIN, .needs = "spectrum=twocolour", .usual = "0.5"},
+    {"facility", "NAME", "Number pulses as there: euxfel, lcls, swissfel or sacla (none)",
+     OPT_CHOICE, AT(facility), .choices = "none|euxfel|lcls|swissfel|sacla", .flags = LATER},
+    {"first-pulse", "N", "Number of frame 0: trainId, fiducial, pulse_id or tag (by the facility)",
+     OPT_INT, AT(first_pulse), .min = 0, .max = 4e18, .flags = LATER, GIVEN(first_pulse),
+     .needs = "facility"},
+    {"pulse-step", "N",
+     "From one pulse to the next, in slots of 4.5 MHz, or ticks of 360, 100 or 60 Hz (4, 3, 1, 2)",
+     OPT_INT, AT(pulse_step), .min = 1, .max = 1e6, .flags = LATER, GIVEN(pulse_step),
+     .needs = "facility"},
+    {"train-pulses", "N", "Pulses of a train", OPT_INT, AT(train_pulses), .min = 1,
+     .max = PULSE_TRAIN_SLOTS, .flags = LATER, GIVEN(train_pulses), .needs = "facility=euxfel",
+     .usual = "1"},
+    {"run-start", "S", "Unix time of frame 0", OPT_INT, AT(run_start_s), .min = 0, .max = 4e9,
+     .flags = LATER, GIVEN(run_start), .unit = "s", .needs = "facility=lcls",
+     .usual = "1500000000"},
     {0},
 };
+
+struct pulse_ids orient_pulse_ids(const struct orient_options *o)
+{
+    static const struct {
+        uint64_t first, step;
+    } usual[] = {[FACILITY_EUXFEL] = {1000000000, 4},
+                 [FACILITY_LCLS] = {0, 3},
+                 [FACILITY_SWISSFEL] = {10000000000, 1},
+                 [FACILITY_SACLA] = {100000000, 2}};
+    const bool lcls = o->facility == FACILITY_LCLS, euxfel = o->facility == FACILITY_EUXFEL;
+    return (struct pulse_ids){
+        .facility = (enum facility)o->facility,
+        .first = o->has_first_pulse ? (uint64_t)o->first_pulse : usual[o->facility].first,
+        .step = o->has_pulse_step ? (uint64_t)o->pulse_step : usual[o->facility].step,
+        .train_pulses = euxfel ? (uint64_t)o->train_pulses : 0,
+        .start_s = lcls ? (uint64_t)o->run_start_s : 0};
+}
 
 enum status orient_check(struct orient_options *o, struct error *e)
 {
@@ -114,6 +146,15 @@ enum status orient_check(struct orient_options *o, struct error *e)
         return error_set(e, STATUS_USAGE,
                          "--only=%" PRId64 " is none of the --frames=%" PRId64 ", counted from 0",
                          o->only, o->frames);
+    const struct pulse_ids p = orient_pulse_ids(o);
+    if (p.facility == FACILITY_LCLS && p.first >= PULSE_FIDUCIALS)
+        return error_set(e, STATUS_USAGE, "--first-pulse: fiducials end at %d",
+                         PULSE_FIDUCIALS - 1);
+    if (p.facility == FACILITY_EUXFEL && (p.train_pulses - 1) * p.step >= PULSE_TRAIN_SLOTS)
+        return error_set(e, STATUS_USAGE,
+                         "%" PRIu64 " pulses by steps of %" PRIu64
+                         " do not fit into the %d slots of a train",
+                         p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
     return population_open(&o->population, e);
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/error.h"
 #include "base/opt.h"
+#include "model/pulse_ids.h"
 #include "physics/population.h"
 #include "physics/pulse.h"
 #include "physics/request.h"
@@ -22,6 +23,9 @@ struct orient_options {
         has_mosaic_domains, has_mosaic_seed;
     struct population population;
     struct pulse pulse;
+    int facility;
+    int64_t first_pulse, pulse_step, train_pulses, run_start_s;
+    bool has_first_pulse, has_pulse_step, has_train_pulses, has_run_start;
 };
 
 extern const struct opt orient_table[];
@@ -31,6 +35,9 @@ enum status orient_check(struct orient_options *o, struct error *e);
 
 /* Warns of angles that were hardly meant in degrees. */
 void orient_doubt(const struct orient_options *o);
+
+/* How pulses are numbered. */
+struct pulse_ids orient_pulse_ids(const struct orient_options *o);
 
 /* How frame `id` is turned, in SI units. */
 struct orientation_request orient_request(const struct orient_options *o, uint64_t id);

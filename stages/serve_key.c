@@ -37,7 +37,7 @@ static char *truth_text(const struct experiment *x, const struct recipe *r)
     if (r)
         truth_write(out, x, r);
     else
-        truth_write_title(out);
+        truth_write_title(out, x);
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -60,9 +60,6 @@ static void put_row(struct serve_key *k, const char *truth, const struct key_not
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e)
 {
     enum status s = serve_check_place(path, overwrite, e);
-    char *title = s ? NULL : truth_text(NULL, NULL);
-    if (s == STATUS_OK && !title)
-        s = error_memory(e, "the key");
     if (s == STATUS_OK)
         s = replace_open(&k->file, path, e);
     if (s == STATUS_OK) {
@@ -70,10 +67,19 @@ enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite
         k->path = path;
         k->end = &k->waiting;
         (void)pthread_mutex_init(&k->mutex, NULL);
-        put_lines(k->file.stream, title, "sent_s\trate_Hz\tfate\tfault");
     }
-    free(title);
     return s;
+}
+
+enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e)
+{
+    char *title = k->path ? truth_text(x, NULL) : NULL;
+    if (k->path && !title)
+        return error_memory(e, "the key");
+    if (title)
+        put_lines(k->file.stream, title, "sent_s\trate_Hz\tfate\tfault");
+    free(title);
+    return STATUS_OK;
 }
 
 /* --- rows ----------------------------------------------------------------------- */

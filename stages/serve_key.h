@@ -34,6 +34,10 @@ struct serve_key {
  * folder where none can be written.  Followed by serve_key_close. */
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e);
 
+/* The first line, which names the columns, once the experiment is there; nothing without a key.
+ * STATUS_FAILED when memory is out. */
+enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
+
 /* A row about a message of a frame, into *row; NULL without a key.  STATUS_FAILED when memory is
  * out. */
 enum status serve_key_row(const struct serve_key *k, const struct experiment *x,

@@ -39,6 +39,9 @@ enum rng_purpose {
     RNG_PLACE = 16,     // where in the beam, by lattice
     RNG_ICE = 17,       // is there any
     RNG_MATTER = 18,    // how much amorphous matter
+    RNG_BAD = 19,       // is a pixel bad, and how
+    RNG_DARK = 20,      // counts of its own of a bad pixel
+    RNG_GAIN = 21,      // gain and pedestal of a pixel, by stage for the frame
 };
 
 /* One stream of draws. */

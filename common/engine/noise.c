@@ -8,6 +8,8 @@
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/isa.h"
+#include "engine/gain_stages.h"
+#include "engine/noise_bad.h"
 #include "engine/noise_loop.h"
 #include "engine/photons.h"
 #include "engine/spread.h"
@@ -20,6 +22,7 @@ struct noise_plan {
     const struct noise_kernels *kernels;
     int64_t count;       // pixels
     float *sensitivity;  // of every pixel; NULL: all are 1
+    double energy_keV;   // of a photon
     struct spread *spread;
     struct crc32c_piece *sums;  // of what each thread reads out
 };
@@ -55,8 +58,12 @@ static void calibrate(struct noise_plan *p)
         for (int k = 0; k < count; k++)
             to[k] = 1.0f;
         (void)p->kernels->load(&c, to, count);
-        p->kernels->normals(&key, &c);
-        p->kernels->vary(&c, n->calibration);
+        if (n->calibration > 0.0) {
+            p->kernels->normals(&key, &c);
+            p->kernels->vary(&c, n->calibration);
+        }
+        if (n->passes)
+            p->kernels->scale(&c, n->passes + c.first, count);
         p->kernels->store_f32(&c, to, count);
     }
 }
@@ -77,7 +84,7 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
     if (!s && !p->sums)
         s = error_memory(e, "the sums");
-    if (!s && n->calibration > 0.0) {
+    if (!s && (n->calibration > 0.0 || n->passes)) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
         if (p->sensitivity)
             calibrate(p);
@@ -90,6 +97,11 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
     }
     *plan = p;
     return STATUS_OK;
+}
+
+void noise_set_energy(struct noise_plan *plan, double energy_keV)
+{
+    plan->energy_keV = energy_keV;
 }
 
 void noise_destroy(struct noise_plan **plan)
@@ -128,10 +140,14 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
 {
     const struct noise *n = &p->noise;
     const int count = chunk_pixels(p, c->first);
+    noise_bad_read(n, seed, id, c, count);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
-    p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu), count,
-                         cut);
+    if (n->stages)
+        gain_stages_read(n->stages, p->energy_keV, n->readout_adu, c, count, cut);
+    else
+        p->kernels->read_out(c, n->gain, n->offset_adu, n->readout_adu, floor(n->saturation_adu),
+                             count, cut);
     if (adu->type == PIXEL_U16)
         p->kernels->store_u16(c, (uint16_t *)adu->pixels + c->first, count);
     else

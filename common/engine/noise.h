@@ -2,9 +2,11 @@
  * From expected photons to what a detector reads, in this order:
  *
  *   photons * (1 + flicker N) * (1 + calibration N)   relative errors, never below 0
+ *           * what passes on the way to the pixel
  *   Poisson                                           counting; physics/poisson.h
  *   point spread                                      engine/spread.h, inside each panel
- *   * gain + offset + readout N                       electronics
+ *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
+ *   * gain + offset + readout N                       electronics; engine/gain_stages.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
  * N is a normal deviate of its own each time.  All random numbers are keyed by
@@ -16,6 +18,7 @@
 #define BRAGG_ENGINE_NOISE_H
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/clipped.h"
@@ -24,16 +27,29 @@
 #include "model/frame.h"
 #include "physics/psf.h"
 
+/* A pixel that reads other than what falls on it. */
+struct bad_pixel {
+    int64_t pixel;  // item of the frame
+    bool dead;      // no light reaches its counter
+    float dark;     // mean counts of its own in a frame, photons
+};
+
+struct gain_stages;
+
 struct noise {
     double flicker;      // relative error of every pixel in every frame
     double calibration;  // relative error of a pixel's sensitivity
     uint64_t calibration_seed;
-    bool poisson;             // false: expected photons are taken as they are
-    struct psf psf;           // kind PSF_NONE: none; its bounds are strict
-    double gain;              // ADU per photon, > 0
-    double offset_adu;        // ADU of no photons
-    double readout_adu;       // standard deviation of the electronics
-    double saturation_adu;    // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    const float *passes;          // share of the light that reaches each pixel; NULL: all of it
+    const struct bad_pixel *bad;  // `nbad` of them, ascending
+    size_t nbad;
+    bool poisson;           // false: expected photons are taken as they are
+    struct psf psf;         // kind PSF_NONE: none; its bounds are strict
+    double gain;            // ADU per photon, > 0
+    double offset_adu;      // ADU of no photons
+    double readout_adu;     // standard deviation of the electronics
+    double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
+    const struct gain_stages *stages;  // in place of gain, offset and saturation; NULL: none
     struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
     int threads;              // >= 1
     const char *isa;          // NULL: the best that this CPU has; else baseline, avx2, avx512
@@ -41,8 +57,8 @@ struct noise {
 
 struct noise_plan;  // what is computed once for all frames
 
-/* Prepares for frames of an experiment, which must outlive the plan.  *plan is to be
- * freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
+/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad and n->stages.
+ * *plan is to be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
  * STATUS_FAILED when memory is out. */
 enum status noise_create(struct noise_plan **plan, const struct noise *n,
                          const struct experiment *x, struct error *e);
@@ -54,6 +70,9 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
  * counts is formed, too, in adu->sum.  One caller at a time for a plan. */
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
+
+/* Energy of a photon in the frames to come; asked for by noise with stages alone. */
+void noise_set_energy(struct noise_plan *plan, double energy_keV);
 
 /* Frees the plan and sets the pointer to NULL. */
 void noise_destroy(struct noise_plan **plan);

@@ -89,6 +89,12 @@ void delivery_truth(struct delivery *d, const struct experiment *x, const struct
     delivery_real(d, "fluence", d->beam.fluence_ph_m2);
     delivery_int(d, "hit", r->nlattices > 0);
     delivery_int(d, "lattice_count", (int64_t)r->nlattices);
+    struct pulse_number list[PULSE_NUMBERS_MAX];
+    const size_t n = pulse_numbers(&x->pulse_ids, r->id, list);
+    for (size_t i = 0; i < n; i++)
+        delivery_int(d, list[i].name, (int64_t)list[i].value);
+    d->has_train = x->pulse_ids.facility == FACILITY_EUXFEL;
+    d->train = d->has_train ? (int64_t)list[0].value : 0;
 }
 
 void delivery_truth_arrays(struct delivery *d, const struct experiment *x, const struct recipe *r)

@@ -6,6 +6,7 @@
 #ifndef BRAGG_GATEWAY_DELIVERY_H
 #define BRAGG_GATEWAY_DELIVERY_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -35,6 +36,8 @@ struct delivery {
     uint64_t id;       // frame number
     uint64_t time_ns;  // when it was handed over, Unix time
     char id_text[24];  // the number as text, for protocols that want it so
+    bool has_train;    // the pulse has one:
+    int64_t train;     // its trainId
     struct incident beam;
     size_t nvalues;  // may exceed DELIVERY_VALUES_MAX: then some are missing and the guard refuses
     struct value values[DELIVERY_VALUES_MAX];
@@ -61,7 +64,7 @@ enum status delivery_start(struct delivery *d, const char *key, const struct exp
                            const struct frame *f, uint64_t time_ns, struct error *e);
 
 /* Adds the truth about a frame in single values: seed, lineage, fluence (photons per m^2), hit
- * (0: blank) and lattice_count. */
+ * (0: blank), lattice_count and the numbers of its pulse; notes the train. */
 void delivery_truth(struct delivery *d, const struct experiment *x, const struct recipe *r);
 
 /* Adds the truth that needs arrays, for clients that take them: spectrum (shortest, mean and

@@ -70,7 +70,7 @@ static void pack_metadata(struct pack *p, const struct content_options *o, const
     pack_map(p, 5);
     pack_key_text(p, "source", o->source);
     pack_key_real(p, "timestamp", (double)d->time_ns / 1e9);
-    pack_key_int(p, "timestamp.tid", o->first_train + (int64_t)d->id);
+    pack_key_int(p, "timestamp.tid", d->has_train ? d->train : o->first_train + (int64_t)d->id);
     pack_key_text(p, "timestamp.sec", sec);
     pack_key_text(p, "timestamp.frac", frac);
 }

@@ -108,7 +108,8 @@ enum status crystfel_hkl_read(const char *path, struct hkl_table *t, struct erro
     if (!s && !n)
         s = error_set(e, STATUS_INPUT, "%s: holds no reflections", path);
     if (!s)
-        s = hkl_expand(list, n, (const int(*)[9])y.operators, y.count, inverted, NAN, t, path, e);
+        s = hkl_expand(list, n, (const int(*)[9])y.operators, y.count,
+                       inverted ? HKL_MATES_ALIKE : HKL_MATES_APART, NAN, t, path, e);
     mem_free(list);
     text_close(&in);
     return s;

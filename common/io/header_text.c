@@ -104,6 +104,19 @@ static void append_sensor(const struct writer *w, const struct panel *p)
                   p->absorption_1_m / 1e3, p->layers, w->style->behind);
 }
 
+/* Names of numbers with their values. */
+static void append_pulse(const struct writer *w, const struct experiment *x, uint64_t frame)
+{
+    struct pulse_number list[PULSE_NUMBERS_MAX];
+    const size_t n = pulse_numbers(&x->pulse_ids, frame, list);
+    if (!n)
+        return;
+    append_key(w, "BRAGG_PULSE");
+    for (size_t i = 0; i < n; i++)
+        header_append(w->h, "%s%s %" PRIu64, i ? " " : "", list[i].name, list[i].value);
+    header_append(w->h, "%s", w->style->behind);
+}
+
 /* A line per stage, or none. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
 {
@@ -130,6 +143,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     const struct incident beam = incident_beam(x, r);
     append_whole(&w, "BRAGG_FRAME", r->id);
     append_whole(&w, "BRAGG_SEED", r->seed);
+    append_pulse(&w, x, r->id);
     append_key(&w, "BRAGG_LINEAGE");
     header_append(h, "%.16s%s", x->lineage, style->behind);
     append_list(&w, "BRAGG_GAIN", &x->gain, 1);

@@ -26,13 +26,13 @@ struct header_style {
     const char *before, *between, *behind;
 };
 
-/* Frame, seed, lineage, gain, photons per m^2, spectrum (number of sources; shortest, mean and
- * longest wavelength) and number of lattices; STAGE_1, _2, ...: how the stages were told to make
- * the frame (history_brief, with ~ for =); then crystal, cell as asked for, share where it is not
- * 1, and orientation at phi 0 of each lattice.  All names begin with BRAGG_: angstroms, degrees,
- * row-major matrices, numbers parted by spaces.  Keys of the first lattice are bare, those of
- * lattice 1 end with _1 and so on.  The header grows to `most` bytes: what stages or last lattices
- * would go beyond that is left out. */
+/* Frame, seed, numbers of the pulse if it has any (each behind its name), lineage, gain, photons
+ * per m^2, spectrum (number of sources; shortest, mean and longest wavelength) and number of
+ * lattices; STAGE_1, _2, ...: how the stages were told to make the frame (history_brief, with ~ for
+ * =); then crystal, cell as asked for, share where it is not 1, and orientation at phi 0 of each
+ * lattice.  All names begin with BRAGG_: angstroms, degrees, row-major matrices, numbers parted by
+ * spaces.  Keys of the first lattice are bare, those of lattice 1 end with _1 and so on.  The
+ * header grows to `most` bytes: what stages or last lattices would go beyond that is left out. */
 void header_append_truth(struct header_text *h, const struct experiment *x, const struct recipe *r,
                          size_t most, const struct header_style *style);
 

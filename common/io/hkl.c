@@ -123,8 +123,25 @@ static enum status check_once(const struct reflection *reflections, size_t n, co
     return STATUS_OK;
 }
 
+/* Goes where all reflections belong, with the signs from `first` down to `last`: fills the table,
+ * or, where that is NULL, widens the box. */
+static void place(const struct reflection *reflections, size_t n, const int (*operators)[9],
+                  size_t nops, int first, int last, struct hkl_table *t, int min[3], int max[3])
+{
+    for (size_t r = 0; r < n; r++)
+        for (size_t o = 0; o < nops; o++)
+            for (int sign = first; sign >= last; sign -= 2) {
+                int out[3];
+                turn(reflections[r].hkl, operators[o], sign, out);
+                if (t)
+                    *hkl_find(t, out) = reflections[r].F;
+                else
+                    widen(min, max, out);
+            }
+}
+
 enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
-                       size_t nops, bool friedel, double default_F, struct hkl_table *t,
+                       size_t nops, enum hkl_mates mates, double default_F, struct hkl_table *t,
                        const char *path, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
@@ -133,23 +150,31 @@ enum status hkl_expand(const struct reflection *reflections, size_t n, const int
     enum status s = check_expansion(reflections, n, operators, nops, path, e);
     if (s)
         return s;
-    int min[3] = {INT_MAX, INT_MAX, INT_MAX}, max[3] = {INT_MIN, INT_MIN, INT_MIN}, out[3];
+    int min[3] = {INT_MAX, INT_MAX, INT_MAX}, max[3] = {INT_MIN, INT_MIN, INT_MIN};
     for (int fill = 0; fill < 2; fill++) {
         if (fill && (s = hkl_reserve(t, min, max, default_F, path, e)))
             return s;
-        for (size_t r = 0; r < n; r++)
-            for (size_t o = 0; o < nops; o++)
-                for (int sign = 1; sign >= (friedel ? -1 : 1); sign -= 2) {
-                    turn(reflections[r].hkl, operators[o], sign, out);
-                    if (fill)
-                        *hkl_find(t, out) = reflections[r].F;
-                    else
-                        widen(min, max, out);
-                }
+        /* what is there itself comes over what mates say */
+        if (mates == HKL_MATES_OWN)
+            place(reflections, n, operators, nops, -1, -1, fill ? t : NULL, min, max);
+        place(reflections, n, operators, nops, 1, mates == HKL_MATES_ALIKE ? -1 : 1,
+              fill ? t : NULL, min, max);
     }
-    if ((s = check_once(reflections, n, operators[0], t, path, e)))
+    s = check_once(reflections, n, operators[0], t, path, e);
+    if (s)
         hkl_free(t);
     return s;
+}
+
+bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops)
+{
+    for (size_t o = 0; o < nops; o++) {
+        int to[3];
+        turn(hkl, operators[o], -1, to);
+        if (to[0] == hkl[0] && to[1] == hkl[1] && to[2] == hkl[2])
+            return true;
+    }
+    return false;
 }
 
 bool hkl_is_unique_part(const struct hkl_table *t)
@@ -274,8 +299,9 @@ static enum status hkl_read_list(struct text_file *text, struct reflection **lis
 }
 
 /* Without symmetry when `y` is NULL. */
-static enum status read_strict(struct text_file *file, const struct symmetry *y, double default_F,
-                               struct hkl_table *t, struct error *e)
+static enum status read_strict(struct text_file *file, const struct symmetry *y,
+                               enum hkl_mates mates, double default_F, struct hkl_table *t,
+                               struct error *e)
 {
     static const struct symmetry none = {1, {{1, 0, 0, 0, 1, 0, 0, 0, 1}}};
     const struct symmetry *use = y ? y : &none;
@@ -283,20 +309,21 @@ static enum status read_strict(struct text_file *file, const struct symmetry *y,
     size_t n;
     enum status s = hkl_read_list(file, &list, &n, e);
     if (s == STATUS_OK)
-        s = hkl_expand(list, n, use->operators, use->count, y != NULL, default_F, t, file->path, e);
+        s = hkl_expand(list, n, use->operators, use->count, y ? mates : HKL_MATES_APART, default_F,
+                       t, file->path, e);
     mem_free(list);
     return s;
 }
 
 enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
-                     double default_F, struct hkl_table *t, struct error *e)
+                     enum hkl_mates mates, double default_F, struct hkl_table *t, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct text_file file;
     enum status s = text_open(&file, path, FILETYPE_HKL, (size_t)1 << 30, e);
     if (s == STATUS_OK)
         s = physics == PHYSICS_FAITHFUL ? read_faithful(&file, default_F, t, e)
-                                        : read_strict(&file, y, default_F, t, e);
+                                        : read_strict(&file, y, mates, default_F, t, e);
     text_close(&file);
     return s;
 }

@@ -39,14 +39,24 @@ void hkl_free(struct hkl_table *t);
 /* Where F of these indices is kept; NULL outside the box. */
 double *hkl_find(const struct hkl_table *t, const int hkl[3]);
 
+/* What a reflection h says about its mate -h. */
+enum hkl_mates {
+    HKL_MATES_APART,  // nothing
+    HKL_MATES_ALIKE,  // Friedel's law: it is the same
+    HKL_MATES_OWN,    // the same, unless the mate is there itself
+};
+
 /* Fills *t (overwritten) from n reflections: each goes to h R for all `nops`
  * integer matrices R (row-major; h a row vector, so R is the rotation part of
- * the operator x' = R x + t) and, if `friedel`, to -h R;
+ * the operator x' = R x + t) and, as `mates` says, to -h R;
  * default_F where there is none.  A reflection that stands there twice, itself or as an
  * equivalent, must have the same F to a thousandth.  `path` names the culprit. */
 enum status hkl_expand(const struct reflection *reflections, size_t n, const int (*operators)[9],
-                       size_t nops, bool friedel, double default_F, struct hkl_table *t,
+                       size_t nops, enum hkl_mates mates, double default_F, struct hkl_table *t,
                        const char *path, struct error *e);
+
+/* Whether one of the operators turns h into -h: then both have the same F whatever scatters. */
+bool hkl_is_centric(const int hkl[3], const int (*operators)[9], size_t nops);
 
 struct symmetry;
 struct text_file;
@@ -63,12 +73,12 @@ struct text_file;
  * FILE:LINE.
  *
  * With a symmetry `y`, not NULL and in physical mode alone, the list holds the unique part, or
- * more, and is expanded by it and Friedel's law.
+ * more, and is expanded by it and, as `mates` says, to -h.
  *
  * Both: default_F where the file has none; F must be finite (physical: up to
  * HKL_F_MAX) and the box within the limits above.  Faithful: later duplicates win. */
 enum status hkl_read(const char *path, enum physics physics, const struct symmetry *y,
-                     double default_F, struct hkl_table *t, struct error *e);
+                     enum hkl_mates mates, double default_F, struct hkl_table *t, struct error *e);
 
 /* Whether the table looks like half of reciprocal space or less: of 50 reflections or more that
  * differ from default_F, not one in twenty has its mate -h. */

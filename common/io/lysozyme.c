@@ -81,7 +81,7 @@ enum status lysozyme_table(double cell_A[3], double cell_rad[3], struct hkl_tabl
     if (list_reflections(list, count) != count)
         s = error_set(e, STATUS_FAILED, "the table of lysozyme is damaged");
     if (s == STATUS_OK)
-        s = hkl_expand(list, count, operators, 4, true, 0.0, t, "lysozyme", e);
+        s = hkl_expand(list, count, operators, 4, HKL_MATES_ALIKE, 0.0, t, "lysozyme", e);
     mem_free(list);
     return s;
 }

@@ -2,7 +2,9 @@
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include <ccp4/cmtzlib.h>
 
@@ -16,6 +18,8 @@
 #define CPU_S_PER_BYTE (1.0 / (8 << 20))
 #define WALL_S 5.0
 enum { SPACE_BYTES = 64 << 20 };
+
+enum { HANDS = 2 };  // h and -h
 
 #define MAGIC 0x7a746d2d67676172u
 
@@ -39,13 +43,34 @@ static bool is_whole(double x, int limit)
     return fabs(x) <= limit && x == rint(x);
 }
 
-/* A row of the file, whose F may be missing; false when it makes no sense. */
-static bool take_row(const float *row, double F, struct reflection *out)
+/* A number of a row; NaN where it is missing.  The value that stands for a missing one may be any;
+ * infinite ones count as such, too. */
+static double number(const float *row, const int *missing, int64_t column)
+{
+    const float at = row[column];
+    return missing[column] && !isinf(at) ? (double)NAN : (double)at;
+}
+
+/* F of h and, where the file tells hands apart, of -h. */
+static void take_hands(const struct mtz_layout *m, const float *row, const int *missing,
+                       double F[2])
+{
+    F[0] = number(row, missing, m->F_column);
+    F[1] = m->mate < 0 ? (double)NAN : number(row, missing, m->mate);
+    if (m->difference) {
+        const double half = isnan(F[1]) ? 0.0 : F[1] / 2.0;
+        F[1] = F[0] - half;
+        F[0] = F[0] + half;
+    }
+}
+
+/* A row of the file, whose F may be missing, with sign -1 for -h; false when it makes no sense. */
+static bool take_row(const float *row, int sign, double F, struct reflection *out)
 {
     for (int i = 0; i < 3; i++) {
         if (!is_whole((double)row[i], HKL_INDEX_MAX))
             return false;
-        out->hkl[i] = (int)row[i];
+        out->hkl[i] = sign * (int)row[i];
     }
     out->F = fabs(F);
     return !(out->F > HKL_F_MAX);
@@ -68,7 +93,7 @@ static void read_and_send(const void *what, int to)
     if (!mtz || mtz->nref_filein != m->nref || mtz->ncol_read != m->ncol ||
         mtz->mtzsymm.nsym != m->nsym)
         confined_leave(STATUS_INPUT);
-    struct reflection *list = mem_array((size_t)m->nref, sizeof *list);
+    struct reflection *list = mem_array((size_t)m->nref, HANDS * sizeof *list);
     float *row = mem_array((size_t)m->ncol, sizeof *row), resolution;
     int *missing = mem_array((size_t)m->ncol, sizeof *missing);
     struct reply reply = {.magic = MAGIC, .noperators = (uint64_t)m->nsym};
@@ -81,18 +106,19 @@ static void read_and_send(const void *what, int to)
     for (int64_t r = 0; r < m->nref; r++) {
         if (ccp4_lrrefl(mtz, &resolution, row, missing, (int)r + 1))
             confined_leave(STATUS_INPUT);
-        struct reflection *out = &list[reply.nreflections];
-        const float at = row[m->F_column];
-        /* the value that stands for a missing one may be any; infinite ones count as such, too */
-        const double F = missing[m->F_column] && !isinf(at) ? (double)NAN : (double)at;
-        out->row = (int)r + 1;
-        if (!take_row(row, F, out)) {
-            reply.bad_row = (uint64_t)r + 1;
-            confined_send(to, &reply, sizeof reply);
-            confined_leave(STATUS_INPUT);
+        double F[HANDS];
+        take_hands(m, row, missing, F);
+        for (int hand = 0; hand < HANDS; hand++) {
+            struct reflection *out = &list[reply.nreflections];
+            out->row = (int)r + 1;
+            if (!take_row(row, hand ? -1 : 1, F[hand], out)) {
+                reply.bad_row = (uint64_t)r + 1;
+                confined_send(to, &reply, sizeof reply);
+                confined_leave(STATUS_INPUT);
+            }
+            if (!isnan(F[hand]))
+                reply.nreflections++;
         }
-        if (!isnan(F))
-            reply.nreflections++;
     }
     confined_send(to, &reply, sizeof reply);
     confined_send(to, list, (size_t)reply.nreflections * sizeof *list);
@@ -107,7 +133,7 @@ static bool take_reply(const struct confined *c, const struct mtz_layout *m, str
 {
     char more;
     if (confined_receive(c, reply, sizeof *reply) != sizeof *reply || reply->magic != MAGIC ||
-        reply->bad_row || reply->nreflections > (uint64_t)m->nref ||
+        reply->bad_row || reply->nreflections > HANDS * (uint64_t)m->nref ||
         reply->noperators != (uint64_t)m->nsym)
         return false;
     const size_t n = (size_t)reply->nreflections;
@@ -128,7 +154,7 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     const double more_s = (double)m->size * CPU_S_PER_BYTE;
     const struct confined_limits limits = {CPU_S + more_s, WALL_S + more_s,
                                            SPACE_BYTES + (size_t)m->size +
-                                               (size_t)m->nref * sizeof(struct reflection)};
+                                               (size_t)m->nref * HANDS * sizeof(struct reflection)};
     const struct work work = {path, m};
     struct confined child;
     const enum status s = confined_start(&child, &limits, read_and_send, &work, path, e);
@@ -144,22 +170,45 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
 }
 
-enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
-                     double cell_A[3], double cell_rad[3], struct error *e)
+/* Drops F(-) of rows whose F(+) is there and where symmetry makes both one; returns how many say
+ * otherwise. */
+static size_t join_centric(struct reflection *list, size_t *n, const struct reply *reply)
+{
+    size_t kept = 0, split = 0;
+    for (size_t i = 0; i < *n; i++) {
+        const struct reflection *before = kept ? &list[kept - 1] : NULL;
+        const bool joins = before && before->row == list[i].row &&
+                           hkl_is_centric(list[i].hkl, (const int(*)[9])reply->operators,
+                                          (size_t)reply->noperators);
+        split += joins && fabs(before->F - list[i].F) > 1e-3 * fmax(before->F, list[i].F);
+        if (!joins)
+            list[kept++] = list[i];
+    }
+    *n = kept;
+    return split;
+}
+
+/* *split may be NULL where hands are not told apart. */
+static enum status read_columns(const char *path, const struct mtz_labels *labels, double default_F,
+                                struct hkl_table *t, double cell_A[3], double cell_rad[3],
+                                size_t *split, struct error *e)
 {
     *t = (struct hkl_table){.default_F = default_F};
     struct mtz_layout m;
-    enum status s = mtz_check(path, label, &m, e);
+    enum status s = mtz_check(path, labels, &m, e);
     if (s)
         return s;
     struct reply *reply = mem_array(1, sizeof *reply);
     struct reflection *list = NULL;
     s = reply ? read_in_child(path, &m, reply, &list, e) : error_memory(e, path);
-    if (s == STATUS_OK && reply->nreflections == 0)
+    size_t n = s ? 0 : (size_t)reply->nreflections;
+    if (s == STATUS_OK && n == 0)
         s = error_set(e, STATUS_INPUT, "%s: the column of amplitudes is empty", path);
+    if (s == STATUS_OK && labels->hands)
+        *split = join_centric(list, &n, reply);
     if (s == STATUS_OK)
-        s = hkl_expand(list, (size_t)reply->nreflections, (const int(*)[9])reply->operators,
-                       (size_t)reply->noperators, true, default_F, t, path, e);
+        s = hkl_expand(list, n, (const int(*)[9])reply->operators, (size_t)reply->noperators,
+                       labels->hands ? HKL_MATES_OWN : HKL_MATES_ALIKE, default_F, t, path, e);
     for (int i = 0; i < 3; i++) {
         cell_A[i] = m.cell[i];
         cell_rad[i] = deg_to_rad(m.cell[i + 3]);
@@ -167,4 +216,31 @@ enum status mtz_read(const char *path, const char *label, double default_F, stru
     mem_free(list);
     mem_free(reply);
     return s;
+}
+
+enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
+                     double cell_A[3], double cell_rad[3], struct error *e)
+{
+    const struct mtz_labels labels = {.F = label};
+    return read_columns(path, &labels, default_F, t, cell_A, cell_rad, NULL, e);
+}
+
+enum status mtz_read_hands(const char *path, const char *label, double default_F,
+                           struct hkl_table *t, double cell_A[3], double cell_rad[3], size_t *split,
+                           struct error *e)
+{
+    char first[2 * MTZ_LABEL_MAX + 2] = "";
+    char *comma = NULL;
+    *split = 0;
+    if (label) {
+        (void)snprintf(first, sizeof first, "%s", label);
+        comma = strchr(first, ',');
+        if (!comma)
+            return error_set(e, STATUS_USAGE,
+                             "%s: '%.60s' is one column, hands need two labels, as 'F(+),F(-)'",
+                             path, label);
+        *comma++ = 0;
+    }
+    const struct mtz_labels labels = {.F = label ? first : NULL, .mate = comma, .hands = true};
+    return read_columns(path, &labels, default_F, t, cell_A, cell_rad, split, e);
 }

@@ -8,6 +8,8 @@
 #ifndef BRAGG_IO_MTZ_H
 #define BRAGG_IO_MTZ_H
 
+#include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 #include "base/error.h"
@@ -26,6 +28,15 @@
 enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
                      double cell_A[3], double cell_rad[3], struct error *e);
 
+/* The same with F(+) and F(-) apart, as Friedel's law does not hold where atoms absorb: by the
+ * operators F(+) of a row goes to its h, and F(-) to -h; one that is missing is as the other.
+ * `label`: two labels with a comma between them; or NULL, for the first two columns of type G, or
+ * else the first of type F and the first of type D, their difference: F + D/2 and F - D/2.  Where
+ * symmetry makes both one F(+) counts; *split gets how many rows say otherwise. */
+enum status mtz_read_hands(const char *path, const char *label, double default_F,
+                           struct hkl_table *t, double cell_A[3], double cell_rad[3], size_t *split,
+                           struct error *e);
+
 /* --- between mtz.c and mtz_guard.c --------------------------------------- */
 
 enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
@@ -37,10 +48,19 @@ struct mtz_layout {
     int64_t nsym;        // symmetry operators
     double cell[6];      // A and degrees
     int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2
+    int64_t mate;        // column of F(-), or of F(+) - F(-); -1: none
+    bool difference;     // it is the second
+};
+
+/* Of which columns. */
+struct mtz_labels {
+    const char *F, *mate;  // NULL: the first that will do
+    bool hands;            // F(+) and F(-) are wanted
 };
 
 /* Checks magic, machine stamp, place of the header, its records and counts, and the
- * sizes against the length of the file; finds the column. */
-enum status mtz_check(const char *path, const char *label, struct mtz_layout *m, struct error *e);
+ * sizes against the length of the file; finds the columns. */
+enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
+                      struct error *e);
 
 #endif

@@ -15,11 +15,14 @@ enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
 
 /* The header while it is being read. */
 struct guard {
-    const char *path, *label;
+    const char *path;
+    const struct mtz_labels *labels;
     struct mtz_layout *m;
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;               // the label is there, with another type
+    bool wrong_type;               // a label is there, with another type
+    int64_t pair[2];               // the first two of type G; -1: none
+    int64_t first_F, first_D;      // of these types
     bool amplitudes, intensities;  // there are columns of them
     char others[200];              // " LABEL:TYPE" of the columns but for the indices
     char text[RECORD + 1];         // the record at hand
@@ -87,6 +90,50 @@ static enum status take_ncol(struct guard *g, struct error *e)
     return STATUS_OK;
 }
 
+/* Keeps a column where it is the first of its kind. */
+static void keep_first(int64_t *first, int64_t column)
+{
+    *first = *first < 0 ? column : *first;
+}
+
+/* A column, if its label is one of those that are wanted. */
+static void take_labelled(struct guard *g, int64_t column, char type)
+{
+    const struct mtz_labels *l = g->labels;
+    const bool amplitude = type == 'F' || type == 'G';
+    const bool first = strcmp(g->word[1], l->F) == 0;
+    const bool second = l->mate && strcmp(g->word[1], l->mate) == 0;
+    g->wrong_type |= (first && !amplitude) || (second && !amplitude && type != 'D');
+    if (first && amplitude)
+        keep_first(&g->m->F_column, column);
+    if (second && (amplitude || type == 'D')) {
+        keep_first(&g->m->mate, column);
+        g->m->difference = type == 'D';
+    }
+}
+
+/* Likewise where types say what is wanted. */
+static void take_typed(struct guard *g, int64_t column, char type)
+{
+    if (type == 'F')
+        keep_first(&g->first_F, column);
+    if (type == 'D')
+        keep_first(&g->first_D, column);
+    if (type == 'G')
+        keep_first(&g->pair[g->pair[0] >= 0], column);
+}
+
+/* What is wanted, of all columns. */
+static void choose_typed(const struct guard *g)
+{
+    const bool pair = g->labels->hands && g->pair[1] >= 0;
+    if (g->labels->F)
+        return;
+    g->m->F_column = pair ? g->pair[0] : g->first_F;
+    g->m->mate = !g->labels->hands ? -1 : pair ? g->pair[1] : g->first_D;
+    g->m->difference = g->m->mate >= 0 && !pair;
+}
+
 /* COLUMN: label, type, ... in the order of the file. */
 static enum status take_column(struct guard *g, struct error *e)
 {
@@ -101,11 +148,10 @@ static enum status take_column(struct guard *g, struct error *e)
     const size_t length = strlen(g->others);
     if (type != 'H')
         (void)snprintf(g->others + length, sizeof g->others - length, " %s:%c", g->word[1], type);
-    const bool wanted = g->label ? strcmp(g->word[1], g->label) == 0 : type == 'F';
-    if (wanted && type != 'F' && type != 'G')
-        g->wrong_type = true;
-    else if (wanted && g->m->F_column < 0)
-        g->m->F_column = column;
+    if (g->labels->F)
+        take_labelled(g, column, type);
+    else
+        take_typed(g, column, type);
     return STATUS_OK;
 }
 
@@ -135,11 +181,15 @@ static enum status take_record(struct guard *g, struct error *e)
 /* No column will do: says which there are, and where amplitudes come from. */
 static enum status refuse_columns(const struct guard *g, struct error *e)
 {
-    char why[MTZ_LABEL_MAX + 64] = "no column of type F";
-    if (g->label)
+    const struct mtz_labels *l = g->labels;
+    const char *label = l->mate && g->m->F_column >= 0 ? l->mate : l->F;
+    char why[MTZ_LABEL_MAX + 96] = "no column of type F";
+    if (label)
         (void)snprintf(why, sizeof why, "%s '%.*s'%s", g->wrong_type ? "column" : "no column",
-                       MTZ_LABEL_MAX, g->label,
+                       MTZ_LABEL_MAX, label,
                        g->wrong_type ? " is no amplitude, its type must be F or G" : "");
+    else if (l->hands)
+        (void)snprintf(why, sizeof why, "no two columns of type G, as F(+) and F(-), nor F and D");
     return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
                      g->amplitudes    ? ""
                      : g->intensities ? "; ctruncate makes amplitudes (F) of intensities (J)"
@@ -164,7 +214,9 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
         return damaged(g, e, "SYMINF and SYMM differ");
     if (m->ncol * m->nref != data_words)
         return damaged(g, e, "NCOL and the place of the header differ");
-    return m->F_column >= 0 ? STATUS_OK : refuse_columns(g, e);
+    choose_typed(g);
+    return m->F_column >= 0 && (m->mate >= 0 || !g->labels->hands) ? STATUS_OK
+                                                                   : refuse_columns(g, e);
 }
 
 static enum status check_header(struct guard *g, const char *header, int64_t records,
@@ -218,9 +270,10 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
     return s;
 }
 
-enum status mtz_check(const char *path, const char *label, struct mtz_layout *m, struct error *e)
+enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
+                      struct error *e)
 {
-    *m = (struct mtz_layout){.F_column = -1};
+    *m = (struct mtz_layout){.F_column = -1, .mate = -1};
     struct stat st;
     if (stat(path, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
@@ -230,7 +283,8 @@ enum status mtz_check(const char *path, const char *label, struct mtz_layout *m,
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     m->size = st.st_size;
-    struct guard g = {.path = path, .label = label, .m = m};
+    struct guard g = {
+        .path = path, .labels = labels, .m = m, .pair = {-1, -1}, .first_F = -1, .first_D = -1};
     const enum status s = check_stream(&g, in, e);
     (void)fclose(in);
     return s;

@@ -8,6 +8,7 @@
 #include "base/utc.h"
 #include "base/vec.h"
 #include "base/version.h"
+#include "model/pulse_ids.h"
 #include "model/stokes.h"
 
 #define WAVELENGTH NXMX_INSTRUMENT "/beam/incident_wavelength"
@@ -186,6 +187,31 @@ static void put_crystal(struct hdf5_file *f, const struct crystal *c, size_t num
 #undef IN
 }
 
+/* The numbers of the pulses of these frames, a list for each. */
+static void put_pulses(struct hdf5_file *f, const struct experiment *x,
+                       const struct nxmx_rows *rows)
+{
+    struct pulse_number list[PULSE_NUMBERS_MAX];
+    const size_t n = pulse_numbers(&x->pulse_ids, 0, list);
+    uint64_t *values = n ? mem_array(rows->nframes, sizeof *values) : NULL;
+    if (!n || !hdf5_good(f, values ? 0 : -1))
+        return;
+    for (size_t k = 0; k < n; k++) {
+        char path[PATH_BYTES];
+        (void)snprintf(path, sizeof path, NXMX_TRUTH "/%s", list[k].name);
+        for (size_t i = 0; i < rows->nframes; i++) {
+            struct pulse_number its[PULSE_NUMBERS_MAX];
+            (void)pulse_numbers(&x->pulse_ids, rows->frames[i].number, its);
+            values[i] = its[k].value;
+        }
+        const hid_t data = hdf5_data(f, path, H5T_NATIVE_UINT64, 1, &(hsize_t){rows->nframes},
+                                     H5P_DEFAULT, values);
+        if (data >= 0)
+            (void)hdf5_good(f, H5Dclose(data));
+    }
+    mem_free(values);
+}
+
 /* What NXmx has no place for. */
 static void put_sensor(struct hdf5_file *f, const struct panel *p)
 {
@@ -213,6 +239,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     put_sensor(f, x->panels);
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
+    put_pulses(f, x, rows);
     nxmx_put_rows(f, rows);
 }
 

@@ -5,12 +5,27 @@
 #include "base/units.h"
 #include "model/incident.h"
 
-void truth_write_title(FILE *out)
+/* Behind all else: names of the numbers of the pulse, or their values. */
+static void write_pulse(FILE *out, const struct experiment *x, const struct recipe *r)
+{
+    struct pulse_number list[PULSE_NUMBERS_MAX];
+    const size_t n = pulse_numbers(&x->pulse_ids, r ? r->id : 0, list);
+    for (size_t i = 0; i < n; i++) {
+        if (r)
+            fprintf(out, "\t%" PRIu64, list[i].value);
+        else
+            fprintf(out, "\t%s", list[i].name);
+    }
+    fputc('\n', out);
+}
+
+void truth_write_title(FILE *out, const struct experiment *x)
 {
     fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"
           "\tu11\tu12\tu13\tu21\tu22\tu23\tu31\tu32\tu33"
-          "\tas_x\tas_y\tas_z\tbs_x\tbs_y\tbs_z\tcs_x\tcs_y\tcs_z\n",
+          "\tas_x\tas_y\tas_z\tbs_x\tbs_y\tbs_z\tcs_x\tcs_y\tcs_z",
           out);
+    write_pulse(out, x, NULL);
 }
 
 static void write_reals(FILE *out, const double *values, int count)
@@ -39,6 +54,6 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r)
             write_lattice(out, x, r, i);
         for (int k = 0; k < BLANK_ITEMS && !r->nlattices; k++)
             fputs("\t-", out);
-        fputc('\n', out);
+        write_pulse(out, x, r);
     }
 }

@@ -12,6 +12,8 @@
  *     u11 ... u33         rotation, row by row, from crystal to lab at phi 0
  *     as_x ... cs_z       a*, b*, c* in 1/A in the lab at phi 0
  *
+ * and the numbers of the pulse, by their names, where the experiment has them.
+ *
  * A blank has `-` from `lattice` on, an unnamed crystal has it as its name.
  */
 #ifndef BRAGG_IO_TRUTH_H
@@ -23,7 +25,7 @@
 #include "model/recipe.h"
 
 /* The first line. */
-void truth_write_title(FILE *out);
+void truth_write_title(FILE *out, const struct experiment *x);
 
 /* The lines of one frame; write errors stay in the stream. */
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r);

@@ -10,6 +10,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "model/pulse_ids.h"
+
 enum { EXPERIMENT_HISTORY_SIZE = 16384, LINEAGE_SIZE = 17, MATERIAL_SIZE = 16 };
 
 /* Which physics: `faithful` repeats every quirk of nanoBragg, `physical` is right. */
@@ -137,6 +139,8 @@ struct experiment {
     struct panel *panels;  // owned
     size_t ncrystals;
     struct crystal *crystals;  // owned
+    bool has_pulse_ids;  // frames are numbered as pulses, too
+    struct pulse_ids pulse_ids;
     /* What later stages add for headers and clients. */
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)

@@ -22,8 +22,26 @@ static double quadrant(const struct psf *psf, double g, double x, double y)
     return atan(x * y / (g * sqrt(g * g + x * x + y * y))) / 2.0 / M_PI;
 }
 
+/* Of a cloud of rms `sigma`, integrated twice: from where its middle is, and to where it reaches.
+ * Only second differences count. */
+static double cloud(double x, double sigma)
+{
+    return 0.5 * x * erf(x / (sigma * sqrt(2.0))) +
+           sigma / sqrt(2.0 * M_PI) * exp(-0.5 * (x / sigma) * (x / sigma));
+}
+
+/* Share of the charge of a pixel that is in the line of pixels d away from it. */
+static double charge_share(double sigma, double d)
+{
+    return fmax(0.0, cloud(d + 1.0, sigma) - 2.0 * cloud(d, sigma) + cloud(d - 1.0, sigma));
+}
+
 double psf_share(const struct psf *psf, double dx, double dy)
 {
+    if (psf->kind == PSF_CHARGE) {
+        const double sigma = psf->fwhm_px / sqrt(8.0 * log(2.0));
+        return charge_share(sigma, dx) * charge_share(sigma, dy);
+    }
     double g = psf->fwhm_px * FIBER_G_PER_FWHM, half = 0.5;
     if (psf->kind == PSF_GAUSS) {
         dx /= psf->fwhm_px;

@@ -15,7 +15,8 @@
 
 #include "base/error.h"
 
-enum psf_kind { PSF_NONE, PSF_GAUSS, PSF_FIBER };
+/* PSF_CHARGE: photons lie anywhere in their pixel, the charge of each is a Gaussian cloud. */
+enum psf_kind { PSF_NONE, PSF_GAUSS, PSF_FIBER, PSF_CHARGE };
 
 struct psf {
     enum psf_kind kind;

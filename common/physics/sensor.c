@@ -27,6 +27,12 @@ static double mean_depth_m(double layer_m, double absorption_1_m)
     return layer_m * (x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / expm1(x));
 }
 
+double sensor_cloud_m(const struct panel *p, double bias_V)
+{
+    const double thermal_V = 0.02525, d = p->thickness_m;
+    return sqrt(2.0 * thermal_V * (d - mean_depth_m(d, p->absorption_1_m)) * d / bias_V);
+}
+
 /* Layers that share the thickness. */
 static void divide(struct panel *p, int layers)
 {

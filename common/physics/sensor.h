@@ -13,6 +13,11 @@
  * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
 double silicon_absorption_1_m(double energy_eV);
 
+/* The charge of a photon where it is collected: rms width in m, along each axis, of a cloud that
+ * drifted from where photons stop on average, z before the end of a sensor of thickness d under a
+ * bias of V: sqrt(2 (kT/q) z d / V) with kT/q of 293 K.  0 for a panel without a sensor. */
+double sensor_cloud_m(const struct panel *p, double bias_V);
+
 /* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness,
  * and photons stop in a layer where they do on average, not at its front; where the request says
  * no number it is one, until sensor_divide.  STATUS_INPUT for what is out of range. */

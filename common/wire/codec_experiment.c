@@ -129,6 +129,17 @@ static const struct field sampling_fields[] = {
 TABLE(sampling);
 #undef OBJECT
 
+#define OBJECT pulse_ids
+static const struct field pulse_fields[] = {
+    MEMBER(facility, ENUM, .limit = FACILITY_SACLA),
+    MEMBER(first, U64),
+    MEMBER(start_s, U64),
+    MEMBER(step, U64),
+    MEMBER(train_pulses, U64),
+};
+TABLE(pulse);
+#undef OBJECT
+
 #define OBJECT experiment
 static const struct field experiment_fields[] = {
     MEMBER(adc_offset, REAL),
@@ -143,6 +154,8 @@ static const struct field experiment_fields[] = {
     MEMBER(panels, LIST, .table = &panel_table,
            .count_offset = offsetof(struct experiment, npanels)),
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
+    MEMBER(pulse_ids, MAP, .table = &pulse_table, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, has_pulse_ids)),
     MEMBER(sampling, MAP, .table = &sampling_table),
     MEMBER(saturation, REAL),
     MEMBER(spindle, REAL, .count = 3),

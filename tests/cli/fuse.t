@@ -48,6 +48,7 @@ same 'cpu engine in double precision' '--precision=double' '' '--bits=32 --gain=
 geometry='--thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
 same 'reference engine, spectra of their own' '--engine=reference' "$stol --water=2" ''
 same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
+same 'what is wrong with the detector' '--reflections' '--water=1' '--dead=0.01 --hot=0.01 --beamstop=4 --psf=gauss'
 geometry='--physics=faithful --curved' orient=''
 same "noisify's generator" '--engine=reference' '--air=30' '--generator=nanobragg --flicker=0.1 --readout=2'
 geometry='' orient=''

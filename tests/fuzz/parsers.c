@@ -43,7 +43,7 @@ static void read_table(const char *path, enum physics physics)
 {
     struct hkl_table table = {0};
     limit_refuse();  // a table has room for all indices between the extreme ones
-    (void)hkl_read(path, physics, NULL, 1.0, &table, NULL);
+    (void)hkl_read(path, physics, NULL, HKL_MATES_APART, 1.0, &table, NULL);
     hkl_free(&table);
 }
 

@@ -18,7 +18,10 @@ static void crystfel_has_one_part(void **state)
     struct message m = {0};
     struct error e;
     const int32_t counts[FAST * SLOW] = {-1, 2, 3, 4, 5, 6};
-    const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
+    const struct experiment x = {.npanels = 1,
+                                 .panels = &panel,
+                                 .beam.wavelength_m = 1e-10,
+                                 .pulse_ids = {.facility = FACILITY_SACLA, .first = 50, .step = 2}};
     struct frame f = {
         .recipe.id = 7,
         .image = {.type = PIXEL_I32, .count = FAST * SLOW, .pixels = (void *)(uintptr_t)counts}};
@@ -27,6 +30,7 @@ static void crystfel_has_one_part(void **state)
     assert_int_equal(m.nparts, 1);
     const char *end = (const char *)m.parts[0].data + m.parts[0].size - sizeof counts;
     assert_memory_equal(end, counts, sizeof counts);
+    assert_non_null(memmem(m.parts[0].data, m.parts[0].size, "\xa3tag\x40", 5));  // 50 + 2 x 7
     message_free(&m);
     f.image = (struct image){.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels};
     assert_int_equal(protocol_message(&protocol_crystfel, &o, &x, &f, 1, NULL, &m, &e),

@@ -9,10 +9,13 @@
 #include "gateway_image.h"
 #include "wire/reader.h"
 
+static struct pulse_ids pulse_ids;  // of the experiment
+
 static enum status encode(const char *version, struct message *m, struct error *e)
 {
     struct content_options o = {.version = version, .first_train = 100};
-    const struct experiment x = {.npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10};
+    const struct experiment x = {
+        .npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10, .pulse_ids = pulse_ids};
     const struct frame f = {.recipe.id = 7,
                             .image = {.type = PIXEL_U16, .count = FAST * SLOW, .pixels = pixels}};
     const enum status s = protocol_settle(&protocol_karabo, &o, e);
@@ -85,6 +88,24 @@ static void karabo_2_has_a_header_before_each_part(void **state)
     message_free(&m);
 }
 
+/* The train of the pulse comes before that of --first-train. */
+static void karabo_knows_the_pulse(void **state)
+{
+    (void)state;
+    struct message m = {0};
+    static const char key[] = "timestamp.tid";
+    pulse_ids =
+        (struct pulse_ids){.facility = FACILITY_EUXFEL, .first = 120, .step = 2, .train_pulses = 4};
+    assert_int_equal(encode(NULL, &m, NULL), STATUS_OK);
+    pulse_ids = (struct pulse_ids){0};
+    const char *head = m.parts[0].data, *tid = memmem(head, m.parts[0].size, key, strlen(key));
+    assert_non_null(tid);
+    assert_int_equal(tid[strlen(key)], 121);
+    assert_non_null(memmem(m.parts[1].data, m.parts[1].size, "trainId\x79", 8));
+    assert_non_null(memmem(m.parts[1].data, m.parts[1].size, "pulseId\x06", 8));
+    message_free(&m);
+}
+
 static void karabo_1_is_one_map(void **state)
 {
     (void)state;
@@ -140,6 +161,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(karabo_2_has_a_header_before_each_part),
+        cmocka_unit_test(karabo_knows_the_pulse),
         cmocka_unit_test(karabo_1_is_one_map),
         cmocka_unit_test(arrays_have_the_shape_of_the_modules),
     };

@@ -10,7 +10,8 @@
 static enum status read_text(const char *text, enum physics physics, double default_F,
                              struct hkl_table *t, struct error *e)
 {
-    return hkl_read(scratch_text(scratch_path("a.hkl"), text), physics, NULL, default_F, t, e);
+    return hkl_read(scratch_text(scratch_path("a.hkl"), text), physics, NULL, HKL_MATES_APART,
+                    default_F, t, e);
 }
 
 static double value(const struct hkl_table *t, int h, int k, int l)
@@ -118,12 +119,15 @@ static void both_refuse_what_is_no_text(void **state)
         struct hkl_table t;
         struct error e = {0};
         scratch_put(path, "1 2 3 4\n\0\n", 10);
-        assert_int_equal(hkl_read(path, (enum physics)physics, NULL, 0.0, &t, &e), STATUS_INPUT);
+        assert_int_equal(hkl_read(path, (enum physics)physics, NULL, HKL_MATES_APART, 0.0, &t, &e),
+                         STATUS_INPUT);
         assert_non_null(strstr(e.text, "zero bytes"));
-        assert_int_equal(hkl_read(scratch_folder, (enum physics)physics, NULL, 0.0, &t, &e),
-                         STATUS_FAILED);
-        assert_int_equal(hkl_read("/nowhere", (enum physics)physics, NULL, 0.0, &t, &e),
-                         STATUS_FAILED);
+        assert_int_equal(
+            hkl_read(scratch_folder, (enum physics)physics, NULL, HKL_MATES_APART, 0.0, &t, &e),
+            STATUS_FAILED);
+        assert_int_equal(
+            hkl_read("/nowhere", (enum physics)physics, NULL, HKL_MATES_APART, 0.0, &t, &e),
+            STATUS_FAILED);
     }
     struct hkl_table t;
     struct error e = {0};
@@ -187,7 +191,8 @@ static void symmetry_uses_rows_times_matrices(void **state)
     const struct reflection list[] = {{{2, 1, 0}, 1, 5.0}, {{0, 0, 1}, 2, 3.0}};
     struct hkl_table t;
     struct error e = {0};
-    assert_int_equal(hkl_expand(list, 2, threefold, 3, true, 0.0, &t, "test", &e), STATUS_OK);
+    assert_int_equal(hkl_expand(list, 2, threefold, 3, HKL_MATES_ALIKE, 0.0, &t, "test", &e),
+                     STATUS_OK);
     static const int same[6][3] = {{2, 1, 0},   {1, -3, 0}, {-3, 2, 0},
                                    {-2, -1, 0}, {-1, 3, 0}, {3, -2, 0}};
     for (int i = 0; i < 6; i++)
@@ -200,9 +205,35 @@ static void symmetry_uses_rows_times_matrices(void **state)
     assert_int_equal(filled, 8);
     hkl_free(&t);
     const struct reflection twice[] = {{{2, 1, 0}, 7, 5.0}, {{1, -3, 0}, 8, 6.0}};
-    assert_int_equal(hkl_expand(twice, 2, threefold, 3, true, 0.0, &t, "test", &e), STATUS_INPUT);
+    assert_int_equal(hkl_expand(twice, 2, threefold, 3, HKL_MATES_ALIKE, 0.0, &t, "test", &e),
+                     STATUS_INPUT);
     assert_non_null(strstr(e.text, "test:7: F of 2 1 0 is 5 here and 6 further down"));
     assert_null(t.F);
+}
+
+/* A mate that is there itself keeps its F, wherever in the list it stands and as whichever
+ * equivalent; others follow. */
+static void mates_may_have_their_own(void **state)
+{
+    (void)state;
+    static const int twofold[2][9] = {{1, 0, 0, 0, 1, 0, 0, 0, 1}, {-1, 0, 0, 0, 1, 0, 0, 0, -1}};
+    const struct reflection list[] = {
+        {{1, -2, 3}, 1, 8.0}, {{1, 2, 3}, 2, 5.0}, {{2, 1, 1}, 3, 4.0}, {{-3, -1, 0}, 4, 2.0}};
+    struct hkl_table t;
+    struct error e = {0};
+    assert_int_equal(hkl_expand(list, 4, twofold, 2, HKL_MATES_OWN, 0.0, &t, "test", &e),
+                     STATUS_OK);
+    assert_true(value(&t, 1, 2, 3) == 5.0 && value(&t, -1, 2, -3) == 5.0);
+    assert_true(value(&t, -1, -2, -3) == 8.0 && value(&t, 1, -2, 3) == 8.0);
+    assert_true(value(&t, 2, 1, 1) == 4.0 && value(&t, -2, -1, -1) == 4.0);
+    assert_true(value(&t, -3, -1, 0) == 2.0 && value(&t, 3, 1, 0) == 2.0);
+    hkl_free(&t);
+    assert_true(hkl_is_centric((int[]){1, 0, 3}, twofold, 2));
+    assert_false(hkl_is_centric((int[]){1, 2, 3}, twofold, 2));
+    const struct reflection centric[] = {{{1, 0, 3}, 7, 5.0}, {{-1, 0, -3}, 8, 6.0}};
+    assert_int_equal(hkl_expand(centric, 2, twofold, 2, HKL_MATES_OWN, 0.0, &t, "test", &e),
+                     STATUS_INPUT);
+    assert_non_null(strstr(e.text, "test:7: F of 1 0 3 is 5 here and 6 further down"));
 }
 
 /* Friedel's mates tell a whole list from a part of one. */
@@ -218,14 +249,17 @@ static void unique_parts_are_found(void **state)
                 list[n] = (struct reflection){{h, k, l}, (int)n + 1, 3.0};
     struct hkl_table t;
     struct error e = {0};
-    assert_int_equal(hkl_expand(list, n, identity, 1, false, 0.0, &t, "test", &e), STATUS_OK);
+    assert_int_equal(hkl_expand(list, n, identity, 1, HKL_MATES_APART, 0.0, &t, "test", &e),
+                     STATUS_OK);
     assert_true(hkl_is_unique_part(&t));
     hkl_free(&t);
-    assert_int_equal(hkl_expand(list, n, identity, 1, true, 0.0, &t, "test", &e), STATUS_OK);
+    assert_int_equal(hkl_expand(list, n, identity, 1, HKL_MATES_ALIKE, 0.0, &t, "test", &e),
+                     STATUS_OK);
     assert_false(hkl_is_unique_part(&t));
     hkl_free(&t);
     /* a handful that somebody typed */
-    assert_int_equal(hkl_expand(list, 40, identity, 1, false, 0.0, &t, "test", &e), STATUS_OK);
+    assert_int_equal(hkl_expand(list, 40, identity, 1, HKL_MATES_APART, 0.0, &t, "test", &e),
+                     STATUS_OK);
     assert_false(hkl_is_unique_part(&t));
     hkl_free(&t);
     assert_false(hkl_is_unique_part(&t));
@@ -242,6 +276,7 @@ int main(void)
         cmocka_unit_test(both_refuse_what_is_no_text),
         cmocka_unit_test(dump_has_nanobraggs_layout),
         cmocka_unit_test(symmetry_uses_rows_times_matrices),
+        cmocka_unit_test(mates_may_have_their_own),
         cmocka_unit_test(unique_parts_are_found),
     };
     return unit_run_within(tests, scratch_enter, scratch_leave);

@@ -94,6 +94,66 @@ static void missing_numbers_get_the_default(void **state)
     hkl_free(&t);
 }
 
+/* A column of the file gets another label and type. */
+static void relabel(char *bytes, const char *from, const char *label, char type)
+{
+    char *at = find(bytes, from);
+    char text[81];
+    (void)snprintf(text, sizeof text, "COLUMN %-30s %c", label, type);
+    memcpy(at, text, strlen(text));
+}
+
+static float *numbers(char *bytes, int row)
+{
+    return (float *)(void *)(bytes + 80 + 20 * row);
+}
+
+/* F(+) goes to h and what the operators make of it, F(-) to -h; what is missing is as its mate. */
+static void hands_are_told_apart(void **state)
+{
+    (void)state;
+    static char bytes[sizeof good];
+    memcpy(bytes, good, length);
+    relabel(bytes, "COLUMN FC", "F(+)", 'G');
+    relabel(bytes, "COLUMN PHIC", "F(-)", 'G');
+    int general[3], n = 0;
+    for (int row = 0; n < 3; row++) {
+        const float *r = numbers(bytes, row);
+        if (r[0] != 0.0f && r[1] != 0.0f && r[2] != 0.0f)
+            general[n++] = row;
+    }
+    numbers(bytes, general[1])[3] = numbers(bytes, general[2])[4] = NAN;
+    for (int i = 0; i < 3; i++)
+        numbers(bytes, general[i])[4] += 400.0f;
+    const char *path = scratch_put(scratch_path("a.mtz"), bytes, length);
+    struct hkl_table t;
+    struct error e = {0};
+    double a[3], b[3];
+    size_t split;
+    assert_int_equal(mtz_read_hands(path, NULL, 7.0, &t, a, b, &split, &e), STATUS_OK);
+    assert_true(split > 0);  // the second column is one of phases
+    for (int i = 0; i < 3; i++) {
+        const float *r = numbers(bytes, general[i]);
+        const int h[3] = {(int)r[0], (int)r[1], (int)r[2]};
+        const double plus = (double)r[i == 1 ? 4 : 3], minus = (double)r[i == 2 ? 3 : 4];
+        for (int s = 0; s < 8; s++) {
+            const int sign[3] = {s & 1 ? -1 : 1, s & 2 ? -1 : 1, s & 4 ? -1 : 1};
+            const bool right = sign[0] * sign[1] * sign[2] > 0;
+            const int at[3] = {sign[0] * h[0], sign[1] * h[1], sign[2] * h[2]};
+            assert_true(*hkl_find(&t, at) == (right ? plus : minus));
+        }
+    }
+    /* symmetry makes 0 0 2 and 0 0 -2 one */
+    assert_true(*hkl_find(&t, (int[]){0, 0, 2}) == *hkl_find(&t, (int[]){0, 0, -2}));
+    hkl_free(&t);
+    assert_int_equal(mtz_read_hands(path, "F(+)", 7.0, &t, a, b, &split, &e), STATUS_USAGE);
+    assert_int_equal(mtz_read_hands(path, "F(+),DANO", 7.0, &t, a, b, &split, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "no column 'DANO'"));
+    scratch_put(scratch_path("a.mtz"), good, length);
+    assert_int_equal(mtz_read_hands(path, NULL, 7.0, &t, a, b, &split, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "no two columns of type G"));
+}
+
 static void header_must_agree_with_itself(void **state)
 {
     (void)state;
@@ -214,6 +274,7 @@ int main(void)
         cmocka_unit_test(good_file_is_expanded_to_p1),
         cmocka_unit_test(column_must_be_an_amplitude),
         cmocka_unit_test(missing_numbers_get_the_default),
+        cmocka_unit_test(hands_are_told_apart),
         cmocka_unit_test(header_must_agree_with_itself),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(corrupted_files_never_hurt),

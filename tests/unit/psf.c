@@ -48,6 +48,26 @@ static void shares_sum_to_one(void **unused)
     assert_near(sum_fiber, 2.0 / M_PI * atan(a * a / (g * sqrt(g * g + 2.0 * a * a))), 1e-12);
 }
 
+/* A narrow cloud crosses an edge from within sigma / sqrt(2 pi) of it, on average; a wide one is
+ * that Gaussian. */
+static void charge_crosses_edges(void **unused)
+{
+    (void)unused;
+    const double fwhm = sqrt(8.0 * log(2.0));
+    const struct psf narrow = {.kind = PSF_CHARGE, .fwhm_px = fwhm * 0.068};
+    const struct psf wide = {.kind = PSF_CHARGE, .fwhm_px = fwhm * 10.0};
+    double line = 0.0, all = 0.0;
+    for (int dy = -60; dy <= 60; dy++) {
+        line += psf_share(&narrow, 1, dy);
+        for (int dx = -60; dx <= 60; dx++)
+            all += psf_share(&wide, dx, dy);
+    }
+    assert_near(line, 0.068 / sqrt(2.0 * M_PI), 1e-12);
+    assert_near(psf_share(&narrow, -1, 1), line * line, 1e-12);
+    assert_near(all, 1.0, 1e-6);
+    assert_near(psf_share(&wide, 10, 0), exp(-0.5) / (2.0 * M_PI * 100.0), 3e-6);
+}
+
 static void light_beyond_a_radius(void **unused)
 {
     (void)unused;
@@ -191,6 +211,7 @@ int main(void)
         cmocka_unit_test(gauss_share_of_the_centre),
         cmocka_unit_test(fiber_share_of_the_centre),
         cmocka_unit_test(shares_sum_to_one),
+        cmocka_unit_test(charge_crosses_edges),
         cmocka_unit_test(light_beyond_a_radius),
         cmocka_unit_test(automatic_radius),
         cmocka_unit_test(lost_light_comes_back),

@@ -126,6 +126,22 @@ static void layers_keep_the_mean_depth(void **state)
     }
 }
 
+/* Where all photons stop at the front: 5.1 um through 320 um, 7.2 um through 450 um, at 200 V. */
+static void charge_spreads_on_its_way(void **state)
+{
+    (void)state;
+    struct panel p = {.thickness_m = 320e-6, .absorption_1_m = 1e9};
+    assert_true(fabs(sensor_cloud_m(&p, 200) - 5.1e-6) < 0.05e-6);
+    assert_true(fabs(sensor_cloud_m(&p, 800) / sensor_cloud_m(&p, 200) - 0.5) < 1e-12);
+    p.thickness_m = 450e-6;
+    assert_true(fabs(sensor_cloud_m(&p, 200) - 7.2e-6) < 0.05e-6);
+    /* where few do, they stop anywhere: half of the way */
+    p.absorption_1_m = 1e-3;
+    assert_true(fabs(sensor_cloud_m(&p, 200) - 7.15e-6 / sqrt(2)) < 0.05e-6);
+    p.thickness_m = 0;
+    assert_true(sensor_cloud_m(&p, 200) == 0.0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -134,6 +150,7 @@ int main(void)
         cmocka_unit_test(the_most_slanted_ray_counts),
         cmocka_unit_test(panels_are_divided_alike),
         cmocka_unit_test(layers_keep_the_mean_depth),
+        cmocka_unit_test(charge_spreads_on_its_way),
     };
     return unit_run(tests);
 }

@@ -85,7 +85,8 @@ static void a_list_is_expanded(void **state)
         struct hkl_table t;
         size_t found = 0;
         assert_int_equal(symmetry_find(groups[g].name, &y, &e), STATUS_OK);
-        assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, 0.0, &t, &e), STATUS_OK);
+        assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, HKL_MATES_ALIKE, 0.0, &t, &e),
+                         STATUS_OK);
         for (int h = -9; h <= 9; h++)
             for (int k = -9; k <= 9; k++)
                 for (int l = -9; l <= 9; l++) {
@@ -107,10 +108,11 @@ static void mates_with_another_F_are_refused(void **state)
     struct hkl_table t;
     assert_int_equal(symmetry_find("P 2 2 2", &y, &e), STATUS_OK);
     const char *path = scratch_text(scratch_path("two.hkl"), "1 2 3 7\n-1 2 3 8\n");
-    assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, 0.0, &t, &e), STATUS_INPUT);
+    assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, HKL_MATES_ALIKE, 0.0, &t, &e),
+                     STATUS_INPUT);
     assert_non_null(strstr(e.text, "two.hkl:1: F of 1 2 3 is 7 here and 8 further down"));
     path = scratch_text(scratch_path("two.hkl"), "1 2 3 7\n-1 2 3 7\n");
-    assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, 0.0, &t, &e), STATUS_OK);
+    assert_int_equal(hkl_read(path, PHYSICS_PHYSICAL, &y, HKL_MATES_ALIKE, 0.0, &t, &e), STATUS_OK);
     hkl_free(&t);
 }
 

@@ -94,6 +94,13 @@ static inline void random_experiment(struct experiment *x)
     x->gain = draw_real();
     x->sampling.oversample = (int)draw(9);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));
+    x->has_pulse_ids = draw(2);
+    if (x->has_pulse_ids)
+        x->pulse_ids = (struct pulse_ids){.facility = (enum facility)(1 + draw(4)),
+                                          .first = UINT64_MAX - draw(9),
+                                          .step = draw(9),
+                                          .train_pulses = draw(9),
+                                          .start_s = draw(1000)};
 }
 
 /* Rows of its lattices, as many pixels as fit, and labels. */

@@ -1,0 +1,52 @@
+/*
+ * Detectors that integrate charge and switch their gain, as the Jungfrau does: each pixel keeps
+ * the most sensitive of three stages that can hold its charge, and its word tells which:
+ *
+ *     word = bits << 14 | ADC,     ADC = pedestal + gain * E + noise,    bits 0, 1, 3
+ *
+ * with E in keV and a gain and a pedestal of each pixel and stage.  A stage is left where the ADC
+ * without noise would pass GAIN_STAGES_TOP, or GAIN_STAGES_BOTTOM for one whose gain is negative.
+ */
+#ifndef BRAGG_ENGINE_GAIN_STAGES_H
+#define BRAGG_ENGINE_GAIN_STAGES_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/noise_loop.h"
+
+enum {
+    GAIN_STAGES = 3,
+    GAIN_STAGES_SHIFT = 14,  // the ADC's bits
+    GAIN_STAGES_ADC_MAX = (1 << GAIN_STAGES_SHIFT) - 1,
+    GAIN_STAGES_TOP = 15800,
+    GAIN_STAGES_BOTTOM = 3000,
+};
+
+/* What pixels have on average, and how much they differ (relative standard deviations). */
+struct gain_request {
+    double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES];  // no gain is 0
+    double gain_spread, pedestal_spread;
+    uint64_t seed;
+};
+
+/* Of every pixel, the same in all frames. */
+struct gain_stages {
+    size_t count;                  // pixels
+    float *gain[GAIN_STAGES];      // ADU/keV; owned
+    float *pedestal[GAIN_STAGES];  // ADU; owned
+};
+
+/* Makes them; a gain keeps the sign of the average one, a pedestal fits the ADC.  *g is to be freed
+ * by gain_stages_free, also after an error: STATUS_FAILED when memory is out. */
+enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, size_t count,
+                             struct error *e);
+void gain_stages_free(struct gain_stages *g);
+
+/* Words of the `count` pixels in *c: value[] goes from photons of `energy_keV` to words.  deviate[]
+ * is read where readout_adu > 0.  Adds to *cut those whose charge no stage holds. */
+void gain_stages_read(const struct gain_stages *g, double energy_keV, double readout_adu,
+                      struct noise_chunk *c, int count, struct noise_cut *cut);
+
+#endif

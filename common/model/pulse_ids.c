@@ -1,0 +1,31 @@
+#include "model/pulse_ids.h"
+
+enum { FIDUCIAL_HZ = 360 };
+#define SECOND_NS UINT64_C(1000000000)
+
+size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
+                     struct pulse_number list[PULSE_NUMBERS_MAX])
+{
+    const uint64_t train = p->train_pulses ? p->train_pulses : 1, ticks = frame * p->step;
+    switch (p->facility) {
+    case FACILITY_EUXFEL:
+        list[0] = (struct pulse_number){"trainId", p->first + frame / train};
+        list[1] = (struct pulse_number){"pulseId", frame % train * p->step};
+        return 2;
+    case FACILITY_LCLS:
+        list[0] = (struct pulse_number){"seconds", p->start_s + ticks / FIDUCIAL_HZ};
+        list[1] =
+            (struct pulse_number){"nanoseconds", ticks % FIDUCIAL_HZ * SECOND_NS / FIDUCIAL_HZ};
+        list[2] = (struct pulse_number){"fiducial", (p->first + ticks) % PULSE_FIDUCIALS};
+        return 3;
+    case FACILITY_SWISSFEL:
+        list[0] = (struct pulse_number){"pulse_id", p->first + ticks};
+        return 1;
+    case FACILITY_SACLA:
+        list[0] = (struct pulse_number){"tag", p->first + ticks};
+        return 1;
+    case FACILITY_NONE:
+        break;
+    }
+    return 0;
+}

@@ -1,0 +1,159 @@
+#include "defects.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/hash.h"
+#include "base/rng.h"
+#include "base/units.h"
+#include "io/smv.h"
+#include "physics/shadow.h"
+
+/* What the pixels of the file say. */
+enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
+
+#define HOT_SPREAD 1.0  // of the mean counts of hot pixels, relative
+
+enum status defects_open(struct defects *d, struct error *e)
+{
+    struct smv smv;
+    if (!d->file)
+        return STATUS_OK;
+    enum status s = smv_read(d->file, true, &smv, e);
+    const size_t count = s ? 0 : (size_t)(smv.fast_pixels * smv.slow_pixels);
+    if (!s && !(d->kinds = mem_array(count, 1)))
+        s = error_memory(e, "the bad pixels");
+    for (size_t i = 0; i < count && !s; i++) {
+        if (smv.pixels[i] > KIND_HOT)
+            s = error_set(e, STATUS_INPUT,
+                          "%s: pixel %zu,%zu is %u, must be 0 (dead), 1 (good) or 2 (hot)", d->file,
+                          i % (size_t)smv.fast_pixels, i / (size_t)smv.fast_pixels,
+                          (unsigned)smv.pixels[i]);
+        d->kinds[i] = (uint8_t)smv.pixels[i];
+    }
+    if (!s) {
+        d->fast_pixels = smv.fast_pixels;
+        d->slow_pixels = smv.slow_pixels;
+        (void)snprintf(d->digest, sizeof d->digest, "%016" PRIx64,
+                       hash_finish(hash_bytes(HASH_START, d->kinds, count)));
+        d->file = d->digest;
+    }
+    smv_free(&smv);
+    return s;
+}
+
+/* --- the shadow -------------------------------------------------------------------------- */
+
+static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
+{
+    const struct stop stop = {
+        .shape = (enum stop_shape)d->stop_shape,
+        .size_m = {mm_to_m(d->stop_mm[0]), mm_to_m(d->stop_mm[1])},
+        .offset_m = {mm_to_m(d->stop_offset_mm[0]), mm_to_m(d->stop_offset_mm[1])},
+        .distance_m = mm_to_m(d->stop_distance_mm),
+        .arm_m = mm_to_m(d->arm_mm),
+        .arm_rad = deg_to_rad(d->arm_deg),
+        .transmission = d->stop_transmission};
+    d->passes = mem_array((size_t)experiment_pixels(x), sizeof *d->passes);
+    if (!d->passes)
+        return error_memory(e, "the shadow");
+    shadow_cast(&stop, x, d->passes);
+    return STATUS_OK;
+}
+
+/* --- bad pixels -------------------------------------------------------------------------- */
+
+/* The same in every frame: a function of seed and pixel. */
+static int kind_of(const struct defects *d, struct rng *random, int64_t pixel)
+{
+    const double chance = rng_uniform(random);
+    if (d->kinds && d->kinds[pixel] != KIND_GOOD)
+        return d->kinds[pixel];
+    return chance < d->dead ? KIND_DEAD : chance < d->dead + d->hot ? KIND_HOT : KIND_GOOD;
+}
+
+static enum status add(struct defects *d, uint64_t seed, int64_t pixel, size_t *room,
+                       struct error *e)
+{
+    struct rng random = rng_stream(seed, RNG_BAD, 0, (uint32_t)pixel);
+    const int kind = kind_of(d, &random, pixel);
+    if (kind == KIND_GOOD)
+        return STATUS_OK;
+    struct bad_pixel *grown = mem_grow(d->bad, d->nbad, 1, sizeof *grown, room);
+    if (!grown)
+        return error_memory(e, "the bad pixels");
+    d->bad = grown;
+    d->bad[d->nbad++] = (struct bad_pixel){
+        .pixel = pixel,
+        .dead = kind == KIND_DEAD,
+        .dark =
+            kind == KIND_HOT ? (float)(d->hot_photons * rng_lognormal(&random, HOT_SPREAD)) : 0.0f};
+    return STATUS_OK;
+}
+
+/* What is not computed has no pixel that could be bad. */
+static enum status choose(struct defects *d, uint64_t seed, const struct experiment *x,
+                          struct error *e)
+{
+    enum status s = STATUS_OK;
+    size_t room = 0;
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
+            for (int64_t fast = 0; fast < p->fast_pixels && !s; fast++)
+                if (panel_computes(p, fast, slow))
+                    s = add(d, seed, p->first_pixel + slow * p->fast_pixels + fast, &room, e);
+    return s;
+}
+
+static enum status check_size(const struct defects *d, const struct experiment *x, struct error *e)
+{
+    if (!d->kinds || (d->fast_pixels == x->panels[0].fast_pixels &&
+                      d->fast_pixels * d->slow_pixels == experiment_pixels(x)))
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "--bad-pixels: the file has %" PRId64 " x %" PRId64
+                     " pixels, frames have %" PRId64 " x %" PRId64,
+                     d->fast_pixels, d->slow_pixels, x->panels[0].fast_pixels, experiment_rows(x));
+}
+
+/* --- the mask ---------------------------------------------------------------------------- */
+
+static enum status mask_panel(const struct defects *d, struct panel *p, struct error *e)
+{
+    const size_t count = (size_t)(p->fast_pixels * p->slow_pixels);
+    if (!p->mask) {
+        p->mask = mem_array(count, 1);
+        if (!p->mask)
+            return error_memory(e, "the mask");
+        memset(p->mask, 1, count);
+    }
+    for (size_t i = 0; d->passes && i < count; i++)
+        p->mask[i] = p->mask[i] && d->passes[(size_t)p->first_pixel + i] >= 1.0f;
+    for (size_t i = 0; i < d->nbad; i++)
+        if (panel_holds(p, d->bad[i].pixel))
+            p->mask[d->bad[i].pixel - p->first_pixel] = 0;
+    return STATUS_OK;
+}
+
+enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x, struct error *e)
+{
+    const bool chooses = d->dead > 0.0 || d->hot > 0.0 || d->kinds;
+    enum status s = check_size(d, x, e);
+    if (!s && chooses)
+        s = choose(d, seed, x, e);
+    if (!s && d->has_stop)
+        s = cast(d, x, e);
+    for (size_t i = 0; i < x->npanels && !s && !d->unmasked && (d->passes || d->nbad); i++)
+        s = mask_panel(d, &x->panels[i], e);
+    return s;
+}
+
+void defects_free(struct defects *d)
+{
+    mem_free(d->kinds);
+    mem_free(d->passes);
+    mem_free(d->bad);
+    *d = (struct defects){0};
+}

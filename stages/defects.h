@@ -1,0 +1,37 @@
+/* What keeps a pixel from reading what falls on it: a beam stop, dead and hot pixels. */
+#ifndef BRAGG_STAGES_DEFECTS_H
+#define BRAGG_STAGES_DEFECTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "engine/noise.h"
+#include "model/experiment.h"
+
+struct defects {
+    /* options */
+    double dead, hot, hot_photons;
+    const char *file;
+    double stop_mm[2], stop_offset_mm[2], stop_distance_mm, stop_transmission, arm_mm, arm_deg;
+    int stop_shape;
+    bool has_stop, has_shape, has_offset, has_distance, has_transmission, has_arm, has_arm_angle,
+        has_hot_photons, unmasked;
+    /* state */
+    uint8_t *kinds;  // what the file says of each pixel; owned
+    int64_t fast_pixels, slow_pixels;
+    char digest[17];        // of the file
+    float *passes;          // as in struct noise; owned
+    struct bad_pixel *bad;  // owned
+    size_t nbad;
+};
+
+/* Reads the file of bad pixels; from here on d->file is what the lineage tells of it. */
+enum status defects_open(struct defects *d, struct error *e);
+
+/* Sets passes, bad and nbad for the frames of *x, and masks there what they spoil. */
+enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x, struct error *e);
+
+void defects_free(struct defects *d);
+
+#endif

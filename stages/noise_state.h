@@ -1,0 +1,37 @@
+/* What bragg-noise holds, its options first. */
+#ifndef BRAGG_STAGES_NOISE_STATE_H
+#define BRAGG_STAGES_NOISE_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/clipped.h"
+#include "base/opt.h"
+#include "defects.h"
+#include "engine/noise.h"
+#include "switching.h"
+
+enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
+
+struct noise_stage {
+    /* options */
+    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, bias_V, saturation;
+    int64_t calibration_seed, psf_radius_px, seed, threads;
+    int psf, bits, generator;
+    bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
+        has_bias, no_poisson;
+    struct defects defects;
+    struct switching switching;
+    /* state */
+    bool deferred;
+    struct noise noise;
+    struct clipped clipped;
+    struct noise_plan *plan;  // of the generator philox
+    const struct experiment *experiment;
+    float *photons;  // NULL, or where a frame's are copied to: they are changed on the way; owned
+};
+
+/* The option table, for struct noise_stage. */
+extern const struct opt noise_options[];
+
+#endif

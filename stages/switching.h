@@ -1,0 +1,37 @@
+/* bragg-noise --gain-switching: the words of a detector that switches its gain. */
+#ifndef BRAGG_STAGES_SWITCHING_H
+#define BRAGG_STAGES_SWITCHING_H
+
+#include <stdbool.h>
+
+#include "base/error.h"
+#include "engine/gain_stages.h"
+#include "model/frame.h"
+
+struct switching {
+    /* options */
+    bool on;
+    double gain_adu_keV[GAIN_STAGES], pedestal_adu[GAIN_STAGES], spread[2];
+    bool has_gains, has_pedestals, has_spread;
+    const char *files;
+    /* state */
+    struct gain_stages stages;
+};
+
+/* After parsing: STATUS_USAGE for a gain of 0. */
+enum status switching_check(const struct switching *w, struct error *e);
+
+/* Makes the stages for the frames of *x, writes the calibration files, and says in *x what words
+ * are. */
+enum status switching_make(struct switching *w, uint64_t seed, struct experiment *x,
+                           struct error *e);
+
+/* keV of a photon of this frame: of the mean wavelength. */
+double switching_energy_keV(const struct experiment *x, const struct recipe *r);
+
+/* The word of a pixel whose charge no stage holds. */
+double switching_full_word(const struct switching *w);
+
+void switching_free(struct switching *w);
+
+#endif

@@ -1,0 +1,104 @@
+#!/bin/sh
+# What is wrong with a detector: dead and hot pixels, and what hides behind a beam stop.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+needs 'numpy and h5py' python:numpy python:h5py
+
+# No spots, but water in every one of 200 x 160 pixels.
+geometry=
+shots() { # NAME OPTION...
+	name=$1
+	shift
+	# shellcheck disable=SC2086 # options are words
+	bragg-geometry --quiet --detpixels=200,160 --pixel=0.5 --distance=100 --cell=50,50,50,90,90,90 --default-F=0 $geometry |
+		bragg-orient --quiet --frames=2 | bragg-intensity --quiet | bragg-background --quiet --water=50 |
+		bragg-noise --quiet --saturation=65000 "$@" | bragg-write --quiet "$name"
+}
+# Python with the counts of frames above the offset as a(NAME), and the mask of NXmx as mask(NAME).
+holds() {
+	check "$1" /usr/bin/python3 -c "
+import numpy, h5py
+def a(name): return numpy.fromfile(name, '<f4').reshape(160, 200).astype(float) - 40
+def mask(name): return h5py.File(name)['/entry/instrument/detector/pixel_mask'][()]
+def data(name): return h5py.File(name)['/entry/data/data'][()].astype(float) - 40
+def near(x, y, by): assert abs(x - y) <= by, (x, y)
+$2"
+}
+
+shots good_%d.raw
+shots good.nxs
+
+# --- dead and hot
+shots dead_%d.raw --dead=0.01
+shots dead.nxs --dead=0.01
+holds 'a share of the pixels is dead' "n = (a('dead_0.raw') == 0).sum(); near(n, 320, 90)"
+holds 'the same in all frames' "assert ((a('dead_0.raw') == 0) == (a('dead_1.raw') == 0)).all()"
+holds 'no other pixel knows' "g, d = a('good_0.raw'), a('dead_0.raw'); assert g.min() > 0 and (d[d > 0] == g[d > 0]).all()"
+holds 'files mask them' "assert ((data('dead.nxs')[0] == 0) == (mask('dead.nxs') != 0)).all()"
+shots other_%d.raw --dead=0.01 --calibration-seed=2
+holds 'another seed, other pixels' "assert ((a('dead_0.raw') == 0) & (a('other_0.raw') == 0)).sum() < 20"
+shots open.nxs --dead=0.01 --unmasked
+holds 'or do not' "assert (data('open.nxs') == data('dead.nxs')).all() and 'pixel_mask' not in h5py.File('open.nxs')['/entry/instrument/detector']"
+shots hot.nxs --hot=0.02 --hot-photons=3000
+holds 'hot ones count more, each at its own rate' "
+d, g, hot = data('hot.nxs'), data('good.nxs'), mask('hot.nxs') != 0
+near(hot.sum(), 640, 130); assert (d[:, ~hot] == g[:, ~hot]).all()
+more = (d - g)[:, hot]; near(more.mean(), 3000, 700); assert more.min() > 0
+assert more.mean(0).std() > 1500
+near(((more[0] - more[1]) ** 2 / more.sum(0)).mean(), 1, 0.3)"
+shots blurred.nxs --dead=0.01 --psf=gauss --psf-fwhm=600
+holds 'a blurred image leaves them dead' "
+d, hidden = data('blurred.nxs')[0], mask('blurred.nxs') != 0; assert hidden.any() and (d[hidden] == 0).all() and d[~hidden].min() > 0"
+check 'recomputed from its file' bragg-replay --recompute hot.nxs:1
+
+# --- as a file says
+/usr/bin/python3 -c "
+import numpy
+m = numpy.ones((160, 200), '<u2'); m[3, 5] = 0; m[7, 11] = 2
+head = b'{\nHEADER_BYTES=512;\nDIM=2;\nBYTE_ORDER=little_endian;\nTYPE=unsigned_short;\nSIZE1=200;\nSIZE2=160;\n}\x0c\n'
+open('bad.img', 'wb').write(head.ljust(512) + m.tobytes())
+m[100, 100] = 3
+open('odd.img', 'wb').write(head.ljust(512) + m.tobytes())"
+shots file.nxs --bad-pixels=bad.img --hot-photons=20000
+holds 'bad pixels of a file' "
+d, g, hidden = data('file.nxs')[0], data('good.nxs')[0], mask('file.nxs')
+assert hidden.sum() == 2 and hidden[3, 5] and hidden[7, 11] and d[3, 5] == 0 and d[7, 11] > g[7, 11] + 500"
+check 'a name is not what counts' sh -c 'cp bad.img same.img'
+shots file2_%d.img --bad-pixels=bad.img
+shots same_%d.img --bad-pixels=same.img
+lineage() { grep -aho '^BRAGG_LINEAGE=[0-9a-f]*' "$1"; }
+is 'but what the file holds' "$(lineage file2_0.img)" "$(lineage same_0.img)"
+check_status 'another value than 0 to 2' 3 sh -c "bragg-noise --bad-pixels=odd.img --in=ipc:///nowhere"
+refused() {
+	shots refused_%d.raw --bad-pixels=bad.img 2>&1 | grep 'bragg-noise: --bad-pixels: the file has 200 x 160 pixels, frames have 100 x 320'
+}
+
+# --- the beam stop: light that is there without it, to the share of each pixel in the shadow
+light=--no-poisson
+shots plain_%d.raw $light --gain=20
+shots disc_%d.raw $light --gain=20 --beamstop=10
+holds 'the shadow of a disc has its area' "
+share = 1 - a('disc_0.raw') / a('plain_0.raw'); near(share.sum() * 0.25, numpy.pi * 25, 0.15)
+y, x = numpy.indices(share.shape); cx, cy = (x * share).sum() / share.sum(), (y * share).sum() / share.sum()
+near(cx, 100.5, 0.05); near(cy, 80.5, 0.05); r = numpy.hypot((x - cx) / 2, (y - cy) / 2)
+assert (share[r < 4.6] == 1).all() and (share[r > 5.4] == 0).all()"
+shots near_%d.raw $light --gain=20 --beamstop=2.5 --beamstop-distance=25
+check 'a small one near the sample casts the same' cmp disc_0.raw near_0.raw
+shots dim_%d.raw $light --gain=20 --beamstop=10 --beamstop-transmission=0.25
+holds 'it may let some light pass' "
+p, d, t = a('plain_0.raw'), a('disc_0.raw'), a('dim_0.raw'); assert abs(t - (0.25 * p + 0.75 * d)).max() <= 1.5"
+shots arm.nxs $light --beamstop=6,4 --beamstop-shape=rectangle --beamstop-offset=5,-3 --beamstop-arm=1 --beamstop-angle=90
+shots bare.nxs $light
+holds 'a rectangle beside the beam with its arm' "
+share = 1 - data('arm.nxs')[0] / data('bare.nxs')[0]; dark = share == 1
+assert dark[71:77, 105:115].all() and not dark[71:77, 117].any() and not dark[71:77, 103].any() and not dark[80, 112]
+assert dark[78:160, 110].all() and not dark[:68, 110].any() and dark[:, 110].sum() > 80
+assert ((share != 0) == (mask('arm.nxs') != 0)).all()"
+shots both.nxs --beamstop=6 --dead=0.01 --unmasked
+check 'recomputed from its file' bragg-replay --recompute both.nxs:1
+geometry='--cut=2,2'
+shots cut.nxs $light --beamstop=10
+holds 'over four panels' "assert (data('cut.nxs')[0] == 0).sum() == (a('disc_0.raw') == 0).sum() > 250"
+geometry=--cut=2,1
+check_status 'a file of another size' 0 refused
+finish
