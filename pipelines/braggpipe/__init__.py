@@ -17,9 +17,10 @@ from braggpipe import _live, _recording, _simulate
 from braggpipe._command import parser
 from braggpipe._frame import Array, Crystal, Experiment, Frame, Frames, Lattice, Panel, Truth
 from braggpipe._live import Error, Live
+from braggpipe._model import Model
 from braggpipe._programs import sink, source, transform
 
-__all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Panel", "Truth", "open", "parser",
+__all__ = ["Array", "Crystal", "Error", "Experiment", "Frame", "Frames", "Lattice", "Live", "Model", "Panel", "Truth", "open", "parser",
            "simulate", "sink", "source", "transform"]
 
 

@@ -6,6 +6,9 @@
 check 'planes are the differences of images' \
 	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" images
 
+check 'the model of Python has the derivatives of its images' \
+	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" model
+
 # --- on their way: two panels, pixels left out by resolution
 cat >two.geom <<'END'
 photon_energy = 12398.42

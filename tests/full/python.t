@@ -33,6 +33,13 @@ else
 fi
 check 'labels: nothing is left' soon sh -c '[ -z "$(ls tmp)" ]'
 
+if /usr/bin/python3 -c 'import torch' 2>/dev/null; then
+	check 'gradients: gradcheck accepts them, PyTorch finds the crystal again' sh -c 'timeout 100 "$1" --check >said' sh "$top/pipelines/gradient.py"
+	is 'and has looked' "$(grep -c 'gradcheck: accepted' said)" 1
+else
+	skip 'gradients' 'python3-torch is missing'
+fi
+
 if /usr/bin/python3 -c 'import nbclient, ipykernel, matplotlib' 2>/dev/null; then
 	check 'the notebook runs' timeout 250 /usr/bin/python3 "$BRAGG_TESTS/python/notebook.py" "$top/pipelines/braggpipe.ipynb" .
 else

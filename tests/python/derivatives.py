@@ -90,5 +90,32 @@ def files():
         same(read("one.nxs"), frames)
 
 
+def model():
+    """braggpipe.Model: its image, its derivatives away from the start, and its refusals."""
+    names = ["rot_x", "rot_z", "cell_b", "wavelength", "distance", "beam_y", "scale", "mosaic", "share.0"]
+    options = {**BASE, "mosaic": 0.5, "mosaic_domains": 4}
+    model = braggpipe.Model(names, **options)
+    assert model.names == names and numpy.allclose(model.start, [0, 0, 52, 1.1, 90, 49, 1, 1, 1])
+    assert apart(model(model.start), one(mosaic=0.5, mosaic_domains=4).image) < 1e-6 and model.images == 2
+    at = model.start + [3, -2, 0.5, 0.01, 0.3, 0.2, 0.5, 0.2, 0.4]
+    steps = [5e-3, 5e-3, 1e-2, 1e-4, 5e-3, 5e-3, 0.1, 1e-3, 0.1]
+    planes, weights = model.jacobian(at), model(at) - 1
+    assert planes.shape == (9, 32, 32) and numpy.allclose(model.vjp(at, weights), (planes * weights).sum((1, 2)))
+    for number, step in enumerate(steps):
+        move = numpy.eye(9)[number] * step
+        error = apart(planes[number], (model(at + move) - model(at - move)) / (2 * step))
+        assert error < 5e-4, (names[number], error)
+    refused = [lambda: model(at[1:]), lambda: model.vjp(at, weights[1:]), lambda: braggpipe.Model("ncells", **BASE),
+               lambda: braggpipe.Model("panel.0.tilt_f", **BASE), lambda: braggpipe.Model("scale", **BASE, frames=2)]
+    for call in refused:
+        try:
+            call()
+        except ValueError:
+            continue
+        raise AssertionError("not refused")
+    group = braggpipe.Model("rot,cell", **{**BASE, "cell": [50, 50, 70, 90, 90, 120]})
+    assert group.names == ["rot_x", "rot_y", "rot_z", "cell_ab", "cell_c"] and group.start.tolist() == [0, 0, 0, 50, 70]
+
+
 for check in sys.argv[1:]:
     globals()[check]()

@@ -1,0 +1,195 @@
+"""One image as a function of parameters, with its gradient."""
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy
+
+from braggpipe._frame import Array, Frame
+
+_EDGES, _ANGLES, _ROTATIONS = ["a", "b", "c"], ["alpha", "beta", "gamma"], ["rot_x", "rot_y", "rot_z"]
+#: what of a cell a parameter sets
+_CELL = {**{f"cell_{name}": [at] for at, name in enumerate([*_EDGES, *_ANGLES])}, "cell_ab": [0, 1], "cell_abc": [0, 1, 2],
+         "cell_angles": [3, 4, 5]}
+_PLAIN = ["wavelength", "distance", "polarization", "thickness", "absorption", "phi0", "osc", "dispersion", "divergence_h",
+          "divergence_v", "fudge", "mosaic"]  #: options by the same name
+_INSTEAD = {"wavelength": ["energy"], "distance": ["close_distance"], "scale": ["flux", "exposure"]}  #: options that say the same
+
+
+class Model:
+    """The expected photons of one frame as a function of parameters, with derivatives: for PyTorch, NumPy and SciPy.
+
+        model = braggpipe.Model("rot,cell,distance", detpixels=256, pixel=0.4, ncells=10, misset=(10, 20, 30), distance=100)
+        image = model(model.start)                        # float64, of the shape of Frame.image
+        gradient = model.vjp(model.start, image - data)   # of 0.5 * ((image - data) ** 2).sum()
+        function = model.torch()                          # tensors in, tensors out, for autograd
+
+    `names` are those of bragg-intensity --derivatives that an option sets, or groups of them: rot, cell, scale, mosaic,
+    share.L, beam_x, beam_y, wavelength, distance, polarization, thickness, absorption, phi0, osc, dispersion,
+    divergence_h, divergence_v, fudge.  All else is as `options`, those of braggpipe.simulate, say; what programs choose by
+    the start, as --oversample, stays.
+
+    Values are those of the options, in their units: A, deg, mm, um.  Three differ: rot_x, rot_y, rot_z are a rotation vector
+    in deg, about axes of the lab, by which the lattices turn from the start, where it is 0; scale and mosaic are factors on
+    fluence and spread, 1 at the start.
+
+    Each new set of values runs the programs once; the last image and its derivatives are kept.  `images` counts.
+    """
+
+    def __init__(self, names: str | Sequence[str], **options: Any) -> None:
+        from braggpipe import simulate
+
+        self._simulate = simulate
+        words = names.split(",") if isinstance(names, str) else list(names)
+        self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
+        self._options: dict[str, Any] = {**options, "noise": False}
+        self.images = 0  #: that the programs have computed
+        self._values = self._image = self._jacobian = numpy.zeros(0)
+        first = self._run(self._options)
+        self.experiment = first.experiment
+        self._truth, self._keys = first.truth, first.experiment.keys
+        found = list(first.derivatives or {})
+        self.names = [name for name in found if name not in _ROTATIONS or name in words or "rot" in words]  #: of the values
+        self._freeze()
+        self.start: Array = numpy.array([self._start(name) for name in self.names])  #: where the options are
+
+    def _run(self, options: dict[str, Any]) -> Frame:
+        frames = list(self._simulate(**options, derivatives=self._asked))
+        self.images += 1
+        if len(frames) != 1:
+            raise ValueError(f"a model has one frame, these options make {len(frames)}")
+        return frames[0]
+
+    def _freeze(self) -> None:
+        """What the programs choose by other options stays as it is."""
+        panel = self._keys["panels"][0]
+        self._options["oversample"] = self._keys["sampling"]["oversample"]
+        if panel["absorption_1_m"] and panel["thickness_m"]:
+            self._options["absorption"] = 1e6 / panel["absorption_1_m"]
+
+    def _start(self, name: str) -> float:
+        """The value that the first image had."""
+        panel, beam = self._keys["panels"][0], self._keys["beam"]
+        if name in _CELL:
+            return float(self.experiment.crystals[0].cell[_CELL[name][0]])
+        known = {"wavelength": beam["wavelength_m"] * 1e10, "distance": panel["distance_m"] * 1e3, "polarization": beam["kahn"],
+                 "thickness": panel["thickness_m"] * 1e6, "absorption": self._options.get("absorption"),
+                 "fudge": self._keys["crystals"][0]["fudge"], "phi0": self._truth.phi_deg, "osc": self._truth.osc_deg,
+                 "beam_x": panel["beam_x_mm"], "beam_y": panel["beam_y_mm"], "scale": 1.0, "mosaic": 1.0,
+                 **dict.fromkeys(_ROTATIONS, 0.0)}
+        if name.startswith("share."):
+            return self._shares()[int(name.partition(".")[2])]
+        value = known.get(name, self._options.get(name))
+        if value is None:
+            raise ValueError(f"a model has no parameter {name}: no option sets it, or these options do not give it")
+        return float(value)
+
+    def _shares(self) -> list[float]:
+        """Of all lattices, as --shares has them: the last holds for the rest."""
+        given = self._options.get("shares", 1.0)
+        shares = [float(one) for one in (given if numpy.iterable(given) else [given])]
+        return [shares[min(at, len(shares) - 1)] for at in range(len(self._truth.lattices))]
+
+    def _set(self, values: Array, folder: str) -> dict[str, Any]:
+        """The options of these values; files go into the folder."""
+        at = dict(zip(self.names, map(float, values)))
+        replaced = {old for name in at for old in _INSTEAD.get(name, [])}
+        options: dict[str, Any] = {key: one for key, one in self._options.items() if key not in replaced}
+        options.update({name: at[name] for name in _PLAIN if name in at})
+        if _CELL.keys() & at.keys():
+            cell = self.experiment.crystals[0].cell.copy()
+            for name in _CELL.keys() & at.keys():
+                cell[_CELL[name]] = at[name]
+            options["cell"] = cell.tolist()
+        if {"beam_x", "beam_y"} & at.keys():
+            options["beam_center"] = [at.get(name, self._start(name)) for name in ("beam_x", "beam_y")]
+        if "scale" in at:
+            options["fluence"] = self.experiment.fluence_ph_m2 * at["scale"]
+        if "mosaic" in at:
+            options["mosaic"] = self._options["mosaic"] * at["mosaic"]
+        if any(name.startswith("share.") for name in at):
+            options["shares"] = [at.get(f"share.{lattice}", share) for lattice, share in enumerate(self._shares())]
+        if set(_ROTATIONS) & at.keys():
+            turn = _rotation([numpy.radians(at.get(name, 0.0)) for name in _ROTATIONS])
+            options["orientations"] = os.path.join(folder, "orientations.txt")
+            numpy.savetxt(options["orientations"], [(turn @ one.rotation).ravel() for one in self._truth.lattices], "%.17g")
+            options = {key: one for key, one in options.items() if key not in ("random", "misset")}
+        return options
+
+    def _compute(self, values: Any) -> None:
+        new: Array = numpy.array(values, "f8").ravel()
+        if new.shape != self.start.shape:
+            raise ValueError(f"{new.size} values for {len(self.names)} parameters: {', '.join(self.names)}")
+        if numpy.array_equal(new, self._values):
+            return
+        with tempfile.TemporaryDirectory() as folder:
+            frame = self._run(self._set(new, folder))
+        planes = {name: plane.astype("f8") for name, plane in (frame.derivatives or {}).items()}
+        at = dict(zip(self.names, new))
+        if set(_ROTATIONS) & at.keys():
+            bend = _bend([numpy.radians(at.get(name, 0.0)) for name in _ROTATIONS])
+            turned = numpy.tensordot(bend.T, [planes[name] for name in _ROTATIONS], 1)
+            planes.update(zip(_ROTATIONS, turned))
+        for name in {"scale", "mosaic"} & at.keys():
+            planes[name] /= at[name]
+        self._jacobian = numpy.array([planes[name] for name in self.names])
+        self._image, self._values = frame.image.astype("f8"), new
+
+    def __call__(self, values: Any) -> Array:
+        """The image, float64: expected photons."""
+        self._compute(values)
+        return self._image.copy()
+
+    def jacobian(self, values: Any) -> Array:
+        """(parameters, *shape of the image): its derivatives, float64."""
+        self._compute(values)
+        return self._jacobian.copy()
+
+    def vjp(self, values: Any, weights: Any) -> Array:
+        """(parameters,): the sum over pixels of weights, of the shape of the image, times derivatives."""
+        self._compute(values)
+        given: Array = numpy.asarray(weights, "f8")
+        if given.shape != self._image.shape:
+            raise ValueError(f"weights have the shape {given.shape}, must have {self._image.shape}")
+        return numpy.tensordot(self._jacobian, given, given.ndim)
+
+    def torch(self) -> Callable[[Any], Any]:
+        """The model as a function of PyTorch: from a tensor of values to one of the image, with vjp as its gradient."""
+        torch: Any = importlib.import_module("torch")
+
+        def forward(context: Any, values: Any) -> Any:
+            context.save_for_backward(values)
+            return torch.from_numpy(self(values.detach().cpu().numpy())).to(values)
+
+        def backward(context: Any, gradient: Any) -> Any:
+            (values,) = context.saved_tensors
+            return torch.from_numpy(self.vjp(values.detach().cpu().numpy(), gradient.cpu().numpy())).to(values)
+
+        once = torch.autograd.function.once_differentiable(backward)
+        made = type("Image", (torch.autograd.Function,), {"forward": staticmethod(forward), "backward": staticmethod(once)})
+        function: Callable[[Any], Any] = getattr(made, "apply")
+        return function
+
+
+def _cross(vector: Any) -> Array:
+    x, y, z = vector
+    return numpy.array([[0, -z, y], [z, 0, -x], [-y, x, 0]])
+
+
+def _rotation(vector: Any) -> Array:
+    """By a rotation vector, rad."""
+    angle, cross = float(numpy.linalg.norm(vector)), _cross(vector)
+    turn: Array = numpy.eye(3) + numpy.sinc(angle / numpy.pi) * cross + 0.5 * numpy.sinc(angle / 2 / numpy.pi) ** 2 * cross @ cross
+    return turn
+
+
+def _bend(vector: Any) -> Array:
+    """(3, 3): from a change of a rotation vector to the small rotation that it adds, both about axes of the lab."""
+    angle, cross = float(numpy.linalg.norm(vector)), _cross(vector)
+    third = (angle - numpy.sin(angle)) / angle ** 3 if angle > 1e-2 else 1 / 6 - angle ** 2 / 120
+    bend: Array = numpy.eye(3) + 0.5 * numpy.sinc(angle / 2 / numpy.pi) ** 2 * cross + third * cross @ cross
+    return bend
