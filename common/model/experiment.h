@@ -139,7 +139,7 @@ struct experiment {
     struct panel *panels;  // owned
     size_t ncrystals;
     struct crystal *crystals;  // owned
-    bool has_pulse_ids;  // frames are numbered as pulses, too
+    bool has_pulse_ids;        // frames are numbered as pulses, too
     struct pulse_ids pulse_ids;
     /* What later stages add for headers and clients. */
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)

@@ -11,6 +11,7 @@
 #include "io/nexus.h"
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
+#include "score/key_recording.h"
 #include "score/key_tables.h"
 
 /* Reflections that are read at a time, and the frame that has more of them is read alone. */
@@ -67,12 +68,13 @@ enum status key_open(struct key *k, const char *path, struct error *e)
     }
     if (access(path, R_OK))
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
+    if (key_recording_is(path)) {
+        const enum status status = key_recording_read(k, e);
+        return status ? status : count_rows(k, e);
+    }
     if (!nxmx_is_hdf5(path))
-        return error_set(
-            e, STATUS_INPUT,
-            "%s: is no NXmx file of bragg-write; bragg-replay FILE | bragg-write key.nxs makes "
-            "one of a recording",
-            path);
+        return error_set(e, STATUS_INPUT,
+                         "%s: is neither an NXmx file of bragg-write nor a recording", path);
     enum status s = nxmx_read_truth(path, history, &k->rows, e);
     s = s ? s : count_rows(k, e);
     s = s ? s : nxmx_geometry_read(path, &k->detector, e);

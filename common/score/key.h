@@ -1,5 +1,5 @@
-/* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections, or its
- * reflection tables. */
+/* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections, its
+ * reflection tables, or a recording. */
 #ifndef BRAGG_SCORE_KEY_H
 #define BRAGG_SCORE_KEY_H
 

@@ -40,6 +40,10 @@ orient='--random --lattices=2 --frames=2 --seed=3'
 orient='--random --hit-rate=0.75 --frames=4 --seed=5'
 make key.nxs
 bragg-score key.nxs perfect.stream >perfect
+bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 | bragg-orient --quiet $orient |
+	bragg-intensity --quiet --threads=1 --reflections=5 | bragg-tap --record=key.rec
+is 'a recording is the same key' "$(bragg-score --json=- key.rec perfect.stream | sed 's/key.rec/KEY/')" \
+	"$(bragg-score --json=- key.nxs perfect.stream | sed 's/key.nxs/KEY/')"
 true_spots=$(sed -n 's/^spots .* true \([0-9]*\) .*/\1/p' perfect)
 strong=$(sed -n 's/^spots .* strong \([0-9]*\) .*/\1/p' perfect)
 
@@ -162,7 +166,13 @@ refused 'what never ends' 3 '/dev/zero: is no stream of CrystFEL' key.nxs /dev/z
 } >zeros.stream
 refused 'a stream that becomes something else' 3 'zero byte' key.nxs zeros.stream
 mkfifo pipe
-refused 'a pipe as key' 3 'pipe: is no NXmx file' pipe perfect.stream
+refused 'a pipe as key' 3 'pipe: is neither an NXmx file of bragg-write nor a recording' pipe perfect.stream
+head -c 3000 key.rec >torn.rec
+refused 'a torn recording as key' 3 'torn.rec' torn.rec perfect.stream
+bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-tap --record=recipes.rec
+refused 'recipes as key' 3 'recipes.rec: holds no images' recipes.rec perfect.stream
+bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-intensity --quiet | bragg-tap --record=bare.rec
+refused 'a recording without reflections' 3 'bare.rec: frame 0 holds no reflections: bragg-intensity --reflections' bare.rec perfect.stream
 mkdir away
 mv key_data_* away
 refused 'a key without the files of its series' 3 'reflections of frame 0: is a file of the series missing?' key.nxs perfect.stream
