@@ -1,6 +1,5 @@
 #include "io/nxmx_series.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +9,6 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/utc.h"
 #include "io/nxmx_filling.h"
 
