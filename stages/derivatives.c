@@ -2,6 +2,7 @@
 
 #include <inttypes.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "engine/derive.h"
@@ -47,18 +48,28 @@ static enum status take_plane(struct plane *p, const struct parameter *of, const
     return p->values ? STATUS_OK : error_memory(e, "a plane");
 }
 
-enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             struct frame *frame, struct error *e)
+/* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
+static enum status compute(struct derivatives *d, const struct engine *engine, struct plan *plan,
+                           const struct recipe *recipe, struct error *e)
 {
     const struct derive_request request = {
         .set = &d->set, .npixels = d->pixels, .planes = d->values};
     struct error cause = {0};
-    enum status s = engine->derive(plan, &frame->recipe, &request, &cause);
-    if (s)
-        return error_set(e, s, "--derivatives: frame %" PRIu64 ": %s", frame->recipe.id,
-                         cause.text);
-    if (!planes_reserve(&frame->planes, d->set.count))
-        return error_memory(e, "the planes");
+    if (!recipe->nlattices) {
+        memset(d->values, 0, d->set.count * d->pixels * sizeof *d->values);
+        return STATUS_OK;
+    }
+    const enum status s = engine->derive(plan, recipe, &request, &cause);
+    return s ? error_set(e, s, "--derivatives: frame %" PRIu64 ": %s", recipe->id, cause.text)
+             : STATUS_OK;
+}
+
+enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
+                             struct frame *frame, struct error *e)
+{
+    enum status s = compute(d, engine, plan, &frame->recipe, e);
+    if (!s && !planes_reserve(&frame->planes, d->set.count))
+        s = error_memory(e, "the planes");
     for (size_t i = 0; i < d->set.count && !s; i++)
         s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * d->pixels,
                        d->pixels, frame->recipe.id, e);

@@ -1,6 +1,5 @@
 #include "io/nxmx_series.h"
 
-#include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,22 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "base/alloc.h"
 #include "base/utc.h"
-#include "io/replace.h"
-
-/* A file that is being filled: its frames, and where their packed images are. */
-struct nxmx_filling {
-    uint64_t file;
-    struct nxmx_rows rows;
-    struct replace spool;
-    off_t used;  // bytes of the spool
-    size_t nplaces, places_room;
-    struct place {
-        uint64_t id;
-        off_t at;
-    } * places;  // owned, ascending ids: of chunks, each behind its length, then reflections
-};
+#include "io/nxmx_filling.h"
 
 /* --- names --------------------------------------------------------------- */
 
@@ -90,15 +75,6 @@ static void name_of(const void *series, uint64_t file, char *name, size_t size)
 
 /* --- filling ------------------------------------------------------------- */
 
-static void free_filling(struct nxmx_filling *g)
-{
-    if (g->spool.stream)
-        replace_abort(&g->spool);
-    nxmx_rows_free(&g->rows);
-    mem_free(g->places);
-    free(g);
-}
-
 static enum status find_filling(struct nxmx_series *s, uint64_t file, struct nxmx_filling **found,
                                 struct error *e)
 {
@@ -108,71 +84,10 @@ static enum status find_filling(struct nxmx_series *s, uint64_t file, struct nxm
             return STATUS_OK;
         }
     char path[TEMPLATE_PATH_MAX];
-    struct nxmx_filling *g = calloc(1, sizeof *g);
-    if (!g)
-        return error_memory(e, "a file");
-    g->file = file;
     template_name(&s->data, file, path);
-    const enum status status = replace_open(&g->spool, path, e);
-    if (status) {
-        free(g);
-        return status;
-    }
-    s->filling[s->nfilling++] = *found = g;
-    return STATUS_OK;
-}
-
-static struct place *find_place(const struct nxmx_filling *g, uint64_t id)
-{
-    for (size_t i = g->nplaces; i-- > 0;)
-        if (g->places[i].id == id)
-            return &g->places[i];
-    return NULL;
-}
-
-/* Puts something behind the others. */
-static enum status spool(struct nxmx_filling *g, const void *bytes, size_t length, struct error *e)
-{
-    if (length && fwrite(bytes, 1, length, g->spool.stream) != length)
-        return error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
-    g->used += (off_t)length;
-    return STATUS_OK;
-}
-
-static enum status spool_chunk(struct nxmx_filling *g, const struct nxmx_chunk *chunk,
-                               struct error *e)
-{
-    const enum status s = spool(g, &chunk->length, sizeof chunk->length, e);
-    return s ? s : spool(g, chunk->bytes, chunk->length, e);
-}
-
-static enum status spool_plane(struct nxmx_series *s, struct nxmx_filling *g, const struct plane *p,
-                               struct error *e)
-{
-    const struct image image = {.type = PIXEL_F32, .count = p->count, .pixels = p->values};
-    const enum status status = nxmx_pack(s->compression, &image, &s->chunk, e);
-    return status ? status : spool_chunk(g, &s->chunk, e);
-}
-
-/* Keeps the image, which is packed in s->chunk, planes and reflections of a frame. */
-static enum status keep(struct nxmx_series *s, struct nxmx_filling *g, const struct frame *f,
-                        struct error *e)
-{
-    const struct reflection_table *t = &f->reflections;
-    struct place *places = mem_grow(g->places, g->nplaces, 1, sizeof *places, &g->places_room);
-    if (!places)
-        return error_memory(e, "a list of images");
-    g->places = places;
-    const struct place place = {f->recipe.id, g->used};
-    enum status status = spool_chunk(g, &s->chunk, e);
-    for (size_t i = 0; i < f->planes.count && !status; i++)
-        status = spool_plane(s, g, &f->planes.items[i], e);
+    const enum status status = nxmx_filling_open(found, file, path, e);
     if (!status)
-        status = spool(g, t->rows, t->count * sizeof *t->rows, e);
-    if (!status && fflush(g->spool.stream))
-        status = error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
-    if (!status)
-        g->places[g->nplaces++] = place;
+        s->filling[s->nfilling++] = *found;
     return status;
 }
 
@@ -186,42 +101,13 @@ struct origin {
     struct nxmx_rows former_rows;
 };
 
-/* Reads what was kept at *at, behind which *at is then. */
-static enum status unspool(const struct origin *o, off_t *at, void *bytes, size_t length,
-                           struct error *e)
-{
-    errno = 0;
-    if (pread(fileno(o->filling->spool.stream), bytes, length, *at) != (ssize_t)length)
-        return error_errno(e, STATUS_FAILED, "%s: cannot read again", o->filling->spool.path);
-    *at += (off_t)length;
-    return STATUS_OK;
-}
-
-static enum status unspool_chunk(const struct origin *o, off_t *at, struct nxmx_chunk *chunk,
-                                 struct error *e)
-{
-    size_t length;
-    const enum status s = unspool(o, at, &length, sizeof length, e);
-    if (s)
-        return s;
-    if (!nxmx_chunk_reserve(chunk, length))
-        return error_memory(e, "a packed image");
-    chunk->length = length;
-    return unspool(o, at, chunk->bytes, length, e);
-}
-
 static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks, size_t count,
                                struct reflection_row *rows, struct error *e)
 {
     const struct origin *o = owner;
-    const struct place *p = find_place(o->filling, id);
-    if (!p)
-        return nxmx_read(o->former, &o->former_rows, id, chunks, count, rows, e);
-    off_t at = p->at;
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < o->nlayers && !s; i++)
-        s = unspool_chunk(o, &at, &chunks[i], e);
-    return s ? s : unspool(o, &at, rows, count * sizeof *rows, e);
+    return nxmx_filling_has(o->filling, id)
+               ? nxmx_filling_get(o->filling, id, o->nlayers, chunks, count, rows, e)
+               : nxmx_read(o->former, &o->former_rows, id, chunks, count, rows, e);
 }
 
 static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
@@ -294,7 +180,7 @@ static enum status finish(struct nxmx_series *s, size_t at, struct error *e)
     for (size_t i = 0; i < g->nplaces; i++)
         noted &= id_set_add(&s->durable, g->places[i].id);
     s->filling[at] = s->filling[--s->nfilling];
-    free_filling(g);
+    nxmx_filling_free(g);
     return noted ? STATUS_OK : error_memory(e, "a list of frames");
 }
 
@@ -363,7 +249,7 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
     if (status == STATUS_OK)
         status = find_filling(s, file, &g, e);
     if (status == STATUS_OK)
-        status = keep(s, g, f, e);
+        status = nxmx_filling_keep(g, s->compression, &s->chunk, f, e);
     if (status == STATUS_OK)
         status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
     if (status == STATUS_OK && f->reflections.present)
@@ -394,7 +280,7 @@ void nxmx_series_take(struct nxmx_series *s, struct id_set *ids)
 void nxmx_series_close(struct nxmx_series *s)
 {
     while (s->nfilling)
-        free_filling(s->filling[--s->nfilling]);
+        nxmx_filling_free(s->filling[--s->nfilling]);
     nxmx_chunk_free(&s->chunk);
     id_set_clear(&s->written);
     id_set_clear(&s->durable);

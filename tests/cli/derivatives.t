@@ -104,6 +104,10 @@ lineage() {
 }
 is 'nor does the lineage' "$(lineage with.raw.index)" "$(lineage without.raw.index | grep .)"
 
+bragg-geometry --quiet --detpixels=16 --pixel=3 | bragg-orient --quiet --hit-rate=0 |
+	bragg-intensity --quiet --derivatives=share.3,mosaic | bragg-write --quiet 'blank_%d.raw'
+check 'planes of a blank frame are 0' sh -c 'cmp blank_0.share.3.raw blank_0.raw && cmp blank_0.mosaic.raw blank_0.raw'
+
 # --- what there is not
 # refuses NAME STATUS TEXT WORDS GEOMETRY OPTION...: frames are not made, in one line that has TEXT
 refuses() {
