@@ -103,7 +103,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (o->switching.on) {
         o->noise.stages = &o->switching.stages;
         o->clipped.largest_adu = switching_full_word(&o->switching);
-        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, x, e);
+        s = switching_make(&o->switching, (uint64_t)o->calibration_seed, (int)o->threads, x, e);
     }
     return s || o->deferred ? s : noise_start(o, e);
 }

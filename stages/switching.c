@@ -19,7 +19,7 @@ double switching_energy_keV(const struct experiment *x, const struct recipe *r)
     return m_to_ev(incident_beam(x, r).mean_m) / 1000.0;
 }
 
-enum status switching_make(struct switching *w, uint64_t seed, struct experiment *x,
+enum status switching_make(struct switching *w, uint64_t seed, int threads, struct experiment *x,
                            struct error *e)
 {
     if (!w->on)
@@ -28,7 +28,7 @@ enum status switching_make(struct switching *w, uint64_t seed, struct experiment
         .gain_spread = w->spread[0], .pedestal_spread = w->spread[1], .seed = seed};
     memcpy(r.gain_adu_keV, w->gain_adu_keV, sizeof r.gain_adu_keV);
     memcpy(r.pedestal_adu, w->pedestal_adu, sizeof r.pedestal_adu);
-    enum status s = gain_stages_make(&w->stages, &r, (size_t)experiment_pixels(x), e);
+    enum status s = gain_stages_make(&w->stages, &r, experiment_pixels(x), threads, e);
     if (!s && w->files)
         s = gain_files_write(w->files, x, w->stages.gain, w->stages.pedestal, e);
     x->adc_offset = w->pedestal_adu[0];

@@ -23,7 +23,7 @@ enum status switching_check(const struct switching *w, struct error *e);
 
 /* Makes the stages for the frames of *x, writes the calibration files, and says in *x what words
  * are. */
-enum status switching_make(struct switching *w, uint64_t seed, struct experiment *x,
+enum status switching_make(struct switching *w, uint64_t seed, int threads, struct experiment *x,
                            struct error *e);
 
 /* keV of a photon of this frame: of the mean wavelength. */

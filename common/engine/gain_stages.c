@@ -9,29 +9,54 @@ static const int BITS[GAIN_STAGES] = {0, 1, 3};
 
 #define LEAST_FACTOR 0.1  // of what a pixel has to the average
 
-/* Values about `mean`, one for each pixel, `most` at most. */
-static void vary(float *to, size_t count, double mean, double spread, double most, uint64_t seed,
-                 int which)
+/* What one map holds. */
+struct map {
+    double mean, spread, most;
+    struct noise_key key;
+};
+
+/* Values of the pixels of a chunk. */
+static void vary_chunk(const struct map *m, const struct noise_kernels *kernels,
+                       struct noise_chunk *c, float *to, int count)
 {
-    for (size_t i = 0; i < count; i++) {
-        struct rng random = rng_stream(seed, RNG_GAIN, (uint64_t)which, (uint32_t)i);
-        const double factor = spread > 0.0 ? 1.0 + spread * rng_normal(&random) : 1.0;
-        to[i] = (float)fmin(mean * fmax(factor, LEAST_FACTOR), most);
+    c->blocks = (count + NOISE_BATCH - 1) / NOISE_BATCH * (NOISE_BATCH / NOISE_BLOCK);
+    kernels->normals(&m->key, c);
+    for (int i = 0; i < count; i++)
+        to[i] = (float)fmin(m->mean * fmax(1.0 + m->spread * c->deviate[i], LEAST_FACTOR), m->most);
+}
+
+static void vary(const struct map *m, const struct noise_kernels *kernels, int threads, float *to,
+                 int64_t count)
+{
+#pragma omp parallel for num_threads(threads) schedule(static)
+    for (int64_t first = 0; first < count; first += NOISE_CHUNK) {
+        struct noise_chunk c;
+        c.first = first;
+        vary_chunk(m, kernels, &c, to + first,
+                   count - first < NOISE_CHUNK ? (int)(count - first) : NOISE_CHUNK);
     }
 }
 
-enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, size_t count,
-                             struct error *e)
+enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, int64_t count,
+                             int threads, struct error *e)
 {
-    *g = (struct gain_stages){.count = count};
+    *g = (struct gain_stages){0};
+    const struct noise_kernels *kernels = noise_kernels_choose(NULL, e);
+    if (!kernels)
+        return STATUS_FAILED;
     for (int i = 0; i < GAIN_STAGES; i++) {
-        g->gain[i] = mem_array(count, sizeof **g->gain);
-        g->pedestal[i] = mem_array(count, sizeof **g->pedestal);
+        g->gain[i] = mem_array((size_t)count, sizeof **g->gain);
+        g->pedestal[i] = mem_array((size_t)count, sizeof **g->pedestal);
         if (!g->gain[i] || !g->pedestal[i])
             return error_memory(e, "gains and pedestals");
-        vary(g->gain[i], count, r->gain_adu_keV[i], r->gain_spread, HUGE_VAL, r->seed, 2 * i);
-        vary(g->pedestal[i], count, r->pedestal_adu[i], r->pedestal_spread, GAIN_STAGES_ADC_MAX,
-             r->seed, 2 * i + 1);
+        const struct map gain = {
+            r->gain_adu_keV[i], r->gain_spread, HUGE_VAL, {r->seed, 2 * (uint64_t)i, RNG_GAIN}};
+        const struct map pedestal = {r->pedestal_adu[i],
+                                     r->pedestal_spread,
+                                     GAIN_STAGES_ADC_MAX,
+                                     {r->seed, 2 * (uint64_t)i + 1, RNG_GAIN}};
+        vary(&gain, kernels, threads, g->gain[i], count);
+        vary(&pedestal, kernels, threads, g->pedestal[i], count);
     }
     return STATUS_OK;
 }

@@ -33,15 +33,14 @@ struct gain_request {
 
 /* Of every pixel, the same in all frames. */
 struct gain_stages {
-    size_t count;                  // pixels
     float *gain[GAIN_STAGES];      // ADU/keV; owned
     float *pedestal[GAIN_STAGES];  // ADU; owned
 };
 
-/* Makes them; a gain keeps the sign of the average one, a pedestal fits the ADC.  *g is to be freed
- * by gain_stages_free, also after an error: STATUS_FAILED when memory is out. */
-enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, size_t count,
-                             struct error *e);
+/* Makes them for `count` pixels; a gain keeps the sign of the average one, a pedestal fits the ADC.
+ * *g is to be freed by gain_stages_free, also after an error: STATUS_FAILED when memory is out. */
+enum status gain_stages_make(struct gain_stages *g, const struct gain_request *r, int64_t count,
+                             int threads, struct error *e);
 void gain_stages_free(struct gain_stages *g);
 
 /* Words of the `count` pixels in *c: value[] goes from photons of `energy_keV` to words.  deviate[]

@@ -7,7 +7,6 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
-#include "base/isa.h"
 #include "engine/gain_stages.h"
 #include "engine/noise_bad.h"
 #include "engine/noise_loop.h"
@@ -26,13 +25,6 @@ struct noise_plan {
     struct spread *spread;
     struct crc32c_piece *sums;  // of what each thread reads out
 };
-
-const struct noise_kernels *noise_kernels_choose(const char *isa, struct error *e)
-{
-    static const struct noise_kernels *const all[ISA_COUNT] = ISA_TABLE(noise_kernels_);
-    enum isa at;
-    return isa_choose(&at, isa, e) ? NULL : all[at];
-}
 
 static int64_t chunks(const struct noise_plan *p)
 {

@@ -64,6 +64,7 @@ holds 'bad pixels of a file' "
 d, g, hidden = data('file.nxs')[0], data('good.nxs')[0], mask('file.nxs')
 assert hidden.sum() == 2 and hidden[3, 5] and hidden[7, 11] and d[3, 5] == 0 and d[7, 11] > g[7, 11] + 500"
 check 'a name is not what counts' sh -c 'cp bad.img same.img'
+check 'recomputed with that file' bragg-replay --recompute file.nxs:1
 shots file2_%d.img --bad-pixels=bad.img
 shots same_%d.img --bad-pixels=same.img
 lineage() { grep -aho '^BRAGG_LINEAGE=[0-9a-f]*' "$1"; }

@@ -10,6 +10,7 @@
 
 #include "../../stages/fuse.h"
 #include "after_case.h"
+#include "engine/gain_stages.h"
 #include "engine_run.h"
 #include "engine_table.h"
 #include "gpu/gpu.h"
@@ -225,10 +226,21 @@ static void what_the_card_cannot_do_is_left(void **state)
 {
     (void)state;
     struct background_material material = water();
-    struct noise blurred = after_noises[0];
-    blurred.psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 2};
+    static const float shadow[32 * 32];
+    static const struct bad_pixel bad = {.pixel = 3, .dead = true};
+    static const struct gain_stages stages;
+    enum { PLAIN = 1, KINDS = 5 };  // the others want their neighbours, or a list of pixels
+    struct noise noises[KINDS];
+    for (int i = 0; i < KINDS; i++)
+        noises[i] = after_noises[0];
+    noises[1].psf = (struct psf){.kind = PSF_GAUSS, .fwhm_px = 2};
+    noises[2].passes = shadow;
+    noises[3].bad = &bad;
+    noises[3].nbad = 1;
+    noises[4].stages = &stages;
     for (int curved = 0; curved < 2; curved++)
-        for (int i = 0; i < 8; i++) {
+        for (int i = 0; i < 4 * KINDS; i++) {
+            const int kind = i / 4;
             const struct engine_case c = {.cells = {5}, .pixels = 32, .curved = curved};
             struct experiment x;
             struct recipe r;
@@ -236,11 +248,10 @@ static void what_the_card_cannot_do_is_left(void **state)
             struct plan *plan;
             struct engine_after after = {.materials = &material,
                                          .nmaterials = i & 1,
-                                         .noise =
-                                             i & 2 ? i & 4 ? &blurred : &after_noises[0] : NULL,
+                                         .noise = i & 2 ? &noises[kind] : NULL,
                                          .type = i & 2 ? PIXEL_U16 : PIXEL_F32};
             const bool adds = (i & 1) && !curved;
-            const bool counts = (i & 2) && !(i & 4) && (adds || !(i & 1));
+            const bool counts = (i & 2) && kind < PLAIN && (adds || !(i & 1));
             assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
             assert_int_equal(engine_cuda_host.create(&plan, &x, &OPTIONS, &e), STATUS_OK);
             assert_int_equal(engine_cuda_host.prepare(plan, &after, &e), STATUS_OK);

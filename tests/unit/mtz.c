@@ -154,6 +154,34 @@ static void hands_are_told_apart(void **state)
     assert_non_null(strstr(e.text, "no two columns of type G"));
 }
 
+/* F(+) - F(-) in place of two columns; where it is missing both are F. */
+static void differences_go_half_each_way(void **state)
+{
+    (void)state;
+    static char bytes[sizeof good];
+    memcpy(bytes, good, length);
+    relabel(bytes, "COLUMN PHIC", "DANO", 'D');
+    int general = 0;
+    while (numbers(bytes, general)[0] == 0.0f || numbers(bytes, general)[1] == 0.0f ||
+           numbers(bytes, general)[2] == 0.0f)
+        general++;
+    const float *row = numbers(bytes, general);
+    const int h[3] = {(int)row[0], (int)row[1], (int)row[2]}, mate[3] = {-h[0], -h[1], -h[2]};
+    for (int missing = 0; missing < 2; missing++) {
+        numbers(bytes, general)[4] = missing ? NAN : 40.0f;
+        struct hkl_table t;
+        struct error e = {0};
+        double a[3], b[3];
+        size_t split;
+        const char *path = scratch_put(scratch_path("a.mtz"), bytes, length);
+        assert_int_equal(
+            mtz_read_hands(path, missing ? NULL : "FC,DANO", 7.0, &t, a, b, &split, &e), STATUS_OK);
+        assert_true(*hkl_find(&t, h) == (double)row[3] + (missing ? 0.0 : 20.0));
+        assert_true(*hkl_find(&t, mate) == (double)row[3] - (missing ? 0.0 : 20.0));
+        hkl_free(&t);
+    }
+}
+
 static void header_must_agree_with_itself(void **state)
 {
     (void)state;
@@ -275,6 +303,7 @@ int main(void)
         cmocka_unit_test(column_must_be_an_amplitude),
         cmocka_unit_test(missing_numbers_get_the_default),
         cmocka_unit_test(hands_are_told_apart),
+        cmocka_unit_test(differences_go_half_each_way),
         cmocka_unit_test(header_must_agree_with_itself),
         cmocka_unit_test(truncated_files_are_refused),
         cmocka_unit_test(corrupted_files_never_hurt),
