@@ -56,6 +56,31 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
 }
 
+/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
+static bool has_number_for_dials(const struct template *t)
+{
+    const char *slash = strrchr(t->text, '/');
+    if (template_is_numbered(t))
+        return t->text[t->end] == '.';
+    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
+        if (isdigit((unsigned char)c[0]) && c[1] == '.')
+            return true;
+    return false;
+}
+
+/* The first images that DIALS imports. */
+static struct dials_images images_for_dials(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++) {
+        const struct output *out = &o->all[i];
+        const bool numbered = out->format == FORMAT_SMV || out->format == FORMAT_CBF;
+        if (out == o->series ||
+            (numbered && template_is_numbered(&out->name) && has_number_for_dials(&out->name)))
+            return (struct dials_images){&out->name};
+    }
+    return (struct dials_images){0};
+}
+
 enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
                               struct error *e)
 {
@@ -66,6 +91,7 @@ enum status outputs_begin_run(struct outputs *o, const struct run_table_settings
             continue;
         struct run_table_settings own = *settings;
         own.format = out->format;
+        own.images = images_for_dials(o);
         own.path = out->name.text;
         own.expt = out->format == FORMAT_REFL ? out[1].name.text : NULL;
         s = run_table_begin(&out->run, &own, e);
@@ -101,18 +127,6 @@ static enum status assemble(struct outputs *o, const struct frame *f, struct fra
         return error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was read",
                          f->recipe.id);
     return s;
-}
-
-/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
-static bool has_number_for_dials(const struct template *t)
-{
-    const char *slash = strrchr(t->text, '/');
-    if (template_is_numbered(t))
-        return t->text[t->end] == '.';
-    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
-        if (isdigit((unsigned char)c[0]) && c[1] == '.')
-            return true;
-    return false;
 }
 
 /* What DIALS reads, and is no device. */

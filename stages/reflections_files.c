@@ -1,7 +1,6 @@
 #include "reflections_files.h"
 
 #include "base/alloc.h"
-#include "io/dials.h"
 #include "io/reflections_stream.h"
 #include "io/reflections_text.h"
 #include "physics/panels.h"
@@ -52,12 +51,13 @@ static enum status write_head(FILE *out, enum format format, const struct experi
 }
 
 enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
-                             const struct records *all, const char *path, struct error *e)
+                             struct dials_images images, const struct records *all,
+                             const char *path, struct error *e)
 {
     if (format == FORMAT_REFL)
-        return dials_write_refl(out, x, all, path, e);
+        return dials_write_refl(out, x, images, all, path, e);
     if (format == FORMAT_EXPT)
-        return dials_write_expt(out, x, all, path, e);
+        return dials_write_expt(out, x, images, all, path, e);
     enum status s = write_head(out, format, x, path, e);
     for (size_t i = 0; i < all->count && !s; i++) {
         const void *bytes;
@@ -93,7 +93,7 @@ enum status reflections_write(FILE *out, enum format format, const struct experi
     const struct records all = {&one, 1, read_one};
     enum status s = reflections_pack(format, x, f, path, &one.bytes, &one.size, e);
     if (s == STATUS_OK)
-        s = reflections_join(out, format, x, &all, path, e);
+        s = reflections_join(out, format, x, (struct dials_images){0}, &all, path, e);
     mem_free(one.bytes);
     return s;
 }

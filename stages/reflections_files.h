@@ -6,7 +6,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 
-#include "io/records.h"
+#include "io/dials.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -35,11 +35,13 @@ static inline bool format_is_reflections(enum format format)
 enum status reflections_pack(enum format format, const struct experiment *x, const struct frame *f,
                              const char *path, void **bytes, size_t *size, struct error *e);
 
-/* The file of the frames that were packed.  STATUS_FAILED when `out` cannot be written. */
+/* The file of the frames that were packed; what DIALS reads names their images.  STATUS_FAILED when
+ * `out` cannot be written. */
 enum status reflections_join(FILE *out, enum format format, const struct experiment *x,
-                             const struct records *all, const char *path, struct error *e);
+                             struct dials_images images, const struct records *all,
+                             const char *path, struct error *e);
 
-/* The file of one frame: both in one. */
+/* The file of one frame: both in one, without images. */
 enum status reflections_write(FILE *out, enum format format, const struct experiment *x,
                               const struct frame *f, const char *path, struct error *e);
 

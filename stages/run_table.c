@@ -104,7 +104,7 @@ static enum status put_file(struct run_table *t, enum format format, const char 
         return s;
     file->sync = t->settings.sync;
     file->guarded = t->guarded;
-    s = reflections_join(file->stream, format, t->settings.x, &all, path, e);
+    s = reflections_join(file->stream, format, t->settings.x, t->settings.images, &all, path, e);
     if (s == STATUS_OK)
         s = replace_flush(file, e);
     if (s)

@@ -16,6 +16,7 @@ struct run_table_settings {
     enum format format;          // no FORMAT_EXPT: that is the other file of FORMAT_REFL
     const char *path, *expt;     // NULL: no such
     const struct experiment *x;  // these two must last
+    struct dials_images images;  // that go with it
     const struct frame_index *index;
     const char *lineage;
     uint64_t run;

@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "io/records.h"
+#include "io/template.h"
 #include "model/experiment.h"
 #include "model/frame.h"
 
@@ -42,18 +43,24 @@ struct dials_frame {
 enum status dials_pack(const struct experiment *x, const struct frame *f, const char *path,
                        void **bytes, size_t *size, struct error *e);
 
-/* Beam, detector, crystals in P 1 and, of a rotation, goniometer and scan, without images.
- * STATUS_FAILED when `out`, whose name is `path`, cannot be written, and what the frames say. */
-enum status dials_write_expt(FILE *out, const struct experiment *x, const struct records *all,
-                             const char *path, struct error *e);
+/* Images of the frames: a file for each, with its number, or one for all.  Numbers of images are
+ * those of files; else they count frames from 1 on. */
+struct dials_images {
+    const struct template *files;  // NULL: none
+};
+
+/* Beam, detector, crystals in P 1, images and, of a rotation, goniometer and scan.  STATUS_FAILED
+ * when `out`, whose name is `path`, cannot be written, and what the frames say. */
+enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e);
 
 /* A row for each reflection, summed over its frames: observed where the photons are, with these for
  * the summed intensity, and with the photons and those of the background for its variance; bounding
  * boxes of the pixels that hold 99 %; partiality 1, lp and qe as DIALS has them, and the intensity
  * so corrected as a scaled one.  One that a sweep of several frames cuts off is not integrated, and
  * its scale is 0.  Errors as above, and STATUS_FAILED for more rows than a table can hold. */
-enum status dials_write_refl(FILE *out, const struct experiment *x, const struct records *all,
-                             const char *path, struct error *e);
+enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e);
 
 /* --- for dials_*.c --------------------------------------------------------------- */
 
@@ -62,6 +69,7 @@ struct dials_sweep {
     const struct dials_frame *start;  // with its lattices
     uint64_t count;
     uint64_t experiment;
+    uint64_t place;  // of its first frame among all
 };
 
 /* Either may be NULL. */
@@ -83,6 +91,16 @@ static inline const struct dials_spot *dials_spots(const struct dials_frame *f)
 {
     return (const void *)dials_lattice(f, f->nlattices);
 }
+
+/* The number of the image of frame 0. */
+static inline int32_t dials_first_image(struct dials_images images)
+{
+    return images.files && template_is_numbered(images.files) ? 0 : 1;
+}
+
+/* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
+enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,
+                               const char *path, struct error *e);
 
 enum { DIALS_NAME_SIZE = 64 };
 

@@ -32,6 +32,7 @@ double dials_polarization(const struct experiment *x, double normal[3])
 struct list {
     FILE *out;
     const struct experiment *x;
+    struct dials_images images;
     uint64_t sweeps;  // so far
 };
 
@@ -130,12 +131,13 @@ static void write_scan(void *state, const struct dials_sweep *s)
 {
     struct list *l = state;
     const struct dials_frame *f = s->start;
+    const uint64_t first = f->id + (uint64_t)dials_first_image(l->images);
     if (!rotates(s))
         return;
     fprintf(l->out,
             "%s{\"image_range\": [%" PRIu64 ", %" PRIu64
             "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], ",
-            l->sweeps++ ? ",\n  " : "", f->id + 1, f->id + s->count, rad_to_deg(f->phi_rad),
+            l->sweeps++ ? ",\n  " : "", first, first + s->count - 1, rad_to_deg(f->phi_rad),
             rad_to_deg(f->osc_rad));
     write_images(l->out, "exposure_time", s, false);
     write_images(l->out, "epochs", s, true);
@@ -179,6 +181,8 @@ static void write_experiments(void *state, const struct dials_sweep *s)
                 "%s{\"__id__\": \"Experiment\", \"identifier\": \"%s\", \"beam\": %" PRIu64
                 ", \"detector\": 0, ",
                 s->experiment + i ? ",\n  " : "", name, l->sweeps);
+        if (l->images.files)
+            fprintf(l->out, "\"imageset\": %" PRIu64 ", ", l->sweeps);
         if (rotates(s))
             fprintf(l->out, "\"goniometer\": 0, \"scan\": %" PRIu64 ", ", l->sweeps);
         fprintf(l->out, "\"crystal\": %" PRIu64 "}", s->experiment + i);
@@ -187,11 +191,11 @@ static void write_experiments(void *state, const struct dials_sweep *s)
 }
 
 /* "name": [...] with an item for each sweep. */
-static enum status write_list(FILE *out, const struct experiment *x, const char *name,
+static enum status write_list(struct list l, const char *name,
                               void (*item)(void *state, const struct dials_sweep *s),
                               const struct records *all, struct error *e)
 {
-    struct list l = {.out = out, .x = x};
+    FILE *out = l.out;
     const struct dials_visitor items = {.state = &l, .sweep = item};
     fprintf(out, "\"%s\": [", name);
     const enum status s = dials_walk(all, &items, e);
@@ -199,17 +203,18 @@ static enum status write_list(FILE *out, const struct experiment *x, const char 
     return s;
 }
 
-enum status dials_write_expt(FILE *out, const struct experiment *x, const struct records *all,
-                             const char *path, struct error *e)
+enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e)
 {
+    const struct list l = {.out = out, .x = x, .images = images};
     fputs("{\"__id__\": \"ExperimentList\",\n", out);
-    enum status s = write_list(out, x, "experiment", write_experiments, all, e);
-    fputs("\"imageset\": [],\n", out);
-    s = s ? s : write_list(out, x, "beam", write_beam, all, e);
+    enum status s = write_list(l, "experiment", write_experiments, all, e);
+    s = s ? s : dials_write_images(out, images, all, path, e);
+    s = s ? s : write_list(l, "beam", write_beam, all, e);
     write_detector(out, x);
-    s = s ? s : write_list(out, x, "goniometer", write_goniometer, all, e);
-    s = s ? s : write_list(out, x, "scan", write_scan, all, e);
-    s = s ? s : write_list(out, x, "crystal", write_crystals, all, e);
+    s = s ? s : write_list(l, "goniometer", write_goniometer, all, e);
+    s = s ? s : write_list(l, "scan", write_scan, all, e);
+    s = s ? s : write_list(l, "crystal", write_crystals, all, e);
     fputs("\"profile\": [],\n\"scaling_model\": []}\n", out);
     if (s == STATUS_OK && ferror(out))
         s = error_errno(e, STATUS_FAILED, "%s: cannot write", path);

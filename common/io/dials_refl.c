@@ -13,6 +13,7 @@ enum { SEEN = 1 | 2 | 4 | 32, INTEGRATED = 256 | 1 << 26 };
 
 struct table {
     FILE *out;
+    int32_t shift;  // of the images of frames: DIALS begins with 0 at the image that it calls 1
     const struct experiment *x;
     uint64_t rows;
     const struct column *column;  // the one that is written
@@ -264,8 +265,14 @@ static void count_spot(void *state, const struct dials_spot *s)
 static void write_spot(void *state, const struct dials_spot *s)
 {
     const struct table *t = state;
+    struct dials_spot moved = *s;
     char item[WIDTH_MAX];
-    t->column->put(t->x, s, item);
+    if (s->osc_rad != 0.0) {
+        moved.image += t->shift;
+        moved.box[4] += t->shift;
+        moved.box[5] += t->shift;
+    }
+    t->column->put(t->x, &moved, item);
     (void)fwrite(item, 1, t->column->width, t->out);
 }
 
@@ -310,10 +317,10 @@ static enum status write_identifiers(struct table *t, const struct records *all,
     return s ? s : dials_walk(all, &names, e);
 }
 
-enum status dials_write_refl(FILE *out, const struct experiment *x, const struct records *all,
-                             const char *path, struct error *e)
+enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e)
 {
-    struct table t = {.out = out, .x = x};
+    struct table t = {.out = out, .x = x, .shift = dials_first_image(images) - 1};
     const struct dials_visitor counter = {.state = &t, .spot = count_spot};
     enum status s = dials_walk(all, &counter, e);
     if (s == STATUS_OK && t.rows > UINT32_MAX / WIDTH_MAX)

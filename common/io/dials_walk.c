@@ -115,6 +115,7 @@ static void end_sweep(struct walk *w)
     if (w->to->sweep)
         w->to->sweep(w->to->state, &w->sweep);
     w->sweep.experiment += w->sweep.start->nlattices;
+    w->sweep.place += w->sweep.count;
     w->sweep.start = NULL;
 }
 

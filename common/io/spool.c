@@ -17,6 +17,7 @@
 struct header {
     char magic[8];
     char lineage[24];
+    uint64_t run;  // that wrote to it last
 };
 
 struct head {
@@ -106,22 +107,22 @@ static enum status open_locked(struct spool *s, struct error *e)
 
 static enum status begin(struct spool *s, const struct spool_settings *settings, struct error *e)
 {
-    struct header ours = {.magic = HEADER_MAGIC}, there;
+    struct header ours = {.magic = HEADER_MAGIC, .run = settings->run}, there;
     struct stat st;
     (void)snprintf(ours.lineage, sizeof ours.lineage, "%s", settings->lineage);
     if (fstat(s->file, &st) != 0)
         return failed(s, "read", e);
-    const bool same =
-        read_at(s, &there, sizeof there, 0) && memcmp(&ours, &there, sizeof ours) == 0;
+    const bool same = read_at(s, &there, sizeof there, 0) &&
+                      memcmp(&ours, &there, offsetof(struct header, run)) == 0;
     if (st.st_size > 0 && !same && !settings->replace)
         return error_set(
             e, STATUS_FAILED,
             "%s: is there and does not belong to these frames; --overwrite replaces it", s->path);
     s->end = sizeof ours;
-    if (same && (settings->resume || owners_has_fellow(s->file, settings->run)))
-        return scan(s, e);
-    return ftruncate(s->file, 0) == 0 && write_at(s, &ours, sizeof ours, 0) ? STATUS_OK
-                                                                            : failed(s, "write", e);
+    const bool goes_on = same && (settings->resume || there.run == settings->run);
+    if ((!goes_on && ftruncate(s->file, 0) != 0) || !write_at(s, &ours, sizeof ours, 0))
+        return failed(s, "write", e);
+    return scan(s, e);
 }
 
 enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,

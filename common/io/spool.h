@@ -40,9 +40,9 @@ struct spool_settings {
 /* The name of the spool of a file; the caller frees it.  NULL when memory is out. */
 char *spool_name(const char *path);
 
-/* Opens that of the file `path`.  What was there goes unless it is to be continued or processes of
- * the same run are at work on it.  STATUS_FAILED when it cannot be opened, or is of another lineage
- * or no spool.  Followed by spool_close, which leaves it where it is, or spool_remove. */
+/* Opens that of the file `path`.  What was there goes unless it is to be continued or is of the
+ * same run.  STATUS_FAILED when it cannot be opened, or is of another lineage or no spool. Followed
+ * by spool_close, which leaves it where it is, or spool_remove. */
 enum status spool_open(struct spool *s, const char *path, const struct spool_settings *settings,
                        struct error *e);
 
