@@ -98,14 +98,18 @@ for name in run.refl run.expt run.refl.part; do
 	rm -r way
 done
 
-# --- a disk that is full
+# --- a disk that is full: for frames, and at the end for the table
 mkdir full
-bragg-replay --quiet all.rec 2>/dev/null | (trap '' XFSZ && ulimit -f 16 && exec bragg-write --quiet \
-	--reflections=full/run.refl 'full/f_%02d.cbf') 2>message
-note "$(cat message)"
+limited() { # BLOCKS of 512 bytes a file
+	bragg-replay --quiet stills.rec 2>/dev/null | (trap '' XFSZ && ulimit -f "$1" && table full refl --resume) 2>message
+}
+limited 80
 is 'no room for frames: one line' "$(grep -c 'full/run.refl.part: cannot write: File too large' message) $(wc -l <message)" '1 1'
-bragg-replay --quiet all.rec | table full refl --resume
-check 'with room it goes on' cmp whole/run.refl full/run.refl
+limited $(($(wc -c <stills/run.refl) / 512))
+is 'no room for the table: one line' "$(grep -c 'full/run.refl: cannot write: File too large' message) $(wc -l <message)" '1 1'
+is 'and nothing half' "$(ls full | grep -v 'cbf$')" "$(printf '%s\n' f.cbf.index run.refl.part)"
+bragg-replay --quiet stills.rec | table full refl --resume
+check 'with room it goes on' cmp stills/run.refl full/run.refl
 mkdir none
 sweep | bragg-intensity --quiet 2>/dev/null | counts 2>/dev/null | table none refl 2>message
 check 'frames without reflections are refused' grep -q 'none/run.refl: frame 0 brings no reflections along' message
