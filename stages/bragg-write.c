@@ -91,7 +91,14 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
         s = frame_index_open(&w->index, w->options.index ? w->options.index : path, &index, e);
     if (!w->index.fresh)
         taken_free(&w->taken);  // some may be of these frames
-    return s;
+    const struct run_table_settings table = {.x = x,
+                                             .index = &w->index,
+                                             .lineage = settings->lineage,
+                                             .run = w->run,
+                                             .resume = w->resume,
+                                             .overwrite = settings->overwrite,
+                                             .sync = settings->fsync};
+    return s ? s : outputs_begin_run(&w->outputs, &table, e);
 }
 
 static enum status writer_settle(void *state, const struct start *start, struct stage *self,
@@ -241,7 +248,8 @@ static void writer_made(void *state, struct made *made)
 static enum status writer_end(void *state, struct error *e)
 {
     struct writer *w = state;
-    return w->has_index ? frame_index_finish(&w->index, e) : STATUS_OK;
+    const enum status s = outputs_end_run(&w->outputs, e);
+    return !s && w->has_index ? frame_index_finish(&w->index, e) : s;
 }
 
 static void writer_close(void *state)

@@ -6,13 +6,9 @@
 
 #include "base/history.h"
 #include "base/target.h"
-#include "io/dials.h"
 #include "io/picture.h"
 #include "io/raw.h"
-#include "io/reflections_stream.h"
-#include "io/reflections_text.h"
 #include "io/smv.h"
-#include "physics/panels.h"
 
 #define SCALE_OF_COUNTS "--scale is for float32 pixels, these are whole numbers"
 
@@ -63,6 +59,11 @@ static bool is_preview(const struct output *o)
 bool output_is_image(const struct output *o)
 {
     return o->format < FORMAT_NXMX && o->format != FORMAT_RAW && !is_preview(o);
+}
+
+bool output_is_of_run(const struct output *o)
+{
+    return format_is_reflections(o->format) && !template_is_numbered(&o->name);
 }
 
 void output_path(const struct output *o, uint64_t id, char *path)
@@ -188,17 +189,8 @@ static enum status write_content(struct output *o, const struct output_settings 
 {
     if (o->format == FORMAT_RAW)
         return raw_write(out, &f->image, path, e);
-    if (o->format == FORMAT_REFLECTIONS)
-        return reflections_write_text(out, f, path, e);
-    if (o->format == FORMAT_STREAM) {
-        double lab[9];
-        panels_frame(x, lab);
-        return reflections_write_stream(out, x, f, lab, path, e);
-    }
-    if (o->format == FORMAT_REFL)
-        return dials_write_refl(out, x, f, path, e);
-    if (o->format == FORMAT_EXPT)
-        return dials_write_expt(out, x, f, path, e);
+    if (format_is_reflections(o->format))
+        return reflections_write(out, o->format, x, f, path, e);
     return write_image(o, settings, x, f, out, path, e);
 }
 
@@ -257,4 +249,5 @@ void output_close(struct output *o)
     cbf_scratch_free(&o->cbf);
     preview_free(&o->shown);
     nxmx_series_close(&o->series);
+    run_table_close(&o->run);
 }

@@ -14,20 +14,7 @@
 #include "model/experiment.h"
 #include "model/frame.h"
 #include "preview.h"
-
-enum format {
-    FORMAT_AUTO,
-    FORMAT_SMV,
-    FORMAT_CBF,
-    FORMAT_RAW,
-    FORMAT_PGM,
-    FORMAT_PNG,
-    FORMAT_NXMX,
-    FORMAT_REFLECTIONS,  // no image: see io/reflections_text.h
-    FORMAT_STREAM,       // nor here: see io/reflections_stream.h
-    FORMAT_REFL,         // see io/dials.h
-    FORMAT_EXPT
-};
+#include "run_table.h"
 
 struct output {
     struct template name;
@@ -37,6 +24,7 @@ struct output {
     struct cbf_scratch cbf;
     struct preview shown;       // of previews
     struct nxmx_series series;  // NXmx: many frames a file
+    struct run_table run;       // reflections without a number: one file for the run
 };
 
 /* What holds for all outputs of a program. */
@@ -58,6 +46,10 @@ enum status output_parse(struct output *o, const char *text, enum format format,
 
 /* Whether it holds one image, of one panel; else it takes panels as they are. */
 bool output_is_image(const struct output *o);
+
+/* Whether it is one file, of reflections, for all frames: see run_table.h, with which the caller
+ * writes it. */
+bool output_is_of_run(const struct output *o);
 
 /* Puts the path of the file of frame `id` into path[TEMPLATE_PATH_MAX]. */
 void output_path(const struct output *o, uint64_t id, char *path);

@@ -57,10 +57,62 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
 }
 
+/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
+static bool has_number_for_dials(const struct template *t)
+{
+    const char *slash = strrchr(t->text, '/');
+    if (template_is_numbered(t))
+        return t->text[t->end] == '.';
+    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
+        if (isdigit((unsigned char)c[0]) && c[1] == '.')
+            return true;
+    return false;
+}
+
+/* The first images that DIALS imports. */
+static struct dials_images images_for_dials(const struct outputs *o)
+{
+    for (int i = 0; i < o->count; i++) {
+        const struct output *out = &o->all[i];
+        const bool numbered = out->format == FORMAT_SMV || out->format == FORMAT_CBF;
+        if (out == o->series ||
+            (numbered && template_is_numbered(&out->name) && has_number_for_dials(&out->name)))
+            return (struct dials_images){&out->name};
+    }
+    return (struct dials_images){0};
+}
+
+enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
+                              struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < o->count && !s; i++) {
+        struct output *out = &o->all[i];
+        if (!output_is_of_run(out) || out->format == FORMAT_EXPT)
+            continue;
+        struct run_table_settings own = *settings;
+        own.format = out->format;
+        own.images = images_for_dials(o);
+        own.path = out->name.text;
+        own.expt = out->format == FORMAT_REFL ? out[1].name.text : NULL;
+        s = run_table_begin(&out->run, &own, e);
+    }
+    return s;
+}
+
+enum status outputs_end_run(struct outputs *o, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < o->count && !s; i++)
+        s = run_table_end(&o->all[i].run, e);
+    return s;
+}
+
 const char *outputs_unnumbered(const struct outputs *o)
 {
     for (int i = 0; i < o->count; i++)
-        if (&o->all[i] != o->series && !template_is_numbered(&o->all[i].name))
+        if (&o->all[i] != o->series && !output_is_of_run(&o->all[i]) &&
+            !template_is_numbered(&o->all[i].name))
             return o->all[i].name.text;
     return NULL;
 }
@@ -76,40 +128,6 @@ static enum status assemble(struct outputs *o, const struct frame *f, struct fra
         return error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was read",
                          f->recipe.id);
     return s;
-}
-
-static const char *name_in_index(const char *index, const char *path)
-{
-    const char *slash = strrchr(index, '/');
-    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
-    return strncmp(path, index, folder) == 0 ? path + folder : path;
-}
-
-/* Whether an entry names a file. */
-static bool is_listed(const struct frame_index *index, uint64_t id, const char *path)
-{
-    const struct index_entry *entry = frame_index_find(index, id);
-    const char *name = name_in_index(index->path, path);
-    const size_t length = strlen(name);
-    for (const char *at = entry ? entry->names : ""; *at; at += *at == '\t') {
-        const size_t word = strcspn(at, "\t");
-        if (word == length && strncmp(at, name, length) == 0)
-            return true;
-        at += word;
-    }
-    return false;
-}
-
-/* DIALS takes digits before a dot for the number of a frame, and fails where there are none. */
-static bool has_number_for_dials(const struct template *t)
-{
-    const char *slash = strrchr(t->text, '/');
-    if (template_is_numbered(t))
-        return t->text[t->end] == '.';
-    for (const char *c = slash ? slash + 1 : t->text; *c; c++)
-        if (isdigit((unsigned char)c[0]) && c[1] == '.')
-            return true;
-    return false;
 }
 
 /* What DIALS reads, and is no device. */
@@ -141,9 +159,12 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
     for (int i = 0; i < o->count && s == STATUS_OK; i++) {
         struct output *out = &o->all[i];
         output_path(out, f->recipe.id, path);
-        s = assembled && output_is_image(out)
-                ? output_put(out, settings, &o->assembly.whole, &whole, path, &files[i], e)
-                : output_put(out, settings, x, f, path, &files[i], e);
+        if (output_is_of_run(out))
+            s = out->format == FORMAT_EXPT ? STATUS_OK : run_table_add(&out->run, f, e);
+        else
+            s = assembled && output_is_image(out)
+                    ? output_put(out, settings, &o->assembly.whole, &whole, path, &files[i], e)
+                    : output_put(out, settings, x, f, path, &files[i], e);
     }
     return s;
 }
@@ -187,7 +208,8 @@ enum status outputs_write(struct outputs *o, const struct output_settings *setti
         if (!files[i].path)
             continue;
         o->named = o->named || s == STATUS_OK;
-        files[i].guarded = !settings->overwrite && !is_listed(index, f->recipe.id, files[i].path);
+        files[i].guarded =
+            !settings->overwrite && !frame_index_lists(index, f->recipe.id, files[i].path);
         if (s == STATUS_OK)
             s = name_file(&o->all[i], settings, f, &files[i], e);
         else
@@ -211,8 +233,9 @@ uint64_t outputs_list(const struct outputs *o, uint64_t id, const char *index,
         struct stat st;
         output_path(&o->all[i], id, path);
         used += (size_t)snprintf(names + used, OUTPUTS_NAMES_SIZE - used, i ? "\t%s" : "%s",
-                                 name_in_index(index, path));
-        if (&o->all[i] != o->series && stat(path, &st) == 0 && S_ISREG(st.st_mode))
+                                 frame_index_name(index, path));
+        if (&o->all[i] != o->series && !output_is_of_run(&o->all[i]) && stat(path, &st) == 0 &&
+            S_ISREG(st.st_mode))
             bytes += (uint64_t)st.st_size;
     }
     return bytes;
@@ -246,7 +269,11 @@ bool outputs_are_there(const struct outputs *o, const struct output_settings *se
     bool there = frame_index_has(index, id, names, bytes);
     for (int i = 0; i < o->count && there; i++) {
         output_path(&o->all[i], id, path);
-        there = &o->all[i] == o->series
+        if (output_is_of_run(&o->all[i]))
+            there = o->all[i].format == FORMAT_EXPT || run_table_has(&o->all[i].run, id);
+        else
+            there =
+                &o->all[i] == o->series
                     ? nxmx_series_holds(&o->series->series, settings->lineage, id)
                     : output_is_entered(&o->all[i], settings, x, frame_index_find(index, id), path);
     }

@@ -36,6 +36,14 @@ bool outputs_have(const struct outputs *o, enum format format);
 enum status outputs_begin(struct outputs *o, const struct output_settings *settings,
                           const struct experiment *x, struct error *e);
 
+/* Begins the files of the whole run, if there are any: see run_table.h.  Format and names of the
+ * settings are set here. */
+enum status outputs_begin_run(struct outputs *o, const struct run_table_settings *settings,
+                              struct error *e);
+
+/* Writes them, at the end of the run. */
+enum status outputs_end_run(struct outputs *o, struct error *e);
+
 /* The name of one that has a file for each frame but no number in it, or NULL. */
 const char *outputs_unnumbered(const struct outputs *o);
 

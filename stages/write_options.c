@@ -35,7 +35,8 @@ const struct opt write_options[] = {
     {"preview-truth", NULL, "Circles in a --preview where reflections are predicted", OPT_FLAG,
      .offset = AT(settings.preview.truth), .needs = "preview"},
     {"reflections", "TEMPLATE",
-     "Also write the reflections of each frame: text (.tsv), DIALS (.refl) or CrystFEL (.stream)",
+     "Also write the reflections of each frame, or without a number of the run: text (.tsv), DIALS "
+     "(.refl) or CrystFEL (.stream)",
      OPT_TEXT, .offset = AT(reflections)},
     {"log", NULL, "Logarithmic scale in pictures", OPT_FLAG, .offset = AT(settings.log)},
     {"index", "FILE", "Index of finished frames (beside the files: 'lyso.img.index')", OPT_TEXT,

@@ -5,8 +5,6 @@
 #include "base/vec.h"
 #include "io/dials.h"
 #include "io/nxmx_rows.h"
-#include "io/reflections_text.h"
-#include "model/incident.h"
 
 void dials_turn(const struct experiment *x, const double v[3], double out[3])
 {
@@ -17,16 +15,26 @@ void dials_turn(const struct experiment *x, const double v[3], double out[3])
     out[2] = -out[2];
 }
 
-void dials_identifier(const struct experiment *x, const struct frame *f, size_t lattice,
+void dials_identifier(const struct experiment *x, const struct dials_sweep *s, uint64_t lattice,
                       char name[DIALS_NAME_SIZE])
 {
-    (void)snprintf(name, DIALS_NAME_SIZE, "%s-%" PRIu64 "-%zu", x->lineage, f->recipe.id, lattice);
+    (void)snprintf(name, DIALS_NAME_SIZE, "%s-%" PRIu64 "-%" PRIu64, x->lineage, s->start->id,
+                   lattice);
 }
 
-double dials_image(const struct frame *f)
+double dials_polarization(const struct experiment *x, double normal[3])
 {
-    return f->recipe.osc_rad != 0.0 ? (double)f->recipe.id : 0.0;
+    const struct beam *b = &x->beam;
+    vec_cross(b->direction, b->polarization, normal);
+    return b->no_polarization ? 0.5 : 0.5 * (1.0 + b->kahn);
 }
+
+struct list {
+    FILE *out;
+    const struct experiment *x;
+    struct dials_images images;
+    uint64_t sweeps;  // so far
+};
 
 /* "name": [x, y, z] of our lab, times `scale`; without a comma behind it. */
 static void write_vector(FILE *out, const struct experiment *x, const char *name, const double v[3],
@@ -38,20 +46,18 @@ static void write_vector(FILE *out, const struct experiment *x, const char *name
             scale * turned[2]);
 }
 
-static void write_beam(FILE *out, const struct experiment *x, const struct frame *f)
+static void write_beam(void *state, const struct dials_sweep *s)
 {
-    const struct incident beam = incident_beam(x, &f->recipe);
-    const struct beam *b = &x->beam;
-    const double *d = b->direction, *e = b->polarization;
-    const double normal[3] = {d[1] * e[2] - d[2] * e[1], d[2] * e[0] - d[0] * e[2],
-                              d[0] * e[1] - d[1] * e[0]};
-    fputs("\"beam\": [{\"__id__\": \"monochromatic\", ", out);
-    write_vector(out, x, "direction", d, -1.0);
-    fprintf(out, ", \"wavelength\": %.17g, \"divergence\": 0.0, \"sigma_divergence\": 0.0, ",
-            m_to_angstrom(beam.mean_m));
-    write_vector(out, x, "polarization_normal", normal, 1.0);
-    fprintf(out, ", \"polarization_fraction\": %.17g, \"flux\": 0.0, \"transmission\": 1.0}],\n",
-            b->no_polarization ? 0.5 : 0.5 * (1.0 + b->kahn));
+    struct list *l = state;
+    double normal[3];
+    const double fraction = dials_polarization(l->x, normal);
+    fprintf(l->out, "%s{\"__id__\": \"monochromatic\", ", l->sweeps++ ? ",\n  " : "");
+    write_vector(l->out, l->x, "direction", l->x->beam.direction, -1.0);
+    fprintf(l->out, ", \"wavelength\": %.17g, \"divergence\": 0.0, \"sigma_divergence\": 0.0, ",
+            s->start->wavelength_A);
+    write_vector(l->out, l->x, "polarization_normal", normal, 1.0);
+    fprintf(l->out, ", \"polarization_fraction\": %.17g, \"flux\": 0.0, \"transmission\": 1.0}",
+            fraction);
 }
 
 static void write_panel(FILE *out, const struct experiment *x, size_t i)
@@ -95,32 +101,55 @@ static void write_detector(FILE *out, const struct experiment *x)
     fputs("]}}],\n", out);
 }
 
-/* One image, of a rotation. */
-static void write_scan(FILE *out, const struct experiment *x, const struct frame *f)
+static bool rotates(const struct dials_sweep *s)
 {
-    const struct recipe *r = &f->recipe;
-    fputs("\"goniometer\": [{", out);
-    write_vector(out, x, "rotation_axis", x->spindle, 1.0);
+    return s->start->osc_rad != 0.0;
+}
+
+static void write_goniometer(void *state, const struct dials_sweep *s)
+{
+    struct list *l = state;
+    if (!rotates(s) || l->sweeps++)
+        return;
+    fputc('{', l->out);
+    write_vector(l->out, l->x, "rotation_axis", l->x->spindle, 1.0);
     fputs(", \"fixed_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1], "
-          "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1]}],\n",
-          out);
-    fprintf(out,
-            "\"scan\": [{\"image_range\": [%" PRIu64 ", %" PRIu64
-            "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], \"exposure_time\": [1], "
-            "\"epochs\": [%" PRIu64 ".0], \"valid_image_ranges\": {}}],\n",
-            r->id + 1, r->id + 1, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad), r->id);
+          "\"setting_rotation\": [1, 0, 0, 0, 1, 0, 0, 0, 1]}",
+          l->out);
+}
+
+/* "name": [...] with a number for each image. */
+static void write_images(FILE *out, const char *name, const struct dials_sweep *s, bool times)
+{
+    fprintf(out, "\"%s\": [", name);
+    for (uint64_t i = 0; i < s->count; i++)
+        fprintf(out, "%s%" PRIu64, i ? ", " : "", times ? s->start->id + i : 1);
+    fputs("], ", out);
+}
+
+static void write_scan(void *state, const struct dials_sweep *s)
+{
+    struct list *l = state;
+    const struct dials_frame *f = s->start;
+    const uint64_t first = f->id + (uint64_t)dials_first_image(l->images);
+    if (!rotates(s))
+        return;
+    fprintf(l->out,
+            "%s{\"image_range\": [%" PRIu64 ", %" PRIu64
+            "], \"batch_offset\": 0, \"oscillation\": [%.17g, %.17g], ",
+            l->sweeps++ ? ",\n  " : "", first, first + s->count - 1, rad_to_deg(f->phi_rad),
+            rad_to_deg(f->osc_rad));
+    write_images(l->out, "exposure_time", s, false);
+    write_images(l->out, "epochs", s, true);
+    fputs("\"valid_image_ranges\": {}}", l->out);
 }
 
 /* Real axes before the spindle turns. */
-static void write_crystal(FILE *out, const struct experiment *x, const struct lattice *l)
+static void write_crystal(FILE *out, const struct experiment *x, const double r[9])
 {
-    const double *r = l->reciprocal_A;
     double axes[9], volume = 0.0;
     for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++) {
-            const double *u = r + 3 * ((i + 1) % 3), *v = r + 3 * ((i + 2) % 3);
-            axes[3 * i + j] = u[(j + 1) % 3] * v[(j + 2) % 3] - u[(j + 2) % 3] * v[(j + 1) % 3];
-        }
+        vec_cross(r + 3 * ((i + 1) % 3), r + 3 * ((i + 2) % 3), axes + 3 * i);
     for (int j = 0; j < 3; j++)
         volume += axes[j] * r[j];
     fputs("{\"__id__\": \"crystal\", ", out);
@@ -132,37 +161,62 @@ static void write_crystal(FILE *out, const struct experiment *x, const struct la
     fputs("\"space_group_hall_symbol\": \" P 1\"}", out);
 }
 
-enum status dials_write_expt(FILE *out, const struct experiment *x, const struct frame *f,
-                             const char *path, struct error *e)
+static void write_crystals(void *state, const struct dials_sweep *s)
 {
-    const bool rotates = f->recipe.osc_rad != 0.0;
-    const enum status s = reflections_check(f, path, e);
-    if (s)
-        return s;
-    for (size_t i = 0; i < x->npanels; i++)
-        if (x->panels[i].curved)
-            return error_set(e, STATUS_INPUT, "%s: DIALS has no curved detectors", path);
-    fputs("{\"__id__\": \"ExperimentList\",\n\"experiment\": [", out);
-    for (size_t i = 0; i < f->recipe.nlattices; i++) {
+    struct list *l = state;
+    for (uint64_t i = 0; i < s->start->nlattices; i++) {
+        fputs(s->experiment + i ? ",\n  " : "", l->out);
+        write_crystal(l->out, l->x, dials_lattice(s->start, i));
+    }
+}
+
+/* Of all sweeps of a rotation one goniometer. */
+static void write_experiments(void *state, const struct dials_sweep *s)
+{
+    struct list *l = state;
+    for (uint64_t i = 0; i < s->start->nlattices; i++) {
         char name[DIALS_NAME_SIZE];
-        dials_identifier(x, f, i, name);
-        fprintf(out,
-                "%s{\"__id__\": \"Experiment\", \"identifier\": \"%s\", \"beam\": 0, "
-                "\"detector\": 0, %s\"crystal\": %zu}",
-                i ? ",\n  " : "", name, rotates ? "\"goniometer\": 0, \"scan\": 0, " : "", i);
+        dials_identifier(l->x, s, i, name);
+        fprintf(l->out,
+                "%s{\"__id__\": \"Experiment\", \"identifier\": \"%s\", \"beam\": %" PRIu64
+                ", \"detector\": 0, ",
+                s->experiment + i ? ",\n  " : "", name, l->sweeps);
+        if (l->images.files)
+            fprintf(l->out, "\"imageset\": %" PRIu64 ", ", l->sweeps);
+        if (rotates(s))
+            fprintf(l->out, "\"goniometer\": 0, \"scan\": %" PRIu64 ", ", l->sweeps);
+        fprintf(l->out, "\"crystal\": %" PRIu64 "}", s->experiment + i);
     }
-    fputs("],\n\"imageset\": [],\n", out);
-    write_beam(out, x, f);
+    l->sweeps++;
+}
+
+/* "name": [...] with an item for each sweep. */
+static enum status write_list(struct list l, const char *name,
+                              void (*item)(void *state, const struct dials_sweep *s),
+                              const struct records *all, struct error *e)
+{
+    FILE *out = l.out;
+    const struct dials_visitor items = {.state = &l, .sweep = item};
+    fprintf(out, "\"%s\": [", name);
+    const enum status s = dials_walk(all, &items, e);
+    fputs("],\n", out);
+    return s;
+}
+
+enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e)
+{
+    const struct list l = {.out = out, .x = x, .images = images};
+    fputs("{\"__id__\": \"ExperimentList\",\n", out);
+    enum status s = write_list(l, "experiment", write_experiments, all, e);
+    s = s ? s : dials_write_images(out, images, all, path, e);
+    s = s ? s : write_list(l, "beam", write_beam, all, e);
     write_detector(out, x);
-    if (rotates)
-        write_scan(out, x, f);
-    else
-        fputs("\"goniometer\": [],\n\"scan\": [],\n", out);
-    fputs("\"crystal\": [", out);
-    for (size_t i = 0; i < f->recipe.nlattices; i++) {
-        fputs(i ? ",\n  " : "", out);
-        write_crystal(out, x, &f->recipe.lattices[i]);
-    }
-    fputs("],\n\"profile\": [],\n\"scaling_model\": []}\n", out);
-    return ferror(out) ? error_errno(e, STATUS_FAILED, "%s: cannot write", path) : STATUS_OK;
+    s = s ? s : write_list(l, "goniometer", write_goniometer, all, e);
+    s = s ? s : write_list(l, "scan", write_scan, all, e);
+    s = s ? s : write_list(l, "crystal", write_crystals, all, e);
+    fputs("\"profile\": [],\n\"scaling_model\": []}\n", out);
+    if (s == STATUS_OK && ferror(out))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+    return s;
 }

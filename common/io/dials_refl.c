@@ -1,24 +1,22 @@
 /* Reflection tables of DIALS, which are MessagePack: an array of a name, a version, and a map
  * with the columns, as they lie in memory. */
+#include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "base/units.h"
+#include "base/vec.h"
 #include "io/dials.h"
-#include "io/reflections_text.h"
-#include "model/incident.h"
 
-/* Of DIALS: predicted, observed, indexed, strong, integrated by summation. */
-enum { FLAGS = 1 | 2 | 4 | 32 | 256 };
+/* Of DIALS: predicted, observed, indexed, strong; integrated by summation, scaled. */
+enum { SEEN = 1 | 2 | 4 | 32, INTEGRATED = 256 | 1 << 26 };
 
-/* What a column needs of a row. */
-struct view {
+struct table {
+    FILE *out;
+    int32_t shift;  // of the images of frames: DIALS begins with 0 at the image that it calls 1
     const struct experiment *x;
-    const struct frame *f;
-    const struct reflection_row *row;
-    const uint32_t *pixels;  // those of the row
-    double wavelength_A;
+    uint64_t rows;
+    const struct column *column;  // the one that is written
 };
 
 /* ---- MessagePack -------------------------------------------------------- */
@@ -53,208 +51,295 @@ static void put_text(FILE *out, const char *text)
 
 /* ---- columns -------------------------------------------------------------- */
 
-static size_t put_id(const struct view *v, void *to)
+static void put_real(void *to, double value)
 {
-    memcpy(to, &v->row->lattice, 4);
-    return 4;
+    memcpy(to, &value, sizeof value);
 }
 
-static size_t put_hkl(const struct view *v, void *to)
+static void put_size_t(void *to, uint64_t value)
 {
-    memcpy(to, v->row->hkl, 12);
-    return 12;
+    memcpy(to, &value, sizeof value);
 }
 
-static size_t put_panel(const struct view *v, void *to)
-{
-    memcpy(to, &(uint64_t){(uint64_t)v->row->panel}, 8);
-    return 8;
-}
-
-static size_t put_flags(const struct view *v, void *to)
-{
-    (void)v;
-    memcpy(to, &(uint64_t){FLAGS}, 8);
-    return 8;
-}
-
-static size_t put_real(void *to, double value)
-{
-    memcpy(to, &value, 8);
-    return 8;
-}
-
-static size_t put_photons(const struct view *v, void *to)
-{
-    return put_real(to, v->row->photons);
-}
-
-static size_t put_variance(const struct view *v, void *to)
-{
-    return put_real(to, v->row->photons + (double)v->row->background);
-}
-
-static size_t put_partiality(const struct view *v, void *to)
-{
-    (void)v;
-    return put_real(to, 1.0);
-}
-
-static size_t put_d(const struct view *v, void *to)
-{
-    const double *r = v->f->recipe.lattices[v->row->lattice].reciprocal_A;
-    double sum = 0.0;
-    for (int j = 0; j < 3; j++) {
-        double q = 0.0;
-        for (int i = 0; i < 3; i++)
-            q += v->row->hkl[i] * r[3 * i + j];
-        sum += q * q;
-    }
-    return put_real(to, sum > 0.0 ? 1.0 / sqrt(sum) : 0.0);
-}
-
-static size_t put_vector(void *to, double x, double y, double z)
+static void put_vector(void *to, double x, double y, double z)
 {
     const double v[3] = {x, y, z};
     memcpy(to, v, sizeof v);
-    return sizeof v;
 }
 
-/* In images from the start of the rotation. */
-static size_t put_px(const struct view *v, void *to)
+static void put_id(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const struct recipe *r = &v->f->recipe;
-    const double at = r->osc_rad != 0.0
-                          ? (v->row->phi_deg - rad_to_deg(r->phi_rad)) / rad_to_deg(r->osc_rad)
-                          : 0.5;
-    return put_vector(to, v->row->fast, v->row->slow, dials_image(v->f) + at);
+    (void)x;
+    memcpy(to, &s->id, 4);
 }
 
-static size_t put_mm(const struct view *v, void *to)
+static void put_hkl(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const double pixel_mm = m_to_mm(v->x->panels[v->row->panel].pixel_m);
-    return put_vector(to, v->row->fast * pixel_mm, v->row->slow * pixel_mm,
-                      deg_to_rad(v->row->phi_deg));
+    (void)x;
+    memcpy(to, s->hkl, 12);
 }
 
-/* Of the centroid: that of so many photons spread over so many pixels. */
-static size_t put_px_variance(const struct view *v, void *to)
+static void put_panel(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const double variance = (double)v->row->pixels / (12.0 * v->row->photons);
-    return put_vector(to, variance, variance, 1.0 / 12.0);
+    (void)x;
+    put_size_t(to, (uint64_t)s->panel);
 }
 
-static size_t put_mm_variance(const struct view *v, void *to)
+static void put_flags(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const double pixel_mm = m_to_mm(v->x->panels[v->row->panel].pixel_m);
-    const double variance = (double)v->row->pixels / (12.0 * v->row->photons) * pixel_mm * pixel_mm;
-    const double osc = v->f->recipe.osc_rad;
-    return put_vector(to, variance, variance, osc * osc / 12.0);
+    (void)x;
+    put_size_t(to, s->cut ? SEEN : SEEN | INTEGRATED);
 }
 
-static size_t put_s1(const struct view *v, void *to)
+static void put_photons(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const struct panel *p = &v->x->panels[v->row->panel];
-    double at[3], turned[3], sum = 0.0;
-    for (int i = 0; i < 3; i++) {
-        at[i] =
-            p->origin_m[i] + p->pixel_m * (v->row->fast * p->fast[i] + v->row->slow * p->slow[i]);
-        sum += at[i] * at[i];
-    }
-    dials_turn(v->x, at, turned);
-    const double scale = 1.0 / (v->wavelength_A * sqrt(sum));
-    return put_vector(to, turned[0] * scale, turned[1] * scale, turned[2] * scale);
+    (void)x;
+    put_real(to, s->photons);
 }
 
-/* About those of its pixels that lie on its panel. */
-static size_t put_bbox(const struct view *v, void *to)
+static void put_variance(const struct experiment *x, const struct dials_spot *s, void *to)
 {
-    const struct panel *p = &v->x->panels[v->row->panel];
-    const int32_t image = (int32_t)dials_image(v->f);
-    int32_t box[6] = {INT32_MAX, 0, INT32_MAX, 0, image, image + 1};
-    for (int32_t i = 0; i < v->row->pixels; i++) {
-        if (!panel_holds(p, v->pixels[i]))
-            continue;
-        const int64_t at = (int64_t)v->pixels[i] - p->first_pixel;
-        const int32_t fast = (int32_t)(at % p->fast_pixels), slow = (int32_t)(at / p->fast_pixels);
-        box[0] = fast < box[0] ? fast : box[0];
-        box[1] = fast + 1 > box[1] ? fast + 1 : box[1];
-        box[2] = slow < box[2] ? slow : box[2];
-        box[3] = slow + 1 > box[3] ? slow + 1 : box[3];
-    }
-    memcpy(to, box, sizeof box);
-    return sizeof box;
+    (void)x;
+    put_real(to, s->photons + s->background);
+}
+
+static void put_partiality(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x, (void)s;
+    put_real(to, 1.0);
+}
+
+static void put_d(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    put_real(to, s->d_A);
+}
+
+static void put_px(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    put_vector(to, s->fast, s->slow, s->image);
+}
+
+static void put_mm(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    const double pixel_mm = m_to_mm(x->panels[s->panel].pixel_m);
+    put_vector(to, s->fast * pixel_mm, s->slow * pixel_mm, s->phi_rad);
+}
+
+/* Of the centroid: that of so many photons spread over so many pixels of an image. */
+static double variance_px(const struct dials_spot *s)
+{
+    return s->pixels / (12.0 * s->photons * (s->box[5] - s->box[4]));
+}
+
+static void put_px_variance(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    put_vector(to, variance_px(s), variance_px(s), 1.0 / 12.0);
+}
+
+static void put_mm_variance(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    const double pixel_mm = m_to_mm(x->panels[s->panel].pixel_m);
+    const double variance = variance_px(s) * pixel_mm * pixel_mm;
+    put_vector(to, variance, variance, s->osc_rad * s->osc_rad / 12.0);
+}
+
+/* Where it goes, in our lab, of length 1. */
+static void direction_of(const struct experiment *x, const struct dials_spot *s, double out[3])
+{
+    const struct panel *p = &x->panels[s->panel];
+    double at[3];
+    for (int i = 0; i < 3; i++)
+        at[i] = p->origin_m[i] + p->pixel_m * (s->fast * p->fast[i] + s->slow * p->slow[i]);
+    (void)vec_unit(at, out);
+}
+
+static void put_s1(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    double at[3], turned[3];
+    direction_of(x, s, at);
+    dials_turn(x, at, turned);
+    put_vector(to, turned[0] / s->wavelength_A, turned[1] / s->wavelength_A,
+               turned[2] / s->wavelength_A);
+}
+
+static void put_box(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    memcpy(to, s->box, sizeof s->box);
+}
+
+/* Lorentz factor of a rotation over that of polarization, which DIALS multiplies with: Kabsch,
+ * Acta Cryst. D66 (2010) 133. */
+static double lp_of(const struct experiment *x, const struct dials_spot *s)
+{
+    double at[3], across[3], normal[3];
+    const double fraction = dials_polarization(x, normal);
+    direction_of(x, s, at);
+    vec_cross(x->spindle, x->beam.direction, across);
+    const double n = vec_dot(normal, at), forward = vec_dot(x->beam.direction, at);
+    const double polarization =
+        (1.0 - 2.0 * fraction) * (1.0 - n * n) + fraction * (1.0 + forward * forward);
+    return (s->osc_rad != 0.0 ? fabs(vec_dot(at, across)) : 1.0) / polarization;
+}
+
+/* The share of photons that the sensor stops; 1 where nobody knows. */
+static double qe_of(const struct experiment *x, const struct dials_spot *s)
+{
+    const struct panel *p = &x->panels[s->panel];
+    const double depth_m = panel_depth_m(p);
+    double at[3], normal[3];
+    if (!(depth_m > 0.0 && p->absorption_1_m > 0.0))
+        return 1.0;
+    direction_of(x, s, at);
+    vec_cross(p->fast, p->slow, normal);
+    return -expm1(-p->absorption_1_m * depth_m / fabs(vec_dot(at, normal)));
+}
+
+static void put_lp(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    put_real(to, lp_of(x, s));
+}
+
+static void put_qe(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    put_real(to, qe_of(x, s));
+}
+
+static void put_scaled(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    put_real(to, s->photons * lp_of(x, s) / qe_of(x, s));
+}
+
+static void put_scaled_variance(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    const double factor = lp_of(x, s) / qe_of(x, s);
+    put_real(to, (s->photons + s->background) * factor * factor);
+}
+
+static void put_scale(const struct experiment *x, const struct dials_spot *s, void *to)
+{
+    (void)x;
+    put_real(to, s->cut ? 0.0 : 1.0);
 }
 
 static const struct column {
     const char *name, *type;
-    size_t (*put)(const struct view *v, void *to);  // returns the bytes of an item
+    uint32_t width;  // bytes of an item
+    void (*put)(const struct experiment *x, const struct dials_spot *s, void *to);
 } columns[] = {
-    {"bbox", "int6", put_bbox},
-    {"d", "double", put_d},
-    {"flags", "std::size_t", put_flags},
-    {"id", "int", put_id},
-    {"intensity.sum.value", "double", put_photons},
-    {"intensity.sum.variance", "double", put_variance},
-    {"miller_index", "cctbx::miller::index<>", put_hkl},
-    {"panel", "std::size_t", put_panel},
-    {"partiality", "double", put_partiality},
-    {"s1", "vec3<double>", put_s1},
-    {"xyzcal.mm", "vec3<double>", put_mm},
-    {"xyzcal.px", "vec3<double>", put_px},
-    {"xyzobs.mm.value", "vec3<double>", put_mm},
-    {"xyzobs.mm.variance", "vec3<double>", put_mm_variance},
-    {"xyzobs.px.value", "vec3<double>", put_px},
-    {"xyzobs.px.variance", "vec3<double>", put_px_variance},
+    {"bbox", "int6", 24, put_box},
+    {"d", "double", 8, put_d},
+    {"flags", "std::size_t", 8, put_flags},
+    {"id", "int", 4, put_id},
+    {"intensity.scale.value", "double", 8, put_scaled},
+    {"intensity.scale.variance", "double", 8, put_scaled_variance},
+    {"intensity.sum.value", "double", 8, put_photons},
+    {"intensity.sum.variance", "double", 8, put_variance},
+    {"inverse_scale_factor", "double", 8, put_scale},
+    {"lp", "double", 8, put_lp},
+    {"miller_index", "cctbx::miller::index<>", 12, put_hkl},
+    {"panel", "std::size_t", 8, put_panel},
+    {"partiality", "double", 8, put_partiality},
+    {"qe", "double", 8, put_qe},
+    {"s1", "vec3<double>", 24, put_s1},
+    {"xyzcal.mm", "vec3<double>", 24, put_mm},
+    {"xyzcal.px", "vec3<double>", 24, put_px},
+    {"xyzobs.mm.value", "vec3<double>", 24, put_mm},
+    {"xyzobs.mm.variance", "vec3<double>", 24, put_mm_variance},
+    {"xyzobs.px.value", "vec3<double>", 24, put_px},
+    {"xyzobs.px.variance", "vec3<double>", 24, put_px_variance},
 };
-enum { NCOLUMNS = sizeof columns / sizeof *columns, ITEM_MAX = 24 };
+enum { NCOLUMNS = sizeof columns / sizeof *columns, WIDTH_MAX = 24 };
 
-static void put_column(FILE *out, const struct column *c, struct view v, char *bytes)
+/* ---- the table ------------------------------------------------------------ */
+
+static void count_spot(void *state, const struct dials_spot *s)
 {
-    const struct reflection_table *t = &v.f->reflections;
-    size_t used = 0;
-    v.pixels = t->pixels;
-    for (size_t i = 0; i < t->count; i++) {
-        v.row = &t->rows[i];
-        used += c->put(&v, bytes + used);
-        v.pixels += v.row->pixels;
-    }
-    put_text(out, c->name);
-    put_array(out, 2);
-    put_text(out, c->type);
-    put_array(out, 2);
-    put_whole(out, (uint32_t)t->count);
-    put_size(out, 0xc6, (uint32_t)used);
-    (void)fwrite(bytes, 1, used, out);
+    (void)s;
+    ((struct table *)state)->rows++;
 }
 
-enum status dials_write_refl(FILE *out, const struct experiment *x, const struct frame *f,
-                             const char *path, struct error *e)
+static void write_spot(void *state, const struct dials_spot *s)
 {
-    const struct view v = {
-        .x = x, .f = f, .wavelength_A = m_to_angstrom(incident_beam(x, &f->recipe).mean_m)};
-    const enum status s = reflections_check(f, path, e);
-    char *bytes = s ? NULL : mem_array(f->reflections.count, ITEM_MAX);
-    if (s || !bytes)
-        return s ? s : error_memory(e, path);
+    const struct table *t = state;
+    struct dials_spot moved = *s;
+    char item[WIDTH_MAX];
+    if (s->osc_rad != 0.0) {
+        moved.image += t->shift;
+        moved.box[4] += t->shift;
+        moved.box[5] += t->shift;
+    }
+    t->column->put(t->x, &moved, item);
+    (void)fwrite(item, 1, t->column->width, t->out);
+}
+
+static enum status write_column(struct table *t, const struct column *c, const struct records *all,
+                                struct error *e)
+{
+    const struct dials_visitor rows = {.state = t, .spot = write_spot};
+    t->column = c;
+    put_text(t->out, c->name);
+    put_array(t->out, 2);
+    put_text(t->out, c->type);
+    put_array(t->out, 2);
+    put_whole(t->out, (uint32_t)t->rows);
+    put_size(t->out, 0xc6, (uint32_t)t->rows * c->width);
+    return dials_walk(all, &rows, e);
+}
+
+static void count_names(void *state, const struct dials_sweep *s)
+{
+    *(uint64_t *)state += s->start->nlattices;
+}
+
+static void write_names(void *state, const struct dials_sweep *s)
+{
+    const struct table *t = state;
+    for (uint64_t i = 0; i < s->start->nlattices; i++) {
+        char name[DIALS_NAME_SIZE];
+        dials_identifier(t->x, s, i, name);
+        put_whole(t->out, (uint32_t)(s->experiment + i));
+        put_text(t->out, name);
+    }
+}
+
+static enum status write_identifiers(struct table *t, const struct records *all, struct error *e)
+{
+    uint64_t count = 0;
+    const struct dials_visitor counter = {.state = &count, .sweep = count_names};
+    const struct dials_visitor names = {.state = t, .sweep = write_names};
+    const enum status s = dials_walk(all, &counter, e);
+    put_text(t->out, "identifiers");
+    put_map(t->out, (uint32_t)count);
+    return s ? s : dials_walk(all, &names, e);
+}
+
+enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials_images images,
+                             const struct records *all, const char *path, struct error *e)
+{
+    struct table t = {.out = out, .x = x, .shift = dials_first_image(images) - 1};
+    const struct dials_visitor counter = {.state = &t, .spot = count_spot};
+    enum status s = dials_walk(all, &counter, e);
+    if (s == STATUS_OK && t.rows > UINT32_MAX / WIDTH_MAX)
+        s = error_set(e, STATUS_FAILED, "%s: has %" PRIu64 " reflections, a table holds %" PRIu32,
+                      path, t.rows, UINT32_MAX / WIDTH_MAX);
+    if (s)
+        return s;
     put_array(out, 3);
     put_text(out, "dials::af::reflection_table");
     put_whole(out, 1);
     put_map(out, 3);
-    put_text(out, "identifiers");
-    put_map(out, (uint32_t)f->recipe.nlattices);
-    for (size_t i = 0; i < f->recipe.nlattices; i++) {
-        char name[DIALS_NAME_SIZE];
-        dials_identifier(x, f, i, name);
-        put_whole(out, (uint32_t)i);
-        put_text(out, name);
-    }
+    s = write_identifiers(&t, all, e);
     put_text(out, "nrows");
-    put_whole(out, (uint32_t)f->reflections.count);
+    put_whole(out, (uint32_t)t.rows);
     put_text(out, "data");
     put_map(out, NCOLUMNS);
-    for (size_t i = 0; i < NCOLUMNS; i++)
-        put_column(out, &columns[i], v, bytes);
-    mem_free(bytes);
-    return ferror(out) ? error_errno(e, STATUS_FAILED, "%s: cannot write", path) : STATUS_OK;
+    for (size_t i = 0; i < NCOLUMNS && !s; i++)
+        s = write_column(&t, &columns[i], all, e);
+    if (s == STATUS_OK && ferror(out))
+        s = error_errno(e, STATUS_FAILED, "%s: cannot write", path);
+    return s;
 }

@@ -82,6 +82,12 @@ const struct index_entry *frame_index_find(const struct frame_index *x, uint64_t
 /* True when it names frame `id` with these names, parted by tabs, and this size. */
 bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names, uint64_t bytes);
 
+/* A path as the index at `index` gives it: without the folder if that is the index's own. */
+const char *frame_index_name(const char *index, const char *path);
+
+/* True when it names the file at `path` for frame `id`. */
+bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *path);
+
 /* STATUS_FAILED when frame `id` is in the index with another checksum: the same
  * recipe must give the same bytes. */
 enum status frame_index_check(const struct frame_index *x, uint64_t id, uint32_t crc,

@@ -52,6 +52,27 @@ bool frame_index_has(const struct frame_index *x, uint64_t id, const char *names
     return found && found->bytes == bytes && strcmp(found->names, names) == 0;
 }
 
+const char *frame_index_name(const char *index, const char *path)
+{
+    const char *slash = strrchr(index, '/');
+    const size_t folder = slash ? (size_t)(slash + 1 - index) : 0;
+    return strncmp(path, index, folder) == 0 ? path + folder : path;
+}
+
+bool frame_index_lists(const struct frame_index *x, uint64_t id, const char *path)
+{
+    const struct index_entry *entry = frame_index_find(x, id);
+    const char *name = frame_index_name(x->path, path);
+    const size_t length = strlen(name);
+    for (const char *at = entry ? entry->names : ""; *at; at += *at == '\t') {
+        const size_t word = strcspn(at, "\t");
+        if (word == length && strncmp(at, name, length) == 0)
+            return true;
+        at += word;
+    }
+    return false;
+}
+
 struct collector {
     struct id_set *ids;
     bool failed;

@@ -22,17 +22,15 @@ enum status reflections_check(const struct frame *f, const char *path, struct er
                            path, f->recipe.id);
 }
 
-enum status reflections_write_text(FILE *out, const struct frame *f, const char *path,
-                                   struct error *e)
+void reflections_write_names(FILE *out)
 {
-    const struct reflection_table *t = &f->reflections;
-    const enum status s = reflections_check(f, path, e);
-    if (s)
-        return s;
     fputs("frame\tlattice\th\tk\tl\tpanel\tfast\tslow\tphotons\tpeak\tpixels\tphi\ts\tF2\t"
           "background\n",
           out);
-    for (size_t i = 0; i < t->count; i++)
-        write_row(out, f->recipe.id, &t->rows[i]);
-    return ferror(out) ? error_errno(e, STATUS_FAILED, "%s: cannot write", path) : STATUS_OK;
+}
+
+void reflections_write_rows(FILE *out, const struct frame *f)
+{
+    for (size_t i = 0; i < f->reflections.count; i++)
+        write_row(out, f->recipe.id, &f->reflections.rows[i]);
 }

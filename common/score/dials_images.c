@@ -63,7 +63,7 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
     else if (!x->nindices && *x->file && !sequence && frame_of_name(x->file, image))
         return STATUS_OK;
     else if (!x->nindices && !*x->file && frame_of_identifier(x->identifier, image))
-        return STATUS_OK;
+        *image += (uint64_t)place;
     else if (!(sequence && !x->nindices && *x->file))
         return error_set(e, STATUS_INPUT,
                          "%s: experiment '%.60s' does not tell of which frame it is: needs images "

@@ -1,0 +1,42 @@
+#!/bin/sh
+# One table of reflections for a rotation: DIALS shows, merges and scales it, and finds the structure factors.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/dials.sh"
+scratch
+needs DIALS dials.merge dials.scale dials.reindex
+crystal --fluence=3e26 | bragg-orient --frames=60 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 |
+	bragg-intensity --reflections=1 | bragg-noise --seed=3 --adc-offset=0 |
+	bragg-write --compression=gzip --reflections=run.refl 'run_%04d.cbf' 2>write.log || complain "$(cat write.log)"
+check 'dials.show shows it, with its images' \
+	sh -c 'dials.show run.expt run.refl >shown && grep -q "number of images:   60" shown'
+check 'dials.report reports it' quiet dials.report run.expt run.refl
+check 'its corrections are those that DIALS computes' /usr/bin/python3 -c '
+from dials.array_family import flex
+from dxtbx.model.experiment_list import ExperimentListFactory
+table = flex.reflection_table.from_file("run.refl")
+experiments = ExperimentListFactory.from_json_file("run.expt", check_format=True)
+table.assert_experiment_identifiers_are_consistent(experiments)
+assert len(experiments) == 1 and experiments[0].imageset.size() == 60 and len(table) > 5000
+assert experiments[0].imageset.get_raw_data(59)[0].all() == (672, 660)
+lp, qe = table["lp"].deep_copy(), table["qe"].deep_copy()
+table.compute_corrections(experiments)
+assert flex.max(flex.abs(lp / table["lp"] - 1)) < 1e-9 and flex.max(flex.abs(qe / table["qe"] - 1)) < 1e-9
+whole = table.select(table.get_flags(table.flags.integrated_sum))
+whole.map_centroids_to_reciprocal_space(experiments)
+import numpy as np
+A = np.array(experiments[0].crystal.get_A()).reshape(3, 3)
+away = np.array(whole["rlp"]) @ np.linalg.inv(A).T - np.array(whole["miller_index"])
+print("# fractional indices", abs(away).mean(0))
+assert (abs(np.median(away, axis=0)) < 0.02).all() and np.median(abs(away)) < 0.06
+'
+check 'dials.reindex sets the symmetry' quiet dials.reindex run.expt run.refl space_group=P212121
+check 'dials.merge merges the table as it is' quiet dials.merge reindexed.expt reindexed.refl
+check 'dials.scale scales it' quiet dials.scale reindexed.expt reindexed.refl
+check 'and dials.merge merges that' quiet dials.merge scaled.expt scaled.refl output.mtz=scaled.mtz
+for name in merged scaled; do
+	measure dials_run.py "$BRAGG_TESTS/../common/io/lysozyme.f32" $name.mtz
+	above "$name: thousands of reflections" merged 3500
+	above "$name: intensities are F^2" merged_cc 0.998
+	check "$name: R below 0.02" awk -v r="$(value merged_r)" 'BEGIN { exit !(r != "" && r < 0.02) }'
+done
+finish
