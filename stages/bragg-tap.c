@@ -152,6 +152,13 @@ static void print_image(const struct image *image)
            types[image->type], image->unit == UNIT_ADU ? "ADU" : "photons", r.least, r.most, r.sum);
 }
 
+/* Their names, parted by commas. */
+static void print_planes(const struct planes *planes)
+{
+    for (size_t i = 0; i < planes->count; i++)
+        printf("%s%s", i ? "," : " planes=", planes->items[i].name);
+}
+
 static enum status print_frame(const struct tap *t, const struct frame *f, struct error *e)
 {
     const struct recipe *r = &f->recipe;
@@ -159,6 +166,7 @@ static enum status print_frame(const struct tap *t, const struct frame *f, struc
     print_route(t);
     printf(" attempt=%" PRIu32 " seed=%" PRIu64 " lattices=%zu phi_deg=%.9g osc_deg=%.9g",
            t->route.attempt, r->seed, r->nlattices, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
+    print_planes(&f->planes);
     if (f->image.count)
         print_image(&f->image);
     putchar('\n');
