@@ -6,7 +6,7 @@ scratch
 needs DIALS dials.merge dials.scale dials.reindex
 crystal --fluence=3e26 | bragg-orient --frames=60 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3 |
 	bragg-intensity --reflections=1 | bragg-noise --seed=3 --adc-offset=0 |
-	bragg-write --compression=gzip --reflections=run.refl 'run_%04d.cbf' 2>write.log || complain "$(cat write.log)"
+	bragg-write --reflections=run.refl 'run_%04d.cbf' 2>write.log || complain "$(cat write.log)"
 check 'dials.show shows it, with its images' \
 	sh -c 'dials.show run.expt run.refl >shown && grep -q "number of images:   60" shown'
 check 'dials.report reports it' quiet dials.report run.expt run.refl
@@ -39,4 +39,25 @@ for name in merged scaled; do
 	above "$name: intensities are F^2" merged_cc 0.998
 	check "$name: R below 0.02" awk -v r="$(value merged_r)" 'BEGIN { exit !(r != "" && r < 0.02) }'
 done
+
+# stills in NXmx: experiments name their images
+mkdir stills
+crystal --fluence=3e26 | bragg-orient --frames=4 --random --lattices=2 | bragg-intensity --reflections=5 |
+	bragg-noise --seed=3 --adc-offset=0 |
+	bragg-write --compression=gzip --reflections=stills/all.refl stills.nxs 2>write.log || complain "$(cat write.log)"
+check 'stills: an experiment for each lattice, with its image' /usr/bin/python3 -c '
+from dials.array_family import flex
+from dxtbx.model.experiment_list import ExperimentListFactory
+table = flex.reflection_table.from_file("stills/all.refl")
+experiments = ExperimentListFactory.from_json_file("stills/all.expt", check_format=True)
+table.assert_experiment_identifiers_are_consistent(experiments)
+assert len(experiments) == 8 and sorted(set(table["id"])) == list(range(8))
+for i, experiment in enumerate(experiments):
+    spots = table.select(table["id"] == i)
+    spots = spots.select(spots["intensity.sum.value"] > 5000)
+    pixels = experiment.imageset.get_raw_data(0)[0]
+    seen = [pixels[int(y), int(x)] for x, y, z in spots["xyzobs.px.value"]]
+    assert experiment.imageset.size() == 1 and len(seen) > 3 and sum(v > 100 for v in seen) >= 0.9 * len(seen), (i, seen)
+'
+check 'dials.show shows them' sh -c 'dials.show stills/all.expt stills/all.refl >shown && grep -q "Experiment 7" shown'
 finish
