@@ -261,6 +261,20 @@ LANES_INLINE uint32_t lanes_below(floats a, floats b)
 #endif
 }
 
+/* Bits of the LANES doubles at `from` that are below 0 or -0, the first one lowest. */
+LANES_INLINE uint32_t doubles_negative(const double *from)
+{
+#if defined(__AVX512F__)
+    return (uint32_t)_mm512_movepi64_mask(_mm512_loadu_si512(from)) |
+           (uint32_t)_mm512_movepi64_mask(_mm512_loadu_si512(from + LANES / 2)) << LANES / 2;
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= (uint32_t)(__builtin_signbit(from[i]) != 0) << i;
+    return bits;
+#endif
+}
+
 /* Bits of the lanes where a != b. */
 LANES_INLINE uint32_t lanes_differ(ints a, ints b)
 {
