@@ -261,32 +261,17 @@ LANES_INLINE uint32_t lanes_below(floats a, floats b)
 #endif
 }
 
-/* Bits of the lanes where a != b. */
-LANES_INLINE uint32_t lanes_differ(ints a, ints b)
+/* Bits of the LANES doubles at `from` that are below 0 or -0, the first one lowest. */
+LANES_INLINE uint32_t doubles_negative(const double *from)
 {
 #if defined(__AVX512F__)
-    return _mm512_cmpneq_epi32_mask((__m512i)a, (__m512i)b);
-#elif defined(__AVX2__)
-    return (uint32_t)_mm256_movemask_ps((__m256)(a != b));
-#elif defined(__SSE2__)
-    return (uint32_t)_mm_movemask_ps((__m128)(a != b));
+    return (uint32_t)_mm512_movepi64_mask(_mm512_loadu_si512(from)) |
+           (uint32_t)_mm512_movepi64_mask(_mm512_loadu_si512(from + LANES / 2)) << LANES / 2;
 #else
     uint32_t bits = 0;
     for (int i = 0; i < LANES; i++)
-        bits |= (uint32_t)(a[i] != b[i]) << i;
+        bits |= (uint32_t)(__builtin_signbit(from[i]) != 0) << i;
     return bits;
-#endif
-}
-
-/* Counts the lanes where a < b, each on its own. */
-LANES_INLINE ints lanes_count(ints count, floats a, floats b)
-{
-#if defined(__AVX512F__)
-    const __mmask16 below = _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
-    return (ints)_mm512_mask_sub_epi32((__m512i)count, below, (__m512i)count,
-                                       _mm512_set1_epi32(-1));
-#else
-    return count - (ints)(a < b);
 #endif
 }
 
@@ -304,6 +289,39 @@ LANES_INLINE lanes_mask lanes_equal(words a, words b)
     return _mm512_cmpeq_epi32_mask((__m512i)a, (__m512i)b);
 #else
     return (ints)(a == b);
+#endif
+}
+
+LANES_INLINE lanes_mask lanes_less(floats a, floats b)
+{
+#if defined(__AVX512F__)
+    return _mm512_cmp_ps_mask((__m512)a, (__m512)b, _CMP_LT_OQ);
+#else
+    return (ints)(a < b);
+#endif
+}
+
+/* Counts in the chosen lanes, each on its own. */
+LANES_INLINE ints ints_count(ints count, lanes_mask m)
+{
+#if defined(__AVX512F__)
+    return (ints)_mm512_mask_sub_epi32((__m512i)count, m, (__m512i)count, _mm512_set1_epi32(-1));
+#else
+    return count - m;
+#endif
+}
+
+/* b in the chosen lanes, where b >= a >= 0; a in the others. */
+LANES_INLINE floats floats_raise_where(lanes_mask m, floats a, floats b)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_mask_mov_ps((__m512)a, m, (__m512)b);
+#elif defined(__AVX2__)
+    return (floats)_mm256_blendv_ps((__m256)a, (__m256)b, (__m256)m);
+#elif defined(__SSE2__)
+    return (floats)_mm_max_ps((__m128)a, (__m128)((ints)b & m));
+#else
+    return floats_select(m, b, a);
 #endif
 }
 

@@ -26,11 +26,15 @@ INLINE void block_uniforms(const struct noise_key *key, int64_t first, double *r
 {
     const struct rest rest = rest_of(key, 0);
     philox_lanes pair = count_up(first / 2);
-    for (int i = 0; i < NOISE_PAIRS; i += PHILOX_LANES, pair += PHILOX_LANES) {
-        philox_lanes w[4] = {pair};
+    for (int i = 0; i < NOISE_PAIRS; i += PHILOX_BLOCKS, pair += PHILOX_BLOCKS) {
+        philox_lanes w[PHILOX_SIDE][4] = {{pair}, {pair + PHILOX_LANES}};
         philox_words(w, rest.word, key->seed);
-        philox_store_uniforms(w[0], w[1], &u[i]);
-        philox_store_uniforms(w[2], w[3], &u[NOISE_PAIRS + i]);
+#pragma GCC unroll 2
+        for (int s = 0; s < PHILOX_SIDE; s++) {
+            double *to = u + i + s * PHILOX_LANES;
+            philox_store_uniforms(w[s][0], w[s][1], to);
+            philox_store_uniforms(w[s][2], w[s][3], to + NOISE_PAIRS);
+        }
     }
 }
 
@@ -39,11 +43,15 @@ INLINE void block_words(const struct noise_key *key, int64_t first, uint32_t *re
 {
     const struct rest rest = rest_of(key, 0);
     philox_lanes quad = count_up(first / 4);
-    for (int i = 0; i < NOISE_QUADS; i += PHILOX_LANES, quad += PHILOX_LANES) {
-        philox_lanes w[4] = {quad};
+    for (int i = 0; i < NOISE_QUADS; i += PHILOX_BLOCKS, quad += PHILOX_BLOCKS) {
+        philox_lanes w[PHILOX_SIDE][4] = {{quad}, {quad + PHILOX_LANES}};
         philox_words(w, rest.word, key->seed);
-        philox_store_pairs(w[0], w[1], &word[2 * i]);
-        philox_store_pairs(w[2], w[3], &word[2 * (NOISE_QUADS + i)]);
+#pragma GCC unroll 2
+        for (int s = 0; s < PHILOX_SIDE; s++) {
+            uint32_t *to = word + 2 * (i + s * PHILOX_LANES);
+            philox_store_pairs(w[s][0], w[s][1], to);
+            philox_store_pairs(w[s][2], w[s][3], to + 2 * NOISE_QUADS);
+        }
     }
 }
 

@@ -124,18 +124,20 @@ INLINE void search_start(struct search *restrict s, const uint32_t *restrict wor
 }
 
 /* A vector of a search: the distance to be gone, from either end of what the uniform may be, the
- * probability of the next count and those that were passed, and how many were. */
+ * probability of the next count and those that were passed, how many are below the low end, and
+ * the first sum that is not. */
 struct walk {
-    floats low, high, p, sum;
-    ints count_low, count_high;
+    floats low, high, p, sum, first;
+    ints count;
 };
 
 /* One count on, where p changes by `factor`. */
 INLINE void walk_on(struct walk *w, floats factor)
 {
-    w->count_low = lanes_count(w->count_low, w->sum, w->low);
-    w->count_high = lanes_count(w->count_high, w->sum, w->high);
+    const lanes_mask below = lanes_less(w->sum, w->low);
     w->sum = w->sum + w->p;
+    w->count = ints_count(w->count, below);
+    w->first = floats_raise_where(below, w->first, w->sum);
     w->p = w->p * factor;
 }
 
@@ -145,8 +147,8 @@ INLINE void walk_start(struct walk *w, const struct search *s, int at)
     memcpy(&w->low, s->low + at, sizeof w->low);
     memcpy(&w->high, s->high + at, sizeof w->high);
     memcpy(&w->p, s->p + at, sizeof w->p);
-    w->sum = (floats){0};
-    w->count_low = w->count_high = (ints){0};
+    w->sum = w->first = (floats){0};
+    w->count = (ints){0};
 }
 
 /* Goes to count `middle`, a multiple of LEAP: lanes whose uniform is above the sum up to there go
@@ -167,11 +169,11 @@ INLINE ints walk_leap(struct walk *w, floats mean, int32_t middle)
     return down;
 }
 
-/* Stores what was found; bits of the lanes in doubt. */
+/* Stores what was found; bits of the lanes in doubt, whose high end is beyond that sum. */
 INLINE uint32_t walk_end(const struct walk *w, struct search *s, int at)
 {
-    memcpy(s->count + at, &w->count_low, sizeof w->count_low);
-    return lanes_differ(w->count_low, w->count_high);
+    memcpy(s->count + at, &w->count, sizeof w->count);
+    return lanes_below(w->first, w->high);
 }
 
 /* Searches for the counts of the group from `at`, from 0 up, whose vectors run side by side;
@@ -185,7 +187,7 @@ INLINE uint32_t search_up(struct search *s, int at)
     for (int v = 0; v < SIDE; v++) {
         walk_start(&w[v], s, at + v * LANES);
         memcpy(&mean[v], s->mean + at + v * LANES, sizeof mean[v]);
-        w[v].sum = w[v].p;
+        w[v].sum = w[v].first = w[v].p;
         w[v].p = w[v].p * mean[v];
     }
     uint32_t left = 1;
@@ -240,8 +242,7 @@ INLINE uint32_t search_both(struct search *s, int at, int32_t middle)
     uint32_t doubts = 0;
 #pragma GCC unroll 4
     for (int v = 0; v < SIDE; v++) {
-        w[v].count_low = middle - down[v] + ((w[v].count_low ^ down[v]) - down[v]);
-        w[v].count_high = middle - down[v] + ((w[v].count_high ^ down[v]) - down[v]);
+        w[v].count = middle - down[v] + ((w[v].count ^ down[v]) - down[v]);
         doubts |= walk_end(&w[v], s, at + v * LANES) << (v * LANES);
     }
     return doubts;

@@ -43,29 +43,35 @@ philox_store_uniforms(philox_lanes high, philox_lanes low, double *to)
     memcpy(to, &x, sizeof x);
 }
 
-/* Words 0 to 3 of PHILOX_LANES blocks, in the low halves of lanes.  Word 0 of their
- * counters comes in word[0], words 1 to 3 are `rest`.  High halves hold rubbish
+/* Blocks that are made side by side, so that processors find enough to do. */
+enum { PHILOX_SIDE = 2, PHILOX_BLOCKS = PHILOX_SIDE * PHILOX_LANES };
+
+/* Words 0 to 3 of PHILOX_BLOCKS blocks, in the low halves of lanes.  Word 0 of their
+ * counters comes in word[][0], words 1 to 3 are `rest`.  High halves hold rubbish
  * throughout: products ignore them. */
-static inline __attribute__((always_inline)) void philox_words(philox_lanes word[4],
+static inline __attribute__((always_inline)) void philox_words(philox_lanes word[PHILOX_SIDE][4],
                                                                const uint32_t rest[3], uint64_t key)
 {
     const philox_lanes zero = {0}, m0 = zero + 0xD2511F53u, m1 = zero + 0xCD9E8D57u;
-    philox_lanes c0 = word[0], c1 = zero + rest[0], c2 = zero + rest[1], c3 = zero + rest[2];
     uint32_t k0 = (uint32_t)key, k1 = (uint32_t)(key >> 32);
+#pragma GCC unroll 2
+    for (int s = 0; s < PHILOX_SIDE; s++)
+        for (int i = 1; i < 4; i++)
+            word[s][i] = zero + rest[i - 1];
 #pragma GCC unroll 10
     for (int round = 0; round < 10; round++) {
-        const philox_lanes p0 = PHILOX_PRODUCT(c0, m0), p1 = PHILOX_PRODUCT(c2, m1);
-        c0 = p1 >> 32 ^ c1 ^ (zero + k0);
-        c2 = p0 >> 32 ^ c3 ^ (zero + k1);
-        c1 = p1;
-        c3 = p0;
+#pragma GCC unroll 2
+        for (int s = 0; s < PHILOX_SIDE; s++) {
+            philox_lanes *c = word[s];
+            const philox_lanes p0 = PHILOX_PRODUCT(c[0], m0), p1 = PHILOX_PRODUCT(c[2], m1);
+            c[0] = p1 >> 32 ^ c[1] ^ (zero + k0);
+            c[2] = p0 >> 32 ^ c[3] ^ (zero + k1);
+            c[1] = p1;
+            c[3] = p0;
+        }
         k0 += 0x9E3779B9u;
         k1 += 0xBB67AE85u;
     }
-    word[0] = c0;
-    word[1] = c1;
-    word[2] = c2;
-    word[3] = c3;
 }
 
 /* Stores words as pairs (even word, odd word), one pair a lane. */

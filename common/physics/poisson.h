@@ -24,8 +24,9 @@
 #include "base/portable_math.h"
 #include "physics/fastmath.h"
 
-#define POISSON_SMALL_MEAN 64.0  // below: inversion; PTRS needs at least 10
-#define POISSON_LARGE_MEAN 1e6   // above: normal
+#define POISSON_SMALL_MEAN 64.0   // below: inversion; PTRS needs at least 10
+#define POISSON_LARGE_MEAN 1e6    // above: normal
+#define POISSON_LEAST_COUNT 10.0  // of POISSON_SMALL_MEAN and more: chances below are 1e-17
 
 enum { POISSON_SMALL_END = 160, POISSON_SCALE = 100 };
 
@@ -36,28 +37,11 @@ HD double poisson_floor(double x)
     return n > x ? n - 1.0 : n;
 }
 
-/* ln k! for whole k >= 0: a table below 10, Stirling's series above (its next term is
- * below 1e-12). */
-HD double poisson_log_factorial(double k)
+/* What Stirling's formula lacks of ln k! for k >= 10: the next term is below 1e-12. */
+HD double poisson_stirling(double k)
 {
-    const double table[10] = {0.0,
-                              0.0,
-                              0.69314718055994530942,
-                              1.7917594692280550008,
-                              3.1780538303479456196,
-                              4.7874917427820459943,
-                              6.5792512120101009951,
-                              8.5251613610654143002,
-                              10.604602902745250228,
-                              12.801827480081469611};
-    const double large = k < 10.0 ? 10.0 : k;
-    const double r = 1.0 / large, r2 = r * r;
-    const double series = r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 / 1680)));
-    const double half_log_2pi = 0.91893853320467274178;
-    double value = (large + 0.5) * portable_log(large) - large + half_log_2pi + series;
-    for (int i = 0; i < 10; i++)
-        value = k == (double)i ? table[i] : value;
-    return value;
+    const double r = 1.0 / k, r2 = r * r;
+    return r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 / 1680)));
 }
 
 /* The count of a small mean for a uniform: how many sums of probabilities it exceeds.
@@ -107,23 +91,24 @@ HD struct poisson_try poisson_attempt(double mean, double uniform, double v)
     struct poisson_try t;
     const double b = 0.931 + 2.53 * sqrt(mean);
     const double a = -0.059 + 0.02483 * b;
-    const double v_r = 0.9277 - 3.6224 / (b - 2.0);
     const double u = uniform - 0.5;
     t.us = 0.5 - (u < 0.0 ? -u : u);
     t.k = poisson_floor((2.0 * a / t.us + b) * u + mean + 0.43);
     const double inverse_alpha = 1.1239 + 1.1328 / (b - 3.4);
     t.log_of = v * inverse_alpha / (a / (t.us * t.us) + b);
-    t.sure = (t.us >= 0.07) & (v <= v_r);
-    t.hopeless = (t.k < 0.0) | ((t.us < 0.013) & (v > t.us));
+    t.sure = (t.us >= 0.07) & ((0.9277 - v) * (b - 2.0) >= 3.6224);
+    t.hopeless = (t.k < POISSON_LEAST_COUNT) | ((t.us < 0.013) & (v > t.us));
     return t;
 }
 
-/* The whole test of an attempt. */
+/* The whole test of an attempt: ln log_of <= k ln mean - mean - ln k!, with Stirling's formula
+ * for ln k! = k ln k - k + ln(2 pi k)/2 + ... so that no large numbers are subtracted. */
 HD bool poisson_accepts(const struct poisson_try *t, double mean)
 {
-    const double k = t->k < 0.0 ? 0.0 : t->k;
-    const bool fits =
-        portable_log(t->log_of) <= k * portable_log(mean) - mean - poisson_log_factorial(k);
+    const double k = t->k < POISSON_LEAST_COUNT ? POISSON_LEAST_COUNT : t->k;
+    const double two_pi = 6.28318530717958647693;
+    const bool fits = 0.5 * portable_log(t->log_of * t->log_of * (two_pi * k)) <=
+                      (k - mean) - k * portable_log(k / mean) - poisson_stirling(k);
     return t->sure | (!t->hopeless & fits);
 }
 

@@ -103,6 +103,85 @@ static void values_are_distributed_as_poisson(void **state)
     }
 }
 
+/* Chances of all counts within 12 standard deviations. */
+enum { CHANCES = 40000 };
+struct chances {
+    int first, n;
+    double of[CHANCES];
+};
+
+static const struct chances *chances_of(double mean)
+{
+    static struct chances c;
+    const double reach = 12 * sqrt(mean) + 12;
+    c.first = mean > reach ? (int)(mean - reach) : 0;
+    c.n = (int)(mean + reach) - c.first;
+    assert_true(c.n <= CHANCES);
+    for (int i = 0; i < c.n; i++) {
+        const double k = c.first + i;
+        c.of[i] = exp(k * log(mean) - mean - lgamma(k + 1.0));
+    }
+    return &c;
+}
+
+/* A tail is wrong where as many draws as there are can tell it from its chance. */
+static void check_tail(double chance, double least, double most)
+{
+    int within = 0;
+    for (int i = 0; i < DRAWS; i++)
+        within += count[i] >= least && count[i] <= most;
+    assert_true(fabs(within - DRAWS * chance) < 4.5 * sqrt(DRAWS * chance) + 1);
+}
+
+/* Both tails: a count in 100, in 1000 and in 10000, where a short uniform has no values left and
+ * a hat or a squeeze that does not fit shows first. */
+static void tails_have_their_probability(void **state)
+{
+    (void)state;
+    static const double means[] = {0.0078125, 0.25, 3,    5,   8,    11.5, 12.25,  20,     36,
+                                   50,        63.5, 64.5, 100, 1000, 3000, 100000, 999936, 2097152};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        const struct chances *c = chances_of(means[m]);
+        draw(means[m]);
+        for (double depth = 1e-2; depth > 5e-5; depth /= 10) {
+            int lower = 0, upper = c->n;
+            double below = 0, above = 0;
+            while (below + c->of[lower] <= depth)
+                below += c->of[lower++];
+            while (above + c->of[upper - 1] <= depth)
+                above += c->of[--upper];
+            check_tail(below, 0, c->first + lower - 1);
+            check_tail(above, c->first + upper, INFINITY);
+        }
+    }
+}
+
+/* Chi-square over an eighth of a standard deviation each, for means of too many counts. */
+static void large_values_are_distributed_as_poisson(void **state)
+{
+    (void)state;
+    static const double means[] = {1000, 30000, 999936, 2097152};
+    enum { PARTS = 8, REACH = 13 * PARTS };
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        const double scale = PARTS / sqrt(means[m]);
+        double expected[2 * REACH] = {0}, seen[2 * REACH] = {0}, chi2 = 0;
+        const struct chances *c = chances_of(means[m]);
+        for (int i = 0; i < c->n; i++)
+            expected[REACH + (int)floor((c->first + i - means[m]) * scale)] += DRAWS * c->of[i];
+        draw(means[m]);
+        for (int i = 0; i < DRAWS; i++)
+            seen[REACH + (int)floor((count[i] - means[m]) * scale)]++;
+        int n = 0;
+        for (int i = 0; i < 2 * REACH; i++)
+            if (expected[i] >= 10) {
+                chi2 += (seen[i] - expected[i]) * (seen[i] - expected[i]) / expected[i];
+                n++;
+            }
+        assert_true(n > 6 * PARTS);
+        assert_true(fabs(chi2 - n) < 4.5 * sqrt(2.0 * n));
+    }
+}
+
 /* Chance of a count of `least` and more. */
 static double tail(double mean, int least)
 {
@@ -110,23 +189,6 @@ static double tail(double mean, int least)
     for (int k = least; k < least + 200; k++)
         sum += exp(k * log(mean) - mean - lgamma(k + 1.0));
     return sum;
-}
-
-/* Far tails, where a short uniform has no values left: about one count in 10000. */
-static void tails_have_their_probability(void **state)
-{
-    (void)state;
-    static const double means[] = {0.0078125, 0.25, 3, 11.5, 12.25, 40, 63.5, 64.5, 1000};
-    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
-        int least = (int)means[m], beyond = 0;
-        while (tail(means[m], least) > 2e-4)
-            least++;
-        draw(means[m]);
-        for (int i = 0; i < DRAWS; i++)
-            beyond += count[i] >= least;
-        const double expected = DRAWS * tail(means[m], least);
-        assert_true(fabs(beyond - expected) < 4.5 * sqrt(expected) + 1);
-    }
 }
 
 /* Chances that 53 bits see and 32 do not. */
@@ -282,13 +344,51 @@ static void normals_have_their_moments_and_tails(void **state)
     assert_true(fabs(product / DRAWS) < 4.5 * sqrt(0.5 / DRAWS));
 }
 
-static void log_factorial_matches_lgamma(void **state)
+static void stirlings_series_is_what_lgamma_needs(void **state)
 {
     (void)state;
-    static const double ks[] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 100, 1e4, 1e6, 1.5e6};
-    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++)
-        assert_true(fabs(poisson_log_factorial(ks[i]) - lgamma(ks[i] + 1)) <=
-                    1e-12 + 1e-14 * lgamma(ks[i] + 1));
+    static const double ks[] = {10, 11, 25, 100, 1e4, 1e6, 1.5e6};
+    for (size_t i = 0; i < sizeof ks / sizeof *ks; i++) {
+        const double k = ks[i], value = k * log(k) - k + 0.5 * log(2 * 3.14159265358979323846 * k) +
+                                        poisson_stirling(k);
+        assert_true(fabs(value - lgamma(k + 1)) <= 1e-12 + 1e-14 * lgamma(k + 1));
+    }
+}
+
+/* The chance of a candidate that is accepted, from its limits: the test of an attempt against the
+ * logarithms of libm. */
+static void the_whole_test_is_the_chance(void **state)
+{
+    (void)state;
+    static const double means[] = {64, 100, 3000, 1e6};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++)
+        for (double z = -7; z <= 7; z += 0.25) {
+            struct poisson_try t = {.k = floor(means[m] + z * sqrt(means[m]))};
+            if (t.k < POISSON_LEAST_COUNT)
+                continue;
+            const double log_chance = t.k * log(means[m]) - means[m] - lgamma(t.k + 1);
+            t.log_of = exp(log_chance) * (1 - 1e-8);
+            assert_true(poisson_accepts(&t, means[m]));
+            t.log_of = exp(log_chance) * (1 + 1e-8);
+            assert_false(poisson_accepts(&t, means[m]));
+        }
+}
+
+/* What the squeeze lets through, the whole test lets through. */
+static void the_squeeze_is_inside(void **state)
+{
+    (void)state;
+    static const double means[] = {64, 64.5, 70, 81, 100, 300, 1000, 30000, 1e6};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        double v = 1;
+        while (!poisson_attempt(means[m], 0.5, v).sure)
+            v -= 0x1p-12;  // the largest that is sure, to 1 part in 4096
+        for (double u = 0.07; u <= 0.93; u += 0x1p-12) {
+            struct poisson_try t = poisson_attempt(means[m], u, v);
+            t.sure = false;
+            assert_true(poisson_accepts(&t, means[m]));
+        }
+    }
 }
 
 /* What the doubt of the search allows for. */
@@ -316,6 +416,7 @@ int main(void)
         cmocka_unit_test(mean_variance_and_skewness_are_the_mean),
         cmocka_unit_test(values_are_distributed_as_poisson),
         cmocka_unit_test(tails_have_their_probability),
+        cmocka_unit_test(large_values_are_distributed_as_poisson),
         cmocka_unit_test(the_search_reaches_the_far_tail),
         cmocka_unit_test(the_search_is_the_plain_one),
         cmocka_unit_test(unequal_neighbours_have_plain_counts),
@@ -323,7 +424,9 @@ int main(void)
         cmocka_unit_test(branches_meet_at_one_million),
         cmocka_unit_test(the_normal_is_off_by_less_than_1e_7),
         cmocka_unit_test(normals_have_their_moments_and_tails),
-        cmocka_unit_test(log_factorial_matches_lgamma),
+        cmocka_unit_test(stirlings_series_is_what_lgamma_needs),
+        cmocka_unit_test(the_whole_test_is_the_chance),
+        cmocka_unit_test(the_squeeze_is_inside),
         cmocka_unit_test(the_short_exponential_is_close),
         cmocka_unit_test(zero_mean_gives_zero),
     };
