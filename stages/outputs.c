@@ -77,7 +77,7 @@ static struct dials_images images_for_dials(const struct outputs *o)
         const bool numbered = out->format == FORMAT_SMV || out->format == FORMAT_CBF;
         if (out == o->series ||
             (numbered && template_is_numbered(&out->name) && has_number_for_dials(&out->name)))
-            return (struct dials_images){&out->name};
+            return (struct dials_images){.files = &out->name};
     }
     return (struct dials_images){0};
 }

@@ -93,7 +93,7 @@ enum status reflections_write(FILE *out, enum format format, const struct experi
     const struct records all = {&one, 1, read_one};
     enum status s = reflections_pack(format, x, f, path, &one.bytes, &one.size, e);
     if (s == STATUS_OK)
-        s = reflections_join(out, format, x, (struct dials_images){0}, &all, path, e);
+        s = reflections_join(out, format, x, (struct dials_images){.alone = true}, &all, path, e);
     mem_free(one.bytes);
     return s;
 }

@@ -27,6 +27,7 @@ struct dials_spot {
     int32_t box[6];  // fast, slow, image: first, behind the last
     int32_t side;    // of the plane through beam and spindle, -1 or 1; 0 in a still
     int32_t cut;     // 1: the sweep begins or ends within it
+    int32_t scaled;  // 1: it is whole, and so a scaled intensity
 };
 
 /* What tables need of a frame, as bytes that may be kept: then follow nlattices x 9 numbers, rows
@@ -47,6 +48,7 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
  * those of files; else they count frames from 1 on. */
 struct dials_images {
     const struct template *files;  // NULL: none
+    bool alone;                    // a table of one frame of a run: it has no scaled intensities
 };
 
 /* Beam, detector, crystals in P 1, images and, of a rotation, goniometer and scan.  STATUS_FAILED
@@ -101,6 +103,15 @@ static inline int32_t dials_first_image(struct dials_images images)
 /* "imageset": [...] with an item for each sweep, in the list of experiments at `path`. */
 enum status dials_write_images(FILE *out, struct dials_images images, const struct records *all,
                                const char *path, struct error *e);
+
+/* The columns of a table; the last has no name. */
+enum { DIALS_WIDTH_MAX = 24 };
+extern const struct dials_column {
+    const char *name, *type;
+    uint32_t width;  // bytes of an item, which `put` writes
+    void (*put)(const struct experiment *x, const struct dials_spot *s, void *to);
+    bool scaled;  // of scaled intensities
+} dials_columns[];
 
 enum { DIALS_NAME_SIZE = 64 };
 

@@ -1,22 +1,17 @@
 /* Reflection tables of DIALS, which are MessagePack: an array of a name, a version, and a map
  * with the columns, as they lie in memory. */
 #include <inttypes.h>
-#include <math.h>
 #include <string.h>
 
-#include "base/units.h"
-#include "base/vec.h"
 #include "io/dials.h"
-
-/* Of DIALS: predicted, observed, indexed, strong; integrated by summation, scaled. */
-enum { SEEN = 1 | 2 | 4 | 32, INTEGRATED = 256 | 1 << 26 };
 
 struct table {
     FILE *out;
     int32_t shift;  // of the images of frames: DIALS begins with 0 at the image that it calls 1
     const struct experiment *x;
+    bool alone;  // without scaled intensities
     uint64_t rows;
-    const struct column *column;  // the one that is written
+    const struct dials_column *column;  // the one that is written
 };
 
 /* ---- MessagePack -------------------------------------------------------- */
@@ -49,211 +44,6 @@ static void put_text(FILE *out, const char *text)
     fputs(text, out);
 }
 
-/* ---- columns -------------------------------------------------------------- */
-
-static void put_real(void *to, double value)
-{
-    memcpy(to, &value, sizeof value);
-}
-
-static void put_size_t(void *to, uint64_t value)
-{
-    memcpy(to, &value, sizeof value);
-}
-
-static void put_vector(void *to, double x, double y, double z)
-{
-    const double v[3] = {x, y, z};
-    memcpy(to, v, sizeof v);
-}
-
-static void put_id(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    memcpy(to, &s->id, 4);
-}
-
-static void put_hkl(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    memcpy(to, s->hkl, 12);
-}
-
-static void put_panel(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_size_t(to, (uint64_t)s->panel);
-}
-
-static void put_flags(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_size_t(to, s->cut ? SEEN : SEEN | INTEGRATED);
-}
-
-static void put_photons(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_real(to, s->photons);
-}
-
-static void put_variance(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_real(to, s->photons + s->background);
-}
-
-static void put_partiality(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x, (void)s;
-    put_real(to, 1.0);
-}
-
-static void put_d(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_real(to, s->d_A);
-}
-
-static void put_px(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_vector(to, s->fast, s->slow, s->image);
-}
-
-static void put_mm(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    const double pixel_mm = m_to_mm(x->panels[s->panel].pixel_m);
-    put_vector(to, s->fast * pixel_mm, s->slow * pixel_mm, s->phi_rad);
-}
-
-/* Of the centroid: that of so many photons spread over so many pixels of an image. */
-static double variance_px(const struct dials_spot *s)
-{
-    return s->pixels / (12.0 * s->photons * (s->box[5] - s->box[4]));
-}
-
-static void put_px_variance(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_vector(to, variance_px(s), variance_px(s), 1.0 / 12.0);
-}
-
-static void put_mm_variance(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    const double pixel_mm = m_to_mm(x->panels[s->panel].pixel_m);
-    const double variance = variance_px(s) * pixel_mm * pixel_mm;
-    put_vector(to, variance, variance, s->osc_rad * s->osc_rad / 12.0);
-}
-
-/* Where it goes, in our lab, of length 1. */
-static void direction_of(const struct experiment *x, const struct dials_spot *s, double out[3])
-{
-    const struct panel *p = &x->panels[s->panel];
-    double at[3];
-    for (int i = 0; i < 3; i++)
-        at[i] = p->origin_m[i] + p->pixel_m * (s->fast * p->fast[i] + s->slow * p->slow[i]);
-    (void)vec_unit(at, out);
-}
-
-static void put_s1(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    double at[3], turned[3];
-    direction_of(x, s, at);
-    dials_turn(x, at, turned);
-    put_vector(to, turned[0] / s->wavelength_A, turned[1] / s->wavelength_A,
-               turned[2] / s->wavelength_A);
-}
-
-static void put_box(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    memcpy(to, s->box, sizeof s->box);
-}
-
-/* Lorentz factor of a rotation over that of polarization, which DIALS multiplies with: Kabsch,
- * Acta Cryst. D66 (2010) 133. */
-static double lp_of(const struct experiment *x, const struct dials_spot *s)
-{
-    double at[3], across[3], normal[3];
-    const double fraction = dials_polarization(x, normal);
-    direction_of(x, s, at);
-    vec_cross(x->spindle, x->beam.direction, across);
-    const double n = vec_dot(normal, at), forward = vec_dot(x->beam.direction, at);
-    const double polarization =
-        (1.0 - 2.0 * fraction) * (1.0 - n * n) + fraction * (1.0 + forward * forward);
-    return (s->osc_rad != 0.0 ? fabs(vec_dot(at, across)) : 1.0) / polarization;
-}
-
-/* The share of photons that the sensor stops; 1 where nobody knows. */
-static double qe_of(const struct experiment *x, const struct dials_spot *s)
-{
-    const struct panel *p = &x->panels[s->panel];
-    const double depth_m = panel_depth_m(p);
-    double at[3], normal[3];
-    if (!(depth_m > 0.0 && p->absorption_1_m > 0.0))
-        return 1.0;
-    direction_of(x, s, at);
-    vec_cross(p->fast, p->slow, normal);
-    return -expm1(-p->absorption_1_m * depth_m / fabs(vec_dot(at, normal)));
-}
-
-static void put_lp(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    put_real(to, lp_of(x, s));
-}
-
-static void put_qe(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    put_real(to, qe_of(x, s));
-}
-
-static void put_scaled(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    put_real(to, s->photons * lp_of(x, s) / qe_of(x, s));
-}
-
-static void put_scaled_variance(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    const double factor = lp_of(x, s) / qe_of(x, s);
-    put_real(to, (s->photons + s->background) * factor * factor);
-}
-
-static void put_scale(const struct experiment *x, const struct dials_spot *s, void *to)
-{
-    (void)x;
-    put_real(to, s->cut ? 0.0 : 1.0);
-}
-
-static const struct column {
-    const char *name, *type;
-    uint32_t width;  // bytes of an item
-    void (*put)(const struct experiment *x, const struct dials_spot *s, void *to);
-} columns[] = {
-    {"bbox", "int6", 24, put_box},
-    {"d", "double", 8, put_d},
-    {"flags", "std::size_t", 8, put_flags},
-    {"id", "int", 4, put_id},
-    {"intensity.scale.value", "double", 8, put_scaled},
-    {"intensity.scale.variance", "double", 8, put_scaled_variance},
-    {"intensity.sum.value", "double", 8, put_photons},
-    {"intensity.sum.variance", "double", 8, put_variance},
-    {"inverse_scale_factor", "double", 8, put_scale},
-    {"lp", "double", 8, put_lp},
-    {"miller_index", "cctbx::miller::index<>", 12, put_hkl},
-    {"panel", "std::size_t", 8, put_panel},
-    {"partiality", "double", 8, put_partiality},
-    {"qe", "double", 8, put_qe},
-    {"s1", "vec3<double>", 24, put_s1},
-    {"xyzcal.mm", "vec3<double>", 24, put_mm},
-    {"xyzcal.px", "vec3<double>", 24, put_px},
-    {"xyzobs.mm.value", "vec3<double>", 24, put_mm},
-    {"xyzobs.mm.variance", "vec3<double>", 24, put_mm_variance},
-    {"xyzobs.px.value", "vec3<double>", 24, put_px},
-    {"xyzobs.px.variance", "vec3<double>", 24, put_px_variance},
-};
-enum { NCOLUMNS = sizeof columns / sizeof *columns, WIDTH_MAX = 24 };
-
 /* ---- the table ------------------------------------------------------------ */
 
 static void count_spot(void *state, const struct dials_spot *s)
@@ -266,7 +56,8 @@ static void write_spot(void *state, const struct dials_spot *s)
 {
     const struct table *t = state;
     struct dials_spot moved = *s;
-    char item[WIDTH_MAX];
+    moved.scaled = !t->alone && !s->cut;
+    char item[DIALS_WIDTH_MAX];
     if (s->osc_rad != 0.0) {
         moved.image += t->shift;
         moved.box[4] += t->shift;
@@ -276,8 +67,8 @@ static void write_spot(void *state, const struct dials_spot *s)
     (void)fwrite(item, 1, t->column->width, t->out);
 }
 
-static enum status write_column(struct table *t, const struct column *c, const struct records *all,
-                                struct error *e)
+static enum status write_column(struct table *t, const struct dials_column *c,
+                                const struct records *all, struct error *e)
 {
     const struct dials_visitor rows = {.state = t, .spot = write_spot};
     t->column = c;
@@ -288,6 +79,14 @@ static enum status write_column(struct table *t, const struct column *c, const s
     put_whole(t->out, (uint32_t)t->rows);
     put_size(t->out, 0xc6, (uint32_t)t->rows * c->width);
     return dials_walk(all, &rows, e);
+}
+
+static uint32_t count_columns(bool alone)
+{
+    uint32_t count = 0;
+    for (const struct dials_column *c = dials_columns; c->name; c++)
+        count += !alone || !c->scaled;
+    return count;
 }
 
 static void count_names(void *state, const struct dials_sweep *s)
@@ -320,12 +119,13 @@ static enum status write_identifiers(struct table *t, const struct records *all,
 enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials_images images,
                              const struct records *all, const char *path, struct error *e)
 {
-    struct table t = {.out = out, .x = x, .shift = dials_first_image(images) - 1};
+    struct table t = {
+        .out = out, .x = x, .shift = dials_first_image(images) - 1, .alone = images.alone};
     const struct dials_visitor counter = {.state = &t, .spot = count_spot};
     enum status s = dials_walk(all, &counter, e);
-    if (s == STATUS_OK && t.rows > UINT32_MAX / WIDTH_MAX)
+    if (s == STATUS_OK && t.rows > UINT32_MAX / DIALS_WIDTH_MAX)
         s = error_set(e, STATUS_FAILED, "%s: has %" PRIu64 " reflections, a table holds %" PRIu32,
-                      path, t.rows, UINT32_MAX / WIDTH_MAX);
+                      path, t.rows, UINT32_MAX / DIALS_WIDTH_MAX);
     if (s)
         return s;
     put_array(out, 3);
@@ -336,9 +136,10 @@ enum status dials_write_refl(FILE *out, const struct experiment *x, struct dials
     put_text(out, "nrows");
     put_whole(out, (uint32_t)t.rows);
     put_text(out, "data");
-    put_map(out, NCOLUMNS);
-    for (size_t i = 0; i < NCOLUMNS && !s; i++)
-        s = write_column(&t, &columns[i], all, e);
+    put_map(out, count_columns(t.alone));
+    for (const struct dials_column *c = dials_columns; c->name && !s; c++)
+        if (!t.alone || !c->scaled)
+            s = write_column(&t, c, all, e);
     if (s == STATUS_OK && ferror(out))
         s = error_errno(e, STATUS_FAILED, "%s: cannot write", path);
     return s;

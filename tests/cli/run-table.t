@@ -69,7 +69,10 @@ soon entered
 kill -9 $!
 wait
 check 'killed: the frames are kept, and no half a table' [ -s killed/run.refl.part -a ! -e killed/run.refl ]
+touch -d 2020-01-01 killed/f_00.cbf
+rm killed/f_01.cbf # so frame 1 comes once more, behind others
 bragg-replay --quiet all.rec 2>/dev/null | table killed refl --resume
+is 'resumed: what was kept is not computed again' "$(date -r killed/f_00.cbf +%Y)" 2020
 check 'resumed: the same table' cmp whole/run.refl killed/run.refl
 check 'resumed: the same experiments' cmp whole/run.expt killed/run.expt
 check 'and the kept frames are gone' [ ! -e killed/run.refl.part ]
