@@ -135,6 +135,28 @@ static bool same_images(const struct nxmx_one *a, const struct nxmx_one *b)
            memcmp(a->chunk.bytes, b->chunk.bytes, a->chunk.length) == 0;
 }
 
+static bool same_reflections(const struct nxmx_one *a, const struct nxmx_one *b)
+{
+    return a->rows.has_reflections == b->rows.has_reflections &&
+           a->nreflections == b->nreflections &&
+           (!a->nreflections ||
+            memcmp(a->reflections, b->reflections, a->nreflections * sizeof *a->reflections) == 0);
+}
+
+static void say_reflections(const char *path, const struct nxmx_one *was, const struct nxmx_one *is)
+{
+    size_t differ = 0;
+    if (was->nreflections != is->nreflections) {
+        printf("%s: the same image, but it has %zu reflections, recomputed %zu\n", path,
+               was->nreflections, is->nreflections);
+        return;
+    }
+    for (size_t i = 0; i < is->nreflections; i++)
+        differ += memcmp(&was->reflections[i], &is->reflections[i], sizeof *is->reflections) != 0;
+    printf("%s: the same image, but %zu of %zu reflections differ\n", path, differ,
+           is->nreflections);
+}
+
 static enum status compare_nxmx(const struct recomputed *r, const char *path, bool *differs,
                                 struct error *e)
 {
@@ -148,10 +170,13 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
         s = nxmx_one_read(master, r->frame->recipe.id, &is, e);
     if (s == STATUS_OK) {
         const bool rows = nxmx_rows_agree(&was.rows, &is.rows, r->frame->recipe.id);
-        const bool images = same_images(&was, &is);
-        *differs = !rows || !images;
+        const bool images = same_images(&was, &is), reflections = same_reflections(&was, &is);
+        *differs = !rows || !images || !reflections;
         if (!*differs)
-            difference_say(path, "the same bytes");
+            difference_say(path, is.rows.has_reflections ? "the same bytes, and reflections"
+                                                         : "the same bytes");
+        else if (images && rows)
+            say_reflections(path, &was, &is);
         else if (!difference_say_pixels(r->experiment, path, &was.image, &is.image))
             difference_say(path, images ? "the same image, but its tables say something else"
                                         : "the same pixels, but packed to other bytes");

@@ -12,7 +12,6 @@
 #include "io/image_file.h"
 #include "io/image_header.h"
 #include "io/nxmx_read.h"
-#include "io/nxmx_reflections.h"
 #include "physics/setup.h"
 #include "replay_setup.h"
 
@@ -28,7 +27,6 @@ struct replay_images {
     size_t count, room;
     bool numbered;          // frames keep the numbers of their one NXmx file
     struct nxmx_rows rows;  // of that file
-    uint64_t *first;        // owned: of each of its frames the first reflection; NULL: none
     double axes[9];         // NeXus' axes in the lab
     char digest[17];
 };
@@ -88,21 +86,6 @@ static enum status add_file(struct replay_images *r, const char *path, uint64_t 
                                           : add_entry(r, (struct entry){.path = path}, e);
 }
 
-/* Where the reflections of each frame begin. */
-static enum status find_reflections(struct replay_images *r, struct error *e)
-{
-    const struct nxmx_rows *rows = &r->rows;
-    if (!r->numbered || !rows->has_reflections)
-        return STATUS_OK;
-    r->first = mem_array(rows->nframes + 1, sizeof *r->first);
-    if (!r->first)
-        return error_memory(e, "the reflections");
-    for (size_t i = 0; i < rows->nframes; i++)
-        if (__builtin_add_overflow(r->first[i], rows->reflections[i], &r->first[i + 1]))
-            return error_set(e, STATUS_INPUT, "%s: is damaged", r->entries->path);
-    return STATUS_OK;
-}
-
 static enum status add_ids(const struct replay_images *r, struct id_set *ids, struct error *e)
 {
     for (size_t i = 0; i < r->count; i++)
@@ -127,7 +110,6 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
         s = error_set(e, STATUS_INPUT, "%s: holds no frames", paths[0]);
     r->numbered = !s && count == 1 && r->entries->nxmx;
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
-    s = s ? s : find_reflections(r, e);
     s = s ? s : add_ids(r, ids, e);
     if (!s)
         return r;
@@ -146,7 +128,6 @@ void replay_images_close(struct replay_images *r)
         return;
     nxmx_rows_free(&r->rows);
     mem_free(r->entries);
-    mem_free(r->first);
     mem_free(r);
 }
 
@@ -179,24 +160,13 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
-static enum status take_reflections(const struct replay_images *r, size_t place,
-                                    struct reflection_table *t, struct error *e)
+/* Moves them out of *one. */
+static void take_reflections(struct nxmx_one *one, struct reflection_table *t)
 {
-    const uint64_t count = r->rows.reflections[place];
-    struct hdf5_file f;
-    t->present = true;
-    t->rows = mem_array((size_t)count, sizeof *t->rows);
-    t->count = t->rows ? (size_t)count : 0;
-    if (!t->rows)
-        return error_memory(e, "the reflections");
-    bool good = hdf5_open(&f, r->entries->path);
-    if (good) {
-        good = !count || nxmx_columns_get(&f, r->first[place], (size_t)count, t->rows);
-        hdf5_abort(&f);
-    }
-    return good ? STATUS_OK
-                : error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
-                            r->entries->path, r->rows.frames[place].number);
+    t->present = one->rows.has_reflections;
+    t->rows = one->reflections;
+    t->count = one->nreflections;
+    one->reflections = NULL;
 }
 
 /* Lattices as they lay when the frame began. */
@@ -235,6 +205,8 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     struct nxmx_one one;
     enum status s = nxmx_one_read(entry->path, entry->number, &one, e);
     s = s ? s : take_pixels(entry->path, &one.image, x, &f->image, e);
+    if (!s && r->numbered)
+        take_reflections(&one, &f->reflections);
     nxmx_one_free(&one);
     if (s || !r->numbered)
         return s;
@@ -243,8 +215,7 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     f->recipe.seed = frame->seed;
     f->recipe.phi_rad = deg_to_rad(frame->rotation_start);
     f->recipe.osc_rad = deg_to_rad(frame->rotation_width);
-    s = take_lattices(r, x, frame, &f->recipe, e);
-    return s || !r->first ? s : take_reflections(r, place, &f->reflections, e);
+    return take_lattices(r, x, frame, &f->recipe, e);
 }
 
 static enum status read_image(const struct replay_images *r, const struct experiment *x,

@@ -5,7 +5,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "base/alloc.h"
 #include "io/nxmx_layout.h"
+#include "io/nxmx_reflections.h"
 
 enum { PATH_BYTES = 4096, COMPRESSION_BYTES = 16 };
 
@@ -130,6 +132,21 @@ static bool read_one(struct hdf5_file *f, const char *master, struct nxmx_one *o
     return good;
 }
 
+/* The reflections of the frame, which lie behind those of the frames before it. */
+static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
+{
+    uint64_t first = 0;
+    if (!one->rows.has_reflections)
+        return true;
+    for (size_t i = 0; i < one->place; i++)
+        first += one->rows.reflections[i];
+    const uint64_t count = one->rows.reflections[one->place];
+    one->reflections = mem_array((size_t)count, sizeof *one->reflections);
+    one->nreflections = one->reflections ? (size_t)count : 0;
+    return one->reflections &&
+           (!count || nxmx_columns_get(f, first, (size_t)count, one->reflections));
+}
+
 /* --- both ---------------------------------------------------------------- */
 
 static enum status read_file(const char *path, uint64_t id, struct nxmx_one *one,
@@ -147,6 +164,9 @@ static enum status read_file(const char *path, uint64_t id, struct nxmx_one *one
         s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, path, id);
     if (!s && !read_one(&f, path, one, source))
         s = error_set(e, STATUS_INPUT, "%s: cannot read the image of frame %" PRIu64, path, id);
+    if (!s && !source[0] && !read_reflections(&f, one))
+        s = error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64, path,
+                      id);
     hdf5_abort(&f);
     return s;
 }
@@ -167,5 +187,6 @@ void nxmx_one_free(struct nxmx_one *one)
     nxmx_chunk_free(&one->chunk);
     image_free(&one->image);
     nxmx_rows_free(&one->rows);
+    mem_free(one->reflections);
     *one = (struct nxmx_one){0};
 }

@@ -9,6 +9,7 @@
 #include "io/nxmx_rows.h"
 #include "model/experiment.h"
 #include "model/frame.h"
+#include "model/reflections.h"
 
 /* Reads what a file says of its frames, and how its stages were told to make them (base/history.h;
  * "" when it does not say).  STATUS_INPUT for files of others.  nxmx_rows_free frees *rows. */
@@ -21,6 +22,8 @@ struct nxmx_one {
     struct image image;       // owned
     struct nxmx_rows rows;    // of all frames of the file
     size_t place;             // of this one
+    size_t nreflections;      // of this frame, 0 where the file holds none
+    struct reflection_row *reflections;  // owned
 };
 
 /* Reads frame `id`; STATUS_INPUT when that cannot be.  Followed by nxmx_one_free in any case. */

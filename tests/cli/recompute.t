@@ -67,6 +67,21 @@ is 'the only one, however packed' "$(for c in lz4 gzip none; do again $c.nxs; do
 is 'photons in NXmx' "$(again float_master.h5:1)" '0 float_master.h5: the same bytes'
 is 'and as whole numbers' "$(again scaled.nxs:1)" '0 scaled.nxs: the same bytes'
 
+# --- reflections in NXmx
+bragg-geometry --detpixels=64 --pixel=1 --ncells=5 --cell=50,60,70,90,90,90 --default-F=100 | bragg-orient --frames=3 --random --seed=5 |
+	bragg-intensity --threads=1 --reflections=0.001 | bragg-write key.nxs
+# turn FILE: one value of its last reflections is another one
+turn() { /usr/bin/python3 -c 'import h5py, sys
+with h5py.File(sys.argv[1], "r+") as f: f["/entry/reflections/photons"][-1] += 1' "$1"; }
+if /usr/bin/python3 -c 'import h5py' 2>/dev/null; then
+	is 'reflections are compared' "$(again key.nxs:2)" '0 key.nxs: the same bytes, and reflections'
+	turn key_data_000001.h5
+	is 'one that differs' "$(again key.nxs:2 | sed 's/of [0-9]* /of N /')" '1 key.nxs: the same image, but 1 of N reflections differ'
+	is 'that of another frame does not count' "$(again key_data_000001.h5:1)" '0 key_data_000001.h5: the same bytes, and reflections'
+else
+	skip 'reflections that differ' 'no h5py'
+fi
+
 # --- differences
 cp x_0001.img pixel.img
 flip pixel.img $(($(wc -c <pixel.img) - 2 * 64 * 64 + 2 * (3 * 64 + 7)))
