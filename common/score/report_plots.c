@@ -1,5 +1,6 @@
 /* Figures with words below them. */
 #include <math.h>
+#include <string.h>
 
 #include "page/plot.h"
 #include "score/report.h"
@@ -199,10 +200,43 @@ static void chi2(FILE *out, const struct score *s)
         "line, 1, the sigmas say how wrong the intensities are; above, they promise too much.");
 }
 
+/* From "all frames are hits" to "none is": a frame is taken for a hit from so many found spots on.
+ */
+static void roc(FILE *out, const struct score *s)
+{
+    const char *title = "Are hits told from other frames?";
+    double total[2] = {0}, share[2] = {1.0, 1.0};
+    for (int kind = 0; kind < 2; kind++)
+        for (size_t i = 0; i < SCORE_SPOTS; i++)
+            total[kind] += (double)s->frames_by_spots[kind][i];
+    if (!(total[0] > 0.0 && total[1] > 0.0)) {
+        nothing(out, title, "The key has no frames of both kinds.");
+        return;
+    }
+    struct plot p;
+    const struct plot_axis x = {"share of other frames taken for hits", .from = 0, .to = 1},
+                           y = {"share of hits found", .from = 0, .to = 1.02};
+    begin(out, title);
+    plot_begin(&p, out, "ROC of hits by their found spots", &x, &y);
+    plot_line(&p, 0, 0, 1, 1, "wanted");
+    for (size_t i = 0; i < SCORE_SPOTS; i++) {
+        double next[2];
+        for (int kind = 0; kind < 2; kind++)
+            next[kind] = fmax(0.0, share[kind] - (double)s->frames_by_spots[kind][i] / total[kind]);
+        if (next[0] < share[0] || next[1] < share[1])
+            plot_line(&p, share[0], share[1], next[0], next[1], "precision");
+        memcpy(share, next, sizeof share);
+    }
+    plot_end(&p);
+    end(out, "What if frames were hits from so many found spots on? The nearer to the corner above "
+             "left, the better; dashed: by chance. hits.roc_area is the area below.");
+}
+
 void report_plots(FILE *out, struct score *s)
 {
     fputs("<h2>At a glance</h2>\n<div class=\"grid2\">\n", out);
     recall(out, s);
+    roc(out, s);
     residuals(out, s);
     angles(out, s);
     intensities(out, s);

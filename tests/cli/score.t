@@ -126,6 +126,21 @@ page 'no spots' silent.stream 'No found spot is a true one.' 'No spots were foun
 page 'wrong lattices' turned2.stream 'No right lattice was found.' missed=0 lattices=3 marks=right
 page 'sigmas halved' halved.stream 'chi2 4 of'
 page 'spots that are none' cyclic.stream lattices=3 images=3
+# roc STREAM: whether its ROC curve goes through the corner or by chance, and ends below left
+roc() {
+	bragg-score --report=page.html key.nxs "$1" >/dev/null
+	/usr/bin/python3 - <<-'END'
+		import re
+		plot = open("page.html").read().split("ROC of hits by their found spots")[1].split("</svg>")[0]
+		lines = [[float(v) for v in re.findall(r"[0-9.]+", d)] for d in re.findall(r'class="precision" d="([^"]*)"', plot)]
+		chance = [float(v) for v in re.findall(r"[0-9.]+", re.search(r'class="wanted" d="([^"]*)"', plot)[1])]
+		first = lines[0]
+		print("corner" if first[1] == first[3] and first[2] == chance[0] else "chance" if first == chance[2:] + chance[:2] else lines,
+		      lines[-1][2:] == chance[:2])
+	END
+}
+is 'a ROC curve through the corner: hits alone have spots' "$(roc perfect.stream)" 'corner True'
+is 'the line of chance: no frame has any' "$(roc silent.stream)" 'chance True'
 hostile='<img src=x onerror=alert(1)>&amp;"'"'"'.stream'
 cp perfect.stream "$hostile"
 cp key.nxs '<b>key.nxs'
