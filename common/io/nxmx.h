@@ -7,7 +7,8 @@
  *                               virtual data set over the others
  *     /entry/sample             transformations/omega of a rotation series
  *     /entry/instrument         beam; detector with pixel_mask and a module for each panel
- *     /entry/derivatives        likewise, a plane each; see nxmx_layers.h
+ *     /entry/derivatives        likewise, a plane each, and /entry/braggpipe/labels; see
+ *                               nxmx_layers.h
  *     /entry/reflections        where frames bring them along, see nxmx_reflections.h
  *     /entry/braggpipe          what a real experiment does not know, see nxmx_rows.h
  *
@@ -28,7 +29,7 @@
 #include "model/frame.h"
 #include "model/reflections.h"
 
-enum { NXMX_LAYERS_MAX = 1 + PLANES_MAX };
+enum { NXMX_LAYERS_MAX = 2 + PLANES_MAX };
 
 /* What all files of a series have in common. */
 struct nxmx_kind {
@@ -41,6 +42,7 @@ struct nxmx_kind {
     struct nxmx_plane {
         char name[PLANE_NAME_SIZE], unit[PLANE_UNIT_SIZE];
     } planes[PLANES_MAX];
+    bool labels;   // each frame brings them along
     bool sync;     // wait for the disk
     bool guarded;  // a file that is there stays, see replace.h
 };
@@ -49,7 +51,7 @@ struct nxmx_kind {
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
 /* Gives the packed images of frame number `frame` of a file, see nxmx_pack: its own, then its
- * planes; and its `count` reflections. */
+ * planes, then its labels; and its `count` reflections. */
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
                                 size_t count, struct reflection_row *rows, struct error *e);
 

@@ -61,9 +61,10 @@ bool nxmx_filling_has(const struct nxmx_filling *g, uint64_t id)
 }
 
 static enum status spool_plane(struct nxmx_filling *g, enum nxmx_compression compression,
-                               struct nxmx_chunk *chunk, const struct plane *p, struct error *e)
+                               struct nxmx_chunk *chunk, enum pixel_type type, size_t count,
+                               void *values, struct error *e)
 {
-    const struct image image = {.type = PIXEL_F32, .count = p->count, .pixels = p->values};
+    const struct image image = {.type = type, .count = count, .pixels = values};
     const enum status s = nxmx_pack(compression, &image, chunk, e);
     return s ? s : spool_chunk(g, chunk, e);
 }
@@ -79,7 +80,10 @@ enum status nxmx_filling_keep(struct nxmx_filling *g, enum nxmx_compression comp
     const struct nxmx_place place = {f->recipe.id, g->used};
     enum status s = spool_chunk(g, chunk, e);
     for (size_t i = 0; i < f->planes.count && !s; i++)
-        s = spool_plane(g, compression, chunk, &f->planes.items[i], e);
+        s = spool_plane(g, compression, chunk, PIXEL_F32, f->planes.items[i].count,
+                        f->planes.items[i].values, e);
+    if (t->nlabels && !s)
+        s = spool_plane(g, compression, chunk, PIXEL_U32, t->nlabels, t->labels, e);
     if (!s)
         s = spool(g, t->rows, t->count * sizeof *t->rows, e);
     if (!s && fflush(g->spool.stream))

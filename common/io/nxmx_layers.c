@@ -15,18 +15,32 @@ enum {
 
 #define GROUP "/entry/derivatives"
 #define NAMES NXMX_TRUTH "/derivatives"
+#define LABELS NXMX_TRUTH "/labels"
+
+size_t nxmx_layers_count(const struct nxmx_kind *kind)
+{
+    return 1 + kind->nplanes + kind->labels;
+}
+
+/* Labels come last. */
+static bool is_labels(const struct nxmx_kind *kind, size_t layer)
+{
+    return layer > kind->nplanes;
+}
 
 static const char *path_of(const struct nxmx_kind *kind, size_t layer, char path[PATH_BYTES])
 {
     if (layer == 0)
         return NXMX_DATA;
+    if (is_labels(kind, layer))
+        return LABELS;
     (void)snprintf(path, PATH_BYTES, GROUP "/%s", kind->planes[layer - 1].name);
     return path;
 }
 
 static enum pixel_type type_of(const struct nxmx_kind *kind, size_t layer)
 {
-    return layer == 0 ? kind->type : PIXEL_F32;
+    return layer == 0 ? kind->type : is_labels(kind, layer) ? PIXEL_U32 : PIXEL_F32;
 }
 
 /* The names of all planes, parted by commas. */
@@ -54,7 +68,7 @@ static void put_names(struct hdf5_file *f, const struct nxmx_kind *kind)
 static void note_unit(struct hdf5_file *f, const struct nxmx_kind *kind, size_t layer)
 {
     char path[PATH_BYTES];
-    if (layer > 0)
+    if (layer > 0 && !is_labels(kind, layer))
         hdf5_note_text(f, path_of(kind, layer, path), "parameter_units",
                        kind->planes[layer - 1].unit);
 }
@@ -98,7 +112,7 @@ void nxmx_layers_create(struct nxmx_layers *l, struct hdf5_file *f, const struct
                         size_t frames)
 {
     put_names(f, kind);
-    for (l->count = 0; l->count <= kind->nplanes; l->count++)
+    for (l->count = 0; l->count < nxmx_layers_count(kind); l->count++)
         l->data[l->count] = create(f, kind, l->count, frames);
 }
 
@@ -117,9 +131,10 @@ bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct n
     *l = (struct nxmx_layers){0};
     list_names(kind, names);
     const bool has = H5Lexists(f->id, NAMES, H5P_DEFAULT) > 0;
-    if ((has && !hdf5_read_text(f, NAMES, found, sizeof found)) || strcmp(names, found) != 0)
+    if ((has && !hdf5_read_text(f, NAMES, found, sizeof found)) || strcmp(names, found) != 0 ||
+        (H5Lexists(f->id, LABELS, H5P_DEFAULT) > 0) != kind->labels)
         return false;
-    for (size_t k = 0; k <= kind->nplanes; k++) {
+    for (size_t k = 0; k < nxmx_layers_count(kind); k++) {
         const hid_t data = H5Dopen2(f->id, path_of(kind, k, path), H5P_DEFAULT);
         if (data < 0)
             return false;
@@ -185,6 +200,6 @@ void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind,
                      const struct nxmx_rows *rows, nxmx_name *name, const void *owner)
 {
     put_names(f, kind);
-    for (size_t layer = 0; layer <= kind->nplanes; layer++)
+    for (size_t layer = 0; layer < nxmx_layers_count(kind); layer++)
         map_layer(f, kind, layer, rows, name, owner);
 }

@@ -1,14 +1,17 @@
 /*
  * The images of NXmx files: data sets [frame, slow, fast], packed, a chunk for each frame; in a
  * master virtual ones over those of the other files.  Layer 0 is /entry/data/data, the others are
- * /entry/derivatives/NAME, in float32, one for each plane that frames bring along.  Their names
- * stand in /entry/braggpipe/derivatives.
+ * /entry/derivatives/NAME, in float32, one for each plane that frames bring along, whose names
+ * stand in /entry/braggpipe/derivatives, and /entry/braggpipe/labels, in uint32.
  */
 #ifndef BRAGG_IO_NXMX_LAYERS_H
 #define BRAGG_IO_NXMX_LAYERS_H
 
 #include "io/hdf5_file.h"
 #include "io/nxmx.h"
+
+/* Layers of a kind. */
+size_t nxmx_layers_count(const struct nxmx_kind *kind);
 
 /* The data sets of a file that is written, or read. */
 struct nxmx_layers {

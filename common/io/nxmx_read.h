@@ -18,11 +18,11 @@ enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SI
 
 struct nxmx_one {
     enum nxmx_compression compression;
-    struct nxmx_chunk chunk;  // the image as it is stored
-    struct image image;       // owned
-    struct nxmx_rows rows;    // of all frames of the file
-    size_t place;             // of this one
-    size_t nreflections;      // of this frame, 0 where the file holds none
+    struct nxmx_chunk chunk;             // the image as it is stored
+    struct image image;                  // owned
+    struct nxmx_rows rows;               // of all frames of the file
+    size_t place;                        // of this one
+    size_t nreflections;                 // of this frame, 0 where the file holds none
     struct reflection_row *reflections;  // owned
 };
 

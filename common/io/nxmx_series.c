@@ -11,6 +11,7 @@
 
 #include "base/utc.h"
 #include "io/nxmx_filling.h"
+#include "io/nxmx_layers.h"
 
 /* --- names --------------------------------------------------------------- */
 
@@ -112,7 +113,7 @@ static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chun
 
 static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
 {
-    struct origin o = {.filling = g, .nlayers = 1 + s->kind.nplanes};
+    struct origin o = {.filling = g, .nlayers = nxmx_layers_count(&s->kind)};
     char path[TEMPLATE_PATH_MAX];
     const bool lost = id_set_has(&s->found.lost, g->file);
     enum status status = STATUS_OK;
@@ -215,11 +216,16 @@ static enum status take_kind(struct nxmx_series *s, const struct experiment *x, 
                          f->recipe.id);
     if (!first && !has_planes(&s->kind, &f->planes))
         return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has other derivatives", f->recipe.id);
+    const bool labels = f->reflections.nlabels;
+    if (!first && s->kind.labels != labels)
+        return error_set(e, STATUS_INPUT, "frame %" PRIu64 " has %slabels, %s", f->recipe.id,
+                         labels ? "" : "no ", labels ? "others have none" : "others have them");
     s->experiment = *x;
     s->kind = (struct nxmx_kind){.experiment = &s->experiment,
                                  .type = f->image.type,
                                  .compression = s->compression,
                                  .begin_s = s->begin_s,
+                                 .labels = labels,
                                  .sync = s->sync};
     take_planes(&s->kind, &f->planes);
     (void)snprintf(s->kind.lineage, sizeof s->kind.lineage, "%.16s", lineage);

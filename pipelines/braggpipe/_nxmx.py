@@ -126,13 +126,20 @@ class NXmx(Frames):
             plane.flags.writeable = False
         return planes
 
+    def _labels(self, index: int) -> Array | None:
+        if "labels" not in self.own:
+            return None
+        labels: Array = self.own["labels"][index].reshape(-1)
+        labels.flags.writeable = False
+        return labels
+
     def __iter__(self) -> Iterator[Frame]:
         data = self.file["entry/data/data"]
         for index, (row, reflections) in enumerate(zip(self.own["frames"][()], self._reflections())):
             pixels = data[index].reshape(-1)
             pixels.flags.writeable = False
             yield Frame(int(row["number"]), self._experiment, pixels, functools.partial(self._truth, row), pixels.dtype.kind != "f",
-                        reflections, derivatives=self._derivatives(index))
+                        reflections, self._labels(index), derivatives=self._derivatives(index))
 
     def close(self) -> None:
         self.file.close()

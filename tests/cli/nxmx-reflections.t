@@ -36,6 +36,20 @@ for name in sys.argv[1:]:
     assert "reflections" not in h5py.File(name)["entry"] and "reflections" not in h5py.File(name)["entry/braggpipe"]' \
 	plain/s.nxs plain/s_data_000001.h5
 
+# --- labels
+recipes --frames=7 | photons --labels | bragg-tap --quiet --record=labels.rec
+mkdir labels
+bragg-replay --quiet --frames=0-4 labels.rec | write labels/s.nxs
+bragg-replay --quiet labels.rec | write --resume labels/s.nxs
+check 'labels of the recording are in h5py and in Python, also after --resume' /usr/bin/python3 -c 'import braggpipe, h5py, numpy
+stored, lit = h5py.File("labels/s.nxs")["entry/braggpipe/labels"], 0
+assert stored.dtype == "uint32" and len(stored) == 7
+for i, (sent, read) in enumerate(zip(braggpipe.open("labels.rec"), braggpipe.open("labels/s.nxs"))):
+    assert (sent.labels == read.labels).all() and (sent.labels.reshape(-1) == stored[i].reshape(-1)).all()
+    assert sent.labels.max() <= len(read.reflections)
+    lit += sent.labels.any()
+assert 0 < lit < 7, lit'
+
 # --- as text: the same for one writer, and for one that goes on where another ended
 mkdir text again
 bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='text/t_%03d.tsv' 'text/t_%03d.cbf'
