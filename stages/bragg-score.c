@@ -11,6 +11,7 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/replace.h"
+#include "score/folder.h"
 #include "score/merged.h"
 #include "score/report.h"
 #include "score/results.h"
@@ -50,7 +51,8 @@ static const struct opt table[] = {
      "faults",
      .type = OPT_TEXT, .offset = AT(sent)},
     {"follow", "SECONDS",
-     "Read the last RESULT while it grows, until all frames of the key have answers, nothing comes "
+     "Read the last RESULT, a text or a folder, while it grows, until all frames of the key have "
+     "answers, nothing comes "
      "for so long, or Ctrl-C",
      OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow),
      .usual = "10"},
@@ -70,7 +72,7 @@ static const struct opt_program program = {
         "KEY is an NXmx file that bragg-write made of frames with reflections "
         "(bragg-intensity --reflections), or the template of its reflection tables, as "
         "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
-        "peaks (.tsv, .txt), or a merged set (.hkl, .mtz).\n"
+        "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of the former.\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
 };
@@ -134,6 +136,21 @@ static enum status take_result(struct score *s, const struct results_files *file
     return status;
 }
 
+/* The results of a folder, as they come where it is followed. */
+static enum status take_folder(struct score *s, const char *path, const struct follow *follow,
+                               struct error *e)
+{
+    struct folder folder;
+    struct results_files files;
+    bool more = true;
+    enum status status = STATUS_OK;
+    folder_open(&folder, path, follow);
+    while (!status && !(status = folder_next(&folder, &files, &more, e)) && more)
+        status = take_result(s, &files, NULL, e);
+    folder_close(&folder);
+    return status;
+}
+
 /* All that is named, the last one while it grows. */
 static enum status take_results(struct score *s, const struct options *o, const char *const paths[],
                                 size_t npaths, struct error *e)
@@ -149,7 +166,8 @@ static enum status take_results(struct score *s, const struct options *o, const 
         if (last && files[i].expt)
             return error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
                              files[i].path);
-        status = take_result(s, &files[i], last ? &follow : NULL, e);
+        status = folder_is(files[i].path) ? take_folder(s, files[i].path, last ? &follow : NULL, e)
+                                          : take_result(s, &files[i], last ? &follow : NULL, e);
     }
     return status;
 }

@@ -178,5 +178,31 @@ head -n 60 perfect.stream >growing.stream
 refused 'a stream that ends in a frame all the same' 3 'ends in the middle of' --follow=0.2 key.nxs growing.stream
 known 'frames that do not come' key.nxs half.stream --follow=0.2 frames=2 frames_without_answer=2
 refused 'a file that does not come' 3 'never.stream: cannot open' --follow=0.2 key.nxs never.stream
+
+# --- a folder, all there and as it fills: half a table, its list behind it, other files
+mkdir all filling empty
+cp r_000*.refl r_000*.expt all
+echo 'not a result' >all/log
+bragg-score key.nxs all >folder
+is 'a folder is its files' "$(cat folder)" "$(bragg-score key.nxs r_000*.refl)"
+bragg-score --follow=4 key.nxs filling >followed 2>&1 &
+follower=$!
+for table in r_000*.refl; do
+	head -c 1000 "$table" >"filling/$table"
+	sleep 0.2
+	cp "$table" filling
+	sleep 0.2
+	cp "${table%.refl}.expt" filling
+done
+status=0
+wait "$follower" || status=$?
+is 'a folder that fills is followed until nothing comes' "$status $(cat followed)" "0 $(cat folder)"
+cp perfect.stream empty/a.stream
+known 'streams of a folder come last' key.nxs empty --follow=0.2 frames=4 lattices.missed=0
+rm empty/*
+refused 'a folder without results' 3 'empty: holds no results' key.nxs empty
+refused 'one that stays so' 3 'empty: holds no results' --follow=0.2 key.nxs empty
+rm "all/r_$one.expt"
+refused 'a table without its list in a folder' 3 "all/r_$one.refl: needs its experiment list, all/r_$one.expt" key.nxs all
 refused 'a table does not grow' 2 'is written at once' --follow key.nxs "r_$one.refl"
 finish

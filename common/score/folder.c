@@ -1,0 +1,179 @@
+#include "score/folder.h"
+
+#include <dirent.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+
+#include "base/alloc.h"
+#include "base/clock.h"
+#include "base/hash.h"
+
+enum { PATH_SIZE = 4096 };
+static const uint64_t SETTLED_NS = 1000000000, LOOK_NS = 50000000;
+
+static bool ends_with(const char *name, const char *ending)
+{
+    const size_t length = strlen(name), n = strlen(ending);
+    return length > n && strcmp(name + length - n, ending) == 0;
+}
+
+static bool is_result(const char *name)
+{
+    return *name != '.' && (ends_with(name, ".refl") || ends_with(name, ".stream") ||
+                            ends_with(name, ".tsv") || ends_with(name, ".txt"));
+}
+
+bool folder_is(const char *path)
+{
+    struct stat st;
+    return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
+}
+
+void folder_open(struct folder *f, const char *path, const struct follow *follow)
+{
+    *f = (struct folder){.path = path, .follow = follow, .changed_ns = clock_ns()};
+}
+
+void folder_close(struct folder *f)
+{
+    for (size_t i = 0; i < f->count; i++) {
+        free(f->files[i].path);
+        free(f->files[i].expt);
+    }
+    mem_free(f->files);
+    *f = (struct folder){0};
+}
+
+/* --- looking ------------------------------------------------------------------------ */
+
+static int by_path(const void *a, const void *b)
+{
+    return strcmp(((const struct folder_file *)a)->path, ((const struct folder_file *)b)->path);
+}
+
+/* Of a file as it is now; 0: it is not there. */
+static uint64_t stamp_of(uint64_t hash, const char *path)
+{
+    struct stat st;
+    if (stat(path, &st))
+        return 0;
+    const int64_t what[3] = {(int64_t)st.st_size, (int64_t)st.st_mtim.tv_sec,
+                             (int64_t)st.st_mtim.tv_nsec};
+    return hash_finish(hash_bytes(hash, what, sizeof what)) | 1;
+}
+
+static enum status add_file(struct folder *f, const char *path, struct error *e)
+{
+    struct folder_file *grown = mem_grow(f->files, f->count, 1, sizeof *grown, &f->room);
+    f->files = grown ? grown : f->files;
+    struct folder_file file = {.path = strdup(path)};
+    if (grown && file.path && ends_with(path, ".refl") && (file.expt = strdup(path)))
+        memcpy(file.expt + strlen(path) - 5, ".expt", 5);
+    if (!grown || !file.path || (ends_with(path, ".refl") && !file.expt)) {
+        free(file.path);
+        return error_memory(e, f->path);
+    }
+    f->files[f->count++] = file;
+    return STATUS_OK;
+}
+
+/* Puts in what is new. */
+static enum status find_new(struct folder *f, struct error *e)
+{
+    const size_t known = f->count;
+    char path[PATH_SIZE];
+    enum status s = STATUS_OK;
+    DIR *in = opendir(f->path);
+    if (!in)
+        return error_errno(e, STATUS_INPUT, "%s: cannot read", f->path);
+    for (const struct dirent *d = readdir(in); d && !s; d = readdir(in)) {
+        const struct folder_file key = {.path = path};
+        if (!is_result(d->d_name) ||
+            snprintf(path, sizeof path, "%s/%s", f->path, d->d_name) >= (int)sizeof path)
+            continue;
+        if (!known || !bsearch(&key, f->files, known, sizeof key, by_path))
+            s = add_file(f, path, e);
+    }
+    (void)closedir(in);
+    if (f->count > known)
+        qsort(f->files, f->count, sizeof *f->files, by_path);
+    return s;
+}
+
+static void look_at(struct folder *f, struct folder_file *file, uint64_t now_ns)
+{
+    uint64_t stamp = stamp_of(HASH_START, file->path);
+    if (stamp && file->expt)
+        stamp = stamp_of(stamp, file->expt);
+    if (stamp == file->stamp)
+        return;
+    file->stamp = stamp;
+    file->since_ns = f->changed_ns = now_ns;
+}
+
+static bool is_ready(const struct folder *f, const struct folder_file *file, uint64_t now_ns)
+{
+    const bool settled =
+        !f->follow || f->ending ||
+        (now_ns - file->since_ns >= SETTLED_NS && !ends_with(file->path, ".stream"));
+    return !file->taken && file->stamp && settled;
+}
+
+/* --- giving ------------------------------------------------------------------------- */
+
+static struct folder_file *find_ready(struct folder *f)
+{
+    const uint64_t now_ns = clock_ns();
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->files[i].taken)
+            look_at(f, &f->files[i], now_ns);
+    for (size_t i = 0; i < f->count; i++)
+        if (is_ready(f, &f->files[i], now_ns))
+            return &f->files[i];
+    return NULL;
+}
+
+static enum status check_end(const struct folder *f, struct error *e)
+{
+    if (!f->count)
+        return error_set(e, STATUS_INPUT, "%s: holds no results: no .refl, .stream, .tsv and .txt",
+                         f->path);
+    for (size_t i = 0; i < f->count; i++)
+        if (!f->files[i].taken && f->files[i].expt)
+            return error_set(e, STATUS_INPUT, "%s: needs its experiment list, %s", f->files[i].path,
+                             f->files[i].expt);
+    return STATUS_OK;
+}
+
+/* False when nothing is waited for any more. */
+static bool wait(struct folder *f)
+{
+    const struct timespec pause = {.tv_nsec = (long)LOOK_NS};
+    if (!f->follow || f->ending)
+        return false;
+    f->ending = f->follow->done(f->follow->of) ||
+                (double)(clock_ns() - f->changed_ns) > 1e9 * f->follow->seconds;
+    if (!f->ending)
+        (void)nanosleep(&pause, NULL);
+    return true;
+}
+
+enum status folder_next(struct folder *f, struct results_files *files, bool *more, struct error *e)
+{
+    struct folder_file *next = NULL;
+    *more = false;
+    do {
+        const enum status s = find_new(f, e);
+        if (s)
+            return s;
+        next = find_ready(f);
+    } while (!next && wait(f));
+    if (!next)
+        return check_end(f, e);
+    next->taken = *more = true;
+    *files = (struct results_files){next->path, next->expt};
+    return STATUS_OK;
+}
