@@ -11,10 +11,10 @@
 #include "base/opt.h"
 #include "base/program.h"
 #include "io/replace.h"
-#include "score/folder.h"
 #include "score/merged.h"
 #include "score/report.h"
 #include "score/results.h"
+#include "score/results_folder.h"
 #include "score/score.h"
 
 struct options {
@@ -140,14 +140,14 @@ static enum status take_result(struct score *s, const struct results_files *file
 static enum status take_folder(struct score *s, const char *path, const struct follow *follow,
                                struct error *e)
 {
-    struct folder folder;
+    struct results_folder folder;
     struct results_files files;
     bool more = true;
     enum status status = STATUS_OK;
-    folder_open(&folder, path, follow);
-    while (!status && !(status = folder_next(&folder, &files, &more, e)) && more)
+    results_folder_open(&folder, path, follow);
+    while (!status && !(status = results_folder_next(&folder, &files, &more, e)) && more)
         status = take_result(s, &files, NULL, e);
-    folder_close(&folder);
+    results_folder_close(&folder);
     return status;
 }
 
@@ -166,8 +166,9 @@ static enum status take_results(struct score *s, const struct options *o, const 
         if (last && files[i].expt)
             return error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
                              files[i].path);
-        status = folder_is(files[i].path) ? take_folder(s, files[i].path, last ? &follow : NULL, e)
-                                          : take_result(s, &files[i], last ? &follow : NULL, e);
+        status = results_folder_is(files[i].path)
+                     ? take_folder(s, files[i].path, last ? &follow : NULL, e)
+                     : take_result(s, &files[i], last ? &follow : NULL, e);
     }
     return status;
 }

@@ -1,4 +1,4 @@
-#include "score/folder.h"
+#include "score/results_folder.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -26,32 +26,33 @@ static bool is_result(const char *name)
                             ends_with(name, ".tsv") || ends_with(name, ".txt"));
 }
 
-bool folder_is(const char *path)
+bool results_folder_is(const char *path)
 {
     struct stat st;
     return stat(path, &st) == 0 && S_ISDIR(st.st_mode);
 }
 
-void folder_open(struct folder *f, const char *path, const struct follow *follow)
+void results_folder_open(struct results_folder *f, const char *path, const struct follow *follow)
 {
-    *f = (struct folder){.path = path, .follow = follow, .changed_ns = clock_ns()};
+    *f = (struct results_folder){.path = path, .follow = follow, .changed_ns = clock_ns()};
 }
 
-void folder_close(struct folder *f)
+void results_folder_close(struct results_folder *f)
 {
     for (size_t i = 0; i < f->count; i++) {
         free(f->files[i].path);
         free(f->files[i].expt);
     }
     mem_free(f->files);
-    *f = (struct folder){0};
+    *f = (struct results_folder){0};
 }
 
 /* --- looking ------------------------------------------------------------------------ */
 
 static int by_path(const void *a, const void *b)
 {
-    return strcmp(((const struct folder_file *)a)->path, ((const struct folder_file *)b)->path);
+    return strcmp(((const struct results_folder_file *)a)->path,
+                  ((const struct results_folder_file *)b)->path);
 }
 
 /* Of a file as it is now; 0: it is not there. */
@@ -65,11 +66,11 @@ static uint64_t stamp_of(uint64_t hash, const char *path)
     return hash_finish(hash_bytes(hash, what, sizeof what)) | 1;
 }
 
-static enum status add_file(struct folder *f, const char *path, struct error *e)
+static enum status add_file(struct results_folder *f, const char *path, struct error *e)
 {
-    struct folder_file *grown = mem_grow(f->files, f->count, 1, sizeof *grown, &f->room);
+    struct results_folder_file *grown = mem_grow(f->files, f->count, 1, sizeof *grown, &f->room);
     f->files = grown ? grown : f->files;
-    struct folder_file file = {.path = strdup(path)};
+    struct results_folder_file file = {.path = strdup(path)};
     if (grown && file.path && ends_with(path, ".refl") && (file.expt = strdup(path)))
         memcpy(file.expt + strlen(path) - 5, ".expt", 5);
     if (!grown || !file.path || (ends_with(path, ".refl") && !file.expt)) {
@@ -81,7 +82,7 @@ static enum status add_file(struct folder *f, const char *path, struct error *e)
 }
 
 /* Puts in what is new. */
-static enum status find_new(struct folder *f, struct error *e)
+static enum status find_new(struct results_folder *f, struct error *e)
 {
     const size_t known = f->count;
     char path[PATH_SIZE];
@@ -90,7 +91,7 @@ static enum status find_new(struct folder *f, struct error *e)
     if (!in)
         return error_errno(e, STATUS_INPUT, "%s: cannot read", f->path);
     for (const struct dirent *d = readdir(in); d && !s; d = readdir(in)) {
-        const struct folder_file key = {.path = path};
+        const struct results_folder_file key = {.path = path};
         if (!is_result(d->d_name) ||
             snprintf(path, sizeof path, "%s/%s", f->path, d->d_name) >= (int)sizeof path)
             continue;
@@ -103,7 +104,7 @@ static enum status find_new(struct folder *f, struct error *e)
     return s;
 }
 
-static void look_at(struct folder *f, struct folder_file *file, uint64_t now_ns)
+static void look_at(struct results_folder *f, struct results_folder_file *file, uint64_t now_ns)
 {
     uint64_t stamp = stamp_of(HASH_START, file->path);
     if (stamp && file->expt)
@@ -114,7 +115,8 @@ static void look_at(struct folder *f, struct folder_file *file, uint64_t now_ns)
     file->since_ns = f->changed_ns = now_ns;
 }
 
-static bool is_ready(const struct folder *f, const struct folder_file *file, uint64_t now_ns)
+static bool is_ready(const struct results_folder *f, const struct results_folder_file *file,
+                     uint64_t now_ns)
 {
     const bool settled =
         !f->follow || f->ending ||
@@ -124,7 +126,7 @@ static bool is_ready(const struct folder *f, const struct folder_file *file, uin
 
 /* --- giving ------------------------------------------------------------------------- */
 
-static struct folder_file *find_ready(struct folder *f)
+static struct results_folder_file *find_ready(struct results_folder *f)
 {
     const uint64_t now_ns = clock_ns();
     for (size_t i = 0; i < f->count; i++)
@@ -136,7 +138,7 @@ static struct folder_file *find_ready(struct folder *f)
     return NULL;
 }
 
-static enum status check_end(const struct folder *f, struct error *e)
+static enum status check_end(const struct results_folder *f, struct error *e)
 {
     if (!f->count)
         return error_set(e, STATUS_INPUT, "%s: holds no results: no .refl, .stream, .tsv and .txt",
@@ -149,7 +151,7 @@ static enum status check_end(const struct folder *f, struct error *e)
 }
 
 /* False when nothing is waited for any more. */
-static bool wait(struct folder *f)
+static bool wait(struct results_folder *f)
 {
     const struct timespec pause = {.tv_nsec = (long)LOOK_NS};
     if (!f->follow || f->ending)
@@ -161,9 +163,10 @@ static bool wait(struct folder *f)
     return true;
 }
 
-enum status folder_next(struct folder *f, struct results_files *files, bool *more, struct error *e)
+enum status results_folder_next(struct results_folder *f, struct results_files *files, bool *more,
+                                struct error *e)
 {
-    struct folder_file *next = NULL;
+    struct results_folder_file *next = NULL;
     *more = false;
     do {
         const enum status s = find_new(f, e);
