@@ -175,7 +175,10 @@ static void read_geom(const char *path)
 static void read_mtz(const char *path)
 {
     struct mtz_layout layout;
-    (void)mtz_check(path, NULL, &layout, NULL);
+    const struct mtz_labels labels[] = {
+        {0}, {.hands = true}, {.F = "FC"}, {.F = "F(+)", .mate = "F(-)"}};
+    for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
+        (void)mtz_check(path, &labels[i], &layout, NULL);
 }
 
 static void read_index(const char *path)
