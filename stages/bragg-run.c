@@ -1,12 +1,10 @@
 /* bragg-run: the supervisor of a pipeline file. */
-#include <errno.h>
 #include <limits.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/alloc.h"
@@ -17,21 +15,29 @@
 #include "link/keys.h"
 #include "page/document.h"
 #include "run/commands.h"
+#include "run/endpoints.h"
 #include "run/find.h"
+#include "run/hosts_check.h"
+#include "run/hosts_find.h"
 #include "run/keeper.h"
 #include "run/pipeline.h"
 #include "run/program.h"
+#include "run/remote.h"
 #include "run/report.h"
 #include "run/report_page.h"
+#include "run/slurm.h"
 #include "run/supervisor.h"
+#include "run/workdir.h"
 
 struct options {
     struct opt_texts counts, sets, wraps;
     int64_t frames;
     const char *workdir, *trace, *keys, *make_keys, *view, *report;
-    const char *const *argv;          // of this program
+    const char *const *argv;  // of this program
+    int launcher;             // enum launcher
+    const char *hosts, *slurm;
     struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
-    bool has_frames, has_view, dry_run, resume, stats, verbose, quiet;
+    bool has_frames, has_view, remote, dry_run, resume, stats, verbose, quiet;
 };
 
 static const char VIEW[] = "127.0.0.1:8080", FRAMES_PAGE[] = "/frames.html";
@@ -45,6 +51,12 @@ static const struct opt table[] = {
     {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
+    {"launcher", "here|ssh|slurm", "Run all processes on this host, or on several", OPT_CHOICE,
+     AT(launcher), .choices = "here|ssh|slurm"},
+    {"hosts", "A,B", "On these, by ssh; . is this one", OPT_TEXT, AT(hosts),
+     .needs = "launcher=ssh"},
+    {"slurm", "OPTIONS", "Of sbatch, parted by blanks: '-p gpu -t 2:00:00'", OPT_TEXT, AT(slurm),
+     .needs = "launcher=slurm"},
     {"workdir", "DIR", "Run all stages there; made when missing", OPT_TEXT, AT(workdir)},
     {"keys", "DIR", "The keys of tcp endpoints (made for the run, where a stage has one)", OPT_TEXT,
      AT(keys)},
@@ -52,6 +64,8 @@ static const struct opt table[] = {
     {"view", "ADDRESS:PORT", "Show the stream in a browser; alone: at 127.0.0.1:8080", OPT_TEXT,
      AT(view), .flags = OPT_BARE, .given = offsetof(struct options, has_view)},
     {"report", "FILE.html", "Write a page about the run, also when it fails", OPT_TEXT, AT(report)},
+    {"remote", NULL, "For bragg-run itself: the end of a launcher on another host", OPT_FLAG,
+     AT(remote)},
     {"resume", NULL, "Compute only the frames that are not there yet", OPT_FLAG, AT(resume)},
     {"dry-run", NULL, "Print the commands for a shell and run nothing", OPT_FLAG, AT(dry_run)},
     {"stats", NULL, "Print what each process cost", OPT_FLAG, AT(stats)},
@@ -71,11 +85,18 @@ static const struct opt_program program = {
     .max_operands = 1,
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
-        "threads, window, input, restart, order and after, such as '- name: noise'.",
+        "threads, window, input, restart, order, hosts and after, such as '- name: noise'.",
 };
 
+/* It is to become a job of Slurm, and is none yet. */
+static bool is_job(const struct options *o)
+{
+    return o->launcher == LAUNCHER_SLURM && (o->dry_run || !slurm_is_inside());
+}
+
 /* The command line's changes to the file. */
-static enum status change(struct pipeline *p, struct options *o, struct error *e)
+static enum status change(struct pipeline *p, struct options *o, struct hosts *hosts,
+                          struct error *e)
 {
     struct pipeline_stage *view = NULL;
     enum status s = o->has_view ? pipeline_add_watcher(p, "view", true, &view, e) : STATUS_OK;
@@ -89,6 +110,8 @@ static enum status change(struct pipeline *p, struct options *o, struct error *e
         s = pipeline_override(p, o->sets.text[i], e);
     if (s == STATUS_OK && o->has_frames)
         s = pipeline_set_frames(p, o->frames, e);
+    if (s == STATUS_OK && !is_job(o))
+        s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     return s ? s : pipeline_check(p, e);
 }
 
@@ -103,43 +126,6 @@ static enum status find_wraps(const struct pipeline *p, const struct options *o,
         wrap->stage = stage;
     }
     return s;
-}
-
-/* Makes a folder and those above it; adds to *made how many were not there. */
-static enum status make_folder(const char *path, int *made, struct error *e)
-{
-    char part[4096];
-    for (const char *end = path; *end;) {
-        end += strspn(end, "/");
-        end += strcspn(end, "/");
-        if (snprintf(part, sizeof part, "%.*s", (int)(end - path), path) >= (int)sizeof part)
-            errno = ENAMETOOLONG;
-        else if (mkdir(part, 0777) == 0 && ++*made)
-            continue;
-        else if (errno == EEXIST)
-            continue;
-        return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
-    }
-    struct stat st;
-    if (stat(path, &st) == 0 && !S_ISDIR(st.st_mode))
-        errno = ENOTDIR;
-    else if (access(path, W_OK | X_OK) == 0)
-        return STATUS_OK;
-    return error_errno(e, STATUS_FAILED, "--workdir=%.200s", path);
-}
-
-/* Removes the last `made` folders of a path, if nothing is in them. */
-static void remove_folder(const char *path, int made)
-{
-    char part[4096];
-    (void)snprintf(part, sizeof part, "%s", path);
-    for (size_t length = strlen(part); made > 0 && rmdir(part) == 0; made--) {
-        while (length && part[length - 1] == '/')
-            length--;
-        while (length && part[length - 1] != '/')
-            length--;
-        part[length] = 0;
-    }
 }
 
 static enum status dry_run(const struct pipeline *p, const struct options *o,
@@ -192,11 +178,10 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
                           struct error *e)
 {
     struct commands commands;
-    int made = 0;
     char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
     settings->folder = keeper->folder;
     enum status s = STATUS_OK;
-    if (!o->keys && pipeline_needs_keys(p)) {
+    if (!o->keys && (o->launcher || pipeline_needs_keys(p))) {
         (void)snprintf(keys, sizeof keys, "%s/keys", keeper->folder);
         settings->keys = keys;
         s = keys_make(keys, e);
@@ -211,8 +196,6 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
     if (s)
         return s;
     s = commands_make(&commands, p, settings, e);
-    if (s == STATUS_OK && o->workdir)
-        s = make_folder(o->workdir, &made, e);
     if (s == STATUS_OK) {
         if (settings->keys && o->verbose)
             fprintf(stderr, "%s: the keys are in %s\n", program.name, settings->keys);
@@ -231,8 +214,6 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
         if (o->stats)
             report_stats(&commands, keeper->folder, stdout);
     }
-    if (s)
-        remove_folder(o->workdir ? o->workdir : "", made);
     commands_free(&commands);
     return s;
 }
@@ -248,13 +229,54 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
     return s;
 }
 
-static enum status run(const struct pipeline *p, const struct options *o, struct error *e)
+/* Runs it on several hosts, which share the private folder. */
+static enum status run_on(struct hosts *hosts, const struct keeper *keeper,
+                          const struct pipeline *p, const struct options *o,
+                          struct command_settings *settings, struct error *e)
+{
+    struct placement placement = {0};
+    settings->hosts = hosts;
+    settings->placement = &placement;
+    enum status s = hosts_check(hosts, p, keeper->folder, e);
+    if (s == STATUS_OK)
+        s = placement_make(&placement, p, hosts, e);
+    if (s == STATUS_OK)
+        s = run_in(keeper, p, o, settings, e);
+    placement_free(&placement);
+    return s;
+}
+
+static enum status open_and_run(struct hosts *hosts, const struct pipeline *p,
+                                const struct options *o, struct command_settings *settings,
+                                struct error *e)
+{
+    struct keeper keeper = {0};
+    int made = 0;
+    char dir[PATH_MAX], here[PATH_MAX];
+    enum status s = o->workdir ? workdir_make(o->workdir, &made, e) : STATUS_OK;
+    if (s == STATUS_OK && hosts->launcher &&
+        (!getcwd(here, sizeof here) || !realpath(o->workdir ? o->workdir : here, dir)))
+        s = error_errno(e, STATUS_FAILED, "%s", o->workdir ? o->workdir : "the working folder");
+    hosts->dir = dir;
+    hosts->from = o->workdir ? here : NULL;
+    if (s == STATUS_OK)
+        s = keeper_open(&keeper, hosts->launcher ? dir : NULL, e);
+    if (s == STATUS_OK)
+        s = hosts->launcher ? run_on(hosts, &keeper, p, o, settings, e)
+                            : run_in(&keeper, p, o, settings, e);
+    keeper_close(&keeper);
+    if (s && o->workdir)
+        workdir_remove(o->workdir, made);
+    return s;
+}
+
+static enum status run(const struct pipeline *p, const struct options *o, struct hosts *hosts,
+                       struct error *e)
 {
     struct command_settings settings = {.workdir = o->workdir,
                                         .resume = o->resume,
                                         .stats = o->stats || o->report,
                                         .trace = o->trace || o->report};
-    struct keeper keeper;
     char keys[PATH_MAX];
     enum status s = o->keys ? find_keys(o->keys, keys, e) : STATUS_OK;
     settings.keys = o->keys ? keys : NULL;
@@ -262,13 +284,7 @@ static enum status run(const struct pipeline *p, const struct options *o, struct
         s = find_wraps(p, o, &settings, e);
     if (s)
         return s;
-    if (o->dry_run)
-        return dry_run(p, o, &settings, e);
-    s = keeper_open(&keeper, e);
-    if (s == STATUS_OK)
-        s = run_in(&keeper, p, o, &settings, e);
-    keeper_close(&keeper);
-    return s;
+    return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
 }
 
 static enum status parse(int argc, char **argv, struct options *o, const char **file,
@@ -281,9 +297,15 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
     if (o->dry_run && (o->stats || o->trace || o->report))
         return error_set(e, STATUS_USAGE,
                          "--dry-run runs nothing: without --stats, --trace and --report");
+    if (o->dry_run && o->launcher == LAUNCHER_SSH)
+        return error_set(
+            e, STATUS_USAGE,
+            "--dry-run: not with --launcher=ssh: ports are known once hosts have told");
+    if (o->remote && argc != 2)
+        return error_set(e, STATUS_USAGE, "--remote is told on stdin: without FILE and options");
     if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
         return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
-    if (!o->make_keys && !n)
+    if (!o->make_keys && !o->remote && !n)
         return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");
     const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
     return traced || !o->report ? traced : document_check(o->report, e);
@@ -292,12 +314,15 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
 static enum status load_and_run(struct pipeline *p, const char *file, struct options *o,
                                 struct error *e)
 {
+    struct hosts hosts = {0};
     char *shipped = access(file, F_OK) ? program_pipeline(file) : NULL;
     enum status s = pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
-        s = change(p, o, e);
+        s = change(p, o, &hosts, e);
     if (s == STATUS_OK)
-        s = run(p, o, e);
+        s = is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run, e)
+                      : run(p, o, &hosts, e);
+    hosts_close(&hosts);
     mem_free(shipped);
     return s;
 }
@@ -311,7 +336,9 @@ int main(int argc, char **argv)
     program_open(program.name);
     enum status s = parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
-        s = o.make_keys ? keys_make(o.make_keys, &e) : load_and_run(&p, file, &o, &e);
+        s = o.remote      ? remote_serve(&e)
+            : o.make_keys ? keys_make(o.make_keys, &e)
+                          : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);
     if (s == STATUS_OK && (fflush(stdout) != 0 || ferror(stdout)))
         s = error_errno(&e, STATUS_FAILED, "standard output");

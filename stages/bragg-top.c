@@ -1,4 +1,5 @@
 /* bragg-top: what the stages of a running pipeline do, as its source tells it. */
+#include <limits.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdbool.h>
@@ -53,6 +54,7 @@ static const char hide_cursor[] = "\033[?25l", show_cursor[] = "\033[?25h";
 struct top {
     struct options options;
     char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the pipeline's file
+    char keys[PATH_MAX];                                 // those of the run, where they are found
     struct watch watch;
     struct view view;
     struct screen screen;
@@ -208,6 +210,8 @@ static enum status run(struct top *t, const char *where, struct error *e)
         s = take_signals(t, e);
     if (s)
         return s;
+    if (!t->options.keys && !t->options.insecure && where && find_run_keys(where, t->keys))
+        t->options.keys = t->keys;
     s = watch_open(&t->watch, t->endpoint, t->options.keys, t->options.insecure, e);
     t->screen.out = stdout;
     t->terminal = isatty(STDOUT_FILENO) && !t->options.once && !t->options.json;

@@ -41,6 +41,24 @@ bool words_append(char *text, size_t size, const char *word)
     return true;
 }
 
+void words_print(const char *word, FILE *out)
+{
+    const char *at = word;
+    while (is_plain((unsigned char)*at))
+        at++;
+    if (*word && !*at) {
+        fputs(word, out);
+        return;
+    }
+    putc('\'', out);
+    for (at = word; *at; at++)
+        if (*at == '\'')
+            fputs("'\\''", out);
+        else
+            putc(*at, out);
+    putc('\'', out);
+}
+
 /* The character behind \x, or 0. */
 static char escaped(const char *at)
 {

@@ -8,10 +8,14 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdio.h>
 
 /* Appends a word behind what `text` of `size` bytes holds, after a blank if that is not
  * empty; false, with `text` as it was, when there is no room. */
 bool words_append(char *text, size_t size, const char *word);
+
+/* Writes a word as any shell takes it: bare where it is plain, else as 'WORD'. */
+void words_print(const char *word, FILE *out);
 
 /* Takes `text` apart in place: the words become NUL-ended, words[0..*count-1].  False when
  * it is not of this form, or holds more than `most` words. */

@@ -4,115 +4,54 @@
 
 #include "base/alloc.h"
 #include "base/input.h"
+#include "base/words.h"
+#include "run/argv.h"
+#include "run/endpoints.h"
 #include "run/program.h"
-
-/* --- lists of words ------------------------------------------------------ */
-
-struct words {
-    char **list;
-    size_t count, capacity;
-    bool failed;  // memory was out
-};
-
-/* Takes ownership of `word`. */
-static void add(struct words *w, char *word)
-{
-    /* one more for the NULL, and one for `again` */
-    char **list = mem_grow(w->list, w->count, 3, sizeof *list, &w->capacity);
-    w->list = list ? list : w->list;
-    if (!word || !list || w->failed) {
-        w->failed = true;
-        mem_free(word);
-        return;
-    }
-    w->list[w->count++] = word;
-}
-
-static char *join(const char *a, const char *b, const char *c, const char *d)
-{
-    const size_t size = strlen(a) + strlen(b) + strlen(c) + strlen(d) + 1;
-    char *text = mem_array(size, 1);
-    if (text)
-        (void)snprintf(text, size, "%s%s%s%s", a, b, c, d);
-    return text;
-}
-
-static void add_words(struct words *w, const char *text)
-{
-    while (*(text += strspn(text, " \t"))) {
-        const size_t length = strcspn(text, " \t");
-        char *word = mem_array(length + 1, 1);
-        if (word)
-            memcpy(word, text, length);
-        add(w, word);
-        text += length;
-    }
-}
 
 /* --- command lines ------------------------------------------------------- */
 
-static void name_process(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE])
-{
-    if (s->count > 1)
-        (void)snprintf(name, PROCESS_NAME_SIZE, "%s.%d", s->name, (int)i + 1);
-    else
-        (void)snprintf(name, PROCESS_NAME_SIZE, "%s", s->name);
-}
-
 char *command_file(const char *folder, const char *name, const char *kind)
 {
-    char *base = join(folder, "/", name, ".");
-    char *path = base ? join(base, kind, "", "") : NULL;
+    char *base = argv_join(folder, "/", name, ".");
+    char *path = base ? argv_join(base, kind, "", "") : NULL;
     mem_free(base);
     return path;
 }
 
-static void add_file(struct words *w, const char *option, const char *folder, const char *name)
+static void add_file(struct argv *w, const char *option, const char *folder, const char *name)
 {
     char *path = command_file(folder, name, option + 2);
-    add(w, path ? join(option, "=", path, "") : NULL);
+    argv_add(w, path ? argv_join(option, "=", path, "") : NULL);
     mem_free(path);
 }
 
-static void add_endpoints(struct words *w, const struct pipeline *p, size_t index,
-                          const struct command *c, const char *folder)
-{
-    char before[PROCESS_NAME_SIZE];
-    const int input = p->stages[index].input;
-    for (int64_t i = 0; input >= 0 && i < p->stages[input].count; i++) {
-        name_process(&p->stages[input], i, before);
-        add(w, join("--in=ipc://", folder, "/", before));
-    }
-    if (!c->last)
-        add(w, join("--out=@ipc://", folder, "/", c->name));
-}
-
 /* With several last stages each gets all frames, and the source waits for all of them. */
-static void add_groups(struct words *w, const struct pipeline *p, const struct command *c)
+static void add_groups(struct argv *w, const struct pipeline *p, const struct command *c)
 {
     char names[PIPELINE_GROUPS_SIZE];
     const int groups = pipeline_groups(p, names);
     if (groups > 1 && c->source && !pipeline_has(c->stage, "groups"))
-        add(w, join("--groups=", names, "", ""));
+        argv_add(w, argv_join("--groups=", names, "", ""));
     if (groups > 1 && c->last && !pipeline_has(c->stage, "group"))
-        add(w, join("--group=", c->stage->name, "", ""));
+        argv_add(w, argv_join("--group=", c->stage->name, "", ""));
 }
 
 /* A debugger stops a process, valgrind slows it down many times: that is no death. */
-static void add_patience(struct words *w, const struct command *c)
+static void add_patience(struct argv *w, const struct command *c)
 {
     static const char *const options[] = {"start-timeout", "dead-after", "hang", "rejoin-timeout"};
     const size_t count = c->source ? sizeof options / sizeof *options : 1;
     for (size_t i = 0; i < count; i++)
         if (!pipeline_has(c->stage, options[i]))
-            add(w, join("--", options[i], "=86400", ""));
+            argv_add(w, argv_join("--", options[i], "=86400", ""));
 }
 
 /* The command that wraps a stage; its program must be there. */
-static enum status add_wrap(struct words *w, const struct wrap *wrap, struct error *e)
+static enum status add_wrap(struct argv *w, const struct wrap *wrap, struct error *e)
 {
     const size_t first = w->count;
-    add_words(w, wrap->command);
+    argv_add_words(w, wrap->command);
     if (w->failed || w->count == first)
         return w->failed ? error_memory(e, "the command lines")
                          : error_set(e, STATUS_USAGE, "--wrap: no command for stage '%s'",
@@ -127,7 +66,7 @@ static enum status add_wrap(struct words *w, const struct wrap *wrap, struct err
     return STATUS_OK;
 }
 
-static enum status add_wraps(struct words *w, struct command *c,
+static enum status add_wraps(struct argv *w, struct command *c,
                              const struct command_settings *settings, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -140,19 +79,17 @@ static enum status add_wraps(struct words *w, struct command *c,
 }
 
 /* The options by which stages of a run are connected, watched and told what to keep. */
-static void add_ours(struct words *w, const struct pipeline *p, size_t index, struct command *c,
-                     const struct command_settings *settings)
+static void add_ours(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                     struct command *c, const struct command_settings *settings)
 {
-    add_endpoints(w, p, index, c, settings->folder);
-    if (c->source && !pipeline_has(c->stage, "control"))
-        add(w, join("--control=ipc://", settings->folder, "/", "control"));
+    endpoints_add(w, p, index, i, settings);
     add_groups(w, p, c);
     if (settings->keys && pipeline_takes_keys(c->stage))
-        add(w, join("--keys=", settings->keys, "", ""));
+        argv_add(w, argv_join("--keys=", settings->keys, "", ""));
     if (settings->nwraps)
         add_patience(w, c);
     if (c->last && settings->resume)
-        add(w, join("--resume", "", "", ""));
+        argv_add(w, argv_join("--resume", "", "", ""));
     else if (c->last)
         c->again = "--resume";
     if (settings->stats)
@@ -179,13 +116,16 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
                             const struct command_settings *settings, struct error *e)
 {
     const struct pipeline_stage *s = &p->stages[index];
-    struct words w = {0};
+    struct argv w = {0};
     *c = (struct command){
         .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->after = s->after >= 0 ? &p->stages[s->after] : NULL;
     c->workdir = settings->workdir;
-    name_process(s, i, c->name);
+    endpoints_name(s, i, c->name);
+    c->number = i;
+    c->movable = endpoints_ports(p, index) == 0;
+    c->hosts = settings->hosts;
     if (s->count > 1)
         (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
     const enum status status = add_wraps(&w, c, settings, e);
@@ -198,11 +138,11 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
                          "%s:%ld: stage '%s': there is no program '%.200s' beside bragg-run or in "
                          "PATH",
                          p->path, s->line, s->name, s->program);
-    add(&w, program);
+    argv_add(&w, program);
     for (size_t k = 0; k < s->nargs; k++)
-        add(&w, join(s->args[k], "", "", ""));
+        argv_add(&w, argv_join(s->args[k], "", "", ""));
     if (!c->after)
-        add_ours(&w, p, index, c, settings);
+        add_ours(&w, p, index, i, c, settings);
     c->argv = w.list;
     return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
 }
@@ -248,18 +188,7 @@ static void print_word(const char *word, FILE *out)
         fprintf(out, "\"%s\"", word);
         return;
     }
-    if (*word && word[strspn(word, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-                                   "0123456789-_=./,:%+@")] == 0) {
-        fputs(word, out);
-        return;
-    }
-    putc('\'', out);
-    for (; *word; word++)
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            putc(*word, out);
-    putc('\'', out);
+    words_print(word, out);
 }
 
 void commands_print(const struct commands *c, FILE *out)

@@ -11,6 +11,9 @@
 
 #include "run/pipeline.h"
 
+struct hosts;
+struct placement;
+
 enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
 
 /* STAGE=COMMAND */
@@ -20,11 +23,13 @@ struct wrap {
 };
 
 struct command_settings {
-    const char *folder;   // of the sockets, statistics and traces
-    const char *workdir;  // where all stages run; NULL: here
-    const char *keys;     // folder of the keys of tcp endpoints; NULL: none
-    bool resume;          // last stages get --resume
-    bool stats, trace;    // as files STATS and TRACE in the folder, see command_file
+    const char *folder;                 // of the sockets, statistics and traces
+    const char *workdir;                // where all stages run; NULL: here
+    const char *keys;                   // folder of the keys of tcp endpoints; NULL: none
+    bool resume;                        // last stages get --resume
+    bool stats, trace;                  // as files STATS and TRACE in the folder, see command_file
+    const struct hosts *hosts;          // where a launcher starts them; NULL: here, and then ...
+    const struct placement *placement;  // ... NULL, too
     size_t nwraps;
     struct wrap wraps[WRAPS_MAX];
 };
@@ -34,6 +39,9 @@ struct command {
     const struct pipeline_stage *stage, *before;  // before: NULL for a first one
     const char *workdir;                 // it runs there, and what it reads lies here; NULL: here
     const struct pipeline_stage *after;  // it takes no frames, and waits for that one; else NULL
+    const struct hosts *hosts;           // of which it runs on one; NULL: here
+    int64_t number;                      // of its stage's processes, from 0
+    bool movable;                        // it binds nothing: any of its hosts will do
     bool last;                           // nothing comes after it
     bool source;                         // it numbers the frames
     bool wrapped;                        // a command stands before it

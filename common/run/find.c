@@ -23,32 +23,52 @@ static bool is_source(const char *path, char endpoint[ENDPOINT_SIZE])
 }
 
 /* What this user noted with find_note_control, unless nobody listens there. */
-static bool is_noted(const char *folder, char endpoint[ENDPOINT_SIZE])
+static bool is_noted(const char *path, char endpoint[ENDPOINT_SIZE])
 {
-    char path[PATH_MAX], noted[ENDPOINT_SIZE] = "";
+    char noted[ENDPOINT_SIZE] = "";
     struct stat what;
     bool bind;
-    (void)snprintf(path, sizeof path, "%s/%s", folder, control_link);
     return lstat(path, &what) == 0 && what.st_uid == getuid() &&
            readlink(path, noted, sizeof noted - 1) > 0 &&
            endpoint_parse(noted, true, &bind, endpoint, NULL) == STATUS_OK &&
            !endpoint_is_refused(endpoint);
 }
 
+/* Whether one of the paths of a pattern in `folder` is what is looked for. */
+static bool find_path(const char *folder, const char *what,
+                      bool (*is_one)(const char *path, char *result), char *result)
+{
+    char pattern[PATH_MAX];
+    glob_t paths;
+    bool found = false;
+    (void)snprintf(pattern, sizeof pattern, "%s/%s", folder, what);
+    if (glob(pattern, 0, NULL, &paths) == 0)
+        for (size_t k = 0; k < paths.gl_pathc && !found; k++)
+            found = is_one(paths.gl_pathv[k], result);
+    globfree(&paths);
+    return found;
+}
+
+static bool is_keys(const char *path, char *found)
+{
+    char file[PATH_MAX];
+    (void)snprintf(file, sizeof file, "%s/watcher.key_secret", path);
+    (void)snprintf(found, PATH_MAX, "%s", path);
+    return access(file, R_OK) == 0;
+}
+
+bool find_run_keys(const char *where, char path[PATH_MAX])
+{
+    return find_path(where, "keys", is_keys, path) ||
+           find_path(where, "bragg-run-*/keys", is_keys, path);
+}
+
 bool find_in_folder(const char *folder, char endpoint[ENDPOINT_SIZE])
 {
-    static const char *const patterns[] = {"control", "bragg-*/control"};
-    bool found = false;
-    for (size_t i = 0; i < sizeof patterns / sizeof *patterns && !found; i++) {
-        char pattern[PATH_MAX];
-        glob_t paths;
-        (void)snprintf(pattern, sizeof pattern, "%s/%s", folder, patterns[i]);
-        if (glob(pattern, 0, NULL, &paths) == 0)
-            for (size_t k = 0; k < paths.gl_pathc && !found; k++)
-                found = is_source(paths.gl_pathv[k], endpoint);
-        globfree(&paths);
-    }
-    return found || is_noted(folder, endpoint);
+    return find_path(folder, "control", is_source, endpoint) ||
+           find_path(folder, "bragg-*/control", is_source, endpoint) ||
+           find_path(folder, control_link, is_noted, endpoint) ||
+           find_path(folder, "bragg-run-*/control-at", is_noted, endpoint);
 }
 
 void find_note_control(const char *folder, const char *control)

@@ -2,6 +2,7 @@
 #ifndef BRAGG_RUN_FIND_H
 #define BRAGG_RUN_FIND_H
 
+#include <limits.h>
 #include <stdbool.h>
 
 #include "base/error.h"
@@ -19,6 +20,10 @@ enum { FIND_NAME_SIZE = 64 };
  * do. */
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
                      struct error *e);
+
+/* The folder with the keys of the run in `where`, a private folder or the --workdir of a run on
+ * several hosts; false when there is none. */
+bool find_run_keys(const char *where, char path[PATH_MAX]);
 
 /* Notes in a private folder where the source of its run listens, as --control says: a tcp port is
  * no file there. */

@@ -68,11 +68,14 @@ static void keep(const char *folder, int fd)
 }
 
 /* A name that nobody can guess, short enough for sockets in it. */
-static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], struct error *e)
+static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], const char *given,
+                                 struct error *e)
 {
-    const char *base = getenv("XDG_RUNTIME_DIR");
+    const char *base = given ? given : getenv("XDG_RUNTIME_DIR");
     uint64_t bits;
-    if (!base || base[0] != '/' || strlen(base) > 32 || access(base, W_OK | X_OK) != 0)
+    if (given && strlen(given) > KEEPER_FOLDER_SIZE - 32)
+        return error_set(e, STATUS_USAGE, "%.200s...: the name of the folder is too long", given);
+    if (!base || base[0] != '/' || (!given && strlen(base) > 32) || access(base, W_OK | X_OK) != 0)
         base = "/tmp";
     if (getrandom(&bits, sizeof bits, 0) != (ssize_t)sizeof bits)
         return error_errno(e, STATUS_FAILED, "no random numbers");
@@ -80,11 +83,11 @@ static enum status choose_folder(char folder[KEEPER_FOLDER_SIZE], struct error *
     return STATUS_OK;
 }
 
-enum status keeper_open(struct keeper *k, struct error *e)
+enum status keeper_open(struct keeper *k, const char *base, struct error *e)
 {
     int fd[2];
     *k = (struct keeper){.pipe = -1};
-    const enum status s = choose_folder(k->folder, e);
+    const enum status s = choose_folder(k->folder, base, e);
     if (s)
         return s;
     if (pipe2(fd, O_CLOEXEC) != 0) {

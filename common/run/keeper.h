@@ -9,7 +9,7 @@
 
 #include "base/error.h"
 
-enum { KEEPER_FOLDER_SIZE = 96 };
+enum { KEEPER_FOLDER_SIZE = 1024 };
 
 struct keeper {
     char folder[KEEPER_FOLDER_SIZE];  // private (mode 0700); "" for none
@@ -17,8 +17,9 @@ struct keeper {
     pid_t process;
 };
 
-/* Makes a folder in XDG_RUNTIME_DIR or /tmp, and its keeper. */
-enum status keeper_open(struct keeper *k, struct error *e);
+/* Makes a folder in `base` (NULL: XDG_RUNTIME_DIR or /tmp, so that sockets in it have short names),
+ * and its keeper. */
+enum status keeper_open(struct keeper *k, const char *base, struct error *e);
 
 /* Tells of a process group that was started, or has ended. */
 void keeper_started(const struct keeper *k, pid_t group);

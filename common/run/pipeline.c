@@ -134,6 +134,10 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     if (!stage->program)
         return error_memory(e, "the pipeline");
     stage->count = 1;
+    const char *hosts = r->yaml.stage[i].value[YAML_HOSTS];
+    stage->hosts = hosts ? mem_copy(hosts, strlen(hosts) + 1, 1) : NULL;
+    if (hosts && !stage->hosts)
+        return error_memory(e, "the pipeline");
     s = read_after(r, i, e);
     stage->restart = stage->after < 0 ? INT64_MAX : 0;
     if (s == STATUS_OK)
@@ -222,6 +226,7 @@ void pipeline_close(struct pipeline *p)
 {
     for (size_t i = 0; i < p->nstages; i++) {
         mem_free(p->stages[i].program);
+        mem_free(p->stages[i].hosts);
         for (size_t k = 0; k < p->stages[i].nargs; k++)
             mem_free(p->stages[i].args[k]);
     }

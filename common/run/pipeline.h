@@ -10,6 +10,8 @@
  *     input    name of the stage before; the one above in the list by default
  *     restart  how often a process that died is started again (without limit)
  *     order    true: --order of its one process
+ *     hosts    with a launcher: first, spread, each, or names of hosts, parted by commas (first,
+ *              with a count: spread)
  *     after    name of a stage above: a program that takes no frames, started once clients may
  *              connect to that stage, or it has ended well; restart is 0 by default
  */
@@ -34,6 +36,7 @@ struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
     char *program;                      // owned
     char *args[PIPELINE_ARGS_MAX + 1];  // owned
+    char *hosts;                        // owned; as in the file, NULL: not given
     size_t nargs;
     int64_t count;
     int64_t restart;  // INT64_MAX: without limit
@@ -55,7 +58,7 @@ enum status pipeline_load(struct pipeline *p, const char *path, struct error *e)
 void pipeline_close(struct pipeline *p);
 
 /* After all changes: who takes frames in order, numbers them, or comes before that has one
- * process.  STATUS_INPUT. */
+ * process; some last stage does not only watch.  STATUS_INPUT. */
 enum status pipeline_check(const struct pipeline *p, struct error *e);
 
 /* The stage of that name, or NULL. */
@@ -67,6 +70,12 @@ struct pipeline_stage *pipeline_source(const struct pipeline *p);
 
 /* True when stage number i takes frames, and no other stage takes those that it gives. */
 bool pipeline_is_last(const struct pipeline *p, size_t i);
+
+/* True for --NAME and --NAME=...; `name` has no dashes. */
+bool pipeline_is_option(const char *arg, const char *name);
+
+/* True when its program is NAME, in whatever folder. */
+bool pipeline_is_program(const struct pipeline_stage *s, const char *name);
 
 /* True when its args have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);

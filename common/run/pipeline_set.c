@@ -7,35 +7,11 @@
 #include "base/opt.h"
 #include "run/pipeline.h"
 
-struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length)
-{
-    for (size_t i = 0; i < p->nstages; i++)
-        if (strlen(p->stages[i].name) == length && memcmp(p->stages[i].name, name, length) == 0)
-            return &p->stages[i];
-    return NULL;
-}
-
-bool pipeline_is_last(const struct pipeline *p, size_t i)
-{
-    for (size_t k = 0; k < p->nstages; k++)
-        if (p->stages[k].input == (int)i)
-            return false;
-    return p->stages[i].after < 0;
-}
-
-/* True for --NAME and --NAME=...; `name` has no dashes. */
-static bool is_option(const char *arg, const char *name)
-{
-    const size_t length = strlen(name);
-    return strncmp(arg, "--", 2) == 0 && strncmp(arg + 2, name, length) == 0 &&
-           (arg[2 + length] == 0 || arg[2 + length] == '=');
-}
-
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
                          struct error *e)
 {
     size_t i = 0;
-    while (i < s->nargs && !is_option(s->args[i], name))
+    while (i < s->nargs && !pipeline_is_option(s->args[i], name))
         i++;
     if (i == s->nargs && s->nargs == PIPELINE_ARGS_MAX)
         return error_set(e, STATUS_INPUT, "stage '%s' has more than %d args", s->name,
@@ -52,35 +28,6 @@ enum status pipeline_set(struct pipeline_stage *s, const char *name, const char 
     }
     s->args[s->nargs++] = text;
     return STATUS_OK;
-}
-
-/* Frames are numbered in one place, and one process makes the experiment for it. */
-static enum status check_source(const struct pipeline *p, struct error *e)
-{
-    const struct pipeline_stage *source = pipeline_source(p);
-    for (const struct pipeline_stage *s = source; s;
-         s = s->input >= 0 ? &p->stages[s->input] : NULL)
-        if (s->count > 1)
-            return error_set(
-                e, STATUS_INPUT, "%s:%ld: stage '%s' %s: that is for one process, not for %lld",
-                p->path, s->line, s->name,
-                s == source ? "numbers the frames" : "comes before the one that numbers the frames",
-                (long long)s->count);
-    return STATUS_OK;
-}
-
-enum status pipeline_check(const struct pipeline *p, struct error *e)
-{
-    for (size_t i = 0; i < p->nstages; i++) {
-        const struct pipeline_stage *s = &p->stages[i];
-        for (size_t k = 0; k < s->nargs && s->count > 1; k++)
-            if (is_option(s->args[k], "order"))
-                return error_set(e, STATUS_INPUT,
-                                 "%s:%ld: stage '%s' takes frames in order: that is for one "
-                                 "process, not for %lld",
-                                 p->path, s->line, s->name, (long long)s->count);
-    }
-    return check_source(p, e);
 }
 
 /* The stage named by the first `length` bytes of `text`. */
@@ -139,51 +86,11 @@ enum status pipeline_set_count(struct pipeline *p, const char *text, struct erro
     return s ? s : parse_int(number, 1, PIPELINE_COUNT_MAX, "--count", &stage->count, e);
 }
 
-bool pipeline_has(const struct pipeline_stage *s, const char *name)
-{
-    for (size_t i = 0; i < s->nargs; i++)
-        if (is_option(s->args[i], name))
-            return true;
-    return false;
-}
-
-static bool is_program(const struct pipeline_stage *s, const char *name)
-{
-    const char *slash = strrchr(s->program, '/');
-    return strcmp(slash ? slash + 1 : s->program, name) == 0;
-}
-
-/* Of the option --NAME=VALUE in its args the value; NULL without one. */
-static const char *pipeline_value(const struct pipeline_stage *s, const char *name)
-{
-    for (size_t i = 0; i < s->nargs; i++)
-        if (is_option(s->args[i], name) && strchr(s->args[i], '='))
-            return strchr(s->args[i], '=') + 1;
-    return NULL;
-}
-
-bool pipeline_takes_keys(const struct pipeline_stage *s)
-{
-    return s->after < 0 && !pipeline_has(s, "keys") &&
-           (!pipeline_has(s, "insecure") || pipeline_has(s, "bind"));
-}
-
-bool pipeline_needs_keys(const struct pipeline *p)
-{
-    for (size_t i = 0; i < p->nstages; i++) {
-        const struct pipeline_stage *s = &p->stages[i];
-        for (size_t k = 0; k < s->nargs && pipeline_takes_keys(s); k++)
-            if (strstr(s->args[k], "tcp://") && !is_option(s->args[k], "bind"))
-                return true;
-    }
-    return false;
-}
-
 /* The stage whose images go to the last one, files or clients; -1 for none. */
 static int gives_images(const struct pipeline *p)
 {
     for (size_t i = p->nstages; i-- > 0;)
-        if (pipeline_is_last(p, i) && !is_program(&p->stages[i], "bragg-tap"))
+        if (pipeline_is_last(p, i) && !pipeline_is_program(&p->stages[i], "bragg-tap"))
             return p->stages[i].input;
     return -1;
 }
@@ -228,72 +135,6 @@ enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct
     return STATUS_OK;
 }
 
-/* True when a last stage is one that nothing waits for. */
-static bool only_watches(const struct pipeline_stage *s)
-{
-    if (is_program(s, "bragg-report"))
-        return !pipeline_has(s, "hold");
-    if (!is_program(s, "bragg-tap"))
-        return is_program(s, "bragg-view");
-    const char *hold = pipeline_value(s, "hold");
-    return hold && strcmp(hold, "auto") != 0 ? strcmp(hold, "no") == 0 : !pipeline_has(s, "record");
-}
-
-static bool is_after(const struct pipeline *p, size_t i, const struct pipeline_stage *source)
-{
-    int at = (int)i;
-    while (at >= 0 && &p->stages[at] != source)
-        at = p->stages[at].input;
-    return at >= 0;
-}
-
-static bool is_durable(const struct pipeline *p, size_t i)
-{
-    return pipeline_is_last(p, i) && !only_watches(&p->stages[i]) &&
-           is_after(p, i, pipeline_source(p));
-}
-
-static const char *group_of(const struct pipeline_stage *s)
-{
-    const char *group = pipeline_value(s, "group");
-    return group ? group : s->name;
-}
-
-int pipeline_groups(const struct pipeline *p, char text[PIPELINE_GROUPS_SIZE])
-{
-    int groups = 0;
-    size_t length = 0;
-    for (size_t i = 0; i < p->nstages; i++) {
-        bool first = is_durable(p, i);
-        for (size_t k = 0; k < i && first; k++)
-            first = !is_durable(p, k) || strcmp(group_of(&p->stages[k]), group_of(&p->stages[i]));
-        if (!first)
-            continue;
-        const char *name = group_of(&p->stages[i]);
-        const size_t room = PIPELINE_GROUPS_SIZE - length;  // 0: some name has no place
-        const int more = snprintf(text + length, room, "%s%s", groups++ ? "," : "", name);
-        length = strchr(name, ',') || (size_t)more >= room ? PIPELINE_GROUPS_SIZE
-                                                           : length + (size_t)more;
-    }
-    if (length == PIPELINE_GROUPS_SIZE)
-        (void)snprintf(text, PIPELINE_GROUPS_SIZE, "%d", groups);
-    return groups;
-}
-
-struct pipeline_stage *pipeline_source(const struct pipeline *p)
-{
-    for (size_t i = 0; i < p->nstages; i++) {
-        struct pipeline_stage *s = &p->stages[i];
-        if (s->after >= 0)
-            continue;
-        if (is_program(s, "bragg-orient") || is_program(s, "bragg-replay"))
-            return s;
-        if (pipeline_has(s, "frames"))
-            return s;
-    }
-    return NULL;
-}
-
 enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error *e)
 {
     char value[32];
@@ -303,5 +144,6 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
                          "--frames: %s has no stage bragg-orient: say --set=STAGE.frames=N",
                          p->path);
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
-    return pipeline_set(source, is_program(source, "bragg-replay") ? "first" : "frames", value, e);
+    return pipeline_set(source, pipeline_is_program(source, "bragg-replay") ? "first" : "frames",
+                        value, e);
 }

@@ -17,6 +17,7 @@ enum yaml_key {
     YAML_RESTART,
     YAML_ORDER,
     YAML_AFTER,
+    YAML_HOSTS,
     YAML_KEYS,
 };
 

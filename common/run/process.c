@@ -13,6 +13,10 @@
 #include "base/input.h"
 #include "base/log.h"
 #include "link/endpoint.h"
+#include "run/launch.h"
+#include "run/remote.h"
+
+static const uint64_t CUT_NS = UINT64_C(1000000000);  // so long a host may take to kill
 
 /* --- start --------------------------------------------------------------- */
 
@@ -36,20 +40,16 @@ static void set_from(const struct command *c)
     free(from);
 }
 
-/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
- * signal when this process dies. */
-static _Noreturn void become(const struct command *c, const struct environment *env, int output,
-                             pid_t parent, bool again)
+/* It moves on when it lost the connection to the host before. */
+static const struct host *host_of(const struct process *p)
 {
-    const int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
-    (void)setpgid(0, 0);
-    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
-    keeper_started(env->keeper, getpid());
-    (void)dup2(nothing, STDIN_FILENO);
-    (void)dup2(output, STDOUT_FILENO);
-    (void)dup2(output, STDERR_FILENO);
-    (void)signal(SIGPIPE, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
+    const struct hosts *h = p->command->hosts;
+    return &h->list[hosts_place(h, p->command->stage, p->command->number + p->moves)];
+}
+
+/* In the child: becomes the program itself. */
+static void become_here(const struct command *c, const struct environment *env, bool again)
+{
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
     (void)setenv("BRAGG_KILLED", env->killed, 1);
     if (env->bar.on)
@@ -60,31 +60,67 @@ static _Noreturn void become(const struct command *c, const struct environment *
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)
         add_word(c->argv, c->again);
-    if (getppid() != parent)
-        _exit(STATUS_FAILED);
     set_from(c);
     if (c->workdir && chdir(c->workdir) != 0)
         log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
     else if (execvp(c->argv[0], c->argv) != 0)
         log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
+}
+
+/* In the child: a group of its own, which the terminal's Ctrl-C does not reach, and a
+ * signal when this process dies. */
+static _Noreturn void become(const struct process *p, const struct environment *env, int input,
+                             int output, pid_t parent)
+{
+    (void)setpgid(0, 0);
+    (void)prctl(PR_SET_PDEATHSIG, SIGTERM);
+    keeper_started(env->keeper, getpid());
+    (void)dup2(input, STDIN_FILENO);
+    (void)dup2(output, STDOUT_FILENO);
+    (void)dup2(output, STDERR_FILENO);
+    (void)signal(SIGPIPE, SIG_DFL);
+    (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
+    if (getppid() != parent)
+        _exit(STATUS_FAILED);
+    if (p->command->hosts)
+        launch_exec(p->command->hosts, host_of(p));
+    else
+        become_here(p->command, env, p->restarts > 0);
     _exit(STATUS_FAILED);
+}
+
+/* Its stdin, and where that of another host is written to. */
+static bool open_input(struct process *p, int *input)
+{
+    int fd[2] = {-1, -1};
+    if (!p->command->hosts)
+        return (*input = open("/dev/null", O_RDONLY | O_CLOEXEC)) >= 0;
+    const bool good = pipe2(fd, O_CLOEXEC) == 0;
+    *input = fd[0];
+    p->orders = fd[1];
+    return good;
 }
 
 enum status process_start(struct process *p, const struct environment *env, struct error *e)
 {
-    int fd[2];
+    int fd[2], input;
     const pid_t parent = getpid();
     p->start_ns = 0;
     p->begun_ns = clock_ns();
     p->asked = p->life.forgiven = p->life.starved = p->life.seen = false;
     p->life.reason = NULL;
-    p->life.frames = p->life.doubt_ns = 0;
+    p->life.frames = p->life.doubt_ns = p->cut_ns = 0;
+    p->moves += p->life.cut && p->command->movable;
+    p->life.cut = false;
+    p->there = 0;
+    p->told = -1;
     p->length = 0;
-    if (pipe2(fd, O_CLOEXEC) != 0)
+    if (!open_input(p, &input) || pipe2(fd, O_CLOEXEC) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
     p->pid = fork();
     if (p->pid == 0)
-        become(p->command, env, fd[1], parent, p->restarts > 0);
+        become(p, env, input, fd[1], parent);
+    (void)close(input);
     (void)close(fd[1]);
     p->output = fd[0];
     (void)fcntl(fd[0], F_SETFL, O_NONBLOCK);
@@ -93,6 +129,11 @@ enum status process_start(struct process *p, const struct environment *env, stru
         return error_errno(e, STATUS_FAILED, "cannot start %s", p->command->name);
     }
     (void)setpgid(p->pid, p->pid);  // whoever comes first
+    if (p->command->hosts)
+        return launch_tell(p->orders, p->command,
+                           &(struct launch_orders){env->killed, env->bar.on, p->restarts > 0}, e);
+    p->there = p->pid;
+    (void)snprintf(p->host, sizeof p->host, "%s", host_name());
     return STATUS_OK;
 }
 
@@ -111,6 +152,13 @@ static void take_line(struct process *p, struct environment *env)
     p->length = 0;
     if (!p->line[0])
         return;
+    if (p->command->hosts && p->line[0] == REMOTE_MARK) {
+        (void)sscanf(p->line + 1, "run %64s %d", p->host, &p->there);
+        (void)sscanf(p->line + 1, "ended %d", &p->told);
+        return;
+    }
+    if (p->command->hosts && p->told >= 0)
+        return;  // its launcher says that it has ended
     if (strncmp(p->line, PIPE_WORD " ", sizeof PIPE_WORD) == 0) {
         p->unheard = true;
         return;
@@ -164,23 +212,49 @@ void process_show_tail(const struct process *p)
 
 /* --- end ----------------------------------------------------------------- */
 
+/* To its group, wherever that is.  A launcher whose host does not answer any more is killed. */
+static void send_signal(struct process *p, int number)
+{
+    char text[16];
+    if (!p->command->hosts) {
+        (void)kill(-p->pid, number);
+        return;
+    }
+    (void)snprintf(text, sizeof text, "%d", number);
+    const bool told = launch_say(p->orders, "signal", text);
+    if (number == SIGKILL && !p->cut_ns)
+        p->cut_ns = clock_ns() + (told ? CUT_NS : 0);
+}
+
 void process_signal(struct process *p, int number)
 {
     if (p->pid <= 0)
         return;
     p->asked |= number == SIGTERM || number == SIGKILL;
-    (void)kill(-p->pid, number);
+    send_signal(p, number);
 }
 
 void process_kill(struct process *p)
 {
     if (p->pid > 0)
-        (void)kill(-p->pid, SIGKILL);
+        send_signal(p, SIGKILL);
+}
+
+/* Where it ran elsewhere, its launcher has ended, and tells how it did. */
+static void close_orders(struct process *p)
+{
+    if (!p->command->hosts)
+        return;
+    (void)close(p->orders);
+    p->life.cut = p->told < 0;
+    p->status = launch_status(p->told);
 }
 
 bool process_reap(struct process *p, struct environment *env)
 {
     siginfo_t info = {0};
+    if (p->pid > 0 && p->cut_ns && clock_ns() >= p->cut_ns)
+        (void)kill(-p->pid, SIGKILL);
     if (p->pid <= 0 || waitid(P_PID, (id_t)p->pid, &info, WEXITED | WNOHANG | WNOWAIT) != 0 ||
         info.si_pid != p->pid)
         return false;
@@ -190,10 +264,11 @@ bool process_reap(struct process *p, struct environment *env)
     process_listen(p, env);
     if (p->length)
         take_line(p, env);
+    close_orders(p);
     if (p->output >= 0)
         (void)close(p->output);
     p->output = -1;
-    p->life.last = p->pid;
+    p->life.last = p->there;
     p->pid = 0;
     p->ended_ns = clock_ns();
     return true;

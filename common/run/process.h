@@ -7,6 +7,7 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+#include "base/host.h"
 #include "run/bar.h"
 #include "run/commands.h"
 #include "run/keeper.h"
@@ -15,7 +16,7 @@ enum { TAIL_LINES = 40, TAIL_BYTES = 1024 };
 
 /* What decides whether it is started again, and when (restart.h). */
 struct life {
-    pid_t last;             // what its number was when it ended last ...
+    pid_t last;             // what its number on its host was when it ended last ...
     pid_t former;           // ... and when it was started again last
     bool seen;              // since it was started the source has named it
     uint64_t frames;        // finished since it was started, as far as the source has told
@@ -23,6 +24,7 @@ struct life {
     int64_t fruitless;      // so often in a row it ended without a finished frame ...
     uint64_t fruitless_ns;  // ... since then
     uint64_t doubt_ns;      // it failed then, perhaps because it was fenced; 0: no doubt
+    bool cut;               // the connection to its host broke
     bool starved;           // it was killed for lack of memory
     bool forgiven;          // how it ended is no failure of the run
     const char *reason;     // why it was killed here, or left by itself; NULL: it was not
@@ -30,12 +32,18 @@ struct life {
 
 struct process {
     const struct command *command;
-    pid_t pid;          // also its process group; 0 when it does not run
-    int output;         // its stdout and stderr; -1 for none
-    int64_t restarts;   // so far
-    uint64_t start_ns;  // when it is to be started (again); 0 for never
-    uint64_t begun_ns;  // when it was started last
-    bool asked;         // we have asked it to end
+    pid_t pid;             // also its process group; 0 when it does not run
+    char host[HOST_SIZE];  // where it runs ...
+    pid_t there;           // ... with that number; 0 while that is not known
+    int output;            // its stdout and stderr; -1 for none
+    int told;              // how it ended, as its host tells; below 0: it has not
+    int orders;            // to its launcher, where it runs on another host
+    uint64_t cut_ns;       // when its launcher is killed, 0: never
+    int64_t restarts;      // so far
+    int64_t moves;         // to the next of its hosts, so far
+    uint64_t start_ns;     // when it is to be started (again); 0 for never
+    uint64_t begun_ns;     // when it was started last
+    bool asked;            // we have asked it to end
     struct life life;
     bool ready;         // clients may connect to it, or might
     bool unheard;       // it offers frames on its stdout, where no stage listens

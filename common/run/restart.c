@@ -81,6 +81,8 @@ void restarts_fate(const struct process *p, char *text, size_t size)
 {
     if (p->life.reason)
         (void)snprintf(text, size, "%s", p->life.reason);
+    else if (p->life.cut)
+        (void)snprintf(text, size, "lost the connection to its host");
     else if (p->life.starved)
         (void)snprintf(text, size, "was killed for lack of memory");
     else if (WIFSIGNALED(p->status))
@@ -103,8 +105,8 @@ static bool is_crash(int number)
 /* Tells the source whom somebody else has killed: no frame is to blame. */
 static void tell_killed(const struct restarts *r, const struct process *p)
 {
-    char line[16];
-    const int length = snprintf(line, sizeof line, "%d\n", (int)p->life.last);
+    char line[HOST_SIZE + 16];
+    const int length = snprintf(line, sizeof line, "%d %s\n", (int)p->life.last, p->host);
     const int file = open(r->env->killed, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
     if (file < 0)
         return;
@@ -192,7 +194,8 @@ enum restart_verdict restarts_try(struct restarts *r, struct process *p, uint64_
 {
     const bool killed = WIFSIGNALED(p->status);
     if (killed && !p->life.reason) {
-        p->life.starved = WTERMSIG(p->status) == SIGKILL && oom_happened(&r->oom);
+        p->life.starved =
+            !p->command->hosts && WTERMSIG(p->status) == SIGKILL && oom_happened(&r->oom);
         if (!p->life.starved && !is_crash(WTERMSIG(p->status)))
             tell_killed(r, p);
     }

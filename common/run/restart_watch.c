@@ -12,23 +12,32 @@ static const uint64_t SELDOM_NS = 500 * MS;   // and others so often
 static const uint64_t ASLEEP_NS = 1000 * MS;  // who looks so seldom was stopped itself
 static const char silent[] = "does not answer any more";
 
-/* The process with that number, or with that number in its group; NULL when it is none of ours. */
-static struct process *find_running(const struct restarts *r, int64_t pid)
+/* A process that does not tell its host runs on this one. */
+static bool is_on(const struct process *p, const char *host)
+{
+    return strcmp(p->host, *host ? host : host_name()) == 0;
+}
+
+/* The process with that number on that host, or with that number in its group; NULL when it is
+ * none of ours. */
+static struct process *find_running(const struct restarts *r, int64_t pid, const char *host)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (r->processes[i].pid && r->processes[i].pid == pid)
+        if (r->processes[i].pid && r->processes[i].there == pid && is_on(&r->processes[i], host))
             return &r->processes[i];
-    const pid_t group = pid > 0 && pid <= INT32_MAX ? getpgid((pid_t)pid) : 0;
+    const bool here = !*host || strcmp(host, host_name()) == 0;
+    const pid_t group = here && pid > 0 && pid <= INT32_MAX ? getpgid((pid_t)pid) : 0;
     for (size_t i = 0; group > 0 && i < r->count; i++)
-        if (r->processes[i].pid == group)
+        if (r->processes[i].pid && r->processes[i].there == group && is_on(&r->processes[i], host))
             return &r->processes[i];
     return NULL;
 }
 
-static struct process *find_former(const struct restarts *r, int64_t pid)
+static struct process *find_former(const struct restarts *r, int64_t pid, const char *host)
 {
     for (size_t i = 0; i < r->count; i++)
-        if (pid > 0 && (r->processes[i].life.last == pid || r->processes[i].life.former == pid))
+        if (pid > 0 && is_on(&r->processes[i], host) &&
+            (r->processes[i].life.last == pid || r->processes[i].life.former == pid))
             return &r->processes[i];
     return NULL;
 }
@@ -75,10 +84,10 @@ static const char *known_reason(const char *reason)
 }
 
 /* Somebody else may have said that it has this number. */
-static bool takes_part(const struct run_status *s, int64_t pid)
+static bool takes_part(const struct run_status *s, const struct fenced_status *f)
 {
     for (size_t i = 0; i < s->nprocesses; i++)
-        if (s->processes[i].pid == pid)
+        if (s->processes[i].pid == f->pid && strcmp(s->processes[i].host, f->host) == 0)
             return true;
     return false;
 }
@@ -86,10 +95,10 @@ static bool takes_part(const struct run_status *s, int64_t pid)
 static void take_fenced(struct restarts *r, const struct run_status *s,
                         const struct fenced_status *f, uint64_t now_ns)
 {
-    struct process *p = find_running(r, f->pid);
-    if (p && !takes_part(s, f->pid) && f->ago_ns < now_ns - p->begun_ns)
+    struct process *p = find_running(r, f->pid, f->host);
+    if (p && !takes_part(s, f) && f->ago_ns < now_ns - p->begun_ns)
         end_frozen(p, known_reason(f->reason));
-    if (p || !(p = find_former(r, f->pid)))
+    if (p || !(p = find_former(r, f->pid, f->host)))
         return;
     note_former(p, f->frames, now_ns);
     if (p->life.doubt_ns && p->life.last == f->pid)
@@ -100,10 +109,10 @@ static void take_fenced(struct restarts *r, const struct run_status *s,
 static void take_process(struct restarts *r, const struct process_status *s, uint64_t more,
                          uint64_t now_ns)
 {
-    struct process *p = find_running(r, s->pid);
+    struct process *p = find_running(r, s->pid, s->host);
     if (p)
         note_frames(p, s->work.time_ns ? s->work.frames : p->life.frames + more, now_ns);
-    else if ((p = find_former(r, s->pid)))
+    else if ((p = find_former(r, s->pid, s->host)))
         note_former(p, s->work.frames, now_ns);
 }
 
@@ -111,7 +120,8 @@ static void take_status(struct restarts *r, const struct run_status *s, uint64_t
 {
     const uint64_t more = s->acknowledged > r->acknowledged ? s->acknowledged - r->acknowledged : 0;
     r->acknowledged = s->acknowledged;
-    if (s->nprocesses && r->source && find_running(r, s->processes[0].pid) == r->source)
+    if (s->nprocesses && r->source &&
+        find_running(r, s->processes[0].pid, s->processes[0].host) == r->source)
         r->heard_ns = now_ns;
     for (size_t i = 0; i < s->nprocesses; i++)
         take_process(r, &s->processes[i], more, now_ns);
@@ -120,9 +130,9 @@ static void take_status(struct restarts *r, const struct run_status *s, uint64_t
     if (!s->given_up.deaths || r->given_up.deaths)
         return;
     r->given_up = s->given_up;
-    r->killed_last = find_former(r, s->given_up.pid);
+    r->killed_last = find_former(r, s->given_up.pid, s->given_up.host);
     if (!r->killed_last)
-        r->killed_last = find_running(r, s->given_up.pid);
+        r->killed_last = find_running(r, s->given_up.pid, s->given_up.host);
 }
 
 static void take_all(struct restarts *r, uint64_t now_ns)

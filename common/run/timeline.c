@@ -38,29 +38,44 @@ static FILE *open_trace(const char *folder, const struct process *p)
     return in;
 }
 
-/* The time in which all processes of a folder worked, and the number of frames of the last one. */
-static bool find_extent(const char *folder, const struct process *processes, size_t count,
-                        double *from_us, double *to_us, double *frames)
+/* A time in which all processes that computed frames did so, and have kept it: a trace holds the
+ * last spans alone.  `rate` is that of the fastest, frames/us. */
+struct extent {
+    double from_us, to_us, rate;
+};
+
+static struct extent extent_of(FILE *in)
 {
     char line[LINE_BYTES];
+    struct extent x = {INFINITY, -INFINITY, 0};
     struct span s;
-    *from_us = INFINITY;
-    *to_us = -INFINITY;
-    *frames = 0;
+    double frames = 0;
+    while (fgets(line, sizeof line, in))
+        if (take_span(line, &s) && strcmp(s.name, "compute") == 0) {
+            x.from_us = fmin(x.from_us, s.from_us);
+            x.to_us = fmax(x.to_us, s.to_us);
+            frames++;
+        }
+    x.rate = x.to_us > x.from_us ? frames / (x.to_us - x.from_us) : 0;
+    return x;
+}
+
+static struct extent common_extent(const char *folder, const struct process *processes,
+                                   size_t count)
+{
+    struct extent all = {-INFINITY, INFINITY, 0};
     for (size_t i = 0; i < count; i++) {
         FILE *in = open_trace(folder, &processes[i]);
-        double mine = 0;
-        while (in && fgets(line, sizeof line, in))
-            if (take_span(line, &s) && strcmp(s.name, "compute") == 0) {
-                *from_us = fmin(*from_us, s.from_us);
-                *to_us = fmax(*to_us, s.to_us);
-                mine++;
-            }
-        *frames = fmax(*frames, mine);
+        const struct extent x = in ? extent_of(in) : (struct extent){0};
         if (in)
             (void)fclose(in);
+        if (!(x.rate > 0))
+            continue;
+        all.from_us = fmax(all.from_us, x.from_us);
+        all.to_us = fmin(all.to_us, x.to_us);
+        all.rate = fmax(all.rate, x.rate);
     }
-    return *frames > 0 && *to_us > *from_us;
+    return all;
 }
 
 static void write_row(FILE *out, FILE *in, const char *name, double y, double from_us, double to_us)
@@ -89,11 +104,11 @@ static void write_row(FILE *out, FILE *in, const char *name, double y, double fr
 
 void timeline_write(FILE *out, const char *folder, const struct process *processes, size_t count)
 {
-    double from_us, to_us, frames;
-    if (!find_extent(folder, processes, count, &from_us, &to_us, &frames))
+    const struct extent all = common_extent(folder, processes, count);
+    if (!(all.rate > 0) || !(all.to_us > all.from_us))
         return;
-    const double middle_us = 0.5 * (from_us + to_us),
-                 half_us = 0.5 * (to_us - from_us) * fmin(1.0, FRAMES / frames);
+    const double middle_us = 0.5 * (all.from_us + all.to_us),
+                 half_us = 0.5 * fmin(all.to_us - all.from_us, FRAMES / all.rate);
     fprintf(
         out,
         "<div class=\"card wide\"><h3>Who did what when</h3>\n<svg class=\"plot\" viewBox=\"0 0 "
@@ -108,10 +123,9 @@ void timeline_write(FILE *out, const char *folder, const struct process *process
                   middle_us + half_us);
         (void)fclose(in);
     }
-    fprintf(
-        out,
-        "</svg>\n<p class=\"soft\">%.3g ms from the middle of the run, from left to right: dark "
-        "computing, light taking in and sending. bragg-run --trace=FILE keeps all of it for "
-        "ui.perfetto.dev.</p></div>\n",
-        2 * half_us / 1e3);
+    fprintf(out,
+            "</svg>\n<p class=\"soft\">%.3g ms of the run, from left to right: dark "
+            "computing, light taking in and sending. bragg-run --trace=FILE keeps all of it for "
+            "ui.perfetto.dev.</p></div>\n",
+            2 * half_us / 1e3);
 }

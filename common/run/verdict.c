@@ -99,7 +99,8 @@ static enum status blame_process(const struct ending *end, const struct process 
     char fate[64];
     const bool hopeless = p == end->restarts->hopeless;
     const char *name = WIFSIGNALED(p->status) ? strsignal(WTERMSIG(p->status)) : "";
-    const bool named = WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved;
+    const bool named =
+        WIFSIGNALED(p->status) && !p->life.reason && !p->life.starved && !p->life.cut;
     restarts_fate(p, fate, sizeof fate);
     if (!end->settings->verbose)
         process_show_tail(p);

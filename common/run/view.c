@@ -47,8 +47,8 @@ static struct work work_before(const struct view *v, const struct process_status
     for (size_t i = 0; i + 1 < v->count; i++)
         for (size_t k = 0; k < v->statuses[i].nprocesses; k++) {
             const struct process_status *old = &v->statuses[i].processes[k];
-            if (old->pid == p->pid && strcmp(old->stage, p->stage) == 0 &&
-                old->work.time_ns < p->work.time_ns)
+            if (old->pid == p->pid && strcmp(old->host, p->host) == 0 &&
+                strcmp(old->stage, p->stage) == 0 && old->work.time_ns < p->work.time_ns)
                 return old->work;
         }
     return (struct work){0};
@@ -148,6 +148,7 @@ void view_take(struct view *v, struct run_status *r, bool by_stage)
     v->nrows = 0;
     for (size_t i = 0; i < now->nprocesses && v->nrows < STATUS_PROCESSES_MAX; i++) {
         make_printable(now->processes[i].stage);
+        make_printable(now->processes[i].host);
         make_printable(now->processes[i].group);
         const struct view_row row = row_of(v, &now->processes[i]);
         if (by_stage && v->nrows && same_stage(v->rows[v->nrows - 1].process, row.process))

@@ -74,6 +74,8 @@ static void print_process(const struct view_row *row, FILE *out)
     print_text("stage", p->stage, out);
     putc(',', out);
     print_text("group", p->group, out);
+    putc(',', out);
+    print_text("host", p->host, out);
     fprintf(out,
             ",\"pid\":%" PRId64 ",\"hops\":%" PRIu32 ",\"durable\":%s,\"frames\":%" PRIu64
             ",\"held\":%" PRIu64 ",\"refused\":%" PRIu64 ",\"bytes_in\":%" PRIu64

@@ -1,0 +1,151 @@
+#include "run/endpoints.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "run/hosts.h"
+
+void endpoints_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE])
+{
+    if (s->count > 1)
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s.%d", s->name, (int)i + 1);
+    else
+        (void)snprintf(name, PROCESS_NAME_SIZE, "%s", s->name);
+}
+
+/* --- one host ------------------------------------------------------------ */
+
+static void add_sockets(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                        const char *folder)
+{
+    char name[PROCESS_NAME_SIZE];
+    const int input = p->stages[index].input;
+    for (int64_t k = 0; input >= 0 && k < p->stages[input].count; k++) {
+        endpoints_name(&p->stages[input], k, name);
+        argv_add(w, argv_join("--in=ipc://", folder, "/", name));
+    }
+    endpoints_name(&p->stages[index], i, name);
+    if (!pipeline_is_last(p, index))
+        argv_add(w, argv_join("--out=@ipc://", folder, "/", name));
+    if (&p->stages[index] == pipeline_source(p) && !pipeline_has(&p->stages[index], "control"))
+        argv_add(w, argv_join("--control=ipc://", folder, "/", "control"));
+}
+
+/* --- several hosts ------------------------------------------------------- */
+
+/* True when processes of stage number i bind their input. */
+static bool binds_in(const struct pipeline *p, size_t i)
+{
+    const int input = p->stages[i].input;
+    return input >= 0 && p->stages[input].count > p->stages[i].count;
+}
+
+/* The same of their output, for one of the stages after it. */
+static bool binds_out(const struct pipeline *p, size_t i)
+{
+    for (size_t k = 0; k < p->nstages; k++)
+        if (p->stages[k].input == (int)i && !binds_in(p, k))
+            return true;
+    return false;
+}
+
+size_t endpoints_ports(const struct pipeline *p, size_t i)
+{
+    return p->stages[i].after >= 0 ? 0
+                                   : (size_t)binds_out(p, i) + (size_t)binds_in(p, i) +
+                                         (&p->stages[i] == pipeline_source(p));
+}
+
+const struct place *placement_of(const struct placement *l, const struct pipeline *p, size_t index,
+                                 int64_t i)
+{
+    size_t at = (size_t)i;
+    for (size_t k = 0; k < index; k++)
+        at += (size_t)p->stages[k].count;
+    return &l->list[at];
+}
+
+/* Gives ports to one process; *used counts those of its host. */
+static enum status give_ports(struct place *place, const struct pipeline *p, size_t i, size_t *used,
+                              struct error *e)
+{
+    const struct host *host = place->host;
+    const size_t wanted = endpoints_ports(p, i);
+    if (*used + wanted > host->nports)
+        return error_set(e, STATUS_FAILED, "host '%s' has told of too few ports", host->name);
+    const bool takes_part = p->stages[i].after < 0;
+    if (takes_part && binds_out(p, i))
+        place->out = host->ports[(*used)++];
+    if (takes_part && binds_in(p, i))
+        place->in = host->ports[(*used)++];
+    if (&p->stages[i] == pipeline_source(p))
+        place->control = host->ports[(*used)++];
+    return STATUS_OK;
+}
+
+enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
+                           struct error *e)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < p->nstages; i++)
+        total += (size_t)p->stages[i].count;
+    size_t *used = mem_array(hosts->count, sizeof *used);
+    *l = (struct placement){.list = mem_array(total, sizeof *l->list)};
+    enum status s = used && l->list ? STATUS_OK : error_memory(e, "the placement");
+    for (size_t i = 0; i < p->nstages; i++)
+        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++) {
+            const size_t at = hosts_place(hosts, &p->stages[i], k);
+            struct place *place = &l->list[l->count++];
+            place->host = &hosts->list[at];
+            s = give_ports(place, p, i, &used[at], e);
+        }
+    mem_free(used);
+    return s;
+}
+
+void placement_free(struct placement *l)
+{
+    mem_free(l->list);
+    *l = (struct placement){0};
+}
+
+static void add_tcp(struct argv *w, const char *option, const struct host *host, int port)
+{
+    char tail[16];
+    const bool six = strchr(host->address, ':') != NULL;
+    (void)snprintf(tail, sizeof tail, "%s:%d", six ? "]" : "", port);
+    argv_add(w, argv_join(option, six ? "tcp://[" : "tcp://", host->address, tail));
+}
+
+static void add_ports(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                      const struct placement *l)
+{
+    const struct place *own = placement_of(l, p, index, i);
+    const int input = p->stages[index].input;
+    if (own->in)
+        add_tcp(w, "--in=@", own->host, own->in);
+    for (int64_t k = 0; input >= 0 && !own->in && k < p->stages[input].count; k++) {
+        const struct place *up = placement_of(l, p, (size_t)input, k);
+        add_tcp(w, "--in=", up->host, up->out);
+    }
+    if (own->out)
+        add_tcp(w, "--out=@", own->host, own->out);
+    for (size_t k = 0; k < p->nstages; k++)
+        for (int64_t m = 0;
+             p->stages[k].input == (int)index && binds_in(p, k) && m < p->stages[k].count; m++) {
+            const struct place *down = placement_of(l, p, k, m);
+            add_tcp(w, "--out=", down->host, down->in);
+        }
+    if (own->control && !pipeline_has(&p->stages[index], "control"))
+        add_tcp(w, "--control=", own->host, own->control);
+}
+
+void endpoints_add(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                   const struct command_settings *settings)
+{
+    if (settings->placement)
+        add_ports(w, p, index, i, settings->placement);
+    else
+        add_sockets(w, p, index, i, settings->folder);
+}

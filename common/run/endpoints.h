@@ -1,0 +1,45 @@
+/*
+ * Where the processes of a pipeline listen, and to whom they connect.
+ *
+ * On one host every process binds its output, at a socket in the private folder.  With a launcher
+ * of several hosts they are tcp ports that are free where a process runs: of two stages that one
+ * binds that has fewer processes, of two equals the upper one, so that workers bind nothing.
+ */
+#ifndef BRAGG_RUN_ENDPOINTS_H
+#define BRAGG_RUN_ENDPOINTS_H
+
+#include "run/argv.h"
+#include "run/commands.h"
+
+/* Where a process runs, and the ports that it binds there, 0: none. */
+struct place {
+    const struct host *host;
+    int out, in, control;
+};
+
+struct placement {
+    struct place *list;  // owned; all processes, in the order of the file
+    size_t count;
+};
+
+/* How many ports a process of stage number i binds. */
+size_t endpoints_ports(const struct pipeline *p, size_t i);
+
+/* Distributes the ports that all hosts of `hosts` have told.  STATUS_FAILED when memory is out or a
+ * host has told too few.  Always followed by placement_free. */
+enum status placement_make(struct placement *l, const struct pipeline *p, const struct hosts *hosts,
+                           struct error *e);
+void placement_free(struct placement *l);
+
+/* That of process number i, from 0, of stage number `index`. */
+const struct place *placement_of(const struct placement *l, const struct pipeline *p, size_t index,
+                                 int64_t i);
+
+/* The name of process number i of a stage. */
+void endpoints_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE]);
+
+/* Adds the options --in, --out and --control of process number i of stage number `index`. */
+void endpoints_add(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
+                   const struct command_settings *settings);
+
+#endif

@@ -1,0 +1,146 @@
+#include "run/slurm.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/words.h"
+#include "run/workdir.h"
+
+enum { HOSTS_BYTES = 1 << 18 };
+
+bool slurm_is_inside(void)
+{
+    const char *job = getenv("SLURM_JOB_ID");
+    return job && *job;
+}
+
+char *slurm_hosts(struct error *e)
+{
+    char *text = mem_array(HOSTS_BYTES, 1);
+    FILE *in = text ? popen("scontrol show hostnames", "re") : NULL;  // of SLURM_JOB_NODELIST
+    size_t size = in ? fread(text, 1, HOSTS_BYTES - 1, in) : 0;
+    const bool good = in && pclose(in) == 0;
+    while (size && text[size - 1] == '\n')
+        text[--size] = 0;
+    for (size_t i = 0; i < size; i++)
+        text[i] = text[i] == '\n' ? ',' : text[i];
+    if (good && size)
+        return text;
+    mem_free(text);
+    (void)error_set(e, STATUS_FAILED,
+                    "--launcher=slurm: scontrol does not tell the hosts of job %.40s",
+                    getenv("SLURM_JOB_ID"));
+    return NULL;
+}
+
+/* --- jobs ---------------------------------------------------------------- */
+
+struct job {
+    const char *name;
+    const char *folder;       // absolute; where bragg-run was started
+    const char *log;          // absolute; where it writes
+    const char *options;      // of sbatch, parted by blanks; NULL: none
+    const char *const *argv;  // of bragg-run, ended by NULL
+};
+
+static bool is_for_job(const char *word)
+{
+    return strncmp(word, "--slurm", 7) != 0 && strcmp(word, "--dry-run") != 0;
+}
+
+static bool resumes(const char *const *argv)
+{
+    bool found = false;
+    for (; *argv; argv++)
+        found |= strcmp(*argv, "--resume") == 0;
+    return found;
+}
+
+static void write_script(const struct job *job, FILE *out)
+{
+    char self[PATH_MAX];
+    const ssize_t length = readlink("/proc/self/exe", self, sizeof self - 1);
+    self[length > 0 ? length : 0] = 0;
+    fprintf(out, "#!/bin/sh\n#SBATCH --job-name=%s\n#SBATCH --output=%s\n", job->name, job->log);
+    fputs("#SBATCH --open-mode=append\n#SBATCH --requeue\n", out);
+    for (const char *word = job->options; word && *(word += strspn(word, " \t"));) {
+        const size_t size = strcspn(word, " \t");
+        fprintf(out, "#SBATCH %.*s\n", (int)size, word);
+        word += size;
+    }
+    fputs("cd ", out);
+    words_print(job->folder, out);
+    fputs(" || exit\n", out);
+    if (!resumes(job->argv))
+        fputs("[ \"${SLURM_RESTART_COUNT:-0}\" = 0 ] || again=--resume\n", out);
+    fputs("exec ", out);
+    words_print(self, out);
+    if (!resumes(job->argv))
+        fputs(" $again", out);
+    for (const char *const *word = job->argv + 1; *word; word++)
+        if (is_for_job(*word)) {
+            putc(' ', out);
+            words_print(*word, out);
+        } else if (strcmp(*word, "--slurm") == 0 && word[1]) {
+            word++;
+        }
+    putc('\n', out);
+}
+
+static enum status submit(const struct job *job, const char *path, struct error *e)
+{
+    char line[256] = "", last[256] = "sbatch says nothing";
+    FILE *script = fopen(path, "we");
+    if (!script)
+        return error_errno(e, STATUS_FAILED, "%s", path);
+    write_script(job, script);
+    if (fclose(script) != 0)
+        return error_errno(e, STATUS_FAILED, "%s", path);
+    (void)setenv("BRAGG_SBATCH", path, 1);
+    FILE *said = popen("sbatch \"$BRAGG_SBATCH\" 2>&1", "re");
+    while (said && fgets(line, sizeof line, said)) {
+        line[strcspn(line, "\n")] = 0;
+        if (*line)
+            memcpy(last, line, sizeof last);
+    }
+    if (!said || pclose(said) != 0)
+        return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s", last);
+    printf("%s\n", last);
+    return STATUS_OK;
+}
+
+enum status slurm_begin(const char *path, const char *workdir, const char *options,
+                        const char *const *argv, bool dry, struct error *e)
+{
+    char here[PATH_MAX], dir[2 * PATH_MAX], log[sizeof dir + 16], script[sizeof dir + 20];
+    int made = 0;
+    const char *slash = strrchr(path, '/');
+    if (!getcwd(here, sizeof here))
+        return error_errno(e, STATUS_FAILED, "the working folder");
+    const char *given = workdir ? workdir : here;
+    (void)snprintf(dir, sizeof dir, "%s%s%s", *given == '/' ? "" : here, *given == '/' ? "" : "/",
+                   given);
+    (void)snprintf(log, sizeof log, "%s/bragg-run.log", dir);
+    (void)snprintf(script, sizeof script, "%s/bragg-run.sbatch", dir);
+    const struct job job = {.name = slash ? slash + 1 : path,
+                            .folder = here,
+                            .log = log,
+                            .options = options,
+                            .argv = argv};
+    if (dry) {
+        write_script(&job, stdout);
+        return STATUS_OK;
+    }
+    enum status s = workdir_make(dir, &made, e);
+    if (s == STATUS_OK)
+        s = submit(&job, script, e);
+    if (s == STATUS_OK)
+        return s;
+    (void)unlink(script);
+    workdir_remove(dir, made);
+    return s;
+}

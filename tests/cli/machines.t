@@ -1,0 +1,162 @@
+#!/bin/sh
+# Several hosts: a run by ssh gives what it gives on one host, and ends as one does.  A stand-in
+# for ssh runs everything here; tests/full/machines.t has hosts of their own.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+mkdir bin far
+cp "$BRAGG_TESTS/standin/ssh.sh" bin/ssh
+chmod +x bin/ssh
+plain=$PATH
+export FAR="$tap_scratch/far" PATH="$tap_scratch/bin:$PATH" TMPDIR="$tap_scratch"
+
+# pipeline LINE...: writes p.yaml
+pipeline() {
+	{
+		echo 'stages:'
+		printf '  - {%s}\n' "$@"
+	} >p.yaml
+}
+
+# usual [KEYS-OF-NOISE]
+usual() {
+	pipeline 'name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --ncells=5]' \
+		'name: orient, args: [--random, --frames=30]' 'name: intensity, count: 3' "name: noise $1" \
+		'name: write, args: ["x_%04d.img"]'
+}
+
+# far WORKDIR OPTION...: on two hosts
+far() {
+	rm -f far/calls far/options
+	far_folder=$1
+	shift
+	bragg-run --launcher=ssh --hosts=a,b --workdir="$far_folder" "$@" p.yaml
+}
+
+digest() {
+	(cd "$1" && sha256sum ./*.img) | sha256sum
+}
+
+# calls HOST...: how often each was called
+calls() {
+	for host; do grep -c "^$host\$" far/calls; done | tr '\n' ' ' | sed 's/ $//'
+}
+
+idle() {
+	! running '[a-z]*' && [ -z "$(find . -maxdepth 2 -name 'bragg-run-*')" ]
+}
+
+# --- the same frames
+usual
+bragg-run --quiet --workdir=one p.yaml
+expected=$(digest one)
+check 'two hosts' far two
+is 'the same frames' "$(digest two)" "$expected"
+is 'the first numbers and writes, workers are spread, each host is asked once' "$(calls a b)" '7 2'
+is 'nobody is asked for a password' "$(sort -u far/options | grep -c BatchMode)" 1
+check 'nothing is left' soon idle
+usual ', hosts: "b,c"'
+check 'a stage says where it runs' far three
+is 'there it runs' "$(calls a b c) $(digest three)" "5 3 2 $expected"
+usual ', count: 1, hosts: each'
+rm far/calls
+check 'this host takes part' bragg-run --launcher=ssh --hosts=a,.,loud --workdir=four --count=intensity=1 p.yaml
+is 'each has its process' "$(calls a loud) $(digest four)" "6 2 $expected"
+usual
+check 'a page and statistics are put together' far five --report=five.html --stats
+is 'of all processes' "$(grep -c '^intensity\.' five.stats 2>/dev/null || grep -o 'intensity\.[123]' five.html | sort -u | wc -l)" 3
+
+# --- what goes over
+cat >tell.sh <<-'END'
+	#!/bin/sh
+	printf '%s|' "$@" "$BRAGG_WORKER" "$BRAGG_FROM" "$(pwd)" "$OMP_NUM_THREADS" "$SECRET"
+END
+chmod +x tell.sh
+pipeline 'name: first, program: teststage, args: [first]' \
+	'name: source, program: teststage, args: [source, --frames=3]' 'name: make, program: teststage, args: [make]' \
+	"name: sink, program: teststage, args: [sink, $tap_scratch]" \
+	'name: tell, program: ./tell.sh, count: 2, after: sink, args: ["a b", "it'"'"'s", "$HOME *", "x\ny"]'
+mkdir six
+OMP_NUM_THREADS=1 SECRET=mine far six --verbose >said 2>&1
+is 'arguments, environment and folder go over, and no secrets' "$(grep -c -e "^tell.[12]| a b|it's|\$HOME \*|x$" -e "^tell.[12]| y|[01]|$tap_scratch|$tap_scratch/six|1||$" said) $(grep -c '^tell.2| y|1|' said)" '4 1'
+
+# --- ends
+slow() {
+	usual
+	sed -i 's/--frames=30/&, --dead-after=0.7/
+		/write/s/.*/  - {name: slow, program: teststage, args: [pass, --sleep=40]}\n&/' p.yaml
+}
+grown() {
+	[ "$(find "$1" -name '*.img' | wc -l)" -ge "$2" ]
+}
+# behind FOLDER OPTION...: in the background, until frames arrive
+behind() {
+	behind_folder=$1
+	shift
+	setsid env --default-signal=INT bragg-run --launcher=ssh --workdir="$tap_scratch/$behind_folder" "$@" p.yaml >said 2>&1 &
+	runner=$!
+	soon grown "$behind_folder" 3
+}
+slow
+bragg-run --quiet --workdir=slow p.yaml
+expected=$(digest slow)
+mkdir seven eight nine ten
+behind seven --hosts=a,b
+kill -9 $(pids intensity)
+wait $runner
+is 'who is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
+rm -f far/calls
+behind eight --hosts=a,b,shaky
+touch far/cut
+wait $runner
+is 'who lost the connection, on the next' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"
+behind nine --hosts=a,b --set=slow.sleep=300
+kill -INT $runner
+wait $runner
+is 'Ctrl-C goes over' "$?" 130
+check 'and nothing is left' soon idle
+behind ten --hosts=a,b --set=slow.sleep=300
+kill -9 $runner
+check 'nor when bragg-run is killed' soon idle
+wait $runner 2>/dev/null
+pipeline 'name: first, program: teststage, args: [first]' \
+	'name: source, program: teststage, args: [source, --frames=9]' \
+	'name: make, program: teststage, count: 2, args: [make, --fail-at=4]' "name: sink, program: teststage, args: [sink, $tap_scratch]"
+far twelve >said 2>&1
+is 'a stage that fails is named, with its words' "$? $(grep -c '^make\.[12]| test-make: frame 4: failing as asked' said) $(tail -n 1 said | grep -c '^bragg-run: stage make\.[12] ended with status 3')" '3 1 1'
+
+# --- bad input
+# refused STATUS TEXT OPTION...: in one line
+refused() {
+	refused_status=$1 refused_text=$2
+	shift 2
+	rm -f far/calls
+	bragg-run --workdir=bad "$@" p.yaml >said 2>&1
+	is "$refused_text" "$? $(wc -l <said) $(grep -c -e "$refused_text" said) $(ls -d bad 2>/dev/null)" "$refused_status 1 1 "
+}
+usual
+ssh="--launcher=ssh"
+refused 1 "host 'refused' does not answer: ssh: connect to host refused port 22: Connection refused" $ssh --hosts=a,refused
+refused 1 "host 'nobody' does not answer: there is no bragg-run, neither /nowhere/bragg-run nor in PATH" $ssh --hosts=a,nobody
+refused 1 "host 'old' has braggpipe 0.0.9, physics 1, must be" $ssh --hosts=a,old
+refused 1 "host 'far' does not see the folder $tap_scratch/bad/bragg-run-.*: all hosts must share the --workdir" $ssh --hosts=a,far
+refused 2 'on which hosts?  Say --hosts=A,B or hosts: in p.yaml' $ssh
+refused 2 "'-oProxyCommand=x' must be names of hosts" $ssh --hosts=-oProxyCommand=x
+refused 2 "'a,,b' must be names of hosts" $ssh --hosts=a,,b
+refused 2 "'a;reboot' must be names of hosts" $ssh '--hosts=a;reboot'
+refused 2 '--hosts' --hosts=a
+refused 2 '--dry-run: not with --launcher=ssh' $ssh --hosts=a --dry-run
+usual ', hosts: each'
+refused 3 "stage 'noise' has 30 processes on each of 3 hosts: more than 64" $ssh --hosts=a,b,c --count=noise=30
+cp "$(command -v teststage)" bin/onlyhere
+usual ', program: onlyhere'
+refused 1 "host 'bare' has no program 'onlyhere' beside its bragg-run or in PATH" $ssh --hosts=bare
+usual ', hosts: "a b"'
+refused 3 "p.yaml:5: hosts: 'a b' must be names of hosts" $ssh --hosts=a
+usual ', hosts: c'
+refused 3 "p.yaml:5: hosts: stage 'noise' is to run on c: say --launcher=ssh"
+usual
+run=$(command -v bragg-run)
+is 'no ssh is a line' "$(PATH=/nowhere "$run" $ssh --hosts=a p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'ssh' in PATH"
+printf 'nonsense\0' | bragg-run --remote >said 2>&1
+is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: 'nonsense' is not known"
+finish
