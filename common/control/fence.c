@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/log.h"
 #include "control/barrier.h"
+#include "control/holdings.h"
 #include "control/peer.h"
 #include "control/roster.h"
 #include "link/death.h"
@@ -24,17 +25,19 @@ const struct fenced *fence_find(const struct stream *s, const char *uuid)
 }
 
 /* bragg-run, which sees how its processes end, lists those that were killed from outside in
- * a file, with a newline after each process id. */
-static bool was_killed(int64_t pid)
+ * a file, a line "PID HOST" for each. */
+static bool was_killed(const struct hello *h)
 {
     const char *path = getenv("BRAGG_KILLED");
     FILE *file = path ? fopen(path, "re") : NULL;
-    int64_t one = 0;
-    while (file && one != pid && fscanf(file, "%" SCNd64, &one) == 1)
-        continue;
+    int64_t pid;
+    char host[HOST_SIZE];
+    bool found = false;
+    while (file && !found && fscanf(file, "%" SCNd64 " %64s", &pid, host) == 2)
+        found = pid == h->pid && strcmp(host, *h->host ? h->host : host_name()) == 0;
     if (file)
         (void)fclose(file);
-    return one == pid;
+    return found;
 }
 
 /* The frame at hand is to blame when its process stands still, or died of itself; who is frozen,
@@ -43,9 +46,10 @@ static void remember(struct stream *s, const struct peer *p, const char *how)
 {
     struct fenced *f = &s->fenced[s->nfenced++ % STATUS_FENCED_MAX];
     *f = (struct fenced){.pid = p->hello.pid,
-                         .blames = how == fence_still || (p->lost_ns && !was_killed(p->hello.pid)),
+                         .blames = how == fence_still || (p->lost_ns && !was_killed(&p->hello)),
                          .frames = p->work.frames,
                          .fenced_ns = clock_ns()};
+    memcpy(f->host, p->hello.host, sizeof f->host);
     memcpy(f->uuid, p->hello.uuid, sizeof f->uuid);
     (void)snprintf(f->reason, sizeof f->reason, "%.31s", how);
 }
@@ -53,8 +57,12 @@ static void remember(struct stream *s, const struct peer *p, const char *how)
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {
-    if (p->known)
+    if (p->known) {
         remember(s, p, how);
+        holdings_unkeep(s, p);
+        if (p->hello.in_memory)
+            holdings_void(s, p);
+    }
     struct notice n = {.status = STATUS_FAILED};
     memcpy(n.uuid, p->hello.uuid, sizeof n.uuid);
     (void)snprintf(n.reason, sizeof n.reason, "%s", reason);

@@ -33,7 +33,7 @@ void holdings_forget(struct stream *s, struct peer *p)
 
 void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places)
 {
-    if (!id_set_add_range(&p->acked, range))
+    if (!id_set_add_range(&p->acked, range) || !id_set_remove_range(&p->kept, range))
         holdings_no_memory(s);
     if (p->durable && p->durable == s->unsafe_in && !id_set_remove_range(&s->unsafe, range))
         holdings_no_memory(s);
@@ -48,11 +48,28 @@ void holdings_take_have(struct stream *s, const struct peer *p)
         window_ack(&s->window, p->have.ranges[i], p->durable, places);
 }
 
-void holdings_keep(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids)
+void holdings_keep(struct stream *s, struct peer *p, const struct id_range *ids, size_t nids)
 {
-    for (size_t i = 0; i < nids; i++)
+    for (size_t i = 0; i < nids; i++) {
         window_keep(&s->window, ids[i], p->durable);
+        if (!id_set_add_range(&p->kept, ids[i]))
+            holdings_no_memory(s);
+    }
     s->flush_due = true;
+}
+
+void holdings_unkeep(struct stream *s, const struct peer *p)
+{
+    struct id_set gone = {0};
+    bool good = id_set_add_set(&gone, &p->kept);
+    for (const struct peer *q = s->roster.first; q && good; q = q->next)
+        if (q != p && q->durable == p->durable)
+            good = id_set_remove_set(&gone, &q->kept);
+    for (size_t i = 0; i < gone.count; i++)
+        window_unkeep(&s->window, gone.ranges[i], p->durable);
+    if (!good)
+        holdings_no_memory(s);
+    id_set_clear(&gone);
 }
 
 void holdings_take(struct stream *s, struct peer *p)
@@ -92,7 +109,7 @@ void holdings_compare(struct stream *s, const struct peer *p, const struct notic
     }
 }
 
-void holdings_void(struct stream *s, const struct peer *p)
+void holdings_void(struct stream *s, struct peer *p)
 {
     struct id_set void_ids = {0};
     if (!p->durable)
@@ -108,6 +125,7 @@ void holdings_void(struct stream *s, const struct peer *p)
         holdings_no_memory(s);
     s->unsafe_in |= void_ids.count ? p->durable : 0;
     id_set_clear(&void_ids);
+    id_set_clear(&p->acked);
 }
 
 bool holdings_begin_again(struct stream *s)

@@ -11,7 +11,10 @@ uint64_t holdings_issued(struct stream *s);
  * all that it said to have from the start; it keeps frames until they are durable. */
 void holdings_acknowledge(struct stream *s, struct peer *p, struct id_range range, uint64_t places);
 void holdings_take_have(struct stream *s, const struct peer *p);
-void holdings_keep(struct stream *s, const struct peer *p, const struct id_range *ids, size_t nids);
+void holdings_keep(struct stream *s, struct peer *p, const struct id_range *ids, size_t nids);
+
+/* A process is out: what only it of its group kept is gone. */
+void holdings_unkeep(struct stream *s, const struct peer *p);
 
 /* Frames can reach a process now: what it said early counts. */
 void holdings_take(struct stream *s, struct peer *p);
@@ -23,7 +26,7 @@ void holdings_forget(struct stream *s, struct peer *p);
 void holdings_compare(struct stream *s, const struct peer *p, const struct notice *bye);
 
 /* Nobody has what only this one says to have; issues that again, false: there is nothing. */
-void holdings_void(struct stream *s, const struct peer *p);
+void holdings_void(struct stream *s, struct peer *p);
 bool holdings_begin_again(struct stream *s);
 
 /* Ends the run: there is no memory for what processes have. */

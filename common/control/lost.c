@@ -1,6 +1,7 @@
 #include "control/lost.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "base/alloc.h"
 #include "base/clock.h"
@@ -11,8 +12,10 @@
 static void give_up(struct stream *s, uint64_t id, const struct fenced *by)
 {
     const uint32_t deaths = window_find(&s->window, id)->deaths;
-    if (!s->given_up.deaths)
+    if (!s->given_up.deaths) {
         s->given_up = (struct given_up){.frame = id, .deaths = deaths, .pid = by ? by->pid : 0};
+        (void)snprintf(s->given_up.host, HOST_SIZE, "%s", by ? by->host : "");
+    }
     log_line(LOG_ERROR, "frame %" PRIu64 " is given up: %" PRIu32 " process%s died at work on it",
              id, deaths, deaths > 1 ? "es" : "");
 }

@@ -168,7 +168,9 @@ static void take_have(struct member *me)
         run_stop(me->run, STATUS_FAILED, "out of memory for frames that are there");
 }
 
-/* Tells the source what is durable from the start, so that it may count on this sink. */
+/* Tells the source what is durable from the start, so that it may count on this sink; soon also
+ * what it keeps: that may be lost with a message, and a frame that the sink lists is not sent
+ * again, so that nothing would end the wait for it. */
 static void announce(struct member *me)
 {
     const struct id_set *have = &me->have;
@@ -181,6 +183,8 @@ static void announce(struct member *me)
         n.known = told == have->count;
         tell(me, MESSAGE_HAVE, &n);
     } while (told < have->count);
+    if (!id_set_add_set(&me->links->kept_due, &me->links->kept))
+        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
 }
 
 /* Says hello when that is due. */

@@ -52,8 +52,8 @@ static void repeat_fences(struct stream *s, const struct peer *p)
 /* A process remains what it is. */
 static bool is_same(const struct hello *a, const struct hello *b)
 {
-    return a->pid == b->pid && a->durable == b->durable && strcmp(a->stage, b->stage) == 0 &&
-           strcmp(a->group, b->group) == 0;
+    return a->pid == b->pid && strcmp(a->host, b->host) == 0 && a->durable == b->durable &&
+           strcmp(a->stage, b->stage) == 0 && strcmp(a->group, b->group) == 0;
 }
 
 /* The process that says hello, through a new connection when the former was cut; new in
@@ -94,7 +94,7 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     if (!p)
         return;
     if (!p->hello.stage[0]) {
-        returning_came(s, h->pid);
+        returning_came(s, h);
         /* A stage in the middle does not wait for frames that may have passed before it came. */
         p->order_from = h->gives ? exchange_look(&s->links->exchange).issued : 0;
     }
@@ -103,6 +103,7 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     *h = (struct hello){0};
     barrier_sort(&p->hello);
     p->heard_ns = clock_ns();
+    p->told_until = 0;  // of the order: it may have missed that
     s->changed = true;
     welcome(s, p);
 }
@@ -204,8 +205,12 @@ static void dispatch(struct stream *s, const struct address *from, const struct 
     const bool asks = !damaged && r.type == MESSAGE_HELLO && !r.run;  // a watcher
     if (damaged || !(asks || run_is_ours(s->run, &r)) || (!p && r.type != MESSAGE_HELLO)) {
         s->run->dropped++;
-        if (!damaged && !from->watches && r.run && r.run != s->run->id && may_answer(s))
+        if (damaged || from->watches || !r.run || !may_answer(s))
+            return;
+        if (r.run != s->run->id)
             returning_tell(s, from, &r, m);  // of run 0 while ours is not known
+        else if (!p)                         // its hello was lost, or it is out and has missed that
+            (void)send_hello(s->links, &s->run->control, from, true);
         return;
     }
     if (r.type == MESSAGE_HELLO)

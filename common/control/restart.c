@@ -135,7 +135,7 @@ static bool hand_over(struct member *me)
     char text[16];
     struct memory m = {0};
     if (!role_is_sink(&me->run->role) || role_is_watcher(&me->run->role) ||
-        me->run->role.finds_durable)
+        me->run->role.finds_durable || me->run->role.in_memory)
         return true;
     int file = inherited(&m);  // kept as it is when this process has not begun
     m.run = me->run->id;

@@ -23,6 +23,7 @@ static void note(struct stream *s, const struct hello *h)
         return;  // nobody waits for it
     s->away = away;
     s->away[s->naway].pid = h->pid;
+    memcpy(s->away[s->naway].host, h->host, sizeof h->host);
     memcpy(s->away[s->naway++].uuid, h->uuid, sizeof h->uuid);
 }
 
@@ -44,10 +45,10 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
     (void)send_notice(s->run, &s->run->control, from, MESSAGE_WELCOME, &welcome);
 }
 
-void returning_came(struct stream *s, int64_t pid)
+void returning_came(struct stream *s, const struct hello *h)
 {
     size_t i = 0;
-    while (i < s->naway && s->away[i].pid != pid)
+    while (i < s->naway && (s->away[i].pid != h->pid || strcmp(s->away[i].host, h->host) != 0))
         i++;
     if (i < s->naway)
         s->away[i] = s->away[--s->naway];

@@ -13,7 +13,7 @@ void returning_tell(struct stream *s, const struct address *from, const struct r
                     const struct message *m);
 
 /* A process has come that may have been told to begin anew. */
-void returning_came(struct stream *s, int64_t pid);
+void returning_came(struct stream *s, const struct hello *h);
 
 /* True while the end must wait for others that were. */
 bool returning_is_awaited(const struct stream *s, uint64_t now_ns);

@@ -17,6 +17,7 @@ static struct process_status own_status(struct stream *s)
     struct id_set ids = credit_ids(s->links);
     struct process_status p = {
         .pid = getpid(), .held = id_set_size(&ids), .work = links_work(s->links)};
+    (void)snprintf(p.host, sizeof p.host, "%s", host_name());
     (void)snprintf(p.stage, sizeof p.stage, "%s", s->run->role.name);
     id_set_clear(&ids);
     return p;
@@ -29,6 +30,7 @@ static struct process_status status_of(const struct peer *peer)
                                .held = peer->held,
                                .durable = peer->hello.durable,
                                .work = peer->work};
+    memcpy(p.host, peer->hello.host, sizeof p.host);
     memcpy(p.stage, peer->hello.stage, sizeof p.stage);
     memcpy(p.group, peer->hello.group, sizeof p.group);
     return p;
@@ -93,6 +95,7 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
         struct fenced_status *to = &r->fenced[r->nfenced++];
         *to = (struct fenced_status){
             .pid = f->pid, .frames = f->frames, .ago_ns = now_ns - f->fenced_ns};
+        memcpy(to->host, f->host, sizeof to->host);
         (void)snprintf(to->reason, sizeof to->reason, "%s", f->reason);
     }
 }

@@ -40,6 +40,7 @@ struct peer {
     struct allowance allowance;
     struct id_set have;        // durable from the start
     struct id_set acked;       // acknowledged, but for those
+    struct id_set kept;        // in its hands, not durable yet
     struct id_set early_acks;  // what it said before it was known ...
     struct id_set early_kept;
     uint64_t early_ns;  // ... since then, 0: nothing
@@ -59,13 +60,15 @@ struct roster {
 /* A process that was told to begin anew. */
 struct away {
     char uuid[UUID_SIZE];  // which it loses ...
-    int64_t pid;           // ... while it keeps this
+    int64_t pid;           // ... while it keeps this,
+    char host[HOST_SIZE];  // there
 };
 
 /* A process that was taken out of the run. */
 struct fenced {
     char uuid[UUID_SIZE];
     int64_t pid;
+    char host[HOST_SIZE];
     char reason[STAGE_NAME_SIZE];
     bool blames;      // the frame that it was at work on
     uint64_t frames;  // as in its last work

@@ -125,6 +125,14 @@ void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64
         at(w, place)->acked |= groups;
 }
 
+void window_unkeep(struct window *w, struct id_range range, uint64_t groups)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->kept &= ~groups;
+}
+
 void window_retract(struct window *w, struct id_range range, uint64_t groups)
 {
     if (!window_clip(w, &range))

@@ -57,9 +57,10 @@ bool window_clip(const struct window *w, struct id_range *range);
 bool window_covers(const struct window *w, struct id_range range, uint64_t places, uint64_t *other);
 
 /* Notes an acknowledgement by groups of those of the first `places` ids of the list that are in
- * a range; that they keep frames until later; that neither is true. */
+ * a range; that they keep frames until later; that this is not true, or neither. */
 void window_ack(struct window *w, struct id_range range, uint64_t groups, uint64_t places);
 void window_keep(struct window *w, struct id_range range, uint64_t groups);
+void window_unkeep(struct window *w, struct id_range range, uint64_t groups);
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
 /* Notes that a process holds frames; `group` is its bit, 0 for one that passes them on. */

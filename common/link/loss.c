@@ -26,7 +26,8 @@ static void ask(struct links *ls, struct link *l, uint64_t now_ns)
     l->ncovered = l->nsent;
 }
 
-/* A credit for nothing shows whether who is to give the experiment is there. */
+/* A credit for nothing shows whether who is to give the experiment is there, or who has not
+ * answered: it may have died before the source heard of it. */
 static void knock(struct links *ls, struct link *l, uint64_t now_ns)
 {
     struct notice nothing = {0};
@@ -47,7 +48,7 @@ void loss_pump(struct links *ls, uint64_t now_ns)
             continue;
         if (l->experiment_sent && (early || (!l->asking && l->nasked != l->nmessages)))
             ask(ls, l, now_ns);
-        else if (l->answered && death_lacks_experiment(ls, l))
+        else if (l->asking || (l->answered && death_lacks_experiment(ls, l)))
             knock(ls, l, now_ns);
     }
 }

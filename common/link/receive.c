@@ -25,7 +25,9 @@ static void note_size(struct links *ls, const struct message *m)
             ls->largest_part = m->parts[i].size;
 }
 
-static void deliver(struct links *ls, struct link *l, const struct route *r, struct message *m)
+/* `in_order`: when its turn comes. */
+static void deliver(struct links *ls, struct link *l, const struct route *r, struct message *m,
+                    bool in_order)
 {
     if (ls->run->role.wants == KIND_ANY && (r->flags & ROUTE_KIND_MASK) != (uint32_t)ls->wants) {
         run_stop(ls->run, STATUS_FAILED, "%s sent another kind than it said", l->peer.stage);
@@ -43,7 +45,7 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
     item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
     *m = (struct message){0};
-    if (ls->run->settings.order && r->type == MESSAGE_FRAME)
+    if (in_order)
         order_receive(ls, item);
     else
         exchange_put(&ls->exchange, item);
@@ -103,6 +105,16 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
     return false;
 }
 
+/* A frame of which a network damaged the payload.  Its sum stays with the message. */
+static bool is_damaged(const struct link *l, const struct route *r, struct message *m)
+{
+    if (!endpoint_is_network(l->port->endpoint))
+        return false;
+    const bool intact = route_sum_matches_first(r, m, &m->sum);
+    m->has_sum = true;
+    return !intact;
+}
+
 static void on_frame(struct links *ls, struct link *l, const struct route *r, struct message *m)
 {
     struct error e;
@@ -114,18 +126,21 @@ static void on_frame(struct links *ls, struct link *l, const struct route *r, st
         run_stop(ls->run, STATUS_FAILED, "%s sent %s", l->peer.stage, e.text);
         return;
     }
-    if (role_is_sink(&ls->run->role) && !is_new(ls, r, m)) {
-        if (ls->run->settings.order && !ls->run->stopping)
+    const bool order = ls->run->settings.order;
+    /* One that is damaged has not arrived: the main thread drops it, and those behind it wait. */
+    const bool damaged = order && !id_set_has(&ls->seen.ids, r->frame) && is_damaged(l, r, m);
+    if (role_is_sink(&ls->run->role) && !damaged && !is_new(ls, r, m)) {
+        if (order && !ls->run->stopping)
             order_skip(ls, r->frame);
         return;
     }
     ls->ticks++;
-    if (ls->run->settings.order && order_find(&ls->order, r->frame)) {
+    if (order && order_find(&ls->order, r->frame)) {
         ls->duplicates++;
         credit_passed(ls, r->frame);
         return;
     }
-    deliver(ls, l, r, m);
+    deliver(ls, l, r, m, order && !damaged);
 }
 
 static bool is_listed(const struct notice *n, uint64_t id)
@@ -224,7 +239,7 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
     }
     l->nmessages += port->up && (r.type == MESSAGE_EXPERIMENT || r.type == MESSAGE_FRAME);
     if (port->up && r.type == MESSAGE_EXPERIMENT)
-        deliver(ls, l, &r, m);
+        deliver(ls, l, &r, m, false);
     else if (port->up && r.type == MESSAGE_FRAME)
         on_frame(ls, l, &r, m);
     else

@@ -21,6 +21,7 @@ struct role {
     enum kind wants, gives;
     bool transient;      // a last stage that only watches: nothing waits for its frames
     bool finds_durable;  // a last stage that can tell from its output which frames are durable
+    bool in_memory;      // a last stage that keeps what it takes in memory, until the end
     const char *group;   // who shares frames with it; NULL: program and what it gives
 };
 

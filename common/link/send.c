@@ -60,8 +60,10 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to, b
                       .gives = (int)role->gives,
                       .downstream = downstream,
                       .durable = role_is_sink(role) && !role->transient,
+                      .in_memory = role->in_memory,
                       .order = ls->run->settings.order,
                       .pid = getpid()};
+    (void)snprintf(h.host, sizeof h.host, "%s", host_name());
     memcpy(h.uuid, ls->run->uuid, sizeof h.uuid);
     memcpy(h.control, ls->run->control_told, sizeof h.control);
     (void)snprintf(h.stage, sizeof h.stage, "%s", role->name);

@@ -9,20 +9,12 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
-#include "control/peers.h"
 #include "control/source.h"
-#include "link/bye.h"
-#include "link/credit.h"
-#include "link/death.h"
-#include "link/hello.h"
-#include "link/loss.h"
 #include "link/pipe.h"
-#include "link/receive.h"
-#include "link/reconnect.h"
 #include "stage/close.h"
-#include "stage/runtime.h"
+#include "stage/turn.h"
 
-enum { TICK_MS = 100, MAIN_GRACE_S = 2 };
+enum { MAIN_GRACE_S = 2 };
 
 /* The first Ctrl-C ends the stream, the second the process; others abort. */
 static void on_signal(struct runtime *rt)
@@ -82,85 +74,6 @@ static void look(struct runtime *rt, const struct pollfd *slots, nfds_t count, b
         pipe_listen(&rt->links, now_ns);
 }
 
-/* Takes messages from the sockets that may have some; false when there were none: only
- * then do their descriptors tell of the next one. */
-static bool receive(struct runtime *rt)
-{
-    bool any = false;
-    for (size_t i = 0; i < rt->links.nports && !rt->run.stopping; i++) {
-        struct port *p = &rt->links.ports[i];
-        if (p->socket && p->stirred)
-            any |= receive_from(&rt->links, p);
-    }
-    if (rt->run.control.socket && rt->run.control.stirred && !rt->run.stopping)
-        any |= rt->source ? peers_receive(rt->source) : member_receive(&rt->member);
-    return any;
-}
-
-/* The links' turn, until something ends this process. */
-static void pump_links(struct runtime *rt, uint64_t now_ns)
-{
-    struct links *ls = &rt->links;
-    const bool *stopping = &rt->run.stopping;
-    reconnect_forget(ls);
-    reconnect_check(ls, now_ns);
-    death_check(ls, now_ns);
-    if (!*stopping)
-        pipe_check(ls, now_ns);
-    if (!*stopping)
-        pipe_tell(ls);
-    if (!*stopping)
-        hello_say(ls, now_ns);
-    if (!*stopping && !rt->source)
-        member_settle(&rt->member, now_ns);
-    if (!*stopping)
-        credit_pump(ls, now_ns);
-    if (!*stopping)
-        loss_pump(ls, now_ns);
-}
-
-static void pump(struct runtime *rt, uint64_t now_ns)
-{
-    const int failure = atomic_load(&rt->failure);
-    if (failure && atomic_load(&rt->outcast))
-        run_leave(&rt->run, "");
-    else if (failure)
-        run_stop(&rt->run, (enum status)failure, NULL);
-    pump_links(rt, now_ns);
-    if (rt->run.stopping)
-        return;
-    if (rt->source)
-        source_pump(rt->source, now_ns);
-    else
-        member_pump(&rt->member, now_ns);
-    const bool handed_over = rt->run.role.gives == KIND_EXPERIMENT && bye_is_due(&rt->links);
-    const bool taken = rt->links.wants == KIND_EXPERIMENT && role_is_sink(&rt->run.role) &&
-                       exchange_look(&rt->links.exchange).main_done;
-    if (handed_over || taken)
-        run_finish(&rt->run, STATUS_OK);
-}
-
-void loop_say_goodbye(struct runtime *rt)
-{
-    const enum ending ending = rt->run.ending;
-    const bool well = ending != ENDING_FAILED || role_is_watcher(&rt->run.role);
-    const enum status status = well ? STATUS_OK : (enum status)atomic_load(&rt->run.status);
-    if (ending == ENDING_OUT)
-        return;
-    bye_say(&rt->links, status);
-    if (ending != ENDING_COMPLETE && !rt->source)
-        member_say_bye(&rt->member, status);
-    if (ending == ENDING_FAILED && rt->source)
-        source_say_end(rt->source, (enum status)atomic_load(&rt->run.status));
-}
-
-/* While a sink acknowledges some may be due soon. */
-static int tick_ms(const struct runtime *rt, uint64_t now_ns)
-{
-    return rt->member.acked_ns && now_ns < rt->member.acked_ns + TICK_MS * MILLISECOND ? ACK_MS
-                                                                                       : TICK_MS;
-}
-
 /* Meanwhile the main thread may send. */
 static int await(struct runtime *rt, struct pollfd *slots, nfds_t count, int ms)
 {
@@ -182,25 +95,21 @@ void *loop_run(void *runtime)
     if (!slots)
         run_stop(&rt->run, STATUS_FAILED, "out of memory for the sockets");
     (void)pthread_mutex_lock(&rt->turn);
-    for (uint64_t last_ns = clock_ns(); !rt->run.stopping;) {
+    while (!rt->run.stopping) {
         const uint64_t now_ns = clock_ns();
-        if (now_ns - last_ns > 2 * run_beat_ns(&rt->run))
-            rt->run.awake_ns = now_ns;  // others were not silent: we did not listen
-        last_ns = now_ns;
-        pump(rt, now_ns);
+        const bool more = turn_take(rt, now_ns);
         if (rt->run.stopping)
             break;
-        const bool more = receive(rt);  // what the calls of pump kept from the descriptors
         const nfds_t count = fill_slots(rt, slots);
-        const int ready = await(rt, slots, count, more ? 0 : tick_ms(rt, now_ns));
+        const int ready = await(rt, slots, count, more ? 0 : turn_wait_ms(rt, now_ns));
         if (ready < 0 && errno != EINTR)
             run_stop(&rt->run, STATUS_FAILED, "cannot wait for messages: %s", strerror(errno));
         else if (ready >= 0)
             look(rt, slots, count, ready == 0 && !more, clock_ns());
-        (void)receive(rt);
+        (void)turn_receive(rt);
     }
     mem_free(slots);
-    loop_say_goodbye(rt);
+    turn_say_goodbye(rt);
     exchange_end(&rt->links.exchange, rt->run.ending == ENDING_COMPLETE);
     runtime_disconnect(rt);
     (void)pthread_mutex_unlock(&rt->turn);

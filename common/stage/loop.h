@@ -7,7 +7,4 @@
 /* Runs until the run ends, and disconnects; for pthread_create. */
 void *loop_run(void *runtime);
 
-/* On its way out: the last words to all who are to hear some. */
-void loop_say_goodbye(struct runtime *rt);
-
 #endif

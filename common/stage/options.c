@@ -90,6 +90,7 @@ struct role stage_role(const struct stage *stage)
                          .gives = stage->gives,
                          .transient = stage->transient,
                          .finds_durable = stage->have != NULL,
+                         .in_memory = stage->in_memory,
                          .group = stage->group};
 }
 

@@ -32,7 +32,8 @@ struct runtime {
     pthread_t thread;
     bool started;          // the I/O thread runs
     pthread_mutex_t turn;  // held by who uses the parts: the I/O thread, but while it waits
-    bool io_waits;         // it does ...
+    uint64_t turned_ns;    // when the I/O thread began its latest turn, 0 for never
+    bool io_waits;         // it waits ...
     int wait_ms;           // ... for so long at most
     atomic_int failure;    // status with which the main thread failed, or 0
     atomic_bool outcast;   // the main thread found that others took this process for dead

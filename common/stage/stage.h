@@ -59,10 +59,12 @@ struct stage {
 
     /* --- its place in the stream --- */
     enum kind wants, gives;
-    bool transient;     // a last stage that only watches: nothing waits for its frames
-    bool reads_only;    // `frame` never writes to the pixels that came, see there
-    bool verbatim;      // gives what others computed: adds nothing to the lineage
-    bool speaks;        // a last stage that writes to stdout: shows no progress
+    bool transient;   // a last stage that only watches: nothing waits for its frames
+    bool reads_only;  // `frame` never writes to the pixels that came, see there
+    bool verbatim;    // gives what others computed: adds nothing to the lineage
+    bool speaks;      // a last stage that writes to stdout: shows no progress
+    bool in_memory;   // a last stage whose result is in its memory until the end: if it dies, what
+                      // it took is computed again
     const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 
@@ -76,7 +78,7 @@ struct stage {
     enum status (*open)(void *state, const char **operands, int noperands, struct error *e);
 
     /* Settles what the options, a file or the start decide, in the runtime's copy of
-     * this table: gives, transient, speaks, group, have, due_ns. */
+     * this table: gives, transient, in_memory, speaks, group, have, due_ns. */
     enum status (*settle)(void *state, const struct start *start, struct stage *self,
                           struct error *e);
 

@@ -107,13 +107,17 @@ static const struct field crystal_fields[] = {
     MEMBER(cell_A, REAL, .count = 3),
     MEMBER(cell_rad, REAL, .count = 3),
     MEMBER(cells, REAL, .count = 3),
+    GIVEN(cells_across, 3, has_ensemble),
+    GIVEN(divergence_rms_rad, 0, has_ensemble),
     MEMBER(fudge, REAL),
     MEMBER(has_cell, BOOL),
     MEMBER(interpolate, BOOL),
+    GIVEN(mosaic_rms_rad, 3, has_ensemble),
     MEMBER_TEXT(name),
     MEMBER(reciprocal_A, REAL, .count = 9),
     MEMBER(shape, ENUM, .limit = SHAPE_TOPHAT),
     GIVEN(size_m, 3, has_size),
+    GIVEN(strain_rms, 3, has_ensemble),
     MEMBER(table, MAP, .table = &hkl_map),
 };
 TABLE(crystal);
@@ -133,6 +137,10 @@ TABLE(sampling);
 static const struct field pulse_fields[] = {
     MEMBER(facility, ENUM, .limit = FACILITY_SACLA),
     MEMBER(first, U64),
+    MEMBER(pump_dark, U64, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct pulse_ids, has_pump)),
+    MEMBER(pump_light, U64, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct pulse_ids, has_pump)),
     MEMBER(start_s, U64),
     MEMBER(step, U64),
     MEMBER(train_pulses, U64),

@@ -20,7 +20,9 @@ static const struct field hello_fields[] = {
     MEMBER(durable, BOOL),
     MEMBER(gives, ENUM, .limit = 3),
     MEMBER_TEXT(group),
+    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
     MEMBER_TEXT(identity),
+    MEMBER(in_memory, BOOL, .flags = FIELD_ABSENT),
     MEMBER(order, BOOL, .flags = FIELD_ABSENT),
     MEMBER(pid, I64),
     MEMBER_TEXT(stage),
@@ -64,6 +66,7 @@ static const struct field process_fields[] = {
     MEMBER_TEXT(group),
     MEMBER(held, U64),
     MEMBER(hops, U32),
+    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
     MEMBER(pid, I64),
     MEMBER_TEXT(stage),
     MEMBER(work, MAP, .table = &work_table),
@@ -75,6 +78,7 @@ TABLE(process);
 static const struct field fenced_fields[] = {
     MEMBER(ago_ns, U64),
     MEMBER(frames, U64),
+    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
     MEMBER(pid, I64),
     MEMBER_TEXT(reason),
 };
@@ -85,6 +89,7 @@ TABLE(fenced);
 static const struct field given_up_fields[] = {
     MEMBER(deaths, U64),
     MEMBER(frame, U64),
+    MEMBER(host, TEXT, .count = HOST_SIZE, .flags = FIELD_ABSENT),
     MEMBER(pid, I64),
 };
 TABLE(given_up);

@@ -10,6 +10,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "base/host.h"
 #include "base/idset.h"
 #include "wire/message.h"
 #include "wire/route.h"
@@ -35,8 +36,10 @@ struct hello {
     char control[ENDPOINT_SIZE];  // where the source listens, "" before it is known
     bool downstream;              // data plane: I receive frames on this link
     bool durable;                 // its acknowledgements mean: on disk
+    bool in_memory;               // until the end: they are gone when it dies
     bool order;                   // it takes frames in the order of the list
     int64_t pid;
+    char host[HOST_SIZE];           // on which it has that number, "" for who does not tell
     size_t nupstreams;              // the processes before it
     struct neighbour *upstreams;    // owned
     bool names_downstreams;         // to the source: those after it follow; who never says it is
@@ -90,8 +93,9 @@ enum { STATUS_PROCESSES_MAX = 192, STATUS_FENCED_MAX = 64 };
 struct process_status {
     char stage[STAGE_NAME_SIZE], group[GROUP_SIZE];
     int64_t pid;
-    uint32_t hops;  // from the source, which is 0
-    uint64_t held;  // ids of frames that it has, or sent on without their credit back
+    char host[HOST_SIZE];  // on which it has that number, "": it does not tell
+    uint32_t hops;         // from the source, which is 0
+    uint64_t held;         // ids of frames that it has, or sent on without their credit back
     bool durable;
     struct work work;
 };
@@ -99,6 +103,7 @@ struct process_status {
 /* One that the source took out of the run. */
 struct fenced_status {
     int64_t pid;
+    char host[HOST_SIZE];          // likewise
     char reason[STAGE_NAME_SIZE];  // "died", "stands still", "does not answer any more"
     uint64_t frames;               // as in its last work
     uint64_t ago_ns;               // how long ago
@@ -108,7 +113,8 @@ struct fenced_status {
 struct given_up {
     uint64_t frame;
     uint64_t deaths;
-    int64_t pid;  // of the last of them, 0 when that is not known
+    int64_t pid;           // of the last of them, 0 when that is not known ...
+    char host[HOST_SIZE];  // ... and its host
 };
 
 /* How far a stream is, in frames of the source's list. */

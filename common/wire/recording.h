@@ -38,10 +38,12 @@ void recording_list_clear(struct recording_list *l);
 
 /* --- reading ------------------------------------------------------------- */
 
+enum { RECORDING_IMAGES = 3 };
+
 struct recording {
     char *path;                    // owned, for errors
     int file;                      // descriptor, -1: closed
-    int kind;                      // what flowed: 1 experiment, 2 recipes, 3 images
+    int kind;                      // what flowed: 1 experiment, 2 recipes, RECORDING_IMAGES
     int64_t begun;                 // when, ns since 1970
     uint64_t size;                 // bytes of the file
     uint64_t whole;                // bytes up to the end of the last whole record

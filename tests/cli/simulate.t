@@ -1,0 +1,17 @@
+#!/bin/sh
+# Pipelines of the real code under a virtual network and clock: thousands of runs with faults, and
+# each the same story again (tests/simulate).
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=1:2000
+
+check 'what failed once does not fail again' simulate --past=100
+
+simulate --seed=7 --story >first
+simulate --seed=7 --story >second
+check 'a seed is one story' cmp first second
+check 'which tells what is sent' grep -q -- '-> worker 1: experiment$' first
+check 'and how it ends' grep -q 'source .*ends with status 0$' first
+check_status 'other options are refused' 2 simulate --seeds=1
+finish

@@ -1,0 +1,32 @@
+/* What is to happen, the earliest first; of those at the same time the one that was noted first. */
+#ifndef BRAGG_SIMULATE_EVENTS_H
+#define BRAGG_SIMULATE_EVENTS_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+enum event_kind {
+    EVENT_TURN,     // of a process's I/O thread
+    EVENT_MAIN,     // of its main thread
+    EVENT_START,    // of another process in a slot
+    EVENT_FAULT,    // of the plan
+    EVENT_CONNECT,  // a socket tries to
+    EVENT_CUT,      // one end of a connection finds that it has ended
+    EVENT_ARRIVE,   // a packet
+};
+
+struct event {
+    uint64_t at_ns, number;
+    enum event_kind kind;
+    unsigned side;   // of a connection
+    uint32_t which;  // slot, or index of the fault, socket or connection
+    void *packet;
+};
+
+/* Notes one. */
+void event_add(struct event event);
+
+/* Takes the earliest; false when there is none. */
+bool event_take(struct event *event);
+
+#endif

@@ -1,0 +1,107 @@
+#include "packet.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "wire/route.h"
+#include "world.h"
+
+enum { PARTS_TOLD = 3 };  // our frames have no more
+
+struct packet *packet_of(const struct message *m)
+{
+    const size_t head = sizeof(struct packet) + m->nparts * sizeof(size_t);
+    struct packet *p = mem_array(head + message_size(m), 1);
+    if (!p)
+        abort();
+    p->references = 1;
+    p->nparts = m->nparts;
+    p->sizes = (size_t *)(p + 1);
+    p->bytes = (uint8_t *)p + head;
+    uint8_t *to = p->bytes;
+    for (size_t i = 0; i < m->nparts; i++) {
+        p->sizes[i] = m->parts[i].size;
+        if (p->sizes[i])
+            memcpy(to, m->parts[i].data, p->sizes[i]);
+        to += p->sizes[i];
+    }
+    return p;
+}
+
+void packet_release(void *packet)
+{
+    struct packet *p = packet;
+    if (!--p->references)
+        mem_free(p);
+}
+
+void packet_open(struct packet *p, struct message *m)
+{
+    uint8_t *at = p->bytes;
+    for (size_t i = 0; i < p->nparts; i++) {
+        p->references++;
+        if (message_add(m, (struct part){at, p->sizes[i], packet_release, p}, NULL) != STATUS_OK)
+            abort();
+        at += p->sizes[i];
+    }
+    packet_release(p);
+}
+
+void packet_damage(struct packet *p)
+{
+    size_t size = 0;
+    for (size_t i = 0; i < p->nparts; i++)
+        size += p->sizes[i];
+    if (size)
+        p->bytes[draw(size)] ^= (uint8_t)(1u << draw(8));
+    tell("(damaged)");
+}
+
+void packet_tell(const struct packet *p, const char *to)
+{
+    struct route r;
+    struct message m = {0};
+    if (!world.story)
+        return;
+    struct part parts[PARTS_TOLD];
+    uint8_t *at = p->bytes;
+    for (size_t i = 0; i < p->nparts && i < PARTS_TOLD; i++, at += p->sizes[i - 1])
+        parts[i] = (struct part){.data = at, .size = p->sizes[i]};
+    m.parts = parts;
+    m.nparts = p->nparts < PARTS_TOLD ? p->nparts : PARTS_TOLD;
+    if (route_open(&r, &m, NULL) != STATUS_OK)
+        tell("-> %s: no message", to);
+    else if (r.type == MESSAGE_FRAME)
+        tell("-> %s: frame %" PRIu64 "%s", to, r.frame, r.attempt ? " again" : "");
+    else
+        tell("-> %s: %s", to, message_type_name(r.type));
+}
+
+void packets_push(struct packets *q, struct packet *packet)
+{
+    packet->next = NULL;
+    if (q->tail)
+        q->tail->next = packet;
+    else
+        q->head = packet;
+    q->tail = packet;
+}
+
+struct packet *packets_shift(struct packets *q)
+{
+    struct packet *packet = q->head;
+    if (!packet)
+        return NULL;
+    q->head = packet->next;
+    if (!q->head)
+        q->tail = NULL;
+    return packet;
+}
+
+void packets_clear(struct packets *q)
+{
+    for (struct packet *p; (p = packets_shift(q));)
+        packet_release(p);
+}

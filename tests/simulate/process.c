@@ -1,0 +1,277 @@
+#include "process.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "control/source.h"
+#include "events.h"
+#include "net.h"
+#include "stage/close.h"
+#include "stage/handover.h"
+#include "stage/options.h"
+#include "stage/turn.h"
+#include "truth.h"
+#include "work.h"
+
+static const uint64_t AGAIN_NS = SECOND / 5;  // how soon another one begins after one that failed
+static const uint64_t JITTER_NS = MILLISECOND / 20;  // until a thread runs that was woken
+
+/* What is true of a last stage that finds its frames is all that matters of this. */
+static enum status have(void *state, struct id_set *ids, struct error *e)
+{
+    (void)state, (void)ids, (void)e;
+    return STATUS_OK;
+}
+
+static const struct stage stages[] = {
+    [JOB_SOURCE] = {.name = "source", .gives = KIND_RECIPE},
+    [JOB_WORKER] = {.name = "worker", .wants = KIND_RECIPE, .gives = KIND_IMAGE},
+    [JOB_SINK] = {.name = "sink", .wants = KIND_IMAGE, .have = have},
+};
+
+enum { SOURCE_PORT = 1, CONTROL_PORT = 2, SINK_PORT = 10 };
+
+static void name_endpoint(char endpoint[ENDPOINT_SIZE], unsigned number)
+{
+    (void)snprintf(endpoint, ENDPOINT_SIZE, world.plan.network ? "tcp://127.0.0.1:%u" : "ipc:///%u",
+                   number);
+}
+
+static void open_port(struct process *p, struct port *port, unsigned number, bool bound, bool up)
+{
+    *port = (struct port){.bound = bound, .up = up};
+    name_endpoint(port->endpoint, number);
+    (void)port_open(p->rt.run.context, &p->rt.run.curve, bound, port->endpoint, 0, &port->socket,
+                    &port->watch, NULL);
+}
+
+static void add_port(struct process *p, unsigned number, bool bound, bool up)
+{
+    struct links *ls = &p->rt.links;
+    open_port(p, &ls->ports[ls->nports++], number, bound, up);
+}
+
+static void open_ports(struct process *p)
+{
+    if (p->job == JOB_SINK)
+        add_port(p, SINK_PORT + p->slot, true, true);
+    if (p->job != JOB_WORKER)
+        return;
+    for (unsigned i = 0; i < world.plan.sinks; i++)
+        add_port(p, SINK_PORT + 1 + world.plan.workers + i, false, false);
+    add_port(p, SOURCE_PORT, false, true);
+}
+
+static void open_source(struct process *p)
+{
+    struct run *run = &p->rt.run;
+    add_port(p, SOURCE_PORT, true, false);
+    open_port(p, &run->control, CONTROL_PORT, true, false);
+    memcpy(run->control_told, run->control.endpoint, sizeof run->control_told);
+    run->id = 1 + draw(UINT64_MAX - 1);
+    run->known = true;
+    p->rt.source = source_open(run, &p->rt.links, NULL);
+}
+
+static struct settings settings(const struct process *p)
+{
+    static struct settings usual;
+    if (!usual.window)
+        options_defaults(&usual);
+    struct settings s = usual;
+    s.insecure = true;
+    s.window = (int64_t)world.plan.window;
+    s.attempts = 1000000;  // who dies was killed
+    s.dead_after_s = world.plan.dead_after_s;
+    s.start_timeout_s = 12;
+    s.hang_s = 2 * world.plan.dead_after_s;
+    s.resume = p->lives > 0;
+    s.order = world.plan.order && p->job == JOB_SINK;
+    s.groups = world.plan.groups ? "2" : NULL;
+    s.group = world.plan.groups && p->job == JOB_SINK ? p->name : NULL;
+    return s;
+}
+
+void process_start(struct process *p)
+{
+    struct runtime *rt = &p->rt;
+    world.self = p;
+    memset(rt, 0, sizeof *rt);
+    rt->stage = &stages[p->job];
+    rt->run.role = stage_role(rt->stage);
+    rt->run.settings = settings(p);
+    p->lives++;
+    p->said[0] = 0;
+    tell("begins");
+    p->alive = true;
+    p->turned = p->more = p->woken = p->renewed = false;
+    p->doing = DOING_WAIT;
+    p->nkept = 0;
+    p->hurt = false;
+    p->next_id = p->slow_ns = p->noisy_ns = 0;
+    p->pid = p->former ? p->pid : 1000 * (p->slot + 1) + p->lives;
+    rt->links.run = rt->member.run = &rt->run;
+    rt->member.links = &rt->links;
+    rt->links.start_ns = clock_ns();
+    rt->links.wants = rt->stage->wants;
+    rt->signals = -1;
+    rt->run.incarnation = 1;
+    rt->run.former = p->former;
+    rt->run.curve.insecure = true;
+    rt->run.patience_ns = (uint64_t)(rt->run.settings.dead_after_s * 1e9);
+    (void)snprintf(rt->run.uuid, sizeof rt->run.uuid, "%016" PRIx64 "%016" PRIx64, draw(UINT64_MAX),
+                   draw(UINT64_MAX));
+    (void)exchange_open(&rt->links.exchange, NULL);
+    (void)pthread_mutex_init(&rt->turn, NULL);
+    rt->links.exchange.leave = world.plan.handover ? handover : NULL;
+    rt->links.exchange.context = rt;
+    meter_open(&rt->links.meter);
+    if (p->job == JOB_SOURCE)
+        open_source(p);
+    else
+        open_ports(p);
+    rt->io_waits = true;
+    process_wake(p);
+    work_begin(p);
+}
+
+static void schedule(struct process *p, uint64_t at_ns)
+{
+    if (at_ns < p->thaw_ns)
+        at_ns = p->thaw_ns;
+    if (p->turn_ns && p->turn_ns <= at_ns)
+        return;
+    p->turn_ns = at_ns;
+    event_add((struct event){.at_ns = at_ns, .kind = EVENT_TURN, .which = p->slot});
+}
+
+void process_wake(struct process *p)
+{
+    if (p->alive)
+        schedule(p, world.now_ns + draw(JITTER_NS));
+}
+
+/* What poll tells, as loop.c does; true when there is something. */
+static bool look(struct process *p)
+{
+    struct runtime *rt = &p->rt;
+    const bool control = net_tells(rt->run.control.socket);
+    bool any = p->woken || control;
+    for (size_t i = 0; i < rt->links.nports; i++)
+        any |= net_tells(rt->links.ports[i].socket);
+    const bool all = !any && !p->more;
+    rt->run.control.stirred |= all || control;
+    for (size_t i = 0; i < rt->links.nports; i++)
+        rt->links.ports[i].stirred |= all || net_tells(rt->links.ports[i].socket);
+    p->woken = false;
+    return any;
+}
+
+static bool is_told(const struct process *p)
+{
+    bool any = p->woken || net_tells(p->rt.run.control.socket);
+    for (size_t i = 0; i < p->rt.links.nports; i++)
+        any |= net_tells(p->rt.links.ports[i].socket);
+    return any;
+}
+
+/* Frees it, whose sockets are closed or are to be. */
+static void close_process(struct process *p)
+{
+    runtime_close(&p->rt);
+    meter_close(&p->rt.links.meter);
+    p->alive = false;
+    p->turn_ns = p->main_ns = p->thaw_ns = 0;
+}
+
+static void start_later(struct process *p, uint64_t after_ns)
+{
+    event_add(
+        (struct event){.at_ns = world.now_ns + after_ns, .kind = EVENT_START, .which = p->slot});
+}
+
+static void drop_sockets(struct process *p)
+{
+    net_kill(p);
+    for (size_t i = 0; i < p->rt.links.nports; i++)
+        p->rt.links.ports[i].socket = p->rt.links.ports[i].watch = NULL;
+    p->rt.run.control.socket = p->rt.run.control.watch = NULL;
+}
+
+/* It ends by itself. */
+static void end(struct process *p)
+{
+    struct runtime *rt = &p->rt;
+    if (p->renewed)
+        drop_sockets(p);
+    else
+        turn_say_goodbye(rt);
+    exchange_end(&rt->links.exchange, rt->run.ending == ENDING_COMPLETE);
+    p->status = atomic_load(&rt->run.status);
+    tell("ends with status %d", p->status);
+    p->over = !p->renewed && truth_ended(p);
+    p->former = p->renewed ? p->former : 0;
+    close_process(p);
+    if (!p->over)
+        start_later(p, p->renewed ? MILLISECOND : AGAIN_NS);
+}
+
+void process_turn(struct process *p)
+{
+    struct runtime *rt = &p->rt;
+    if (!p->alive || p->turn_ns != world.now_ns)
+        return;
+    world.self = p;
+    p->turn_ns = 0;
+    rt->io_waits = false;
+    if (p->turned) {
+        (void)look(p);
+        (void)turn_receive(rt);
+    }
+    p->turned = true;
+    if (!rt->run.stopping)
+        p->more = turn_take(rt, clock_ns());
+    if (rt->run.stopping) {
+        end(p);
+        return;
+    }
+    rt->io_waits = true;
+    rt->wait_ms = p->more ? 0 : turn_wait_ms(rt, world.now_ns);
+    truth_check(p);
+    if (p->more || is_told(p))
+        process_wake(p);
+    else
+        schedule(p, world.now_ns + (uint64_t)rt->wait_ms * MILLISECOND);
+    work_look(p);
+}
+
+void process_kill(struct process *p)
+{
+    world.self = p;
+    tell("is killed");
+    drop_sockets(p);
+    close_process(p);
+    p->former = 0;
+}
+
+void process_freeze(struct process *p, uint64_t until_ns)
+{
+    world.self = p;
+    tell("is frozen");
+    p->thaw_ns = until_ns;
+    const uint64_t turn_ns = p->turn_ns;
+    p->turn_ns = 0;
+    schedule(p, turn_ns ? turn_ns : until_ns);
+    work_freeze(p);
+}
+
+void process_clear(struct process *p)
+{
+    if (!p->alive)
+        return;
+    world.self = p;
+    drop_sockets(p);
+    close_process(p);
+}

@@ -1,0 +1,155 @@
+/* The functions of link/port.h. */
+#include "sockets.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e)
+{
+    (void)context, (void)c, (void)part_max, (void)e;
+    struct socket **sockets =
+        mem_grow(net.sockets, net.nsockets, 1, sizeof *sockets, &net.sockets_capacity);
+    struct socket *s = mem_array(1, sizeof *s);
+    if (!sockets || !s)
+        abort();
+    net.sockets = sockets;
+    *s = (struct socket){.owner = world.self,
+                         .bound = bind,
+                         .open = true,
+                         .asleep = true,
+                         .index = (uint32_t)net.nsockets,
+                         .retry_ms = RETRY_MS};
+    memcpy(s->endpoint, endpoint, strlen(endpoint) + 1);
+    net.sockets[net.nsockets++] = s;
+    if (!bind)
+        net_note(world.now_ns + net_latency(), EVENT_CONNECT, s->index, 0);
+    *socket = s;
+    *watch = bind ? NULL : s;
+    return STATUS_OK;
+}
+
+void socket_close(struct socket *s, bool gently)
+{
+    s->open = false;
+    packets_clear(&s->inbox);
+    packets_clear(&s->unsent);
+    net_hang_up(s, gently);
+}
+
+void port_close(void **socket, void **watch)
+{
+    if (*socket)
+        socket_close(*socket, true);
+    *socket = *watch = NULL;
+}
+
+void port_drop(void **socket, void **watch)
+{
+    if (*socket)
+        socket_close(*socket, false);
+    *socket = *watch = NULL;
+}
+
+bool port_happened(void *watch, struct trial *t)
+{
+    struct socket *s = watch;
+    if (!s)
+        return false;
+    const bool cut = s->cut;
+    t->nobody |= s->trial.nobody;
+    t->admitted = s->trial.admitted;
+    t->established = s->trial.established;
+    s->cut = false;
+    return cut;
+}
+
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead)
+{
+    struct socket *s = socket;
+    if (!s)  // cut, and not connected anew yet
+        return false;
+    s->tells = false;
+    uint32_t index = s->conn - 1;
+    if (instead)
+        abort();
+    if (s->bound) {
+        memcpy(&index, to->bytes, sizeof index);
+        if (index >= net.nconns || net.conns[index].end[LISTENS] != s ||
+            !net.conns[index].open[LISTENS])
+            return false;
+    }
+    struct packet *packet = packet_of(m);
+    if (s->bound)
+        packet_tell(packet, net.conns[index].end[DIALS]->owner->name);
+    else
+        packet_tell(packet, s->endpoint);
+    if (!s->bound && !s->conn)
+        packets_push(&s->unsent, packet);
+    else
+        net_transmit(index, s->bound ? DIALS : LISTENS, packet);
+    return true;
+}
+
+bool port_has_messages(void *socket)
+{
+    struct socket *s = socket;
+    s->tells = false;
+    s->asleep |= !s->inbox.head;
+    return s->inbox.head;
+}
+
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+{
+    *from = (struct address){0};
+    *m = (struct message){0};
+    if (!port_has_messages(socket))
+        return PORT_NOTHING;
+    struct packet *packet = packets_shift(&((struct socket *)socket)->inbox);
+    if (bound) {
+        from->size = sizeof packet->conn;
+        memcpy(from->bytes, &packet->conn, sizeof packet->conn);
+    }
+    packet_open(packet, m);
+    return PORT_MESSAGE;
+}
+
+enum status port_share(struct message *m, struct error *e)
+{
+    (void)m, (void)e;
+    return STATUS_OK;
+}
+
+void port_set_linger(void *socket, int ms)
+{
+    (void)socket, (void)ms;
+}
+
+int port_descriptor(void *socket)
+{
+    (void)socket;
+    return -1;
+}
+
+void *port_context_open(void)
+{
+    return &net;
+}
+
+void port_context_close(void *context)
+{
+    (void)context;
+}
+
+bool net_tells(const void *socket)
+{
+    return socket && ((const struct socket *)socket)->tells;
+}

@@ -1,0 +1,177 @@
+#include "truth.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "control/roster.h"
+
+static struct {
+    bool stored[SINKS_MAX][FRAMES_MAX];
+    bool durable[FRAMES_MAX];
+    uint64_t count;    // of those
+    const void *list;  // of the source, whose places below ...
+    uint64_t lowest;   // ... this one were looked at
+    uint64_t run;
+    bool done;  // a process has ended well: all of the run is over
+} truth;
+
+void truth_begin(void)
+{
+    memset(&truth, 0, sizeof truth);
+}
+
+uint64_t truth_bytes(enum job job, uint64_t id)
+{
+    return (id + 1) * UINT64_C(0x9E3779B97F4A7C15) + job;
+}
+
+uint64_t truth_count(void)
+{
+    return truth.count;
+}
+
+static bool *disk(const struct process *p)
+{
+    return truth.stored[p->slot - 1 - world.plan.workers];
+}
+
+/* Frames under way are bounded by the window. */
+void truth_issued(const struct process *p, struct ticket t)
+{
+    const uint64_t id = t.id;
+    const struct window *w = &p->rt.source->window;
+    tell("issues frame %" PRIu64, id);
+    if (p->rt.links.exchange.issued > w->lowest + w->size)
+        violate("frame %" PRIu64 " is beyond the window", id);
+    if (id >= world.plan.frames)
+        violate("frame %" PRIu64 " is none of the list", id);
+    /* With groups a worker may have sent it before it met the last stages of another group. */
+    if (t.attempt && !world.plan.nfaults && !world.plan.groups)
+        violate("frame %" PRIu64 " is issued again, and nothing was wrong", id);
+}
+
+void truth_takes(struct process *p, uint64_t id)
+{
+    if (world.plan.order && id < p->next_id)
+        violate("frame %" PRIu64 " comes after frame %" PRIu64, id, p->next_id - 1);
+    p->next_id = id + 1;
+}
+
+void truth_store(const struct process *p, uint64_t id)
+{
+    tell("has frame %" PRIu64, id);
+    if (id >= world.plan.frames || disk(p)[id]) {
+        violate("frame %" PRIu64 " is made durable twice", id);
+        return;
+    }
+    disk(p)[id] = true;
+    bool durable = true;
+    for (unsigned i = 0; i < world.plan.sinks && world.plan.groups; i++)
+        durable &= truth.stored[i][id];
+    const bool more = durable && !truth.durable[id];
+    truth.durable[id] |= durable;
+    truth.count += more;
+    if (more)
+        world_has(truth.count);
+}
+
+void truth_have(const struct process *p, struct id_set *ids)
+{
+    for (uint64_t id = 0; id < world.plan.frames; id++)
+        if (disk(p)[id])
+            (void)id_set_add(ids, id);
+}
+
+/* What a last stage has that frames can reach is not computed again for its group. */
+static void check_list(const struct process *source)
+{
+    const struct window *w = &source->rt.source->window;
+    uint64_t other;
+    for (unsigned i = 0; i < world.plan.sinks && !world.plan.groups; i++) {
+        const struct process *p = &world.slots[1 + world.plan.workers + i];
+        const struct peer *peer = roster_find(&source->rt.source->roster, p->rt.run.uuid);
+        for (uint64_t id = 0; id < world.plan.frames && p->alive && peer && peer->reached; id++)
+            if (disk(p)[id] && window_covers(w, (struct id_range){id, id}, w->total, &other))
+                violate("frame %" PRIu64 " is computed again, and %s has it", id, p->name);
+    }
+}
+
+/* What the source takes for acknowledged is durable. */
+static void check_window(const struct process *p)
+{
+    const struct stream *s = p->rt.source;
+    const struct window *w = &s->window;
+    if (!s->open)
+        return;
+    if (truth.run != p->rt.run.id || w->lowest < truth.lowest)
+        truth.lowest = 0;
+    if (truth.run != p->rt.run.id)
+        check_list(p);
+    truth.run = p->rt.run.id;
+    for (; truth.lowest < w->lowest; truth.lowest++) {
+        const uint64_t id = window_id(w, truth.lowest);
+        if (!truth.durable[id])
+            violate("frame %" PRIu64 " is acknowledged, and nobody has it", id);
+    }
+}
+
+/* No link has more under way than credit was given for. */
+static void check_links(const struct process *p)
+{
+    const uint64_t mib = world.plan.image_bytes >> 20;
+    const uint64_t most = mib >= 64 ? 2 : mib > 1 ? 7 : 8;
+    for (const struct link *l = p->rt.links.first; l; l = l->next) {
+        if (l->nsent + l->credit > most)
+            violate("%s has %zu frames under way on a link, and credit for %u", p->name, l->nsent,
+                    (unsigned)l->credit);
+        if (l->narrived > l->nsent || l->ncovered > l->nsent)
+            violate("%s: more frames arrived than were sent", p->name);
+    }
+}
+
+void truth_check(const struct process *p)
+{
+    if (p->job == JOB_SOURCE)
+        check_window(p);
+    check_links(p);
+}
+
+bool truth_ended(const struct process *p)
+{
+    const bool all = truth.count == world.plan.frames;
+    if (p->status == 0 && !all)
+        violate("%s ends well, and %" PRIu64 " of %" PRIu64 " frames are durable", p->name,
+                truth.count, world.plan.frames);
+    const bool late = truth.done && !p->rt.member.welcomed;  // it came when all was done
+    if (p->status && !world.plan.nfaults && !late)
+        violate("%s ends with status %d, and nothing was wrong: %s", p->name, p->status, p->said);
+    if (p->rt.run.ending == ENDING_OUT && !p->hurt && !world.torn)
+        violate("%s is taken out, and nothing was wrong with it", p->name);
+    if (p->job == JOB_SOURCE && p->status)
+        violate("the run has failed, and could have gone on: %s", p->said);
+    truth.done |= !p->status;
+    return truth.done;
+}
+
+bool truth_is_done(void)
+{
+    return truth.done;
+}
+
+void truth_judge(void)
+{
+    if (truth.count < world.plan.frames)
+        violate("%" PRIu64 " of %" PRIu64 " frames are durable", truth.count, world.plan.frames);
+    for (unsigned i = 0; i < world.nslots; i++)
+        if (world.slots[i].alive)
+            violate("%s does not end", world.slots[i].name);
+    if (world.plan.nfaults)
+        return;
+    for (uint64_t id = 0; id < world.plan.frames; id++) {
+        unsigned copies = 0;
+        for (unsigned i = 0; i < world.plan.sinks; i++)
+            copies += truth.stored[i][id];
+        if (copies != (world.plan.groups ? world.plan.sinks : 1))
+            violate("frame %" PRIu64 " is there %u times, and nothing was wrong", id, copies);
+    }
+}

@@ -1,0 +1,35 @@
+/* What is true of the frames: the disks of the last stages, and what must hold at every moment. */
+#ifndef BRAGG_SIMULATE_TRUTH_H
+#define BRAGG_SIMULATE_TRUTH_H
+
+#include "world.h"
+
+/* Before the story. */
+void truth_begin(void);
+
+/* What a stage makes of a frame. */
+uint64_t truth_bytes(enum job job, uint64_t id);
+
+/* The source issues a frame; a last stage is handed one, and has made it durable; adds all that its
+ * disk has. */
+void truth_issued(const struct process *p, struct ticket t);
+void truth_takes(struct process *p, uint64_t id);
+void truth_store(const struct process *p, uint64_t id);
+void truth_have(const struct process *p, struct id_set *ids);
+
+/* After each turn of a process. */
+void truth_check(const struct process *p);
+
+/* A process has ended by itself; false when another is to take its place. */
+bool truth_ended(const struct process *p);
+
+/* True when a process has ended well: who is started from then on finds nobody. */
+bool truth_is_done(void);
+
+/* At the end of the story. */
+void truth_judge(void);
+
+/* How many frames are durable. */
+uint64_t truth_count(void);
+
+#endif

@@ -1,0 +1,230 @@
+#include "work.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "events.h"
+#include "truth.h"
+
+static const char lineage[] = "0123456789abcdef";
+static const uint64_t WAKE_NS = MILLISECOND / 20;  // until a thread runs that was woken, at most
+enum { SLOW_ONE_IN = 500, SLOW_TIMES = 40 };       // frames that take so many times longer
+
+static void schedule(struct process *p, uint64_t after_ns)
+{
+    const uint64_t at_ns = world.now_ns + after_ns;
+    p->main_ns = at_ns < p->thaw_ns ? p->thaw_ns : at_ns;
+    event_add((struct event){.at_ns = p->main_ns, .kind = EVENT_MAIN, .which = p->slot});
+}
+
+static uint64_t time_to_compute(void)
+{
+    const uint64_t usual = world.plan.compute_ns / 2 + draw(world.plan.compute_ns);
+    return draw(SLOW_ONE_IN) ? usual : usual * SLOW_TIMES;
+}
+
+/* --- messages ---------------------------------------------------------------- */
+
+static void add_part(struct message *m, const void *bytes, size_t size)
+{
+    void *copy = mem_copy(bytes, size, 1);
+    if (!copy || message_add(m, (struct part){copy, size, mem_free, copy}, NULL) != STATUS_OK)
+        abort();
+}
+
+static struct item *make_item(const struct process *p, enum message_type type, struct ticket t)
+{
+    struct item *item = mem_array(1, sizeof *item);
+    if (!item)
+        abort();
+    const uint64_t bytes = truth_bytes(p->job, t.id);
+    const struct run *run = &p->rt.run;
+    item->route = (struct route){.type = type,
+                                 .run = run->id,
+                                 .incarnation = run->incarnation,
+                                 .frame = t.id,
+                                 .attempt = t.attempt,
+                                 .flags = (uint32_t)run->role.gives};
+    (void)snprintf(item->route.stage, sizeof item->route.stage, "%s", run->role.name);
+    add_part(&item->message, "", 1);  // in place of the route
+    add_part(&item->message, "", 1);
+    add_part(&item->message, &bytes, sizeof bytes);
+    if (route_seal(&item->route, &item->message, NULL) != STATUS_OK)
+        abort();
+    return item;
+}
+
+/* A frame as the stage before has made it. */
+static void check_bytes(const struct process *p, const struct item *item)
+{
+    uint64_t bytes;
+    const enum job before = p->job == JOB_SINK ? JOB_WORKER : JOB_SOURCE;
+    memcpy(&bytes, item->message.parts[2].data, sizeof bytes);
+    if (bytes != truth_bytes(before, item->route.frame))
+        violate("frame %" PRIu64 " has the bytes of another", item->route.frame);
+}
+
+/* --- the experiment ---------------------------------------------------------- */
+
+/* What worker_begin does (stage/begin.c). */
+static void begin(struct process *p)
+{
+    struct exchange *x = &p->rt.links.exchange;
+    struct id_set ids = {0};
+    if (p->job != JOB_SINK)
+        (void)exchange_give(x, make_item(p, MESSAGE_EXPERIMENT, (struct ticket){0}));
+    else
+        truth_have(p, &ids);
+    if (p->job == JOB_SINK)
+        exchange_set_have(x, &ids);
+    exchange_begin(x, world.plan.image_bytes, "any", lineage, NULL);
+    if (p->job != JOB_SOURCE)
+        return;
+    (void)id_set_add_range(&ids, (struct id_range){0, world.plan.frames - 1});
+    exchange_set_list(x, &ids);
+}
+
+/* --- one thing after the other ----------------------------------------------- */
+
+static bool is_ready(const struct process *p)
+{
+    const struct exchange *x = &p->rt.links.exchange;
+    if (p->doing == DOING_GIVE)
+        return !x->out.head;
+    if (p->doing == DOING_COMPUTE || x->ended)
+        return false;
+    return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in.head || x->flush;
+}
+
+/* What a last stage keeps becomes durable. */
+static void flush(struct process *p)
+{
+    for (size_t i = 0; i < p->nkept; i++) {
+        truth_store(p, p->kept[i]);
+        exchange_durable(&p->rt.links.exchange, p->kept[i]);
+    }
+    p->nkept = 0;
+}
+
+/* It comes again. */
+static void damaged(struct process *p, struct item *item)
+{
+    if (!item->network)
+        violate("a message is damaged where that cannot be");
+    exchange_damaged(&p->rt.links.exchange, &item->route);
+    item_free(item);
+}
+
+/* The next frame is at hand. */
+static void compute(struct process *p)
+{
+    p->doing = DOING_COMPUTE;
+    schedule(p, time_to_compute() + p->slow_ns);
+    p->slow_ns = 0;
+}
+
+static void take(struct process *p)
+{
+    struct exchange *x = &p->rt.links.exchange;
+    struct item *item = NULL;
+    if (p->job == JOB_SOURCE) {
+        if (exchange_next(x, &p->ticket)) {
+            truth_issued(p, p->ticket);
+            compute(p);
+        }
+        return;
+    }
+    if (!exchange_take(x, &item))
+        return;
+    if (!item) {
+        flush(p);
+        return;
+    }
+    if (!route_sum_matches(&item->route, &item->message)) {
+        damaged(p, item);
+        return;
+    }
+    p->ticket = (struct ticket){item->route.frame, item->route.attempt};
+    if (item->route.type == MESSAGE_FRAME) {
+        if (!x->begun)
+            violate("a frame came before the experiment");
+        check_bytes(p, item);
+        compute(p);
+    } else if (!x->begun) {
+        begin(p);
+    }
+    item_free(item);
+}
+
+static void give(struct process *p)
+{
+    struct exchange *x = &p->rt.links.exchange;
+    p->doing = DOING_GIVE;
+    if (x->out.head)
+        return;
+    p->doing = DOING_WAIT;
+    (void)exchange_give(x, make_item(p, MESSAGE_FRAME, p->ticket));
+}
+
+static void finish(struct process *p)
+{
+    meter_count_frame(&p->rt.links.meter);
+    if (p->job != JOB_SINK) {
+        give(p);
+        return;
+    }
+    p->doing = DOING_WAIT;
+    truth_takes(p, p->ticket.id);
+    p->kept[p->nkept++] = p->ticket.id;
+    if (p->nkept == world.plan.batch)
+        flush(p);
+    else
+        exchange_kept(&p->rt.links.exchange, p->ticket.id);
+}
+
+void work_look(struct process *p)
+{
+    p->rt.links.exchange.waiting = p->doing != DOING_COMPUTE && !is_ready(p);
+    if (!p->main_ns && is_ready(p))
+        schedule(p, draw(WAKE_NS));
+}
+
+void work_go(struct process *p)
+{
+    if (!p->alive || p->main_ns != world.now_ns)
+        return;
+    world.self = p;
+    p->main_ns = 0;
+    if (p->job == JOB_SOURCE && !p->rt.links.exchange.begun)
+        begin(p);
+    else if (p->doing == DOING_COMPUTE)
+        finish(p);
+    else if (p->doing == DOING_GIVE)
+        give(p);
+    else if (is_ready(p))
+        take(p);
+    work_look(p);
+}
+
+void work_begin(struct process *p)
+{
+    if (p->job == JOB_SOURCE)
+        schedule(p, draw(world.plan.compute_ns) + 1);
+}
+
+void work_hang(struct process *p, uint64_t lasts_ns)
+{
+    if (p->doing == DOING_COMPUTE && p->main_ns)
+        schedule(p, p->main_ns - world.now_ns + lasts_ns);
+    else
+        p->slow_ns += lasts_ns;
+}
+
+void work_freeze(struct process *p)
+{
+    if (p->main_ns && p->main_ns < p->thaw_ns)
+        schedule(p, 0);
+}

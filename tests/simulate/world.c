@@ -1,0 +1,216 @@
+#include "world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "events.h"
+#include "net.h"
+#include "packet.h"
+#include "process.h"
+#include "truth.h"
+#include "work.h"
+
+static const uint64_t BEGIN_NS = SECOND;        // the first moment: 0 means never
+static const uint64_t STARTS_NS = SECOND / 20;  // processes begin within
+enum { EVENTS_MAX = 10000000 };
+
+struct world world;
+
+/* xorshift64* (Vigna, "An experimental exploration of Marsaglia's xorshift generators", 2016). */
+uint64_t draw(uint64_t below)
+{
+    world.random ^= world.random >> 12;
+    world.random ^= world.random << 25;
+    world.random ^= world.random >> 27;
+    const uint64_t bits = world.random * UINT64_C(0x2545F4914F6CDD1D);
+    return (uint64_t)((unsigned __int128)bits * below >> 64);
+}
+
+/* SplitMix64 (Steele, Lea and Flood, "Fast splittable pseudorandom number generators", 2014). */
+void draw_begin(uint64_t seed)
+{
+    uint64_t z = seed * UINT64_C(0x9E3779B97F4A7C15) + UINT64_C(0x9E3779B97F4A7C15);
+    z = (z ^ z >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    z = (z ^ z >> 27) * UINT64_C(0x94D049BB133111EB);
+    z ^= z >> 31;
+    world.random = z ? z : 1;
+}
+
+void tell(const char *format, ...)
+{
+    va_list args;
+    if (!world.story)
+        return;
+    va_start(args, format);
+    printf("%11.6f %-9s ", (double)(world.now_ns - BEGIN_NS) / 1e9,
+           world.self ? world.self->name : "");
+    (void)vprintf(format, args);
+    (void)putchar('\n');
+    va_end(args);
+}
+
+void violate(const char *format, ...)
+{
+    va_list args;
+    if (world.wrong[0])
+        return;
+    va_start(args, format);
+    (void)vsnprintf(world.wrong, sizeof world.wrong, format, args);
+    va_end(args);
+    tell("WRONG: %s", world.wrong);
+}
+
+static void people(void)
+{
+    const struct plan *plan = &world.plan;
+    world.nslots = 1 + plan->workers + plan->sinks;
+    for (unsigned i = 0; i < world.nslots; i++) {
+        struct process *p = &world.slots[i];
+        p->slot = i;
+        p->job = !i ? JOB_SOURCE : i <= plan->workers ? JOB_WORKER : JOB_SINK;
+        plan_name(plan, i, p->name);
+        event_add(
+            (struct event){.at_ns = BEGIN_NS + draw(STARTS_NS), .kind = EVENT_START, .which = i});
+    }
+    world_has(0);
+}
+
+void world_has(uint64_t frames)
+{
+    for (uint32_t i = 0; i < world.plan.nfaults; i++) {
+        const struct fault *f = &world.plan.faults[i];
+        const uint64_t at_ns = world.now_ns + f->at_ns;
+        if (f->frames != frames)
+            continue;
+        if (at_ns + f->lasts_ns > world.calm_ns)
+            world.calm_ns = at_ns + f->lasts_ns;
+        event_add((struct event){.at_ns = at_ns, .kind = EVENT_FAULT, .which = i});
+    }
+}
+
+static void suffer(const struct fault *f)
+{
+    struct process *p = &world.slots[f->slot];
+    if (!p->alive || p->thaw_ns > world.now_ns)
+        return;
+    world.self = p;
+    p->hurt = true;
+    world.torn |= f->kind >= FAULT_CUT;
+    switch (f->kind) {
+    case FAULT_KILL:
+        process_kill(p);
+        event_add((struct event){
+            .at_ns = world.now_ns + f->lasts_ns, .kind = EVENT_START, .which = p->slot});
+        break;
+    case FAULT_FREEZE:
+        process_freeze(p, world.now_ns + f->lasts_ns);
+        break;
+    case FAULT_HANG:
+        tell("hangs");
+        work_hang(p, f->lasts_ns);
+        break;
+    case FAULT_DAMAGE:
+        tell("is damaged");
+        p->noisy_ns = world.now_ns + f->lasts_ns;
+        break;
+    case FAULT_CUT:
+        tell("is cut");
+        net_cut(p);
+        break;
+    default:
+        tell("is stalled");
+        net_stall(p, f->lasts_ns);
+        break;
+    }
+}
+
+static void start(struct process *p)
+{
+    if (truth_is_done())
+        p->over = !p->alive;
+    else if (!p->alive)
+        process_start(p);
+}
+
+static void happen(const struct event *event)
+{
+    world.now_ns = event->at_ns;
+    world.nevents++;
+    switch (event->kind) {
+    case EVENT_TURN:
+        process_turn(&world.slots[event->which]);
+        break;
+    case EVENT_MAIN:
+        work_go(&world.slots[event->which]);
+        break;
+    case EVENT_START:
+        start(&world.slots[event->which]);
+        break;
+    case EVENT_FAULT:
+        suffer(&world.plan.faults[event->which]);
+        break;
+    default:
+        net_happen(event);
+        break;
+    }
+}
+
+static bool all_over(void)
+{
+    for (unsigned i = 0; i < world.nslots; i++)
+        if (!world.slots[i].over)
+            return false;
+    return true;
+}
+
+static void clear(void)
+{
+    struct event event;
+    for (unsigned i = 0; i < world.nslots; i++)
+        process_clear(&world.slots[i]);
+    while (event_take(&event))
+        if (event.kind == EVENT_ARRIVE)
+            packet_release(event.packet);
+    net_clear();
+}
+
+/* In how long all ends after the last fault.  Where groups take frames in order each one that a
+ * group lacks costs some heartbeats: those that wait behind it in another group are listed. */
+static uint64_t patience_ns(const struct plan *p)
+{
+    return (p->groups && p->order ? 300 : 60) * SECOND;
+}
+
+bool world_run(const struct plan *plan, bool story)
+{
+    struct event event;
+    for (unsigned i = 0; i < SLOTS_MAX; i++)
+        world.slots[i] = (struct process){0};
+    world.plan = *plan;
+    draw_begin(~plan->seed);
+    world.now_ns = world.calm_ns = BEGIN_NS;
+    world.story = story;
+    world.self = NULL;
+    world.nevents = 0;
+    world.torn = false;
+    world.wrong[0] = 0;
+    truth_begin();
+    people();
+    while (!world.wrong[0] && !all_over() && event_take(&event)) {
+        if (event.at_ns > world.calm_ns + patience_ns(plan) || world.nevents > EVENTS_MAX) {
+            if (event.kind == EVENT_ARRIVE)
+                packet_release(event.packet);
+            break;
+        }
+        happen(&event);
+    }
+    world.self = NULL;
+    truth_judge();
+    if (world.now_ns > world.calm_ns + world.longest_ns) {
+        world.longest_ns = world.now_ns - world.calm_ns;
+        world.longest_seed = plan->seed;
+    }
+    clear();
+    return !world.wrong[0];
+}

@@ -1,0 +1,140 @@
+/*
+ * A run of many processes in one thread, under a clock that jumps: what is simulated, and what its
+ * parts know of each other.  The code of link, control and stage/turn.c is that of the real
+ * programs; what these reach of the world outside is here: sockets (net.c), clock, log and process
+ * ids (seam.c), the main thread with its callbacks (work.c), and the disk (truth.c).
+ *
+ * All that happens is an event, at a time that the seed decides.  So one plan is one story.
+ */
+#ifndef BRAGG_SIMULATE_WORLD_H
+#define BRAGG_SIMULATE_WORLD_H
+
+#include "stage/runtime.h"
+
+enum {
+    SLOTS_MAX = 16,
+    SINKS_MAX = 4,
+    FRAMES_MAX = 1024,
+    FAULTS_MAX = 8,
+    NAME_SIZE = 20,
+    BATCH_MAX = 16
+};
+
+enum job { JOB_SOURCE, JOB_WORKER, JOB_SINK };
+
+enum fault_kind {
+    FAULT_KILL,    // a process ends without a word; another takes its place after `lasts_ns`
+    FAULT_FREEZE,  // ... stands still for `lasts_ns`
+    FAULT_HANG,    // its main thread stands still for `lasts_ns`
+    FAULTS_LOCAL,  // those above happen everywhere, others in a network
+    FAULT_CUT = FAULTS_LOCAL,  // one of its connections ends, and with it what is on its way
+    FAULT_STALL,   // nothing that is sent through its connections arrives for `lasts_ns`
+    FAULT_DAMAGE,  // some of what passes through its connections is damaged for `lasts_ns`
+    FAULT_KINDS
+};
+
+struct fault {
+    enum fault_kind kind;
+    unsigned slot;  // of the process
+    uint64_t at_ns, lasts_ns;
+    uint64_t frames;  // at_ns counts from when so many are durable; 0: from the beginning
+};
+
+/* What happens, but for the random numbers that `seed` begins. */
+struct plan {
+    uint64_t seed;
+    bool network;          // tcp, else ipc
+    bool handover;         // the main thread sends itself what it made, while the I/O thread waits
+    bool order;            // last stages take frames as the source lists them
+    bool groups;           // every last stage gets every frame, else they share them
+    unsigned batch;        // a last stage makes so many frames durable at once
+    uint64_t image_bytes;  // as far as credit goes: no image is made
+    unsigned workers, sinks;
+    uint64_t frames, window;
+    double dead_after_s;
+    uint64_t latency_ns;  // of a message, at most
+    uint64_t compute_ns;  // of a frame, usually
+    size_t nfaults;
+    struct fault faults[FAULTS_MAX];
+};
+
+/* The plan that a seed stands for. */
+struct plan plan_of(uint64_t seed);
+
+/* Plans that failed once, each the least of its kind; what went wrong in *what.  NULL behind the
+ * last one. */
+const struct plan *plan_past(size_t i, const char **what);
+
+/* One line on it, for people; `size` bytes with the NUL. */
+void plan_tell(const struct plan *p, char *text, size_t size);
+
+/* Names a slot, "worker 2". */
+void plan_name(const struct plan *p, unsigned slot, char name[NAME_SIZE]);
+
+/* What the main thread of a process does. */
+enum doing { DOING_WAIT, DOING_COMPUTE, DOING_GIVE };
+
+/* A place in the pipeline, in which one process after the other lives. */
+struct process {
+    struct runtime rt;
+    char name[NAME_SIZE];
+    enum job job;
+    unsigned slot;
+    char said[256];  // its latest error
+    unsigned lives;  // processes that lived here so far
+    bool alive;
+    bool hurt;     // something may keep it from being heard, or from work
+    bool renewed;  // it is to begin anew for another source
+    bool over;     // no other process comes
+    int status;    // with which the last one ended, if it was not killed
+    int64_t pid;
+    uint64_t former;           // the run before it began anew
+    uint64_t turn_ns;          // when its I/O thread has its turn, 0: never
+    uint64_t slow_ns;          // its next frame takes so much longer
+    uint64_t noisy_ns;         // its messages may be damaged until then
+    size_t nkept;              // a last stage: frames not yet durable ...
+    uint64_t kept[BATCH_MAX];  // ... these
+    uint64_t next_id;          // in order: no id below comes
+    uint64_t main_ns;          // likewise its main thread
+    uint64_t thaw_ns;          // frozen until then
+    bool woken;                // its I/O thread was woken
+    bool turned;               // it had a turn
+    bool more;                 // messages came in its last turn, after it looked
+    enum doing doing;
+    struct ticket ticket;
+};
+
+/* Who lives, and when it is. */
+struct world {
+    struct plan plan;
+    uint64_t now_ns, random;
+    uint64_t nevents;
+    bool story;            // is told on stdout
+    struct process *self;  // whose code runs
+    unsigned nslots;
+    struct process slots[SLOTS_MAX];
+    bool torn;         // the network had a fault: it may hide a path on which others are
+    uint64_t calm_ns;  // the last fault is over
+    uint64_t longest_ns, longest_seed;  // that a run took to end after its last fault, of all
+    char wrong[512];                    // what should not have happened, "" for nothing
+};
+extern struct world world;
+
+/* Begins the random numbers of a seed; the next one, below `below` (>= 1). */
+void draw_begin(uint64_t seed);
+uint64_t draw(uint64_t below);
+
+/* Tells the story, if it is to be told: a line with the time and whose code runs. */
+void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* Notes what should not have happened; the first counts. */
+void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* So many frames are durable: faults that wait for that are to come. */
+void world_has(uint64_t frames);
+
+/* Runs a plan from its beginning to its end; true when all was as it should be, else world.wrong
+ * says what was not. */
+bool world_run(const struct plan *plan, bool story);
+
+#endif
