@@ -35,7 +35,7 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, reflections, derivatives, noise, stream, transport, output, cold, pipeline, "
+     "kernel, closed, reflections, derivatives, noise, stream, transport, output, cold, pipeline, "
      "boundary, diagnose "
      "(all but that)",
      OPT_TEXT, AT(parts)},
@@ -70,7 +70,7 @@ static const struct part {
     {"output", bench_output},           {"cold", bench_cold},
     {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
     {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
-    {"derivatives", bench_derivatives},
+    {"derivatives", bench_derivatives}, {"closed", bench_closed},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -172,13 +172,14 @@ static void wait_asleep(char **argv)
 int main(int argc, char **argv)
 {
     wait_asleep(argv);
-    struct bench b = {.o = {.iterations = 3,
-                            .processes = 5,
-                            .threads = 1,
-                            .frames = 12,
-                            .sizes = "256,512,1024,2048,4096",
-                            .parts = "kernel,reflections,derivatives,noise,stream,transport,output,"
-                                     "cold,pipeline,boundary"}};
+    struct bench b = {
+        .o = {.iterations = 3,
+              .processes = 5,
+              .threads = 1,
+              .frames = 12,
+              .sizes = "256,512,1024,2048,4096",
+              .parts = "kernel,closed,reflections,derivatives,noise,stream,transport,output,"
+                       "cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

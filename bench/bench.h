@@ -118,6 +118,7 @@ enum status bench_cold(struct bench *b, struct error *e);
 enum status bench_pipeline(struct bench *b, struct error *e);
 enum status bench_boundary(struct bench *b, struct error *e);
 enum status bench_reflections(struct bench *b, struct error *e);
+enum status bench_closed(struct bench *b, struct error *e);
 enum status bench_derivatives(struct bench *b, struct error *e);
 enum status bench_diagnose(struct bench *b, struct error *e);
 

@@ -20,8 +20,8 @@
 #include "io/spectra.h"
 #include "io/truth.h"
 #include "orient_options.h"
+#include "orient_sampling.h"
 #include "physics/random_rotation.h"
-#include "physics/sampling.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
 
@@ -136,11 +136,11 @@ static enum status make_faithful_random(const struct orient *o, uint64_t id,
 
 /* Lattice number `index` of frame `id`, its orientation by *r unless it has one of its own. */
 static enum status make_lattice(const struct orient *o, uint64_t id, uint32_t index,
-                                struct orientation_request r, struct lattice *l, struct error *e)
+                                uint32_t crystal, struct orientation_request r, struct lattice *l,
+                                struct error *e)
 {
     const struct orient_options *p = &o->options;
     const uint64_t seed = (uint64_t)p->seed;
-    const uint32_t crystal = population_crystal(&p->population, seed, id, index);
     r.has_strain = population_strain(&p->population, o->experiment->crystals[crystal].cell_A, seed,
                                      id, index, r.strain);
     if (o->listed) {
@@ -157,6 +157,23 @@ static enum status make_lattice(const struct orient *o, uint64_t id, uint32_t in
     return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
 }
 
+/* Adds the states of lattice number `index` to *r, which has room for them. */
+static enum status add_lattice(const struct orient *o, const struct orientation_request *turned,
+                               uint32_t index, struct recipe *r, struct error *e)
+{
+    const struct population *p = &o->options.population;
+    struct pump_state states[2];
+    const size_t n = pump_states(&o->options.pump, &o->experiment->pulse_ids, r->seed, r->id,
+                                 population_crystal(p, r->seed, r->id, index), states);
+    enum status s = STATUS_OK;
+    for (size_t i = 0; i < n && !s; i++) {
+        struct lattice *l = &r->lattices[r->nlattices++];
+        s = make_lattice(o, r->id, index, states[i].crystal, *turned, l, e);
+        l->weight *= population_share(p, r->seed, r->id, index) * states[i].share;
+    }
+    return s;
+}
+
 /* *r, whose id is set, for lattices that turn and spread as *turned says. */
 static enum status make_recipe(const struct orient *o, const struct orientation_request *turned,
                                struct recipe *r, struct error *e)
@@ -164,15 +181,13 @@ static enum status make_recipe(const struct orient *o, const struct orientation_
     const struct orient_options *p = &o->options;
     r->seed = (uint64_t)p->seed;
     const size_t count = population_count(&p->population, r->seed, r->id);
-    r->lattices = mem_array(count, sizeof *r->lattices);
+    const size_t most = p->pump.has_share ? LATTICES_MAX / 2 : LATTICES_MAX;
+    r->lattices = mem_array(2 * count, sizeof *r->lattices);
     if (!r->lattices)
         return error_memory(e, "the lattices");
-    r->nlattices = count;
     enum status s = pulse_make(&o->pulse, &o->experiment->beam, r, e);
-    for (uint32_t i = 0; i < count && !s; i++) {
-        s = make_lattice(o, r->id, i, *turned, &r->lattices[i], e);
-        r->lattices[i].weight *= population_share(&p->population, r->seed, r->id, i);
-    }
+    for (uint32_t i = 0; i < count && i < most && !s; i++)
+        s = add_lattice(o, turned, i, r, e);
     return s;
 }
 
@@ -186,91 +201,6 @@ static enum status frame(void *state, struct frame *f, struct error *e)
 }
 
 /* --- before the first frame ------------------------------------------------- */
-
-static void warn(const struct sampling_report *r)
-{
-    const double spot = rad_to_deg(r->spot_rad), rocking = rad_to_deg(r->rocking_rad);
-    if (r->pixels_coarse)
-        log_line(LOG_WARNING,
-                 "subpixels are %.3g deg wide, spots %.3g wide need %.3g: bragg-geometry "
-                 "--oversample=%.0f or more",
-                 rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
-    if (r->phi_coarse)
-        log_line(LOG_WARNING,
-                 "phi steps are %.3g deg apart, spots %.3g wide need %.3g: --phi-steps=%.0f or "
-                 "more",
-                 rad_to_deg(r->phi_step_rad), rocking, rad_to_deg(r->rocking_share_rad),
-                 r->phi_steps);
-    if (r->domains_coarse)
-        log_line(LOG_WARNING,
-                 "mosaic domains are %.3g deg apart, spots %.3g wide need %.3g: "
-                 "--mosaic-domains=%.0f or more",
-                 rad_to_deg(r->domain_rad), rocking, rad_to_deg(r->rocking_share_rad), r->domains);
-}
-
-/* How a crystal is sampled, into *finest if its spots are finer than those. */
-static enum status sample_crystal(const struct orient *o, uint32_t crystal,
-                                  struct sampling_report *finest, struct error *e)
-{
-    const struct orient_options *p = &o->options;
-    const struct orientation_request turned = orient_request(p, 0);
-    struct recipe r = {.lattices = mem_array(1, sizeof(struct lattice)), .nlattices = 1};
-    if (!r.lattices)
-        return error_memory(e, "a lattice");
-    const enum status s = setup_lattice(o->experiment, crystal, &turned, r.lattices, e);
-    if (!s) {
-        const struct sampling_report report =
-            sampling_check(o->experiment, r.lattices, deg_to_rad(p->osc_deg),
-                           p->has_mosaic ? deg_to_rad(p->mosaic_deg) : 0.0);
-        if (report.spot_rad < finest->spot_rad)
-            *finest = report;
-    }
-    recipe_free(&r);
-    return s;
-}
-
-/* So many channels that one is half of the rms width in energy that a spot has. */
-static void choose_channels(struct orient *o, const struct sampling_report *r)
-{
-    struct spectrum *s = &o->pulse.spectrum;
-    if (s->kind == SPECTRUM_NONE)
-        return;
-    enum { USUALLY_AT_MOST = 200 };
-    double low_eV, high_eV;
-    const double mean_eV = m_to_ev(o->experiment->beam.wavelength_m);
-    spectrum_range(s, mean_eV, &low_eV, &high_eV);
-    const double needed = ceil((high_eV - low_eV) / (0.2 * r->rocking_rad * mean_eV));
-    if (!s->channels)
-        s->channels = (int64_t)fmin(fmax(needed, 1.0), USUALLY_AT_MOST);
-    if ((double)s->channels < needed)
-        log_line(LOG_WARNING,
-                 "a spectrum from %.6g to %.6g eV has %" PRId64
-                 " channels, spots need %.0f: --channels",
-                 low_eV, high_eV, s->channels, needed);
-    log_line(LOG_TELL, "spectra from %.6g to %.6g eV in %" PRId64 " channels", low_eV, high_eV,
-             s->channels);
-}
-
-/* The crystal with the finest spots stands for all, as it lies for all orientations. */
-static enum status check_sampling(struct orient *o, struct error *e)
-{
-    struct sampling_report finest = {.spot_rad = INFINITY};
-    for (uint32_t i = 0; i < o->experiment->ncrystals; i++) {
-        const enum status s = sample_crystal(o, i, &finest, e);
-        if (s)
-            return s;
-    }
-    warn(&finest);
-    choose_channels(o, &finest);
-    char turned[40] = "", crystals[40] = "";
-    if (o->options.osc_deg != 0)
-        (void)snprintf(turned, sizeof turned, " of %g deg", o->options.osc_deg);
-    if (o->experiment->ncrystals > 1)
-        (void)snprintf(crystals, sizeof crystals, ", %zu crystals", o->experiment->ncrystals);
-    log_line(LOG_TELL, "%" PRId64 " frame%s%s%s, spots %.3g deg wide", o->options.frames,
-             o->options.frames == 1 ? "" : "s", turned, crystals, rad_to_deg(finest.spot_rad));
-    return STATUS_OK;
-}
 
 /* The truth about all frames: no more than a rotation is computed for a lattice. */
 static enum status write_truth(const struct orient *o, struct error *e)
@@ -304,9 +234,12 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     struct orient_options *p = &o->options;
     o->experiment = x;
     x->pulse_ids = orient_pulse_ids(p);
-    x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE;
-    enum status s =
-        population_begin(&p->population, x->ncrystals, !p->random && !p->orientations, e);
+    x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
+    const size_t kinds = p->pump.has_share ? 1 : x->ncrystals;  // a lattice is of both states
+    enum status s = population_begin(&p->population, kinds, !p->random && !p->orientations, e);
+    s = s ? s
+          : pump_check(&p->pump, x->ncrystals, p->population.lattices, p->population.mean_lattices,
+                       e);
     if (!s && o->listed)
         s = count_listed(o, (uint64_t)p->population.lattices, e);
     if (s)
@@ -314,12 +247,13 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse) ||
-         *p->population.cell_spread_percent > 0))
+         p->pump.has_share || *p->population.cell_spread_percent > 0))
         return error_set(
             e, STATUS_USAGE,
             "several lattices, jitter, spectra and cells that vary need bragg-geometry "
             "--physics=physical");
-    if ((s = check_sampling(o, e)) || (s = pulse_check(&o->pulse, &x->beam, e)))
+    if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
+        (s = pulse_check(&o->pulse, &x->beam, e)))
         return s;
     return p->truth ? write_truth(o, e) : STATUS_OK;
 }

@@ -147,6 +147,29 @@ static void set_extent(const struct geometry_options *o, struct crystal_request 
     }
 }
 
+/* What domains differ by. */
+static enum status set_ensemble(const struct geometry_options *o, struct crystal_request *c,
+                                struct error *e)
+{
+    c->has_ensemble = o->mosaic_model != 0;
+    if (!c->has_ensemble &&
+        (o->has_mosaic_rms || o->has_strain_rms || o->has_divergence_rms || o->has_ncells_across))
+        return error_set(e, STATUS_USAGE,
+                         "--mosaic-rms, --strain-rms, --divergence-rms and --ncells-across are for "
+                         "--mosaic-model=gauss");
+    if (c->has_ensemble && o->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --physics=physical");
+    if (c->has_ensemble && c->shape != SHAPE_GAUSS)
+        return error_set(e, STATUS_USAGE, "--mosaic-model=gauss is for --shape=gauss");
+    for (int i = 0; i < 3; i++) {
+        c->mosaic_rms_rad[i] = deg_to_rad(o->mosaic_rms_deg[i]);
+        c->strain_rms[i] = percent_to_fraction(o->strain_rms_percent[i]);
+        c->cells_across[i] = o->ncells_across[i];
+    }
+    c->divergence_rms_rad = mrad_to_rad(o->divergence_rms_mrad);
+    return STATUS_OK;
+}
+
 /* No cell is typed whose angles are all as flat as numbers below pi say. */
 static enum status check_angles(const double angle[3], struct error *e)
 {
@@ -178,5 +201,5 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     c->fudge = o->fudge;
     c->interpolate = (enum interpolation)o->interpolate;
     c->table.default_F = o->default_F;
-    return STATUS_OK;
+    return set_ensemble(o, c, e);
 }

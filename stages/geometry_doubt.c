@@ -94,6 +94,20 @@ static void doubt_block(const struct geometry_options *o, const struct experimen
                      x->sampling.oversample);
 }
 
+/* To first order a rotation moves a spot along a straight line. */
+static void doubt_ensemble(const struct experiment *x)
+{
+    for (const struct crystal *c = x->crystals; c < x->crystals + x->ncrystals; c++)
+        for (int k = 0; k < 3; k++)
+            if (c->mosaic_rms_rad[k] > deg_to_rad(0.3)) {
+                log_line(LOG_WARNING,
+                         "--mosaic-rms of %g deg: tails of spots are wrong above 0.3 deg, where "
+                         "--mosaic of bragg-orient is right",
+                         rad_to_deg(c->mosaic_rms_rad[k]));
+                break;
+            }
+}
+
 /* How wide one source makes a spot on panel 0, in m: pixel, diffraction or footprint. */
 static double spot_width_m(const struct experiment *x)
 {
@@ -174,5 +188,6 @@ void geometry_doubt(const struct geometry_options *o, const struct request *r,
     doubt_beam_center(o, &r->detector);
     doubt_clipping(o, r, &x->beam);
     doubt_block(o, x);
+    doubt_ensemble(x);
     doubt_divergences(o, x);
 }

@@ -70,6 +70,9 @@ struct geometry_options {
     int shape;
     double fudge;
     int interpolate;
+    int mosaic_model;  // 0 domains, 1 gauss
+    double mosaic_rms_deg[3], strain_rms_percent[3], divergence_rms_mrad, ncells_across[3];
+    bool has_mosaic_model, has_mosaic_rms, has_strain_rms, has_divergence_rms, has_ncells_across;
     double dmin_A;
 };
 

@@ -58,6 +58,18 @@
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low,     \
         .max = high, .count = items, .flags = OPT_BYTES | OPT_ONE_FOR_ALL | (bits), __VA_ARGS__ \
     }
+/* Of --mosaic-model=gauss: nothing of them stands in the lineage of other frames. */
+#define SPREAD(n, meta, text, member, items, low, high, bits, ...)                            \
+    {                                                                                         \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low,   \
+        .max = high, .count = items, .flags = OPT_BYTES | OPT_WHEN_SET | (bits), __VA_ARGS__, \
+        .needs = "mosaic-model"                                                               \
+    }
+#define CHOICE_WHEN_SET(n, list, text, member, ...)                                               \
+    {                                                                                             \
+        .name = n, .metavar = list, .doc = text, .type = OPT_CHOICE, AT(member), .choices = list, \
+        .flags = OPT_BYTES | OPT_WHEN_SET, __VA_ARGS__                                            \
+    }
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
 #define NOTHING .given = 0
 
@@ -231,5 +243,26 @@ const struct opt geometry_table[] = {
     CHOICE("interpolate", "auto|on|off",
            "Structure factors between the indices (auto: for 2 cells or fewer)", interpolate,
            NOTHING),
+    CHOICE_WHEN_SET("mosaic-model", "domains|gauss",
+                    "Spots of the domains of bragg-orient, or in closed form the mean over very "
+                    "many, for --shape=gauss (domains)",
+                    mosaic_model, GIVEN(mosaic_model)),
+    SPREAD("mosaic-rms", "DEG|A,B,C", "Of it: rms rotation of domains about a, c* x a and c*",
+           mosaic_rms_deg, 3, 0, 10, OPT_ONE_FOR_ALL, GIVEN(mosaic_rms)),
+    SPREAD("strain-rms", "PERCENT|A,B,C", "Of it: rms change of the edges a, b, c of domains",
+           strain_rms_percent, 3, 0, 5, OPT_ONE_FOR_ALL, GIVEN(strain_rms)),
+    {.name = "divergence-rms",
+     .metavar = "MRAD",
+     .doc = "Of it: rms angle of the beam in each direction across",
+     .type = OPT_REAL,
+     AT(divergence_rms_mrad),
+     .min = 0,
+     .max = 20,
+     .flags = OPT_BYTES | OPT_WHEN_SET,
+     GIVEN(divergence_rms),
+     .needs = "mosaic-model"},
+    SPREAD("ncells-across", "D,E,F",
+           "Of it: cells off the diagonal of the block's matrix, [Na D F; D Nb E; F E Nc]",
+           ncells_across, 3, -1e6, 1e6, 0, GIVEN(ncells_across)),
     {0},
 };

@@ -33,6 +33,10 @@ static enum status open_noise(void *state, const char **operands, int noperands,
     if (o->adc_offset > o->saturation)
         return error_set(e, STATUS_USAGE, "--adc-offset=%.12g is above the saturation of %.12g",
                          o->adc_offset, o->saturation);
+    if (o->dead_time_ns * 1e-6 > 0.1 * o->count_time_ms)
+        return error_set(e, STATUS_USAGE,
+                         "--dead-time=%g ns must be at most a tenth of --count-time=%g ms",
+                         o->dead_time_ns, o->count_time_ms);
     enum status s = switching_check(&o->switching, e);
     if (!s)
         s = defects_open(&o->defects, e);
@@ -96,6 +100,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .clipped = &o->clipped,
         .threads = (int)o->threads,
     };
+    o->dead_time = (struct dead_time){.counter = (enum counter)o->counter,
+                                      .share = o->dead_time_ns * 1e-6 / o->count_time_ms};
+    o->noise.dead_time = o->counter != COUNTER_PERFECT ? &o->dead_time : NULL;
     o->clipped.largest_adu = floor(o->saturation);
     x->adc_offset = o->adc_offset;
     x->gain = o->gain;

@@ -8,6 +8,7 @@
 #include "base/clipped.h"
 #include "base/opt.h"
 #include "defects.h"
+#include "engine/dead_time.h"
 #include "engine/noise.h"
 #include "switching.h"
 
@@ -15,16 +16,18 @@ enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
 struct noise_stage {
     /* options */
-    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, bias_V, saturation;
+    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, bias_V, saturation,
+        dead_time_ns, count_time_ms;
     int64_t calibration_seed, psf_radius_px, seed, threads;
-    int psf, bits, generator;
+    int psf, bits, generator, counter;
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
-        has_bias, no_poisson;
+        has_bias, has_dead_time, has_count_time, no_poisson;
     struct defects defects;
     struct switching switching;
     /* state */
     bool deferred;
     struct noise noise;
+    struct dead_time dead_time;
     struct clipped clipped;
     struct noise_plan *plan;  // of the generator philox
     const struct experiment *experiment;

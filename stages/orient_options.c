@@ -43,6 +43,13 @@ const struct opt orient_table[] = {
     {"mosaic-seed", "N", "Seed of the domains, which are the same in every frame", OPT_INT,
      AT(mosaic_seed), .min = 1, .max = 2147483647, .flags = OPT_BYTES, GIVEN(mosaic_seed),
      .needs = "mosaic", .usual = "12345678"},
+    {.doc = "Sampling:", .type = OPT_GROUP},
+    {"steps", "given|auto",
+     "auto: as many phi steps and mosaic domains, where not given, and subpixels as spots need",
+     OPT_CHOICE, AT(steps), .choices = "given|auto", .flags = LATER},
+    {"ripple", "PERCENT", "Error of the sum over steps that gauss spots may have", OPT_REAL,
+     AT(ripple_percent), .min = 0.001, .max = 50, .flags = LATER, .needs = "steps=auto",
+     .usual = "1"},
     {.doc = "What the beam meets (one lattice of each crystal):", .type = OPT_GROUP},
     {"lattices", "N", "Lattices of a frame; crystals take turns (one of each crystal)", OPT_INT,
      AT(population.lattices), .min = 1, .max = LATTICES_MAX, .flags = OPT_BYTES,
@@ -115,6 +122,15 @@ const struct opt orient_table[] = {
     {"run-start", "S", "Unix time of frame 0", OPT_INT, AT(run_start_s), .min = 0, .max = 4e9,
      .flags = LATER, GIVEN(run_start), .unit = "s", .needs = "facility=lcls",
      .usual = "1500000000"},
+    {.doc = "Pump and probe:", .type = OPT_GROUP},
+    {"pump", "LIGHT:DARK", "A laser lights so many frames, then not so many, in turn (none)",
+     OPT_TEXT, AT(pump.pattern), .flags = LATER},
+    {"pumped", "F", "Molecules that it excites: they scatter as crystal 1, all others as crystal 0",
+     OPT_REAL, AT(pump.share), .min = 0, .max = 1, .flags = LATER,
+     .given = offsetof(struct orient_options, pump.has_share), .excludes = "mixture",
+     .needs = "pump"},
+    {"pumped-spread", "F", "How much that varies from frame to frame: rms, normal", OPT_REAL,
+     AT(pump.spread), .min = 0, .max = 1, .flags = LATER, .needs = "pumped", .usual = "0"},
     {0},
 };
 
@@ -132,7 +148,10 @@ struct pulse_ids orient_pulse_ids(const struct orient_options *o)
         .first = o->has_first_pulse ? (uint64_t)o->first_pulse : usual[o->facility].first,
         .step = o->has_pulse_step ? (uint64_t)o->pulse_step : usual[o->facility].step,
         .train_pulses = euxfel ? (uint64_t)o->train_pulses : 0,
-        .start_s = lcls ? (uint64_t)o->run_start_s : 0};
+        .start_s = lcls ? (uint64_t)o->run_start_s : 0,
+        .has_pump = o->pump.pattern != NULL,
+        .pump_light = o->pump.light,
+        .pump_dark = o->pump.dark};
 }
 
 enum status orient_check(struct orient_options *o, struct error *e)
@@ -155,7 +174,8 @@ enum status orient_check(struct orient_options *o, struct error *e)
                          "%" PRIu64 " pulses by steps of %" PRIu64
                          " do not fit into the %d slots of a train",
                          p.train_pulses, p.step, PULSE_TRAIN_SLOTS);
-    return population_open(&o->population, e);
+    const enum status s = pump_open(&o->pump, e);
+    return s ? s : population_open(&o->population, e);
 }
 
 void orient_doubt(const struct orient_options *o)

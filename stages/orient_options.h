@@ -10,12 +10,17 @@
 #include "model/pulse_ids.h"
 #include "physics/population.h"
 #include "physics/pulse.h"
+#include "physics/pump.h"
 #include "physics/request.h"
+
+/* --steps. */
+enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
 
 /* Values in the units of the command line; `has_` says that one was given. */
 struct orient_options {
     int64_t frames, only, seed, phi_steps, mosaic_domains, mosaic_seed;
-    double misset_deg[3], phi0_deg, osc_deg, mosaic_deg;
+    double misset_deg[3], phi0_deg, osc_deg, mosaic_deg, ripple_percent;
+    int steps;
     const char *orientations, *scan, *truth, *spectra;
     bool overwrite;
     bool random;
@@ -23,6 +28,7 @@ struct orient_options {
         has_mosaic_domains, has_mosaic_seed;
     struct population population;
     struct pulse pulse;
+    struct pump pump;
     int facility;
     int64_t first_pulse, pulse_step, train_pulses, run_start_s;
     bool has_first_pulse, has_pulse_step, has_train_pulses, has_run_start;

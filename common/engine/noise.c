@@ -7,6 +7,7 @@
 
 #include "base/alloc.h"
 #include "base/crc32c.h"
+#include "engine/dead_time.h"
 #include "engine/gain_stages.h"
 #include "engine/noise_bad.h"
 #include "engine/noise_loop.h"
@@ -133,6 +134,8 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
     const struct noise *n = &p->noise;
     const int count = chunk_pixels(p, c->first);
     noise_bad_read(n, seed, id, c, count);
+    if (n->dead_time)
+        dead_time_count(n->dead_time, !n->poisson, seed, id, c, count);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
     if (n->stages)

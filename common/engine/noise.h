@@ -6,6 +6,7 @@
  *   Poisson                                           counting; physics/poisson.h
  *   point spread                                      engine/spread.h, inside each panel
  *   bad pixels                                        dead ones 0, hot ones + Poisson of their own
+ *   counts that are missed                            engine/dead_time.h
  *   * gain + offset + readout N                       electronics; engine/gain_stages.h
  *   rounded to the nearest whole ADU (halves up), clipped to 0..saturation
  *
@@ -35,6 +36,7 @@ struct bad_pixel {
 };
 
 struct gain_stages;
+struct dead_time;
 
 struct noise {
     double flicker;      // relative error of every pixel in every frame
@@ -49,7 +51,8 @@ struct noise {
     double offset_adu;      // ADU of no photons
     double readout_adu;     // standard deviation of the electronics
     double saturation_adu;  // largest value; at most 65535 for PIXEL_U16, 2^32-1 for PIXEL_U32
-    const struct gain_stages *stages;  // in place of gain, offset and saturation; NULL: none
+    const struct gain_stages *stages;   // in place of gain, offset and saturation; NULL: none
+    const struct dead_time *dead_time;  // of counters; NULL: nothing is missed
     struct clipped *clipped;  // adds up what does not fit; outlives the plan; NULL: nobody asks
     int threads;              // >= 1
     const char *isa;          // NULL: the best that this CPU has; else baseline, avx2, avx512
@@ -57,7 +60,8 @@ struct noise {
 
 struct noise_plan;  // what is computed once for all frames
 
-/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad and n->stages.
+/* Prepares for frames of an experiment, which must outlive the plan, as must n->bad, n->stages
+ * and n->dead_time.
  * *plan is to be freed by noise_destroy; NULL after an error: STATUS_USAGE for the isa,
  * STATUS_FAILED when memory is out. */
 enum status noise_create(struct noise_plan **plan, const struct noise *n,

@@ -114,8 +114,13 @@ struct crystal {
     bool has_blocks;         // it consists of blocks of `cells`, which scatter incoherently:
     double blocks;           // how many, at least 1
     enum crystal_shape shape;
-    double fudge;      // width factor of ROUND, GAUSS and TOPHAT
-    bool interpolate;  // tricubic F between the indices
+    double fudge;               // width factor of ROUND, GAUSS and TOPHAT
+    bool interpolate;           // tricubic F between the indices
+    bool has_ensemble;          // GAUSS: the mean over very many domains, see physics/ensemble.h:
+    double mosaic_rms_rad[3];   // of their rotations about a, c* x a and c*
+    double strain_rms[3];       // of their edges a, b, c, relative
+    double divergence_rms_rad;  // of the directions of the beam, about each axis across it
+    double cells_across[3];     // Nd, Ne, Nf: off the diagonal of the matrix of cells
     struct hkl_table table;
 };
 

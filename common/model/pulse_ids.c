@@ -3,8 +3,13 @@
 enum { FIDUCIAL_HZ = 360 };
 #define SECOND_NS UINT64_C(1000000000)
 
-size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
-                     struct pulse_number list[PULSE_NUMBERS_MAX])
+bool pulse_lit(const struct pulse_ids *p, uint64_t frame)
+{
+    const uint64_t period = p->pump_light + p->pump_dark;
+    return p->has_pump && period && frame % period < p->pump_light;
+}
+
+static size_t facility_numbers(const struct pulse_ids *p, uint64_t frame, struct pulse_number *list)
 {
     const uint64_t train = p->train_pulses ? p->train_pulses : 1, ticks = frame * p->step;
     switch (p->facility) {
@@ -28,4 +33,14 @@ size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
         break;
     }
     return 0;
+}
+
+size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
+                     struct pulse_number list[PULSE_NUMBERS_MAX])
+{
+    const size_t n = facility_numbers(p, frame, list);
+    if (!p->has_pump)
+        return n;
+    list[n] = (struct pulse_number){"laser", pulse_lit(p, frame)};
+    return n + 1;
 }

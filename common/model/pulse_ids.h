@@ -8,10 +8,14 @@
  *               begins anew at PULSE_FIDUCIALS
  *     SwissFEL  pulse_id, which counts 100 Hz
  *     SACLA     tag, which counts 60 Hz
+ *
+ * Where a laser pumps, laser is 1 in frames with its light and else 0: so many frames with light,
+ * so many without, and again.
  */
 #ifndef BRAGG_MODEL_PULSE_IDS_H
 #define BRAGG_MODEL_PULSE_IDS_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -24,7 +28,7 @@ enum facility {
 };
 
 enum {
-    PULSE_NUMBERS_MAX = 3,
+    PULSE_NUMBERS_MAX = 4,
     PULSE_FIDUCIALS = 131040,  // 0x1ffe0
     PULSE_TRAIN_SLOTS = 2700,
 };
@@ -35,15 +39,21 @@ struct pulse_ids {
     uint64_t step;          // ticks from one pulse to the next, of a train or of all
     uint64_t train_pulses;  // EuXFEL: that a train has; 0 counts as 1
     uint64_t start_s;       // LCLS: Unix time of frame 0
+    bool has_pump;          // a laser lights
+    uint64_t pump_light;    // so many frames ...
+    uint64_t pump_dark;     // ... and not so many
 };
 
 struct pulse_number {
-    const char *name;  // as the facility calls it
+    const char *name;  // as the facility calls it, or laser
     uint64_t value;
 };
 
-/* The numbers of a frame, in the order of the list above; returns how many: none for
- * FACILITY_NONE. */
+/* Whether the laser lights in a frame. */
+bool pulse_lit(const struct pulse_ids *p, uint64_t frame);
+
+/* The numbers of a frame, in the order of the list above; returns how many: of the facility none
+ * for FACILITY_NONE. */
 size_t pulse_numbers(const struct pulse_ids *p, uint64_t frame,
                      struct pulse_number list[PULSE_NUMBERS_MAX]);
 

@@ -69,3 +69,25 @@ bool lattice_reserve(struct lattice *l, size_t nphi, size_t ndomains)
     l->ndomains = ndomains;
     return l->phi_rad && l->cells_m && l->domains;
 }
+
+bool recipe_copy(struct recipe *to, const struct recipe *from)
+{
+    *to = *from;
+    to->nlattices = 0;
+    to->lattices = mem_array(from->nlattices + 1, sizeof *to->lattices);
+    to->sources =
+        from->nsources ? mem_copy(from->sources, from->nsources, sizeof *to->sources) : NULL;
+    if (!to->lattices || (from->nsources && !to->sources))
+        return false;
+    for (size_t i = 0; i < from->nlattices; i++) {
+        const struct lattice *l = &from->lattices[i];
+        struct lattice *copy = &to->lattices[to->nlattices++];
+        *copy = *l;
+        if (!lattice_reserve(copy, l->nphi, l->ndomains))
+            return false;
+        memcpy(copy->phi_rad, l->phi_rad, l->nphi * sizeof *l->phi_rad);
+        memcpy(copy->cells_m, l->cells_m, l->nphi * 9 * sizeof *l->cells_m);
+        memcpy(copy->domains, l->domains, l->ndomains * 9 * sizeof *l->domains);
+    }
+    return true;
+}

@@ -43,6 +43,10 @@ struct recipe {
 /* Frees the arrays and clears *r. */
 void recipe_free(struct recipe *r);
 
+/* A deep copy into *to (overwritten, not freed); false when memory is out.  The caller frees it
+ * either way. */
+bool recipe_copy(struct recipe *to, const struct recipe *from);
+
 /* Edges in A and angles in deg of a lattice whose crystal is there: those of the crystal, unless
  * its reciprocal vectors are of another cell (by more than 1e-8; never in faithful mode, nor where
  * the crystal's cell is not known). */

@@ -220,6 +220,11 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     c->fudge = r->fudge;
     c->table = r->table;
     c->has_cell = r->has_cell;
+    c->has_ensemble = r->has_ensemble;
+    memcpy(c->mosaic_rms_rad, r->mosaic_rms_rad, sizeof c->mosaic_rms_rad);
+    memcpy(c->strain_rms, r->strain_rms, sizeof c->strain_rms);
+    memcpy(c->cells_across, r->cells_across, sizeof c->cells_across);
+    c->divergence_rms_rad = r->divergence_rms_rad;
     memcpy(c->cell_A, r->cell_A, sizeof c->cell_A);
     memcpy(c->cell_rad, r->cell_rad, sizeof c->cell_rad);
     enum status s = check_range("fudge", r->fudge, 1.0, "", 0.0, 1e12, e);

@@ -24,10 +24,13 @@ static double largest_edge_m(const struct crystal *c, bool faithful, const doubl
 }
 
 /* Widths between neighbouring points at most. */
-static double widths_apart(const struct crystal *c)
+static double widths_apart(const struct crystal *c, double ripple)
 {
-    static const double widths[] = {
-        [SHAPE_SQUARE] = 0.7, [SHAPE_ROUND] = 0.9, [SHAPE_GAUSS] = 0.77, [SHAPE_TOPHAT] = 0.35};
+    const double rms = sqrt(0.63 / 4.0);
+    const double widths[] = {[SHAPE_SQUARE] = 0.7,
+                             [SHAPE_ROUND] = 0.9,
+                             [SHAPE_GAUSS] = M_PI * M_SQRT2 * rms / sqrt(log(2.0 / ripple)),
+                             [SHAPE_TOPHAT] = 0.35};
     return widths[c->shape] / (c->shape == SHAPE_SQUARE ? 1.0 : sqrt(c->fudge));
 }
 
@@ -70,11 +73,11 @@ static double pixel_angle(const struct experiment *x)
 }
 
 struct sampling_report sampling_check(const struct experiment *x, const struct lattice *l,
-                                      double osc_rad, double spread_rad)
+                                      double osc_rad, double spread_rad, double ripple)
 {
     const struct crystal *c = &x->crystals[l->crystal];
     const double edge_m = largest_edge_m(c, x->physics == PHYSICS_FAITHFUL, l->cells_m);
-    const double widths = widths_apart(c);
+    const double widths = widths_apart(c, ripple);
     struct sampling_report r = {.phi_steps = 1, .domains = 1, .oversample = 1};
     r.spot_rad = x->beam.wavelength_m / edge_m;
     r.rocking_rad = smallest_spacing_m(x) / edge_m;

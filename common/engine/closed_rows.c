@@ -1,0 +1,232 @@
+/* Pixels of a frame in closed form: rows given out to threads. */
+#include <math.h>
+#include <omp.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "base/vec.h"
+#include "engine/closed.h"
+#include "physics/pixel.h"
+#include "physics/polarization.h"
+
+/* The places of each row of the frame: items begin[row] .. begin[row + 1]. */
+struct row_places {
+    size_t *begin, *items;  // owned
+};
+
+/* A row being summed up. */
+struct row {
+    const struct closed *c;
+    const struct panel *panel;
+    int64_t slow;
+    double *sums;             // one per pixel
+    struct share_list *list;  // NULL: not wanted
+};
+
+/* What multiplies a term, as the reference engine has it: of the first point of the pixel where
+ * it is not asked for each. */
+static double factor_at(const struct closed *c, const struct closed_beam *b, const struct panel *p,
+                        int layer, const double now[4], const double first[4],
+                        const double front[4])
+{
+    const struct sampling *each = &c->x->sampling;
+    const struct beam *beam = &c->x->beam;
+    const double *polarized = each->each_polarization ? now : front;
+    double factor = pixel_solid_angle(p, each->each_solid_angle ? now[3] : front[3]) *
+                    pixel_capture(p, each->each_thickness ? now : first, layer);
+    if (!beam->no_polarization)
+        factor *= polarization_factor(beam->kahn, b->incident, polarized, b->e, b->b);
+    return factor;
+}
+
+/* Unit vector to a point of a pixel, and its distance in m. */
+static void look_at(const struct row *row, int64_t fast, int layer, int sub_fast, int sub_slow,
+                    double d[4])
+{
+    const struct experiment *x = row->c->x;
+    double position[3];
+    pixel_position(row->panel, x->physics, x->beam.direction, fast, row->slow, layer, sub_fast,
+                   sub_slow, x->sampling.oversample, position);
+    d[3] = vec_unit(position, d);
+}
+
+/* Photons of a pixel by one reflection. */
+static double photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast)
+{
+    const struct closed *c = row->c;
+    const struct closed_beam *b = &c->beams[c->steps[spot->step].beam];
+    const int n = c->x->sampling.oversample;
+    double front[4], first[4], now[4], g[3], sum = 0.0;
+    look_at(row, fast, 0, 0, 0, front);
+    for (int layer = 0; layer < row->panel->layers; layer++)
+        for (int at = 0; at < n * n; at++) {
+            look_at(row, fast, layer, at % n, at / n, now);
+            if (at == 0)
+                memcpy(first, now, sizeof first);
+            for (int k = 0; k < 3; k++)
+                g[k] = now[k] - b->incident[k];
+            const double term = ensemble_sum(&spot->spot, g, c->channels + b->first, b->count);
+            if (term != 0.0)
+                sum += term * factor_at(c, b, row->panel, layer, now, first, front);
+        }
+    return sum * spot->scale;
+}
+
+/* All pixels of the row that one reflection lights; false when memory is out. */
+static bool add_place(const struct row *row, const struct closed_place *place)
+{
+    const struct closed_spot *spot = &row->c->spots[place->spot];
+    const struct closed_step *step = &row->c->steps[spot->step];
+    const double turn = row->c->recipe->lattices[step->lattice].phi_rad[step->step];
+    for (int64_t fast = place->fast_min; fast <= place->fast_max; fast++) {
+        if (!pixel_is_computed(row->panel, fast, row->slow))
+            continue;
+        const double photons = photons_of(row, spot, fast);
+        if (!(photons > 0.0))
+            continue;
+        row->sums[fast] += photons;
+        struct share share = {.lattice = (int32_t)step->lattice, .photons = photons};
+        share.pixel = row->panel->first_pixel + row->slow * row->panel->fast_pixels + fast;
+        share.turn = photons * turn;
+        memcpy(share.hkl, spot->hkl, sizeof share.hkl);
+        if (row->list && !share_add(row->list, &share))
+            return false;
+    }
+    return true;
+}
+
+static int compare(int64_t a, int64_t b)
+{
+    return (a > b) - (a < b);
+}
+
+static int same_share(const struct share *a, const struct share *b)
+{
+    int order = compare(a->pixel, b->pixel);
+    order = order ? order : compare(a->lattice, b->lattice);
+    for (int i = 0; i < 3 && !order; i++)
+        order = compare(a->hkl[i], b->hkl[i]);
+    return order;
+}
+
+/* Ties by what they hold, so that sums have one order. */
+static int by_pixel(const void *a, const void *b)
+{
+    const struct share *p = a, *q = b;
+    const int order = same_share(p, q);
+    if (order)
+        return order;
+    const double d = p->photons - q->photons, t = p->turn - q->turn;
+    return d != 0.0 ? (d > 0.0) - (d < 0.0) : (t > 0.0) - (t < 0.0);
+}
+
+/* Pixels ascend, and each reflection is there once. */
+static void sort_shares(struct share_list *list)
+{
+    size_t kept = 0;
+    if (list->count)
+        qsort(list->items, list->count, sizeof *list->items, by_pixel);
+    for (size_t i = 0; i < list->count; i++) {
+        struct share *last = kept ? &list->items[kept - 1] : NULL;
+        if (last && same_share(last, &list->items[i]) == 0) {
+            last->photons += list->items[i].photons;
+            last->turn += list->items[i].turn;
+        } else {
+            list->items[kept++] = list->items[i];
+        }
+    }
+    list->count = kept;
+}
+
+/* One row; sums[] are 0 before and after. */
+static bool run_row(const struct row *row, const struct row_places *places, int64_t number,
+                    float *pixels)
+{
+    const size_t begin = places->begin[number], end = places->begin[number + 1];
+    float *out = pixels + row->panel->first_pixel + row->slow * row->panel->fast_pixels;
+    bool good = true;
+    memset(out, 0, (size_t)row->panel->fast_pixels * sizeof *out);
+    for (size_t i = begin; i < end && good; i++)
+        good = add_place(row, &row->c->places[places->items[i]]);
+    for (size_t i = begin; i < end; i++) {
+        const struct closed_place *place = &row->c->places[places->items[i]];
+        for (int64_t fast = place->fast_min; fast <= place->fast_max; fast++)
+            if (row->sums[fast] != 0.0) {
+                out[fast] = (float)row->sums[fast];
+                row->sums[fast] = 0.0;
+            }
+    }
+    if (row->list)
+        sort_shares(row->list);
+    return good;
+}
+
+/* Rows of the frame before panel `index`. */
+static int64_t rows_above(const struct experiment *x, int32_t index)
+{
+    int64_t rows = 0;
+    for (int32_t i = 0; i < index; i++)
+        rows += x->panels[i].slow_pixels;
+    return rows;
+}
+
+static bool sort_places(const struct closed *c, int64_t nrows, struct row_places *places)
+{
+    size_t total = 0;
+    places->begin = mem_array((size_t)nrows + 2, sizeof *places->begin);
+    if (!places->begin)
+        return false;
+    size_t *next = places->begin + 1;
+    for (size_t i = 0; i < c->nplaces; i++) {
+        const struct closed_place *p = &c->places[i];
+        const int64_t above = rows_above(c->x, p->panel);
+        for (int64_t row = p->row_min; row <= p->row_max; row++, total++)
+            next[above + row + 1]++;
+    }
+    for (int64_t row = 0; row < nrows; row++)
+        next[row + 1] += next[row];
+    places->items = mem_array(total, sizeof *places->items);
+    for (size_t i = 0; places->items && i < c->nplaces; i++) {
+        const struct closed_place *p = &c->places[i];
+        const int64_t above = rows_above(c->x, p->panel);
+        for (int64_t row = p->row_min; row <= p->row_max; row++)
+            places->items[next[above + row]++] = i;
+    }
+    return places->items;
+}
+
+/* All rows of a panel; false when memory is out. */
+static bool run_panel(const struct closed *c, const struct row_places *places, int threads,
+                      size_t index, float *pixels, struct share_list *lists,
+                      atomic_uint_fast64_t *rows)
+{
+    const struct panel *p = &c->x->panels[index];
+    const int64_t above = rows_above(c->x, (int32_t)index);
+    bool good = true;
+#pragma omp parallel num_threads(threads) reduction(&& : good)
+    {
+        double *sums = mem_array((size_t)p->fast_pixels, sizeof *sums);
+        good = sums;
+#pragma omp for schedule(dynamic, 8)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++) {
+            const struct row row = {c, p, slow, sums, lists ? &lists[above + slow] : NULL};
+            good = good && run_row(&row, places, above + slow, pixels);
+            if (rows)
+                atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
+        }
+        mem_free(sums);
+    }
+    return good;
+}
+
+enum status closed_rows(const struct closed *c, int threads, float *pixels,
+                        struct share_list *lists, atomic_uint_fast64_t *rows, struct error *e)
+{
+    struct row_places places = {0};
+    bool good = sort_places(c, experiment_rows(c->x), &places);
+    for (size_t i = 0; i < c->x->npanels && good; i++)
+        good = run_panel(c, &places, threads, i, pixels, lists, rows);
+    mem_free(places.begin);
+    mem_free(places.items);
+    return good ? STATUS_OK : error_memory(e, "the pixels of the reflections");
+}

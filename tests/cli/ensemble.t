@@ -1,0 +1,72 @@
+#!/bin/sh
+# Very many domains in closed form, through whole pipes. That the photons are right:
+# tests/unit/ensemble.c, tests/unit/closed.c.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+
+geometry='--detpixels=300,280 --pixel=0.2 --distance=100 --cell=79,79,38,90,90,90 --default-F=100 --shape=gauss'
+geometry="$geometry --fluence=1e26 --oversample=2"
+# frame 'GEOMETRY OPTIONS' 'ORIENT OPTIONS' 'INTENSITY OPTIONS' FILE...
+frame() {
+	more=$1 orient=$2 how=$3
+	shift 3
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry $geometry $more | bragg-orient --misset=10,20,30 $orient 2>/dev/null |
+		bragg-intensity $how | bragg-write "$@"
+}
+spread='--mosaic-model=gauss --mosaic-rms=0.1,0.06,0.08 --strain-rms=0.1 --divergence-rms=0.3 --ncells-across=2,0,-1'
+frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=1 one.raw
+frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=3 three.raw
+check 'one thread and three: the same bytes' cmp one.raw three.raw
+frame '' '' --threads=2 dense.raw
+frame '--mosaic-model=gauss' '' --threads=2 block.raw
+# between two reflections the loop knows the nearer one only: there they differ, far below a photon
+check 'nothing spread: the same as by the loop over pixels' \
+	bragg-compare --max-error=1e-5 --floor=1 --sum-tolerance=1e-6 --shape=300,280 dense.raw block.raw
+frame '--mosaic-model=domains' '' --threads=2 domains.raw
+check 'the other model: the same bytes as without' cmp dense.raw domains.raw
+
+# --- a rotation: every reflection passes through all of its rocking curve, and keeps its photons
+total() {
+	perl -e 'local $/; my $s = 0; $s += $_ for unpack "f<*", <>; print "$s\n"' "$1"
+}
+rotation='--osc=3 --phi-steps=150'
+frame '--mosaic-model=gauss' "$rotation" --threads=2 sharp.raw
+frame "${spread% --ncells*}" "$rotation" --threads=2 wide.raw
+note "sharp $(total sharp.raw), wide $(total wide.raw)"
+check 'what spreads loses nothing' sh -c 'awk -v a="$1" -v b="$2" "BEGIN { exit !(a > 0 && b / a > 0.97 && b / a < 1.03) }"' \
+	sh "$(total sharp.raw)" "$(total wide.raw)"
+
+# --- reflections and labels
+# shellcheck disable=SC2086 # options are meant to split
+bragg-geometry $geometry $spread | bragg-orient --misset=10,20,30 --spectrum=sase --bandwidth=0.3 2>/dev/null |
+	bragg-intensity --threads=3 --reflections=10 --labels | bragg-tap --quiet --record=one.rec
+bragg-replay --quiet one.rec | bragg-write labelled.raw
+check 'they change no pixel' cmp one.raw labelled.raw
+check 'a recorded frame is computed again with them' bragg-replay --recompute one.rec:0
+
+# --- what has no closed form
+geometry_only() {
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry $geometry "$@"
+}
+check_status 'a shape that is no Gaussian' 2 geometry_only --mosaic-model=gauss --shape=square
+check_status 'nanoBragg has none' 2 geometry_only --mosaic-model=gauss --physics=faithful
+check_status 'a spread without the model' 2 geometry_only --mosaic-rms=0.1
+check_status 'a spread of the other model' 2 geometry_only --mosaic-model=domains --mosaic-rms=0.1
+refusal_of() {
+	# shellcheck disable=SC2086 # options are meant to split
+	bragg-geometry $geometry --mosaic-model=gauss $1 2>/dev/null | bragg-orient $2 2>/dev/null | bragg-intensity $3 2>why | bragg-write refused.raw 2>/dev/null
+	cat why
+}
+says() {
+	check "$1" sh -c 'printf "%s\n" "$1" | grep -q -e "$2" && test "$(printf "%s\n" "$1" | grep -vc warning)" = 1' \
+		sh "$(refusal_of "$3" "$4" "$5")" "$2"
+}
+says 'the reference engine' 'must be --engine=cpu' '' '' --engine=reference
+says 'a curved panel' 'flat' --curved '' ''
+says 'domains besides' '--mosaic of bragg-orient must be 0' '' --mosaic=0.2 ''
+says 'derivatives' 'no derivatives' '' '' --derivatives=rot
+says 'a trace' 'no --trace-pixel' '' '' --trace-pixel=3,3
+says 'a matrix that is none' 'positive definite' --ncells-across=30,0,0 '' ''
+finish
