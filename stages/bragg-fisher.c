@@ -109,6 +109,7 @@ static const struct stage stage = {
     .wants = KIND_RECIPE,
     .gives = KIND_NONE,
     .speaks = true,
+    .in_memory = true,
     .state_size = sizeof(struct state),
     .open = open_fisher,
     .begin = begin,

@@ -7,120 +7,23 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
+#include "engine/parameter_step.h"
 #include "engines.h"
-
-static const char BACKGROUND[] = "background";
-enum { NAMES_SIZE = 2048 };
 
 /* ---- parameters ------------------------------------------------------------------------- */
 
-/* Names without `background`, which the engine does not know. */
-static enum status take_background(struct fisher *f, const char *names, char text[NAMES_SIZE],
-                                   struct error *e)
-{
-    size_t at = 0;
-    text[0] = '\0';
-    if (strlen(names) >= NAMES_SIZE)
-        return error_set(e, STATUS_USAGE, "--parameters: more than %d characters", NAMES_SIZE - 1);
-    for (const char *name = names; name;) {
-        const char *comma = strchr(name, ',');
-        const int length = comma ? (int)(comma - name) : (int)strlen(name);
-        if (length == (int)strlen(BACKGROUND) &&
-            strncmp(name, BACKGROUND, strlen(BACKGROUND)) == 0) {
-            if (f->has_background)
-                return error_set(e, STATUS_USAGE, "parameter '%s' is there twice", BACKGROUND);
-            f->has_background = true;
-        } else {
-            at +=
-                (size_t)snprintf(text + at, NAMES_SIZE - at, "%s%.*s", at ? "," : "", length, name);
-        }
-        name = comma ? comma + 1 : NULL;
-    }
-    return STATUS_OK;
-}
-
-static void lay_out(struct fisher *f)
-{
-    size_t n = 0;
-    for (size_t i = 0; i <= f->set.count; i++) {
-        if (i == f->local_of_set && f->has_background) {
-            f->name[n] = BACKGROUND;
-            f->unit[n++] = "";
-        }
-        if (i < f->set.count) {
-            f->name[n] = f->set.items[i].name;
-            f->unit[n++] = f->set.items[i].unit;
-        }
-    }
-    f->layout = (struct information_layout){
-        .count = n, .local = f->local_of_set + f->has_background, .prior = f->prior};
-}
-
 static enum status take_parameters(struct fisher *f, const struct experiment *x, struct error *e)
 {
-    const char *share = f->options->share;
-    char text[2 * NAMES_SIZE + 1];
-    enum status s = take_background(f, f->options->parameters, text, e);
-    if (s)
-        return s;
-    if (*text && (s = parameters_parse(text, x, &f->set, e)))
-        return s;
-    f->local_of_set = f->set.count;
-    if (share && strlen(share) >= NAMES_SIZE)
-        return error_set(e, STATUS_USAGE, "--share: more than %d characters", NAMES_SIZE - 1);
-    if (share) {
-        (void)snprintf(text + strlen(text), NAMES_SIZE + 1, "%s%s", *text ? "," : "", share);
-        f->set.count = 0;
-        s = parameters_parse(text, x, &f->set, e);
-    }
-    if (!s && f->has_background && !(f->options->background > 0.0))
-        return error_set(e, STATUS_USAGE, "parameter '%s' needs --background above 0", BACKGROUND);
-    lay_out(f);
-    return s || f->layout.count ? s : error_set(e, STATUS_USAGE, "--parameters: none is named");
-}
-
-static enum status take_prior(struct fisher *f, const char *text, struct error *e)
-{
-    const char *colon = strrchr(text, ':');
-    double sigma;
-    if (!colon || colon == text)
-        return error_set(e, STATUS_USAGE, "--prior: '%s' must be NAME:SIGMA", text);
-    const enum status s = parse_real(colon + 1, 0.0, 1e30, "--prior", &sigma, e);
-    if (s)
-        return s;
-    if (!(sigma > 0.0))
-        return error_set(e, STATUS_USAGE, "--prior: '%s': sigma must be above 0", text);
-    for (size_t i = 0; i < f->layout.count; i++)
-        if (strlen(f->name[i]) == (size_t)(colon - text) &&
-            strncmp(f->name[i], text, (size_t)(colon - text)) == 0) {
-            f->prior[i] += 1.0 / (sigma * sigma);
-            return STATUS_OK;
-        }
-    char names[512] = "";
-    for (size_t i = 0, at = 0; i < f->layout.count && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", f->name[i]);
-    return error_set(e, STATUS_USAGE, "--prior: '%s' is of no parameter, must be of one of %s",
-                     text, names);
+    enum status s =
+        free_parameters_parse(&f->free, f->options->parameters, f->options->share, x, e);
+    for (size_t i = 0; i < f->options->priors.count && !s; i++)
+        s = free_parameters_prior(&f->free, f->options->priors.text[i], e);
+    if (!s && f->free.has_background && !(f->options->background > 0.0))
+        return error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
+    return s;
 }
 
 /* ---- distances -------------------------------------------------------------------------- */
-
-/* All panels along the beam. */
-static void move(struct experiment *x, double by_m)
-{
-    const double *beam = x->beam.direction;
-    for (size_t i = 0; i < x->npanels; i++) {
-        struct panel *p = &x->panels[i];
-        for (int k = 0; k < 3; k++) {
-            p->origin_m[k] += by_m * beam[k];
-            p->grid_m[k] += by_m * beam[k];
-        }
-        p->distance_m += by_m;
-        p->close_distance_m += by_m * vec_dot(p->normal, beam);
-        p->close_fast_m -= by_m * vec_dot(p->fast, beam);
-        p->close_slow_m -= by_m * vec_dot(p->slow, beam);
-    }
-}
 
 static enum status make_design(struct fisher *f, const struct experiment *x, double distance_mm,
                                struct error *e)
@@ -131,8 +34,10 @@ static enum status make_design(struct fisher *f, const struct experiment *x, dou
     if (!experiment_copy(&d->x, x))
         return error_memory(e, "the experiment");
     const double by_m = mm_to_m(distance_mm) - x->panels[0].distance_m;
-    if (by_m != 0.0)
-        move(&d->x, by_m);
+    double along_m[3];
+    vec_scale(x->beam.direction, by_m, along_m);
+    for (size_t i = 0; i < d->x.npanels && by_m != 0.0; i++)
+        panel_shift(&d->x, &d->x.panels[i], along_m);
     for (size_t i = 0; i < d->x.npanels; i++)
         if (!(d->x.panels[i].close_distance_m > 1e-6))
             return error_set(e, STATUS_USAGE,
@@ -206,16 +111,16 @@ static double list_pixels(struct fisher *f)
 static void assemble(const struct fisher *f, const double *of_set, const double *product,
                      double of_background, double *fisher)
 {
-    const size_t n = f->layout.count, m = f->set.count, at = f->local_of_set;
-    const size_t shift = f->has_background;
+    const size_t n = f->free.count, m = f->free.set.count, at = f->free.local_of_set;
+    const size_t shift = f->free.has_background;
     for (size_t i = 0; i < m; i++) {
         const size_t row = i < at ? i : i + shift;
         for (size_t k = 0; k < m; k++)
             fisher[row * n + (k < at ? k : k + shift)] = of_set[i * m + k];
-        if (f->has_background)
+        if (f->free.has_background)
             fisher[row * n + at] = fisher[at * n + row] = product[i];
     }
-    if (f->has_background)
+    if (f->free.has_background)
         fisher[at * n + at] = of_background;
 }
 
@@ -232,10 +137,10 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
 {
     double gradient[PARAMETERS_MAX], product[PARAMETERS_MAX];
     double of_set[PARAMETERS_MAX * PARAMETERS_MAX];
-    double fisher[FISHER_PARAMETERS_MAX * FISHER_PARAMETERS_MAX];
+    double fisher[FREE_PARAMETERS_MAX * FREE_PARAMETERS_MAX];
     struct fisher_pixels *px = &f->pixels;
     if (!r->nlattices)
-        return information_add(&d->frames, &f->layout, r->id, 0, 0.0, NULL, e);
+        return information_add(&d->frames, &f->free.layout, r->id, 0, 0.0, NULL, e);
     enum status s = f->engine->run(d->plan, r, px->image, NULL, e);
     if (s)
         return s;
@@ -245,18 +150,18 @@ static enum status take_at(struct fisher *f, struct fisher_design *d, const stru
                                      .scale = 1.0,
                                      .variance = f->options->readout * f->options->readout};
     struct derive_sums sums = {.gradient = gradient, .fisher = of_set};
-    const struct derive_request q = {.set = &f->set,
+    const struct derive_request q = {.set = &f->free.set,
                                      .listed = px->listed,
                                      .npixels = px->nlisted,
-                                     .weights = f->has_background ? px->weights : NULL,
-                                     .product = f->has_background ? product : NULL,
+                                     .weights = f->free.has_background ? px->weights : NULL,
+                                     .product = f->free.has_background ? product : NULL,
                                      .data = &data,
                                      .sums = &sums};
-    s = f->set.count ? f->engine->derive(d->plan, r, &q, e) : STATUS_OK;
+    s = f->free.set.count ? f->engine->derive(d->plan, r, &q, e) : STATUS_OK;
     if (s)
         return s;
     assemble(f, of_set, product, of_background, fisher);
-    return information_add(&d->frames, &f->layout, r->id, r->nlattices, sum_of(px), fisher, e);
+    return information_add(&d->frames, &f->free.layout, r->id, r->nlattices, sum_of(px), fisher, e);
 }
 
 enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *e)
@@ -278,35 +183,22 @@ enum status fisher_begin(struct fisher *f, const struct experiment *x, struct er
                          "reference, cpu",
                          f->options->engine);
     enum status s = take_parameters(f, x, e);
-    for (size_t i = 0; i < f->options->priors.count && !s; i++)
-        s = take_prior(f, f->options->priors.text[i], e);
     s = s ? s : take_distances(f, x, e);
     return s ? s : open_pixels(&f->pixels, x, f->options->background, e);
-}
-
-void fisher_name(const struct fisher *f, const double *direction, char *text, size_t size)
-{
-    double most = 0.0;
-    size_t at = 0;
-    *text = '\0';
-    for (size_t i = 0; i < f->layout.count; i++)
-        most = fmax(most, fabs(direction[i]));
-    for (size_t i = 0; i < f->layout.count && at < size; i++)
-        if (fabs(direction[i]) >= 0.2 * most && most > 0.0)
-            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", f->name[i]);
 }
 
 enum status fisher_solve(struct fisher *f, struct error *e)
 {
     for (size_t i = 0; i < f->ndesigns; i++) {
         struct fisher_design *d = &f->design[i];
-        double weakest[FISHER_PARAMETERS_MAX];
+        double weakest[FREE_PARAMETERS_MAX];
         char names[400];
         struct error why = {0};
-        const enum status s = information_solve(&d->frames, &f->layout, &d->bounds, weakest, &why);
+        const enum status s =
+            information_solve(&d->frames, &f->free.layout, &d->bounds, weakest, &why);
         if (!s)
             continue;
-        fisher_name(f, weakest, names, sizeof names);
+        free_parameters_name(&f->free, weakest, names, sizeof names);
         return *names ? error_set(e, s,
                                   "at %g mm %s: %s cannot be told apart, or change nothing; "
                                   "--prior=NAME:SIGMA says what is known before",

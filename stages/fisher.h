@@ -8,9 +8,10 @@
 #include "base/opt.h"
 #include "engine/derive.h"
 #include "engine/engine.h"
+#include "free_parameters.h"
 #include "refine/information.h"
 
-enum { FISHER_DISTANCES_MAX = 32, FISHER_PARAMETERS_MAX = PARAMETERS_MAX + 1 };
+enum { FISHER_DISTANCES_MAX = 32 };
 
 struct fisher_options {
     const char *parameters, *share, *distances, *table, *report, *engine;
@@ -39,13 +40,7 @@ struct fisher_design {
 struct fisher {
     const struct fisher_options *options;
     const struct engine *engine;
-    /* the engine's parameters, and all: local ones, background, shared ones */
-    struct parameters set;
-    size_t local_of_set;
-    bool has_background;
-    struct information_layout layout;
-    const char *name[FISHER_PARAMETERS_MAX], *unit[FISHER_PARAMETERS_MAX];
-    double prior[FISHER_PARAMETERS_MAX];
+    struct free_parameters free;
     struct fisher_pixels pixels;
     struct fisher_design design[FISHER_DISTANCES_MAX];
     size_t ndesigns;
@@ -60,9 +55,6 @@ enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *
 
 /* Works out the bounds of all designs; what is not told apart is named in *e. */
 enum status fisher_solve(struct fisher *f, struct error *e);
-
-/* Of a direction, the parameters that it is made of: "scale, ncells_a". */
-void fisher_name(const struct fisher *f, const double *direction, char *text, size_t size);
 
 void fisher_close(struct fisher *f);
 

@@ -5,50 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/alloc.h"
 #include "fisher.h"
 #include "page/document.h"
 #include "page/plot.h"
 
-enum { CORRELATED = 2 };  // digits
-
-/* Numbers of the frames of a design. */
-struct tally {
-    size_t good, blank, vague;
-    double photons;  // median of the frames that are no blanks
-};
-
-static int by_value(const void *a, const void *b)
-{
-    const double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
-static struct tally tally_of(const struct fisher_design *d)
-{
-    struct tally t = {0};
-    double *photons = mem_array(d->frames.count + 1, sizeof *photons);
-    size_t n = 0;
-    for (size_t i = 0; i < d->frames.count; i++) {
-        const struct information_frame *f = &d->frames.frames[i];
-        t.good += f->error != NULL;
-        t.blank += f->fisher == NULL;
-        t.vague += f->weakest != NULL;
-        if (photons && f->fisher)
-            photons[n++] = f->photons;
-    }
-    if (n) {
-        qsort(photons, n, sizeof *photons, by_value);
-        t.photons = photons[n / 2];
-    }
-    mem_free(photons);
-    return t;
-}
-
 /* The other one that the parameter goes with most; itself when there is none. */
 static size_t partner_of(const struct fisher *f, const struct fisher_design *d, size_t of)
 {
-    const size_t n = f->layout.count;
+    const size_t n = f->free.count;
     size_t best = of;
     double most = 0.0;
     for (size_t k = 0; k < n; k++) {
@@ -61,33 +25,33 @@ static size_t partner_of(const struct fisher *f, const struct fisher_design *d, 
     return best;
 }
 
-static void describe(const struct tally *t, const struct fisher_design *d, char text[200])
+static void describe(const struct fisher_design *d, char text[200])
 {
+    const struct information_bounds *b = &d->bounds;
     (void)snprintf(text, 200,
                    "%zu frame%s with error bars, %zu blank, %zu that cannot tell; %.4g photons of "
                    "crystals in a frame, %g mm",
-                   t->good, t->good == 1 ? "" : "s", t->blank, t->vague, t->photons,
+                   b->good, b->good == 1 ? "" : "s", b->blank, b->vague, b->photons,
                    d->distance_mm);
 }
 
 static void print_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
 {
-    const size_t n = f->layout.count;
-    const struct tally t = tally_of(d);
-    const bool shares = f->layout.local < n;
+    const size_t n = f->free.count;
+    const bool shares = f->free.local < n;
     char text[200];
-    describe(&t, d, text);
+    describe(d, text);
     fprintf(out, "%s\n%-18s %-8s %10s%s %12s  %s\n", text, "parameter", "unit", "one frame",
             shares ? " all frames" : "", "others known", "goes with");
     for (size_t i = 0; i < n; i++) {
         const size_t k = partner_of(f, d, i);
-        fprintf(out, "%-18s %-8s %10.3g", f->name[i], *f->unit[i] ? f->unit[i] : "-",
+        fprintf(out, "%-18s %-8s %10.3g", f->free.name[i], *f->free.unit[i] ? f->free.unit[i] : "-",
                 d->bounds.one[i]);
         if (shares)
             fprintf(out, " %10.3g", d->bounds.all[i]);
         fprintf(out, " %12.3g", d->bounds.alone[i]);
         if (k != i)
-            fprintf(out, "  %s %+.*f", f->name[k], CORRELATED, d->bounds.correlation[i * n + k]);
+            fprintf(out, "  %s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
         fputc('\n', out);
     }
 }
@@ -108,7 +72,7 @@ static void write_frame(const struct fisher *f, const struct fisher_design *d,
 {
     char names[400] = "";
     if (r->weakest)
-        fisher_name(f, r->weakest, names, sizeof names);
+        free_parameters_name(&f->free, r->weakest, names, sizeof names);
     for (char *c = names; *c; c++)
         if (*c == ' ')
             memmove(c, c + 1, strlen(c));
@@ -117,7 +81,7 @@ static void write_frame(const struct fisher *f, const struct fisher_design *d,
             : r->weakest ? "cannot tell: "
                          : "blank",
             names);
-    for (size_t i = 0; i < f->layout.count; i++) {
+    for (size_t i = 0; i < f->free.count; i++) {
         if (r->error && isfinite(r->error[i]))
             fprintf(out, "\t%.6g", r->error[i]);
         else
@@ -129,8 +93,8 @@ static void write_frame(const struct fisher *f, const struct fisher_design *d,
 void fisher_write_table(const struct fisher *f, FILE *out)
 {
     fputs("distance_mm\tframe\tlattices\tphotons\tverdict", out);
-    for (size_t i = 0; i < f->layout.count; i++)
-        fprintf(out, "\t%s%s%s", f->name[i], *f->unit[i] ? "_" : "", f->unit[i]);
+    for (size_t i = 0; i < f->free.count; i++)
+        fprintf(out, "\t%s%s%s", f->free.name[i], *f->free.unit[i] ? "_" : "", f->free.unit[i]);
     fputc('\n', out);
     for (size_t i = 0; i < f->ndesigns; i++)
         for (size_t k = 0; k < f->design[i].frames.count; k++)
@@ -141,10 +105,9 @@ void fisher_write_table(const struct fisher *f, FILE *out)
 
 static void write_design(const struct fisher *f, const struct fisher_design *d, FILE *out)
 {
-    const size_t n = f->layout.count;
-    const struct tally t = tally_of(d);
+    const size_t n = f->free.count;
     char text[200];
-    describe(&t, d, text);
+    describe(d, text);
     fprintf(out,
             "<h2>%g mm</h2><p class=\"soft\">%s</p><div class=\"wide\"><table><tr><th>parameter"
             "</th><th>unit</th><th>error bar of one frame</th><th>by all frames</th><th>if "
@@ -152,13 +115,13 @@ static void write_design(const struct fisher *f, const struct fisher_design *d, 
             d->distance_mm, text);
     for (size_t i = 0; i < n; i++) {
         const size_t k = partner_of(f, d, i);
-        fprintf(out, "<tr><th>%s</th><td>%s</td><td>%.3g</td><td>", f->name[i], f->unit[i],
-                d->bounds.one[i]);
-        if (i >= f->layout.local)
+        fprintf(out, "<tr><th>%s</th><td>%s</td><td>%.3g</td><td>", f->free.name[i],
+                f->free.unit[i], d->bounds.one[i]);
+        if (i >= f->free.local)
             fprintf(out, "%.3g", d->bounds.all[i]);
         fprintf(out, "</td><td>%.3g</td><td>", d->bounds.alone[i]);
         if (k != i)
-            fprintf(out, "%s %+.*f", f->name[k], CORRELATED, d->bounds.correlation[i * n + k]);
+            fprintf(out, "%s %+.2f", f->free.name[k], d->bounds.correlation[i * n + k]);
         fputs("</td></tr>\n", out);
     }
     fputs("</table></div>\n", out);
@@ -191,9 +154,9 @@ static void write_plot(const struct fisher *f, size_t of, FILE *out)
     const struct plot_axis x = {"distance, mm", 0.0, 1.05 * at[n - 1][0], false};
     const struct plot_axis y = {"", 0.0, 1.1 * most, false};
     struct plot p;
-    fprintf(out, "<div class=\"card\"><h3>%s%s%s</h3>", f->name[of], *f->unit[of] ? ", " : "",
-            f->unit[of]);
-    plot_begin(&p, out, f->name[of], &x, &y);
+    fprintf(out, "<div class=\"card\"><h3>%s%s%s</h3>", f->free.name[of],
+            *f->free.unit[of] ? ", " : "", f->free.unit[of]);
+    plot_begin(&p, out, f->free.name[of], &x, &y);
     for (size_t i = 1; i < n; i++)
         plot_line(&p, at[i - 1][0], at[i - 1][1], at[i][0], at[i][1], "precision");
     (void)plot_dots(&p, (const double(*)[2])at, n);
@@ -209,7 +172,7 @@ void fisher_write_page(const struct fisher *f, FILE *out)
           out);
     if (f->ndesigns > 1) {
         fputs("<h2>Error bars of one frame, over the distance</h2><div class=\"grid3\">\n", out);
-        for (size_t i = 0; i < f->layout.count; i++)
+        for (size_t i = 0; i < f->free.count; i++)
             write_plot(f, i, out);
         fputs("</div>\n", out);
     }

@@ -7,6 +7,7 @@
 #include <stdio.h>
 
 #include "base/isa.h"
+#include "engine/closed.h"
 #include "engine/cpu_shares.h"
 #include "engine/cpu_slopes.h"
 #include "engine/cpu_spots.h"
@@ -23,6 +24,7 @@ struct plan {
     struct dense_frame *shares;   // NULL: nobody will ask for reflections
     int threads;
     enum engine_precision precision;
+    bool closed;   // crystals are computed by closed.h, not by the kernels
     bool sums;     // are formed: rows follow one another in the image
     bool has_sum;  // of the last run
     uint32_t sum;
@@ -66,6 +68,10 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                               const struct engine_options *options, struct error *e)
 {
     *plan = NULL;
+    const bool closed = closed_wanted(experiment);
+    enum status status = closed ? closed_check(experiment, e) : STATUS_OK;
+    if (status)
+        return status;
     const struct cpu_kernels *kernels = cpu_kernels_choose(options->isa, options->precision, e);
     if (!kernels)
         return STATUS_USAGE;
@@ -76,19 +82,22 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     p->kernels = kernels;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
-    (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s", kernels->name,
-                   options->precision == PRECISION_DOUBLE ? ", double precision" : "", p->threads,
-                   p->threads == 1 ? "" : "s");
-    enum status status = cpu_tables_open(&p->tables, experiment, options->precision, e);
-    if (!status && kernels->dense) {
+    p->closed = closed;
+    (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s",
+                   closed ? "closed form" : kernels->name,
+                   !closed && options->precision == PRECISION_DOUBLE ? ", double precision" : "",
+                   p->threads, p->threads == 1 ? "" : "s");
+    if (!closed)
+        status = cpu_tables_open(&p->tables, experiment, options->precision, e);
+    if (!status && !closed && kernels->dense) {
         p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
         status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
     }
     if (!status)
         status = footprint_create(&p->footprint, experiment, p->threads, e);
-    if (!status && options->reflections && kernels->dense)
+    if (!status && !closed && options->reflections && kernels->dense)
         status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
-    p->sums = options->sums && !p->footprint && rows_follow(experiment);
+    p->sums = !closed && options->sums && !p->footprint && rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -97,7 +106,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
 
 static const char *cpu_identity(const struct plan *plan)
 {
-    return plan->kernels->identity;
+    return plan->closed ? CLOSED_IDENTITY : plan->kernels->identity;
 }
 
 static const char *cpu_describe(const struct plan *plan)
@@ -105,9 +114,21 @@ static const char *cpu_describe(const struct plan *plan)
     return plan->description;
 }
 
+static enum status run_closed(const struct plan *plan, const struct recipe *recipe, float *pixels,
+                              atomic_uint_fast64_t *rows, struct error *e)
+{
+    float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
+    enum status status = photons
+                             ? closed_run(plan->experiment, recipe, plan->threads, photons, rows, e)
+                             : STATUS_INPUT;
+    return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
+}
+
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
+    if (plan->closed)
+        return run_closed(plan, recipe, pixels, rows, e);
     struct cpu_job job;
     enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
     plan->has_sum = false;
@@ -150,10 +171,12 @@ static enum status derive_by_reference(const struct plan *plan, const struct rec
 static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
                               const struct derive_request *request, struct error *e)
 {
+    if (plan->closed)
+        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivatives");
     if (!cpu_slopes_can(plan->experiment, plan->precision))
         return derive_by_reference(plan, recipe, request, e);
     struct cpu_job job;
-    enum status status = cpu_job_open(&job, plan->experiment, plan->tables, recipe, e);
+    enum status status = cpu_job_open_slopes(&job, plan->experiment, plan->tables, recipe, e);
     if (!status)
         status = derive_check(plan->experiment, recipe, request, e);
     if (!status)
@@ -167,6 +190,9 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         const struct reflections_wanted *wanted,
                                         struct reflection_table *table, struct error *e)
 {
+    if (plan->closed)
+        return closed_reflections(plan->experiment, plan->footprint, plan->threads, recipe, pixels,
+                                  wanted, table, e);
     if (plan->shares && plan->shares->there)
         return cpu_dense_reflections(plan->experiment, plan->tables, plan->padded, plan->footprint,
                                      plan->shares, recipe, pixels, wanted, table, e);
@@ -215,6 +241,8 @@ enum status cpu_trace_one(const struct cpu_kernels *kernels, const struct experi
 static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
                              const struct pixel_trace *trace, struct error *e)
 {
+    if (plan->closed)
+        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
     return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
                          e);
 }

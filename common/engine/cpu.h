@@ -153,6 +153,11 @@ enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
                          const struct cpu_table *tables, const struct recipe *r, struct error *e);
 void cpu_job_close(struct cpu_job *job);
 
+/* The same for derivatives, for which blocks may have a fraction of a cell along an axis. */
+enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
+                                const struct cpu_table *tables, const struct recipe *r,
+                                struct error *e);
+
 /* Computes the frame of an open job into pixels[experiment_pixels()]; `rows` as in
  * struct engine.  Sets job->sums for its own time. */
 enum status cpu_frame(const struct cpu_kernels *kernels, struct cpu_job *job, int threads,

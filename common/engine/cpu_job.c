@@ -164,10 +164,8 @@ static enum status shape_open(struct cpu_lattice *to, const struct lattice *l, b
     const double cells = N[0] * N[1] * N[2];
     int exponent;
     for (int i = 0; i < 3; i++) {
-        if (!(N[i] >= 1.0 && N[i] <= 1e6) || N[i] != floor(N[i]))
-            return error_set(e, STATUS_INPUT,
-                             "%g cells along an axis, must be a whole number from 1 to 1000000",
-                             N[i]);
+        if (!(N[i] >= 1.0 && N[i] <= 1e6))
+            return error_set(e, STATUS_INPUT, "%g cells along an axis, must be 1 to 1000000", N[i]);
         to->N[i] = (float)N[i];
         to->turns[i] = (uint32_t)N[i] << 16;
         to->wide = to->wide || N[i] > WIDE_CELLS;
@@ -207,8 +205,9 @@ static enum status lattice_open(struct cpu_job *job, struct cpu_lattice *to,
 
 /* ---- the frame --------------------------------------------------------------- */
 
-enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
-                         const struct cpu_table *tables, const struct recipe *r, struct error *e)
+enum status cpu_job_open_slopes(struct cpu_job *job, const struct experiment *x,
+                                const struct cpu_table *tables, const struct recipe *r,
+                                struct error *e)
 {
     *job = (struct cpu_job){.x = x, .recipe = r};
     enum status status = recipe_check(x, r, e);
@@ -230,6 +229,20 @@ enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
     job->water = photons * (2.57 * 2.57 * w * w * w * 1e6 * AVOGADRO_1_MOL / 18.0);
     for (size_t i = 0; i < job->nlattices && !status; i++)
         status = lattice_open(job, &job->lattices[i], tables, &r->lattices[i], photons, e);
+    return status;
+}
+
+enum status cpu_job_open(struct cpu_job *job, const struct experiment *x,
+                         const struct cpu_table *tables, const struct recipe *r, struct error *e)
+{
+    const enum status status = cpu_job_open_slopes(job, x, tables, r, e);
+    for (size_t i = 0; i < 3 * job->nlattices && !status; i++) {
+        const double cells = job->lattices[i / 3].crystal->cells[i % 3];
+        if (cells != floor(cells))
+            return error_set(e, STATUS_INPUT,
+                             "%g cells along an axis, must be a whole number from 1 to 1000000",
+                             cells);
+    }
     return status;
 }
 

@@ -60,13 +60,11 @@ static void span(const struct cpu_screen *p, double edge, const double t[2], dou
     out[1] = (t[1] < 0.0 ? p->near : p->far) * t[1] - edge;
 }
 
-/* Sets what a ball about `direction` on the unit sphere reaches on a panel; false for
- * nothing. */
-static bool reaches(const struct cpu_screen *p, const double direction[3], double radius,
-                    struct cpu_spot *spot)
+bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
+                      struct cpu_spot *spot, double columns[2])
 {
     const double z = vec_dot(direction, p->panel->normal);
-    double columns[2], rows[2];
+    double rows[2];
     if (z < -radius)
         return false;
     if (z > 1.01 * radius) {
@@ -116,7 +114,8 @@ static bool add_point(const struct cpu_view *v, const struct cpu_view_step *s, c
     const double radius = sqrt(radius_sqr);
     const double direction[3] = {exit[0] * inverse, exit[1] * inverse, exit[2] * inverse};
     for (size_t i = 0; i < v->nscreens; i++) {
-        if (!reaches(&v->screens[i], direction, radius, spot))
+        double columns[2];
+        if (!cpu_view_reaches(&v->screens[i], direction, radius, spot, columns))
             continue;
         spot->panel = (int32_t)i;
         spot->F_sqr = point_F_sqr(s->lattice, spot->index);

@@ -75,6 +75,14 @@ struct cpu_rows {
 bool cpu_view_open(struct cpu_view *v, const struct experiment *x);
 void cpu_view_close(struct cpu_view *v);
 
+/* Whether the tangents of a direction give a pixel of each panel. */
+bool cpu_view_is_plain(const struct experiment *x);
+
+/* Sets what a ball about `direction` on the unit sphere reaches on a panel: tangents and rows of
+ * *spot, and the distances from the edge along fast in m; false for nothing. */
+bool cpu_view_reaches(const struct cpu_screen *p, const double direction[3], double radius,
+                      struct cpu_spot *spot, double columns[2]);
+
 /* Prepares *s; false for a cell without volume. */
 bool cpu_view_step(struct cpu_view_step *s, const struct cpu_view *v,
                    const struct cpu_source *source, const struct cpu_lattice *l, size_t step);

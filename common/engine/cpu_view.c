@@ -235,8 +235,7 @@ static double reach_of(const struct cpu_job *job, const struct cpu_lattice *l)
     return reach * (1.0 + 1e-6);
 }
 
-/* Whether the tangents of a direction give a pixel of each panel. */
-static bool panels_are_plain(const struct experiment *x)
+bool cpu_view_is_plain(const struct experiment *x)
 {
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
@@ -278,7 +277,7 @@ void cpu_spots_choose(struct cpu_job *job, double step_ns)
 {
     struct cpu_view view = {.cosine = 1.0};
     set_cone(&view, job->x);
-    const bool plain = panels_are_plain(job->x);
+    const bool plain = cpu_view_is_plain(job->x);
     bool all = true;
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_lattice *l = &job->lattices[i];

@@ -17,6 +17,7 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "engine/closed.h"
 #include "engine/derive.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
@@ -477,6 +478,8 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     if (options->isa)
         return error_set(e, STATUS_USAGE,
                          "the reference engine has no instruction sets to choose from");
+    if (closed_refuse(experiment, "reference", e))
+        return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");

@@ -4,67 +4,9 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "engine/direct.h"
 #include "physics/cell.h"
 #include "physics/polarization.h"
-
-/* out = a b */
-static void multiply(const double a[9], const double b[9], double out[9])
-{
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
-}
-
-/* The inverse of m, by the cross products of its rows. */
-static void invert(const double m[9], double out[9])
-{
-    const double volume = mat_determinant(m);
-    for (int i = 0; i < 3; i++) {
-        double column[3];
-        vec_cross(m + 3 * ((i + 1) % 3), m + 3 * ((i + 2) % 3), column);
-        for (int j = 0; j < 3; j++)
-            out[3 * j + i] = column[j] / volume;
-    }
-}
-
-/* Direct vectors as rows in the frame with c along z and b in the yz plane [3.1], and their
- * derivatives by the edges and angles of cell[6]. */
-static void cell_slopes(const double cell[6], double rows[9], double by[6][9])
-{
-    const double a = cell[0], b = cell[1];
-    double co[3], si[3], dw[3];
-    for (int i = 0; i < 3; i++) {
-        co[i] = cos(cell[3 + i]);
-        si[i] = sin(cell[3 + i]);
-    }
-    const double w =
-        sqrt(1.0 - co[0] * co[0] - co[1] * co[1] - co[2] * co[2] + 2.0 * co[0] * co[1] * co[2]);
-    for (int i = 0; i < 3; i++)
-        dw[i] = si[i] * (co[i] - co[(i + 1) % 3] * co[(i + 2) % 3]) / w;
-    const double along[9] = {
-        w / si[0], (co[2] - co[0] * co[1]) / si[0], co[1], 0.0, si[0], co[0], 0.0, 0.0, 1.0};
-    memset(by, 0, 6 * sizeof *by);
-    for (int i = 0; i < 9; i++) {
-        rows[i] = along[i] * cell[i / 3];
-        by[i / 3][i] = along[i];
-    }
-    vec_set(by[3], a * (dw[0] - along[0] * co[0]) / si[0], a * (co[1] - along[1] * co[0] / si[0]),
-            0.0);
-    vec_set(by[3] + 3, 0.0, b * co[0], -b * si[0]);
-    vec_set(by[4], a * dw[1] / si[0], a * co[0] * si[1] / si[0], -a * si[1]);
-    vec_set(by[5], a * dw[2] / si[0], -a * si[2] / si[0], 0.0);
-}
-
-/* Edges and angles of direct vectors. */
-static void cell_of(const double direct[9], double cell[6])
-{
-    for (int i = 0; i < 3; i++)
-        cell[i] = vec_length(direct + 3 * i);
-    for (int i = 0; i < 3; i++) {
-        const int j = (i + 1) % 3, k = (i + 2) % 3;
-        cell[3 + i] = acos(vec_dot(direct + 3 * j, direct + 3 * k) / (cell[j] * cell[k]));
-    }
-}
 
 /* Change of the direct vectors of a lattice for a unit of *p: they turn, or their cell changes
  * while the crystal's setting stays. */
@@ -77,25 +19,14 @@ static void change_cell(const struct parameter *p, const double direct[9], doubl
         for (int i = 0; i < 3; i++)
             vec_cross(axis, direct + 3 * i, change + 3 * i);
     } else if (p->kind == PARAMETER_CELL) {
-        double cell[6], rows[9], by[6][9], back[9], turn[9], sum[9] = {0.0};
-        cell_of(direct, cell);
-        cell_slopes(cell, rows, by);
-        invert(rows, back);
-        multiply(back, direct, turn);
+        double cell[6], turn[9], rows[9], by[6][9], sum[9] = {0.0};
+        direct_split(direct, cell, turn);
+        direct_rows(cell, rows, by);
         for (int k = 0; k < 6; k++)
             for (int i = 0; i < 9; i++)
                 sum[i] += p->members[k] * p->unit_SI * by[k][i];
-        multiply(sum, turn, change);
+        mat_multiply(sum, turn, change);
     }
-}
-
-/* Rotation vector of a rotation matrix. */
-static void rotation_vector(const double m[9], double out[3])
-{
-    vec_set(out, 0.5 * (m[7] - m[5]), 0.5 * (m[2] - m[6]), 0.5 * (m[3] - m[1]));
-    const double sine = vec_length(out), cosine = 0.5 * (m[0] + m[4] + m[8] - 1.0);
-    if (sine > 0.0)
-        vec_scale(out, atan2(sine, cosine) / sine, out);
 }
 
 static bool open_lattice(const struct slopes_frame *f, const struct lattice *l,
@@ -210,8 +141,8 @@ static void move_centre(const struct experiment *x, int axis, double shift[3])
     vec_scale(slow ? p->slow : p->fast, flipped ? 1.0 : -1.0, shift);
 }
 
-static void make_move(const struct experiment *x, const struct parameter *q, size_t index,
-                      struct panel_move *m)
+void slopes_move(const struct experiment *x, const struct parameter *q, size_t index,
+                 struct panel_move *m)
 {
     const struct panel *p = &x->panels[index];
     const double *const axes[3] = {p->fast, p->slow, p->normal};
@@ -249,7 +180,7 @@ enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
         good = open_lattice(f, &recipe->lattices[i], &f->lattices[i]);
     for (size_t i = 0; i < x->npanels && good; i++)
         for (size_t k = 0; k < set->count; k++)
-            make_move(x, &set->items[k], i, &f->moves[i * set->count + k]);
+            slopes_move(x, &set->items[k], i, &f->moves[i * set->count + k]);
     return good ? STATUS_OK : error_memory(e, "the derivatives");
 }
 

@@ -58,6 +58,10 @@ void slopes_close(struct slopes_frame *f);
  * frame; 0 for other parameters. */
 double slopes_width(const struct experiment *x, const struct recipe *r, const struct parameter *p);
 
+/* How panel number `index` moves and changes for a unit of *q, into *m, which is zeroed before. */
+void slopes_move(const struct experiment *x, const struct parameter *q, size_t index,
+                 struct panel_move *m);
+
 /* Of a pixel being summed up. */
 struct slopes {
     const struct slopes_frame *frame;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/median.h"
 #include "refine/symmetric.h"
 
 enum status information_add(struct information *all, const struct information_layout *layout,
@@ -32,18 +33,6 @@ static int by_id(const void *a, const void *b)
     return (one > two) - (one < two);
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double one = *(const double *)a, two = *(const double *)b;
-    return (one > two) - (one < two);
-}
-
-static double median(double *values, size_t n)
-{
-    qsort(values, n, sizeof *values, by_value);
-    return n % 2 ? values[n / 2] : 0.5 * (values[n / 2 - 1] + values[n / 2]);
-}
-
 /* --- a frame ------------------------------------------------------------- */
 
 /* Work space of matrices, count x count each. */
@@ -55,16 +44,18 @@ struct space {
     double *gain;   // local x shared: local inverse times the mixed block
     double *schur;  // shared x shared: sum over frames; then its inverse
     double *shared;
+    double *work;    // see symmetric_invert
     double *memory;  // owned
 };
 
 static bool open_space(struct space *s, size_t n)
 {
-    s->memory = mem_array(7 * n * n + 1, sizeof *s->memory);
+    s->memory = mem_array(7 * n * n + symmetric_work(n) + 1, sizeof *s->memory);
     double **parts[] = {&s->whole, &s->inverse, &s->local, &s->block,
                         &s->gain,  &s->schur,   &s->shared};
     for (size_t i = 0; i < 7 && s->memory; i++)
         *parts[i] = s->memory + i * n * n;
+    s->work = s->memory ? s->memory + 7 * n * n : NULL;
     return s->memory;
 }
 
@@ -76,7 +67,7 @@ static bool eliminate(const struct information_layout *l, const struct informati
     for (size_t i = 0; i < local; i++)
         for (size_t k = 0; k < local; k++)
             s->block[i * local + k] = f->fisher[i * n + k] + (i == k ? l->prior[i] : 0.0);
-    if (!symmetric_invert(local, s->block, s->local, weakest))
+    if (!symmetric_invert(local, s->block, s->local, s->work, weakest))
         return false;
     for (size_t i = 0; i < local; i++)
         for (size_t k = 0; k < shared; k++) {
@@ -124,7 +115,7 @@ static bool invert_whole(const struct information_layout *l, const struct inform
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
             s->whole[i * n + k] = f->fisher[i * n + k] + (i == k ? l->prior[i] : 0.0);
-    return symmetric_invert(n, s->whole, s->inverse, weakest);
+    return symmetric_invert(n, s->whole, s->inverse, s->work, weakest);
 }
 
 /* --- all frames ---------------------------------------------------------- */
@@ -132,7 +123,8 @@ static bool invert_whole(const struct information_layout *l, const struct inform
 /* Samples of every figure, a row of `frames` for each, for medians. */
 struct samples {
     double *one, *alone, *all, *correlation;  // [count (x count) x frames], owned
-    size_t none, nall;                        // frames in them
+    double *photons;                          // [frames], owned
+    size_t none, nall, nphotons;              // frames in them
 };
 
 static void take_whole(const struct information_layout *l, const struct information *all,
@@ -171,7 +163,7 @@ static enum status solve_shared(const struct information *all, const struct info
     memset(weakest, 0, l->count * sizeof *weakest);
     for (size_t i = 0; i < shared; i++)
         s->schur[i * shared + i] += l->prior[l->local + i];
-    return !shared || symmetric_invert(shared, s->schur, s->shared, of_shared)
+    return !shared || symmetric_invert(shared, s->schur, s->shared, s->work, of_shared)
                ? STATUS_OK
                : error_set(e, STATUS_INPUT,
                            "all frames together do not tell apart what they share");
@@ -182,6 +174,7 @@ static enum status solve_frame(struct information_frame *f, const struct informa
                                struct samples *t, struct error *e)
 {
     const size_t n = l->count;
+    t->photons[t->nphotons++] = f->photons;
     double *error = mem_array(2 * n + 1, sizeof *error);
     if (!error)
         return error_memory(e, "the error bars");
@@ -208,6 +201,9 @@ static void take_medians(const struct information *all, const struct information
 {
     const size_t n = l->count, rows = all->count, shared = n - l->local;
     b->good = t->nall;
+    b->blank = rows - t->nphotons;
+    b->vague = t->nphotons - t->nall;
+    b->photons = median(t->photons, t->nphotons);
     for (size_t i = 0; i < n; i++) {
         const size_t k = i - l->local;
         b->one[i] = t->none ? median(t->one + i * rows, t->none) : INFINITY;
@@ -229,7 +225,7 @@ enum status information_solve(struct information *all, const struct information_
     memset(weakest, 0, n * sizeof *weakest);
     if (rows)
         qsort(all->frames, rows, sizeof *all->frames, by_id);
-    double *memory = mem_array((3 * n + n * n) * (rows + 1) + 1, sizeof *memory);
+    double *memory = mem_array((3 * n + n * n + 1) * (rows + 1) + 1, sizeof *memory);
     bounds->one = mem_array(3 * n + n * n + 1, sizeof *bounds->one);
     enum status s = memory && bounds->one && open_space(&space, n)
                         ? STATUS_OK
@@ -238,7 +234,8 @@ enum status information_solve(struct information *all, const struct information_
         t = (struct samples){.one = memory,
                              .alone = memory + n * rows,
                              .all = memory + 2 * n * rows,
-                             .correlation = memory + 3 * n * rows};
+                             .correlation = memory + 3 * n * rows,
+                             .photons = memory + (3 * n + n * n) * rows};
         bounds->alone = bounds->one + n;
         bounds->all = bounds->alone + n;
         bounds->correlation = bounds->all + n;

@@ -36,11 +36,12 @@ struct information {
 
 /* What all frames together tell. */
 struct information_bounds {
-    size_t good;    // frames that have bounds
-    double *one;    // [count]: error bars by a single frame, median over the good ones
-    double *alone;  // [count]: the same if all others were known
-    double *all;    // [count]: of shared parameters by all frames; of local ones as `one`, but
-                    // with the shared ones as all frames tell them
+    size_t good, blank, vague;  // frames that have bounds, no crystal, or cannot tell all apart
+    double photons;             // of the crystals of a frame that is no blank, median
+    double *one;                // [count]: error bars by a single frame, median over the good ones
+    double *alone;              // [count]: the same if all others were known
+    double *all;  // [count]: of shared parameters by all frames; of local ones as `one`, but
+                  // with the shared ones as all frames tell them
     double *correlation;  // [count x count]: of one frame, median of each pair
 };
 

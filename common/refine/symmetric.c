@@ -2,8 +2,6 @@
 
 #include <math.h>
 
-#include "base/alloc.h"
-
 enum { SWEEPS = 60 };
 static const double SINGULAR = 1e-10;
 
@@ -80,7 +78,12 @@ static bool invert_scaled(size_t n, double *a, double *inverse, double *work, do
     return true;
 }
 
-bool symmetric_invert(size_t n, const double *a, double *inverse, double *weakest)
+size_t symmetric_work(size_t n)
+{
+    return n + 2 * n * n;
+}
+
+bool symmetric_invert(size_t n, const double *a, double *inverse, double *work, double *weakest)
 {
     for (size_t i = 0; i < n; i++)
         weakest[i] = 0.0;
@@ -91,9 +94,6 @@ bool symmetric_invert(size_t n, const double *a, double *inverse, double *weakes
         }
     if (!n)
         return true;
-    double *work = mem_array(n + 2 * n * n + 1, sizeof *work);
-    if (!work)
-        return false;
     double *scaled = work + n + n * n;
     for (size_t i = 0; i < n; i++)
         for (size_t k = 0; k < n; k++)
@@ -102,6 +102,5 @@ bool symmetric_invert(size_t n, const double *a, double *inverse, double *weakes
     for (size_t i = 0; i < n && good; i++)
         for (size_t k = 0; k < n; k++)
             inverse[i * n + k] /= sqrt(a[i * n + i] * a[k * n + k]);
-    mem_free(work);
     return good;
 }

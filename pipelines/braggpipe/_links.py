@@ -133,7 +133,7 @@ class Links:
         return self.say(port, HELLO, address, control=self.told, downstream=downstream, durable=self.is_durable(),
                         gives=self.worker.gives, wants=self.worker.wants, identity=self.worker.identity,
                         group=self.options.group or f"{self.name}/{KINDS[self.worker.gives]}",
-                        pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
+                        host=os.uname().nodename, pid=os.getpid(), stage=self.name, uuid=self.uuid, **near)
 
     def greet(self, now: float) -> None:
         """Says hello where we connect, again when there is no answer: who was there may have died before it came."""

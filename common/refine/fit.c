@@ -1,0 +1,219 @@
+#include "refine/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "refine/symmetric.h"
+
+enum { TRIALS_MAX = 200 };
+static const double GAIN_LEAST = 1e-3;  // of the likelihood, that a step is worth
+static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
+static const double MEAN_LEAST = 1e-9, FAR = 5.0;
+
+struct fit_room {
+    size_t count, pixels;
+    double *means, *total, *steps, *away, *error, *weakest, *damped, *inverse, *work, *memory;
+    float *slopes;
+    struct fit_sums here, there;
+    bool is_here;  // means and slopes are those of `here`
+};
+
+void fit_room_free(struct fit_room **room)
+{
+    if (!*room)
+        return;
+    mem_free((*room)->memory);
+    mem_free((*room)->slopes);
+    mem_free(*room);
+    *room = NULL;
+}
+
+static enum status open_room(const struct fit *f, struct fit_room **room, struct error *e)
+{
+    const size_t n = f->count, square = n * n;
+    if (*room && (*room)->count == n && (*room)->pixels >= f->pixels)
+        return STATUS_OK;
+    fit_room_free(room);
+    struct fit_room *r = *room = mem_array(1, sizeof *r);
+    if (!r)
+        return error_memory(e, "the fit");
+    r->count = n;
+    r->pixels = f->pixels;
+    r->slopes = mem_array(n * f->pixels + 1, sizeof *r->slopes);
+    double *at = r->memory =
+        mem_array(f->pixels + 7 * n + 4 * square + symmetric_work(n) + 1, sizeof *at);
+    if (!r->slopes || !r->memory)
+        return error_memory(e, "the fit");
+    double **vectors[] = {&r->away,    &r->total,         &r->steps,         &r->error,
+                          &r->weakest, &r->here.gradient, &r->there.gradient};
+    double **matrices[] = {&r->damped, &r->inverse, &r->here.fisher, &r->there.fisher};
+    r->means = at;
+    at += f->pixels;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++, at += n)
+        *vectors[i] = at;
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++, at += square)
+        *matrices[i] = at;
+    r->work = at;
+    return STATUS_OK;
+}
+
+/* ---- sums ------------------------------------------------------------------------------- */
+
+static void add_pixel(const struct fit *f, const double *means, const float *slopes, size_t i,
+                      struct fit_sums *s)
+{
+    const size_t n = f->count;
+    const double mean = fmax(means[i] + f->variance, MEAN_LEAST);
+    const double count = fmax((double)f->counts[i] + f->variance, 0.0);
+    const double pull = count / mean - 1.0;
+    s->likelihood += mean - count * log(mean);
+    for (size_t k = 0; k < n; k++) {
+        const double slope = (double)slopes[k * f->pixels + i];
+        s->gradient[k] += slope * pull;
+        const double weighted = slope / mean;
+        for (size_t m = 0; m <= k; m++)
+            s->fisher[k * n + m] += weighted * (double)slopes[m * f->pixels + i];
+    }
+}
+
+void fit_sum(const struct fit *f, const double *means, const float *slopes, const double *away,
+             struct fit_sums *s)
+{
+    const size_t n = f->count;
+    s->likelihood = 0.0;
+    memset(s->gradient, 0, n * sizeof *s->gradient);
+    memset(s->fisher, 0, n * n * sizeof *s->fisher);
+    for (size_t i = 0; i < f->pixels; i++)
+        add_pixel(f, means, slopes, i, s);
+    for (size_t k = 0; k < n; k++) {
+        s->likelihood += 0.5 * f->prior[k] * away[k] * away[k];
+        s->gradient[k] -= f->prior[k] * away[k];
+        s->fisher[k * n + k] += f->prior[k];
+        for (size_t m = 0; m < k; m++)
+            s->fisher[m * n + k] = s->fisher[k * n + m];
+    }
+}
+
+/* At a place that is `steps` away. */
+static enum status evaluate(const struct fit *f, struct fit_room *r, const double *steps,
+                            struct fit_sums *s, struct error *e)
+{
+    const enum status status = f->evaluate(f->model, steps, r->means, r->slopes, e);
+    for (size_t k = 0; k < f->count; k++)
+        r->away[k] = r->total[k] + steps[k] - f->centre[k];
+    if (!status)
+        fit_sum(f, r->means, r->slopes, r->away, s);
+    return status;
+}
+
+/* ---- steps ------------------------------------------------------------------------------ */
+
+/* The step from `here`; false: even damped, it is not told. */
+static bool choose_step(const struct fit *f, struct fit_room *r, double damping, bool *limited)
+{
+    const size_t n = f->count;
+    double share = 1.0;
+    memcpy(r->damped, r->here.fisher, n * n * sizeof *r->damped);
+    for (size_t k = 0; k < n; k++)
+        r->damped[k * n + k] *= 1.0 + damping;
+    if (!symmetric_invert(n, r->damped, r->inverse, r->work, r->weakest))
+        return false;
+    for (size_t k = 0; k < n; k++) {
+        r->steps[k] = 0.0;
+        for (size_t m = 0; m < n; m++)
+            r->steps[k] += r->inverse[k * n + m] * r->here.gradient[m];
+        share = fmin(share, f->limit[k] / fmax(fabs(r->steps[k]), 1e-300));
+    }
+    *limited = share < 1.0;
+    for (size_t k = 0; k < n; k++)
+        r->steps[k] *= share;
+    return true;
+}
+
+static void take_step(const struct fit *f, struct fit_room *r)
+{
+    const struct fit_sums there = r->there;
+    r->there = r->here;
+    r->here = there;
+    r->is_here = true;
+    for (size_t k = 0; k < f->count; k++)
+        r->total[k] += r->steps[k];
+    f->accept(f->model);
+}
+
+static enum status descend(const struct fit *f, struct fit_room *r, struct fit_result *result,
+                           struct error *e)
+{
+    double damping = DAMPING_FIRST;
+    while (!result->converged && result->trials < TRIALS_MAX && damping < DAMPING_MOST) {
+        bool limited;
+        if (!choose_step(f, r, damping, &limited)) {
+            damping *= DAMPING_FACTOR;
+            continue;
+        }
+        const enum status s = evaluate(f, r, r->steps, &r->there, e);
+        r->is_here = false;
+        if (s)
+            return s;
+        result->trials++;
+        const double gain = r->here.likelihood - r->there.likelihood;
+        if (!(gain >= 0.0)) {
+            damping *= DAMPING_FACTOR;
+            result->converged = fabs(gain) < GAIN_LEAST && !limited;
+            continue;
+        }
+        take_step(f, r);
+        damping /= DAMPING_FACTOR;
+        result->steps++;
+        result->limited = limited;
+        result->converged = gain < GAIN_LEAST && !limited;
+    }
+    return STATUS_OK;
+}
+
+/* ---- the end ---------------------------------------------------------------------------- */
+
+void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *far)
+{
+    double sum = 0.0;
+    *far = 0;
+    for (size_t i = 0; i < f->pixels; i++) {
+        const double mean = fmax(means[i] + f->variance, MEAN_LEAST);
+        const double off = (double)f->counts[i] + f->variance - mean;
+        sum += off * off / mean;
+        *far += off * off > FAR * FAR * mean;
+    }
+    *chi2 = f->pixels ? sum / (double)f->pixels : 0.0;
+}
+
+enum status fit_run(const struct fit *f, struct fit_room **room, const double *total,
+                    struct fit_result *result, struct error *e)
+{
+    const size_t n = f->count;
+    *result = (struct fit_result){0};
+    enum status s = open_room(f, room, e);
+    if (s)
+        return s;
+    struct fit_room *r = *room;
+    for (size_t k = 0; k < n; k++)
+        r->total[k] = total ? total[k] : 0.0;
+    memset(r->steps, 0, n * sizeof *r->steps);
+    s = evaluate(f, r, r->steps, &r->here, e);
+    r->is_here = true;
+    s = s ? s : descend(f, r, result, e);
+    memset(r->steps, 0, n * sizeof *r->steps);
+    if (!s && !r->is_here)
+        s = evaluate(f, r, r->steps, &r->here, e);
+    if (s)
+        return s;
+    fit_judge(f, r->means, &result->chi2, &result->far);
+    result->told = symmetric_invert(n, r->here.fisher, r->inverse, r->work, r->weakest);
+    for (size_t k = 0; k < n; k++)
+        r->error[k] = result->told ? sqrt(r->inverse[k * n + k]) : INFINITY;
+    result->total = r->total;
+    result->error = r->error;
+    result->inverse = r->inverse;
+    result->weakest = r->weakest;
+    return STATUS_OK;
+}

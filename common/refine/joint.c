@@ -1,0 +1,234 @@
+#include "refine/joint.h"
+
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "refine/symmetric.h"
+
+enum { TRIALS_MAX = 100 };
+static const double GAIN_LEAST = 1e-2;  // of the likelihood of all frames
+static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
+
+/* Matrices of one frame: its own block inverted, that times the mixed block, and what the rest
+ * becomes; `common`: of all. */
+struct room {
+    double *block, *inverse, *gain, *schur, *common, *right, *step, *weakest, *work, *memory;
+    double *steps;  // [frames x count]
+    struct fit_sums *there;
+    double *there_memory;
+};
+
+void joint_free(struct joint_result *result)
+{
+    mem_free(result->sums);
+    mem_free(result->memory);
+    mem_free(result->total);
+    *result = (struct joint_result){0};
+}
+
+static struct fit_sums *open_sums(const struct joint *j, double **memory)
+{
+    const size_t n = j->count, each = n + n * n;
+    struct fit_sums *sums = mem_array(j->frames + 1, sizeof *sums);
+    *memory = mem_array(j->frames * each + 1, sizeof **memory);
+    for (size_t i = 0; i < j->frames && sums && *memory; i++) {
+        sums[i].gradient = *memory + i * each;
+        sums[i].fisher = sums[i].gradient + n;
+    }
+    return sums;
+}
+
+static bool open_room(const struct joint *j, struct room *r)
+{
+    const size_t n = j->count, square = n * n;
+    double *at = r->memory = mem_array(5 * square + 3 * n + symmetric_work(n) + 1, sizeof *at);
+    r->steps = mem_array(j->frames * n + 1, sizeof *r->steps);
+    r->there = open_sums(j, &r->there_memory);
+    if (!at || !r->steps || !r->there || !r->there_memory)
+        return false;
+    double **matrices[] = {&r->block, &r->inverse, &r->gain, &r->schur, &r->common};
+    double **vectors[] = {&r->right, &r->step, &r->weakest};
+    for (size_t i = 0; i < sizeof matrices / sizeof *matrices; i++, at += square)
+        *matrices[i] = at;
+    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++, at += n)
+        *vectors[i] = at;
+    r->work = at;
+    return true;
+}
+
+static void close_room(struct room *r)
+{
+    mem_free(r->memory);
+    mem_free(r->steps);
+    mem_free(r->there);
+    mem_free(r->there_memory);
+}
+
+/* The frame's own block, damped and inverted; its gain. */
+static bool eliminate(const struct joint *j, const struct fit_sums *s, double damping,
+                      struct room *r)
+{
+    const size_t n = j->count, local = j->local, common = n - local;
+    for (size_t i = 0; i < local; i++)
+        for (size_t k = 0; k < local; k++)
+            r->block[i * local + k] = s->fisher[i * n + k] * (i == k ? 1.0 + damping : 1.0);
+    if (!symmetric_invert(local, r->block, r->inverse, r->work, r->weakest))
+        return false;
+    for (size_t i = 0; i < local; i++)
+        for (size_t k = 0; k < common; k++) {
+            r->gain[i * common + k] = 0.0;
+            for (size_t m = 0; m < local; m++)
+                r->gain[i * common + k] += r->inverse[i * local + m] * s->fisher[m * n + local + k];
+        }
+    return true;
+}
+
+static void add_frame(const struct joint *j, const struct fit_sums *s, double damping,
+                      struct room *r)
+{
+    const size_t n = j->count, local = j->local, common = n - local;
+    for (size_t i = 0; i < common; i++) {
+        for (size_t k = 0; k < common; k++) {
+            double sum = s->fisher[(local + i) * n + local + k] * (i == k ? 1.0 + damping : 1.0);
+            for (size_t m = 0; m < local; m++)
+                sum -= s->fisher[(local + i) * n + m] * r->gain[m * common + k];
+            r->schur[i * common + k] += sum;
+        }
+        r->right[i] += s->gradient[local + i];
+        for (size_t m = 0; m < local; m++)
+            r->right[i] -= r->gain[m * common + i] * s->gradient[m];
+    }
+}
+
+/* The step of what is in common; false: it is not told. */
+static bool choose_common(const struct joint *j, const struct joint_result *here, double damping,
+                          struct room *r)
+{
+    const size_t local = j->local, common = j->count - local;
+    memset(r->schur, 0, common * common * sizeof *r->schur);
+    memset(r->right, 0, common * sizeof *r->right);
+    for (size_t f = 0; f < j->frames; f++) {
+        if (!eliminate(j, &here->sums[f], damping, r))
+            return false;
+        add_frame(j, &here->sums[f], damping, r);
+    }
+    for (size_t i = 0; i < common; i++) {
+        r->schur[i * common + i] += j->prior[i];
+        r->right[i] -= j->prior[i] * (j->away[i] + here->total[local + i]);
+    }
+    if (!symmetric_invert(common, r->schur, r->common, r->work, r->weakest))
+        return false;
+    for (size_t i = 0; i < common; i++) {
+        r->step[i] = 0.0;
+        for (size_t k = 0; k < common; k++)
+            r->step[i] += r->common[i * common + k] * r->right[k];
+    }
+    return true;
+}
+
+/* The steps of a frame that go with it. */
+static void choose_own(const struct joint *j, const struct fit_sums *s, double damping,
+                       struct room *r, double *steps)
+{
+    const size_t local = j->local, common = j->count - local;
+    (void)eliminate(j, s, damping, r);
+    for (size_t i = 0; i < local; i++) {
+        steps[i] = 0.0;
+        for (size_t k = 0; k < local; k++)
+            steps[i] += r->inverse[i * local + k] * s->gradient[k];
+        for (size_t k = 0; k < common; k++)
+            steps[i] -= r->gain[i * common + k] * r->step[k];
+    }
+    memcpy(steps + local, r->step, common * sizeof *steps);
+}
+
+/* Steps of all frames, none longer than it may be. */
+static bool choose_steps(const struct joint *j, const struct joint_result *here, double damping,
+                         struct room *r, bool *limited)
+{
+    const size_t n = j->count;
+    double share = 1.0;
+    if (!choose_common(j, here, damping, r))
+        return false;
+    for (size_t f = 0; f < j->frames; f++) {
+        double *steps = r->steps + f * n;
+        choose_own(j, &here->sums[f], damping, r, steps);
+        for (size_t i = 0; i < n; i++)
+            share = fmin(share, j->limit[i] / fmax(fabs(steps[i]), 1e-300));
+    }
+    *limited = share < 1.0;
+    for (size_t i = 0; i < j->frames * n; i++)
+        r->steps[i] *= share;
+    return true;
+}
+
+static double likelihood_of(const struct joint *j, const struct fit_sums *sums, const double *total,
+                            const double *steps)
+{
+    double sum = 0.0;
+    for (size_t f = 0; f < j->frames; f++)
+        sum += sums[f].likelihood;
+    for (size_t i = 0; i < j->count - j->local; i++) {
+        const double away = j->away[i] + total[j->local + i] + (steps ? steps[j->local + i] : 0.0);
+        sum += 0.5 * j->prior[i] * away * away;
+    }
+    return sum;
+}
+
+static void take_steps(const struct joint *j, struct joint_result *here, struct room *r)
+{
+    struct fit_sums *const sums = here->sums;
+    double *const memory = here->memory;
+    here->sums = r->there;
+    here->memory = r->there_memory;
+    r->there = sums;
+    r->there_memory = memory;
+    for (size_t i = 0; i < j->frames * j->count; i++)
+        here->total[i] += r->steps[i];
+    here->steps++;
+    j->accept(j->model);
+}
+
+static enum status descend(const struct joint *j, struct joint_result *here, struct room *r,
+                           struct error *e)
+{
+    double damping = DAMPING_FIRST;
+    for (int trial = 0; trial < TRIALS_MAX && damping < DAMPING_MOST; trial++) {
+        bool limited;
+        if (!choose_steps(j, here, damping, r, &limited)) {
+            damping *= DAMPING_FACTOR;
+            continue;
+        }
+        const enum status s = j->evaluate(j->model, r->steps, r->there, e);
+        if (s)
+            return s;
+        const double gain = likelihood_of(j, here->sums, here->total, NULL) -
+                            likelihood_of(j, r->there, here->total, r->steps);
+        if (gain >= 0.0)
+            take_steps(j, here, r);
+        if (fabs(gain) < GAIN_LEAST && !limited) {
+            here->converged = true;
+            return STATUS_OK;
+        }
+        damping = gain >= 0.0 ? damping / DAMPING_FACTOR : damping * DAMPING_FACTOR;
+    }
+    return damping < DAMPING_MOST
+               ? STATUS_OK
+               : error_set(e, STATUS_INPUT, "all frames together do not tell what they share");
+}
+
+enum status joint_run(const struct joint *j, struct joint_result *result, struct error *e)
+{
+    struct room room = {0};
+    *result = (struct joint_result){0};
+    result->sums = open_sums(j, &result->memory);
+    result->total = mem_array(j->frames * j->count + 1, sizeof *result->total);
+    enum status s = result->sums && result->memory && result->total && open_room(j, &room)
+                        ? STATUS_OK
+                        : error_memory(e, "the fit");
+    s = s ? s : j->evaluate(j->model, room.steps, result->sums, e);
+    s = s ? s : descend(j, result, &room, e);
+    close_room(&room);
+    return s;
+}

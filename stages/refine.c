@@ -1,0 +1,126 @@
+/* What bragg-refine begins with: a model of the frames, plans, names. */
+#include "refine.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "engine/parameter_step.h"
+
+enum { CELLS_BLURRED = 7 };  // along an edge: spots of a third of the resolution
+
+static bool is_of_experiment(const struct parameter *p)
+{
+    return p->kind == PARAMETER_CELLS || p->kind == PARAMETER_FUDGE ||
+           p->kind >= PARAMETER_DISTANCE;
+}
+
+static enum status read_model(struct refine *f, struct error *e)
+{
+    struct route route;
+    struct message m = {0};
+    if (!f->options->start)
+        return experiment_copy(&f->model, f->data) ? STATUS_OK : error_memory(e, "the experiment");
+    enum status s = recording_open(&f->recording, f->options->start, e);
+    s = s ? s : recording_experiment(&f->recording, &route, &m, e);
+    s = s ? s : codec_experiment_decode(&f->model, &m, e);
+    message_free(&m);
+    if (s)
+        return s;
+    f->expected = codec_expect(&f->model);
+    if (f->recording.kind < 2)
+        return error_set(e, STATUS_INPUT,
+                         "%s: holds no recipes: what bragg-orient gives is a start",
+                         f->options->start);
+    const double there_A = 1e10 * f->data->beam.wavelength_m;
+    const double here_A = 1e10 * f->model.beam.wavelength_m;
+    if (experiment_pixels(&f->model) != experiment_pixels(f->data) ||
+        f->model.npanels != f->data->npanels)
+        return error_set(
+            e, STATUS_INPUT, "%s: is of %zu panels with %lld pixels, the frames have %zu with %lld",
+            f->options->start, f->model.npanels, (long long)experiment_pixels(&f->model),
+            f->data->npanels, (long long)experiment_pixels(f->data));
+    if (fabs(here_A / there_A - 1.0) > 0.01)
+        return error_set(e, STATUS_INPUT, "%s: is of %.5g A, the frames are of %.5g A",
+                         f->options->start, here_A, there_A);
+    return STATUS_OK;
+}
+
+static enum status check_model(const struct refine *f, struct error *e)
+{
+    bool has_table = false;
+    for (size_t i = 0; i < f->model.ncrystals; i++)
+        has_table =
+            has_table || f->model.crystals[i].table.F || f->model.crystals[i].table.default_F > 0.0;
+    if (!has_table)
+        return error_set(e, STATUS_INPUT,
+                         "%s: the model has no structure factors: --start=RECORDING, of what "
+                         "bragg-geometry and bragg-orient give",
+                         f->options->start ? f->options->start : "the frames");
+    return f->gain > 0.0 ? STATUS_OK
+                         : error_set(e, STATUS_INPUT, "the frames have no gain above 0");
+}
+
+static enum status make_plans(struct refine *f, struct error *e)
+{
+    const struct engine_options how = {.threads = (int)f->options->threads};
+    if (!experiment_copy(&f->blurry, &f->model))
+        return error_memory(e, "the experiment");
+    f->blurry.sampling.oversample = 1;
+    for (size_t i = 0; i < f->blurry.ncrystals; i++)
+        for (int k = 0; k < 3; k++)
+            f->blurry.crystals[i].cells[k] = fmin(f->blurry.crystals[i].cells[k], CELLS_BLURRED);
+    const enum status s = f->engine->create(&f->plan, &f->model, &how, e);
+    return s ? s : f->engine->create(&f->blurry_plan, &f->blurry, &how, e);
+}
+
+enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e)
+{
+    const struct refine_options *o = f->options;
+    f->data = data;
+    f->gain = o->has_gain ? o->gain : data->gain;
+    f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
+    enum status s = read_model(f, e);
+    s = s ? s : check_model(f, e);
+    s = s ? s : free_parameters_parse(&f->free, o->parameters, o->share, &f->model, e);
+    s = s ? s : parameter_step_check(&f->free.set, e);
+    for (size_t i = 0; i < o->priors.count && !s; i++)
+        s = free_parameters_prior(&f->free, o->priors.text[i], e);
+    for (size_t i = 0; i < f->free.set.count && !s; i++) {
+        const struct parameter *p = &f->free.set.items[i];
+        const bool is_own = i < f->free.local_of_set;
+        f->moves_experiment = f->moves_experiment || is_of_experiment(p);
+        f->own_moves = f->own_moves || (is_own && is_of_experiment(p));
+        if (o->recipes && is_own && is_of_experiment(p))
+            s = error_set(e, STATUS_USAGE,
+                          "--recipes: '%s' is of the experiment, which all frames share, not of "
+                          "recipes",
+                          p->name);
+    }
+    if (!s && o->has_background && f->free.has_background && !(o->background > 0.0))
+        s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
+    s = s ? s : make_plans(f, e);
+    return s ? s : refine_pixels_open(&f->pixels, (size_t)experiment_pixels(data), e);
+}
+
+void refine_close(struct refine *f)
+{
+    refine_leave(f, &f->there);
+    refine_leave(f, &f->here);
+    if (f->plan)
+        f->engine->destroy(&f->plan);
+    if (f->blurry_plan)
+        f->engine->destroy(&f->blurry_plan);
+    experiment_free(&f->model);
+    experiment_free(&f->blurry);
+    refine_pixels_close(&f->pixels);
+    fit_room_free(&f->room);
+    for (size_t i = 0; i < f->nresults; i++) {
+        mem_free(f->results[i].start);
+        recipe_free(&f->results[i].recipe);
+        recipe_free(&f->results[i].start_recipe);
+        refine_list_free(&f->results[i].kept);
+    }
+    mem_free(f->results);
+    if (f->data && f->options->start)
+        recording_close(&f->recording);
+}

@@ -1,0 +1,175 @@
+/* What bragg-refine knows: parameters, starts, the frame at hand, what became of all. */
+#ifndef BRAGG_STAGES_REFINE_H
+#define BRAGG_STAGES_REFINE_H
+
+#include <stdbool.h>
+#include <stdio.h>
+
+#include "base/opt.h"
+#include "engine/engine.h"
+#include "free_parameters.h"
+#include "model/frame.h"
+#include "refine/fit.h"
+#include "wire/codec.h"
+#include "wire/recording.h"
+
+struct refine_options {
+    const char *parameters, *share, *start, *table, *recipes, *engine;
+    struct opt_texts priors;
+    double background, readout, gain, adc_offset, chi2_max;
+    int64_t threads;
+    bool has_background, has_gain, has_adc_offset, overwrite;
+};
+
+/* What became of a frame.  Only of a good one the recipe is another than before. */
+enum refine_verdict {
+    REFINE_GOOD,
+    REFINE_BLANK,     // no lattice in its start
+    REFINE_NO_START,  // it is not among the starts
+    REFINE_DARK,      // no spots: fewer than 10 pixels in its region, or fewer photons than names
+    REFINE_UNTOLD,    // parameters cannot be told apart
+    REFINE_STUCK,     // no descent, or a parameter runs away
+    REFINE_POOR,      // chi^2 above what is allowed
+    REFINE_FAILED,    // an engine refused it
+    REFINE_VERDICTS,
+};
+
+/* Pixels that are fitted. */
+struct refine_list {
+    int64_t *listed;             // owned: their numbers
+    float *counts, *background;  // owned: photons
+    size_t count;
+};
+
+struct refine_result {
+    uint64_t id;
+    size_t lattices, pixels, far;
+    double photons, chi2;
+    int steps;
+    enum refine_verdict verdict;
+    double *start, *value, *error;  // [count], owned, in the units of the names
+    double *total;                  // [count]: steps from the start
+    double level;                   // factor on the background
+    char why[120];                  // UNTOLD, FAILED: more words
+    struct recipe recipe;           // owned
+    struct recipe start_recipe;     // owned: as it was, of one that was fitted
+    struct refine_list kept;        // likewise, where frames share parameters
+};
+
+/* The pixels of the frame at hand. */
+struct refine_pixels {
+    size_t all;
+    float *counts;                // [all], owned: photons, NaN: not measured
+    float *blurred, *background;  // [all], owned: of the model; start of the background
+    struct refine_list list;
+};
+
+/* A place in the space of parameters. */
+struct refine_place {
+    struct experiment *x;  // the start's, or its own
+    struct plan *plan;     // of *x
+    bool owns;             // both
+    struct recipe recipe;  // owned
+    double level;          // factor on the background
+};
+
+struct refine {
+    const struct refine_options *options;
+    const struct engine *engine;
+    struct free_parameters free;
+    bool moves_experiment, own_moves;  // some parameter is of the experiment; of those of a frame
+    /* starts */
+    struct recording recording;
+    struct codec_expected expected;
+    struct experiment model;   // owned
+    struct plan *plan;         // of the model
+    struct experiment blurry;  // owned: blocks are small in it
+    struct plan *blurry_plan;
+    /* data */
+    const struct experiment *data;  // of the frames
+    double gain, adc_offset;        // ADU for a photon, and for none
+    struct refine_pixels pixels;
+    struct refine_place here, there;
+    struct fit_room *room;
+    /* results */
+    struct refine_result *results;  // owned
+    size_t nresults, room_results;
+};
+
+/* Takes names, priors and starts for frames of this experiment.  *f is zeroed but for its options;
+ * followed by refine_close after errors, too. */
+enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e);
+
+/* After all frames: fits what they share, with what each has of its own. */
+enum status refine_share(struct refine *f, struct error *e);
+
+/* One frame; what is wrong with it alone becomes its verdict. */
+enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
+
+void refine_close(struct refine *f);
+
+/* --- of one frame (refine_frame.c) ------------------------------------------------- */
+
+/* Gives a place a copy of an experiment for its own; refine_plan makes the plan of it. */
+enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e);
+enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e);
+
+/* Frees what a place has. */
+void refine_leave(const struct refine *f, struct refine_place *p);
+
+/* means[count of the list] of the model at a place, without the readout, and their derivatives
+ * by parameters, as struct fit wants them. */
+enum status refine_model(struct refine *f, const struct free_parameters *free,
+                         struct refine_place *at, const struct refine_list *list, double *means,
+                         float *slopes, struct error *e);
+
+/* Of the readout, photons^2. */
+double refine_variance(const struct refine *f);
+
+/* The longest steps from a place, limit[free->count]. */
+void refine_limits(const struct free_parameters *free, const struct refine_place *at,
+                   double *limit);
+
+/* Whether a fit is good or poor; the recipe of a poor one is as it was. */
+void refine_decide(const struct refine *f, struct refine_result *r);
+
+/* Values and error bars of one parameter, in the unit of its name, from those of steps. */
+void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
+                 struct refine_result *r);
+
+/* --- pixels (refine_pixels.c) ------------------------------------------------------ */
+
+enum status refine_pixels_open(struct refine_pixels *p, size_t all, struct error *e);
+void refine_pixels_close(struct refine_pixels *p);
+
+/* Takes what was counted: photons, NaN where nothing was. */
+void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, double gain,
+                         double adc_offset, const struct image *image);
+
+/* Lists the pixels in which p->blurred has more than a third of a photon, and finds the
+ * background between: `flat` everywhere, or, with NaN, the mean over squares of 16 pixels. */
+void refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat);
+
+/* A copy of its own; freed after an error, too. */
+enum status refine_list_copy(struct refine_list *to, const struct refine_list *from,
+                             struct error *e);
+void refine_list_free(struct refine_list *list);
+
+/* --- what is told (refine_text.c) -------------------------------------------------- */
+
+/* Orders results by frame. */
+void refine_sort(struct refine *f);
+
+/* STATUS_FAILED when no frame with a crystal is good. */
+enum status refine_check(const struct refine *f, struct error *e);
+
+/* A summary for people; a line for each frame, items parted by tabs. */
+void refine_print(const struct refine *f, FILE *out);
+void refine_write_table(const struct refine *f, FILE *out);
+
+/* --- recipes (refine_recipes.c) ---------------------------------------------------- */
+
+/* Writes a recording of the recipes as they are now; `route`: of the frames' experiment. */
+enum status refine_write_recipes(struct refine *f, const struct route *route, struct error *e);
+
+#endif

@@ -1,0 +1,408 @@
+/* The refinement of one frame. */
+#include <math.h>
+#include <string.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "engine/derive.h"
+#include "engine/direct.h"
+#include "engine/parameter_step.h"
+#include "refine.h"
+
+enum { ROUNDS = 3, PIXELS_LEAST = 10 };
+static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0, LEVEL_LIMIT = 0.7;
+static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
+
+static enum status copy(struct recipe *to, const struct recipe *from, struct error *e)
+{
+    return recipe_copy(to, from) ? STATUS_OK : error_memory(e, "a recipe");
+}
+
+/* ---- places ----------------------------------------------------------------------------- */
+
+enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e)
+{
+    p->x = mem_array(1, sizeof *p->x);
+    p->plan = NULL;
+    p->owns = p->x;
+    return p->x && experiment_copy(p->x, x) ? STATUS_OK : error_memory(e, "the experiment");
+}
+
+enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e)
+{
+    const struct engine_options how = {.threads = (int)f->options->threads};
+    return f->engine->create(&p->plan, p->x, &how, e);
+}
+
+void refine_leave(const struct refine *f, struct refine_place *p)
+{
+    recipe_free(&p->recipe);
+    if (p->owns && p->plan)
+        f->engine->destroy(&p->plan);
+    if (p->owns) {
+        experiment_free(p->x);
+        mem_free(p->x);
+    }
+    *p = (struct refine_place){0};
+}
+
+/* Makes *to what *from is, after steps of the engine's parameters and of the background. */
+static enum status go(struct refine *f, const struct refine_place *from, const double *steps,
+                      struct refine_place *to, struct error *e)
+{
+    double of_set[PARAMETERS_MAX];
+    for (size_t k = 0; k < f->free.set.count; k++)
+        of_set[k] = steps[free_parameters_place(&f->free, k)];
+    refine_leave(f, to);
+    *to = (struct refine_place){.x = from->x, .plan = from->plan, .level = from->level};
+    if (f->free.has_background)
+        to->level *= exp(steps[f->free.local_of_set]);
+    enum status s = copy(&to->recipe, &from->recipe, e);
+    if (!s && f->moves_experiment)
+        s = refine_own(to, from->x, e);
+    s = s ? s : parameter_step_take(&f->free.set, of_set, to->x, &to->recipe, e);
+    return s || !f->moves_experiment ? s : refine_plan(f, to, e);
+}
+
+enum status refine_model(struct refine *f, const struct free_parameters *free,
+                         struct refine_place *at, const struct refine_list *list, double *means,
+                         float *slopes, struct error *e)
+{
+    const size_t n = list->count, own = free->local_of_set;
+    const struct derive_request q = {.set = &free->set,
+                                     .listed = list->listed,
+                                     .npixels = n,
+                                     .photons = means,
+                                     .planes = slopes};
+    const enum status s = f->engine->derive(at->plan, &at->recipe, &q, e);
+    if (s)
+        return s;
+    for (size_t k = 0; k < free->set.count; k++) {
+        const struct parameter *p = &free->set.items[k];
+        const bool relative = p->kind == PARAMETER_SCALE || p->kind == PARAMETER_MOSAIC;
+        const double value = parameter_step_value(p, at->x, &at->recipe);
+        for (size_t i = 0; i < n && parameter_step_is_log(p) && !relative; i++)
+            slopes[k * n + i] *= (float)value;
+    }
+    if (free->has_background)
+        memmove(slopes + (own + 1) * n, slopes + own * n,
+                (free->set.count - own) * n * sizeof *slopes);
+    for (size_t i = 0; i < n; i++) {
+        const double background = at->level * (double)list->background[i];
+        means[i] += background;
+        if (free->has_background)
+            slopes[own * n + i] = (float)background;
+    }
+    return STATUS_OK;
+}
+
+static enum status evaluate(void *model, const double *steps, double *means, float *slopes,
+                            struct error *e)
+{
+    struct refine *f = model;
+    const enum status s = go(f, &f->here, steps, &f->there, e);
+    return s ? s : refine_model(f, &f->free, &f->there, &f->pixels.list, means, slopes, e);
+}
+
+static void accept(void *model)
+{
+    struct refine *f = model;
+    const struct refine_place was = f->here;
+    f->here = f->there;
+    f->there = was;
+}
+
+/* ---- where spots may be ----------------------------------------------------------------- */
+
+/* Widens the spread of a lattice that is mosaic. */
+static void spread(struct lattice *l)
+{
+    double sum = 0.0, vector[3];
+    for (size_t k = 0; k < l->ndomains && l->mosaic; k++) {
+        rotation_vector(l->domains + 9 * k, vector);
+        sum += vec_dot(vector, vector);
+    }
+    const double rms = l->ndomains ? sqrt(sum / (double)l->ndomains) : 0.0;
+    for (size_t k = 0; k < l->ndomains && rms > 0.0 && rms < SPREAD_BLURRED_RAD; k++) {
+        rotation_vector(l->domains + 9 * k, vector);
+        vec_scale(vector, SPREAD_BLURRED_RAD / rms, vector);
+        rotation_matrix(vector, l->domains + 9 * k);
+    }
+}
+
+/* The model with broad spots of as many photons, into px->blurred. */
+static enum status blur(struct refine *f, struct error *e)
+{
+    struct recipe r = {0};
+    enum status s = copy(&r, &f->here.recipe, e);
+    for (size_t i = 0; i < r.nlattices && !s; i++) {
+        const struct crystal *sharp = &f->here.x->crystals[r.lattices[i].crystal];
+        const struct crystal *broad = &f->blurry.crystals[r.lattices[i].crystal];
+        for (int k = 0; k < 3; k++)
+            r.lattices[i].weight *= sharp->cells[k] / broad->cells[k];
+        spread(&r.lattices[i]);
+    }
+    s = s ? s : f->engine->run(f->blurry_plan, &r, f->pixels.blurred, NULL, e);
+    recipe_free(&r);
+    return s;
+}
+
+/* ---- a frame ---------------------------------------------------------------------------- */
+
+/* In the unit of the name, from steps. */
+static double value_of(const struct free_parameters *free, size_t k, double start, double total)
+{
+    const size_t of_set = k - (free->has_background && k > free->local_of_set);
+    const bool is_background = free->has_background && k == free->local_of_set;
+    const bool is_log = is_background || parameter_step_is_log(&free->set.items[of_set]);
+    return is_log ? start * exp(total) : start + total;
+}
+
+void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
+                 struct refine_result *r)
+{
+    r->total[k] = total;
+    r->value[k] = value_of(free, k, r->start[k], total);
+    r->error[k] = 0.5 * fabs(value_of(free, k, r->start[k], total + error) -
+                             value_of(free, k, r->start[k], total - error));
+}
+
+static enum refine_verdict judge(const struct refine *f, const struct fit_result *fit,
+                                 struct refine_result *r)
+{
+    if (!fit->told) {
+        free_parameters_name(&f->free, fit->weakest, r->why, sizeof r->why);
+        return REFINE_UNTOLD;
+    }
+    if (!fit->converged || fit->limited)
+        return REFINE_STUCK;
+    for (size_t k = 0; k < f->free.count; k++)
+        if (r->start[k] != 0.0 && !(fabs(log(fabs(r->value[k] / r->start[k]))) < LOG_FAR))
+            return REFINE_STUCK;
+    return REFINE_GOOD;
+}
+
+void refine_decide(const struct refine *f, struct refine_result *r)
+{
+    r->verdict = r->chi2 > f->options->chi2_max ? REFINE_POOR : REFINE_GOOD;
+    if (r->verdict == REFINE_GOOD)
+        return;
+    recipe_free(&r->recipe);
+    r->recipe = r->start_recipe;
+    r->start_recipe = (struct recipe){0};
+}
+
+double refine_variance(const struct refine *f)
+{
+    const double readout = f->options->readout, gain = f->gain;
+    const bool rounds = readout > 0.0 || gain != floor(gain);
+    return readout * readout + (rounds ? 1.0 / 12.0 / (gain * gain) : 0.0);
+}
+
+void refine_limits(const struct free_parameters *free, const struct refine_place *at, double *limit)
+{
+    for (size_t k = 0; k < free->set.count; k++)
+        limit[free_parameters_place(free, k)] =
+            parameter_step_limit(&free->set.items[k], at->x, &at->recipe);
+    if (free->has_background)
+        limit[free->local_of_set] = LEVEL_LIMIT;
+}
+
+/* Chooses pixels about the model as it is; too few are dark. */
+static enum status choose_pixels(struct refine *f, double *total, struct refine_result *r,
+                                 struct error *e)
+{
+    const double flat = f->options->has_background ? f->options->background : NAN;
+    const enum status s = blur(f, e);
+    if (s)
+        return s;
+    refine_pixels_choose(&f->pixels, f->data, flat);
+    if (isnan(flat) && f->free.has_background) {
+        total[f->free.local_of_set] = 0.0;
+        f->here.level = 1.0;
+    }
+    *r->why = '\0';
+    r->pixels = f->pixels.list.count;
+    r->photons = 0.0;
+    for (size_t i = 0; i < r->pixels; i++)
+        r->photons += (double)f->pixels.list.counts[i];
+    r->verdict =
+        r->pixels < PIXELS_LEAST || r->photons < (double)f->free.count ? REFINE_DARK : REFINE_STUCK;
+    return STATUS_OK;
+}
+
+/* Chooses pixels, and fits the model to them. */
+static enum status round_of(struct refine *f, double *total, struct refine_result *r,
+                            struct fit_result *fit, struct error *e)
+{
+    static const double nowhere[FREE_PARAMETERS_MAX];
+    double limit[FREE_PARAMETERS_MAX];
+    enum status s = choose_pixels(f, total, r, e);
+    if (s || r->verdict == REFINE_DARK)
+        return s;
+    refine_limits(&f->free, &f->here, limit);
+    const struct fit problem = {.count = f->free.count,
+                                .pixels = r->pixels,
+                                .counts = f->pixels.list.counts,
+                                .variance = refine_variance(f),
+                                .limit = limit,
+                                .prior = f->free.prior,
+                                .centre = nowhere,
+                                .evaluate = evaluate,
+                                .accept = accept,
+                                .model = f};
+    s = fit_run(&problem, &f->room, total, fit, e);
+    if (s)
+        return s;
+    memcpy(total, fit->total, f->free.count * sizeof *total);
+    r->steps += fit->steps;
+    r->chi2 = fit->chi2;
+    r->far = fit->far;
+    for (size_t k = 0; k < f->free.count; k++)
+        refine_tell(&f->free, k, total[k], fit->error[k], r);
+    r->verdict = judge(f, fit, r);
+    return STATUS_OK;
+}
+
+/* Takes back what has run away so far that nothing tells of it any more: it may be told when the
+ * others are right.  *any: there was such a one. */
+static enum status take_back(struct refine *f, double *total, bool *any, struct error *e)
+{
+    double steps[FREE_PARAMETERS_MAX] = {0};
+    *any = false;
+    for (size_t k = 0; k < f->free.set.count; k++) {
+        const size_t at = free_parameters_place(&f->free, k);
+        if (!parameter_step_is_log(&f->free.set.items[k]) || fabs(total[at]) < LOG_AWAY)
+            continue;
+        steps[at] = -total[at];
+        total[at] = 0.0;
+        *any = true;
+    }
+    const enum status s = *any ? go(f, &f->here, steps, &f->there, e) : STATUS_OK;
+    if (!s && *any)
+        accept(f);
+    return s;
+}
+
+/* Refines f->here; `r` has its start. */
+static enum status refine_here(struct refine *f, struct refine_result *r, struct error *e)
+{
+    double total[FREE_PARAMETERS_MAX] = {0};
+    struct fit_result fit;
+    enum status s = STATUS_OK;
+    f->here.level = 1.0;
+    for (int round = 0; round < ROUNDS && !s; round++) {
+        bool again = true;
+        s = round_of(f, total, r, &fit, e);
+        if (r->verdict == REFINE_UNTOLD && !s)
+            s = take_back(f, total, &again, e);
+        if (r->verdict == REFINE_DARK || !again)
+            break;
+    }
+    return s;
+}
+
+static enum status read_start(struct refine *f, const struct frame *frame, struct recipe *start,
+                              bool *found, struct error *e)
+{
+    struct route route;
+    struct message m = {0};
+    struct frame of_start = {0};
+    *found = true;
+    if (!f->options->start)
+        return copy(start, &frame->recipe, e);
+    const struct recording_entry *entry =
+        recording_list_find(&f->recording.frames, frame->recipe.id);
+    *found = entry;
+    if (!entry)
+        return STATUS_OK;
+    enum status s = recording_frame(&f->recording, entry, &route, &m, e);
+    s = s ? s : codec_frame_decode(&of_start, &f->expected, &m, e);
+    s = s ? s : copy(start, &of_start.recipe, e);
+    message_free(&m);
+    frame_free(&of_start);
+    return s;
+}
+
+static enum status open_result(struct refine *f, struct refine_result **r, struct error *e)
+{
+    const size_t n = f->free.count;
+    struct refine_result *grown =
+        mem_grow(f->results, f->nresults, 1, sizeof *grown, &f->room_results);
+    if (!grown)
+        return error_memory(e, "the results");
+    f->results = grown;
+    *r = &grown[f->nresults];
+    **r = (struct refine_result){0};
+    if (!((*r)->start = mem_array(4 * n + 1, sizeof(double))))
+        return error_memory(e, "the results");
+    (*r)->value = (*r)->start + n;
+    (*r)->error = (*r)->value + n;
+    (*r)->total = (*r)->error + n;
+    f->nresults++;
+    return STATUS_OK;
+}
+
+static void note_start(const struct refine *f, struct refine_result *r)
+{
+    const struct free_parameters *free = &f->free;
+    for (size_t k = 0; k < free->set.count; k++)
+        r->start[free_parameters_place(free, k)] =
+            parameter_step_value(&free->set.items[k], f->here.x, &f->here.recipe);
+    if (free->has_background)
+        r->start[free->local_of_set] = 1.0;
+    memcpy(r->value, r->start, free->count * sizeof *r->value);
+}
+
+/* What came of a frame that was fitted; whether it is good is decided when what frames share is
+ * known. */
+static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
+{
+    r->start_recipe = r->recipe;
+    r->recipe = (struct recipe){0};
+    r->level = f->here.level;
+    const enum status s = copy(&r->recipe, &f->here.recipe, e);
+    if (s || f->options->share)
+        return s ? s : refine_list_copy(&r->kept, &f->pixels.list, e);
+    refine_decide(f, r);
+    return STATUS_OK;
+}
+
+enum status refine_take(struct refine *f, const struct frame *frame, struct error *e)
+{
+    struct refine_result *r = NULL;
+    struct recipe start = {0};
+    struct error why = {0};
+    bool found;
+    enum status s = open_result(f, &r, e);
+    s = s ? s : read_start(f, frame, &start, &found, e);
+    if (s) {
+        recipe_free(&start);
+        return s;
+    }
+    r->id = frame->recipe.id;
+    r->lattices = start.nlattices;
+    r->verdict = !found ? REFINE_NO_START : start.nlattices ? REFINE_STUCK : REFINE_BLANK;
+    r->recipe = start;
+    r->recipe.id = r->id;
+    if (r->verdict != REFINE_STUCK)
+        return STATUS_OK;
+    refine_leave(f, &f->here);
+    f->here = (struct refine_place){.x = &f->model, .plan = f->plan};
+    s = copy(&f->here.recipe, &r->recipe, e);
+    if (s)
+        return s;
+    note_start(f, r);
+    refine_pixels_count(&f->pixels, f->data, f->gain, f->adc_offset, &frame->image);
+    s = refine_here(f, r, &why);
+    if (s == STATUS_INPUT) {
+        r->verdict = REFINE_FAILED;
+        (void)snprintf(r->why, sizeof r->why, "%.119s", why.text);
+        s = STATUS_OK;
+    } else if (s) {
+        *e = why;
+    } else if (r->verdict == REFINE_GOOD) {
+        s = keep(f, r, e);
+    }
+    return s;
+}

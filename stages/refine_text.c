@@ -1,0 +1,134 @@
+/* What bragg-refine says: a summary, and a table. */
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "base/alloc.h"
+#include "base/median.h"
+#include "refine.h"
+
+static const char *const VERDICTS[REFINE_VERDICTS] = {
+    [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",        [REFINE_NO_START] = "no start",
+    [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "cannot tell", [REFINE_STUCK] = "stuck",
+    [REFINE_POOR] = "poor fit", [REFINE_FAILED] = "failed"};
+
+static int by_id(const void *a, const void *b)
+{
+    const uint64_t one = ((const struct refine_result *)a)->id,
+                   two = ((const struct refine_result *)b)->id;
+    return (one > two) - (one < two);
+}
+
+void refine_sort(struct refine *f)
+{
+    if (f->nresults)
+        qsort(f->results, f->nresults, sizeof *f->results, by_id);
+}
+
+enum status refine_check(const struct refine *f, struct error *e)
+{
+    const struct refine_result *bad = NULL;
+    for (size_t i = 0; i < f->nresults; i++) {
+        const struct refine_result *r = &f->results[i];
+        if (r->verdict == REFINE_GOOD)
+            return STATUS_OK;
+        if (!bad && r->verdict != REFINE_BLANK)
+            bad = r;
+    }
+    return !bad ? STATUS_OK
+                : error_set(e, STATUS_FAILED, "no frame is good; frame %" PRIu64 ": %s%s%s",
+                            bad->id, VERDICTS[bad->verdict], *bad->why ? ": " : "", bad->why);
+}
+
+/* ---- for people -------------------------------------------------------------------------- */
+
+/* The median over good frames; `room` for all of them.  0 without any. */
+static double usual(const struct refine *f, double *room,
+                    double (*of)(const struct refine_result *r, size_t k), size_t k)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < f->nresults; i++)
+        if (f->results[i].verdict == REFINE_GOOD)
+            room[n++] = of(&f->results[i], k);
+    return median(room, n);
+}
+
+static double value(const struct refine_result *r, size_t k)
+{
+    return r->value[k];
+}
+
+static double change(const struct refine_result *r, size_t k)
+{
+    return fabs(r->value[k] - r->start[k]);
+}
+
+static double error_bar(const struct refine_result *r, size_t k)
+{
+    return r->error[k];
+}
+
+static double chi2(const struct refine_result *r, size_t k)
+{
+    (void)k;
+    return r->chi2;
+}
+
+static double photons(const struct refine_result *r, size_t k)
+{
+    (void)k;
+    return r->photons;
+}
+
+void refine_print(const struct refine *f, FILE *out)
+{
+    size_t verdicts[REFINE_VERDICTS] = {0};
+    double *room = mem_array(f->nresults + 1, sizeof *room);
+    if (!room)
+        return;
+    for (size_t i = 0; i < f->nresults; i++)
+        verdicts[f->results[i].verdict]++;
+    fprintf(out, "%zu of %zu frames good", verdicts[REFINE_GOOD], f->nresults);
+    for (int v = REFINE_GOOD + 1; v < REFINE_VERDICTS; v++)
+        if (verdicts[v])
+            fprintf(out, ", %zu %s", verdicts[v], VERDICTS[v]);
+    fprintf(out, "; %.4g photons in spots of a frame, chi2 %.4g a pixel\n",
+            usual(f, room, photons, 0), usual(f, room, chi2, 0));
+    fprintf(out, "%-18s %-8s %12s %12s %12s\n", "parameter", "unit", "value", "changed by",
+            "error bar");
+    for (size_t k = 0; k < f->free.count && verdicts[REFINE_GOOD]; k++)
+        fprintf(out, "%-18s %-8s %12.6g %12.3g %12.3g\n", f->free.name[k],
+                *f->free.unit[k] ? f->free.unit[k] : "-", usual(f, room, value, k),
+                usual(f, room, change, k), usual(f, room, error_bar, k));
+    mem_free(room);
+}
+
+/* ---- a line for each frame --------------------------------------------------------------- */
+
+static void write_result(const struct refine *f, const struct refine_result *r, FILE *out)
+{
+    const bool fitted =
+        r->verdict == REFINE_GOOD || r->verdict == REFINE_POOR || r->verdict == REFINE_STUCK;
+    fprintf(out, "%" PRIu64 "\t%zu\t%s%s%s\t%zu\t%.6g\t%d\t%.5g\t%zu", r->id, r->lattices,
+            VERDICTS[r->verdict], *r->why ? ": " : "", r->why, r->pixels, r->photons, r->steps,
+            r->chi2, r->far);
+    for (size_t k = 0; k < f->free.count; k++) {
+        if (fitted)
+            fprintf(out, "\t%.10g\t%.4g", r->value[k], r->error[k]);
+        else
+            fputs("\t-\t-", out);
+    }
+    fputc('\n', out);
+}
+
+void refine_write_table(const struct refine *f, FILE *out)
+{
+    fputs("frame\tlattices\tverdict\tpixels\tphotons\tsteps\tchi2\tbeyond_5_sigma", out);
+    for (size_t k = 0; k < f->free.count; k++) {
+        const char *name = f->free.name[k], *unit = f->free.unit[k], *line = *unit ? "_" : "";
+        fprintf(out, "\t%s%s%s\terror_%s%s%s", name, line, unit, name, line, unit);
+    }
+    fputc('\n', out);
+    for (size_t i = 0; i < f->nresults; i++)
+        write_result(f, &f->results[i], out);
+}

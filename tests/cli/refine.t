@@ -1,0 +1,154 @@
+#!/bin/sh
+# bragg-refine: from a start that is off to the truth, within the error bars that it gives; frames
+# that cannot be refined; what it is given; bad input.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+says() { grep -q -- "$@"; }
+FRAMES=6
+geometry() {
+	bragg-geometry --quiet --detpixels=300 --pixel=0.3 --distance="${distance:-100}" --beam-center="${centre:-45,45}" --oversample=2 --default-F=100 "$@"
+}
+geometry --cell=70,80,90,90,90,90 --ncells=12 --fluence=3e26 |
+	bragg-orient --quiet --frames=$FRAMES --random --seed=5 --mosaic=0.2 --mosaic-domains=8 --truth=truth.tsv |
+	bragg-tap --record=true.rec
+bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-background --quiet --water=0.003 |
+	bragg-noise --quiet --gain=1.5 --readout=1 | bragg-tap --record=noisy.rec
+
+# turned by 0.1 deg about z, then by -0.05 about x
+awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "u11") first = i; next }
+	{ z = 0.1 * atan2(0, -1) / 180; x = -0.05 * atan2(0, -1) / 180
+		for (j = 0; j < 3; j++) {
+			a = $(first + j); b = $(first + 3 + j); c = $(first + 6 + j)
+			u[j] = cos(z) * a - sin(z) * b; v = sin(z) * a + cos(z) * b
+			w[j] = cos(x) * v - sin(x) * c; t[j] = sin(x) * v + cos(x) * c
+		}
+		printf "%.15g %.15g %.15g %.15g %.15g %.15g %.15g %.15g %.15g\n", u[0], u[1], u[2], w[0], w[1], w[2], t[0], t[1], t[2] }' truth.tsv >turned
+start() { # FILE FRAMES GEOMETRY-OPTION...
+	file=$1 frames=$2
+	shift 2
+	geometry "$@" | bragg-orient --quiet --orientations=turned --frames="$frames" --mosaic=0.1 --mosaic-domains=8 2>others | bragg-tap --record="$file"
+}
+start start.rec $FRAMES --cell=70.1,79.9,90.1,90,90,90 --ncells=8 --fluence=1.5e26
+refined() { # OPTION...
+	bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=start.rec "$@"
+}
+
+# --- to the truth
+ALL=rot,cell,ncells,mosaic,scale,background
+check 'frames are refined' sh -c 'bragg-replay --quiet noisy.rec |
+	bragg-refine --quiet --readout=0.6667 --start=start.rec --parameters='$ALL' --table=all.tsv >said'
+is 'all of them' "$(head -1 said | sed 's/ good.*//')" "$FRAMES of $FRAMES frames"
+# columns TABLE NAME VALUE ...: errors over error bars of all frames against the known values
+cat >bars.awk <<'AWK'
+BEGIN { FS = "\t"; n = split(known, k, " "); for (i = 1; i < n; i += 2) want[k[i]] = k[i + 1] }
+NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+{ for (name in want) {
+	e = ($column[name] - want[name]) / $column["error_" name]
+	sum += e * e; number++; worst = e * e > worst ? e * e : worst } }
+END { printf "%.3f %.3f %d\n", sqrt(sum / number), sqrt(worst), number }
+AWK
+bars() { # TABLE KNOWN
+	awk -v known="$2" -f bars.awk "$1"
+}
+truth='cell_a_A 70 cell_b_A 80 cell_c_A 90 ncells_a 12 ncells_b 12 ncells_c 12 mosaic 2 scale 2 rot_x_deg 0.05 rot_y_deg 0 rot_z_deg -0.1'
+check 'errors are as large as error bars say' awk -v b="$(bars all.tsv "$truth")" \
+	'BEGIN { split(b, v, " "); exit !(v[1] > 0.75 && v[1] < 1.3 && v[2] < 4.5 && v[3] == 66) }'
+note "$(bars all.tsv "$truth")"
+check 'chi2 is 1' awk -F'\t' 'NR > 1 && ($7 < 0.95 || $7 > 1.05) { exit 1 }' all.tsv
+refined --parameters=$ALL --threads=1 --table=one.tsv >one
+is 'any number of threads' "$(cat one one.tsv)" "$(cat said all.tsv)"
+bragg-replay --quiet --first=1 noisy.rec |
+	bragg-refine --quiet --readout=0.6667 --start=start.rec --parameters=$ALL --engine=reference --table=reference.tsv >reference
+# apart A B: largest difference of values over error bars
+apart() {
+	head -n "$(wc -l <"$2")" "$1" | paste - "$2" | awk -F'\t' 'NR > 1 { half = NF / 2
+		for (i = 9; i < half; i += 2) { d = ($i - $(i + half)) / $(i + 1); most = d * d > most ? d * d : most } }
+		END { print most < 4e-4 ? "same" : sqrt(most) }'
+}
+is 'the reference engine finds the same' "$(apart all.tsv reference.tsv)" same
+bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --parameters=$ALL --table=truth_start.tsv >own
+is 'so does a start at the truth' "$(bars truth_start.tsv 'cell_a_A 70 ncells_c 12 mosaic 1 scale 1 rot_z_deg 0' | awk '{ print ($1 < 1.4 && $2 < 4) }')" 1
+
+# --- a detector that is not where it was said to be
+distance=100.2 centre=45.08,44.94
+start moved.rec $FRAMES --cell=70.1,79.9,90.1,90,90,90 --ncells=10 --fluence=1.5e26
+distance= centre=
+together() { # OPTION...
+	bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=moved.rec \
+		--share=distance,beam_x,beam_y --table=shared.tsv --overwrite "$@"
+}
+check 'frames share it' sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=moved.rec \
+	--parameters='$ALL' --share=distance,beam_x,beam_y --table=shared.tsv >shared'
+is 'all frames are good' "$(head -1 shared | sed 's/ good.*//')" "$FRAMES of $FRAMES frames"
+found="$(bars shared.tsv "cell_a_A 70 cell_b_A 80 cell_c_A 90 ncells_a 12 ncells_b 12 ncells_c 12 mosaic 2 scale 2") $(sed 2q shared.tsv >first_frame
+	bars first_frame 'distance_mm 100 beam_x_mm 45 beam_y_mm 45')"
+check 'and are right about it' awk -v b="$found" 'BEGIN { split(b, v, " "); exit !(v[1] < 1.4 && v[2] < 4.5 && v[5] < 3.5 && v[6] == 3) }'
+note "$found"
+is 'it is where it is for all' "$(tail -n +2 shared.tsv | cut -f33-38 | sort -u | wc -l)" 1
+check 'together they know more' awk -F'\t' -v shared="$(sed -n 's/^distance .* //p' shared)" 'BEGIN { exit !(shared < 0.05 && shared > 0) }'
+together --parameters=rot,cell,scale,background --prior=distance:1e-6 --recipes=shared.rec >held
+check 'unless one is known' awk '$1 == "distance" { exit !($4 < 1e-6) }' held
+together --parameters=rot,scale,background --recipes=moved_back.rec >back
+bragg-replay --quiet moved_back.rec | bragg-intensity --quiet --threads=1 2>others | bragg-write --quiet --scale=100 'back_%d.img'
+check 'their recipes know where' sh -c 'strings back_0.img | grep -q "^DISTANCE=\(99.9\|100.0\)"'
+
+# --- recipes that go on
+refined --parameters=rot,cell,scale,background --prior=cell_a:0.5 --recipes=refined.rec --table=first.tsv >first
+bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=refined.rec \
+	--parameters=rot,cell,scale,background --table=second.tsv >second
+check 'a second time finds nothing new' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) name[i] = $i; next }
+	{ for (i = 9; i < NF - 2; i += 2) { start = name[i] ~ /^cell/ ? $i : name[i] == "scale" ? 1 : 0
+		if (name[i] !~ /^cell/ && ($i - start) ^ 2 > 4e-2 * $(i + 1) ^ 2) exit 1 } }' second.tsv
+check 'cells stay' sh -c 'cut -f15,17,19 first.tsv >a; cut -f15,17,19 second.tsv >b; paste a b | awk "NR > 1 && (\$1 - \$4)^2 + (\$2 - \$5)^2 + (\$3 - \$6)^2 > 1e-6 { exit 1 }"'
+check 'their images are computed' sh -c 'bragg-replay --quiet refined.rec | bragg-intensity --quiet | bragg-write --quiet r_%d.raw'
+is 'for each frame' "$(ls r_*.raw | wc -l)" $FRAMES
+is 'the history tells' "$(bragg-replay --quiet refined.rec | bragg-tap --print 2>&1 | grep -c '^frame')" $FRAMES
+
+# --- images from files
+bragg-replay --quiet noisy.rec | bragg-write --quiet 'n_%d.img' noisy.nxs
+bragg-replay --quiet noisy.nxs | bragg-refine --quiet --readout=0.6667 --gain=1.5 --adc-offset=40 --start=start.rec --parameters=$ALL --table=nxs.tsv >nxs
+is 'of NXmx' "$(apart all.tsv nxs.tsv)" same
+bragg-replay --quiet n_?.img 2>others | bragg-refine --quiet --readout=0.6667 --gain=1.5 --start=start.rec --parameters=$ALL --table=smv.tsv >smv
+is 'of SMV' "$(apart all.tsv smv.tsv)" same
+
+# --- frames that cannot be
+bragg-replay --quiet --first=4 start.rec | bragg-tap --record=few.rec
+bragg-replay --quiet noisy.rec | bragg-refine --quiet --start=few.rec --parameters=rot,scale --table=few.tsv >few
+is 'frames without a start' "$(cut -f3 few.tsv | sort | uniq -c | tr -s ' ' | tr -d '\n')" ' 4 good 2 no start 1 verdict'
+is 'are counted' "$(head -1 few | sed 's/;.*//')" '4 of 6 frames good, 2 no start'
+geometry --cell=70,80,90,90,90,90 --ncells=12 --fluence=3e26 | bragg-orient --quiet --frames=6 --random --hit-rate=0.5 |
+	bragg-intensity --quiet | bragg-noise --quiet | bragg-refine --quiet --parameters=rot,scale --background=0.1 --table=blank.tsv >blank
+is 'blanks' "$(grep -c blank blank.tsv) $(head -1 blank | sed 's/;.*//')" "$(sed 1d blank.tsv | grep -vc good) $(grep -c good blank.tsv) of 6 frames good, $(grep -c blank blank.tsv) blank"
+start dark.rec $FRAMES --cell=70,80,90,90,90,90 --ncells=8 --fluence=1e20
+check_status 'frames without spots' 1 sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --quiet --start=dark.rec 2>dark >dark.out'
+check 'it says so' says 'bragg-refine: no frame is good; frame 0: no spots' dark
+
+# --- bad input
+# refuses NAME STATUS TEXT OPTION...
+refuses() {
+	what=$1 want=$2 text=$3
+	shift 3
+	check_status "$what" "$want" sh -c 'bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet "$@" 2>err >out' sh "$@"
+	check 'in one line' says "^bragg-refine: .*$text" err
+	is 'and no other' "$(wc -l <err)" 1
+}
+refuses 'a name that there is not' 2 "'rott'" --start=start.rec --parameters=rott
+refuses 'one that is not refined' 2 "'polarization' is not refined" --start=start.rec --parameters=polarization
+refuses 'recipes that cannot hold it' 2 "'ncells_a' is of the experiment" --start=start.rec --parameters=ncells --recipes=x.rec
+refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
+refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
+refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
+refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec
+refuses 'a start that is no recording' 3 'truth.tsv' --start=truth.tsv
+geometry --cell=70,80,90,90,90,90 | bragg-tap --record=experiment.rec
+refuses 'a start without recipes' 3 'holds no recipes' --start=experiment.rec
+bragg-geometry --quiet --detpixels=20 --default-F=1 --cell=70,80,90,90,90,90 | bragg-orient --quiet | bragg-tap --record=small.rec
+refuses 'a start of another detector' 3 'is of 1 panels with 400 pixels' --start=small.rec
+start long.rec 1 --cell=70,80,90,90,90,90 --wavelength=1.1
+refuses 'of another wavelength' 3 'is of 1.1 A, the frames are of 1 A' --start=long.rec
+echo mine >mine
+refuses 'a table in the way' 1 'mine' --start=start.rec --parameters=scale --table=mine
+is 'it stays' "$(cat mine)" mine
+check_status 'images without a model' 3 sh -c 'bragg-replay --quiet n_0.img 2>others | bragg-refine --quiet --parameters=scale 2>err'
+check 'says what to give' says 'has no structure factors: --start=RECORDING' err
+finish

@@ -1,0 +1,119 @@
+#!/bin/sh
+# bragg-refine by numbers: errors of 50 stills against the error bars, the basin of convergence, and
+# stills that DIALS has found, whose orientations come out better.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/dials.sh"
+scratch
+needs python:numpy
+
+# --- 50 stills, turned away by 0.1, 0.5 and 5 degrees about any axis
+geometry() {
+	bragg-geometry --quiet --detpixels=600 --pixel=0.15 --distance=100 --oversample=2 --default-F=100 "$@"
+}
+geometry --cell=70,80,90,90,90,90 --ncells=20 --fluence=4e26 |
+	bragg-orient --quiet --frames=50 --random --seed=8 --mosaic=0.1 --mosaic-domains=10 --truth=truth.tsv | bragg-tap --record=true.rec
+bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-background --quiet --water=0.003 | bragg-noise --quiet | bragg-tap --record=noisy.rec
+# start DEGREES: DEGREES.rec
+start() {
+	/usr/bin/python3 - "$1" >orientations <<'PYTHON'
+import csv
+import sys
+
+import numpy as np
+
+draw = np.random.default_rng(1)
+for row in csv.DictReader(open("truth.tsv"), delimiter="\t"):
+    u = np.array([[float(row[f"u{i}{j}"]) for j in (1, 2, 3)] for i in (1, 2, 3)])
+    k = draw.normal(size=3)
+    k /= np.linalg.norm(k)
+    cross, angle = np.array([[0, -k[2], k[1]], [k[2], 0, -k[0]], [-k[1], k[0], 0]]), np.radians(float(sys.argv[1]))
+    turn = np.eye(3) + np.sin(angle) * cross + (1 - np.cos(angle)) * cross @ cross
+    print(*("%.15g" % number for number in (turn @ u).ravel()))
+PYTHON
+	geometry --cell=70.1,79.9,90.1,90,90,90 --ncells=10 --fluence=2e26 |
+		bragg-orient --quiet --orientations=orientations --mosaic=0.05 --mosaic-domains=10 | bragg-tap --record="$1.rec"
+}
+# refine DEGREES: DEGREES.tsv, and what is said
+refine() {
+	start "$1"
+	bragg-replay --quiet noisy.rec | bragg-refine --quiet --start="$1.rec" --parameters=rot,cell,ncells,mosaic,scale,background --table="$1.tsv"
+}
+verdicts() {
+	cut -f3 "$1.tsv" | sed 1d | sed 's/:.*//' | sort | uniq -c | tr -s ' ' | tr '\n' ' '
+}
+check 'a start 0.1 degrees away' sh -c ': >said' && refine 0.1 >said
+is '50 of 50 frames are good' "$(verdicts 0.1)" ' 50 good '
+/usr/bin/python3 - 0.1.tsv >errors <<'PYTHON'
+import csv
+import sys
+
+import numpy as np
+
+truth = {"cell_a_A": 70, "cell_b_A": 80, "cell_c_A": 90, "ncells_a": 20, "ncells_b": 20, "ncells_c": 20, "mosaic": 2, "scale": 2}
+rows = list(csv.DictReader(open(sys.argv[1]), delimiter="\t"))
+for name, value in truth.items():
+    pulls = np.array([(float(row[name]) - value) / float(row["error_" + name]) for row in rows])
+    print(name, "%.3f %.3f" % (np.sqrt((pulls**2).mean()), abs(pulls).max()))
+print("chi2 %.4f" % np.mean([float(row["chi2"]) for row in rows]))
+PYTHON
+sed 's/^/# /' errors
+check 'rms of errors over error bars, of each parameter, is 1 within 0.3' awk 'NF == 3 && ($2 < 0.7 || $2 > 1.3) { exit 1 }' errors
+check 'none is beyond 4.5' awk 'NF == 3 && $3 > 4.5 { exit 1 }' errors
+check 'chi2 is 1 within 0.02' awk '$1 == "chi2" && ($2 < 0.98 || $2 > 1.02) { exit 1 }' errors
+refine 0.5 >said.far
+is '0.5 degrees away they come to the same' "$(verdicts 0.5)" ' 50 good '
+note "$(sed -n 2,4p said.far)"
+start 5
+bragg-replay --quiet --first=10 noisy.rec |
+	bragg-refine --quiet --start=5.rec --parameters=rot,cell,ncells,mosaic,scale,background --table=5.tsv >said.lost 2>said.lost
+note "$(verdicts 5)"
+check '5 degrees away some are lost, and those that are called good are right' awk -F'\t' '
+	NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next }
+	$3 != "good" { lost++; next }
+	{ for (name in column) if (name == "cell_a_A" || name == "ncells_a") {
+		e = ($column[name] - (name == "ncells_a" ? 20 : 70)) / $column["error_" name]
+		wrong += e * e > 36 } }
+	END { exit !(lost > 3 && !wrong) }' 5.tsv
+
+# --- braggpipe-refine(7), as it is pasted
+if command -v mandoc >/dev/null && /usr/bin/python3 -c 'import matplotlib, zmq, msgpack' 2>/dev/null; then
+	mkdir page && cd page || exit 1
+	mandoc -T utf8 -O width=78 "$BRAGG_TESTS/../stages/braggpipe-refine.7" | col -bx |
+		awk '/^WHEN/ { exit } /^           / && !/of 5 frames|chi2|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' >pasted
+	PYTHONPATH=$BRAGG_TESTS/../pipelines PATH=$PATH:$BRAGG_TESTS/../pipelines
+	export PYTHONPATH
+	check 'the page about it works' sh -e ./pasted
+	is 'five frames are good' "$(cut -f3 refined.tsv | grep -c good)" 5
+	check 'the distance is as it prints' awk -F'\t' 'NR == 1 { for (i = 1; i <= NF; i++) if ($i == "distance_mm") at = i }
+		NR == 2 { exit !($at > 99.995 && $at < 100.01) }' refined.tsv
+	check 'a picture' picture refine.png
+	cd ..
+else
+	skip 'the page about it works' 'mandoc or matplotlib is missing'
+fi
+
+# --- what DIALS found
+if command -v dials.stills_process >/dev/null && /usr/bin/python3 -c 'import bitshuffle.h5' 2>/dev/null; then
+	PYTHONPATH=$BRAGG_TESTS/../pipelines
+	export PYTHONPATH
+	rm -f ./*.rec truth.tsv
+	crystal --fluence=1e27 | bragg-orient --frames=4 --random --seed=5 --truth=truth.tsv | bragg-tap --record=true.rec
+	bragg-replay true.rec | bragg-intensity | bragg-background --water=0.002 | bragg-noise --seed=3 --adc-offset=0 | bragg-write still.nxs 2>write.log
+	check 'dials.stills_process takes them' quiet dials.stills_process still.nxs mp.nproc=2 output.composite_output=False \
+		indexing.stills.indexer=sequences indexing.known_symmetry.unit_cell=59.062,68.451,30.517,90,90,90 \
+		indexing.known_symmetry.space_group=P212121 spotfinder.filter.min_spot_size=3 spotfinder.filter.max_spot_size=1000 \
+		profile.gaussian_rs.parameters.sigma_b_cutoff=0.5 geometry.beam.polarization_fraction=$polarized_fraction
+	check 'its orientations are a start' /usr/bin/python3 "$BRAGG_TESTS/full/refine_dials.py" start
+	crystal --fluence=8e26 | bragg-orient --quiet --orientations=orientations | bragg-tap --record=dials.rec
+	check 'they are refined' sh -c 'bragg-replay --quiet still.nxs |
+		bragg-refine --quiet --start=dials.rec --parameters=rot,scale,background --table=dials.tsv --recipes=refined.rec >dials'
+	note "$(cat dials)"
+	measure refine_dials.py end refined.rec
+	is 'all of them' "$(value stills) $(cut -f3 dials.tsv | grep -c good)" '4 4'
+	above 'DIALS was off by' dials_deg 0.003
+	near 'what is left is a hundredth of a degree at most' refined_deg 0 0.003
+	check 'and a tenth of what DIALS left' awk -v was="$(value dials_deg)" -v is="$(value refined_deg)" 'BEGIN { exit !(is < 0.1 * was) }'
+else
+	skip 'stills that DIALS has found' 'dials.stills_process or bitshuffle is missing'
+fi
+finish
