@@ -117,8 +117,13 @@ is 'a total that is not that of the acknowledgements' \
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
+kill -STOP "$(cat sink.pid)" # the stream waits until all of them have been met
 attack wrong wrong data="ipc://$d/w"
 attack leaver leaver data="ipc://$d/w" group=leaver why='no more'
+soon grep -q 'wrong end' errors.make
+soon grep -q 'no more' errors.make
+soon grep -q 'group idle' errors.source
+kill -CONT "$(cat sink.pid)"
 unharmed 'groups that nobody asked for'
 is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
 
