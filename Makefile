@@ -10,6 +10,7 @@ CC      := gcc
 endif
 V       ?= 0
 Q       := $(if $(filter 1,$(V)),,@)
+,       := ,
 
 # Floating point must mean the same on every machine: no contraction, no
 # reassociation, no value-changing options.  See common/engine/engine.h.
@@ -144,6 +145,13 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 
+# The simulator: the code of link, control and stage/turn.c with a network and a clock of its own.
+SIMULATE := $(BUILD)/tests/bin/simulate
+SIMULATE_WRAPPED := clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart log_line
+$(SIMULATE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/simulate/*.c)) $(HELPER_LIBRARIES)
+	@mkdir -p $(@D)
+	$(Q)$(LINK) $(patsubst %,-Wl$(,)--wrap=%,$(SIMULATE_WRAPPED))
+
 # The check of the CUDA engine, linked with nothing but what a machine with gcc and the
 # CUDA toolkit has.
 ENGINECHECK := $(BUILD)/tests/bin/enginecheck
@@ -178,7 +186,7 @@ $(BUILD)/tests/bin/%.so: tests/preload/%.c
 # bench/bench-NAME.c are programs of one file; all else in bench/ is the benchmark.
 BENCHES := $(BUILD)/bench/bench $(patsubst bench/%.c,$(BUILD)/bench/%,$(wildcard bench/bench-*.c))
 
-units: $(UNITS) $(HELPERS) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ## build the unit tests and the benchmark
+units: $(UNITS) $(HELPERS) $(SIMULATE) $(PRELOADS) $(ENGINECHECK) $(STANDINS) $(BENCHES)  ## build the unit tests and the benchmark
 
 # libFuzzer harnesses, with all that they reach under clang's sanitizers.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/fuzz/%,$(wildcard tests/fuzz/*.c))

@@ -19,7 +19,7 @@ static bool is_flat(const struct experiment *x)
 /* Noise that looks at one pixel alone, and knows nothing of it. */
 static bool is_plain(const struct noise *n)
 {
-    return n->psf.kind == PSF_NONE && !n->passes && !n->nbad && !n->stages;
+    return n->psf.kind == PSF_NONE && !n->passes && !n->nbad && !n->stages && !n->dead_time;
 }
 
 static void take_noise(struct gpu_afterwards *a, const struct engine_after *after)

@@ -7,6 +7,7 @@
 
 #include "base/clipped.h"
 #include "base/clock.h"
+#include "engine/closed.h"
 #include "engine/cpu_shares.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
@@ -74,6 +75,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
                                struct error *e)
 {
     *plan = NULL;
+    if (closed_refuse(x, "cuda", e))
+        return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");

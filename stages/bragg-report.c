@@ -2,7 +2,7 @@
  * bragg-report: a last stage that writes a page about the frames it saw: pictures, how bright they
  * were and when they came, and what made them.
  */
-#include <math.h>
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,6 +21,7 @@ struct report {
     bool hold;
     /* state */
     const char *path;
+    bool watches;  // nothing waits for it
     char group[64];
     const struct experiment *experiment;  // NULL: none came
     struct frame_facts facts;
@@ -52,9 +53,9 @@ static enum status report_settle(void *state, const struct start *start, struct 
 {
     struct report *r = state;
     (void)e;
-    if (start->piped || r->hold)
+    self->transient = r->watches = !start->piped && !r->hold;
+    if (!r->watches)
         return STATUS_OK;
-    self->transient = true;
     (void)snprintf(r->group, sizeof r->group, "%s/watcher %ld", self->name, (long)getpid());
     self->group = r->group;
     return STATUS_OK;
@@ -75,7 +76,11 @@ static enum status report_frame(void *state, struct frame *f, struct error *e)
     const uint64_t now_ns = clock_ns();
     if (!r->facts.frames)
         r->start_ns = now_ns;
-    return frame_facts_take(&r->facts, f, (double)(now_ns - r->start_ns) / 1e9, e);
+    const enum status s = frame_facts_take(&r->facts, f, (double)(now_ns - r->start_ns) / 1e9, e);
+    return s || r->watches || !r->facts.torn
+               ? s
+               : error_set(e, STATUS_FAILED,
+                           "frame %" PRIu64 " was replaced while it was looked at", f->recipe.id);
 }
 
 static enum status write_page(struct report *r, bool complete, struct error *e)
@@ -124,6 +129,7 @@ static const struct stage stage = {
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
     .reads_only = true,
+    .in_memory = true,
     .state_size = sizeof(struct report),
     .open = report_open,
     .settle = report_settle,

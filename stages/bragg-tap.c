@@ -83,6 +83,7 @@ static enum status tap_settle(void *state, const struct start *start, struct sta
                          "--hold=no needs --in: at the end of a pipe nobody else waits for frames");
     const bool holds = t->hold == HOLD_AUTO ? t->record || start->piped : t->hold == HOLD_YES;
     self->transient = !holds;
+    self->in_memory = t->count && !t->record;
     self->speaks = t->print || t->count;
     if (t->print && !t->record && !t->count)
         self->have = NULL;  // a line that is out stays

@@ -30,6 +30,7 @@ static const struct {
     {"view", "shows the stream in a browser"},
     {"report", "writes a page about the frames of a stream"},
     {"fisher", "says how well images tell parameters, before there are data"},
+    {"refine", "fits orientations, cells and more to frames, with error bars"},
     {"compare", "compares two images"},
     {"score", "scores an analysis against the truth"},
     {"nanobragg", "nanoBragg's command line"},

@@ -114,7 +114,7 @@ static int place_of_other(const struct frame_facts *k, uint64_t rank)
 }
 
 /* The former brightest is one of the others from now on. */
-static void dethrone(struct frame_facts *k)
+static void keep_former_brightest(struct frame_facts *k)
 {
     struct facts_picture former = k->pictures[BRIGHTEST];
     const int place = place_of_other(k, former.rank);
@@ -124,38 +124,43 @@ static void dethrone(struct frame_facts *k)
     put(k, place, former);
 }
 
-static enum status keep(struct frame_facts *k, struct facts_picture p, const struct frame *f,
-                        struct error *e)
+/* Where a picture of this frame goes; `wanted`: nowhere. */
+static int place_of(const struct frame_facts *k, const struct facts_picture *p)
 {
-    int place = k->npictures;
-    if (place > BRIGHTEST)
-        place = p.mean > k->pictures[BRIGHTEST].mean ? BRIGHTEST : place_of_other(k, p.rank);
-    const enum status s = place < k->wanted ? draw(k, f, &p, e) : STATUS_OK;
-    if (s || place >= k->wanted)
-        return s;
-    if (place == BRIGHTEST && k->npictures > BRIGHTEST)
-        dethrone(k);
-    put(k, place, p);
-    return STATUS_OK;
+    if (k->npictures <= BRIGHTEST)
+        return k->npictures;
+    return p->mean > k->pictures[BRIGHTEST].mean ? BRIGHTEST : place_of_other(k, p->rank);
 }
 
 enum status frame_facts_take(struct frame_facts *k, const struct frame *f, double time_s,
                              struct error *e)
 {
     const bool hit = f->recipe.nlattices > 0;
-    const struct facts_picture p = {.id = f->recipe.id,
-                                    .rank = hash_finish(f->recipe.id + 1),
-                                    .lattices = f->recipe.nlattices,
-                                    .mean = frame_mean(&f->image),
-                                    .most = image_range(&f->image).most};
-    const bool saturated = k->x->saturation > 0.0 && p.most >= k->x->saturation;
+    struct facts_picture p = {.id = f->recipe.id,
+                              .rank = hash_finish(f->recipe.id + 1),
+                              .lattices = f->recipe.nlattices,
+                              .mean = frame_mean(&f->image),
+                              .most = image_range(&f->image).most};
+    const int place = place_of(k, &p);
+    const enum status s = place < k->wanted ? draw(k, f, &p, e) : STATUS_OK;
+    if (s)
+        return s;
+    if (!image_is_intact(&f->image)) {
+        free(p.png);
+        k->torn++;
+        return STATUS_OK;
+    }
     k->frames++;
     k->hits += hit;
-    k->saturated += saturated;
+    k->saturated += k->x->saturation > 0.0 && p.most >= k->x->saturation;
     k->mean_sum += p.mean;
     k->brightest = k->frames == 1 ? p.most : fmax(k->brightest, p.most);
     count(&k->means, p.mean, hit);
     count(&k->peaks, p.most, hit);
     note_time(k, time_s, hit);
-    return keep(k, p, f, e);
+    if (place == BRIGHTEST && k->npictures > BRIGHTEST)
+        keep_former_brightest(k);
+    if (place < k->wanted)
+        put(k, place, p);
+    return STATUS_OK;
 }

@@ -31,7 +31,6 @@ struct facts_picture {
     uint64_t id, rank;  // the least ranks are kept
     size_t lattices;
     double mean, most;
-    bool saturated;
     char *png;  // owned
     size_t size;
 };
@@ -40,7 +39,8 @@ struct frame_facts {
     const struct experiment *x;
     int wanted;  // pictures, at most FACTS_PICTURES_MAX
     uint64_t frames, hits, saturated;
-    double mean_sum, brightest;           // of the means of frames; the largest pixel of all
+    uint64_t torn;               // replaced while they were looked at; not among the others
+    double mean_sum, brightest;  // of the means of frames; the largest pixel of all
     struct facts_histogram means, peaks;  // of the mean and the largest pixel
     double bin_s;                         // of the course
     uint64_t came[FACTS_TIMES], came_hits[FACTS_TIMES];
@@ -56,7 +56,8 @@ double frame_mean(const struct image *image);
 /* Begins with the experiment, which lasts. */
 void frame_facts_open(struct frame_facts *k, const struct experiment *x, int pictures);
 
-/* Takes a frame in that came at `time_s` after the first.  STATUS_FAILED when memory is out. */
+/* Takes a frame in that came at `time_s` after the first; one that was replaced meanwhile is only
+ * counted as torn.  STATUS_FAILED when memory is out. */
 enum status frame_facts_take(struct frame_facts *k, const struct frame *f, double time_s,
                              struct error *e);
 

@@ -30,6 +30,9 @@ static void write_numbers(const struct frame_facts *k, FILE *out)
     fputs("<div class=\"card\"><h3>Frames</h3><table>\n", out);
     row(out, "frames seen", "%.0f", frames, "");
     row(out, "with a crystal in the beam (hits)", "%.0f", (double)k->hits, "");
+    if (k->torn)
+        row(out, "replaced while they were looked at, not counted here", "%.0f", (double)k->torn,
+            "");
     if (k->frames) {
         row(out, "mean of a pixel", "%.4g", k->mean_sum / frames, unit_of(k->x));
         row(out, "brightest pixel", "%.6g", k->brightest, unit_of(k->x));

@@ -162,6 +162,8 @@ static void draw_bar(const struct canvas *c)
     const double edge_mm =
         1e3 * c->panel->pixel_m * (double)p->factor / (double)p->zoom;  // of a pixel of the picture
     const double length_mm = round_below(edge_mm * (double)p->width / 5.0);
+    if (!(edge_mm > 0.0) || !isfinite(length_mm))
+        return;  // pixels without a size
     const int64_t length = (int64_t)(length_mm / edge_mm + 0.5), u = c->letter;
     const int64_t left = 6 * u, bottom = p->height - 6 * u;
     char text[32];

@@ -9,6 +9,8 @@
 #   place_inputs FOLDER LIST         copies the inputs NAME=STORED of a reference case here
 #   soon COMMAND...                  waits up to a minute until the command succeeds
 #   scratch                          enters a new folder, removed at exit
+#   pids NAME, running NAME          the processes bragg-NAME (or teststage NAME) of this test, whether
+#                                    there are any
 
 # The folder `tests`, for scripts that are run by themselves as well.
 BRAGG_TESTS=${BRAGG_TESTS:-$(cd "$(dirname "$0")/.." && pwd)}
@@ -76,6 +78,16 @@ soon() {
 		sleep 0.05
 	done
 	return 1
+}
+
+pids() {
+	for one in $(grep -laF "$tap_scratch/" /proc/[0-9]*/cmdline 2>/dev/null); do
+		{ tr '\0' ' ' <"$one"; } 2>/dev/null | grep -q "^[^ ]*\(bragg-\|teststage \)$1 " && basename "${one%/cmdline}"
+	done
+}
+
+running() {
+	[ -n "$(pids "$1")" ]
 }
 
 skip() {

@@ -100,4 +100,24 @@ HD double mat_determinant(const double m[9])
     return vec_dot(m, c);
 }
 
+/* out = a b. */
+HD void mat_multiply(const double a[9], const double b[9], double out[9])
+{
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            out[3 * i + j] = a[3 * i] * b[j] + a[3 * i + 1] * b[3 + j] + a[3 * i + 2] * b[6 + j];
+}
+
+/* The inverse of m, by the cross products of its rows. */
+HD void mat_invert(const double m[9], double out[9])
+{
+    const double volume = mat_determinant(m);
+    for (int i = 0; i < 3; i++) {
+        double column[3];
+        vec_cross(m + 3 * ((i + 1) % 3), m + 3 * ((i + 2) % 3), column);
+        for (int j = 0; j < 3; j++)
+            out[3 * j + i] = column[j] / volume;
+    }
+}
+
 #endif

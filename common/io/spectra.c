@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/median.h"
 #include "io/nxmx_geometry.h"
 #include "io/textfile.h"
 #include "io/trial.h"
@@ -161,12 +162,6 @@ static hid_t open_numbers(hid_t file, const char *path, hsize_t size[2])
     return -1;
 }
 
-static int by_value(const void *a, const void *b)
-{
-    const double x = *(const double *)a, y = *(const double *)b;
-    return (x > y) - (x < y);
-}
-
 /* Takes away the median of the outer twentieths of both ends. */
 static enum status level(double *photons, size_t points, struct error *e)
 {
@@ -178,8 +173,7 @@ static enum status level(double *photons, size_t points, struct error *e)
         return error_memory(e, "a spectrum");
     memcpy(outer, photons, edge * sizeof *outer);
     memcpy(outer + edge, photons + points - edge, edge * sizeof *outer);
-    qsort(outer, 2 * edge, sizeof *outer, by_value);
-    const double base = 0.5 * (outer[edge - 1] + outer[edge]);
+    const double base = median(outer, 2 * edge);
     for (size_t i = 0; i < points; i++)
         photons[i] -= base;
     mem_free(outer);

@@ -38,7 +38,7 @@ static enum status open_played(struct played *p, const char *path, struct error 
     enum status s = recording_open(&p->recording, path, e);
     if (s)
         return s;
-    if (p->recording.kind != 3)
+    if (p->recording.kind != RECORDING_IMAGES)
         return error_set(e, STATUS_INPUT,
                          "%s: holds no images: what bragg-intensity gives is a key", path);
     s = recording_experiment(&p->recording, &route, &m, e);

@@ -10,13 +10,6 @@ static const double METRIC_TOLERANCE = 1e-4;
 
 /* --- matrices -------------------------------------------------------------- */
 
-static void multiply(const double a[9], const double b[9], double out[9])
-{
-    for (int i = 0; i < 3; i++)
-        for (int k = 0; k < 3; k++)
-            out[3 * i + k] = a[3 * i] * b[k] + a[3 * i + 1] * b[3 + k] + a[3 * i + 2] * b[6 + k];
-}
-
 /* The transposed inverse: of columns a*, b*, c* it is a, b, c.  False where there is none. */
 static bool dual(const double m[9], double out[9])
 {
@@ -46,7 +39,7 @@ static void metric_of(const double a[9], double g[9])
 {
     double t[9];
     transpose(a, t);
-    multiply(t, a, g);
+    mat_multiply(t, a, g);
 }
 
 static bool keeps(const int m[9], const double g[9])
@@ -172,11 +165,11 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
         double m[9], set[9], inverse[9], transposed[9], r[9];
         for (int i = 0; i < 9; i++)
             m[i] = y->operators[o][i];
-        multiply(truth, m, set);
+        mat_multiply(truth, m, set);
         if (!dual(set, transposed))
             return false;
         transpose(transposed, inverse);
-        multiply(found, inverse, r);
+        mat_multiply(found, inverse, r);
         nearest_rotation(r);
         const double angle = angle_deg(r);
         if (!(angle < turn->angle_deg))
@@ -191,6 +184,6 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
     if (!isfinite(turn->angle_deg) || !dual(m, transposed))
         return false;
     transpose(transposed, inverse);
-    multiply(found, inverse, back);
+    mat_multiply(found, inverse, back);
     return lattices_cell(back, turn->cell);
 }

@@ -124,17 +124,29 @@ static bool is_ready(const struct results_folder *f, const struct results_folder
     return !file->taken && file->stamp && settled;
 }
 
-/* --- giving ------------------------------------------------------------------------- */
-
-static struct results_folder_file *find_ready(struct results_folder *f)
+/* Finds what is new and what has changed; all that is ready then is given one by one. */
+static enum status look(struct results_folder *f, struct error *e)
 {
+    const enum status s = find_new(f, e);
     const uint64_t now_ns = clock_ns();
-    for (size_t i = 0; i < f->count; i++)
+    for (size_t i = 0; i < f->count && !s; i++)
         if (!f->files[i].taken)
             look_at(f, &f->files[i], now_ns);
-    for (size_t i = 0; i < f->count; i++)
-        if (is_ready(f, &f->files[i], now_ns))
-            return &f->files[i];
+    f->looked_ns = now_ns;
+    f->next = 0;
+    return s;
+}
+
+/* --- giving ------------------------------------------------------------------------- */
+
+/* The next that was ready at the last look; NULL: none. */
+static struct results_folder_file *next_ready(struct results_folder *f)
+{
+    while (f->next < f->count) {
+        struct results_folder_file *file = &f->files[f->next++];
+        if (is_ready(f, file, f->looked_ns))
+            return file;
+    }
     return NULL;
 }
 
@@ -166,14 +178,13 @@ static bool wait(struct results_folder *f)
 enum status results_folder_next(struct results_folder *f, struct results_files *files, bool *more,
                                 struct error *e)
 {
-    struct results_folder_file *next = NULL;
+    struct results_folder_file *next;
     *more = false;
-    do {
-        const enum status s = find_new(f, e);
+    while (!(next = next_ready(f)) && (!f->looked_ns || wait(f))) {
+        const enum status s = look(f, e);
         if (s)
             return s;
-        next = find_ready(f);
-    } while (!next && wait(f));
+    }
     if (!next)
         return check_end(f, e);
     next->taken = *more = true;

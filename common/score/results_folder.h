@@ -23,6 +23,8 @@ struct results_folder {
     const struct follow *follow;        // borrowed; NULL: all files are there
     struct results_folder_file *files;  // owned, by their names
     size_t count, room;
+    uint64_t looked_ns;   // the last look at all of them, 0: there was none
+    size_t next;          // the first one that has not been offered since
     uint64_t changed_ns;  // when a file came, or grew
     bool ending;          // nothing more is waited for
 };

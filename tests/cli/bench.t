@@ -46,6 +46,8 @@ is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline
 is 'the engine is set up once' "$(sed -n 's/.*"setups": \([0-9]*\), "setup_hits": \([0-9]*\).*/\1 \2/p' rest.jsonl)" '1 2'
 rm rest.jsonl
 
+check 'the closed form is timed' bench --parts=closed --sizes=32 --iterations=2 --out=closed.jsonl
+rm closed.jsonl
 check 'the cost of reflections is timed' bench --parts=reflections --sizes=32 --iterations=2 --out=key.jsonl
 is 'without and with, in two beams' "$(sed -n 's/.*"workload": "\(one step\|25[^"]*\|50[^"]*\)".*"cost": .*/\1/p' key.jsonl | uniq -c |
 	tr -s ' \n' ' ')" ' 4 one step 4 25 domains x 5 wavelengths 4 50 phi x 10 domains '

@@ -102,4 +102,26 @@ shots cut.nxs $light --beamstop=10
 holds 'over four panels' "assert (data('cut.nxs')[0] == 0).sum() == (a('disc_0.raw') == 0).sum() > 250"
 geometry=--cut=2,1
 check_status 'a file of another size' 0 refused
+# --- counters that miss photons: dead for 1e-4 of the exposure
+for counter in nonparalysable paralysable; do
+	shots "${counter}_%d.raw" --seed=4 --counter=$counter --dead-time=100 --count-time=1
+done
+shots pulse_%d.raw --seed=4 --counter=pulse
+shots sure_%d.raw --no-poisson
+holds 'counters miss what they should' "
+n = a('sure_0.raw'); r = n * 1e-4
+near(a('nonparalysable_0.raw').mean() / (n / (1 + r)).mean(), 1, 0.005)
+near(a('paralysable_0.raw').mean() / (n * numpy.exp(-r)).mean(), 1, 0.005)
+assert r.max() > 0.1"
+holds 'a pulse gives one count at most' "p = a('pulse_0.raw'); n = a('sure_0.raw'); assert p.max() == 1; near(p.mean(), (1 - numpy.exp(-n)).mean(), 0.005)"
+shots threads_%d.raw --seed=4 --counter=paralysable --dead-time=100 --count-time=1 --threads=1
+check 'the same counts on one thread' cmp threads_1.raw paralysable_1.raw
+bad_counter() { # WANTED OPTION...
+	wanted=$1
+	shift
+	is "refused: $*" "$(bragg-noise "$@" < /dev/null 2>&1 | cat | grep -c -e "$wanted")" 1
+}
+bad_counter 'at most a tenth of --count-time' --counter=paralysable --dead-time=200 --count-time=0.001
+bad_counter 'dead-time is for' --dead-time=200
+bad_counter 'counter' --counter=pulse --gain-switching
 finish

@@ -29,17 +29,6 @@ count() {
 	find out -name '*.img' | wc -l
 }
 
-# pids NAME: of the processes bragg-NAME (or teststage NAME) of this test
-pids() {
-	for one in $(grep -laF "$tap_scratch/" /proc/[0-9]*/cmdline 2>/dev/null); do
-		{ tr '\0' ' ' <"$one"; } 2>/dev/null | grep -q "^[^ ]*\(bragg-\|teststage \)$1 " && basename "${one%/cmdline}"
-	done
-}
-
-running() {
-	[ -n "$(pids "$1")" ]
-}
-
 # meanwhile COMMAND...: waits until it succeeds, or the run has ended
 meanwhile() {
 	soon succeeds_or_over "$@"

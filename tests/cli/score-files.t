@@ -204,5 +204,11 @@ refused 'a folder without results' 3 'empty: holds no results' key.nxs empty
 refused 'one that stays so' 3 'empty: holds no results' --follow=0.2 key.nxs empty
 rm "all/r_$one.expt"
 refused 'a table without its list in a folder' 3 "all/r_$one.refl: needs its experiment list, all/r_$one.expt" key.nxs all
+bragg-geometry --quiet --detpixels=20 --pixel=0.5 --ncells=3 --cell=70,80,90,90,90,90 --default-F=100 |
+	bragg-orient --quiet --frames=4000 2>many | bragg-intensity --quiet --reflections=1 2>many | bragg-tap --record=many.rec
+mkdir many.peaks
+seq 0 3999 | awk '{ file = "many.peaks/" $1 ".tsv"; printf "frame\tfast\tslow\n%d\t10\t12\n", $1 >file; close(file) }'
+check 'each of many files is looked at once' sh -c 'ulimit -t 3 && bragg-score many.rec many.peaks >many'
+is 'all are taken' "$(awk '$1 == "frames" { print $2 }' many)" 4000
 refused 'a table does not grow' 2 'is written at once' --follow key.nxs "r_$one.refl"
 finish

@@ -55,6 +55,9 @@ for transport in auto inline; do
 1 0.raw
 1.raw
 2.raw"
+	is "damaged, $transport: bragg-report likewise" "$(damaged $transport bragg-report out/page.html)" \
+		"bragg-report: frame 3 from test-make was damaged on its way
+1 page.html"
 done
 
 # tcp TRANSPORT: through two endpoints of this host

@@ -8,6 +8,7 @@ PATH=$PWD/root/usr/bin:$PATH
 share=$PWD/root/usr/share
 is 'a page for every program' "$(ls root/usr/bin | grep - | sed 's/$/.1/')" "$(ls "$share/man/man1")"
 check 'the page about loops' test -s "$share/man/man7/braggpipe-loop.7"
+check 'and the one about several hosts' test -s "$share/man/man7/braggpipe-machines.7"
 check 'and its pipelines' test -s "$share/braggpipe/pipelines/loop-dials.yaml" -a -s "$share/braggpipe/pipelines/loop-crystfel.yaml"
 is 'one program lists all of them' "$(braggpipe list | sed -n 's/^  \([a-z]*\) .*/bragg-\1/p' | grep -v -e -demo -e -list | sort)" \
 	"$(ls root/usr/bin | grep -)"

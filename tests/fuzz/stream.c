@@ -21,8 +21,8 @@
 #include "link/receive.h"
 #include "link/reconnect.h"
 #include "stage/handover.h"
-#include "stage/loop.h"
 #include "stage/options.h"
+#include "stage/turn.h"
 
 enum { UP, UP_CONNECTED, DOWN, DOWN_CONNECTED, CONTROL, SOCKETS, PEERS = 4, RUN = 7 };
 
@@ -283,7 +283,7 @@ static void open_stage(uint8_t bits)
 static void close_stage(void)
 {
     if (rt.run.stopping)
-        loop_say_goodbye(&rt);
+        turn_say_goodbye(&rt);
     for (int i = 0; i < SOCKETS; i++)
         message_free(&fakes[i].message);
     message_free(&rt.links.experiment);
@@ -348,7 +348,7 @@ static void work(struct input *in)
     item_free(item);
 }
 
-/* What loop.c does between messages, `seconds` from now. */
+/* What turn.c does between messages, `seconds` from now. */
 static void pump(uint64_t seconds)
 {
     const uint64_t now_ns = clock_ns() + seconds * SECOND;

@@ -150,12 +150,6 @@ static void compare(const struct variant *v, const char *name, double kink, doub
         fail_msg("%s: %s is wrong by %.3g, %.3f of the pixels", v->name, name, error, share);
 }
 
-static const struct variant SQUARE = {.name = "square",
-                                      .shape = SHAPE_SQUARE,
-                                      .cells = {7, 6, 8},
-                                      .fudge = 1,
-                                      .convention = CONVENTION_MOSFLM};
-
 static void test_square(void **state)
 {
     (void)state;

@@ -27,6 +27,13 @@ struct variant {
     bool still;     // one phi step, at 0 if the crystal is perfect
 };
 
+/* The usual one. */
+static const struct variant SQUARE = {.name = "square",
+                                      .shape = SHAPE_SQUARE,
+                                      .cells = {7, 6, 8},
+                                      .fudge = 1,
+                                      .convention = CONVENTION_MOSFLM};
+
 /* A change of one parameter by `change` of its units. */
 struct change {
     const char *name;

@@ -7,19 +7,22 @@
 #include "refine/information.h"
 #include "refine/symmetric.h"
 
+static double work[36];  // for matrices of up to four rows
+
 /* Hilbert's matrix, whose inverse has whole numbers. */
 static void an_inverse(void **state)
 {
     (void)state;
+    assert_int_equal(symmetric_work(4), sizeof work / sizeof *work);
     double a[16], inverse[16], weakest[4];
     static const double known[16] = {16,  -120,  240,  -140,  -120, 1200, -2700, 1680,
                                      240, -2700, 6480, -4200, -140, 1680, -4200, 2800};
     for (int i = 0; i < 16; i++)
         a[i] = 1.0 / (i / 4 + i % 4 + 1);
-    assert_true(symmetric_invert(4, a, inverse, weakest));
+    assert_true(symmetric_invert(4, a, inverse, work, weakest));
     for (int i = 0; i < 16; i++)
         assert_true(fabs(inverse[i] / known[i] - 1) < 1e-9);
-    assert_true(symmetric_invert(0, NULL, NULL, NULL));
+    assert_true(symmetric_invert(0, NULL, NULL, NULL, NULL));
 }
 
 static void units_do_not_matter(void **state)
@@ -29,7 +32,7 @@ static void units_do_not_matter(void **state)
     double a[4], inverse[4], weakest[2];
     for (int i = 0; i < 4; i++)
         a[i] = (i % 3 ? 0.5 : 1.0) / unit[i / 2] / unit[i % 2];
-    assert_true(symmetric_invert(2, a, inverse, weakest));
+    assert_true(symmetric_invert(2, a, inverse, work, weakest));
     for (int i = 0; i < 4; i++)
         assert_true(fabs(inverse[i] / unit[i / 2] / unit[i % 2] - (i % 3 ? -2.0 : 4.0) / 3.0) <
                     1e-12);
@@ -40,9 +43,9 @@ static void what_is_not_told_is_named(void **state)
     (void)state;
     const double same[9] = {1, 0, -2, 0, 5, 0, -2, 0, 4}, none[4] = {1, 0, 0, 0};
     double inverse[9], weakest[3];
-    assert_false(symmetric_invert(3, same, inverse, weakest));
+    assert_false(symmetric_invert(3, same, inverse, work, weakest));
     assert_true(fabs(weakest[1]) < 1e-12 && fabs(weakest[0] - weakest[2]) < 1e-12);
-    assert_false(symmetric_invert(2, none, inverse, weakest));
+    assert_false(symmetric_invert(2, none, inverse, work, weakest));
     assert_true(weakest[0] == 0 && weakest[1] == 1);
 }
 
@@ -59,7 +62,7 @@ static void frames_that_share(void **state)
     struct information all = {0};
     struct information_bounds b;
     struct error e = {0};
-    assert_true(symmetric_invert(3, whole, inverse, weakest));
+    assert_true(symmetric_invert(3, whole, inverse, work, weakest));
     assert_int_equal(information_add(&all, &layout, 7, 1, 10, two, &e), 0);
     assert_int_equal(information_add(&all, &layout, 5, 0, 0, NULL, &e), 0);
     assert_int_equal(information_add(&all, &layout, 3, 1, 10, one, &e), 0);

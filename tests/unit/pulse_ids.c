@@ -63,11 +63,28 @@ static void others_count(void **state)
     assert_int_equal(pulse_numbers(&(struct pulse_ids){0}, 5, list), 0);
 }
 
+static void lasers_light_some(void **state)
+{
+    (void)state;
+    struct pulse_ids p = {.has_pump = true, .pump_light = 2, .pump_dark = 3};
+    expect(&p, 1, 1, "laser", 1);
+    expect(&p, 2, 1, "laser", 0);
+    expect(&p, 4, 1, "laser", 0);
+    expect(&p, 5, 1, "laser", 1);
+    p.facility = FACILITY_SACLA;
+    expect(&p, 6, 2, "laser", 1);
+    p.pump_light = p.pump_dark = 0;  // as no program sends it
+    expect(&p, 6, 2, "laser", 0);
+    p.has_pump = false;
+    expect(&p, 0, 1, "tag", 0);
+}
+
 int main(void)
 {
     cmocka_set_message_output(CM_OUTPUT_TAP);
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(trains_have_pulses),
+        cmocka_unit_test(lasers_light_some),
         cmocka_unit_test(fiducials_begin_anew),
         cmocka_unit_test(others_count),
     };

@@ -26,12 +26,14 @@ static struct experiment experiment = {.beam = {.wavelength_m = 1e-10, .directio
                                        .crystals = &crystal,
                                        .sampling.oversample = 1};
 
+static double ripple = 0.01;
+
 static struct sampling_report check(int oversample, size_t nphi, double osc, size_t ndomains,
                                     double spread)
 {
     struct lattice l = {.nphi = nphi, .ndomains = ndomains, .cells_m = cell_m};
     experiment.sampling.oversample = oversample;
-    return sampling_check(&experiment, &l, osc, spread);
+    return sampling_check(&experiment, &l, osc, spread, ripple);
 }
 
 static void a_spot_is_wavelength_over_crystal_edge(void **state)
@@ -102,6 +104,34 @@ static void every_shape_has_its_width(void **state)
     crystal.shape = SHAPE_SQUARE;
 }
 
+/* The sum of exp(-2 (N h)^2 / 0.63) over points `step` apart, step/2 off the middle or on it,
+ * relative to its integral. */
+static double summed(double step, double off)
+{
+    double sum = 0.0;
+    for (int i = -2000; i <= 2000; i++)
+        sum += exp(-2.0 * pow(20 * step * (i + off), 2) / 0.63);
+    return sum * step * 20 / sqrt(0.63 * M_PI / 2);
+}
+
+/* One edge of 100 A has 1/20 of an index for a width: points that are allowed have the ripple that
+ * was asked for, no less and no more. */
+static void gauss_ripples_as_asked(void **state)
+{
+    (void)state;
+    static const double asked[] = {0.2, 0.05, 0.01, 0.001};
+    crystal.shape = SHAPE_GAUSS;
+    for (int i = 0; i < 4; i++) {
+        ripple = asked[i];
+        const struct sampling_report r = check(1, 1, 0, 1, 0);
+        const double step = r.rocking_share_rad / r.rocking_rad / 20;
+        assert_true(fabs((summed(step, 0.0) - 1) / ripple - 1) < 0.02);
+        assert_true(fabs((1 - summed(step, 0.5)) / ripple - 1) < 0.02);
+    }
+    ripple = 0.01;
+    crystal.shape = SHAPE_SQUARE;
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -111,6 +141,7 @@ int main(void)
         cmocka_unit_test(phi_steps_wider_than_a_spot_are_coarse),
         cmocka_unit_test(domains_farther_apart_than_a_spot_are_coarse),
         cmocka_unit_test(every_shape_has_its_width),
+        cmocka_unit_test(gauss_ripples_as_asked),
     };
     return unit_run(tests);
 }

@@ -224,22 +224,52 @@ static void bad_numbers_are_named(void **state)
     experiment_free(&x);
 }
 
+/* A random frame with reflections and planes, one that fits. */
+static void draw_frame(struct experiment *x, struct frame *f, bool (*fits)(const struct frame *))
+{
+    *x = (struct experiment){0};
+    *f = (struct frame){0};
+    do {
+        frame_free(f);
+        experiment_free(x);
+        random_experiment(x);
+        random_frame(f, x, true);
+    } while (!fits(f));
+}
+
+/* Whether a reader takes it; one that does not says of what it is.  Frees both. */
+static void send_frame(struct experiment *x, struct frame *f, bool good, const char *what)
+{
+    const struct codec_expected expected = codec_expect(x);
+    struct frame g;
+    struct message m = {0};
+    struct error e = {0};
+    assert_int_equal(codec_frame_encode(f, x->lineage, &m, &e), STATUS_OK);
+    assert_int_equal(codec_frame_decode(&g, &expected, &m, &e), good ? STATUS_OK : STATUS_INPUT);
+    assert_true(good || strstr(e.text, what));
+    frame_free(&g);
+    message_free(&m);
+    experiment_free(x);
+}
+
+static bool has_labels(const struct frame *f)
+{
+    return f->recipe.nlattices && f->reflections.nlabels;
+}
+
+static bool has_planes(const struct frame *f)
+{
+    return f->planes.count >= 3;
+}
+
 /* What rows, pixels and labels name must be there. */
 static void reflections_that_contradict_themselves_are_refused(void **state)
 {
     (void)state;
     for (int wrong = 0; wrong < 9; wrong++) {
-        struct experiment x = {0};
-        struct frame f = {0}, g;
-        struct message m = {0};
-        struct error e = {0};
-        do {
-            frame_free(&f);
-            experiment_free(&x);
-            random_experiment(&x);
-            random_frame(&f, &x, true);
-        } while (!f.recipe.nlattices || !f.reflections.nlabels);
-        const struct codec_expected expected = codec_expect(&x);
+        struct experiment x;
+        struct frame f;
+        draw_frame(&x, &f, has_labels);
         struct reflection_table *t = &f.reflections;
         struct reflection_row *row = t->rows;
         switch (wrong) {
@@ -270,12 +300,7 @@ static void reflections_that_contradict_themselves_are_refused(void **state)
         default:
             break;
         }
-        assert_int_equal(codec_frame_encode(&f, x.lineage, &m, &e), STATUS_OK);
-        assert_int_equal(codec_frame_decode(&g, &expected, &m, &e), wrong ? STATUS_INPUT : 0);
-        assert_true(!wrong || strstr(e.text, "reflections"));
-        frame_free(&g);
-        message_free(&m);
-        experiment_free(&x);
+        send_frame(&x, &f, !wrong, "reflections");
     }
 }
 
@@ -286,17 +311,9 @@ static void planes_that_are_none_are_refused(void **state)
     static const char *const names[] = {"rot_x", "", "../x", ".x", "a/b", "A", "a b", "share.1"};
     enum { NAMES = sizeof names / sizeof *names, SIZES = 3 };
     for (int wrong = 0; wrong < NAMES + SIZES; wrong++) {
-        struct experiment x = {0};
-        struct frame f = {0}, g;
-        struct message m = {0};
-        struct error e = {0};
-        do {
-            frame_free(&f);
-            experiment_free(&x);
-            random_experiment(&x);
-            random_frame(&f, &x, true);
-        } while (f.planes.count < 3);
-        const struct codec_expected expected = codec_expect(&x);
+        struct experiment x;
+        struct frame f;
+        draw_frame(&x, &f, has_planes);
         struct plane *p = &f.planes.items[1];
         if (wrong < NAMES)  // the first is fine but for its twin, the last is the third one's
             (void)snprintf(p->name, sizeof p->name, "%s", names[wrong]);
@@ -304,13 +321,7 @@ static void planes_that_are_none_are_refused(void **state)
             p->count--;
         else if (wrong == NAMES + 1)
             f.planes.items[2].count = 0;
-        assert_int_equal(codec_frame_encode(&f, x.lineage, &m, &e), STATUS_OK);
-        const bool good = wrong == NAMES + SIZES - 1;
-        assert_int_equal(codec_frame_decode(&g, &expected, &m, &e), good ? 0 : STATUS_INPUT);
-        assert_true(good || strstr(e.text, "planes"));
-        frame_free(&g);
-        message_free(&m);
-        experiment_free(&x);
+        send_frame(&x, &f, wrong == NAMES + SIZES - 1, "planes");
     }
 }
 

@@ -45,25 +45,27 @@ static void notices_survive(void **state)
 static void statuses_survive(void **state)
 {
     (void)state;
-    struct process_status p[] = {
-        {.stage = "bragg-orient", .pid = 5, .held = 3},
+    /* static: between members there are zeros alone */
+    static struct process_status p[] = {
+        {.stage = "bragg-orient", .host = "n1", .pid = 5, .held = 3},
         {.stage = "bragg-write", .group = "g", .hops = 1, .durable = true}};
-    struct fenced_status f[] = {{.pid = 4, .reason = "died", .frames = 3, .ago_ns = UINT64_MAX}};
-    struct run_status in = {.known = true,
-                            .total = 9,
-                            .issued = 8,
-                            .acknowledged = 7,
-                            .window = 32,
-                            .elapsed_ns = UINT64_MAX,
-                            .unlisted = 1,
-                            .nprocesses = 2,
-                            .processes = p,
-                            .nfenced = 1,
-                            .fenced = f,
-                            .given_up = {.frame = 7, .deaths = 3, .pid = -1}},
-                      out;
+    static struct fenced_status f[] = {
+        {.pid = 4, .host = "n3", .reason = "died", .frames = 3, .ago_ns = UINT64_MAX}};
+    static struct run_status in = {.known = true,
+                                   .total = 9,
+                                   .issued = 8,
+                                   .acknowledged = 7,
+                                   .window = 32,
+                                   .elapsed_ns = UINT64_MAX,
+                                   .unlisted = 1,
+                                   .nprocesses = 2,
+                                   .nfenced = 1,
+                                   .given_up = {.frame = 7, .deaths = 3, .pid = -1, .host = "n2"}};
+    struct run_status out;
     struct message m = {0};
     p[1].work.frames = 7;
+    in.processes = p;
+    in.fenced = f;
     assert_int_equal(control_status_encode(&in, &m, NULL), 0);
     seal(&m, MESSAGE_STATUS);
     assert_int_equal(control_status_decode(&out, &m, NULL), 0);
@@ -92,12 +94,15 @@ static void the_largest_status_fits(void **state)
         memset(&p[i], 0xff, sizeof p[i]);
         memset(p[i].stage, 'x', sizeof p[i].stage - 1);
         memset(p[i].group, 'x', sizeof p[i].group - 1);
+        memset(p[i].host, 'x', sizeof p[i].host - 1);
         p[i].stage[sizeof p[i].stage - 1] = p[i].group[sizeof p[i].group - 1] = 0;
+        p[i].host[sizeof p[i].host - 1] = 0;
         p[i].pid = INT64_MIN;
         p[i].durable = true;
     }
     for (size_t i = 0; i < STATUS_FENCED_MAX; i++) {
-        f[i] = (struct fenced_status){INT64_MIN, "", UINT64_MAX, UINT64_MAX};
+        f[i] = (struct fenced_status){.pid = INT64_MIN, .frames = UINT64_MAX, .ago_ns = UINT64_MAX};
+        memset(f[i].host, 'x', sizeof f[i].host - 1);
         memset(f[i].reason, 'x', sizeof f[i].reason - 1);
     }
     assert_int_equal(control_status_encode(&r, &m, NULL), 0);
@@ -150,7 +155,8 @@ static void hellos_survive(void **state)
 {
     (void)state;
     struct neighbour up[] = {{"one"}, {"two"}};
-    static struct hello in = {.uuid = "0123",
+    static struct hello in = {.host = "n2",
+                              .uuid = "0123",
                               .stage = "bragg-x",
                               .wants = 2,
                               .gives = 3,

@@ -62,6 +62,11 @@ static inline void random_crystal(struct crystal *c)
     fill(c->size_m, c->has_size ? 3 : 0);
     c->has_blocks = draw(2);
     c->blocks = c->has_blocks ? 5.5 : 0.0;
+    c->has_ensemble = draw(2);
+    fill(c->mosaic_rms_rad, c->has_ensemble ? 3 : 0);
+    fill(c->strain_rms, c->has_ensemble ? 3 : 0);
+    fill(c->cells_across, c->has_ensemble ? 3 : 0);
+    fill(&c->divergence_rms_rad, c->has_ensemble);
     if (draw(2)) {
         for (int i = 0; i < 3; i++) {
             c->table.min[i] = -(int)draw(9);
@@ -101,6 +106,11 @@ static inline void random_experiment(struct experiment *x)
                                           .step = draw(9),
                                           .train_pulses = draw(9),
                                           .start_s = draw(1000)};
+    x->pulse_ids.has_pump = x->has_pulse_ids && draw(2);
+    if (x->pulse_ids.has_pump) {
+        x->pulse_ids.pump_light = draw(5);
+        x->pulse_ids.pump_dark = draw(5);
+    }
 }
 
 /* Rows of its lattices, as many pixels as fit, and labels. */

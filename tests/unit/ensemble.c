@@ -1,0 +1,107 @@
+/* The mean over very many domains in closed form: its numbers, and sums of draws. */
+#include "unit.h"
+
+#include <math.h>
+
+#include "base/units.h"
+#include "base/vec.h"
+#include "near.h"
+#include "physics/ensemble.h"
+#include "physics_request.h"
+
+static const int HKL[3] = {14, 9, 6};
+static const double X[3] = {1, 0, 0};
+
+/* 79 x 79 x 38 A along x, y, z. */
+static struct crystal tetragonal(void)
+{
+    struct crystal c = {.shape = SHAPE_GAUSS, .fudge = 1.0, .has_ensemble = true};
+    set3(c.cells, 20, 20, 40);
+    set3(c.mosaic_rms_rad, deg_to_rad(0.08), deg_to_rad(0.05), deg_to_rad(0.03));
+    set3(c.strain_rms, 1e-3, 5e-4, 2e-3);
+    c.divergence_rms_rad = 4e-4;
+    return c;
+}
+
+static const double CELL[9] = {79e-10, 0, 0, 0, 79e-10, 0, 0, 0, 38e-10};
+
+static void test_numbers(void **state)
+{
+    (void)state;
+    const struct crystal c = tetragonal();
+    struct ensemble s;
+    struct ensemble_spot spot;
+    assert_true(ensemble_open(&s, &c, CELL, X, 1.0 / 1.37760222));
+    static const double W[9] = {63.090851, 0, 0, 0, 63.090851, 0, 0, 0, 68.170014};
+    static const double C[9] = {117.040106, -5.534949,  -21.309013, -5.534949, 207.857905,
+                                -35.068548, -21.309013, -35.068548, 301.420759};
+    double moments[9];
+    ensemble_moments(&s, HKL, moments);
+    for (int i = 0; i < 9; i++) {
+        assert_near(s.block[i] * 1e9, W[i], 1e-6);
+        assert_near(moments[i] * 1e9, C[i], 1e-6);
+    }
+    assert_true(ensemble_spot_open(&s, HKL, &spot));
+    const double cells_sqr = 16000.0 * 16000.0, offset[3] = {1e-4, -5e-5, 8e-5};
+    assert_near(spot.peak / cells_sqr, 0.195811, 1e-6);
+    assert_near(ensemble_factor(&spot, offset) / spot.peak, 0.940197, 1e-6);
+    assert_true(spot.reach <= ensemble_reach(&s, HKL, vec_length(spot.centre)));
+}
+
+/* Off the diagonal too: the widths are those of |N dh|^2, the integral stays 0.984 det N. */
+static void test_matrix_of_cells(void **state)
+{
+    (void)state;
+    struct crystal c = {.shape = SHAPE_GAUSS, .fudge = 1.0};
+    set3(c.cells, 20, 30, 40);
+    set3(c.cells_across, 5, -3, 7);
+    struct ensemble s;
+    struct ensemble_spot spot;
+    assert_true(ensemble_open(&s, &c, CELL, X, 1.0));
+    assert_true(ensemble_spot_open(&s, HKL, &spot));
+    const double dh[3] = {0.01, -0.007, 0.004};
+    const double N[9] = {20, 5, 7, 5, 30, -3, 7, -3, 40};
+    double moved[3], offset[3];
+    mat_apply(N, dh, moved);
+    set3(offset, dh[0] / 79, dh[1] / 79, dh[2] / 38);
+    const double want = exp(-2.0 * vec_dot(moved, moved) / 0.63) * pow(mat_determinant(N), 2);
+    assert_near(ensemble_factor(&spot, offset) / want, 1.0, 1e-12);
+    set3(c.cells_across, 25, 0, 0);
+    assert_false(ensemble_open(&s, &c, CELL, X, 1.0));
+    assert_false(ensemble_cells_fit(c.cells, c.cells_across));
+}
+
+/* The line through a Gaussian: the plain sum over all channels. */
+static void test_spectrum(void **state)
+{
+    (void)state;
+    enum { CHANNELS = 1601 };
+    const struct crystal c = tetragonal();
+    struct ensemble s;
+    struct ensemble_spot spot;
+    struct ensemble_channel channels[CHANNELS];
+    assert_true(ensemble_open(&s, &c, CELL, X, 0.726));
+    assert_true(ensemble_spot_open(&s, HKL, &spot));
+    for (int i = 0; i < CHANNELS; i++)
+        channels[i] = (struct ensemble_channel){0.7 + 5e-5 * i, 1.0 + 0.7 * sin(0.1 * i)};
+    for (int k = -20; k <= 20; k++) {
+        double g[3], sum = 0.0;
+        for (int i = 0; i < 3; i++)
+            g[i] = spot.centre[i] / 0.731 + 1e-4 * k * (i - 1.3);
+        for (int i = 0; i < CHANNELS; i++) {
+            double offset[3];
+            for (int j = 0; j < 3; j++)
+                offset[j] = channels[i].per_A * g[j] - spot.centre[j];
+            sum += channels[i].weight * ensemble_factor(&spot, offset);
+        }
+        assert_near(ensemble_sum(&spot, g, channels, CHANNELS) / spot.peak, sum / spot.peak, 1e-6);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers),
+                                       cmocka_unit_test(test_matrix_of_cells),
+                                       cmocka_unit_test(test_spectrum)};
+    return unit_run(tests);
+}

@@ -1,0 +1,192 @@
+/* What real sockets do, as the simulator takes it for granted (tests/simulate/net.h). */
+#include "unit.h"
+
+#include <poll.h>
+#include <string.h>
+
+#include "base/clock.h"
+#include "link/port.h"
+#include "scratch.h"
+
+static const uint64_t LONG_NS = UINT64_C(20000000000);
+
+struct pair {
+    void *context, *router, *dealer, *router_watch, *dealer_watch;
+    char endpoint[ENDPOINT_SIZE];
+    struct address from;  // of the dealer, as the router saw it last
+};
+
+static void open_side(struct pair *p, bool bind)
+{
+    static const struct curve open = {.insecure = true};
+    struct error e;
+    assert_int_equal(port_open(p->context, &open, bind, p->endpoint, PORT_WORDS_MAX,
+                               bind ? &p->router : &p->dealer,
+                               bind ? &p->router_watch : &p->dealer_watch, &e),
+                     STATUS_OK);
+}
+
+static struct pair open_pair(const char *name, bool both)
+{
+    struct pair p = {.context = port_context_open()};
+    (void)snprintf(p.endpoint, sizeof p.endpoint, "ipc://%s/%s", scratch_folder, name);
+    if (both)
+        open_side(&p, true);
+    open_side(&p, false);
+    return p;
+}
+
+static void close_pair(struct pair *p)
+{
+    port_drop(&p->router, &p->router_watch);
+    port_drop(&p->dealer, &p->dealer_watch);
+    port_context_close(p->context);
+}
+
+static bool send_number(void *socket, const struct address *to, unsigned number)
+{
+    unsigned text[2] = {number, 0};
+    struct part parts[2] = {{.data = &text[0], .size = sizeof text[0]},
+                            {.data = &text[1], .size = sizeof text[1]}};
+    const struct message m = {.nparts = 2, .parts = parts};
+    return port_send(socket, to, &m, NULL);
+}
+
+/* Waits for a message; its number. */
+static unsigned receive_number(struct pair *p, bool bound)
+{
+    struct message m;
+    struct address from;
+    unsigned number;
+    const uint64_t until_ns = clock_ns() + LONG_NS;
+    while (port_receive(bound ? p->router : p->dealer, bound, &from, &m) == PORT_NOTHING) {
+        assert_true(clock_ns() < until_ns);
+        (void)poll(NULL, 0, 1);
+    }
+    assert_int_equal(m.parts[0].size, sizeof number);
+    memcpy(&number, m.parts[0].data, sizeof number);
+    message_free(&m);
+    if (bound)
+        p->from = from;
+    return number;
+}
+
+static const struct address nobody = {0};
+
+static void what_is_sent_early_waits(void **state)
+{
+    (void)state;
+    struct pair p = open_pair("early", false);
+    for (unsigned i = 0; i < 3; i++)
+        assert_true(send_number(p.dealer, &nobody, i));
+    open_side(&p, true);
+    for (unsigned i = 0; i < 3; i++)
+        assert_int_equal(receive_number(&p, true), i);
+    close_pair(&p);
+}
+
+static void messages_keep_their_order(void **state)
+{
+    (void)state;
+    struct pair p = open_pair("order", true);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_true(send_number(p.dealer, &nobody, i));
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(receive_number(&p, true), i);
+    for (unsigned i = 0; i < 1000; i++)
+        assert_true(send_number(p.router, &p.from, i));
+    for (unsigned i = 0; i < 1000; i++)
+        assert_int_equal(receive_number(&p, false), i);
+    close_pair(&p);
+}
+
+static void who_closes_gently_is_heard_to_the_end(void **state)
+{
+    (void)state;
+    struct pair p = open_pair("gently", true);
+    for (unsigned i = 0; i < 100; i++)
+        assert_true(send_number(p.dealer, &nobody, i));
+    port_close(&p.dealer, &p.dealer_watch);
+    for (unsigned i = 0; i < 100; i++)
+        assert_int_equal(receive_number(&p, true), i);
+    close_pair(&p);
+}
+
+static void a_router_refuses_who_is_gone(void **state)
+{
+    (void)state;
+    struct pair p = open_pair("gone", true);
+    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_int_equal(receive_number(&p, true), 1);
+    port_drop(&p.dealer, &p.dealer_watch);
+    const uint64_t until_ns = clock_ns() + LONG_NS;
+    while (send_number(p.router, &p.from, 2)) {
+        assert_true(clock_ns() < until_ns);
+        (void)poll(NULL, 0, 1);
+    }
+    open_side(&p, false);  // the next one is another peer
+    const struct address former = p.from;
+    assert_true(send_number(p.dealer, &nobody, 3));
+    assert_int_equal(receive_number(&p, true), 3);
+    assert_false(address_equal(&former, &p.from));
+    close_pair(&p);
+}
+
+static void a_dealer_connects_again(void **state)
+{
+    (void)state;
+    struct trial t = {0};
+    struct pair p = open_pair("again", true);
+    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_int_equal(receive_number(&p, true), 1);
+    port_drop(&p.router, &p.router_watch);
+    const uint64_t until_ns = clock_ns() + LONG_NS;
+    while (!port_happened(p.dealer_watch, &t)) {
+        assert_true(clock_ns() < until_ns);
+        (void)poll(NULL, 0, 1);
+    }
+    assert_true(send_number(p.dealer, &nobody, 2));  // waits for the next connection
+    open_side(&p, true);
+    assert_int_equal(receive_number(&p, true), 2);
+    close_pair(&p);
+}
+
+static bool tells(void *socket, int ms)
+{
+    struct pollfd slot = {.fd = port_descriptor(socket), .events = POLLIN};
+    return poll(&slot, 1, ms) > 0;
+}
+
+static void a_descriptor_tells_once(void **state)
+{
+    (void)state;
+    struct message m;
+    struct address from;
+    struct pair p = open_pair("tells", true);
+    assert_true(send_number(p.dealer, &nobody, 1));
+    assert_int_equal(receive_number(&p, true), 1);
+    while (port_receive(p.router, true, &from, &m) != PORT_NOTHING)
+        message_free(&m);
+    assert_true(send_number(p.dealer, &nobody, 2));
+    assert_true(tells(p.router, 20000));  // its reader had found nothing
+    assert_true(port_has_messages(p.router));
+    assert_false(tells(p.router, 0));  // somebody has looked
+    assert_true(send_number(p.dealer, &nobody, 3));
+    assert_false(tells(p.router, 50));  // there are some already
+    assert_int_equal(receive_number(&p, true), 2);
+    assert_int_equal(receive_number(&p, true), 3);
+    close_pair(&p);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_sent_early_waits),
+        cmocka_unit_test(messages_keep_their_order),
+        cmocka_unit_test(who_closes_gently_is_heard_to_the_end),
+        cmocka_unit_test(a_router_refuses_who_is_gone),
+        cmocka_unit_test(a_dealer_connects_again),
+        cmocka_unit_test(a_descriptor_tells_once),
+    };
+    return unit_run_within(tests, scratch_enter, scratch_leave);
+}
