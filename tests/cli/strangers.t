@@ -117,7 +117,7 @@ is 'a total that is not that of the acknowledgements' \
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
-kill -STOP "$(cat sink.pid)" # the stream waits until all of them have been met
+kill -STOP "$(cat sink.pid)" # so the stream lasts until all of them have been met
 attack wrong wrong data="ipc://$d/w"
 attack leaver leaver data="ipc://$d/w" group=leaver why='no more'
 soon grep -q 'wrong end' errors.make
@@ -128,9 +128,9 @@ unharmed 'groups that nobody asked for'
 is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
 
 is 'who is at the wrong end, and who fails alone' \
-	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make)" \
-	'wrong connects to the wrong end
-leaver ended with status 1: no more'
+	"$(sed -n 's/^test-make: warning: evil-\([a-z]*\) (process [0-9]*) \([^@]*\) of ipc.*/\1 \2/p; s/.*evil-\(l[a-z]*\) (process [0-9]*)/\1/p' errors.make | sort)" \
+	'leaver ended with status 1: no more
+wrong connects to the wrong end'
 
 fresh
 stage first first --out="@ipc://$d/g" &
