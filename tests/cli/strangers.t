@@ -25,6 +25,19 @@ attack() {
 	stranger "$attack_kind" "ipc://$d/c" name="evil-$attack_name" "$@" >"said.$attack_name" 2>&1 &
 }
 
+# hold: the sink takes no more frames, and so the stream lasts
+hold() {
+	kill -STOP "$(cat sink.pid)"
+}
+
+# met NAME...: these have all spoken; the stream goes on
+met() {
+	for met_name; do
+		soon test -s "said.$met_name"
+	done
+	kill -CONT "$(cat sink.pid)"
+}
+
 # unharmed WHAT: all end well, with all files
 unharmed() {
 	settle
@@ -48,6 +61,7 @@ expected=$(digest out)
 
 # --- acknowledgements, and the rest that is said of frames
 stream
+hold
 attack ack ack first=0 last=9999 count=20 $own
 attack path ack first=0 last=9999 count=20 up=1 $own
 attack few ack first=0 last=2 up=1 $own
@@ -56,6 +70,7 @@ attack kept kept first=0 last=9999 count=20 up=1 $own
 attack lost lost first=0 last=9999 count=20 up=1 $own
 attack heart heartbeat first=0 last=9999 count=20 up=1 $own
 attack bye bye why='an evil word' $own
+met ack path few have kept lost heart bye
 unharmed 'words from nowhere'
 is 'frames that were not issued' "$(named ack)" 'is out: it acknowledged frame N, which was not issued'
 is 'who is out is told why' "$(said ack)" 'out: it acknowledged frame N, which was not issued'
@@ -117,13 +132,13 @@ is 'a total that is not that of the acknowledgements' \
 stream
 attack greedy sink data="ipc://$d/w" group=greedy
 attack idle sink data="ipc://$d/w" group=idle credit=0
-kill -STOP "$(cat sink.pid)" # so the stream lasts until all of them have been met
+hold
 attack wrong wrong data="ipc://$d/w"
 attack leaver leaver data="ipc://$d/w" group=leaver why='no more'
 soon grep -q 'wrong end' errors.make
 soon grep -q 'no more' errors.make
 soon grep -q 'group idle' errors.source
-kill -CONT "$(cat sink.pid)"
+met leaver
 unharmed 'groups that nobody asked for'
 is 'they are named, once' "$(grep -c 'group greedy is not waited for: --groups asks for 1$' errors.source) $(grep -c 'group idle' errors.source)" '1 1'
 

@@ -261,7 +261,7 @@ static void meet(bool downstream)
         return;
     stay(100);
     say_notice(data, MESSAGE_BYE, n);
-    stay(100);
+    stay(500);
     finish("done", "");
 }
 
@@ -329,7 +329,7 @@ static void act(const char *kind)
         (void)snprintf(n.reason, sizeof n.reason, "%s", text("why", ""));
         say_hello(control, false, 3);
         say_notice(control, MESSAGE_BYE, n);
-        stay(100);
+        stay(500);
         finish("done", "");
     }
 }
