@@ -102,12 +102,15 @@ struct found {
     size_t first;          // place of the first of them; SIZE_MAX: not wanted
 };
 
+enum { LAST = 256 };  // a row meets some tens of reflections at a time
+
 struct sorting {
     const struct shares *s;
     size_t nfound, capacity;
     struct found *found;  // owned
     size_t nslots;        // a power of 2, 0 at first
     uint32_t *slots;      // owned: numbers in found, from 1; 0: free
+    uint32_t last[LAST];  // numbers in found of keys of runs that were met last, by key modulo LAST
     struct share_room *room;
     uint32_t *number;  // of each share, in order, in found
     size_t nwanted;
@@ -184,17 +187,32 @@ static bool number_list(struct sorting *t, const struct share_list *list, uint32
     return true;
 }
 
+/* The same by its key in a run, if it is one of those that were met last. */
+static bool find_key(struct sorting *t, uint32_t key, uint32_t *number)
+{
+    uint32_t *last = &t->last[key % LAST];
+    if (*last < t->nfound && t->found[*last].key == key) {
+        *number = *last;
+        return true;
+    }
+    const struct found is = {.key = key};
+    if (!find(t, &is, number))
+        return false;
+    *last = *number;
+    return true;
+}
+
 /* Neighbours are mostly of the same reflection. */
 static bool number_run(struct sorting *t, const struct share_run *run, uint32_t *number)
 {
     for (size_t k = run->begin; k < run->end;) {
         const struct share_pack *p = run->pack;
-        const struct found is = {.key = p->key[k]};
+        const uint32_t key = p->key[k];
         uint32_t at;
-        if (!find(t, &is, &at))
+        if (!find_key(t, key, &at))
             return false;
         struct found sum = t->found[at];
-        for (; k < run->end && p->key[k] == is.key; k++) {
+        for (; k < run->end && p->key[k] == key; k++) {
             *number++ = at;
             sum.photons += (double)p->photons[k];
             sum.turn += t->s->turns ? (double)p->turn[k] : 0.0;
@@ -241,11 +259,16 @@ static int in_order(const void *a, const void *b)
 }
 
 /* Puts a pixel behind those that a reflection has, in ascending order, once. */
-static void place_pixel(struct lit_pixel *pixels, struct found *f, struct lit_pixel is)
+static inline void place_pixel(struct lit_pixel *pixels, struct found *f, struct lit_pixel is)
 {
     if (f->first == SIZE_MAX)
         return;
     struct lit_pixel *begin = pixels + f->first, *at = begin + f->count;
+    if (at == begin || at[-1].pixel < is.pixel) {
+        *at = is;
+        f->count++;
+        return;
+    }
     for (; at > begin && at[-1].pixel > is.pixel; at--)
         *at = at[-1];
     if (at > begin && at[-1].pixel == is.pixel) {
@@ -255,6 +278,21 @@ static void place_pixel(struct lit_pixel *pixels, struct found *f, struct lit_pi
     }
     *at = is;
     f->count++;
+}
+
+/* The items of a row, mostly several pixels of a reflection one after the other. */
+static void place_run(struct sorting *t, const struct share_run *run, const uint32_t *number)
+{
+    const struct share_pack *p = run->pack;
+    const size_t count = run->end - run->begin;
+    for (size_t i = 0; i < count;) {
+        const uint32_t same = number[i];
+        struct found *f = &t->found[same];
+        for (; i < count && number[i] == same; i++) {
+            const size_t k = run->begin + i;
+            place_pixel(t->pixels, f, (struct lit_pixel){p->pixel[k], (double)p->photons[k]});
+        }
+    }
 }
 
 static void place_shares(struct sorting *t)
@@ -267,12 +305,8 @@ static void place_shares(struct sorting *t)
             place_pixel(t->pixels, &t->found[*number++],
                         (struct lit_pixel){share->pixel, share->photons});
         }
-    for (size_t i = 0; i < s->nruns; i++)
-        for (size_t k = s->runs[i].begin; k < s->runs[i].end; k++) {
-            const struct share_pack *p = s->runs[i].pack;
-            place_pixel(t->pixels, &t->found[*number++],
-                        (struct lit_pixel){p->pixel[k], (double)p->photons[k]});
-        }
+    for (size_t i = 0; i < s->nruns; number += s->runs[i].end - s->runs[i].begin, i++)
+        place_run(t, &s->runs[i], number);
 }
 
 /* Puts the pixels of all wanted reflections together. */

@@ -17,12 +17,18 @@ struct part {
     double photons, fast, slow;
 };
 
-static void add(struct part *part, const struct panel *p, const struct lit_pixel *lit)
+/* Adds the pixels of one row from item i on; returns the first item behind them. */
+static size_t add_row(struct part *part, const struct panel *p, const struct lit_pixel *lit,
+                      size_t count, size_t i)
 {
-    const int64_t at = lit->pixel - p->first_pixel;
-    part->photons += lit->photons;
-    part->fast += lit->photons * ((double)(at % p->fast_pixels) + 0.5);
-    part->slow += lit->photons * ((double)(at / p->fast_pixels) + 0.5);
+    const int64_t slow = (lit[i].pixel - p->first_pixel) / p->fast_pixels;
+    const int64_t begin = p->first_pixel + slow * p->fast_pixels;
+    for (; i < count && lit[i].pixel < begin + p->fast_pixels; i++) {
+        part->photons += lit[i].photons;
+        part->fast += lit[i].photons * ((double)(lit[i].pixel - begin) + 0.5);
+        part->slow += lit[i].photons * ((double)slow + 0.5);
+    }
+    return i;
 }
 
 /* Pixels of a panel follow one another. */
@@ -35,8 +41,8 @@ static void find_centroid(const struct experiment *x, const struct lit_pixel *li
         struct part part = {0};
         find_panel(x, lit[i].pixel, &panel);
         const struct panel *p = &x->panels[panel];
-        for (; i < count && panel_holds(p, lit[i].pixel); i++)
-            add(&part, p, &lit[i]);
+        while (i < count && panel_holds(p, lit[i].pixel))
+            i = add_row(&part, p, lit, count, i);
         if (!(part.photons > best))
             continue;
         best = part.photons;
