@@ -9,11 +9,11 @@
 static void the_image_is_that_of_many_points(void **state)
 {
     (void)state;
-    enum { STEPS = 11 };
+    enum { STEPS = 9 };
     for (int i = 0; i < NSPOTS; i++) {
         struct spot spot = SPOTS[i];
         static double sum[COUNT];
-        const double rms = 200e-6 / sqrt(12.0), step = 0.7;
+        const double rms = 200e-6 / sqrt(12.0), step = 0.85;
         double weights = 0.0, most = 0.0, worst = 0.0;
         struct experiment x;
         struct recipe r;
