@@ -79,6 +79,16 @@ void lost_collect(struct stream *s)
     }
 }
 
+/* Which frames last stages held at their last two heartbeats. */
+static void find_holders(struct stream *s)
+{
+    window_forget_holders(&s->window);
+    for (const struct peer *p = s->roster.first; p; p = p->next)
+        for (int beat = 0; beat < 2 && !p->bye; beat++)
+            for (size_t i = 0; i < p->holds[beat].count; i++)
+                window_held(&s->window, p->holds[beat].ranges[i], p->durable);
+}
+
 void lost_unlisted(struct stream *s, uint64_t now_ns)
 {
     struct window *w = &s->window;
@@ -88,7 +98,8 @@ void lost_unlisted(struct stream *s, uint64_t now_ns)
             rounds_ns = p->beats_ns[1];
     for (const struct link *l = s->links->first; l; l = l->next)
         for (size_t i = l->narrived; i < l->nsent; i++)
-            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, 0, now_ns);
+            window_listed(w, (struct id_range){l->sent[i], l->sent[i]}, now_ns);
+    find_holders(s);
     for (uint64_t at = w->lowest; at < s->total && at - w->lowest < w->size; at++) {
         const uint64_t id = window_id(w, at);
         const struct frame_state *f = window_find(w, id);

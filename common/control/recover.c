@@ -4,6 +4,7 @@
 #include "control/barrier.h"
 #include "control/claims.h"
 #include "control/fence.h"
+#include "control/holdings.h"
 
 /* Why a process is out. */
 static const char died[] = "died", silent[] = "does not answer any more";
@@ -19,9 +20,15 @@ void recover_beat(struct stream *s, struct peer *p, const struct notice *n, uint
     p->progress = n->progress;
     p->work = n->work;
     p->held = 0;
+    id_set_clear(&p->holds[1]);
+    p->holds[1] = p->holds[0];
+    p->holds[0] = (struct id_set){0};
     for (size_t i = 0; i < n->nids && p->known; i++) {
         p->held += n->ids[i].last - n->ids[i].first + 1;
-        window_listed(&s->window, n->ids[i], p->durable, now_ns);
+        if (p->hello.gives)
+            window_listed(&s->window, n->ids[i], now_ns);
+        else if (p->durable && !id_set_add_range(&p->holds[0], n->ids[i]))
+            holdings_no_memory(s);
     }
 }
 

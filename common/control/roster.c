@@ -92,6 +92,8 @@ void roster_remove(struct roster *r, struct peer *p)
     id_set_clear(&p->have);
     id_set_clear(&p->acked);
     id_set_clear(&p->kept);
+    id_set_clear(&p->holds[0]);
+    id_set_clear(&p->holds[1]);
     id_set_clear(&p->early_acks);
     id_set_clear(&p->early_kept);
     mem_free(p);

@@ -161,23 +161,31 @@ bool window_is_stuck(const struct window *w, uint64_t total)
     return w->lowest < total;
 }
 
-void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns)
+void window_listed(struct window *w, struct id_range range, uint64_t now_ns)
 {
     if (!window_clip(w, &range))
         return;
-    for (uint64_t place = range.first; place <= range.last; place++) {
-        struct frame_state *f = at(w, place);
-        if ((f->acked | f->kept) & group)
-            f->kept_ns = now_ns;
-        else
-            f->listed_ns = now_ns;
-    }
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->listed_ns = now_ns;
+}
+
+void window_forget_holders(struct window *w)
+{
+    for (uint64_t i = 0; i < w->size; i++)
+        w->frames[i].holders = 0;
+}
+
+void window_held(struct window *w, struct id_range range, uint64_t group)
+{
+    if (!window_clip(w, &range))
+        return;
+    for (uint64_t place = range.first; place <= range.last; place++)
+        at(w, place)->holders |= group;
 }
 
 bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns)
 {
-    const bool lacking = w->required & ~f->acked & ~f->kept;
-    return f->listed_ns >= since_ns || (!lacking && f->kept_ns >= since_ns);
+    return f->listed_ns >= since_ns || !(w->required & ~f->acked & ~f->holders);
 }
 
 void window_advance(struct window *w, uint64_t total)

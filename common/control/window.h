@@ -15,8 +15,8 @@
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
     uint64_t kept;       // likewise, that has it and has not acknowledged it yet
-    uint64_t listed_ns;  // when a live process last said that it holds it ...
-    uint64_t kept_ns;    // ... likewise one whose group has it already
+    uint64_t holders;    // likewise, that held it when it was last looked who does
+    uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again
     uint32_t deaths;     // processes that died at work on it
     bool out;            // it has left the source
@@ -63,11 +63,16 @@ void window_keep(struct window *w, struct id_range range, uint64_t groups);
 void window_unkeep(struct window *w, struct id_range range, uint64_t groups);
 void window_retract(struct window *w, struct id_range range, uint64_t groups);
 
-/* Notes that a process holds frames; `group` is its bit, 0 for one that passes them on. */
-void window_listed(struct window *w, struct id_range range, uint64_t group, uint64_t now_ns);
+/* Notes that a process that passes frames on holds them. */
+void window_listed(struct window *w, struct id_range range, uint64_t now_ns);
 
-/* True when the frame was held since then by somebody from whom it can still reach all that
- * lack it: what a last stage keeps is of no use to other groups. */
+/* Notes which frames last stages of a group hold, after window_forget_holders, which forgets it of
+ * all. */
+void window_forget_holders(struct window *w);
+void window_held(struct window *w, struct id_range range, uint64_t group);
+
+/* True when the frame was held since then by somebody who passes it on, or all groups that lack it
+ * hold it: what a last stage holds is of no use to other groups. */
 bool window_is_listed(const struct window *w, const struct frame_state *f, uint64_t since_ns);
 
 /* True when groups have all frames of the window below place `total` but have not

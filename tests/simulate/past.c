@@ -99,6 +99,19 @@ static const struct {
       .batch = 4,
       .nfaults = 1,
       .faults = {{FAULT_DAMAGE, 0, 25 * MS, 1655 * MS, 0}}}},
+    {"a worker that meets one group later than the other, and frames in order",
+     {.network = true,
+      .order = true,
+      .groups = true,
+      .workers = 3,
+      .sinks = 2,
+      .frames = 200,
+      .window = 49,
+      .dead_after_s = 6,
+      .latency_ns = 100 * US,
+      .compute_ns = 100 * US,
+      .image_bytes = 64,
+      .batch = 1}},
 };
 
 const struct plan *plan_past(size_t i, const char **what)

@@ -175,12 +175,8 @@ static void clear(void)
     net_clear();
 }
 
-/* In how long all ends after the last fault.  Where groups take frames in order each one that a
- * group lacks costs some heartbeats: those that wait behind it in another group are listed. */
-static uint64_t patience_ns(const struct plan *p)
-{
-    return (p->groups && p->order ? 300 : 60) * SECOND;
-}
+/* In how long all ends after the last fault. */
+static const uint64_t PATIENCE_NS = 60 * SECOND;
 
 bool world_run(const struct plan *plan, bool story)
 {
@@ -198,7 +194,7 @@ bool world_run(const struct plan *plan, bool story)
     truth_begin();
     people();
     while (!world.wrong[0] && !all_over() && event_take(&event)) {
-        if (event.at_ns > world.calm_ns + patience_ns(plan) || world.nevents > EVENTS_MAX) {
+        if (event.at_ns > world.calm_ns + PATIENCE_NS || world.nevents > EVENTS_MAX) {
             if (event.kind == EVENT_ARRIVE)
                 packet_release(event.packet);
             break;

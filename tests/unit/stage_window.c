@@ -97,23 +97,24 @@ static void lost_frames_are_issued_again(void **state)
     window_close(&w);
 }
 
-static void what_a_group_keeps_is_of_no_use_to_another(void **state)
+static void what_a_group_holds_is_of_no_use_to_another(void **state)
 {
     (void)state;
     struct window w = open_window(ONE | TWO);
     const struct id_range frame = {1, 1};
     leave(&w, 1);
-    window_listed(&w, frame, ONE, 5);
+    window_listed(&w, frame, 5);  // by one that passes it on
     assert_true(window_is_listed(&w, window_find(&w, 1), 5));
-    window_keep(&w, frame, ONE);
-    window_listed(&w, frame, ONE, 6);
+    assert_false(window_is_listed(&w, window_find(&w, 1), 6));
+    window_held(&w, frame, ONE);
     assert_false(window_is_listed(&w, window_find(&w, 1), 6));  // TWO lacks it
-    window_listed(&w, frame, TWO, 7);
-    assert_true(window_is_listed(&w, window_find(&w, 1), 7));
+    window_held(&w, frame, TWO);
+    assert_true(window_is_listed(&w, window_find(&w, 1), 6));
+    window_forget_holders(&w);
+    window_held(&w, frame, ONE);
+    assert_false(window_is_listed(&w, window_find(&w, 1), 6));
     window_ack(&w, frame, TWO, UINT64_MAX);
-    window_listed(&w, frame, ONE, 8);
-    assert_true(window_is_listed(&w, window_find(&w, 1), 8));
-    assert_false(window_is_listed(&w, window_find(&w, 1), 9));
+    assert_true(window_is_listed(&w, window_find(&w, 1), 6));
     window_close(&w);
 }
 
@@ -160,7 +161,7 @@ static void ranges_are_clipped(void **state)
 {
     (void)state;
     struct window w = open_window(ONE);
-    window_listed(&w, (struct id_range){0, UINT64_MAX}, 0, 7);
+    window_listed(&w, (struct id_range){0, UINT64_MAX}, 7);
     assert_true(window_find(&w, 3)->listed_ns == 7);
     window_ack(&w, (struct id_range){0, 1}, ONE, UINT64_MAX);
     window_advance(&w, 100);
@@ -270,7 +271,7 @@ int main(void)
         cmocka_unit_test(groups_that_are_not_required_do_not_count),
         cmocka_unit_test(is_stuck_when_all_is_kept),
         cmocka_unit_test(lost_frames_are_issued_again),
-        cmocka_unit_test(what_a_group_keeps_is_of_no_use_to_another),
+        cmocka_unit_test(what_a_group_holds_is_of_no_use_to_another),
         cmocka_unit_test(what_kills_is_given_up),
         cmocka_unit_test(none_is_given_up_at_its_first_issue),
         cmocka_unit_test(ranges_are_clipped),
