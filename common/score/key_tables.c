@@ -106,7 +106,7 @@ static enum status add_frame(struct key *k, uint64_t number, const struct answer
     struct nxmx_rows *r = &k->rows;
     struct nxmx_frame *frames = mem_grow(r->frames, r->nframes, 1, sizeof *frames, &r->frames_room);
     r->frames = frames ? frames : r->frames;
-    uint64_t *counts =
+    struct nxmx_told *counts =
         mem_grow(r->reflections, r->nframes, 1, sizeof *counts, &r->reflections_room);
     r->reflections = counts ? counts : r->reflections;
     struct nxmx_lattice *lattices =
@@ -115,7 +115,7 @@ static enum status add_frame(struct key *k, uint64_t number, const struct answer
     if (!frames || !counts || !lattices)
         return error_memory(e, k->path);
     frames[r->nframes] = (struct nxmx_frame){.number = number, .lattices = a->nlattices};
-    counts[r->nframes++] = a->nreflections;
+    counts[r->nframes++] = (struct nxmx_told){.rows = a->nreflections};
     enum status s = STATUS_OK;
     for (size_t i = 0; i < a->nlattices && !s; i++) {
         struct nxmx_lattice *l = &lattices[r->nlattices++];
