@@ -265,7 +265,7 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     }
     if (status)
         return status;
-    f->count = f->nnotes = 0;
+    f->count = f->nnotes = f->ncurves = 0;
     if (nframes)
         score_figures(s, f);
     merged_figures(&merged, f);
