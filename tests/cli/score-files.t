@@ -92,7 +92,7 @@ known 'a table with the list named before it' key.nxs 'lonely.expt alone.refl' '
 cp "turned_$(echo "$full" | tail -n 1).expt" lonely.expt
 refused 'and one of another frame' 3 'do they belong together?' key.nxs lonely.expt alone.refl
 refused 'no such tables as key' 3 'none_%d.refl: there are no such files' 'none_%d.refl' "r_$one.refl"
-refused 'one table as key' 3 'is named by their template' "r_$one.refl" "r_$one.refl"
+refused 'the table of one frame as key' 3 'those of frames are named by their template' "r_$one.refl" "r_$one.refl"
 
 cp "r_$one.expt" part.expt
 size=$(wc -c <"r_$one.refl")
@@ -130,6 +130,24 @@ known 'a table of peaks half a pixel off' key.nxs peaks.tsv '' frames=4 frames_w
 	hits.roc_area=1 spots.precision=1 found_px.slow=0.5 found_px.fast=0 geometry_px.fast=absent lattices.found=0
 known 'without names of columns' key.nxs plain.txt '' frames=3 spots.precision=1 spots.recall=1 found_px.slow=0
 known 'hits alone' key.nxs hits.tsv '' frames=4 spots.found=0 hits.roc_area=0.5
+# --- the table of a run as key
+run() {
+	bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 | bragg-orient --quiet "$@" |
+		bragg-intensity --quiet --threads=1 --reflections=5
+}
+run --random --hit-rate=0.75 --frames=4 --seed=5 | bragg-write --quiet --reflections=run.refl 'run_%d.raw'
+run --random --hit-rate=0.75 --frames=4 --seed=5 | bragg-write --quiet --reflections=named.refl named.nxs
+run --frames=2 --osc=1 | bragg-write --quiet --reflections=turns.refl 'turns_%d.raw'
+# shellcheck disable=SC2086 # lists
+for key in run.refl named.refl; do
+	known "the table of a run as key: $key" $key 'r_*.refl' '' $perfect lattices.true=3
+done
+known 'a frame that it lacks is a blank' run.refl peaks.tsv '' frames=4 hits.true_positive=3 hits.true_negative=1 spots.precision=1
+refused 'a key of a rotation' 3 'turns.expt: is of a rotation, whose rows are sums over frames' turns.refl peaks.tsv
+for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
+refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
+cp run.refl alone.refl
+refused 'a run without its experiments' 1 'alone.expt: cannot open' alone.refl peaks.tsv
 # --- scores of hits, photons of spots: curves and their areas
 /usr/bin/python3 - <<'END'
 import h5py
