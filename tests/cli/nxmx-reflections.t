@@ -52,7 +52,7 @@ assert 0 < lit < 7, lit'
 
 # --- all that frames brought along comes back, and --recompute compares it
 mkdir back
-recipes --frames=5 | photons --labels --derivatives=cell | bragg-tap --quiet --record=plain.rec
+recipes --frames=7 | photons --labels --derivatives=cell | bragg-tap --quiet --record=plain.rec
 bragg-replay --quiet plain.rec | write back/a.nxs
 check 'the list of pixels, and photons in no row, are those of the recording' \
 	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" lists plain.rec back/a.nxs
