@@ -15,7 +15,7 @@ socket.setsockopt(zmq.LINGER, 0)
 socket.connect(endpoint)
 frames = hits = damaged = 0
 with open(table, "w") as out:
-    print("frame\tbright_pixels\thit", file=out)
+    print("frame\tscore\thit", file=out)
     while True:
         socket.send(b"next")
         if not socket.poll(3000 if frames else 60000):

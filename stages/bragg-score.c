@@ -70,8 +70,9 @@ static const struct opt_program program = {
     .max_operands = OPERANDS_MAX,
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
-        "(bragg-intensity --reflections), or the template of its reflection tables, as "
-        "key_%04d.refl; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
+        "(bragg-intensity --reflections), or its reflection tables, as key_%04d.refl, "
+        "or run.refl of stills; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a "
+        "table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of the former.\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
@@ -265,7 +266,7 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     }
     if (status)
         return status;
-    f->count = f->nnotes = 0;
+    f->count = f->nnotes = f->ncurves = 0;
     if (nframes)
         score_figures(s, f);
     merged_figures(&merged, f);

@@ -135,26 +135,101 @@ static bool same_images(const struct nxmx_one *a, const struct nxmx_one *b)
            memcmp(a->chunk.bytes, b->chunk.bytes, a->chunk.length) == 0;
 }
 
-static bool same_reflections(const struct nxmx_one *a, const struct nxmx_one *b)
+/* Files of before tell neither which pixels rows have nor what is left of the photons. */
+static bool tells_all(const struct reflection_table *t)
 {
-    return a->rows.has_reflections == b->rows.has_reflections &&
-           a->nreflections == b->nreflections &&
-           (!a->nreflections ||
-            memcmp(a->reflections, b->reflections, a->nreflections * sizeof *a->reflections) == 0);
+    return t->npixels || t->least_photons > 0 || t->rest_photons != 0;
 }
 
-static void say_reflections(const char *path, const struct nxmx_one *was, const struct nxmx_one *is)
+static bool same_sums(const struct reflection_table *a, const struct reflection_table *b)
+{
+    return a->npixels == b->npixels && a->least_photons == b->least_photons &&
+           a->rest_photons == b->rest_photons &&
+           (!a->npixels || memcmp(a->pixels, b->pixels, a->npixels * sizeof *a->pixels) == 0);
+}
+
+static bool same_rows(const struct reflection_table *a, const struct reflection_table *b)
+{
+    return a->present == b->present && a->count == b->count &&
+           (!a->count || memcmp(a->rows, b->rows, a->count * sizeof *a->rows) == 0);
+}
+
+static bool same_labels(const struct reflection_table *a, const struct reflection_table *b)
+{
+    return a->nlabels == b->nlabels &&
+           (!a->nlabels || memcmp(a->labels, b->labels, a->nlabels * sizeof *a->labels) == 0);
+}
+
+static bool same_plane(const struct plane *a, const struct plane *b)
+{
+    return strcmp(a->name, b->name) == 0 && strcmp(a->unit, b->unit) == 0 &&
+           memcmp(a->values, b->values, a->count * sizeof *a->values) == 0;
+}
+
+/* The first derivative that differs; "": none. */
+static const char *differing_plane(const struct planes *a, const struct planes *b)
+{
+    if (a->count != b->count)
+        return "of other names";
+    for (size_t i = 0; i < a->count; i++)
+        if (!same_plane(&a->items[i], &b->items[i]))
+            return a->items[i].name;
+    return "";
+}
+
+static void say_rows(const char *path, const struct reflection_table *was,
+                     const struct reflection_table *is)
 {
     size_t differ = 0;
-    if (was->nreflections != is->nreflections) {
-        printf("%s: the same image, but it has %zu reflections, recomputed %zu\n", path,
-               was->nreflections, is->nreflections);
+    if (was->count != is->count) {
+        printf("%s: the same image, but it has %zu reflections, recomputed %zu\n", path, was->count,
+               is->count);
         return;
     }
-    for (size_t i = 0; i < is->nreflections; i++)
-        differ += memcmp(&was->reflections[i], &is->reflections[i], sizeof *is->reflections) != 0;
-    printf("%s: the same image, but %zu of %zu reflections differ\n", path, differ,
-           is->nreflections);
+    for (size_t i = 0; i < is->count; i++)
+        differ += memcmp(&was->rows[i], &is->rows[i], sizeof *is->rows) != 0;
+    printf("%s: the same image, but %zu of %zu reflections differ\n", path, differ, is->count);
+}
+
+static void say_labels(const char *path, const struct reflection_table *was,
+                       const struct reflection_table *is)
+{
+    size_t differ = 0;
+    for (size_t i = 0; i < was->nlabels && i < is->nlabels; i++)
+        differ += was->labels[i] != is->labels[i];
+    if (was->nlabels == is->nlabels)
+        printf("%s: the same image, but %zu of %zu labels differ\n", path, differ, is->nlabels);
+    else
+        printf("%s: the same image, but %s\n", path,
+               was->nlabels ? "labels are recomputed without" : "it has no labels");
+}
+
+/* What came along with an image that is the same; false: all of it is the same. */
+static bool say_others(const char *path, const struct nxmx_one *was, const struct nxmx_one *is)
+{
+    const char *plane = differing_plane(&was->planes, &is->planes);
+    if (!same_rows(&was->reflections, &is->reflections))
+        say_rows(path, &was->reflections, &is->reflections);
+    else if (tells_all(&was->reflections) && !same_sums(&was->reflections, &is->reflections))
+        printf("%s: the same image, but other pixels of reflections, or photons in none\n", path);
+    else if (!same_labels(&was->reflections, &is->reflections))
+        say_labels(path, &was->reflections, &is->reflections);
+    else if (*plane)
+        printf("%s: the same image, but its derivatives differ: %s\n", path, plane);
+    else
+        return false;
+    return true;
+}
+
+/* "the same bytes", and of what beside the image. */
+static void say_same(const char *path, const struct nxmx_one *is)
+{
+    char text[64];
+    (void)snprintf(text, sizeof text, "the same bytes%s%s%s",
+                   is->reflections.present ? ", and reflections" : "",
+                   is->reflections.nlabels ? ", and labels" : "",
+                   is->planes.count ? ", and derivatives" : "");
+    difference_say(path, text);
 }
 
 static enum status compare_nxmx(const struct recomputed *r, const char *path, bool *differs,
@@ -170,14 +245,12 @@ static enum status compare_nxmx(const struct recomputed *r, const char *path, bo
         s = nxmx_one_read(master, r->frame->recipe.id, &is, e);
     if (s == STATUS_OK) {
         const bool rows = nxmx_rows_agree(&was.rows, &is.rows, r->frame->recipe.id);
-        const bool images = same_images(&was, &is), reflections = same_reflections(&was, &is);
-        *differs = !rows || !images || !reflections;
+        const bool images = same_images(&was, &is);
+        *differs = !rows || !images || say_others(path, &was, &is);
         if (!*differs)
-            difference_say(path, is.rows.has_reflections ? "the same bytes, and reflections"
-                                                         : "the same bytes");
-        else if (images && rows)
-            say_reflections(path, &was, &is);
-        else if (!difference_say_pixels(r->experiment, path, &was.image, &is.image))
+            say_same(path, &is);
+        else if ((!rows || !images) &&
+                 !difference_say_pixels(r->experiment, path, &was.image, &is.image))
             difference_say(path, images ? "the same image, but its tables say something else"
                                         : "the same pixels, but packed to other bytes");
     }

@@ -160,15 +160,6 @@ static enum status take_pixels(const char *path, const struct image *from,
     return STATUS_OK;
 }
 
-/* Moves them out of *one. */
-static void take_reflections(struct nxmx_one *one, struct reflection_table *t)
-{
-    t->present = one->rows.has_reflections;
-    t->rows = one->reflections;
-    t->count = one->nreflections;
-    one->reflections = NULL;
-}
-
 /* Lattices as they lay when the frame began. */
 static enum status take_lattices(const struct replay_images *r, const struct experiment *x,
                                  const struct nxmx_frame *frame, struct recipe *recipe,
@@ -205,8 +196,12 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     struct nxmx_one one;
     enum status s = nxmx_one_read(entry->path, entry->number, &one, e);
     s = s ? s : take_pixels(entry->path, &one.image, x, &f->image, e);
-    if (!s && r->numbered)
-        take_reflections(&one, &f->reflections);
+    if (!s && r->numbered) {
+        f->reflections = one.reflections;
+        f->planes = one.planes;
+        one.reflections = (struct reflection_table){0};
+        one.planes = (struct planes){0};
+    }
     nxmx_one_free(&one);
     if (s || !r->numbered)
         return s;

@@ -204,19 +204,38 @@ void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hs
     note(f, path, name, H5T_NATIVE_DOUBLE, 1, &count, values);
 }
 
+/* Whether a text of that type fits into text[size], which is cleared then. */
+static bool takes_text(hid_t type, char *text, size_t size)
+{
+    const bool good = type >= 0 && H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) &&
+                      H5Tget_size(type) < size;
+    if (good)
+        memset(text, 0, size);
+    return good;
+}
+
 bool hdf5_read_text(struct hdf5_file *f, const char *path, char *text, size_t size)
 {
     const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
     const hid_t type = data >= 0 ? H5Dget_type(data) : -1;
-    bool good = type >= 0 && H5Tget_class(type) == H5T_STRING && !H5Tis_variable_str(type) &&
-                H5Tget_size(type) < size;
-    if (good) {
-        memset(text, 0, size);
-        good = H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0;
-    }
+    const bool good = takes_text(type, text, size) &&
+                      H5Dread(data, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, text) >= 0;
     if (type >= 0)
         (void)H5Tclose(type);
     if (data >= 0)
         (void)H5Dclose(data);
+    return good;
+}
+
+bool hdf5_read_note(struct hdf5_file *f, const char *path, const char *name, char *text,
+                    size_t size)
+{
+    const hid_t note = H5Aopen_by_name(f->id, path, name, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t type = note >= 0 ? H5Aget_type(note) : -1;
+    const bool good = takes_text(type, text, size) && H5Aread(note, type, text) >= 0;
+    if (type >= 0)
+        (void)H5Tclose(type);
+    if (note >= 0)
+        (void)H5Aclose(note);
     return good;
 }

@@ -61,7 +61,10 @@ void hdf5_note_text(struct hdf5_file *f, const char *path, const char *name, con
 void hdf5_note_reals(struct hdf5_file *f, const char *path, const char *name, hsize_t count,
                      const double *values);
 
-/* Reads a line of text into text[size]; false when there is none or it is too long. */
+/* Reads a line of text, of a data set or an attribute, into text[size]; false when there is none or
+ * it is too long. */
 bool hdf5_read_text(struct hdf5_file *f, const char *path, char *text, size_t size);
+bool hdf5_read_note(struct hdf5_file *f, const char *path, const char *name, char *text,
+                    size_t size);
 
 #endif

@@ -40,16 +40,15 @@ static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
                              struct error *e)
 {
     const uint64_t number = rows->frames[i].number;
-    const size_t count = (size_t)rows->reflections[i];
-    struct reflection_row *reflections = mem_array(count, sizeof *reflections);
-    if (!reflections)
-        return error_memory(e, "the reflections");
-    const enum status s = source(owner, number, chunks, count, reflections, e);
+    struct reflection_table t = {0};
+    enum status s = nxmx_table_reserve(&t, &rows->reflections[i])
+                        ? source(owner, number, chunks, &t, e)
+                        : error_memory(e, "the reflections");
     if (s == STATUS_OK) {
         nxmx_layers_put(layers, f, i, chunks);
-        nxmx_columns_put(columns, f, number, count, reflections);
+        nxmx_columns_put(columns, f, number, &t);
     }
-    mem_free(reflections);
+    reflection_table_free(&t);
     return s;
 }
 
@@ -156,15 +155,11 @@ bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *row
 }
 
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
-                      struct nxmx_chunk *chunks, size_t count, struct reflection_row *reflections,
-                      struct error *e)
+                      struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e)
 {
     const size_t place = (size_t)nxmx_rows_find(rows, frame);
-    uint64_t first = 0;
-    for (size_t i = 0; i < place; i++)
-        first += rows->reflections[i];
     if (!nxmx_layers_get(&file->layers, place, chunks) ||
-        (count && !nxmx_columns_get(&file->hdf5, first, count, reflections)))
+        !nxmx_table_get(&file->hdf5, rows, place, t))
         return error_set(e, STATUS_FAILED, "%s: cannot read image %zu", file->path, place);
     return STATUS_OK;
 }

@@ -51,9 +51,9 @@ struct nxmx_kind {
 enum status nxmx_check(const struct experiment *x, const struct image *image, struct error *e);
 
 /* Gives the packed images of frame number `frame` of a file, see nxmx_pack: its own, then its
- * planes, then its labels; and its `count` reflections. */
+ * planes, then its labels; and its reflections, with their pixels, for which *t has room. */
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
-                                size_t count, struct reflection_row *rows, struct error *e);
+                                struct reflection_table *t, struct error *e);
 
 /* Writes a file of the frames of `rows`, with the images that `source` gives. */
 enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
@@ -81,8 +81,7 @@ bool nxmx_read_rows(const char *path, const char *lineage, struct nxmx_rows *row
 /* Reads the packed images of a frame that `rows` of the file has, as nxmx_source gives them;
  * STATUS_FAILED when that cannot be. */
 enum status nxmx_read(struct nxmx_file *file, const struct nxmx_rows *rows, uint64_t frame,
-                      struct nxmx_chunk *chunks, size_t count, struct reflection_row *reflections,
-                      struct error *e);
+                      struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e);
 void nxmx_close(struct nxmx_file *file);
 
 #endif

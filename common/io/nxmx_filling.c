@@ -86,6 +86,8 @@ enum status nxmx_filling_keep(struct nxmx_filling *g, enum nxmx_compression comp
         s = spool_plane(g, compression, chunk, PIXEL_U32, t->nlabels, t->labels, e);
     if (!s)
         s = spool(g, t->rows, t->count * sizeof *t->rows, e);
+    if (!s)
+        s = spool(g, t->pixels, t->npixels * sizeof *t->pixels, e);
     if (!s && fflush(g->spool.stream))
         s = error_errno(e, STATUS_FAILED, "%s: cannot write", g->spool.path);
     if (!s)
@@ -118,12 +120,12 @@ static enum status unspool_chunk(const struct nxmx_filling *g, off_t *at, struct
 }
 
 enum status nxmx_filling_get(const struct nxmx_filling *g, uint64_t id, size_t nchunks,
-                             struct nxmx_chunk *chunks, size_t count, struct reflection_row *rows,
-                             struct error *e)
+                             struct nxmx_chunk *chunks, struct reflection_table *t, struct error *e)
 {
     off_t at = place_of(g, id)->at;
     enum status s = STATUS_OK;
     for (size_t i = 0; i < nchunks && !s; i++)
         s = unspool_chunk(g, &at, &chunks[i], e);
-    return s ? s : unspool(g, &at, rows, count * sizeof *rows, e);
+    s = s ? s : unspool(g, &at, t->rows, t->count * sizeof *t->rows, e);
+    return s ? s : unspool(g, &at, t->pixels, t->npixels * sizeof *t->pixels, e);
 }

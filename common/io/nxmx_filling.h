@@ -25,7 +25,7 @@ struct nxmx_filling {
     struct nxmx_place {
         uint64_t id;
         off_t at;
-    } * places;  // owned: of chunks, each behind its length, then reflections
+    } * places;  // owned: of chunks, each behind its length, then rows and pixels
 };
 
 /* A new one for the file of this path; STATUS_FAILED when that cannot be.  Freed by
@@ -40,10 +40,10 @@ enum status nxmx_filling_keep(struct nxmx_filling *g, enum nxmx_compression comp
 
 bool nxmx_filling_has(const struct nxmx_filling *g, uint64_t id);
 
-/* Reads what was kept of a frame that it has: `nchunks` of its image and planes, and `count`
- * reflections.  STATUS_FAILED when that cannot be. */
+/* Reads what was kept of a frame that it has: `nchunks` of its image and planes, and its
+ * reflections, for which *t has room.  STATUS_FAILED when that cannot be. */
 enum status nxmx_filling_get(const struct nxmx_filling *g, uint64_t id, size_t nchunks,
-                             struct nxmx_chunk *chunks, size_t count, struct reflection_row *rows,
+                             struct nxmx_chunk *chunks, struct reflection_table *t,
                              struct error *e);
 
 void nxmx_filling_free(struct nxmx_filling *g);

@@ -125,6 +125,38 @@ void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
             f, H5Dwrite_chunk(l->data[k], H5P_DEFAULT, 0, at, chunks[k].length, chunks[k].bytes));
 }
 
+/* The plane of the next of the names that commas part; *names is NULL behind the last. */
+static bool find_plane(struct hdf5_file *f, struct nxmx_kind *kind, const char **names)
+{
+    char path[PATH_BYTES];
+    struct nxmx_plane *plane = &kind->planes[kind->nplanes];
+    const size_t length = strcspn(*names, ",");
+    if (kind->nplanes == PLANES_MAX || !length || length >= PLANE_NAME_SIZE)
+        return false;
+    *plane = (struct nxmx_plane){0};
+    memcpy(plane->name, *names, length);
+    *names = (*names)[length] ? *names + length + 1 : NULL;
+    return hdf5_read_note(f, path_of(kind, ++kind->nplanes, path), "parameter_units", plane->unit,
+                          sizeof plane->unit);
+}
+
+bool nxmx_layers_find(struct hdf5_file *f, struct nxmx_kind *kind)
+{
+    char names[NAMES_BYTES];
+    const char *rest = NULL;
+    kind->nplanes = 0;
+    kind->labels = H5Lexists(f->id, LABELS, H5P_DEFAULT) > 0;
+    if (H5Lexists(f->id, NAMES, H5P_DEFAULT) > 0) {
+        if (!hdf5_read_text(f, NAMES, names, sizeof names))
+            return false;
+        rest = names;
+    }
+    while (rest)
+        if (!find_plane(f, kind, &rest))
+            return false;
+    return true;
+}
+
 bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct nxmx_kind *kind)
 {
     char names[NAMES_BYTES], found[NAMES_BYTES] = "", path[PATH_BYTES];
@@ -141,6 +173,18 @@ bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct n
         l->data[l->count++] = data;
     }
     return true;
+}
+
+bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk)
+{
+    const hsize_t at[3] = {place};
+    hsize_t length;
+    uint32_t mask;
+    if (H5Dget_chunk_storage_size(data, at, &length) < 0 || !length ||
+        !nxmx_chunk_reserve(chunk, (size_t)length))
+        return false;
+    chunk->length = (size_t)length;
+    return H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk->bytes) >= 0 && !mask;
 }
 
 bool nxmx_layers_get(const struct nxmx_layers *l, size_t place, struct nxmx_chunk *chunks)

@@ -28,6 +28,9 @@ void nxmx_layers_create(struct nxmx_layers *l, struct hdf5_file *f, const struct
 void nxmx_layers_put(struct nxmx_layers *l, struct hdf5_file *f, size_t i,
                      const struct nxmx_chunk *chunks);
 
+/* Says in *kind which planes and labels a file has; false when it is damaged. */
+bool nxmx_layers_find(struct hdf5_file *f, struct nxmx_kind *kind);
+
 /* Opens those of a file of that kind; false when it has others.  Followed by nxmx_layers_close. */
 bool nxmx_layers_open(struct nxmx_layers *l, struct hdf5_file *f, const struct nxmx_kind *kind);
 

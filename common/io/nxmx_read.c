@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "io/nxmx_layers.h"
 #include "io/nxmx_layout.h"
 #include "io/nxmx_reflections.h"
 
@@ -37,18 +38,6 @@ enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SI
 
 /* --- images -------------------------------------------------------------- */
 
-bool nxmx_get_chunk(hid_t data, size_t place, struct nxmx_chunk *chunk)
-{
-    const hsize_t at[3] = {place};
-    hsize_t length;
-    uint32_t mask;
-    if (H5Dget_chunk_storage_size(data, at, &length) < 0 || !length ||
-        !nxmx_chunk_reserve(chunk, (size_t)length))
-        return false;
-    chunk->length = (size_t)length;
-    return H5Dread_chunk(data, H5P_DEFAULT, at, &mask, chunk->bytes) >= 0 && !mask;
-}
-
 /* The type of pixels that a type of HDF5 stands for. */
 static bool is_pixel_type(hid_t data, enum pixel_type *type)
 {
@@ -63,30 +52,88 @@ static bool is_pixel_type(hid_t data, enum pixel_type *type)
     return found;
 }
 
-/* An image of the size and type of those of a data set. */
-static bool reserve_image(hid_t data, struct image *image)
+/* The type and number of the pixels of an image in a data set. */
+static bool size_image(hid_t data, enum pixel_type *type, size_t *pixels)
 {
     hsize_t dims[3] = {0};
-    enum pixel_type type;
-    size_t pixels;
     const hid_t space = H5Dget_space(data);
-    const bool good = space >= 0 && H5Sget_simple_extent_ndims(space) == 3 &&
-                      H5Sget_simple_extent_dims(space, dims, NULL) == 3 &&
-                      is_pixel_type(data, &type) &&
-                      !__builtin_mul_overflow(dims[1], dims[2], &pixels) && pixels &&
-                      pixels <= INT32_MAX && image_reserve(image, type, UNIT_ADU, pixels);
+    const bool good =
+        space >= 0 && H5Sget_simple_extent_ndims(space) == 3 &&
+        H5Sget_simple_extent_dims(space, dims, NULL) == 3 && is_pixel_type(data, type) &&
+        !__builtin_mul_overflow(dims[1], dims[2], pixels) && *pixels && *pixels <= INT32_MAX;
     if (space >= 0)
         (void)H5Sclose(space);
     return good;
 }
 
-static bool read_image(struct hdf5_file *f, hid_t data, struct nxmx_one *one)
+static bool read_image(hid_t data, struct nxmx_one *one)
+{
+    enum pixel_type type;
+    size_t pixels;
+    return nxmx_get_chunk(data, one->place, &one->chunk) && size_image(data, &type, &pixels) &&
+           image_reserve(&one->image, type, UNIT_ADU, pixels) &&
+           nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
+}
+
+/* A plane or labels: as many values, of that type, as the image has pixels.  NULL when that cannot
+ * be, else owned by the caller. */
+static void *read_layer(hid_t data, const struct nxmx_one *one, enum pixel_type wanted,
+                        struct nxmx_chunk *chunk)
+{
+    enum pixel_type type;
+    size_t pixels;
+    if (!size_image(data, &type, &pixels) || type != wanted || pixels != one->image.count ||
+        !nxmx_get_chunk(data, one->place, chunk))
+        return NULL;
+    void *values = mem_array(pixels, pixel_size(type));
+    struct image image = {.type = type, .count = pixels, .pixels = values};
+    if (values && nxmx_unpack(one->compression, chunk, &image, NULL) == STATUS_OK)
+        return values;
+    mem_free(values);
+    return NULL;
+}
+
+static bool read_planes(const struct nxmx_layers *layers, const struct nxmx_kind *kind,
+                        struct nxmx_one *one, struct nxmx_chunk *chunk)
+{
+    struct planes *planes = &one->planes;
+    if (kind->nplanes && !planes_reserve(planes, kind->nplanes))
+        return false;
+    for (size_t i = 0; i < planes->count; i++) {
+        struct plane *plane = &planes->items[i];
+        memcpy(plane->name, kind->planes[i].name, sizeof plane->name);
+        memcpy(plane->unit, kind->planes[i].unit, sizeof plane->unit);
+        plane->values = read_layer(layers->data[1 + i], one, PIXEL_F32, chunk);
+        plane->count = plane->values ? one->image.count : 0;
+    }
+    return planes_are_sound(planes, one->image.count);
+}
+
+static bool read_labels(const struct nxmx_layers *layers, struct nxmx_one *one,
+                        struct nxmx_chunk *chunk)
+{
+    struct reflection_table *t = &one->reflections;
+    t->labels = read_layer(layers->data[layers->count - 1], one, PIXEL_U32, chunk);
+    t->nlabels = t->labels ? one->image.count : 0;
+    return t->labels;
+}
+
+/* The image, and what is as large. */
+static bool read_layers(struct hdf5_file *f, struct nxmx_one *one)
 {
     char compression[COMPRESSION_BYTES];
-    return hdf5_read_text(f, NXMX_TRUTH "/compression", compression, sizeof compression) &&
-           nxmx_compression_of(compression, &one->compression) &&
-           nxmx_get_chunk(data, one->place, &one->chunk) && reserve_image(data, &one->image) &&
-           nxmx_unpack(one->compression, &one->chunk, &one->image, NULL) == STATUS_OK;
+    struct nxmx_kind kind = {0};
+    struct nxmx_layers layers = {0};
+    struct nxmx_chunk chunk = {0};
+    const bool good =
+        hdf5_read_text(f, NXMX_TRUTH "/compression", compression, sizeof compression) &&
+        nxmx_compression_of(compression, &one->compression) && nxmx_layers_find(f, &kind) &&
+        nxmx_layers_open(&layers, f, &kind) && read_image(layers.data[0], one) &&
+        read_planes(&layers, &kind, one, &chunk) &&
+        (!kind.labels || read_labels(&layers, one, &chunk));
+    nxmx_layers_close(&layers);
+    nxmx_chunk_free(&chunk);
+    return good;
 }
 
 /* --- the master ---------------------------------------------------------- */
@@ -124,7 +171,7 @@ static bool read_one(struct hdf5_file *f, const char *master, struct nxmx_one *o
     bool good = made >= 0;
     if (good)
         good = H5Pget_layout(made) == H5D_VIRTUAL ? find_file(made, master, one->place, path)
-                                                  : read_image(f, data, one);
+                                                  : read_layers(f, one);
     if (made >= 0)
         (void)H5Pclose(made);
     if (data >= 0)
@@ -132,19 +179,29 @@ static bool read_one(struct hdf5_file *f, const char *master, struct nxmx_one *o
     return good;
 }
 
-/* The reflections of the frame, which lie behind those of the frames before it. */
+/* Labels name rows, and listed pixels are those that rows have, within the image. */
+static bool is_sound(const struct reflection_table *t, size_t pixels)
+{
+    uint64_t listed = 0;
+    for (size_t i = 0; i < t->count && t->npixels; i++)
+        listed += t->rows[i].pixels < 0 ? UINT32_MAX : (uint64_t)t->rows[i].pixels;
+    for (size_t i = 0; i < t->npixels; i++)
+        if (t->pixels[i] >= pixels)
+            return false;
+    for (size_t i = 0; i < t->nlabels; i++)
+        if (t->labels[i] > t->count)
+            return false;
+    return listed == t->npixels;
+}
+
 static bool read_reflections(struct hdf5_file *f, struct nxmx_one *one)
 {
-    uint64_t first = 0;
-    if (!one->rows.has_reflections)
-        return true;
-    for (size_t i = 0; i < one->place; i++)
-        first += one->rows.reflections[i];
-    const uint64_t count = one->rows.reflections[one->place];
-    one->reflections = mem_array((size_t)count, sizeof *one->reflections);
-    one->nreflections = one->reflections ? (size_t)count : 0;
-    return one->reflections &&
-           (!count || nxmx_columns_get(f, first, (size_t)count, one->reflections));
+    struct reflection_table *t = &one->reflections;
+    t->present = one->rows.has_reflections;
+    return t->present
+               ? nxmx_table_reserve(t, &one->rows.reflections[one->place]) &&
+                     nxmx_table_get(f, &one->rows, one->place, t) && is_sound(t, one->image.count)
+               : !t->nlabels;
 }
 
 /* --- both ---------------------------------------------------------------- */
@@ -163,7 +220,7 @@ static enum status read_file(const char *path, uint64_t id, struct nxmx_one *one
     if (!s && place < 0)
         s = error_set(e, STATUS_INPUT, "%s: has no frame %" PRIu64, path, id);
     if (!s && !read_one(&f, path, one, source))
-        s = error_set(e, STATUS_INPUT, "%s: cannot read the image of frame %" PRIu64, path, id);
+        s = error_set(e, STATUS_INPUT, "%s: cannot read the images of frame %" PRIu64, path, id);
     if (!s && !source[0] && !read_reflections(&f, one))
         s = error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64, path,
                       id);
@@ -187,6 +244,7 @@ void nxmx_one_free(struct nxmx_one *one)
     nxmx_chunk_free(&one->chunk);
     image_free(&one->image);
     nxmx_rows_free(&one->rows);
-    mem_free(one->reflections);
+    reflection_table_free(&one->reflections);
+    planes_free(&one->planes);
     *one = (struct nxmx_one){0};
 }

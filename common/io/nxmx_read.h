@@ -18,15 +18,16 @@ enum status nxmx_read_truth(const char *path, char history[EXPERIMENT_HISTORY_SI
 
 struct nxmx_one {
     enum nxmx_compression compression;
-    struct nxmx_chunk chunk;             // the image as it is stored
-    struct image image;                  // owned
-    struct nxmx_rows rows;               // of all frames of the file
-    size_t place;                        // of this one
-    size_t nreflections;                 // of this frame, 0 where the file holds none
-    struct reflection_row *reflections;  // owned
+    struct nxmx_chunk chunk;              // the image as it is stored
+    struct image image;                   // owned
+    struct nxmx_rows rows;                // of all frames of the file
+    size_t place;                         // of this one
+    struct reflection_table reflections;  // of this frame, with its labels
+    struct planes planes;                 // of this frame
 };
 
-/* Reads frame `id`; STATUS_INPUT when that cannot be.  Followed by nxmx_one_free in any case. */
+/* Reads frame `id` with all that it brought along; STATUS_INPUT when that cannot be.  Followed by
+ * nxmx_one_free in any case. */
 enum status nxmx_one_read(const char *path, uint64_t id, struct nxmx_one *one, struct error *e);
 void nxmx_one_free(struct nxmx_one *one);
 

@@ -4,8 +4,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/nxmx_layout.h"
 
 #define GROUP "/entry/reflections"
+#define PIXELS NXMX_TRUTH "/reflection_pixels"
 
 enum { PATH_BYTES = 64, NAME_BYTES = 4096 };
 
@@ -93,19 +95,36 @@ static uint64_t sum_of(const struct nxmx_rows *rows, size_t first, size_t end)
 {
     uint64_t sum = 0;
     for (size_t i = first; i < end; i++)
-        sum += rows->reflections[i];
+        sum += rows->reflections[i].rows;
     return sum;
+}
+
+static uint64_t pixels_of(const struct nxmx_rows *rows, size_t first, size_t end)
+{
+    uint64_t sum = 0;
+    for (size_t i = first; i < end; i++)
+        sum += rows->reflections[i].pixels;
+    return sum;
+}
+
+/* The list of pixels, if there is one, by a creation list; else -1. */
+static hid_t create_pixels(struct hdf5_file *f, const struct nxmx_rows *rows, hid_t made)
+{
+    const hsize_t dims = pixels_of(rows, 0, rows->nframes);
+    return dims ? hdf5_data(f, PIXELS, H5T_STD_U32LE, 1, &dims, made, NULL) : -1;
 }
 
 /* ---- writing ------------------------------------------------------------ */
 
 void nxmx_columns_create(struct nxmx_columns *c, struct hdf5_file *f, const struct nxmx_rows *rows)
 {
-    *c = (struct nxmx_columns){0};
+    *c = (struct nxmx_columns){.pixels = -1};
     for (int i = 0; i < NXMX_COLUMNS; i++)
         c->data[i] = -1;
-    if (rows->has_reflections)
-        create(f, sum_of(rows, 0, rows->nframes), NULL, c->data);
+    if (!rows->has_reflections)
+        return;
+    create(f, sum_of(rows, 0, rows->nframes), NULL, c->data);
+    c->pixels = create_pixels(f, rows, H5P_DEFAULT);
 }
 
 /* Rows first .. first + count - 1 of a column. */
@@ -118,35 +137,43 @@ static bool select_rows(hid_t data, uint64_t first, size_t count, hid_t *file, h
            H5Sselect_hyperslab(*file, H5S_SELECT_SET, &start, NULL, &n, NULL) >= 0;
 }
 
-static void put_column(struct nxmx_columns *c, struct hdf5_file *f, int i, size_t count)
+/* Items first .. first + count - 1 of a data set. */
+static void put(struct hdf5_file *f, hid_t data, hid_t type, uint64_t first, size_t count,
+                const void *values)
 {
     hid_t file, memory;
-    const bool good = select_rows(c->data[i], c->next, count, &file, &memory);
-    (void)hdf5_good(
-        f, good ? H5Dwrite(c->data[i], type_of(&columns[i]), memory, file, H5P_DEFAULT, c->values)
-                : -1);
+    const bool good = select_rows(data, first, count, &file, &memory);
+    (void)hdf5_good(f, good ? H5Dwrite(data, type, memory, file, H5P_DEFAULT, values) : -1);
     (void)H5Sclose(memory);
     (void)H5Sclose(file);
 }
 
-void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame, size_t count,
-                      const struct reflection_row *rows)
+static bool reserve_values(struct nxmx_columns *c, size_t count)
 {
-    if (count > c->room) {
-        mem_free(c->values);
-        c->values = mem_array(count, sizeof(uint64_t));
-        c->room = c->values ? count : 0;
-    }
-    if (!count || !hdf5_good(f, c->values ? 0 : -1))
+    if (count <= c->room)
+        return true;
+    mem_free(c->values);
+    c->values = mem_array(count, sizeof(uint64_t));
+    c->room = c->values ? count : 0;
+    return c->values;
+}
+
+void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame,
+                      const struct reflection_table *t)
+{
+    if (!t->count || !hdf5_good(f, reserve_values(c, t->count) ? 0 : -1))
         return;
     for (int i = 0; i < NXMX_COLUMNS && !f->failed; i++) {
         const size_t size = size_of(&columns[i]);
-        for (size_t k = 0; k < count; k++)
+        for (size_t k = 0; k < t->count; k++)
             memcpy((char *)c->values + k * size,
-                   i ? (const char *)&rows[k] + columns[i].offset : (const char *)&frame, size);
-        put_column(c, f, i, count);
+                   i ? (const char *)&t->rows[k] + columns[i].offset : (const char *)&frame, size);
+        put(f, c->data[i], type_of(&columns[i]), c->next, t->count, c->values);
     }
-    c->next += count;
+    if (t->npixels)
+        put(f, c->pixels, H5T_STD_U32LE, c->next_pixel, t->npixels, t->pixels);
+    c->next += t->count;
+    c->next_pixel += t->npixels;
 }
 
 void nxmx_columns_close(struct nxmx_columns *c)
@@ -154,20 +181,22 @@ void nxmx_columns_close(struct nxmx_columns *c)
     for (int i = 0; i < NXMX_COLUMNS; i++)
         if (c->data[i] >= 0)
             (void)H5Dclose(c->data[i]);
+    if (c->pixels >= 0)
+        (void)H5Dclose(c->pixels);
     mem_free(c->values);
     *c = (struct nxmx_columns){0};
 }
 
 /* ---- reading -------------------------------------------------------------- */
 
-static bool get_column(struct hdf5_file *f, const struct column *c, uint64_t first, size_t count,
-                       void *values)
+/* Items first .. first + count - 1 of the data set at a path. */
+static bool get(struct hdf5_file *f, const char *path, hid_t type, uint64_t first, size_t count,
+                void *values)
 {
-    char path[PATH_BYTES];
     hid_t file = -1, memory = -1;
-    const hid_t data = H5Dopen2(f->id, path_of(c, path), H5P_DEFAULT);
+    const hid_t data = H5Dopen2(f->id, path, H5P_DEFAULT);
     const bool good = data >= 0 && select_rows(data, first, count, &file, &memory) &&
-                      H5Dread(data, type_of(c), memory, file, H5P_DEFAULT, values) >= 0;
+                      H5Dread(data, type, memory, file, H5P_DEFAULT, values) >= 0;
     if (memory >= 0)
         (void)H5Sclose(memory);
     if (file >= 0)
@@ -180,60 +209,98 @@ static bool get_column(struct hdf5_file *f, const struct column *c, uint64_t fir
 bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows)
 {
+    char path[PATH_BYTES];
     void *values = mem_array(count, sizeof(uint64_t));
     bool good = values;
     memset(rows, 0, count * sizeof *rows);
     for (int i = 1; i < NXMX_COLUMNS && good && count; i++) {
-        const size_t size = size_of(&columns[i]);
-        good = get_column(f, &columns[i], first, count, values);
+        const struct column *c = &columns[i];
+        const size_t size = size_of(c);
+        good = get(f, path_of(c, path), type_of(c), first, count, values);
         for (size_t k = 0; k < count && good; k++)
-            memcpy((char *)&rows[k] + columns[i].offset, (const char *)values + k * size, size);
+            memcpy((char *)&rows[k] + c->offset, (const char *)values + k * size, size);
     }
     mem_free(values);
     return good;
 }
 
+bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told)
+{
+    t->rows = mem_array((size_t)told->rows, sizeof *t->rows);
+    t->pixels = mem_array((size_t)told->pixels, sizeof *t->pixels);
+    t->count = t->rows ? (size_t)told->rows : 0;
+    t->npixels = t->pixels ? (size_t)told->pixels : 0;
+    t->least_photons = told->least_photons;
+    t->rest_photons = told->rest_photons;
+    return t->rows && t->pixels;
+}
+
+bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t place,
+                    struct reflection_table *t)
+{
+    return (!t->count || nxmx_columns_get(f, sum_of(rows, 0, place), t->count, t->rows)) &&
+           (!t->npixels ||
+            get(f, PIXELS, H5T_STD_U32LE, pixels_of(rows, 0, place), t->npixels, t->pixels));
+}
+
 /* ---- the master ------------------------------------------------------------- */
 
-/* Maps rows first .. first + count - 1 of each column, which are those of one file. */
-static void map_file(struct hdf5_file *f, const hid_t made[NXMX_COLUMNS], hid_t space,
-                     uint64_t first, uint64_t count, const char *name)
+/* Maps items first .. first + count - 1 of a data set to be, which are those of one file. */
+static void map(struct hdf5_file *f, hid_t made, hid_t space, uint64_t first, uint64_t count,
+                const char *name, const char *path)
 {
     const hsize_t start = first, n = count;
-    char path[PATH_BYTES];
     const hid_t source = H5Screate_simple(1, &n, NULL);
     (void)hdf5_good(f, H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL));
-    for (int i = 0; i < NXMX_COLUMNS; i++)
-        (void)hdf5_good(f,
-                        H5Pset_virtual(made[i], space, name, path_of(&columns[i], path), source));
+    (void)hdf5_good(f, H5Pset_virtual(made, space, name, path, source));
     (void)H5Sclose(source);
+}
+
+/* How the columns, and behind them the list of pixels, of a master are made. */
+struct master {
+    hid_t made[NXMX_COLUMNS + 1], rows, pixels;
+};
+
+/* Maps what frames first .. end-1 have, which are those of one file. */
+static void map_file(struct hdf5_file *f, const struct master *m, const struct nxmx_rows *rows,
+                     size_t first, size_t end, const char *name)
+{
+    char path[PATH_BYTES];
+    const uint64_t count = sum_of(rows, first, end), npixels = pixels_of(rows, first, end);
+    for (int i = 0; i < NXMX_COLUMNS && count; i++)
+        map(f, m->made[i], m->rows, sum_of(rows, 0, first), count, name,
+            path_of(&columns[i], path));
+    if (npixels)
+        map(f, m->made[NXMX_COLUMNS], m->pixels, pixels_of(rows, 0, first), npixels, name, PIXELS);
 }
 
 void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
                       void (*name)(const void *owner, uint64_t file, char *name, size_t size),
                       const void *owner)
 {
-    hid_t made[NXMX_COLUMNS];
+    struct master m;
     char file[NAME_BYTES];
-    const hsize_t total = rows->has_reflections ? sum_of(rows, 0, rows->nframes) : 0;
     if (!rows->has_reflections)
         return;
-    for (int i = 0; i < NXMX_COLUMNS; i++)
-        made[i] = hdf5_creation(f);
-    const hid_t space = H5Screate_simple(1, &total, NULL);
-    uint64_t row = 0;
+    const hsize_t total = sum_of(rows, 0, rows->nframes),
+                  npixels = pixels_of(rows, 0, rows->nframes);
+    for (int i = 0; i <= NXMX_COLUMNS; i++)
+        m.made[i] = hdf5_creation(f);
+    m.rows = H5Screate_simple(1, &total, NULL);
+    m.pixels = H5Screate_simple(1, &npixels, NULL);
     for (size_t first = 0, end; first < rows->nframes; first = end) {
         for (end = first;
              end < rows->nframes && rows->frames[end].file == rows->frames[first].file;)
             end++;
-        const uint64_t count = sum_of(rows, first, end);
         name(owner, rows->frames[first].file, file, sizeof file);
-        if (count)
-            map_file(f, made, space, row, count, file);
-        row += count;
+        map_file(f, &m, rows, first, end, file);
     }
-    create(f, total, made, NULL);
-    (void)H5Sclose(space);
-    for (int i = 0; i < NXMX_COLUMNS; i++)
-        (void)H5Pclose(made[i]);
+    create(f, total, m.made, NULL);
+    const hid_t listed = create_pixels(f, rows, m.made[NXMX_COLUMNS]);
+    if (listed >= 0)
+        (void)hdf5_good(f, H5Dclose(listed));
+    (void)H5Sclose(m.rows);
+    (void)H5Sclose(m.pixels);
+    for (int i = 0; i <= NXMX_COLUMNS; i++)
+        (void)H5Pclose(m.made[i]);
 }

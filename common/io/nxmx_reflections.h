@@ -1,7 +1,8 @@
 /*
  * Reflections in NXmx files: /entry/reflections, an NXdata with a data set for each column and a
  * row for each reflection, in ascending order of frames; in the master virtual data sets over
- * those of the other files.  How many rows a frame has stands in /entry/braggpipe/reflections.
+ * those of the other files.  How many rows a frame has stands in /entry/braggpipe/reflections, and
+ * the pixels of their rows, where these are listed, in /entry/braggpipe/reflection_pixels.
  */
 #ifndef BRAGG_IO_NXMX_REFLECTIONS_H
 #define BRAGG_IO_NXMX_REFLECTIONS_H
@@ -14,9 +15,9 @@ enum { NXMX_COLUMNS = 15 };
 
 /* The data sets of a file that is written, or read. */
 struct nxmx_columns {
-    hid_t data[NXMX_COLUMNS];
-    uint64_t next;  // the row to be written next
-    void *values;   // owned: of a column, of so many rows ...
+    hid_t data[NXMX_COLUMNS], pixels;
+    uint64_t next, next_pixel;  // to be written next
+    void *values;               // owned: of a column, of so many rows ...
     size_t room;
 };
 
@@ -24,13 +25,21 @@ struct nxmx_columns {
  * remembered by *f.  Followed by nxmx_columns_close. */
 void nxmx_columns_create(struct nxmx_columns *c, struct hdf5_file *f, const struct nxmx_rows *rows);
 
-/* Puts the rows of the next frame in their place. */
-void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame, size_t count,
-                      const struct reflection_row *rows);
+/* Puts the rows of the next frame, and their pixels, in their place. */
+void nxmx_columns_put(struct nxmx_columns *c, struct hdf5_file *f, uint64_t frame,
+                      const struct reflection_table *t);
 
 /* Reads `count` rows from number `first` on into rows[]; false when they are not there. */
 bool nxmx_columns_get(struct hdf5_file *f, uint64_t first, size_t count,
                       struct reflection_row *rows);
+
+/* Makes room in the empty *t for what was told of a frame; false when memory is out. */
+bool nxmx_table_reserve(struct reflection_table *t, const struct nxmx_told *told);
+
+/* Reads the rows and pixels of the frame at a place of `rows` into *t, which has room for them;
+ * false when they are not there. */
+bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t place,
+                    struct reflection_table *t);
 
 void nxmx_columns_close(struct nxmx_columns *c);
 

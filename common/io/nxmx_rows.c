@@ -75,7 +75,7 @@ static void remove_frame(struct nxmx_rows *rows, uint64_t number)
     struct nxmx_frame *frame = &rows->frames[at];
     struct nxmx_lattice *first = &rows->lattices[lattices_below(rows, number)];
     const size_t n = frame->lattices;
-    uint64_t *reflections = &rows->reflections[at];
+    struct nxmx_told *reflections = &rows->reflections[at];
     rows->nframes--;
     memmove(frame, frame + 1, (rows->nframes - (size_t)at) * sizeof *frame);
     memmove(reflections, reflections + 1, (rows->nframes - (size_t)at) * sizeof *reflections);
@@ -94,7 +94,7 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
     struct nxmx_frame *frames =
         mem_grow(rows->frames, rows->nframes, 1, sizeof *frames, &rows->frames_room);
     rows->frames = frames ? frames : rows->frames;
-    uint64_t *reflections =
+    struct nxmx_told *reflections =
         mem_grow(rows->reflections, rows->nframes, 1, sizeof *reflections, &rows->reflections_room);
     rows->reflections = reflections ? reflections : rows->reflections;
     struct nxmx_lattice *grown =
@@ -108,7 +108,7 @@ static enum status insert(struct nxmx_rows *rows, const struct nxmx_frame *frame
     memmove(&rows->frames[at + 1], &rows->frames[at], (rows->nframes - at) * sizeof *rows->frames);
     rows->frames[at] = *frame;
     memmove(&reflections[at + 1], &reflections[at], (rows->nframes - at) * sizeof *reflections);
-    reflections[at] = 0;
+    reflections[at] = (struct nxmx_told){0};
     rows->nframes++;
     *lattices = NULL;
     if (!n)
@@ -160,9 +160,9 @@ enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
     return s;
 }
 
-void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, uint64_t reflections)
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, const struct nxmx_told *told)
 {
-    rows->reflections[nxmx_rows_find(rows, number)] = reflections;
+    rows->reflections[nxmx_rows_find(rows, number)] = *told;
     rows->has_reflections = true;
 }
 
@@ -176,7 +176,7 @@ enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from
             continue;
         s = insert(rows, frame, &lattices, e);
         if (!s && from->has_reflections)
-            nxmx_rows_note(rows, frame->number, from->reflections[i]);
+            nxmx_rows_note(rows, frame->number, &from->reflections[i]);
         if (!s && frame->lattices)
             memcpy(lattices, &from->lattices[lattices_below(from, frame->number)],
                    frame->lattices * sizeof *lattices);

@@ -35,6 +35,13 @@ struct nxmx_lattice {
     double a_matrix[9];     // row-major; columns a*, b*, c* in 1/A, rotation angle 0
 };
 
+/* What a frame's reflection_table says beside its rows; all 0 where it brought none. */
+struct nxmx_told {
+    uint64_t rows;    // so many
+    uint64_t pixels;  // that are listed for them, 0: none
+    double least_photons, rest_photons;
+};
+
 /* Rows in ascending order of frames; the lattices of a frame follow one another. */
 struct nxmx_rows {
     size_t nframes, frames_room, nlattices, lattices_room;
@@ -42,7 +49,7 @@ struct nxmx_rows {
     struct nxmx_lattice *lattices;  // owned
     bool has_reflections;           // some frame brought them along
     size_t reflections_room;
-    uint64_t *reflections;  // owned: [nframes], how many rows each has
+    struct nxmx_told *reflections;  // owned: [nframes]
 };
 
 /* Rotation from the lab of an experiment to NeXus' (McStas): rows are its x, y and z.  z
@@ -55,8 +62,8 @@ void nxmx_axes(const struct experiment *x, double axes[9]);
 enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e);
 
-/* Notes that such a frame brought so many reflections along. */
-void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, uint64_t reflections);
+/* Notes that such a frame brought reflections along. */
+void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, const struct nxmx_told *told);
 
 /* Puts in those rows of `from` whose frames are not there yet. */
 enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e);

@@ -102,13 +102,13 @@ struct origin {
     struct nxmx_rows former_rows;
 };
 
-static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks, size_t count,
-                               struct reflection_row *rows, struct error *e)
+static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks,
+                               struct reflection_table *t, struct error *e)
 {
     const struct origin *o = owner;
     return nxmx_filling_has(o->filling, id)
-               ? nxmx_filling_get(o->filling, id, o->nlayers, chunks, count, rows, e)
-               : nxmx_read(o->former, &o->former_rows, id, chunks, count, rows, e);
+               ? nxmx_filling_get(o->filling, id, o->nlayers, chunks, t, e)
+               : nxmx_read(o->former, &o->former_rows, id, chunks, t, e);
 }
 
 static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
@@ -241,6 +241,16 @@ static size_t fullest(const struct nxmx_series *s)
     return best;
 }
 
+static void note_reflections(struct nxmx_rows *rows, const struct frame *f)
+{
+    const struct reflection_table *t = &f->reflections;
+    const struct nxmx_told told = {.rows = t->count,
+                                   .pixels = t->npixels,
+                                   .least_photons = t->least_photons,
+                                   .rest_photons = t->rest_photons};
+    nxmx_rows_note(rows, f->recipe.id, &told);
+}
+
 enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, const char *lineage,
                             const struct frame *f, struct error *e)
 {
@@ -259,7 +269,7 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
     if (status == STATUS_OK)
         status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
     if (status == STATUS_OK && f->reflections.present)
-        nxmx_rows_note(&g->rows, f->recipe.id, f->reflections.count);
+        note_reflections(&g->rows, f);
     if (status)
         return status;
     if (g->rows.nframes == s->frames_per_file)

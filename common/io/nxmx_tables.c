@@ -51,6 +51,18 @@ static hid_t lattice_type(void)
     return type;
 }
 
+static hid_t told_type(void)
+{
+#define MEMBER(name, kind) add(type, #name, HOFFSET(struct nxmx_told, name), H5T_NATIVE_##kind)
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_told));
+    MEMBER(rows, UINT64);
+    MEMBER(pixels, UINT64);
+    MEMBER(least_photons, DOUBLE);
+    MEMBER(rest_photons, DOUBLE);
+#undef MEMBER
+    return type;
+}
+
 static void put_table(struct hdf5_file *f, const char *path, hid_t type, size_t count,
                       const void *items)
 {
@@ -66,7 +78,7 @@ void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows)
     put_table(f, FRAMES, frame_type(), rows->nframes, rows->frames);
     put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
     if (rows->has_reflections)
-        put_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), rows->nframes, rows->reflections);
+        put_table(f, REFLECTIONS, told_type(), rows->nframes, rows->reflections);
 }
 
 /* True when items are stored as they are in memory; the library reads beyond damaged types that it
@@ -121,14 +133,28 @@ static bool is_consistent(const struct nxmx_rows *rows)
     return at == rows->nlattices;
 }
 
-/* How many reflections frames have: none where the file does not say. */
+/* Files of before tell only how many rows each frame has. */
+static bool get_counts(struct hdf5_file *f, struct nxmx_rows *rows, size_t *count)
+{
+    uint64_t *counts = NULL;
+    bool good = get_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), sizeof *counts, count, &counts) &&
+                *count == rows->nframes &&
+                (rows->reflections = calloc(*count + 1, sizeof(struct nxmx_told)));
+    for (size_t i = 0; i < *count && good; i++)
+        rows->reflections[i].rows = counts[i];
+    free(counts);
+    return good;
+}
+
+/* What frames tell of reflections: nothing where the file does not. */
 static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     size_t count = rows->nframes;
     rows->has_reflections = H5Lexists(f->id, REFLECTIONS, H5P_DEFAULT) > 0;
     if (rows->has_reflections)
-        return get_table(f, REFLECTIONS, H5Tcopy(H5T_STD_U64LE), sizeof *rows->reflections, &count,
-                         &rows->reflections) &&
+        return (get_table(f, REFLECTIONS, told_type(), sizeof *rows->reflections, &count,
+                          &rows->reflections) ||
+                get_counts(f, rows, &count)) &&
                count == rows->nframes;
     rows->reflections = calloc(count ? count : 1, sizeof *rows->reflections);
     return rows->reflections;

@@ -40,7 +40,9 @@ struct answer {
     bool has_event;
     uint64_t event;      // number of the image in that file, from 0
     bool says_hit, hit;  // whether the analysis says it is one, and what it says
-    double time_s;       // when the result came, Unix time; 0: not known
+    bool has_score;
+    double score;   // how sure the analysis is of a hit, in any unit; more is surer
+    double time_s;  // when the result came, Unix time; 0: not known
     size_t nspots, nlattices, nreflections;
     struct answer_spot *spots;              // owned
     struct answer_lattice *lattices;        // owned

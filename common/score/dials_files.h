@@ -48,6 +48,9 @@ enum status dials_next(struct dials_files *f, struct answer *a, bool *more, stru
 
 void dials_close(struct dials_files *f);
 
+/* The frame that an identifier of bragg-write names, LINEAGE-FRAME-LATTICE; false for others. */
+bool dials_told_frame(const char *identifier, uint64_t *frame);
+
 /* --- dials_images.c --------------------------------------------------------------- */
 
 /* Images of a row, by their numbers in the sequence; of a still all are that of its experiment. */

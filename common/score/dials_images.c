@@ -14,8 +14,7 @@ enum { REACH_MAX = 1000, IMAGES_MAX = 1 << 20, ENTRIES_MAX = 1 << 27 };
 
 /* --- which image --------------------------------------------------------------- */
 
-/* LINEAGE-FRAME-LATTICE, as bragg-write has it. */
-static bool frame_of_identifier(const char *text, uint64_t *frame)
+bool dials_told_frame(const char *text, uint64_t *frame)
 {
     const size_t lineage = strspn(text, "0123456789abcdef");
     const char *end, *lattice;
@@ -62,7 +61,7 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
         *image = (uint64_t)n;
     else if (!x->nindices && *x->file && !sequence && frame_of_name(x->file, image))
         return STATUS_OK;
-    else if (!x->nindices && !*x->file && frame_of_identifier(x->identifier, image))
+    else if (!x->nindices && !*x->file && dials_told_frame(x->identifier, image))
         *image += (uint64_t)place;
     else if (!(sequence && !x->nindices && *x->file))
         return error_set(e, STATUS_INPUT,

@@ -16,6 +16,16 @@ void figures_add(struct figures *f, const char *name, double value, const char *
     new->why = why;
 }
 
+void figures_curve(struct figures *f, const char *name, struct roc *r)
+{
+    if (f->ncurves == FIGURES_CURVES)
+        return;
+    struct figures_curve *new = &f->curves[f->ncurves];
+    new->name = name;
+    new->n = roc_points(r, new->points);
+    f->ncurves += new->n > 0;
+}
+
 void figures_note(struct figures *f, const char *format, ...)
 {
     va_list args;
@@ -104,6 +114,23 @@ static void print_member(const char *last, const struct figure *x, FILE *out)
         fprintf(out, "\"%s\":null", at);
 }
 
+static void print_curves(const struct figures *f, FILE *out)
+{
+    fputs(",\"roc\":{", out);
+    for (size_t i = 0; i < f->ncurves; i++) {
+        const struct figures_curve *c = &f->curves[i];
+        fprintf(out, "%s\"%s\":[", i ? "," : "", c->name);
+        for (size_t k = 0; k < c->n; k++) {
+            const struct roc_point *p = &c->points[k];
+            fputs(k ? ",[" : "[", out);
+            fprintf(out, isfinite(p->threshold) ? "%.17g" : "null", p->threshold);
+            fprintf(out, ",%.17g,%.17g]", p->other, p->right);
+        }
+        fputc(']', out);
+    }
+    fputc('}', out);
+}
+
 static void print_absent(const struct figures *f, FILE *out)
 {
     const char *comma = "";
@@ -128,6 +155,7 @@ void figures_json(const struct figures *f, FILE *out)
         last = f->list[i].name;
     }
     close_groups(last, 0, out);
+    print_curves(f, out);
     print_absent(f, out);
 }
 

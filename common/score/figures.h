@@ -7,8 +7,15 @@
 #include <stdio.h>
 
 #include "base/error.h"
+#include "score/roc.h"
 
-enum { FIGURES_MAX = 512, FIGURES_NOTES = 16, FIGURE_NAME = 64, FIGURE_NOTE = 200 };
+enum {
+    FIGURES_MAX = 640,
+    FIGURES_NOTES = 16,
+    FIGURES_CURVES = 3,
+    FIGURE_NAME = 64,
+    FIGURE_NOTE = 200
+};
 
 struct figure {
     char name[FIGURE_NAME];  // words parted by dots: an object of JSON for each but the last
@@ -16,14 +23,25 @@ struct figure {
     const char *why;         // it is absent; borrowed
 };
 
+struct figures_curve {
+    const char *name;  // borrowed
+    size_t n;
+    struct roc_point points[ROC_POINTS];
+};
+
 struct figures {
     size_t count, nnotes;
     struct figure list[FIGURES_MAX];  // those with a beginning in common follow one another
     char notes[FIGURES_NOTES][FIGURE_NOTE];
+    size_t ncurves;
+    struct figures_curve curves[FIGURES_CURVES];
 };
 
 /* Puts a figure at the end; `why` says why it is absent where the value is not finite. */
 void figures_add(struct figures *f, const char *name, double value, const char *why);
+
+/* Puts in the points of a curve, where it has some. */
+void figures_curve(struct figures *f, const char *name, struct roc *r);
 
 /* Puts in a sentence. */
 void figures_note(struct figures *f, const char *format, ...) __attribute__((format(printf, 2, 3)));

@@ -53,7 +53,7 @@ static enum status count_rows(struct key *k, struct error *e)
     if (!k->first)
         return error_memory(e, "the answer key");
     for (size_t i = 0; i < rows->nframes; i++)
-        if (__builtin_add_overflow(k->first[i], rows->reflections[i], &k->first[i + 1]))
+        if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
             return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
     return STATUS_OK;
 }
@@ -162,7 +162,7 @@ enum status key_frame(struct key *k, size_t place, size_t reach, struct key_fram
     f->frame = &k->rows.frames[place];
     f->lattices = lattices_of(&k->rows, f->frame->number);
     f->rows = k->block + (k->first[place] - k->first[k->block_frame]);
-    f->nrows = (size_t)k->rows.reflections[place];
+    f->nrows = (size_t)k->rows.reflections[place].rows;
     return check_rows(k, f, e);
 }
 
@@ -181,7 +181,7 @@ const struct reflection_row *key_find(const struct key *k, size_t place, int32_t
                                       const int32_t hkl[3])
 {
     const struct reflection_row *rows = k->block + (k->first[place] - k->first[k->block_frame]);
-    size_t low = 0, high = (size_t)k->rows.reflections[place];
+    size_t low = 0, high = (size_t)k->rows.reflections[place].rows;
     while (low < high) {
         const size_t middle = (low + high) / 2;
         const int order = compare(&rows[middle], lattice, hkl);

@@ -99,7 +99,7 @@ static enum status add_frame(struct key *k, const struct played *p, const struct
     const enum status s = nxmx_rows_add(&k->rows, &p->x, &f->recipe, 0, e);
     if (s)
         return s;
-    nxmx_rows_note(&k->rows, f->recipe.id, t->count);
+    nxmx_rows_note(&k->rows, f->recipe.id, &(struct nxmx_told){.rows = t->count});
     struct reflection_row *more =
         mem_grow(k->block, k->nblock, t->count + 1, sizeof *more, &k->block_room);
     if (!more)

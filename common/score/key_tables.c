@@ -12,6 +12,9 @@
 #include "io/template.h"
 #include "score/dials_files.h"
 
+/* Of the table of a run: what it lacks below is kept as a blank. */
+enum { RUN_FRAMES_MAX = 1 << 24 };
+
 struct number_list {
     uint64_t *items;  // owned
     size_t count, room;
@@ -106,7 +109,7 @@ static enum status add_frame(struct key *k, uint64_t number, const struct answer
     struct nxmx_rows *r = &k->rows;
     struct nxmx_frame *frames = mem_grow(r->frames, r->nframes, 1, sizeof *frames, &r->frames_room);
     r->frames = frames ? frames : r->frames;
-    uint64_t *counts =
+    struct nxmx_told *counts =
         mem_grow(r->reflections, r->nframes, 1, sizeof *counts, &r->reflections_room);
     r->reflections = counts ? counts : r->reflections;
     struct nxmx_lattice *lattices =
@@ -115,7 +118,7 @@ static enum status add_frame(struct key *k, uint64_t number, const struct answer
     if (!frames || !counts || !lattices)
         return error_memory(e, k->path);
     frames[r->nframes] = (struct nxmx_frame){.number = number, .lattices = a->nlattices};
-    counts[r->nframes++] = a->nreflections;
+    counts[r->nframes++] = (struct nxmx_told){.rows = a->nreflections};
     enum status s = STATUS_OK;
     for (size_t i = 0; i < a->nlattices && !s; i++) {
         struct nxmx_lattice *l = &lattices[r->nlattices++];
@@ -182,20 +185,80 @@ static enum status read_file(struct key *k, const struct template *t, uint64_t n
     return blank ? add_frame(k, number, &nothing, e) : read_frame(k, expt, refl, number, e);
 }
 
+/* --- a run --------------------------------------------------------------------------- */
+
+/* The number of the frame that is read next, which must be of a still. */
+static enum status next_number(const struct dials_files *f, uint64_t *number, struct error *e)
+{
+    const struct expt_experiment *x = &f->list.items[f->entries[f->next].experiment];
+    if (x->scan.images > 0)
+        return error_set(
+            e, STATUS_INPUT,
+            "%s: is of a rotation, whose rows are sums over frames: the key is a table "
+            "for each frame (key_%%04d.refl), an NXmx file or a recording",
+            f->expt_path);
+    if (!dials_told_frame(x->identifier, number) || *number > RUN_FRAMES_MAX)
+        return error_set(e, STATUS_INPUT,
+                         "%s: experiment '%.60s' is none of bragg-write: its identifier names no "
+                         "frame",
+                         f->expt_path, x->identifier);
+    return STATUS_OK;
+}
+
+static enum status read_run_frame(struct key *k, struct dials_files *f, struct answer *a,
+                                  struct error *e)
+{
+    const struct answer nothing = {0};
+    uint64_t number = 0;
+    bool more;
+    enum status s = next_number(f, &number, e);
+    if (!s && number < k->rows.nframes)
+        s = error_set(e, STATUS_INPUT, "%s: frame %" PRIu64 " is there twice, or out of order",
+                      f->expt_path, number);
+    s = s ? s : dials_next(f, a, &more, e);
+    while (!s && k->rows.nframes < number)
+        s = add_frame(k, k->rows.nframes, &nothing, e);
+    return s ? s : add_frame(k, number, a, e);
+}
+
+static enum status read_run(struct key *k, struct error *e)
+{
+    char expt[TEMPLATE_PATH_MAX];
+    struct dials_files f;
+    struct answer a = {0};
+    (void)snprintf(expt, sizeof expt, "%.*s.expt", (int)strlen(k->path) - 5, k->path);
+    enum status s = dials_open(&f, expt, k->path, e);
+    if (!s && !refl_find(&f.table, "intensity.scale.value", REFL_REAL))
+        s = error_set(e, STATUS_INPUT,
+                      "%s: is no table of a run; those of frames are named by their template, as "
+                      "key_%%04d.refl",
+                      k->path);
+    s = s ? s : take_detector(k, &f, e);
+    while (!s && f.next < f.nentries)
+        s = read_run_frame(k, &f, &a, e);
+    answer_free(&a);
+    dials_close(&f);
+    return s;
+}
+
+/* --- both ------------------------------------------------------------------------------ */
+
+static enum status read_files(struct key *k, const struct template *t, struct error *e)
+{
+    struct number_list found = {0};
+    enum status s = find_files(t, &found, e);
+    for (size_t i = 0; i < found.count && !s; i++)
+        s = read_file(k, t, found.items[i], e);
+    mem_free(found.items);
+    return s;
+}
+
 enum status key_tables_read(struct key *k, struct error *e)
 {
     struct template t;
-    struct number_list found = {0};
     if (template_parse(&t, k->path, e))
         return e->status;
-    if (!template_is_numbered(&t))
-        return error_set(e, STATUS_INPUT,
-                         "%s: a key of tables is named by their template, as key_%%04d.refl",
-                         k->path);
-    enum status s = find_files(&t, &found, e);
-    for (size_t i = 0; i < found.count && !s; i++)
-        s = read_file(k, &t, found.items[i], e);
-    mem_free(found.items);
+    enum status s = template_is_numbered(&t) ? read_files(k, &t, e) : read_run(k, e);
     k->rows.has_reflections = true;
     k->block_end = k->rows.nframes;
     if (!s && !k->detector.npanels)

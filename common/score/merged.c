@@ -8,6 +8,7 @@
 #include "io/crystfel_hkl.h"
 #include "io/hkl.h"
 #include "io/mtz.h"
+#include "score/key_tables.h"
 #include "score/lattices.h"
 
 /* A reflection that both have, without its equivalents. */
@@ -314,6 +315,11 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
     double cell[6];
     if (m->path)
         return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
+    if (key_tables_named(k->path))
+        return error_set(e, STATUS_INPUT,
+                         "%s: tables tell no structure factors: merged results are scored against "
+                         "an NXmx file or a recording",
+                         k->path);
     if (!b.a_matrix || !lattices_cell(b.a_matrix, cell))
         return error_set(e, STATUS_INPUT, "%s: holds no lattice", k->path);
     for (size_t i = 0; i < k->rows.nlattices; i++)

@@ -6,9 +6,9 @@
 #include "base/number.h"
 #include "score/items.h"
 
-enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME };
-static const char *const names[PEAK_COLUMNS] = {"frame",     "panel", "fast",  "slow",
-                                                "intensity", "hit",   "time_s"};
+enum { FRAME, PANEL, FAST, SLOW, INTENSITY, HIT, TIME, SCORE };
+static const char *const names[PEAK_COLUMNS] = {"frame",     "panel", "fast",   "slow",
+                                                "intensity", "hit",   "time_s", "score"};
 
 /* The next line that is not empty. */
 static bool next_line(struct peak_table *t)
@@ -21,7 +21,7 @@ static bool next_line(struct peak_table *t)
 
 static enum status read_title(struct peak_table *t, struct error *e)
 {
-    static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1};
+    static const int untitled[PEAK_COLUMNS] = {0, -1, 1, 2, 3, -1, -1, -1};
     char *words[ITEMS_MAX];
     memcpy(t->at, untitled, sizeof t->at);
     if (!next_line(t))
@@ -78,10 +78,12 @@ static enum status take_line(struct peak_table *t, char *const words[], struct a
     s = s ? s : take(t, words, INTENSITY, false, -1e30, 1e30, &intensity, e);
     s = s ? s : take(t, words, HIT, true, 0.0, 1.0, &hit, e);
     s = s ? s : take(t, words, TIME, false, 0.0, 1e12, &a->time_s, e);
+    s = s ? s : take(t, words, SCORE, false, -1e300, 1e300, &a->score, e);
     if (s)
         return s;
     if (!has(t, words, TIME))
         a->time_s = lines_now(&t->lines);
+    a->has_score = has(t, words, SCORE);
     a->says_hit = hit >= 0.0;
     a->hit = hit == 1.0;
     if (!has(t, words, FAST) || !has(t, words, SLOW))

@@ -6,6 +6,7 @@
  *     panel            number from 0, as in the key (0)
  *     fast, slow       px; pixel i covers [i, i+1).  `-`: nothing was found in the frame
  *     intensity        photons
+ *     score            how sure it is that the frame is a hit, in any unit; more is surer
  *     hit              1: the analysis takes the frame for one, 0: it does not
  *     time_s           when the result was there, Unix time
  *
@@ -18,7 +19,7 @@
 #include "score/answer.h"
 #include "score/lines.h"
 
-enum { PEAK_COLUMNS = 7 };
+enum { PEAK_COLUMNS = 8 };
 
 struct peak_table {
     struct lines lines;

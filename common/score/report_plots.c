@@ -200,43 +200,61 @@ static void chi2(FILE *out, const struct score *s)
         "line, 1, the sigmas say how wrong the intensities are; above, they promise too much.");
 }
 
-/* From "all frames are hits" to "none is": a frame is taken for a hit from so many found spots on.
- */
-static void roc(FILE *out, const struct score *s)
+/* A curve, from "all are taken" to "none is"; false: there is none. */
+static bool curve(FILE *out, const char *name, struct roc *r, const struct plot_axis *x,
+                  const struct plot_axis *y)
 {
-    const char *title = "Are hits told from other frames?";
-    double total[2] = {0}, share[2] = {1.0, 1.0};
-    for (int kind = 0; kind < 2; kind++)
-        for (size_t i = 0; i < SCORE_SPOTS; i++)
-            total[kind] += (double)s->frames_by_spots[kind][i];
-    if (!(total[0] > 0.0 && total[1] > 0.0)) {
-        nothing(out, title, "The key has no frames of both kinds.");
-        return;
-    }
+    struct roc_point points[ROC_POINTS];
+    const size_t n = roc_points(r, points);
     struct plot p;
-    const struct plot_axis x = {"share of other frames taken for hits", .from = 0, .to = 1},
-                           y = {"share of hits found", .from = 0, .to = 1.02};
-    begin(out, title);
-    plot_begin(&p, out, "ROC of hits by their found spots", &x, &y);
+    if (!n)
+        return false;
+    plot_begin(&p, out, name, x, y);
     plot_line(&p, 0, 0, 1, 1, "wanted");
-    for (size_t i = 0; i < SCORE_SPOTS; i++) {
-        double next[2];
-        for (int kind = 0; kind < 2; kind++)
-            next[kind] = fmax(0.0, share[kind] - (double)s->frames_by_spots[kind][i] / total[kind]);
-        if (next[0] < share[0] || next[1] < share[1])
-            plot_line(&p, share[0], share[1], next[0], next[1], "precision");
-        memcpy(share, next, sizeof share);
+    for (size_t i = n; i-- > 0;) {
+        const struct roc_point none = {0}, *next = i ? &points[i - 1] : &none;
+        plot_line(&p, points[i].other, points[i].right, next->other, next->right, "precision");
     }
     plot_end(&p);
+    return true;
+}
+
+static void roc_of_hits(FILE *out, struct score *s)
+{
+    const struct plot_axis x = {"share of other frames taken for hits", .from = 0, .to = 1},
+                           y = {"share of hits found", .from = 0, .to = 1.02};
+    begin(out, "Are hits told from other frames?");
+    if (!curve(out, "ROC of hits by their found spots", &s->hits_by_spots, &x, &y)) {
+        end(out, "The key has no frames of both kinds.");
+        return;
+    }
     end(out, "What if frames were hits from so many found spots on? The nearer to the corner above "
              "left, the better; dashed: by chance. hits.roc_area is the area below.");
+    if (!s->nscores)
+        return;
+    begin(out, "Are hits told by their scores?");
+    (void)curve(out, "ROC of hits by scores", &s->hits_by_score, &x, &y);
+    end(out, "What if frames were hits from such a score of the analysis on? hits.score_roc_area "
+             "is the area below.");
+}
+
+static void roc_of_spots(FILE *out, struct score *s)
+{
+    const struct plot_axis x = {"share of wrong spots kept", .from = 0, .to = 1},
+                           y = {"share of right spots kept", .from = 0, .to = 1.02};
+    begin(out, "Are right spots told from wrong ones?");
+    end(out, curve(out, "ROC of found spots by their photons", &s->spots_by_photons, &x, &y)
+                 ? "What if spots were kept from so many photons on, as the analysis counts them? "
+                   "spots.roc_area is the area below."
+                 : "Found spots have no photons, or all are right, or none is.");
 }
 
 void report_plots(FILE *out, struct score *s)
 {
     fputs("<h2>At a glance</h2>\n<div class=\"grid2\">\n", out);
     recall(out, s);
-    roc(out, s);
+    roc_of_hits(out, s);
+    roc_of_spots(out, s);
     residuals(out, s);
     angles(out, s);
     intensities(out, s);

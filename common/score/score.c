@@ -61,6 +61,14 @@ void score_end(struct score *s)
     values_free(&s->angle_deg);
     for (int i = 0; i < 3; i++)
         values_free(&s->turn_deg[i]);
+    for (int i = 0; i < 7; i++)
+        values_free(&s->cell_values[i]);
+    roc_free(&s->hits_by_spots);
+    roc_free(&s->hits_by_score);
+    roc_free(&s->spots_by_photons);
+    offsets_free(&s->found);
+    offsets_free(&s->geometry);
+    offsets_free(&s->predicted);
     spots_free(&s->spots);
     *s = (struct score){0};
 }
@@ -144,22 +152,24 @@ static bool is_hit(struct score *s, const struct key_frame *f)
     return hit;
 }
 
-/* What must be found in a frame; whether it is a hit. */
-static bool count_truth(struct score *s, const struct key_frame *f, bool hit, size_t nspots)
+enum status score_truth(struct score *s, const struct key_frame *f, bool hit, size_t nspots,
+                        double score, bool *truth, struct error *e)
 {
-    const bool truth = is_hit(s, f);
-    s->frames_by_spots[truth][nspots < SCORE_SPOTS ? nspots : SCORE_SPOTS - 1]++;
-    s->true_positive += truth && hit;
-    s->false_positive += !truth && hit;
-    s->false_negative += truth && !hit;
-    s->true_negative += !truth && !hit;
+    *truth = is_hit(s, f);
+    s->true_positive += *truth && hit;
+    s->false_positive += !*truth && hit;
+    s->false_negative += *truth && !hit;
+    s->true_negative += !*truth && !hit;
     s->lattices_true += (size_t)f->frame->lattices;
     s->spots_true += f->nrows;
     for (size_t i = 0; i < f->nrows; i++) {
         s->strong_true += f->rows[i].photons > s->settings->strong_photons;
         s->bin_true[score_bin(f->rows[i].photons)]++;
     }
-    return truth;
+    return roc_add(&s->hits_by_spots, *truth, (double)nspots) &&
+                   roc_add(&s->hits_by_score, *truth, score)
+               ? STATUS_OK
+               : error_memory(e, "the hits");
 }
 
 static enum status take_pair(struct score *s, const struct reflection_row *r,
@@ -173,11 +183,18 @@ static enum status take_pair(struct score *s, const struct reflection_row *r,
     s->bin_found[score_bin(r->photons)]++;
     if (!values_add(&s->centroid_px, hypot(fast, slow)))
         return error_memory(e, "the places of spots");
-    if (r->photons > PLACED_PHOTONS) {
-        mean_add(&s->found.fast, fast, r->photons);
-        mean_add(&s->found.slow, slow, r->photons);
-    }
-    return STATUS_OK;
+    return r->photons <= PLACED_PHOTONS || offsets_add(&s->found, fast, slow, r->photons)
+               ? STATUS_OK
+               : error_memory(e, "the places of spots");
+}
+
+/* That a place anywhere on the detector is that of a reflection. */
+static double chance_of(const struct nxmx_geometry *detector)
+{
+    double pixels = 0.0;
+    for (size_t i = 0; i < detector->npanels; i++)
+        pixels += (double)detector->panels[i].fast_pixels * (double)detector->panels[i].slow_pixels;
+    return M_PI * SPOTS_RADIUS_PX * SPOTS_RADIUS_PX / pixels;
 }
 
 static enum status take_spots(struct score *s, const struct key_frame *f, const struct answer *a,
@@ -190,8 +207,11 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
     s->spots_found += a->nspots;
     enum status status =
         spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
+    s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(&s->key->detector);
     for (size_t i = 0; i < a->nspots && !status; i++) {
         const double photons = a->spots[i].intensity;
+        if (photons > 0.0 && !roc_add(&s->spots_by_photons, s->partner[i] >= 0, photons))
+            return error_memory(e, "the photons of spots");
         s->found_bin[score_bin(photons)] += photons > 0.0;
         s->found_right[score_bin(photons)] += photons > 0.0 && s->partner[i] >= 0;
         if (s->partner[i] >= 0)
@@ -201,18 +221,17 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
 }
 
 /* From the two models alone. */
-static void take_geometry(struct score *s, const struct key_frame *f, const struct detectors *d)
+static enum status take_geometry(struct score *s, const struct key_frame *f,
+                                 const struct detectors *d, struct error *e)
 {
-    if (d->model == d->truth)
-        return;
-    for (size_t i = 0; i < f->nrows; i++) {
+    for (size_t i = 0; i < f->nrows && d->model != d->truth; i++) {
         const struct reflection_row *r = &f->rows[i];
         double at[2];
-        if (!detectors_project(d, r->panel, r->fast, r->slow, at))
-            continue;
-        mean_add(&s->geometry.fast, r->fast - at[0], 1.0);
-        mean_add(&s->geometry.slow, r->slow - at[1], 1.0);
+        if (detectors_project(d, r->panel, r->fast, r->slow, at) &&
+            !offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0))
+            return error_memory(e, "the places of reflections");
     }
+    return STATUS_OK;
 }
 
 /* Of a frame whose spots were matched; `right`: lattices that were right before it. */
@@ -249,6 +268,7 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
 {
     struct key_frame f;
     size_t place = 0;
+    bool truth;
     enum status status = find_frame(s, a, path, &place, e);
     status = status ? status : check_panels(a, d, path, e);
     if (!status && s->frames[place].answered) {
@@ -264,48 +284,12 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
         a->says_hit ? a->hit : a->nlattices || (int64_t)a->nspots >= s->settings->hit_spots;
     s->frames[place] = (struct score_frame){.answered = true, .result_s = a->time_s};
     s->nanswered++;
-    s->frames[place].wrong = count_truth(s, &f, hit, a->nspots) != hit;
-    take_geometry(s, &f, d);
-    status = take_spots(s, &f, a, d, e);
+    s->nscores += a->has_score;
+    status = score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY, &truth, e);
+    s->frames[place].wrong = truth != hit;
+    status = status ? status : take_geometry(s, &f, d, e);
+    status = status ? status : take_spots(s, &f, a, d, e);
     status = status ? status : score_lattices(s, &f, a, d, e);
     s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
     return status || !s->shown ? status : show(s, &f, a, d, right, e);
-}
-
-/* --- end of all answers ---------------------------------------------------------------- */
-
-/* Frames without an answer: nothing was found there. */
-static enum status take_silence(struct score *s, struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < s->key->rows.nframes && !status; i++) {
-        struct key_frame f;
-        if (s->frames[i].answered)
-            continue;
-        status = key_frame(s->key, i, 0, &f, e);
-        if (!status)
-            (void)count_truth(s, &f, false, 0);
-    }
-    return status;
-}
-
-static enum status refuse_cell(const struct score *s, struct error *e)
-{
-    double truth[6];
-    if (!lattices_cell(s->key->rows.lattices->a_matrix, truth))
-        return error_set(e, STATUS_INPUT, "%s: holds a lattice that is flat", s->key->path);
-    return error_set(e, STATUS_INPUT,
-                     "the lattices that were found are of another crystal: the first has edges of "
-                     "%.2f, %.2f, %.2f A, those of %s have %.2f, %.2f, %.2f A",
-                     s->other[0], s->other[1], s->other[2], s->key->path, truth[0], truth[1],
-                     truth[2]);
-}
-
-enum status score_close(struct score *s, struct error *e)
-{
-    if (!s->nanswered)
-        return error_set(e, STATUS_INPUT, "the results hold no frames: nothing to score");
-    if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
-        return refuse_cell(s, e);
-    return take_silence(s, e);
 }

@@ -11,6 +11,7 @@
 #include "score/figures.h"
 #include "score/key.h"
 #include "score/lattices.h"
+#include "score/roc.h"
 #include "score/sent.h"
 #include "score/shown.h"
 #include "score/spots.h"
@@ -25,9 +26,8 @@ struct score_settings {
 };
 
 enum {
-    SCORE_BINS = 24,     // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
-    SCORE_SHELLS = 7,    // of d: from score_shells_A[i] on
-    SCORE_SPOTS = 4096,  // frames with so many spots and more are alike
+    SCORE_BINS = 24,   // of photons: bin i holds [2^i, 2^(i+1)), the last one all above
+    SCORE_SHELLS = 7,  // of d: from score_shells_A[i] on
 };
 extern const int score_shells_A[SCORE_SHELLS];
 
@@ -37,12 +37,6 @@ struct score_frame {
     bool wrong;       // not a hit as the key says, or a wrong lattice
     size_t again;     // further answers
     double result_s;  // when its answer came, Unix time; 0: not known
-};
-
-/* Positions against positions, px; those of spots weigh as their photons, which is 1 / variance of
- * a centroid. */
-struct score_offset {
-    struct mean fast, slow;
 };
 
 struct score {
@@ -58,15 +52,20 @@ struct score {
     size_t spots_true, spots_found, spots_right;
     size_t strong_true, strong_found, bin_true[SCORE_BINS], bin_found[SCORE_BINS];
     size_t found_bin[SCORE_BINS], found_right[SCORE_BINS];  // by the photons that were found
-    size_t frames_by_spots[2][SCORE_SPOTS];  // that were answered, or not: no hits, and hits
+    struct roc hits_by_spots, hits_by_score;  // frames of the key; without a score: the least
+    struct roc spots_by_photons;              // that were found, those with photons
+    size_t nscores;                           // answers with a score
+    double by_chance;                         // found spots that would be true if they lay anywhere
     struct values centroid_px, predicted_away_px;
-    struct score_offset found, geometry, predicted;
+    /* Those of spots weigh as their photons, which is 1 / variance of a centroid. */
+    struct offsets found, geometry, predicted;
     size_t lattices_true, lattices_found, lattices_right, lattices_twice;
     size_t strong_lattices[SCORE_BINS], strong_right[SCORE_BINS];  // by their strong reflections
     size_t left_handed, ambiguous;
     bool has_known_cell;  // some found lattice has a cell of the key
     struct values angle_deg, turn_deg[3];
     struct mean cell[7], cell_error[7];  // a, b, c, alpha, beta, gamma, volume
+    struct values cell_values[7];
     size_t predictable, was_predicted;
     struct agreement intensities, by_photons[SCORE_BINS], by_shell[SCORE_SHELLS];
     double other[6];  // a cell that was found and is none of the key's
@@ -85,8 +84,14 @@ enum status score_begin(struct score *s, const struct score_settings *settings, 
 enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 
+/* Counts what must be found in a frame where `nspots` were found, with a score, -INFINITY without
+ * one, and which was taken for a hit or not; *truth: whether it is one. */
+enum status score_truth(struct score *s, const struct key_frame *f, bool hit, size_t nspots,
+                        double score, bool *truth, struct error *e);
+
 /* Once all answers were taken: frames without one count as such where nothing was found.
- * STATUS_INPUT when there is no answer, or all lattices that were found are of other crystals. */
+ * STATUS_INPUT when there is no answer, all lattices that were found are of other crystals, or
+ * nothing that was found is in the key. */
 enum status score_close(struct score *s, struct error *e);
 
 /* Puts in the figures of a closed score. */

@@ -6,6 +6,9 @@
 /* px: beyond it an offset is said in words. */
 static const double OFFSET_TOLD_PX = 0.2;
 
+/* So many standard deviations more than by chance are not by chance. */
+static const double CHANCE_SIGMAS = 3.0;
+
 enum { GROUP_NAME = 48 };
 
 static double ratio(size_t part, size_t whole)
@@ -26,29 +29,21 @@ static void add_count(struct figures *f, const char *group, const char *name, si
     add(f, group, name, (double)count, NULL);
 }
 
-/* The chance that a hit has more found spots than another frame; half for as many. */
-static double roc_area(const struct score *s)
+static void add_hits(struct score *s, struct figures *f)
 {
-    double hits = 0.0, others = 0.0, area = 0.0;
-    for (size_t i = 0; i < SCORE_SPOTS; i++) {
-        const double hit = (double)s->frames_by_spots[1][i],
-                     other = (double)s->frames_by_spots[0][i];
-        area += hit * (others + 0.5 * other);
-        hits += hit;
-        others += other;
-    }
-    return hits > 0.0 && others > 0.0 ? area / (hits * others) : NAN;
-}
-
-static void add_hits(const struct score *s, struct figures *f)
-{
+    static const char *const one_kind = "the key has no frames of both kinds";
     figures_add(f, "frames", (double)s->nanswered, NULL);
     figures_add(f, "frames_without_answer", (double)(s->key->rows.nframes - s->nanswered), NULL);
     add_count(f, "hits", "true_positive", s->true_positive);
     add_count(f, "hits", "false_positive", s->false_positive);
     add_count(f, "hits", "false_negative", s->false_negative);
     add_count(f, "hits", "true_negative", s->true_negative);
-    add(f, "hits", "roc_area", roc_area(s), "the key has no frames of both kinds");
+    add(f, "hits", "roc_area", roc_area(&s->hits_by_spots), one_kind);
+    add(f, "hits", "score_roc_area", s->nscores ? roc_area(&s->hits_by_score) : NAN,
+        s->nscores ? one_kind : "the results have no scores");
+    figures_curve(f, "hits_by_spots", &s->hits_by_spots);
+    if (s->nscores)
+        figures_curve(f, "hits_by_score", &s->hits_by_score);
 }
 
 static void add_spots(struct score *s, struct figures *f)
@@ -61,6 +56,10 @@ static void add_spots(struct score *s, struct figures *f)
     add_count(f, "spots", "strong", s->strong_true);
     add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0),
         "no found spot is a true one");
+    add(f, "spots", "distance_px_mad", values_mad(&s->centroid_px), "no found spot is a true one");
+    add(f, "spots", "roc_area", roc_area(&s->spots_by_photons),
+        "found spots have no photons, or all are right, or none is");
+    figures_curve(f, "spots_by_photons", &s->spots_by_photons);
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "spots.by_photons.from_%d", 1 << i);
@@ -89,13 +88,17 @@ static void tell_offset(struct figures *f, const char *what, const char *axis, d
                  axis, half ? ": the centre of pixel i is at i + 0.5" : "");
 }
 
-static void add_offset(const struct score_offset *o, struct figures *f, const char *name,
-                       const char *what, const char *why)
+static void add_offset(struct offsets *o, struct figures *f, const char *name, const char *what,
+                       const char *why)
 {
     add(f, name, "fast", mean_value(&o->fast), why);
     add(f, name, "slow", mean_value(&o->slow), why);
     add(f, name, "fast_error", mean_error(&o->fast), why);
     add(f, name, "slow_error", mean_error(&o->slow), why);
+    add(f, name, "fast_median", values_percentile(&o->all_fast, 50.0), why);
+    add(f, name, "slow_median", values_percentile(&o->all_slow, 50.0), why);
+    add(f, name, "fast_mad", values_mad(&o->all_fast), why);
+    add(f, name, "slow_mad", values_mad(&o->all_slow), why);
     add_count(f, name, "n", o->fast.n);
     tell_offset(f, what, "fast", mean_value(&o->fast));
     tell_offset(f, what, "slow", mean_value(&o->slow));
@@ -145,6 +148,7 @@ static void add_lattices(struct score *s, struct figures *f)
     add(f, "angle_deg", "median", values_percentile(&s->angle_deg, 50.0), no_lattice);
     add(f, "angle_deg", "p95", values_percentile(&s->angle_deg, 95.0), no_lattice);
     add(f, "angle_deg", "max", values_percentile(&s->angle_deg, 100.0), no_lattice);
+    add(f, "angle_deg", "mad", values_mad(&s->angle_deg), no_lattice);
     for (int i = 0; i < 3; i++)
         add(f, "angle_deg", axes[i], values_percentile(&s->turn_deg[i], 50.0), no_lattice);
     add_count(f, "angle_deg", "n", s->angle_deg.n);
@@ -155,15 +159,19 @@ static void add_lattices(struct score *s, struct figures *f)
                      s->ambiguous);
 }
 
-static void add_cell(const struct score *s, struct figures *f)
+static void add_cell(struct score *s, struct figures *f)
 {
     static const char *const names[] = {"cell.a",    "cell.b",     "cell.c",     "cell.alpha",
                                         "cell.beta", "cell.gamma", "cell.volume"};
+    static const char *const several = "the key has several crystals";
     const bool one = s->ncrystals == 1;
     for (int i = 0; i < 7; i++) {
         const bool angle = i >= 3 && i < 6;
-        add(f, names[i], "mean", one ? mean_value(&s->cell[i]) : NAN,
-            one ? no_lattice : "the key has several crystals");
+        add(f, names[i], "mean", one ? mean_value(&s->cell[i]) : NAN, one ? no_lattice : several);
+        add(f, names[i], "median", one ? values_percentile(&s->cell_values[i], 50.0) : NAN,
+            one ? no_lattice : several);
+        add(f, names[i], "mad", one ? values_mad(&s->cell_values[i]) : NAN,
+            one ? no_lattice : several);
         add(f, names[i], angle ? "error_deg" : "relative_error", mean_value(&s->cell_error[i]),
             no_lattice);
     }
@@ -207,6 +215,9 @@ void score_figures(struct score *s, struct figures *f)
     add_lattices(s, f);
     add_cell(s, f);
     add_intensities(s, f);
+    if (s->spots_right && !s->lattices_right && !s->ambiguous &&
+        (double)s->spots_right <= s->by_chance + CHANCE_SIGMAS * sqrt(s->by_chance))
+        figures_note(f, "true spots are no more than by chance: is this the key of these results?");
     if (s->nagain)
         figures_note(f, "%zu answers are of frames that had one: the first counts", s->nagain);
     if (s->nanswered < s->key->rows.nframes)

@@ -138,9 +138,8 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
     if (r->elsewhere || d->truth_of[r->panel] != row->panel)
         return STATUS_OK;
     const double fast = r->fast - row->fast, slow = r->slow - row->slow;
-    mean_add(&s->predicted.fast, fast, row->photons);
-    mean_add(&s->predicted.slow, slow, row->photons);
-    if (row->photons > PREDICTED_PHOTONS && !values_add(&s->predicted_away_px, hypot(fast, slow)))
+    if (!offsets_add(&s->predicted, fast, slow, row->photons) ||
+        (row->photons > PREDICTED_PHOTONS && !values_add(&s->predicted_away_px, hypot(fast, slow))))
         return error_memory(e, "predicted places");
     return STATUS_OK;
 }
@@ -178,14 +177,18 @@ static double volume(const double c[6])
 }
 
 /* Edges and the volume as fractions, angles in deg. */
-static void take_cell(struct score *s, const double truth[6], const double found[6])
+static enum status take_cell(struct score *s, const double truth[6], const double found[6],
+                             struct error *e)
 {
+    bool good = values_add(&s->cell_values[6], volume(found));
     for (int i = 0; i < 6; i++) {
+        good = good && values_add(&s->cell_values[i], found[i]);
         mean_add(&s->cell[i], found[i], 1.0);
         mean_add(&s->cell_error[i], i < 3 ? found[i] / truth[i] - 1.0 : found[i] - truth[i], 1.0);
     }
     mean_add(&s->cell[6], volume(found), 1.0);
     mean_add(&s->cell_error[6], volume(found) / volume(truth) - 1.0, 1.0);
+    return good ? STATUS_OK : error_memory(e, "the cells of lattices");
 }
 
 static enum status take_turn(struct score *s, const struct lattices_turn *t, struct error *e)
@@ -212,11 +215,11 @@ static enum status take_lattice(struct score *s, const struct key_frame *f, stru
     }
     c.target->taken = true;
     s->lattices_right++;
-    take_cell(s, c.target->cell, c.turn.cell);
     const int32_t number = (int32_t)(c.target - targets);
     s->strong_right[score_bin((double)score_strong(s, f, number))]++;
-    const enum status status =
-        take_reflections(s, f, c.target, number, c.turn.operator, a, l, d, e);
+    enum status status = take_cell(s, c.target->cell, c.turn.cell, e);
+    status =
+        status ? status : take_reflections(s, f, c.target, number, c.turn.operator, a, l, d, e);
     return status ? status : take_turn(s, &c.turn, e);
 }
 

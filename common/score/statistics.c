@@ -36,17 +36,46 @@ static int ascending(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+size_t values_sort(struct values *x)
+{
+    const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
+    if (kept && !x->sorted)
+        qsort(x->v, kept, sizeof *x->v, ascending);
+    x->sorted = true;
+    return kept;
+}
+
 double values_percentile(struct values *x, double percent)
 {
     const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
     if (!x->n || percent >= 100.0)
         return x->n ? x->greatest : NAN;
-    if (!x->sorted)
-        qsort(x->v, kept, sizeof *x->v, ascending);
-    x->sorted = true;
+    (void)values_sort(x);
     const double at = percent / 100.0 * (double)(kept - 1);
     const size_t below = (size_t)at, above = below + 1 < kept ? below + 1 : below;
     return x->v[below] + (at - (double)below) * (x->v[above] - x->v[below]);
+}
+
+double values_mad(struct values *x)
+{
+    const double median = values_percentile(x, 50.0);
+    const size_t kept = values_sort(x);
+    size_t above = 0;
+    double before = NAN, distance = NAN;
+    while (above < kept && x->v[above] < median)
+        above++;
+    /* from the median outwards, the nearer one of both sides first, as far as the middle */
+    for (size_t below = above, taken = 0; taken < kept / 2 + 1 && taken < kept; taken++) {
+        const double up = above < kept ? x->v[above] - median : INFINITY,
+                     down = below ? median - x->v[below - 1] : INFINITY;
+        before = distance;
+        distance = up < down ? up : down;
+        if (up < down)
+            above++;
+        else
+            below--;
+    }
+    return kept % 2 || !kept ? distance : 0.5 * (before + distance);
 }
 
 void values_free(struct values *x)
@@ -74,6 +103,19 @@ double mean_error(const struct mean *m)
 {
     const double numbers = m->weight * m->weight / m->weight_squares;  // of equal weight
     return m->n > 1 ? sqrt(m->squares / m->weight / (numbers - 1.0)) : NAN;
+}
+
+bool offsets_add(struct offsets *o, double fast, double slow, double weight)
+{
+    mean_add(&o->fast, fast, weight);
+    mean_add(&o->slow, slow, weight);
+    return values_add(&o->all_fast, fast) && values_add(&o->all_slow, slow);
+}
+
+void offsets_free(struct offsets *o)
+{
+    values_free(&o->all_fast);
+    values_free(&o->all_slow);
 }
 
 void agreement_add(struct agreement *a, double truth, double measured, double sigma)

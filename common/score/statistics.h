@@ -28,6 +28,12 @@ bool values_add(struct values *x, double value);
  * there are none.  Sorts them.  100 is the greatest of all. */
 double values_percentile(struct values *x, double percent);
 
+/* The median of their distances from their median, NaN when there are none.  Sorts them. */
+double values_mad(struct values *x);
+
+/* Sorts them, the least first; returns how many are kept in v[]. */
+size_t values_sort(struct values *x);
+
 void values_free(struct values *x);
 
 /* Numbers of which the sums are kept. */
@@ -44,6 +50,17 @@ void mean_add(struct mean *m, double value, double weight);
  */
 double mean_value(const struct mean *m);
 double mean_error(const struct mean *m);
+
+/* Distances along fast and slow, px: weighted means, and the numbers themselves. */
+struct offsets {
+    struct mean fast, slow;
+    struct values all_fast, all_slow;
+};
+
+/* False when memory is out. */
+bool offsets_add(struct offsets *o, double fast, double slow, double weight);
+
+void offsets_free(struct offsets *o);
 
 /* Measured values against true ones. */
 struct agreement {

@@ -109,7 +109,8 @@ class NXmx(Frames):
             while True:
                 yield None
         first, group = 0, self.file["entry/reflections"]
-        for count in self.own["reflections"][()].tolist():
+        told = self.own["reflections"][()]
+        for count in (told["rows"] if told.dtype.names else told).tolist():
             rows = numpy.zeros(count, ROW)
             for name in ROW.names or ():
                 rows[name] = group[name][first:first + count]

@@ -50,6 +50,41 @@ for i, (sent, read) in enumerate(zip(braggpipe.open("labels.rec"), braggpipe.ope
     lit += sent.labels.any()
 assert 0 < lit < 7, lit'
 
+# --- all that frames brought along comes back, and --recompute compares it
+mkdir back
+recipes --frames=7 | photons --labels --derivatives=cell | bragg-tap --quiet --record=plain.rec
+bragg-replay --quiet plain.rec | write back/a.nxs
+check 'the list of pixels, and photons in no row, are those of the recording' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" lists plain.rec back/a.nxs
+bragg-replay --quiet back/a.nxs | write back/b.nxs
+check 'played and written again: labels, derivatives, reflections and their pixels are the same' \
+	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" same back/a.nxs back/b.nxs
+is 'computed again' "$(bragg-replay --recompute back/a.nxs:0)" \
+	'back/a.nxs: the same bytes, and reflections, and labels, and derivatives'
+# altered WHAT TEXT: one value is changed in a copy of the file of frame 0
+altered() {
+	rm -rf changed
+	cp -r back changed
+	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" "$1" changed/a_data_000001.h5
+	is "$1: is told" "$(bragg-replay --recompute changed/a.nxs:0)" "changed/a.nxs: the same image, but $2"
+}
+altered label '1 of 4096 labels differ'
+altered plane 'its derivatives differ: cell_b'
+altered rest 'other pixels of reflections, or photons in none'
+altered pixel 'other pixels of reflections, or photons in none'
+# damaged WHAT: what cannot be is refused in one line
+damaged() {
+	rm -rf changed
+	cp -r back changed
+	/usr/bin/python3 "$BRAGG_TESTS/python/nxmx_back.py" "$1" changed/a_data_000001.h5
+	bragg-replay --quiet --frames=0 changed/a.nxs 2>message | bragg-write --quiet changed/z.nxs 2>/dev/null
+	is "$1: is refused" "$(cat message)" \
+		"bragg-replay: changed/a_data_000001.h5: cannot read the $2 of frame 0"
+}
+damaged label-beyond reflections
+damaged pixel-beyond reflections
+damaged names images
+
 # --- as text: the same for one writer, and for one that goes on where another ended
 mkdir text again
 bragg-replay --quiet all.rec | bragg-write --quiet --scale=1 --reflections='text/t_%03d.tsv' 'text/t_%03d.cbf'

@@ -92,7 +92,7 @@ known 'a table with the list named before it' key.nxs 'lonely.expt alone.refl' '
 cp "turned_$(echo "$full" | tail -n 1).expt" lonely.expt
 refused 'and one of another frame' 3 'do they belong together?' key.nxs lonely.expt alone.refl
 refused 'no such tables as key' 3 'none_%d.refl: there are no such files' 'none_%d.refl' "r_$one.refl"
-refused 'one table as key' 3 'is named by their template' "r_$one.refl" "r_$one.refl"
+refused 'the table of one frame as key' 3 'those of frames are named by their template' "r_$one.refl" "r_$one.refl"
 
 cp "r_$one.expt" part.expt
 size=$(wc -c <"r_$one.refl")
@@ -130,6 +130,70 @@ known 'a table of peaks half a pixel off' key.nxs peaks.tsv '' frames=4 frames_w
 	hits.roc_area=1 spots.precision=1 found_px.slow=0.5 found_px.fast=0 geometry_px.fast=absent lattices.found=0
 known 'without names of columns' key.nxs plain.txt '' frames=3 spots.precision=1 spots.recall=1 found_px.slow=0
 known 'hits alone' key.nxs hits.tsv '' frames=4 spots.found=0 hits.roc_area=0.5
+# --- the table of a run as key
+run() {
+	bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=120 --ncells=20 | bragg-orient --quiet "$@" |
+		bragg-intensity --quiet --threads=1 --reflections=5
+}
+run --random --hit-rate=0.75 --frames=4 --seed=5 | bragg-write --quiet --reflections=run.refl 'run_%d.raw'
+run --random --hit-rate=0.75 --frames=4 --seed=5 | bragg-write --quiet --reflections=named.refl named.nxs
+run --frames=2 --osc=1 | bragg-write --quiet --reflections=turns.refl 'turns_%d.raw'
+# shellcheck disable=SC2086 # lists
+for key in run.refl named.refl; do
+	known "the table of a run as key: $key" $key 'r_*.refl' '' $perfect lattices.true=3
+done
+known 'a frame that it lacks is a blank' run.refl peaks.tsv '' frames=4 hits.true_positive=3 hits.true_negative=1 spots.precision=1
+printf 'CrystFEL reflection list version 2.0\nSymmetry: mmm\n' >merged.hkl
+refused 'merged results against tables' 3 'run.refl: tables tell no structure factors' run.refl merged.hkl
+refused 'a key of a rotation' 3 'turns.expt: is of a rotation, whose rows are sums over frames' turns.refl peaks.tsv
+for suffix in expt refl; do LC_ALL=C sed 's/[0-9a-f]\{16\}-\([0-9]-0\)/of-anybody-else!-\1/g' named.$suffix >alien.$suffix; done
+refused 'a key of others' 3 "' is none of bragg-write: its identifier names no frame" alien.refl peaks.tsv
+cp run.refl alone.refl
+refused 'a run without its experiments' 1 'alone.expt: cannot open' alone.refl peaks.tsv
+# --- scores of hits, photons of spots: curves and their areas
+/usr/bin/python3 - <<'END'
+import h5py
+key = h5py.File("key.nxs")
+rows = {n: key["entry/reflections/" + n][()] for n in ("frame", "fast", "slow", "photons")}
+hits = iter((0.9, 0.5, 0.2))
+with open("scores.tsv", "w") as out, open("photons.tsv", "w") as photons, open("nothing.tsv", "w") as nothing:
+    print("frame\tscore", file=out)
+    print("frame\tfast\tslow\tintensity", file=photons)
+    print("frame\tfast\tslow", file=nothing)
+    for frame in key["entry/braggpipe/frames"]:
+        number, mine = frame["number"], rows["frame"] == frame["number"]
+        empty = next((x + 0.5, y + 0.5) for x in range(3, 250) for y in range(3, 250)
+                     if not mine.any() or min((rows["fast"] - x - 0.5) ** 2 + (rows["slow"] - y - 0.5) ** 2) > 9)
+        print(number, next(hits) if mine.any() else 0.4, sep="\t", file=out)
+        for spot in zip(*(rows[n][mine] for n in ("fast", "slow", "photons"))):
+            print(number, *spot, sep="\t", file=photons)
+        print(number, *empty, 1e20 if number % 2 else 1e-6, sep="\t", file=photons)
+        print(number, *empty, sep="\t", file=nothing)
+END
+known 'scores: two of three hits are above the other frame' key.nxs scores.tsv '' hits.score_roc_area=0.666666667 hits.roc_area=0.5
+is 'and its points' "$(/usr/bin/python3 -c 'import json
+print(*[[round(v, 6) for v in p] for p in json.load(open("score.json"))["roc"]["hits_by_score"]])')" \
+	'[0.9, 0, 0.333333] [0.5, 0, 0.666667] [0.4, 1, 0.666667] [0.2, 1, 1]'
+printf 'frame\tscore\n' >half.tsv
+grep -v score scores.tsv | sed 1d | sort -r | sed '1s/[^	]*$/-/' >>half.tsv
+bragg-score --json=score.json key.nxs half.tsv >/dev/null
+is 'frames without a score, and without an answer, come last' "$(/usr/bin/python3 -c 'import json
+print(json.load(open("score.json"))["roc"]["hits_by_score"][-1])')" '[None, 1, 1]'
+known 'nobody gives scores' key.nxs peaks.tsv '' hits.score_roc_area=absent spots.roc_area=absent
+known 'two wrong spots above all others, two below' key.nxs photons.tsv '' spots.roc_area=0.5
+printf 'frame score\n0 high\n' >bad.tsv
+refused 'a score that is none' 3 "bad.tsv:2: score is 'high', must be a number" key.nxs bad.tsv
+refused 'nothing in common' 3 "common with key.nxs: of 4 found spots none is within 1.5 px of a true one, of 0 lattices none" key.nxs nothing.tsv
+{
+	cat nothing.tsv
+	/usr/bin/python3 -c 'import random
+random.seed(1)
+for i in range(3000): print(i // 750, random.uniform(0, 256), random.uniform(0, 256))' | sort -n -k1,1
+} | sed 1d | sort -s -n -k1,1 | sed '1i frame fast slow' >chance.tsv
+known 'no more than by chance' key.nxs chance.tsv '' lattices.found=0
+check 'is said' grep -q 'no more than by chance: is this the key' table
+known 'a perfect table is more' key.nxs plain.txt '' spots.recall=1
+check 'nothing is said' sh -c '! grep -q "by chance" table'
 printf 'frame fast slow\n0 1 x\n' >bad.tsv
 refused 'a place that is none' 3 "bad.tsv:2: slow is 'x', must be a number" key.nxs bad.tsv
 printf 'frame fast slow\n0 1\n' >bad.tsv

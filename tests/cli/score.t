@@ -160,6 +160,8 @@ refused 'an image that the key lacks' 3 'beyond.stream:16: image 1000 is not in 
 refused 'a frame of others' 3 'foreign.stream:16: frame 90 is not in key.nxs, which holds 4 frames from 0 to 3' key.nxs foreign.stream
 refused 'another cell' 3 'another crystal: the first has edges of 84.37, 97.79, 43.60 A, those of key.nxs have 59.06, 68.45, 30.52 A' \
 	key.nxs other.stream
+awk '/End of peak list/ { peaks = 0 } !peaks { print } /^ *fs\/px/ && !/h / { peaks = 1 }' turned2.stream >astray.stream
+refused 'nothing in common' 3 'have nothing in common with key.nxs: of 0 found spots' key.nxs astray.stream
 refused 'no frames' 3 'empty.stream: holds no frames' key.nxs empty.stream
 refused 'the same frames twice' 3 'has a second answer' key.nxs perfect.stream perfect.stream
 refused 'another detector' 3 'panel p0 of 256 x 256 pixels is not on the detector of the key' key.nxs small.stream

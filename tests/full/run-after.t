@@ -44,6 +44,8 @@ if /usr/bin/python3 -c 'import zmq, msgpack, numpy' 2>/dev/null; then
 	is 'loop-karabo: the end' "$status" 0
 	check 'loop-karabo: it says what is sustained' grep -q '^serve| .*--ramp: sustained [0-9.]* frames/s' message
 	check 'loop-karabo: and what was found' grep -q '^find-hits| 60 frames, .* hits, 0 damaged' message
+	check 'loop-karabo: and how right that is' grep -q '^score| hits .* score_roc_area 1$' message
+	check 'loop-karabo: with a page' test -s loop/report.html
 	cut -f1,2 loop/key.tsv | awk 'NR > 1 { print $1, ($2 > 0) }' | sort -u >true
 	awk 'NR > 1 { print $1, $3 }' loop/hits.tsv | sort >found
 	is 'loop-karabo: hits and blanks are those of the key' "$(comm -12 true found | wc -l) $(cut -d' ' -f2 true | sort -u | tr '\n' ' ')" '60 0 1 '

@@ -20,7 +20,7 @@ with h5py.File(master) as file:
     for name in names:
         assert group[name].dtype == rows.dtype[name], name
         assert (group[name][()] == rows[name]).all(), name
-    assert file["entry/braggpipe/reflections"][()].tolist() == [len(frame.reflections) for frame in frames]
+    assert file["entry/braggpipe/reflections"]["rows"].tolist() == [len(frame.reflections) for frame in frames]
     assert (rows["background"] > 0).all() and (rows["photons"] > 2).all()
 parts = [h5py.File(name) for name in sorted(glob.glob(master.replace(".nxs", "_data_*.h5")))]
 assert (numpy.concatenate([part["entry/reflections/photons"][()] for part in parts]) == rows["photons"]).all()

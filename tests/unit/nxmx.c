@@ -115,13 +115,14 @@ static void images_come_back_in_order(void **state)
             struct nxmx_file *opened;
             struct nxmx_rows rows;
             struct nxmx_chunk chunk = {0};
+            struct reflection_table none = {0};
             (void)snprintf(name, sizeof name, "a_data_%06d.h5", (int)file + 1);
             assert_int_equal(nxmx_open(scratch_path(name), &kind, &opened, &rows, NULL), STATUS_OK);
             assert_int_equal(rows.nframes, file < 2 ? 2 : 1);
             for (size_t i = 0; i < rows.nframes; i++) {
                 assert_int_equal(rows.frames[i].number, 2 * file + i);
                 assert_int_equal(
-                    nxmx_read(opened, &rows, rows.frames[i].number, &chunk, 0, NULL, NULL),
+                    nxmx_read(opened, &rows, rows.frames[i].number, &chunk, &none, NULL),
                     STATUS_OK);
                 unpack(all[c], &chunk, pixels);
                 check_pixels(pixels, 2 * file + i);
