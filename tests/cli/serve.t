@@ -242,7 +242,7 @@ ended 'rate: the end of the pipeline' 0
 orientations=
 check 'rate: not reached, for want of frames' grep -q '; rate: [0-9.e+]* of 100000 frames/s, waiting for frames$' message
 serve 5 --rate=100
-for _ in 1 2 3 4 5; do testclient req "$S" 1 >taken && sleep 0.1; done
+for _ in 1 2 3 4 5; do testclient req "$S" 1 >taken && sleep 0.4; done
 ended 'rate: slow clients, the end' 0
 check 'rate: not reached, for want of clients' grep -q '; rate: [0-9.]* of 100 frames/s, waiting for clients$' message
 

@@ -310,7 +310,7 @@ def part_course(address):
         except OSError:
             time.sleep(0.05)
     s.say('look yes')
-    frames = json.loads(s.wait_text(b'"frames"'))
+    frames = json.loads(s.wait_text(b'"hits"'))
     check('frames, hits and brightness', 0 < frames['hits'] == frames['came'] and frames['brightness'] > 0, frames)
     stages = set()
     while len(stages) < 3:
