@@ -41,6 +41,9 @@ void restarts_close(struct restarts *r);
 /* Asks the source now and then, takes in what it says, and kills what is frozen. */
 void restarts_turn(struct restarts *r, uint64_t now_ns);
 
+/* Inside: takes in what the source says.  A process is known by host and number. */
+void restarts_hear(struct restarts *r, const struct run_status *s, uint64_t now_ns);
+
 /* True while its `restart` allows one more. */
 bool restarts_allow(const struct process *p);
 

@@ -116,7 +116,7 @@ static void take_process(struct restarts *r, const struct process_status *s, uin
         note_former(p, s->work.frames, now_ns);
 }
 
-static void take_status(struct restarts *r, const struct run_status *s, uint64_t now_ns)
+void restarts_hear(struct restarts *r, const struct run_status *s, uint64_t now_ns)
 {
     const uint64_t more = s->acknowledged > r->acknowledged ? s->acknowledged - r->acknowledged : 0;
     r->acknowledged = s->acknowledged;
@@ -139,7 +139,7 @@ static void take_all(struct restarts *r, uint64_t now_ns)
 {
     struct run_status s;
     while (lookout_take(&r->lookout, &s)) {
-        take_status(r, &s, now_ns);
+        restarts_hear(r, &s, now_ns);
         bar_show(&r->env->bar, &s, now_ns);
     }
 }

@@ -130,6 +130,34 @@ static void who_may_have_been_fenced_is_doubtful(void **state)
     processes[SOURCE].pid = 0;
 }
 
+/* Both have number 77, each on its host. */
+static void who_runs_is_known_by_host_and_number(void **state)
+{
+    (void)state;
+    struct process_status says = {.pid = 77, .work = {.frames = 5, .time_ns = 1}};
+    const struct run_status s = {.nprocesses = 1, .processes = &says};
+    for (int i = ONE; i <= TWO; i++) {
+        (void)snprintf(processes[i].host, sizeof processes[i].host, "n%d", i);
+        processes[i].pid = 1000 + i;
+        processes[i].there = 77;
+    }
+    (void)snprintf(says.host, sizeof says.host, "n%d", TWO);
+    restarts_hear(&r, &s, 100 * SECOND);
+    assert_true(processes[TWO].life.seen && processes[TWO].life.frames == 5);
+    assert_false(processes[ONE].life.seen);
+    (void)snprintf(says.host, sizeof says.host, "n9");
+    says.work.frames = 6;
+    restarts_hear(&r, &s, 101 * SECOND);
+    assert_int_equal(processes[TWO].life.frames, 5);
+    processes[ONE].pid = processes[TWO].pid = 0;
+    processes[TWO].life.last = processes[ONE].life.last = 77;
+    processes[ONE].life.fruitless = processes[TWO].life.fruitless = 3;
+    (void)snprintf(says.host, sizeof says.host, "n%d", TWO);
+    restarts_hear(&r, &s, 102 * SECOND);
+    assert_int_equal(processes[ONE].life.fruitless, 3);
+    assert_int_equal(processes[TWO].life.fruitless, 0);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -138,6 +166,7 @@ int main(void)
         cmocka_unit_test_setup(a_stage_that_works_is_not_given_up, open_all),
         cmocka_unit_test_setup(not_all_are_started_again, open_all),
         cmocka_unit_test_setup(who_may_have_been_fenced_is_doubtful, open_all),
+        cmocka_unit_test_setup(who_runs_is_known_by_host_and_number, open_all),
     };
     return unit_run(tests);
 }
