@@ -108,7 +108,10 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
 
 void refine_close(struct refine *f);
 
-/* --- of one frame (refine_frame.c) ------------------------------------------------- */
+/* --- places (refine_place.c) -------------------------------------------------------- */
+
+/* A copy, or STATUS_FAILED when memory is out. */
+enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e);
 
 /* Gives a place a copy of an experiment for its own; refine_plan makes the plan of it. */
 enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e);
@@ -122,6 +125,21 @@ void refine_leave(const struct refine *f, struct refine_place *p);
 enum status refine_model(struct refine *f, const struct free_parameters *free,
                          struct refine_place *at, const struct refine_list *list, double *means,
                          float *slopes, struct error *e);
+
+/* Makes *to what *from is, after steps of the engine's parameters and of the background. */
+enum status refine_go(struct refine *f, const struct refine_place *from, const double *steps,
+                      struct refine_place *to, struct error *e);
+
+/* As struct fit wants them, where `model` is a struct refine: the model at f->there, which is
+ * f->here after these steps; and f->there becomes f->here. */
+enum status refine_evaluate(void *model, const double *steps, double *means, float *slopes,
+                            struct error *e);
+void refine_accept(void *model);
+
+/* The model with broad spots of as many photons, into f->pixels.blurred. */
+enum status refine_blur(struct refine *f, struct error *e);
+
+/* --- of one frame (refine_frame.c) ------------------------------------------------- */
 
 /* Of the readout, photons^2. */
 double refine_variance(const struct refine *f);

@@ -3,151 +3,12 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/vec.h"
-#include "engine/derive.h"
-#include "engine/direct.h"
 #include "engine/parameter_step.h"
 #include "refine.h"
 
 enum { ROUNDS = 3, PIXELS_LEAST = 10 };
-static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0, LEVEL_LIMIT = 0.7;
+static const double LEVEL_LIMIT = 0.7;
 static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
-
-static enum status copy(struct recipe *to, const struct recipe *from, struct error *e)
-{
-    return recipe_copy(to, from) ? STATUS_OK : error_memory(e, "a recipe");
-}
-
-/* ---- places ----------------------------------------------------------------------------- */
-
-enum status refine_own(struct refine_place *p, const struct experiment *x, struct error *e)
-{
-    p->x = mem_array(1, sizeof *p->x);
-    p->plan = NULL;
-    p->owns = p->x;
-    return p->x && experiment_copy(p->x, x) ? STATUS_OK : error_memory(e, "the experiment");
-}
-
-enum status refine_plan(const struct refine *f, struct refine_place *p, struct error *e)
-{
-    const struct engine_options how = {.threads = (int)f->options->threads};
-    return f->engine->create(&p->plan, p->x, &how, e);
-}
-
-void refine_leave(const struct refine *f, struct refine_place *p)
-{
-    recipe_free(&p->recipe);
-    if (p->owns && p->plan)
-        f->engine->destroy(&p->plan);
-    if (p->owns) {
-        experiment_free(p->x);
-        mem_free(p->x);
-    }
-    *p = (struct refine_place){0};
-}
-
-/* Makes *to what *from is, after steps of the engine's parameters and of the background. */
-static enum status go(struct refine *f, const struct refine_place *from, const double *steps,
-                      struct refine_place *to, struct error *e)
-{
-    double of_set[PARAMETERS_MAX];
-    for (size_t k = 0; k < f->free.set.count; k++)
-        of_set[k] = steps[free_parameters_place(&f->free, k)];
-    refine_leave(f, to);
-    *to = (struct refine_place){.x = from->x, .plan = from->plan, .level = from->level};
-    if (f->free.has_background)
-        to->level *= exp(steps[f->free.local_of_set]);
-    enum status s = copy(&to->recipe, &from->recipe, e);
-    if (!s && f->moves_experiment)
-        s = refine_own(to, from->x, e);
-    s = s ? s : parameter_step_take(&f->free.set, of_set, to->x, &to->recipe, e);
-    return s || !f->moves_experiment ? s : refine_plan(f, to, e);
-}
-
-enum status refine_model(struct refine *f, const struct free_parameters *free,
-                         struct refine_place *at, const struct refine_list *list, double *means,
-                         float *slopes, struct error *e)
-{
-    const size_t n = list->count, own = free->local_of_set;
-    const struct derive_request q = {.set = &free->set,
-                                     .listed = list->listed,
-                                     .npixels = n,
-                                     .photons = means,
-                                     .planes = slopes};
-    const enum status s = f->engine->derive(at->plan, &at->recipe, &q, e);
-    if (s)
-        return s;
-    for (size_t k = 0; k < free->set.count; k++) {
-        const struct parameter *p = &free->set.items[k];
-        const bool relative = p->kind == PARAMETER_SCALE || p->kind == PARAMETER_MOSAIC;
-        const double value = parameter_step_value(p, at->x, &at->recipe);
-        for (size_t i = 0; i < n && parameter_step_is_log(p) && !relative; i++)
-            slopes[k * n + i] *= (float)value;
-    }
-    if (free->has_background)
-        memmove(slopes + (own + 1) * n, slopes + own * n,
-                (free->set.count - own) * n * sizeof *slopes);
-    for (size_t i = 0; i < n; i++) {
-        const double background = at->level * (double)list->background[i];
-        means[i] += background;
-        if (free->has_background)
-            slopes[own * n + i] = (float)background;
-    }
-    return STATUS_OK;
-}
-
-static enum status evaluate(void *model, const double *steps, double *means, float *slopes,
-                            struct error *e)
-{
-    struct refine *f = model;
-    const enum status s = go(f, &f->here, steps, &f->there, e);
-    return s ? s : refine_model(f, &f->free, &f->there, &f->pixels.list, means, slopes, e);
-}
-
-static void accept(void *model)
-{
-    struct refine *f = model;
-    const struct refine_place was = f->here;
-    f->here = f->there;
-    f->there = was;
-}
-
-/* ---- where spots may be ----------------------------------------------------------------- */
-
-/* Widens the spread of a lattice that is mosaic. */
-static void spread(struct lattice *l)
-{
-    double sum = 0.0, vector[3];
-    for (size_t k = 0; k < l->ndomains && l->mosaic; k++) {
-        rotation_vector(l->domains + 9 * k, vector);
-        sum += vec_dot(vector, vector);
-    }
-    const double rms = l->ndomains ? sqrt(sum / (double)l->ndomains) : 0.0;
-    for (size_t k = 0; k < l->ndomains && rms > 0.0 && rms < SPREAD_BLURRED_RAD; k++) {
-        rotation_vector(l->domains + 9 * k, vector);
-        vec_scale(vector, SPREAD_BLURRED_RAD / rms, vector);
-        rotation_matrix(vector, l->domains + 9 * k);
-    }
-}
-
-/* The model with broad spots of as many photons, into px->blurred. */
-static enum status blur(struct refine *f, struct error *e)
-{
-    struct recipe r = {0};
-    enum status s = copy(&r, &f->here.recipe, e);
-    for (size_t i = 0; i < r.nlattices && !s; i++) {
-        const struct crystal *sharp = &f->here.x->crystals[r.lattices[i].crystal];
-        const struct crystal *broad = &f->blurry.crystals[r.lattices[i].crystal];
-        for (int k = 0; k < 3; k++)
-            r.lattices[i].weight *= sharp->cells[k] / broad->cells[k];
-        spread(&r.lattices[i]);
-    }
-    s = s ? s : f->engine->run(f->blurry_plan, &r, f->pixels.blurred, NULL, e);
-    recipe_free(&r);
-    return s;
-}
-
-/* ---- a frame ---------------------------------------------------------------------------- */
 
 /* In the unit of the name, from steps. */
 static double value_of(const struct free_parameters *free, size_t k, double start, double total)
@@ -213,7 +74,7 @@ static enum status choose_pixels(struct refine *f, double *total, struct refine_
                                  struct error *e)
 {
     const double flat = f->options->has_background ? f->options->background : NAN;
-    const enum status s = blur(f, e);
+    const enum status s = refine_blur(f, e);
     if (s)
         return s;
     refine_pixels_choose(&f->pixels, f->data, flat);
@@ -248,8 +109,8 @@ static enum status round_of(struct refine *f, double *total, struct refine_resul
                                 .limit = limit,
                                 .prior = f->free.prior,
                                 .centre = nowhere,
-                                .evaluate = evaluate,
-                                .accept = accept,
+                                .evaluate = refine_evaluate,
+                                .accept = refine_accept,
                                 .model = f};
     s = fit_run(&problem, &f->room, total, fit, e);
     if (s)
@@ -278,9 +139,9 @@ static enum status take_back(struct refine *f, double *total, bool *any, struct 
         total[at] = 0.0;
         *any = true;
     }
-    const enum status s = *any ? go(f, &f->here, steps, &f->there, e) : STATUS_OK;
+    const enum status s = *any ? refine_go(f, &f->here, steps, &f->there, e) : STATUS_OK;
     if (!s && *any)
-        accept(f);
+        refine_accept(f);
     return s;
 }
 
@@ -310,7 +171,7 @@ static enum status read_start(struct refine *f, const struct frame *frame, struc
     struct frame of_start = {0};
     *found = true;
     if (!f->options->start)
-        return copy(start, &frame->recipe, e);
+        return refine_copy(start, &frame->recipe, e);
     const struct recording_entry *entry =
         recording_list_find(&f->recording.frames, frame->recipe.id);
     *found = entry;
@@ -318,7 +179,7 @@ static enum status read_start(struct refine *f, const struct frame *frame, struc
         return STATUS_OK;
     enum status s = recording_frame(&f->recording, entry, &route, &m, e);
     s = s ? s : codec_frame_decode(&of_start, &f->expected, &m, e);
-    s = s ? s : copy(start, &of_start.recipe, e);
+    s = s ? s : refine_copy(start, &of_start.recipe, e);
     message_free(&m);
     frame_free(&of_start);
     return s;
@@ -361,7 +222,7 @@ static enum status keep(struct refine *f, struct refine_result *r, struct error 
     r->start_recipe = r->recipe;
     r->recipe = (struct recipe){0};
     r->level = f->here.level;
-    const enum status s = copy(&r->recipe, &f->here.recipe, e);
+    const enum status s = refine_copy(&r->recipe, &f->here.recipe, e);
     if (s || f->options->share)
         return s ? s : refine_list_copy(&r->kept, &f->pixels.list, e);
     refine_decide(f, r);
@@ -389,7 +250,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
         return STATUS_OK;
     refine_leave(f, &f->here);
     f->here = (struct refine_place){.x = &f->model, .plan = f->plan};
-    s = copy(&f->here.recipe, &r->recipe, e);
+    s = refine_copy(&f->here.recipe, &r->recipe, e);
     if (s)
         return s;
     note_start(f, r);
