@@ -45,7 +45,7 @@ is 'the history names all stages' "$(tr '\n' ' ' <stages)" "$(for stage in \
 	1=bragg-geometry 2=bragg-orient 3=bragg-intensity 4=bragg-background 5=bragg-noise; do printf 'BRAGG_STAGE_%s ' $stage; done)"
 check 'a frame of one program can be recomputed by three' bragg-replay --recompute one_program/n_1.img
 same 'cpu engine in double precision' '--precision=double' '' '--bits=32 --gain=3.5 --saturation=900'
-geometry='--thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
+geometry='--oversample=1 --thickness=450 --absorption=300 --layers=3 --dispersion=1 --dispersion-steps=3' orient='--random --wavelength-jitter=0.01'
 same 'reference engine, spectra of their own' '--engine=reference' "$stol --water=2" ''
 same 'point spread' '' '--water=1' '--psf=fiber --psf-fwhm=600 --no-poisson'
 same 'what is wrong with the detector' '--reflections' '--water=1' '--dead=0.01 --hot=0.01 --beamstop=4 --psf=gauss'

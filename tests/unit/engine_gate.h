@@ -12,29 +12,55 @@
 #include "engine_case.h"
 #include "engine_moved.h"
 
-/* Marks pixels that change by `limit` or more when an index moves by 1e-12. */
-static inline void mark_unsteady(const struct experiment *x, const struct recipe *r,
-                                 const float *image, double floor_photons, double limit,
-                                 uint8_t *unsteady)
+/* How much a pixel of `image` changes, against the larger of its value and `floor_photons`, when
+ * an index moves by 1e-12: the first change of `enough` or more, or the largest of six. */
+static inline double change_of_pixel(const struct experiment *x, const struct recipe *r,
+                                     const struct panel *p, int64_t at, float image,
+                                     double floor_photons, double enough)
+{
+    const int64_t fast = at % p->fast_pixels, slow = at / p->fast_pixels;
+    const double value = moved_photons(x, r, p, fast, slow, (double[3]){0.0, 0.0, 0.0});
+    if (image == 0.0f && (p->mask || value == 0.0))
+        return 0.0;
+    double change = 0.0;
+    for (int axis = 0; axis < 6 && change < enough; axis++) {
+        double move[3] = {0.0, 0.0, 0.0};
+        move[axis / 2] = axis % 2 ? 1e-12 : -1e-12;
+        const double moved = moved_photons(x, r, p, fast, slow, move);
+        const double by = fabs(moved - value) / fmax(value, floor_photons);
+        change = by <= change ? change : by;
+        if (isnan(by)) /* 0 / 0, too */
+            return INFINITY;
+    }
+    return change;
+}
+
+/* The change of every pixel as above, into change[pixels]. */
+static inline void changes_of_pixels(const struct experiment *x, const struct recipe *r,
+                                     const float *image, double floor_photons, double enough,
+                                     double *change)
 {
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
 #pragma omp parallel for schedule(dynamic)
         for (int64_t at = 0; at < p->fast_pixels * p->slow_pixels; at++) {
-            const int64_t fast = at % p->fast_pixels, slow = at / p->fast_pixels;
-            const double value = moved_photons(x, r, p, fast, slow, (double[3]){0.0, 0.0, 0.0});
             const size_t item = (size_t)(p->first_pixel + at);
-            if (image[item] == 0.0f && (p->mask || value == 0.0))
-                continue;
-            for (int axis = 0; axis < 6 && !unsteady[item]; axis++) {
-                double move[3] = {0.0, 0.0, 0.0};
-                move[axis / 2] = axis % 2 ? 1e-12 : -1e-12;
-                const double moved = moved_photons(x, r, p, fast, slow, move);
-                if (!(fabs(moved - value) < limit * fmax(value, floor_photons)))
-                    unsteady[item] = 1;
-            }
+            change[item] = change_of_pixel(x, r, p, at, image[item], floor_photons, enough);
         }
     }
+}
+
+/* Marks pixels that change by `limit` or more when an index moves by 1e-12. */
+static inline void mark_unsteady(const struct experiment *x, const struct recipe *r,
+                                 const float *image, double floor_photons, double limit,
+                                 uint8_t *unsteady)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    double *change = mem_array(count, sizeof *change);
+    changes_of_pixels(x, r, image, floor_photons, limit, change);
+    for (size_t i = 0; i < count; i++)
+        unsteady[i] = unsteady[i] || change[i] >= limit;
+    mem_free(change);
 }
 
 struct verdict {
