@@ -27,6 +27,10 @@ static const struct opt options[] = {
      AT(share)},
     {"start", "FILE", "Recording of recipes to start from (those that come with the frames)",
      OPT_TEXT, AT(start)},
+    {"indexed", "FILE",
+     "What an indexing program found (.expt, .stream, or a folder of them), to start from its "
+     "lattices; may be repeated",
+     OPT_TEXTS, AT(indexed)},
     {"prior", "NAME:SIGMA",
      "How far a parameter may be from its start, in its unit; may be repeated", OPT_TEXTS,
      AT(priors)},

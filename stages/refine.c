@@ -14,37 +14,6 @@ static bool is_of_experiment(const struct parameter *p)
            p->kind >= PARAMETER_DISTANCE;
 }
 
-static enum status read_model(struct refine *f, struct error *e)
-{
-    struct route route;
-    struct message m = {0};
-    if (!f->options->start)
-        return experiment_copy(&f->model, f->data) ? STATUS_OK : error_memory(e, "the experiment");
-    enum status s = recording_open(&f->recording, f->options->start, e);
-    s = s ? s : recording_experiment(&f->recording, &route, &m, e);
-    s = s ? s : codec_experiment_decode(&f->model, &m, e);
-    message_free(&m);
-    if (s)
-        return s;
-    f->expected = codec_expect(&f->model);
-    if (f->recording.kind < 2)
-        return error_set(e, STATUS_INPUT,
-                         "%s: holds no recipes: what bragg-orient gives is a start",
-                         f->options->start);
-    const double there_A = 1e10 * f->data->beam.wavelength_m;
-    const double here_A = 1e10 * f->model.beam.wavelength_m;
-    if (experiment_pixels(&f->model) != experiment_pixels(f->data) ||
-        f->model.npanels != f->data->npanels)
-        return error_set(
-            e, STATUS_INPUT, "%s: is of %zu panels with %lld pixels, the frames have %zu with %lld",
-            f->options->start, f->model.npanels, (long long)experiment_pixels(&f->model),
-            f->data->npanels, (long long)experiment_pixels(f->data));
-    if (fabs(here_A / there_A - 1.0) > 0.01)
-        return error_set(e, STATUS_INPUT, "%s: is of %.5g A, the frames are of %.5g A",
-                         f->options->start, here_A, there_A);
-    return STATUS_OK;
-}
-
 static enum status check_model(const struct refine *f, struct error *e)
 {
     bool has_table = false;
@@ -79,7 +48,7 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
     f->data = data;
     f->gain = o->has_gain ? o->gain : data->gain;
     f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
-    enum status s = read_model(f, e);
+    enum status s = refine_starts_open(f, e);
     s = s ? s : check_model(f, e);
     s = s ? s : free_parameters_parse(&f->free, o->parameters, o->share, &f->model, e);
     s = s ? s : parameter_step_check(&f->free.set, e);
@@ -121,6 +90,5 @@ void refine_close(struct refine *f)
         refine_list_free(&f->results[i].kept);
     }
     mem_free(f->results);
-    if (f->data && f->options->start)
-        recording_close(&f->recording);
+    refine_starts_close(f);
 }

@@ -10,12 +10,13 @@
 #include "free_parameters.h"
 #include "model/frame.h"
 #include "refine/fit.h"
+#include "refine_indexed.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
 
 struct refine_options {
     const char *parameters, *share, *start, *table, *recipes, *engine;
-    struct opt_texts priors;
+    struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
     int64_t threads;
     bool has_background, has_gain, has_adc_offset, overwrite;
@@ -81,6 +82,8 @@ struct refine {
     /* starts */
     struct recording recording;
     struct codec_expected expected;
+    struct recipe pattern;     // owned: the first of the recording that has lattices
+    struct indexed indexed;    // with --indexed
     struct experiment model;   // owned
     struct plan *plan;         // of the model
     struct experiment blurry;  // owned: blocks are small in it
@@ -107,6 +110,17 @@ enum status refine_share(struct refine *f, struct error *e);
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
 
 void refine_close(struct refine *f);
+
+/* --- starts (refine_start.c) -------------------------------------------------------- */
+
+/* Reads --start and --indexed, and makes the model. */
+enum status refine_starts_open(struct refine *f, struct error *e);
+void refine_starts_close(struct refine *f);
+
+/* Makes *start what the frame of this recipe starts from; *found: there is such a start.  It is for
+ * the caller to free in any case. */
+enum status refine_start(struct refine *f, const struct recipe *own, struct recipe *start,
+                         bool *found, struct error *e);
 
 /* --- places (refine_place.c) -------------------------------------------------------- */
 

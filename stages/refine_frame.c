@@ -163,28 +163,6 @@ static enum status refine_here(struct refine *f, struct refine_result *r, struct
     return s;
 }
 
-static enum status read_start(struct refine *f, const struct frame *frame, struct recipe *start,
-                              bool *found, struct error *e)
-{
-    struct route route;
-    struct message m = {0};
-    struct frame of_start = {0};
-    *found = true;
-    if (!f->options->start)
-        return refine_copy(start, &frame->recipe, e);
-    const struct recording_entry *entry =
-        recording_list_find(&f->recording.frames, frame->recipe.id);
-    *found = entry;
-    if (!entry)
-        return STATUS_OK;
-    enum status s = recording_frame(&f->recording, entry, &route, &m, e);
-    s = s ? s : codec_frame_decode(&of_start, &f->expected, &m, e);
-    s = s ? s : refine_copy(start, &of_start.recipe, e);
-    message_free(&m);
-    frame_free(&of_start);
-    return s;
-}
-
 static enum status open_result(struct refine *f, struct refine_result **r, struct error *e)
 {
     const size_t n = f->free.count;
@@ -236,7 +214,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
     struct error why = {0};
     bool found;
     enum status s = open_result(f, &r, e);
-    s = s ? s : read_start(f, frame, &start, &found, e);
+    s = s ? s : refine_start(f, &frame->recipe, &start, &found, e);
     if (s) {
         recipe_free(&start);
         return s;

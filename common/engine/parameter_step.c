@@ -154,17 +154,10 @@ static void step_cell(const struct parameters *set, const double *steps, double 
     mat_multiply(rows, turn, direct);
 }
 
-/* Turns a lattice about lab axes: all of them at once. */
-static void step_setting(const struct parameters *set, const double *steps, struct lattice *l,
-                         double direct[9])
+/* Turns the setting, and rows a, b, c. */
+static void turn_setting(const double turn[9], struct lattice *l, double direct[9])
 {
-    double vector[3] = {0.0, 0.0, 0.0}, turn[9], was[9];
-    for (size_t k = 0; k < set->count; k++)
-        if (set->items[k].kind == PARAMETER_ROTATION)
-            vector[set->items[k].axis] += set->items[k].unit_SI * steps[k];
-    if (!(vec_length(vector) > 0.0))
-        return;
-    rotation_matrix(vector, turn);
+    double was[9];
     memcpy(was, l->rotation, sizeof was);
     mat_multiply(turn, was, l->rotation);
     for (int i = 0; i < 3; i++) {
@@ -172,6 +165,28 @@ static void step_setting(const struct parameters *set, const double *steps, stru
         vec_copy(row, direct + 3 * i);
         mat_apply(turn, row, direct + 3 * i);
     }
+}
+
+void lattice_turn(const struct experiment *x, struct lattice *l, const double turn[9])
+{
+    double direct[9];
+    direct_of(l, direct);
+    turn_setting(turn, l, direct);
+    set_direct(x, l, direct);
+}
+
+/* Turns a lattice about lab axes: all of them at once. */
+static void step_setting(const struct parameters *set, const double *steps, struct lattice *l,
+                         double direct[9])
+{
+    double vector[3] = {0.0, 0.0, 0.0}, turn[9];
+    for (size_t k = 0; k < set->count; k++)
+        if (set->items[k].kind == PARAMETER_ROTATION)
+            vector[set->items[k].axis] += set->items[k].unit_SI * steps[k];
+    if (!(vec_length(vector) > 0.0))
+        return;
+    rotation_matrix(vector, turn);
+    turn_setting(turn, l, direct);
 }
 
 static void step_domains(struct lattice *l, double factor)

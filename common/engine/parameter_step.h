@@ -32,6 +32,9 @@ double parameter_step_limit(const struct parameter *p, const struct experiment *
 enum status parameter_step_take(const struct parameters *set, const double *steps,
                                 struct experiment *x, struct recipe *r, struct error *e);
 
+/* Turns a lattice of frames of *x about axes of the lab, at phi 0. */
+void lattice_turn(const struct experiment *x, struct lattice *l, const double turn[9]);
+
 /* Moves a panel of *x, with all that is said of where it is. */
 void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3]);
 

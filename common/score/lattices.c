@@ -6,7 +6,7 @@
 #include "base/units.h"
 #include "base/vec.h"
 
-static const double METRIC_TOLERANCE = 1e-4;
+static const double METRIC_TOLERANCE = 1e-4, SETTING_TOLERANCE = 0.02;
 
 /* --- matrices -------------------------------------------------------------- */
 
@@ -42,18 +42,30 @@ static void metric_of(const double a[9], double g[9])
     mat_multiply(t, a, g);
 }
 
-static bool keeps(const int m[9], const double g[9])
+/* The largest difference between g, of another lattice, in the setting of an operator and `own`,
+ * relative to the squares of edges; not above `enough` means that it is the largest. */
+static double metric_off(const int m[9], const double g[9], const double own[9], double enough)
 {
+    double off = 0.0;
     for (int i = 0; i < 3; i++)
-        for (int k = 0; k <= i; k++) {
+        for (int k = 0; k <= i && off <= enough; k++) {
             double turned = 0.0;
             for (int p = 0; p < 3; p++)
                 for (int q = 0; q < 3; q++)
                     turned += m[3 * p + i] * m[3 * q + k] * g[3 * p + q];
-            if (fabs(turned - g[3 * i + k]) > METRIC_TOLERANCE * sqrt(g[4 * i] * g[4 * k]))
-                return false;
+            off = fmax(off, fabs(turned - own[3 * i + k]) / sqrt(own[4 * i] * own[4 * k]));
         }
-    return true;
+    return off;
+}
+
+enum { OPERATORS = 19683 };  // 3^9
+
+/* One with items -1, 0 and 1; false where it is none: its determinant is not 1. */
+static bool operator_of(int number, int m[9])
+{
+    for (int i = 0; i < 9; i++, number /= 3)
+        m[i] = number % 3 - 1;
+    return determinant_of(m) == 1;
 }
 
 void lattices_rotations(const double a_matrix[9], struct symmetry *y)
@@ -61,11 +73,10 @@ void lattices_rotations(const double a_matrix[9], struct symmetry *y)
     double g[9];
     metric_of(a_matrix, g);
     y->count = 0;
-    for (int number = 0; number < 19683; number++) {  // 3^9
+    for (int number = 0; number < OPERATORS; number++) {
         int m[9];
-        for (int i = 0, rest = number; i < 9; i++, rest /= 3)
-            m[i] = rest % 3 - 1;
-        if (determinant_of(m) == 1 && keeps(m, g) && y->count < SYMMETRY_OPERATORS_MAX)
+        if (operator_of(number, m) && metric_off(m, g, g, METRIC_TOLERANCE) <= METRIC_TOLERANCE &&
+            y->count < SYMMETRY_OPERATORS_MAX)
             memcpy(y->operators[y->count++], m, sizeof m);
     }
 }
@@ -154,6 +165,43 @@ static void vector_deg(const double r[9], double angle, double out[3])
     vec_scale(out, angle, out);
 }
 
+/* The rotation nearest to found * truth^-1; false for a flat truth. */
+static bool turn_between(const double truth[9], const double found[9], double r[9])
+{
+    double transposed[9], inverse[9];
+    if (!dual(truth, transposed))
+        return false;
+    transpose(transposed, inverse);
+    mat_multiply(found, inverse, r);
+    nearest_rotation(r);
+    return true;
+}
+
+double lattices_setting(const double truth[9], const double found[9], double rotation[9])
+{
+    static const int same[9] = {1, 0, 0, 0, 1, 0, 0, 0, 1};
+    double own[9], g[9], set[9], as_true[9];
+    int m[9], chosen[9];
+    if (!(mat_determinant(found) > 0.0) || !(mat_determinant(truth) > 0.0))
+        return INFINITY;
+    metric_of(truth, own);
+    metric_of(found, g);
+    memcpy(chosen, same, sizeof chosen);
+    double off = metric_off(same, g, own, INFINITY);
+    const int operators = off > SETTING_TOLERANCE ? OPERATORS : 0;
+    for (int number = 0; number < operators; number++) {
+        const double its = operator_of(number, m) ? metric_off(m, g, own, off) : INFINITY;
+        if (its < off) {
+            off = its;
+            memcpy(chosen, m, sizeof chosen);
+        }
+    }
+    for (int i = 0; i < 9; i++)
+        as_true[i] = chosen[i];
+    mat_multiply(found, as_true, set);
+    return turn_between(truth, set, rotation) ? off : INFINITY;
+}
+
 /* The setting that turns least: found = turn * truth * operator. */
 bool lattices_compare(const double truth[9], const double found[9], const struct symmetry *y,
                       struct lattices_turn *turn)
@@ -162,15 +210,12 @@ bool lattices_compare(const double truth[9], const double found[9], const struct
     if (!(mat_determinant(found) > 0.0) || !(mat_determinant(truth) > 0.0))
         return false;
     for (size_t o = 0; o < y->count; o++) {
-        double m[9], set[9], inverse[9], transposed[9], r[9];
+        double m[9], set[9], r[9];
         for (int i = 0; i < 9; i++)
             m[i] = y->operators[o][i];
         mat_multiply(truth, m, set);
-        if (!dual(set, transposed))
+        if (!turn_between(set, found, r))
             return false;
-        transpose(transposed, inverse);
-        mat_multiply(found, inverse, r);
-        nearest_rotation(r);
         const double angle = angle_deg(r);
         if (!(angle < turn->angle_deg))
             continue;

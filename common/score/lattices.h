@@ -26,6 +26,12 @@ struct lattices_turn {
 bool lattices_compare(const double truth[9], const double found[9], const struct symmetry *y,
                       struct lattices_turn *turn);
 
+/* The rotation nearest to what turns a true lattice into a found one, by whatever names the found
+ * one has its axes: as they are where that fits to 2 %, else by the operator with items -1, 0 and 1
+ * that fits best.  Returns the largest difference of their reciprocal metrics, relative to the
+ * squares of edges; INFINITY for a lattice that cannot be: left-handed or flat. */
+double lattices_setting(const double truth[9], const double found[9], double rotation[9]);
+
 /* a, b, c in A and alpha, beta, gamma in deg; false for a flat lattice. */
 bool lattices_cell(const double a_matrix[9], double cell[6]);
 

@@ -104,6 +104,49 @@ check 'their images are computed' sh -c 'bragg-replay --quiet refined.rec | brag
 is 'for each frame' "$(ls r_*.raw | wc -l)" $FRAMES
 is 'the history tells' "$(bragg-replay --quiet refined.rec | bragg-tap --print 2>&1 | grep -c '^frame')" $FRAMES
 
+# --- from what an indexing program found; the truth about turned crystals stands in for it
+bragg-replay --quiet start.rec | bragg-intensity --quiet --reflections | bragg-tap --record=found.rec
+bragg-replay --quiet found.rec | bragg-write --quiet --reflections=found.refl 'found_%d.raw'
+bragg-replay --quiet found.rec | bragg-write --quiet --reflections=found.stream 'stream_%d.raw'
+mkdir named
+cp found.refl named
+sed 's/real_space_a/A/g; s/real_space_b/real_space_a/g; s/real_space_c/real_space_b/g; s/"A"/"real_space_c"/g' found.expt >named/found.expt
+indexed() { # NAME FILE OPTION...: with one still of a crystal that lies otherwise
+	name=$1 file=$2
+	shift 2
+	bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=model.rec --indexed="$file" \
+		--parameters=$ALL --table="$name.tsv" "$@" >"$name"
+}
+geometry --cell=70.1,79.9,90.1,90,90,90 --ncells=8 --fluence=1.5e26 |
+	bragg-orient --quiet --random --seed=99 --mosaic=0.1 --mosaic-domains=8 | bragg-tap --record=model.rec
+for file in found.expt found.stream named; do
+	check "$file" indexed "$file.start" $file
+	is 'is as good as its orientations' "$(apart all.tsv $file.start.tsv)" same
+done
+awk '{ print } /End chunk/ { exit }' found.stream >first.stream
+indexed only first.stream
+is 'frames that were not indexed have no start' "$(cut -f3 only.tsv | sed 1d | sort | uniq -c | tr -s ' ' | tr -d '\n')" ' 1 good 5 no start'
+sed 's/\("real_space_a": *\[ *-*\)/\19/' found.expt >other.expt
+cp found.refl other.refl
+check_status 'nor have those of another cell' 1 sh -c 'bragg-replay --quiet noisy.rec |
+	bragg-refine --quiet --start=model.rec --indexed=other.expt >other 2>err'
+is 'in one line' "$(cat err)" 'bragg-refine: no frame is good; frame 0: no start'
+# frames that turn, in axes of which DIALS and CrystFEL make different ones
+turning() { # SEED
+	geometry --cell=70,80,90,90,90,90 --ncells=12 --fluence=3e26 --convention=dials |
+		bragg-orient --quiet --random --seed="$1" --osc=1 --phi0=30 --phi-steps=3 --frames=2
+}
+turning 1 | bragg-intensity --quiet --reflections | bragg-tap --record=turning.rec
+turning 2 | bragg-tap --record=elsewhere.rec
+for kind in refl stream; do
+	bragg-replay --quiet turning.rec | bragg-write --quiet --reflections=turning.$kind "turning.$kind.%d.raw"
+	bragg-replay --quiet turning.rec | bragg-background --quiet --water=0.003 | bragg-noise --quiet |
+		bragg-refine --quiet --start=elsewhere.rec --indexed=turning.$(test $kind = refl && echo expt || echo stream) \
+			--parameters=rot,scale,background --table=turning.$kind.tsv >turning
+	is "frames that turn, $kind" "$(head -1 turning | sed 's/;.*//') $(bars turning.$kind.tsv 'rot_x_deg 0 rot_y_deg 0 rot_z_deg 0 scale 1' |
+		awk '{ print ($2 < 3.5 && $3 == 8) }')" '2 of 2 frames good 1'
+done
+
 # --- images from files
 bragg-replay --quiet noisy.rec | bragg-write --quiet 'n_%d.img' noisy.nxs
 bragg-replay --quiet noisy.nxs | bragg-refine --quiet --readout=0.6667 --gain=1.5 --adc-offset=40 --start=start.rec --parameters=$ALL --table=nxs.tsv >nxs
@@ -141,6 +184,12 @@ refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
 refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec
 refuses 'a start that is no recording' 3 'truth.tsv' --start=truth.tsv
 geometry --cell=70,80,90,90,90,90 | bragg-tap --record=experiment.rec
+refuses 'an indexed list that is not there' 3 'gone.expt' --start=model.rec --indexed=gone.expt
+: >empty.stream
+refuses 'an empty one' 3 'empty.stream: ' --start=model.rec --indexed=empty.stream
+awk '/Begin chunk/ { exit } { print }' found.stream >none.stream
+refuses 'one without a lattice' 3 'none.stream: holds no lattice' --start=model.rec --indexed=none.stream
+refuses 'a table of peaks' 3 'truth.tsv' --start=model.rec --indexed=truth.tsv
 refuses 'a start without recipes' 3 'holds no recipes' --start=experiment.rec
 bragg-geometry --quiet --detpixels=20 --default-F=1 --cell=70,80,90,90,90,90 | bragg-orient --quiet | bragg-tap --record=small.rec
 refuses 'a start of another detector' 3 'is of 1 panels with 400 pixels' --start=small.rec

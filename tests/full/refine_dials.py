@@ -1,6 +1,5 @@
-"""refine_dials.py start: writes the settings that dials.stills_process found (idx-still_*) as a list
-for bragg-orient --orientations, with the indices of truth.tsv.
-refine_dials.py end RECIPES: how far DIALS and the recipes of a recording are from the truth.  Prints
+"""refine_dials.py RECIPES: how far what dials.stills_process found (found/idx-still_*) and the recipes of a
+recording are from the truth.  Prints
   stills      in the recording
   dials_deg   the worst misorientation that DIALS left
   refined_deg the worst that is left now
@@ -12,16 +11,9 @@ import sys
 import numpy as np
 
 import dials_truth
+from braggpipe import open as frames_of
 
 settings = dials_truth.settings()
-
-
-def turned(vector_deg):
-    """The matrix of a rotation vector."""
-    x, y, z = np.radians(vector_deg)
-    angle = max(np.linalg.norm([x, y, z]), 1e-300)
-    k = np.array([[0, -z, y], [z, 0, -x], [-y, x, 0]]) / angle
-    return np.eye(3) + np.sin(angle) * k + (1 - np.cos(angle)) * k @ k
 
 
 def found():
@@ -29,7 +21,7 @@ def found():
     from dxtbx.model.experiment_list import ExperimentListFactory
 
     turns = {}
-    for path in glob.glob("idx-still_*_integrated.expt"):
+    for path in glob.glob("found/idx-still_*_integrated.expt"):
         frame = int(re.search(r"_(\d+)_", path)[1])
         (experiment,) = ExperimentListFactory.from_json_file(path, check_format=False)
         match = dials_truth.Match(settings[frame][0], dials_truth.setting(experiment.crystal))
@@ -38,21 +30,11 @@ def found():
 
 
 turns = found()
-if sys.argv[1] == "start":
-    from braggpipe import open as frames_of
-
-    with open("orientations", "w") as out:
-        for frame in frames_of("true.rec"):
-            rotation = turned(turns[frame.number]) @ np.asarray(frame.truth.lattices[0].rotation).reshape(3, 3)
-            print(*("%.15g" % number for number in rotation.ravel()), file=out)
-else:
-    from braggpipe import open as frames_of
-
-    left = []
-    for frame in frames_of(sys.argv[2]):
-        true = settings[frame.number][0]
-        reciprocal = np.asarray(frame.truth.lattices[0].reciprocal_A).reshape(3, 3)
-        left.append(np.linalg.norm(dials_truth.Match(true, dials_truth.TO_DIALS @ reciprocal.T).turn_deg))
-    print("stills", len(left))
-    print("dials_deg", max(np.linalg.norm(turn) for turn in turns.values()))
-    print("refined_deg", max(left))
+left = []
+for frame in frames_of(sys.argv[1]):
+    true = settings[frame.number][0]
+    reciprocal = np.asarray(frame.truth.lattices[0].reciprocal_A).reshape(3, 3)
+    left.append(np.linalg.norm(dials_truth.Match(true, dials_truth.TO_DIALS @ reciprocal.T).turn_deg))
+print("stills", len(left))
+print("dials_deg", max(np.linalg.norm(turn) for turn in turns.values()))
+print("refined_deg", max(left))
