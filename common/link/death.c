@@ -59,6 +59,7 @@ void link_drop(struct links *ls, struct link *l, bool died)
     while (*at != l)
         at = &(*at)->next;
     *at = l->next;
+    ls->nlinks--;
     for (size_t i = 0; i < ls->nheld; i++)
         if (ls->held[i].from == l)
             ls->held[i].from = NULL;  // it stays a frame of ours

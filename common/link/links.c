@@ -28,10 +28,7 @@ struct link *link_of_port(const struct links *ls, const struct port *port)
 
 struct link *link_add(struct links *ls, struct port *port, const struct address *address)
 {
-    size_t n = 0;
-    for (const struct link *l = ls->first; l; l = l->next)
-        n++;
-    struct link *l = n < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
+    struct link *l = ls->nlinks < LINKS_MAX ? mem_array(1, sizeof *l) : NULL;
     if (!l) {
         if (!ls->run->dropped++)
             log_line(LOG_WARNING, "%s: more than %d processes connect", port->endpoint, LINKS_MAX);
@@ -39,6 +36,7 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
     }
     *l = (struct link){
         .next = ls->first, .port = port, .address = *address, .answered = !port->bound};
+    ls->nlinks++;
     return ls->first = l;
 }
 

@@ -93,6 +93,7 @@ struct links {
     struct pool *pool;  // for the images that leave; set before the experiment leaves, or NULL
     size_t nports;
     struct port ports[PORTS_MAX];
+    size_t nlinks;
     struct link *first;
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];

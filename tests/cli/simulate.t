@@ -8,6 +8,10 @@ check 'no frame is lost, none is there twice, and every run ends' simulate --see
 
 check 'what failed once does not fail again' simulate --past=100
 
+simulate --scale=300,4 >scale
+check '300 workers need few messages a frame, and the loss of 30 is made up when that is found' awk '
+	$1 == 300 && $2 == 4 { found = $3 < 8 && $5 < 6 && $6 > 5 && $6 < 12 } END { exit !found }' scale
+note "$(cat scale)"
 simulate --seed=7 --story >first
 simulate --seed=7 --story >second
 check 'a seed is one story' cmp first second

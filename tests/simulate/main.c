@@ -1,9 +1,10 @@
 /*
- * simulate --seeds=FIRST:COUNT | --seed=N [--story] | --past=COUNT
+ * simulate --seeds=FIRST:COUNT | --seed=N [--story] | --past=COUNT | --scale[=WORKERS,SINKS]
  *
  * Runs pipelines of the real code under a virtual network and clock (world.h): one plan of faults
  * for each seed, and the same story each time.  A seed that fails is printed with the least of its
- * plan that fails as well.  --past runs plans that failed once, each with so many seeds.
+ * plan that fails as well.  --past runs plans that failed once, each with so many seeds.  --scale
+ * prints what many workers and sinks cost the source, and how soon the loss of a tenth is made up.
  */
 #include <inttypes.h>
 #include <stdio.h>
@@ -11,6 +12,7 @@
 #include <string.h>
 #include <sys/time.h>
 
+#include "scale.h"
 #include "shrink.h"
 #include "world.h"
 
@@ -100,6 +102,13 @@ int main(int argc, char **argv)
         return run_seed(seed, story);
     if (argc == 2 && sscanf(argv[1], "--past=%" SCNu64 "%n", &count, &end) == 1 && !argv[1][end])
         return run_past(count);
-    fprintf(stderr, "simulate: say --seeds=FIRST:COUNT, --seed=N [--story], or --past=COUNT\n");
+    unsigned workers, sinks;
+    if (argc == 2 && strcmp(argv[1], "--scale") == 0)
+        return scale_table();
+    if (argc == 2 && sscanf(argv[1], "--scale=%u,%u%n", &workers, &sinks, &end) == 2 &&
+        !argv[1][end] && workers && sinks)
+        return scale_row(workers, sinks);
+    fprintf(stderr, "simulate: say --seeds=FIRST:COUNT, --seed=N [--story], --past=COUNT, or "
+                    "--scale[=WORKERS,SINKS]\n");
     return 2;
 }

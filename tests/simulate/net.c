@@ -24,6 +24,7 @@ void net_transmit(uint32_t index, unsigned to, struct packet *packet)
 {
     struct conn *c = &net.conns[index];
     const uint64_t ns = world.now_ns + net_latency();
+    world.messages += !c->end[0]->owner->slot || !c->end[1]->owner->slot;
     if ((world.now_ns < c->end[0]->owner->noisy_ns || world.now_ns < c->end[1]->owner->noisy_ns) &&
         draw(NOISE_ONE_IN) == 0)
         packet_damage(packet);
@@ -37,9 +38,9 @@ void net_transmit(uint32_t index, unsigned to, struct packet *packet)
 
 static struct socket *find_bound(const char *endpoint)
 {
-    for (size_t i = 0; i < net.nsockets; i++) {
-        struct socket *s = net.sockets[i];
-        if (s->open && s->bound && strcmp(s->endpoint, endpoint) == 0)
+    for (size_t i = 0; i < net.nbound; i++) {
+        struct socket *s = net.bound[i];
+        if (s->open && strcmp(s->endpoint, endpoint) == 0)
             return s;
     }
     return NULL;
@@ -197,5 +198,5 @@ void net_clear(void)
         packets_clear(&net.sockets[i]->unsent);
         mem_free(net.sockets[i]);
     }
-    net.nsockets = net.nconns = 0;
+    net.nsockets = net.nbound = net.nconns = 0;
 }

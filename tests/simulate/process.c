@@ -3,6 +3,7 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 #include "base/clock.h"
 #include "control/source.h"
@@ -211,6 +212,8 @@ static void end(struct process *p)
     exchange_end(&rt->links.exchange, rt->run.ending == ENDING_COMPLETE);
     p->status = atomic_load(&rt->run.status);
     tell("ends with status %d", p->status);
+    if (p->job == JOB_SOURCE)
+        world.source_end_ns = world.now_ns;
     p->over = !p->renewed && truth_ended(p);
     p->former = p->renewed ? p->former : 0;
     close_process(p);
@@ -226,6 +229,8 @@ void process_turn(struct process *p)
     world.self = p;
     p->turn_ns = 0;
     rt->io_waits = false;
+    const bool timed = world.timed && p->job == JOB_SOURCE;
+    const clock_t begin = timed ? clock() : 0;
     if (p->turned) {
         (void)look(p);
         (void)turn_receive(rt);
@@ -233,6 +238,8 @@ void process_turn(struct process *p)
     p->turned = true;
     if (!rt->run.stopping)
         p->more = turn_take(rt, clock_ns());
+    if (timed)
+        world.source_us += (uint64_t)(clock() - begin) * 1000000 / CLOCKS_PER_SEC;
     if (rt->run.stopping) {
         end(p);
         return;

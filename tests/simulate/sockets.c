@@ -11,6 +11,15 @@ bool address_equal(const struct address *a, const struct address *b)
     return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
 }
 
+static void note_bound(struct socket *s)
+{
+    struct socket **bound = mem_grow(net.bound, net.nbound, 1, sizeof *bound, &net.bound_capacity);
+    if (!bound)
+        abort();
+    net.bound = bound;
+    net.bound[net.nbound++] = s;
+}
+
 enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
                       int64_t part_max, void **socket, void **watch, struct error *e)
 {
@@ -29,7 +38,9 @@ enum status port_open(void *context, const struct curve *c, bool bind, char *end
                          .retry_ms = RETRY_MS};
     memcpy(s->endpoint, endpoint, strlen(endpoint) + 1);
     net.sockets[net.nsockets++] = s;
-    if (!bind)
+    if (bind)
+        note_bound(s);
+    else
         net_note(world.now_ns + net_latency(), EVENT_CONNECT, s->index, 0);
     *socket = s;
     *watch = bind ? NULL : s;

@@ -32,6 +32,8 @@ struct conn {
 struct net {
     struct socket **sockets;
     size_t nsockets, sockets_capacity;
+    struct socket **bound;  // those that were bound: few
+    size_t nbound, bound_capacity;
     struct conn *conns;
     size_t nconns, conns_capacity;
 };

@@ -1,13 +1,15 @@
 #include "truth.h"
 
 #include <inttypes.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "control/roster.h"
 
 static struct {
-    bool stored[SINKS_MAX][FRAMES_MAX];
-    bool durable[FRAMES_MAX];
+    bool *stored;      // owned: of each sink, by frames
+    bool *durable;     // owned: by frames
     uint64_t count;    // of those
     const void *list;  // of the source, whose places below ...
     uint64_t lowest;   // ... this one were looked at
@@ -17,7 +19,13 @@ static struct {
 
 void truth_begin(void)
 {
+    mem_free(truth.stored);
+    mem_free(truth.durable);
     memset(&truth, 0, sizeof truth);
+    truth.stored = mem_array(world.plan.sinks * world.plan.frames, sizeof *truth.stored);
+    truth.durable = mem_array(world.plan.frames, sizeof *truth.durable);
+    if (!truth.stored || !truth.durable)
+        abort();
 }
 
 uint64_t truth_bytes(enum job job, uint64_t id)
@@ -32,7 +40,7 @@ uint64_t truth_count(void)
 
 static bool *disk(const struct process *p)
 {
-    return truth.stored[p->slot - 1 - world.plan.workers];
+    return truth.stored + (p->slot - 1 - world.plan.workers) * world.plan.frames;
 }
 
 /* Frames under way are bounded by the window. */
@@ -67,7 +75,7 @@ void truth_store(const struct process *p, uint64_t id)
     disk(p)[id] = true;
     bool durable = true;
     for (unsigned i = 0; i < world.plan.sinks && world.plan.groups; i++)
-        durable &= truth.stored[i][id];
+        durable &= truth.stored[i * world.plan.frames + id];
     const bool more = durable && !truth.durable[id];
     truth.durable[id] |= durable;
     truth.count += more;
@@ -170,7 +178,7 @@ void truth_judge(void)
     for (uint64_t id = 0; id < world.plan.frames; id++) {
         unsigned copies = 0;
         for (unsigned i = 0; i < world.plan.sinks; i++)
-            copies += truth.stored[i][id];
+            copies += truth.stored[i * world.plan.frames + id];
         if (copies != (world.plan.groups ? world.plan.sinks : 1))
             violate("frame %" PRIu64 " is there %u times, and nothing was wrong", id, copies);
     }

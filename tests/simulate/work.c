@@ -20,10 +20,12 @@ static void schedule(struct process *p, uint64_t after_ns)
     event_add((struct event){.at_ns = p->main_ns, .kind = EVENT_MAIN, .which = p->slot});
 }
 
-static uint64_t time_to_compute(void)
+static uint64_t time_to_compute(const struct process *p)
 {
-    const uint64_t usual = world.plan.compute_ns / 2 + draw(world.plan.compute_ns);
-    return draw(SLOW_ONE_IN) ? usual : usual * SLOW_TIMES;
+    const bool other = p->job != JOB_WORKER && world.plan.ends_ns;
+    const uint64_t mean = other ? world.plan.ends_ns : world.plan.compute_ns;
+    const uint64_t usual = mean / 2 + draw(mean);
+    return draw(SLOW_ONE_IN) || world.plan.ends_ns ? usual : usual * SLOW_TIMES;
 }
 
 /* --- messages ---------------------------------------------------------------- */
@@ -122,7 +124,7 @@ static void damaged(struct process *p, struct item *item)
 static void compute(struct process *p)
 {
     p->doing = DOING_COMPUTE;
-    schedule(p, time_to_compute() + p->slow_ns);
+    schedule(p, time_to_compute(p) + p->slow_ns);
     p->slow_ns = 0;
 }
 

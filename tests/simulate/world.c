@@ -2,8 +2,10 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "events.h"
 #include "net.h"
 #include "packet.h"
@@ -13,7 +15,7 @@
 
 static const uint64_t BEGIN_NS = SECOND;        // the first moment: 0 means never
 static const uint64_t STARTS_NS = SECOND / 20;  // processes begin within
-enum { EVENTS_MAX = 10000000 };
+enum { EVENTS_MAX = 1000000 };                  // for each process
 
 struct world world;
 
@@ -64,7 +66,6 @@ void violate(const char *format, ...)
 static void people(void)
 {
     const struct plan *plan = &world.plan;
-    world.nslots = 1 + plan->workers + plan->sinks;
     for (unsigned i = 0; i < world.nslots; i++) {
         struct process *p = &world.slots[i];
         p->slot = i;
@@ -89,9 +90,8 @@ void world_has(uint64_t frames)
     }
 }
 
-static void suffer(const struct fault *f)
+static void suffer(const struct fault *f, struct process *p)
 {
-    struct process *p = &world.slots[f->slot];
     if (!p->alive || p->thaw_ns > world.now_ns)
         return;
     world.self = p;
@@ -148,7 +148,9 @@ static void happen(const struct event *event)
         start(&world.slots[event->which]);
         break;
     case EVENT_FAULT:
-        suffer(&world.plan.faults[event->which]);
+        for (unsigned i = 0; i <= world.plan.faults[event->which].more; i++)
+            suffer(&world.plan.faults[event->which],
+                   &world.slots[world.plan.faults[event->which].slot + i]);
         break;
     default:
         net_happen(event);
@@ -178,23 +180,36 @@ static void clear(void)
 /* In how long all ends after the last fault. */
 static const uint64_t PATIENCE_NS = 60 * SECOND;
 
+static void make_room(void)
+{
+    world.nslots = 1 + world.plan.workers + world.plan.sinks;
+    if (world.nslots > world.slots_room) {
+        mem_free(world.slots);
+        world.slots = mem_array(world.nslots, sizeof *world.slots);
+        world.slots_room = world.nslots;
+    }
+    if (!world.slots)
+        abort();
+    memset(world.slots, 0, world.nslots * sizeof *world.slots);
+}
+
 bool world_run(const struct plan *plan, bool story)
 {
     struct event event;
-    for (unsigned i = 0; i < SLOTS_MAX; i++)
-        world.slots[i] = (struct process){0};
     world.plan = *plan;
+    make_room();
     draw_begin(~plan->seed);
     world.now_ns = world.calm_ns = BEGIN_NS;
     world.story = story;
     world.self = NULL;
-    world.nevents = 0;
+    world.nevents = world.messages = world.source_us = 0;
     world.torn = false;
     world.wrong[0] = 0;
     truth_begin();
     people();
     while (!world.wrong[0] && !all_over() && event_take(&event)) {
-        if (event.at_ns > world.calm_ns + PATIENCE_NS || world.nevents > EVENTS_MAX) {
+        if (event.at_ns > world.calm_ns + PATIENCE_NS ||
+            world.nevents > (uint64_t)world.nslots * EVENTS_MAX) {
             if (event.kind == EVENT_ARRIVE)
                 packet_release(event.packet);
             break;

@@ -11,14 +11,7 @@
 
 #include "stage/runtime.h"
 
-enum {
-    SLOTS_MAX = 16,
-    SINKS_MAX = 4,
-    FRAMES_MAX = 1024,
-    FAULTS_MAX = 8,
-    NAME_SIZE = 20,
-    BATCH_MAX = 16
-};
+enum { FAULTS_MAX = 8, NAME_SIZE = 20, BATCH_MAX = 16 };
 
 enum job { JOB_SOURCE, JOB_WORKER, JOB_SINK };
 
@@ -38,6 +31,7 @@ struct fault {
     unsigned slot;  // of the process
     uint64_t at_ns, lasts_ns;
     uint64_t frames;  // at_ns counts from when so many are durable; 0: from the beginning
+    unsigned more;    // so many slots behind it suffer the same
 };
 
 /* What happens, but for the random numbers that `seed` begins. */
@@ -54,6 +48,7 @@ struct plan {
     double dead_after_s;
     uint64_t latency_ns;  // of a message, at most
     uint64_t compute_ns;  // of a frame, usually
+    uint64_t ends_ns;     // likewise of source and last stages, and none takes longer; 0: the same
     size_t nfaults;
     struct fault faults[FAULTS_MAX];
 };
@@ -111,10 +106,14 @@ struct world {
     uint64_t nevents;
     bool story;            // is told on stdout
     struct process *self;  // whose code runs
-    unsigned nslots;
-    struct process slots[SLOTS_MAX];
-    bool torn;         // the network had a fault: it may hide a path on which others are
-    uint64_t calm_ns;  // the last fault is over
+    unsigned nslots, slots_room;
+    struct process *slots;   // owned, until the end of the program
+    uint64_t messages;       // to and from the source
+    bool timed;              // CPU time is taken, too
+    uint64_t source_us;      // that of the source's I/O thread
+    uint64_t source_end_ns;  // when it ended
+    bool torn;               // the network had a fault: it may hide a path on which others are
+    uint64_t calm_ns;        // the last fault is over
     uint64_t longest_ns, longest_seed;  // that a run took to end after its last fault, of all
     char wrong[512];                    // what should not have happened, "" for nothing
 };
