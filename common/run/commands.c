@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "base/input.h"
+#include "base/opt.h"
 #include "base/words.h"
 #include "run/argv.h"
 #include "run/endpoints.h"
@@ -147,6 +148,21 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     return w.failed ? error_memory(e, "the command lines") : STATUS_OK;
 }
 
+/* Of two stages that follow each other the processes of one name all of the other's. */
+static enum status check_neighbours(const struct pipeline *p, size_t i, struct error *e)
+{
+    const struct pipeline_stage *s = &p->stages[i];
+    const struct pipeline_stage *before = s->input >= 0 ? &p->stages[s->input] : s;
+    return s->input < 0 || s->count <= OPT_TEXTS_MAX || before->count <= OPT_TEXTS_MAX
+               ? STATUS_OK
+               : error_set(
+                     e, STATUS_INPUT,
+                     "%s:%ld: stage '%s' has %lld processes and '%s' before it %lld: one of "
+                     "them may have more than %d; bragg-intensity --fuse makes one stage of both",
+                     p->path, s->line, s->name, (long long)s->count, before->name,
+                     (long long)before->count, OPT_TEXTS_MAX);
+}
+
 enum status commands_make(struct commands *c, const struct pipeline *p,
                           const struct command_settings *settings, struct error *e)
 {
@@ -160,6 +176,8 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
     if (!c->list)
         return error_memory(e, "the command lines");
     enum status s = STATUS_OK;
+    for (size_t i = 0; i < p->nstages && !s; i++)
+        s = check_neighbours(p, i, e);
     for (size_t i = 0; i < p->nstages; i++)
         for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++)
             s = make_one(&c->list[c->count++], p, i, k, settings, e);
@@ -182,9 +200,13 @@ void commands_free(struct commands *c)
 /* Quotes a word only where that is needed. */
 static void print_word(const char *word, FILE *out)
 {
-    if (strcmp(word, "--keys=" COMMANDS_KEYS) == 0 || strncmp(word, "--in=ipc://$dir/", 16) == 0 ||
-        strncmp(word, "--out=@ipc://$dir/", 18) == 0 ||
-        strncmp(word, "--control=ipc://$dir/", 21) == 0) {
+    static const char *const sockets[] = {"--in=ipc://$dir/", "--in=@ipc://$dir/",
+                                          "--out=ipc://$dir/", "--out=@ipc://$dir/",
+                                          "--control=ipc://$dir/"};
+    bool in_folder = strcmp(word, "--keys=" COMMANDS_KEYS) == 0;
+    for (size_t i = 0; i < sizeof sockets / sizeof *sockets; i++)
+        in_folder = in_folder || strncmp(word, sockets[i], strlen(sockets[i])) == 0;
+    if (in_folder) {
         fprintf(out, "\"%s\"", word);
         return;
     }

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/opt.h"
 #include "run/hosts.h"
 
 void endpoints_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS_NAME_SIZE])
@@ -14,47 +15,68 @@ void endpoints_name(const struct pipeline_stage *s, int64_t i, char name[PROCESS
         (void)snprintf(name, PROCESS_NAME_SIZE, "%s", s->name);
 }
 
+static const char INPUT[] = ".in";
+
+/* --- who binds ------------------------------------------------------------- */
+
+/* On several hosts the stage of fewer processes binds, so that workers need no ports.  On one it is
+ * the stage before, as long as the others can name all of its processes. */
+static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
+{
+    const int input = p->stages[i].input;
+    const int64_t before = input < 0 ? 0 : p->stages[input].count;
+    return before > p->stages[i].count && (!one_host || before > OPT_TEXTS_MAX);
+}
+
+/* True when processes of stage number i bind their output, for one of the stages after it. */
+static bool binds_out(const struct pipeline *p, size_t i, bool one_host)
+{
+    for (size_t k = 0; k < p->nstages; k++)
+        if (p->stages[k].input == (int)i && !binds_in(p, k, one_host))
+            return true;
+    return false;
+}
+
 /* --- one host ------------------------------------------------------------ */
+
+/* `behind`: INPUT for the socket of its input. */
+static void add_socket(struct argv *w, const char *option, const char *folder,
+                       const struct pipeline_stage *s, int64_t i, const char *behind)
+{
+    char name[PROCESS_NAME_SIZE + 8];
+    endpoints_name(s, i, name);
+    (void)strcat(name, behind);
+    argv_add(w, argv_join(option, folder, "/", name));
+}
 
 static void add_sockets(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
                         const char *folder)
 {
-    char name[PROCESS_NAME_SIZE];
-    const int input = p->stages[index].input;
-    for (int64_t k = 0; input >= 0 && k < p->stages[input].count; k++) {
-        endpoints_name(&p->stages[input], k, name);
-        argv_add(w, argv_join("--in=ipc://", folder, "/", name));
-    }
-    endpoints_name(&p->stages[index], i, name);
-    if (!pipeline_is_last(p, index))
-        argv_add(w, argv_join("--out=@ipc://", folder, "/", name));
-    if (&p->stages[index] == pipeline_source(p) && !pipeline_has(&p->stages[index], "control"))
+    const struct pipeline_stage *own = &p->stages[index];
+    const bool listens = binds_in(p, index, true);
+    if (listens)
+        add_socket(w, "--in=@ipc://", folder, own, i, INPUT);
+    for (int64_t k = 0; own->input >= 0 && !listens && k < p->stages[own->input].count; k++)
+        add_socket(w, "--in=ipc://", folder, &p->stages[own->input], k, "");
+    if (binds_out(p, index, true))
+        add_socket(w, "--out=@ipc://", folder, own, i, "");
+    for (size_t k = 0; k < p->nstages; k++)
+        for (int64_t m = 0;
+             p->stages[k].input == (int)index && binds_in(p, k, true) && m < p->stages[k].count;
+             m++)
+            add_socket(w, "--out=ipc://", folder, &p->stages[k], m, INPUT);
+    if (own == pipeline_source(p) && !pipeline_has(own, "control"))
         argv_add(w, argv_join("--control=ipc://", folder, "/", "control"));
 }
 
 /* --- several hosts ------------------------------------------------------- */
 
-/* True when processes of stage number i bind their input. */
-static bool binds_in(const struct pipeline *p, size_t i)
-{
-    const int input = p->stages[i].input;
-    return input >= 0 && p->stages[input].count > p->stages[i].count;
-}
-
-/* The same of their output, for one of the stages after it. */
-static bool binds_out(const struct pipeline *p, size_t i)
-{
-    for (size_t k = 0; k < p->nstages; k++)
-        if (p->stages[k].input == (int)i && !binds_in(p, k))
-            return true;
-    return false;
-}
-
 size_t endpoints_ports(const struct pipeline *p, size_t i)
 {
-    return p->stages[i].after >= 0 ? 0
-                                   : (size_t)binds_out(p, i) + (size_t)binds_in(p, i) +
-                                         (&p->stages[i] == pipeline_source(p));
+    return p->stages[i].after >= 0
+               ? 0
+               : (size_t)binds_out(p, i, false) + (size_t)binds_in(p, i, false) +
+                     (&p->stages[i] == pipeline_source(p));
 }
 
 const struct place *placement_of(const struct placement *l, const struct pipeline *p, size_t index,
@@ -75,9 +97,9 @@ static enum status give_ports(struct place *place, const struct pipeline *p, siz
     if (*used + wanted > host->nports)
         return error_set(e, STATUS_FAILED, "host '%s' has told of too few ports", host->name);
     const bool takes_part = p->stages[i].after < 0;
-    if (takes_part && binds_out(p, i))
+    if (takes_part && binds_out(p, i, false))
         place->out = host->ports[(*used)++];
-    if (takes_part && binds_in(p, i))
+    if (takes_part && binds_in(p, i, false))
         place->in = host->ports[(*used)++];
     if (&p->stages[i] == pipeline_source(p))
         place->control = host->ports[(*used)++];
@@ -133,7 +155,8 @@ static void add_ports(struct argv *w, const struct pipeline *p, size_t index, in
         add_tcp(w, "--out=@", own->host, own->out);
     for (size_t k = 0; k < p->nstages; k++)
         for (int64_t m = 0;
-             p->stages[k].input == (int)index && binds_in(p, k) && m < p->stages[k].count; m++) {
+             p->stages[k].input == (int)index && binds_in(p, k, false) && m < p->stages[k].count;
+             m++) {
             const struct place *down = placement_of(l, p, k, m);
             add_tcp(w, "--out=", down->host, down->in);
         }

@@ -26,9 +26,9 @@
 
 enum {
     PIPELINE_STAGES_MAX = 64,
-    PIPELINE_ARGS_MAX = 128,  // of a stage
-    PIPELINE_COUNT_MAX = 64,  // processes of a stage
-    PIPELINE_NAME_SIZE = 33,  // with the terminator
+    PIPELINE_ARGS_MAX = 128,    // of a stage
+    PIPELINE_COUNT_MAX = 1000,  // processes of a stage
+    PIPELINE_NAME_SIZE = 33,    // with the terminator
     PIPELINE_BYTES_MAX = 1 << 20,
 };
 

@@ -146,7 +146,7 @@ refused 2 "'a;reboot' must be names of hosts" $ssh '--hosts=a;reboot'
 refused 2 '--hosts' --hosts=a
 refused 2 '--dry-run: not with --launcher=ssh' $ssh --hosts=a --dry-run
 usual ', hosts: each'
-refused 3 "stage 'noise' has 30 processes on each of 3 hosts: more than 64" $ssh --hosts=a,b,c --count=noise=30
+refused 3 "stage 'noise' has 400 processes on each of 3 hosts: more than 1000" $ssh --hosts=a,b,c --count=noise=400
 cp "$(command -v teststage)" bin/onlyhere
 usual ', program: onlyhere'
 refused 1 "host 'bare' has no program 'onlyhere' beside its bragg-run or in PATH" $ssh --hosts=bare

@@ -150,6 +150,24 @@ for shipped in "$BRAGG_TESTS"/../pipelines/*.yaml; do
 	is "$name: its frames" "$(cat "work-$name"/*.index | grep -c '^[0-9]')" 2
 done
 
+# --- more processes than the next stage can name: these connect to it
+cat >wide.yaml <<'END'
+stages:
+- {name: geometry, args: [--detpixels=16, --pixel=6, --ncells=4, --oversample=1]}
+- {name: orient, args: [--frames=150, --random]}
+- {name: intensity, count: 70, threads: 1}
+- {name: write, args: ['w_%03d.raw']}
+- {name: tap, input: intensity, args: [--count, --hold=yes]}
+END
+check 'a stage of 70 processes' bragg-run --quiet --workdir=wide wide.yaml
+check 'and of one' bragg-run --quiet --workdir=narrow --count=intensity=1 wide.yaml
+check 'the same frames' sh -c 'cd wide && for f in w_*.raw; do cmp $f ../narrow/$f || exit 1; done; test $(ls w_*.raw | wc -l) = 150'
+bragg-run --dry-run --workdir=shell wide.yaml >commands
+check 'in a shell, too' sh -e ./commands
+is 'all of them' "$(ls shell/w_*.raw | wc -l)" 150
+check_status 'two such stages' 3 bragg-run --count=write=65 wide.yaml
+is 'are refused in one line' "$tap_output" "bragg-run: wide.yaml:5: stage 'write' has 65 processes and 'intensity' before it 70: one of them may have more than 64; bragg-intensity --fuse makes one stage of both"
+
 # --- several last stages: each gets all frames, also one that starts late
 small 60 '' '--sleep=2' ''
 mkdir -p other
