@@ -114,8 +114,10 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
         if (first)
             status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
         first = false;
-        if (!status)
+        if (!status) {
+            detectors_turn(d, a);
             status = score_take(s, a, d, in->path, e);
+        }
     }
     if (!status && first)
         status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);

@@ -17,7 +17,7 @@ struct indexed_lattice {
 /* Zeroed: none. */
 struct indexed {
     size_t count, room;
-    struct indexed_lattice *lattices;  // owned; by frames, those of a frame as they were found
+    struct indexed_lattice *lattices;  // owned; by frames
 };
 
 /* Reads results as bragg-score does (.stream, .refl with .expt, folders of them) for frames of

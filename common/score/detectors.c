@@ -20,20 +20,122 @@ static double apart(const struct geom_panel *a, const struct geom_panel *b)
     return vec_length(off);
 }
 
+static bool same_size(const struct geom_panel *a, const struct geom_panel *b)
+{
+    return a->fast_pixels == b->fast_pixels && a->slow_pixels == b->slow_pixels;
+}
+
 static int32_t nearest(const struct geom_panel *truth, size_t ntruth, const struct geom_panel *m)
 {
     int32_t best = -1;
     double least = INFINITY;
     for (size_t i = 0; i < ntruth; i++) {
         const double away = apart(&truth[i], m);
-        if (truth[i].fast_pixels == m->fast_pixels && truth[i].slow_pixels == m->slow_pixels &&
-            away < least) {
+        if (same_size(&truth[i], m) && away < least) {
             least = away;
             best = (int32_t)i;
         }
     }
     return best;
 }
+
+/* --- other axes across the beam -------------------------------------------------- */
+
+static const double FAR_PX = 20.0;
+enum { TURNS_MAX = 16 };
+
+static void turn_about_beam(double v[3], double rad)
+{
+    const double x = v[0], y = v[1];
+    v[0] = cos(rad) * x - sin(rad) * y;
+    v[1] = sin(rad) * x + cos(rad) * y;
+}
+
+static struct geom_panel turned_panel(struct geom_panel p, double rad)
+{
+    turn_about_beam(p.corner_m, rad);
+    turn_about_beam(p.fast, rad);
+    turn_about_beam(p.slow, rad);
+    return p;
+}
+
+/* How far two panels lie apart: the sum over two of their corners, px. */
+static double corners_apart(const struct geom_panel *a, const struct geom_panel *b)
+{
+    double sum = 0.0;
+    for (int end = 0; end < 2; end++) {
+        double x[3], y[3], off[3];
+        point_of(a, end ? (double)a->fast_pixels : 0.0, 0.0, x);
+        point_of(b, end ? (double)b->fast_pixels : 0.0, 0.0, y);
+        vec_set(off, x[0] - y[0], x[1] - y[1], x[2] - y[2]);
+        sum += vec_length(off) / a->pixel_m;
+    }
+    return sum;
+}
+
+/* Mean over the panels of the model of how far each is from the nearest true one, px. */
+static double model_off(const struct detectors *d, size_t ntruth, double rad)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < d->nmodel; i++) {
+        const struct geom_panel m = turned_panel(d->model[i], rad);
+        double least = INFINITY;
+        for (size_t k = 0; k < ntruth; k++)
+            if (same_size(&m, &d->truth[k]))
+                least = fmin(least, corners_apart(&m, &d->truth[k]));
+        sum += least;
+    }
+    return 0.5 * sum / (double)d->nmodel;
+}
+
+/* The turn that brings the first panel of the model to lie along a true one, and all of them
+ * nearest. */
+static double find_turn(const struct detectors *d, size_t ntruth)
+{
+    const struct geom_panel *m = d->model;
+    const double as_it_is = model_off(d, ntruth, 0.0);
+    double least = as_it_is, best = 0.0;
+    int tried = 0;
+    for (size_t k = 0; k < ntruth && as_it_is > FAR_PX && tried < TURNS_MAX; k++) {
+        const double *to = d->truth[k].fast;
+        const double rad = atan2(to[1], to[0]) - atan2(m->fast[1], m->fast[0]);
+        if (!same_size(m, &d->truth[k]) || (tried && fabs(rad - best) < 1e-3))
+            continue;
+        const double off = model_off(d, ntruth, rad);
+        tried++;
+        if (off < least) {
+            least = off;
+            best = rad;
+        }
+    }
+    return least < 0.25 * as_it_is ? best : 0.0;
+}
+
+static enum status turn_model(struct detectors *d, double rad, struct error *e)
+{
+    d->turned = mem_copy(d->model, d->nmodel, sizeof *d->turned);
+    if (!d->turned)
+        return error_memory(e, "panels");
+    for (size_t i = 0; i < d->nmodel; i++)
+        d->turned[i] = turned_panel(d->turned[i], rad);
+    d->model = d->turned;
+    d->turn_rad = rad;
+    return STATUS_OK;
+}
+
+void detectors_turn(const struct detectors *d, struct answer *a)
+{
+    for (size_t i = 0; i < a->nlattices && d->turn_rad != 0.0; i++)
+        for (int column = 0; column < 3; column++) {
+            double *m = a->lattices[i].a_matrix;
+            double v[3] = {m[column], m[3 + column], m[6 + column]};
+            turn_about_beam(v, d->turn_rad);
+            for (int k = 0; k < 3; k++)
+                m[3 * k + column] = v[k];
+        }
+}
+
+/* --- panels ------------------------------------------------------------------------ */
 
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
@@ -50,6 +152,11 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
                             .model_of = mem_array(ntruth, sizeof *d->model_of)};
     if (!d->truth_of || !d->model_of)
         return error_memory(e, "panels");
+    const double rad = model == truth ? 0.0 : find_turn(d, ntruth);
+    const enum status s = rad != 0.0 ? turn_model(d, rad, e) : STATUS_OK;
+    if (s)
+        return s;
+    model = d->model;
     for (size_t i = 0; i < ntruth; i++)
         d->model_of[i] = -1;
     for (size_t i = 0; i < nmodel; i++) {
@@ -94,5 +201,6 @@ void detectors_free(struct detectors *d)
 {
     mem_free(d->truth_of);
     mem_free(d->model_of);
+    mem_free(d->turned);
     *d = (struct detectors){0};
 }

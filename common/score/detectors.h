@@ -8,22 +8,30 @@
 
 #include "base/error.h"
 #include "io/geom.h"
+#include "score/answer.h"
 
 /* Panels are in the frame of the beam, lengths in m. */
 struct detectors {
     const struct geom_panel *truth, *model;  // borrowed
     size_t nmodel;
-    int32_t *truth_of;  // owned: by panels of the model
-    int32_t *model_of;  // owned: by true panels, -1: the model lacks it
+    struct geom_panel *turned;  // owned: the model's panels, if it has other axes across the beam
+    double turn_rad;            // ... turned about the beam by so much; else 0
+    int32_t *truth_of;          // owned: by panels of the model
+    int32_t *model_of;          // owned: by true panels, -1: the model lacks it
 };
 
 /* Finds, where `model` is not NULL, for each panel of the model the true one of the same size that
  * is nearest.  STATUS_INPUT, naming `path`, when a panel has none, or two have the same.  Without a
- * model the panels are those of the truth, and d->model is d->truth.  detectors_free frees *d in
- * any case. */
+ * model the panels are those of the truth, and d->model is d->truth.  A model that is far off, and
+ * less than a quarter as far when it is turned about the beam, has other axes across the beam than
+ * the key (which has the spindle's, CrystFEL the detector's): it is turned.  detectors_free frees
+ * *d in any case. */
 enum status detectors_match(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
                             struct error *e);
+
+/* Turns the lattices of an answer with the model. */
+void detectors_turn(const struct detectors *d, struct answer *a);
 
 /* (fast, slow), px, where the model puts the direction of a place on a true panel; false when the
  * model lacks the panel or it faces away. */

@@ -58,6 +58,14 @@ known 'a perfect answer' key.nxs perfect.stream '' frames=4 frames_without_answe
 known 'panels that begin elsewhere in the data' key.nxs first.stream '' spots.recall=1 found_px.fast=0 geometry_px.fast=0 predicted_px.fast=0
 known 'the distance comes with the frames' key.nxs distance.stream '' geometry_px.fast=0 geometry_px.slow=0
 known 'numbers of images in the key itself' key.nxs event.stream '' frames=4 spots.recall=1 angle_deg.max=0
+for option in --convention=dials '--convention=custom --spindle=0,0.6,0.8'; do
+	rm -f axes*
+	# shellcheck disable=SC2086 # options are words
+	bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 $option 2>axes.err | bragg-orient --quiet $orient |
+		bragg-intensity --quiet --threads=1 --reflections=5 | bragg-write --quiet --reflections=axes.stream axes.nxs
+	known "axes across the beam are CrystFEL's: $option" axes.nxs axes.stream '' frames=4 spots.recall=1 geometry_px.fast=0~1e-4 \
+		lattices.wrong=0 lattices.missed=0 angle_deg.max=0~1e-3 angle_deg.n=3
+done
 known 'a stream in two parts' key.nxs 'half.stream second.stream' '' frames=4 frames_without_answer=0 spots.recall=1 lattices.missed=0
 
 # --- faults, each of which has its figure
