@@ -158,7 +158,7 @@ static enum status take_folder(struct score *s, const char *path, const struct f
 static enum status take_results(struct score *s, const struct options *o, const char *const paths[],
                                 size_t npaths, struct error *e)
 {
-    static struct results_files files[OPERANDS_MAX + 1];
+    struct results_files files[OPERANDS_MAX + 1];
     const struct follow follow = {.seconds = o->follow_s, .done = is_done, .of = s};
     size_t count;
     enum status status = results_pair(paths, npaths, files, &count, e);
@@ -167,12 +167,14 @@ static enum status take_results(struct score *s, const struct options *o, const 
     for (size_t i = 0; i < count && !status; i++) {
         const bool last = o->follow && i + 1 == count;
         if (last && files[i].expt)
-            return error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
-                             files[i].path);
-        status = results_folder_is(files[i].path)
-                     ? take_folder(s, files[i].path, last ? &follow : NULL, e)
-                     : take_result(s, &files[i], last ? &follow : NULL, e);
+            status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
+                               files[i].path);
+        else if (results_folder_is(files[i].path))
+            status = take_folder(s, files[i].path, last ? &follow : NULL, e);
+        else
+            status = take_result(s, &files[i], last ? &follow : NULL, e);
     }
+    results_unpair(files, count);
     return status;
 }
 

@@ -122,6 +122,7 @@ enum status indexed_read(struct indexed *d, const struct opt_texts *paths,
             s = error_set(e, STATUS_INPUT, "%s: holds no lattice", files[i].path);
     }
     nxmx_rows_free(&r.rows);
+    results_unpair(files, count);
     if (!s)
         qsort(d->lattices, d->count, sizeof *d->lattices, by_frame);
     return s;

@@ -42,17 +42,18 @@ static enum status pair_table(const char *path, const char *last, struct results
                               struct error *e)
 {
     char *list = sibling(path, ".expt");
+    *files = (struct results_files){.path = path, .expt = last};
     if (!list)
         return error_memory(e, path);
-    *files = (struct results_files){path, exists(list) || !last ? list : last};
-    if (files->expt == list && exists(list))
+    if (exists(list)) {
+        files->expt = files->made = list;
         return STATUS_OK;
-    const enum status s = files->expt == last
-                              ? STATUS_OK
-                              : error_set(e, STATUS_INPUT,
-                                          "%s: needs its experiment list, %s, or another named "
-                                          "before it",
-                                          path, list);
+    }
+    const enum status s = last ? STATUS_OK
+                               : error_set(e, STATUS_INPUT,
+                                           "%s: needs its experiment list, %s, or another named "
+                                           "before it",
+                                           path, list);
     free(list);
     return s;
 }
@@ -75,18 +76,24 @@ enum status results_pair(const char *const paths[], size_t npaths, struct result
             if (is_named(paths, npaths, table)) {
                 free(table);
             } else if (exists(table)) {
-                files[(*count)++] = (struct results_files){table, paths[i]};
+                files[(*count)++] = (struct results_files){table, paths[i], table};
             } else {
                 unused = paths[i];
                 free(table);
             }
         } else {
-            files[(*count)++] = (struct results_files){paths[i], NULL};
+            files[(*count)++] = (struct results_files){.path = paths[i]};
         }
     }
     if (!s && unused)
         s = error_set(e, STATUS_INPUT, "%s: needs its reflection table (.refl)", unused);
     return s;
+}
+
+void results_unpair(struct results_files files[], size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        free(files[i].made);
 }
 
 /* --- reading ----------------------------------------------------------------------- */

@@ -9,17 +9,20 @@
 
 enum results_kind { RESULTS_STREAM, RESULTS_DIALS, RESULTS_PEAKS };
 
-/* A result: `path`, and for a table of DIALS its experiments; both borrowed. */
+/* A result: `path`, and for a table of DIALS its experiments.  Both are borrowed, but for the one
+ * that `made` is. */
 struct results_files {
     const char *path, *expt;
+    char *made;
 };
 
 /* The files of each result among `npaths` names.  A table (.refl) goes with the list (.expt) of the
  * same name, or else with the last one named before it; a list alone with the table of the same
- * name.  Fills files[npaths + 1], of which *count are used; texts that are made are kept until the
- * program ends.  STATUS_INPUT for tables and lists that are alone. */
+ * name.  Fills files[npaths + 1], of which *count are used and freed by results_unpair, also after
+ * an error.  STATUS_INPUT for tables and lists that are alone. */
 enum status results_pair(const char *const paths[], size_t npaths, struct results_files files[],
                          size_t *count, struct error *e);
+void results_unpair(struct results_files files[], size_t count);
 
 struct results {
     const char *path;

@@ -188,6 +188,6 @@ enum status results_folder_next(struct results_folder *f, struct results_files *
     if (!next)
         return check_end(f, e);
     next->taken = *more = true;
-    *files = (struct results_files){next->path, next->expt};
+    *files = (struct results_files){.path = next->path, .expt = next->expt};
     return STATUS_OK;
 }
