@@ -118,8 +118,9 @@ $(BUILD)/obj/%.o: %.c
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CPPFLAGS) $(CFLAGS_ALL) -c $< -o $@
 
-# The table that is part of the program.
+# Tables that are part of programs.
 $(BUILD)/obj/common/io/lysozyme.o: common/io/lysozyme.f32
+$(BUILD)/obj/common/io/fprime.o: common/io/fprime.f32
 
 # Likewise the page.
 $(BUILD)/obj/common/web/page.o: $(wildcard common/web/page/*)

@@ -59,6 +59,8 @@ static void inherit(struct geometry_options *own, const struct geometry_options 
     }
     own->has_spacegroup = own->has_spacegroup || (common->has_spacegroup && own->has_hkl);
     own->has_column = own->has_column || (common->has_column && own->has_mtz);
+    own->has_sites = own->has_sites || (common->has_sites && (own->has_mtz || own->has_model));
+    own->has_fprime = own->has_fprime || (common->has_fprime && (own->has_sites || own->anomalous));
     const bool faithful = own->physics == PHYSICS_FAITHFUL, cells = own->has_ncells;
     own->has_ncells = cells || (common->has_ncells && !(faithful && own->has_crystal_size));
     own->has_crystal_size =
@@ -78,7 +80,7 @@ static enum status parse_crystal(const struct geometry_options *common, const ch
     struct geometry_options *own = &c->options;
     *own = *common;
     own->has_cell = own->has_matrix = own->has_hkl = own->has_mtz = own->has_column = false;
-    own->has_spacegroup = own->has_model = false;
+    own->has_spacegroup = own->has_model = own->has_sites = own->has_fprime = false;
     own->has_ncells = own->has_crystal_size = own->has_default_F = false;
     enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
     if (!s)

@@ -60,9 +60,9 @@ struct geometry_options {
     const char *name;
     double cell[6];
     bool has_cell;
-    const char *matrix, *hkl, *mtz, *column, *spacegroup, *model;
+    const char *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime;
     bool anomalous;
-    bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model;
+    bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model, has_sites, has_fprime;
     double default_F;
     bool has_default_F;
     double ncells[3], crystal_size_mm[3];

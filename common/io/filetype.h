@@ -20,6 +20,8 @@
     X(STOL, "lines of two numbers", "")                                                       \
     X(ORIENTATIONS, "lines of orientations", "")                                              \
     X(SPECTRA, "lines of an energy and weights", "")                                          \
+    X(FPRIME, "lines of f' and f''", "")                                                      \
+    X(SITES, "lines of atoms", "")                                                            \
     X(PIPELINE, "a pipeline", "")                                                             \
     X(MTZ, "an MTZ file", "bragg-geometry --mtz reads it")                                    \
     X(MODEL, "a model of atoms (PDB or mmCIF)",                                               \

@@ -1,18 +1,11 @@
-/*
- * Structure factors from MTZ files, read by libccp4.
- *
- * libccp4 crashes or hangs on some damaged files.  So the layout of a file is
- * checked here first (mtz_guard.c), then libccp4 reads it in a child process
- * with limits on time and memory, and what comes back is checked again.
- */
+/* Structure factors from MTZ files, see io/mtz_rows.h. */
 #ifndef BRAGG_IO_MTZ_H
 #define BRAGG_IO_MTZ_H
 
-#include <stdbool.h>
 #include <stddef.h>
-#include <stdint.h>
 
 #include "base/error.h"
+#include "io/mtz_rows.h"
 #include "model/experiment.h"
 
 /* Reads amplitudes in electrons from the column `label`, which must be of type F or
@@ -21,10 +14,8 @@
  * get default_F.  *t is overwritten; hkl_free frees it.  The file's cell goes
  * to cell_A (edges, A) and cell_rad (angles, rad).
  *
- * STATUS_INPUT for anything but a good merged file ("PATH: damaged MTZ (...)", or "PATH:ROW: "
- * for reflections that cannot be or stand there twice with another F),
- * STATUS_FAILED when it cannot be opened or no process can be started.  The child
- * may compute for 0.3 s, and 1 s more for every 8 MiB of the file. */
+ * Errors are those of mtz_rows_read; STATUS_INPUT also for reflections that stand there twice with
+ * another F. */
 enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
                      double cell_A[3], double cell_rad[3], struct error *e);
 
@@ -37,30 +28,18 @@ enum status mtz_read_hands(const char *path, const char *label, double default_F
                            struct hkl_table *t, double cell_A[3], double cell_rad[3], size_t *split,
                            struct error *e);
 
-/* --- between mtz.c and mtz_guard.c --------------------------------------- */
+/* Reads amplitudes and phases.  `label`: both with a comma between them, or NULL, for the first of
+ * type F and the first of type P.  STATUS_INPUT where one of them is missing alone.  mtz_rows_free
+ * frees *rows, after an error too. */
+enum status mtz_read_phases(const char *path, const char *label, struct mtz_rows *rows,
+                            struct error *e);
 
-enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
+/* Expands the amplitudes of rows of `path` that have one as mtz_read does. */
+enum status mtz_expand(const struct mtz_rows *rows, const char *path, double default_F,
+                       struct hkl_table *t, struct error *e);
 
-/* What the header says. */
-struct mtz_layout {
-    int64_t size;        // bytes of the file
-    int64_t ncol, nref;  // columns, reflections
-    int64_t nsym;        // symmetry operators
-    double cell[6];      // A and degrees
-    int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2
-    int64_t mate;        // column of F(-), or of F(+) - F(-); -1: none
-    bool difference;     // it is the second
-};
-
-/* Of which columns. */
-struct mtz_labels {
-    const char *F, *mate;  // NULL: the first that will do
-    bool hands;            // F(+) and F(-) are wanted
-};
-
-/* Checks magic, machine stamp, place of the header, its records and counts, and the
- * sizes against the length of the file; finds the columns. */
-enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
-                      struct error *e);
+/* As mtz_read_hands, F(+) and F(-) of rows[i] being F[i]. */
+enum status mtz_expand_hands(const struct mtz_rows *rows, const double (*F)[2], const char *path,
+                             double default_F, struct hkl_table *t, size_t *split, struct error *e);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include "base/opt.h"
 #include "io/filetype.h"
-#include "io/mtz.h"
+#include "io/mtz_rows.h"
 
 enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
 
@@ -20,12 +20,12 @@ struct guard {
     struct mtz_layout *m;
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;               // a label is there, with another type
-    int64_t pair[2];               // the first two of type G; -1: none
-    int64_t first_F, first_D;      // of these types
-    bool amplitudes, intensities;  // there are columns of them
-    char others[200];              // " LABEL:TYPE" of the columns but for the indices
-    char text[RECORD + 1];         // the record at hand
+    bool wrong_type;                    // a label is there, with another type
+    int64_t pair[2];                    // the first two of type G; -1: none
+    int64_t first_F, first_D, first_P;  // of these types
+    bool amplitudes, intensities;       // there are columns of them
+    char others[200];                   // " LABEL:TYPE" of the columns but for the indices
+    char text[RECORD + 1];              // the record at hand
     char *word[WORDS];
     int nwords;
 };
@@ -101,13 +101,14 @@ static void take_labelled(struct guard *g, int64_t column, char type)
 {
     const struct mtz_labels *l = g->labels;
     const bool amplitude = type == 'F' || type == 'G';
+    const bool goes_with = l->wanted == MTZ_PHASES ? type == 'P' : amplitude || type == 'D';
     const bool first = strcmp(g->word[1], l->F) == 0;
-    const bool second = l->mate && strcmp(g->word[1], l->mate) == 0;
-    g->wrong_type |= (first && !amplitude) || (second && !amplitude && type != 'D');
+    const bool second = l->second && strcmp(g->word[1], l->second) == 0;
+    g->wrong_type |= (first && !amplitude) || (second && !goes_with);
     if (first && amplitude)
         keep_first(&g->m->F_column, column);
-    if (second && (amplitude || type == 'D')) {
-        keep_first(&g->m->mate, column);
+    if (second && goes_with) {
+        keep_first(&g->m->second, column);
         g->m->difference = type == 'D';
     }
 }
@@ -119,6 +120,8 @@ static void take_typed(struct guard *g, int64_t column, char type)
         keep_first(&g->first_F, column);
     if (type == 'D')
         keep_first(&g->first_D, column);
+    if (type == 'P')
+        keep_first(&g->first_P, column);
     if (type == 'G')
         keep_first(&g->pair[g->pair[0] >= 0], column);
 }
@@ -126,12 +129,16 @@ static void take_typed(struct guard *g, int64_t column, char type)
 /* What is wanted, of all columns. */
 static void choose_typed(const struct guard *g)
 {
-    const bool pair = g->labels->hands && g->pair[1] >= 0;
+    const enum mtz_wanted wanted = g->labels->wanted;
+    const bool pair = wanted == MTZ_HANDS && g->pair[1] >= 0;
     if (g->labels->F)
         return;
     g->m->F_column = pair ? g->pair[0] : g->first_F;
-    g->m->mate = !g->labels->hands ? -1 : pair ? g->pair[1] : g->first_D;
-    g->m->difference = g->m->mate >= 0 && !pair;
+    if (wanted == MTZ_PHASES)
+        g->m->second = g->first_P;
+    if (wanted == MTZ_HANDS)
+        g->m->second = pair ? g->pair[1] : g->first_D;
+    g->m->difference = wanted == MTZ_HANDS && g->m->second >= 0 && !pair;
 }
 
 /* COLUMN: label, type, ... in the order of the file. */
@@ -182,13 +189,19 @@ static enum status take_record(struct guard *g, struct error *e)
 static enum status refuse_columns(const struct guard *g, struct error *e)
 {
     const struct mtz_labels *l = g->labels;
-    const char *label = l->mate && g->m->F_column >= 0 ? l->mate : l->F;
+    const bool phase = l->wanted == MTZ_PHASES;
+    const bool lacks_second = g->m->F_column >= 0;
+    const char *label = l->second && lacks_second ? l->second : l->F;
     char why[MTZ_LABEL_MAX + 96] = "no column of type F";
     if (label)
         (void)snprintf(why, sizeof why, "%s '%.*s'%s", g->wrong_type ? "column" : "no column",
                        MTZ_LABEL_MAX, label,
-                       g->wrong_type ? " is no amplitude, its type must be F or G" : "");
-    else if (l->hands)
+                       !g->wrong_type          ? ""
+                       : phase && lacks_second ? " is no phase, its type must be P"
+                                               : " is no amplitude, its type must be F or G");
+    else if (phase)
+        (void)snprintf(why, sizeof why, "no columns of types F and P, amplitudes and their phases");
+    else if (l->wanted == MTZ_HANDS)
         (void)snprintf(why, sizeof why, "no two columns of type G, as F(+) and F(-), nor F and D");
     return error_set(e, STATUS_INPUT, "%s: %s; its columns are%s%s", g->path, why, g->others,
                      g->amplitudes    ? ""
@@ -215,8 +228,8 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
     if (m->ncol * m->nref != data_words)
         return damaged(g, e, "NCOL and the place of the header differ");
     choose_typed(g);
-    return m->F_column >= 0 && (m->mate >= 0 || !g->labels->hands) ? STATUS_OK
-                                                                   : refuse_columns(g, e);
+    const bool whole = m->second >= 0 || g->labels->wanted == MTZ_AMPLITUDES;
+    return m->F_column >= 0 && whole ? STATUS_OK : refuse_columns(g, e);
 }
 
 static enum status check_header(struct guard *g, const char *header, int64_t records,
@@ -273,7 +286,7 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
 enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
                       struct error *e)
 {
-    *m = (struct mtz_layout){.F_column = -1, .mate = -1};
+    *m = (struct mtz_layout){.F_column = -1, .second = -1};
     struct stat st;
     if (stat(path, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
@@ -283,8 +296,13 @@ enum status mtz_check(const char *path, const struct mtz_labels *labels, struct 
     if (!in)
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
     m->size = st.st_size;
-    struct guard g = {
-        .path = path, .labels = labels, .m = m, .pair = {-1, -1}, .first_F = -1, .first_D = -1};
+    struct guard g = {.path = path,
+                      .labels = labels,
+                      .m = m,
+                      .pair = {-1, -1},
+                      .first_F = -1,
+                      .first_D = -1,
+                      .first_P = -1};
     const enum status s = check_stream(&g, in, e);
     (void)fclose(in);
     return s;

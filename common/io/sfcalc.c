@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,19 +22,18 @@
 #define BSOLV "--bsolv=46"
 enum { SAID = 200, FIRST_OF_SOLVENT = 5 };
 
-/* What is asked for, and a table and a cell to read into, as of mtz_read. */
+/* What is asked for, and where it goes. */
 struct job {
     const char *path, *place;  // the model, and where to keep what comes of it or NULL
     char *dmin;                // "--dmin=..."
     uint64_t content;          // hash of the model
-    double default_F;
-    struct hkl_table *t;
-    double *cell_A, *cell_rad;
+    struct mtz_rows *rows;
 };
 
 static enum status read_file(const char *path, const struct job *j, struct error *e)
 {
-    return mtz_read(path, "FC", j->default_F, j->t, j->cell_A, j->cell_rad, e);
+    mtz_rows_free(j->rows);
+    return mtz_read_phases(path, "FC,PHIC", j->rows, e);
 }
 
 /* --- what is kept --------------------------------------------------------- */
@@ -134,15 +132,13 @@ static const char *advice(const char *said)
     return "";
 }
 
-/* Computes into an unnamed file, so that nothing is left whatever happens. */
-static enum status compute(const struct job *j, int file, struct error *e)
+static enum status compute(const struct job *j, int file, const char *name, struct error *e)
 {
-    char to[64], model[PATH_MAX + 2], said[SAID];
+    char to[TOOL_NAME_SIZE + 16], model[TOOL_PATH_SIZE], said[SAID];
     struct error cause = {0};
     char *argv[] = {"gemmi", "sfcalc", j->dmin, to, model, KSOLV, BSOLV, NULL};
-    (void)snprintf(to, sizeof to, "--to-mtz=/proc/self/fd/%d", file);
-    /* a name that is neither an option nor a code of the PDB */
-    (void)snprintf(model, sizeof model, "%s%s", *j->path == '/' ? "" : "./", j->path);
+    (void)snprintf(to, sizeof to, "--to-mtz=%s", name);
+    tool_path(j->path, model);
     enum status s = tool_run(argv, file, said, sizeof said, &cause);
     if (s == STATUS_INPUT && strstr(said, "only used for macromolecular structures")) {
         argv[FIRST_OF_SOLVENT] = NULL;  // between small molecules there is none
@@ -160,16 +156,13 @@ static enum status compute(const struct job *j, int file, struct error *e)
 
 static enum status compute_and_keep(const struct job *j, struct error *e)
 {
-    char made[64];
+    char made[TOOL_NAME_SIZE];
     struct error cause = {0};
-    const int low = memfd_create("structure factors", MFD_CLOEXEC);
-    const int file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // 0 to 2 are the program's own
-    if (low >= 0)
-        (void)close(low);
-    if (file < 0)
-        return error_errno(e, STATUS_FAILED, "%s: no memory for structure factors", j->path);
-    (void)snprintf(made, sizeof made, "/proc/self/fd/%d", file);
-    enum status s = compute(j, file, e);
+    int file;
+    enum status s = tool_file(j->path, &file, made, e);
+    if (s)
+        return s;
+    s = compute(j, file, made, e);
     if (!s && (s = read_file(made, j, &cause)))
         s = error_set(e, STATUS_INPUT, "%s: what gemmi sfcalc wrote cannot be read: %s", j->path,
                       strncmp(cause.text, made, strlen(made)) == 0
@@ -181,12 +174,11 @@ static enum status compute_and_keep(const struct job *j, struct error *e)
     return s;
 }
 
-enum status sfcalc_read(const char *path, double dmin_A, double default_F, struct hkl_table *t,
-                        double cell_A[3], double cell_rad[3], struct error *e)
+enum status sfcalc_rows(const char *path, double dmin_A, struct mtz_rows *rows, struct error *e)
 {
     char version[SAID], dmin[32], place[PATH_MAX];
-    struct job j = {path, NULL, dmin, 0, default_F, t, cell_A, cell_rad};
-    *t = (struct hkl_table){.default_F = default_F};
+    struct job j = {path, NULL, dmin, 0, rows};
+    *rows = (struct mtz_rows){0};
     (void)snprintf(dmin, sizeof dmin, "--dmin=%.15g", dmin_A);
     enum status s;
     if ((s = hash_file(path, &j.content, e)) || (s = find_gemmi(version, e)))
@@ -198,4 +190,18 @@ enum status sfcalc_read(const char *path, double dmin_A, double default_F, struc
         return STATUS_OK;
     log_line(LOG_INFO, "%s: computing structure factors to %.15g A by %s", path, dmin_A, version);
     return compute_and_keep(&j, e);
+}
+
+enum status sfcalc_read(const char *path, double dmin_A, double default_F, struct hkl_table *t,
+                        double cell_A[3], double cell_rad[3], struct error *e)
+{
+    struct mtz_rows rows;
+    *t = (struct hkl_table){.default_F = default_F};
+    enum status s = sfcalc_rows(path, dmin_A, &rows, e);
+    memcpy(cell_A, rows.cell_A, sizeof rows.cell_A);
+    memcpy(cell_rad, rows.cell_rad, sizeof rows.cell_rad);
+    if (!s)
+        s = mtz_expand(&rows, path, default_F, t, e);
+    mtz_rows_free(&rows);
+    return s;
 }

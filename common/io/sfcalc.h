@@ -2,8 +2,8 @@
  * Structure factors of a model of atoms, which the program `gemmi sfcalc` computes.
  *
  * Scattering factors of the International Tables without f' and f'', B factors as in the model,
- * bulk solvent of a macromolecule as a flat mask with k = 0.35 e/A^3 and B = 46 A^2; electrons,
- * phases left out.
+ * bulk solvent of a macromolecule as a flat mask with k = 0.35 e/A^3 and B = 46 A^2; electrons
+ * and degrees.
  *
  * What it wrote is kept in $XDG_CACHE_HOME/braggpipe (or ~/.cache/braggpipe), named after a hash
  * of the version of gemmi, its arguments and the content of the model.  A file there appears
@@ -14,14 +14,19 @@
 #define BRAGG_IO_SFCALC_H
 
 #include "base/error.h"
+#include "io/mtz_rows.h"
 #include "model/experiment.h"
 
-/* Reads F to the resolution dmin_A from a PDB or mmCIF file and expands it to P1 as mtz_read does;
- * further reflections get default_F.  *t is overwritten; hkl_free frees it.  The cell of the model
- * goes to cell_A (edges, A) and cell_rad (angles, rad).
+/* Reads amplitudes and phases to the resolution dmin_A from a PDB or mmCIF file into *rows, as
+ * mtz_read_phases does.
  *
  * STATUS_INPUT for another kind of file and where gemmi gives up (with its message), STATUS_FAILED
  * when the model cannot be opened or gemmi not be run, STATUS_INTERRUPTED. */
+enum status sfcalc_rows(const char *path, double dmin_A, struct mtz_rows *rows, struct error *e);
+
+/* The same, expanded to P1 as mtz_read does; further reflections get default_F.  *t is overwritten;
+ * hkl_free frees it.  The cell of the model goes to cell_A (edges, A) and cell_rad (angles, rad).
+ */
 enum status sfcalc_read(const char *path, double dmin_A, double default_F, struct hkl_table *t,
                         double cell_A[3], double cell_rad[3], struct error *e);
 

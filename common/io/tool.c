@@ -4,7 +4,9 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -101,4 +103,21 @@ enum status tool_run(char *const argv[], int keep, char *said, size_t size, stru
     while (waitpid(child, &status, 0) < 0 && errno == EINTR)
         ;
     return judge(argv[0], status, e);
+}
+
+enum status tool_file(const char *what, int *file, char name[TOOL_NAME_SIZE], struct error *e)
+{
+    const int low = memfd_create("for a program", MFD_CLOEXEC);
+    *file = low < 0 ? -1 : fcntl(low, F_DUPFD_CLOEXEC, 3);  // 0 to 2 are the program's own
+    if (low >= 0)
+        (void)close(low);
+    if (*file < 0)
+        return error_errno(e, STATUS_FAILED, "%s: no memory for a file", what);
+    (void)snprintf(name, TOOL_NAME_SIZE, "/proc/self/fd/%d", *file);
+    return STATUS_OK;
+}
+
+void tool_path(const char *path, char argument[TOOL_PATH_SIZE])
+{
+    (void)snprintf(argument, TOOL_PATH_SIZE, "%s%s", *path == '/' ? "" : "./", path);
 }

@@ -17,6 +17,7 @@
 #include "base/words.h"
 #include "io/expt.h"
 #include "io/expt_list.h"
+#include "io/fprime.h"
 #include "io/frame_index_read.h"
 #include "io/geom.h"
 #include "io/hkl.h"
@@ -26,6 +27,7 @@
 #include "io/nanobragg_files.h"
 #include "io/orientations.h"
 #include "io/refl.h"
+#include "io/sites.h"
 #include "io/smv.h"
 #include "io/sources.h"
 #include "io/stol.h"
@@ -89,6 +91,22 @@ static void read_orientations(const char *path)
     size_t n = 0;
     (void)orientations_read(path, &rotations, &n, NULL);
     mem_free(rotations);
+}
+
+static void read_sites(const char *path)
+{
+    struct atoms atoms;
+    (void)sites_read(path, &atoms, NULL);
+    atoms_free(&atoms);
+}
+
+static void read_fprime(const char *path)
+{
+    struct fprime_curves curves;
+    double f[2];
+    (void)fprime_read(path, &curves, NULL);
+    (void)fprime_at(&curves, 34, 12658.0, f, NULL);
+    fprime_free(&curves);
 }
 
 static void read_stol(const char *path)
@@ -176,7 +194,13 @@ static void read_mtz(const char *path)
 {
     struct mtz_layout layout;
     const struct mtz_labels labels[] = {
-        {0}, {.hands = true}, {.F = "FC"}, {.F = "F(+)", .mate = "F(-)"}};
+        {0},
+        {.wanted = MTZ_HANDS},
+        {.F = "FC"},
+        {.wanted = MTZ_HANDS, .F = "F(+)", .second = "F(-)"},
+        {.wanted = MTZ_PHASES},
+        {.wanted = MTZ_PHASES, .F = "FC", .second = "PHIC"},
+    };
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
         (void)mtz_check(path, &labels[i], &layout, NULL);
 }
@@ -298,6 +322,8 @@ static const struct parser {
     {"matrix", .read = read_matrix},
     {"sources", .read = read_sources},
     {"orientations", .read = read_orientations},
+    {"sites", .read = read_sites},
+    {"fprime", .read = read_fprime},
     {"stol", .read = read_stol},
     {"smv", .read = read_smv},
     {"image", .read = read_image},

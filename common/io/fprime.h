@@ -1,0 +1,47 @@
+/*
+ * Anomalous scattering factors f' and f'': what absorption edges add to the scattering factor of
+ * an atom, f0 + f' + i f'', in electrons.
+ *
+ * A table ships with braggpipe: bare atoms by Cromer and Liberman, with the correction of Kissel
+ * and Pratt, from sodium to uranium and from 3 to 30 keV, within 0.01 electrons or 0.5 % of what
+ * gemmi computes.  Bare atoms have no white line: near an edge a measured curve is better.
+ */
+#ifndef BRAGG_IO_FPRIME_H
+#define BRAGG_IO_FPRIME_H
+
+#include <stddef.h>
+
+#include "base/error.h"
+
+enum { ELEMENT_SYMBOL_SIZE = 3, ELEMENTS_MAX = 92 };
+
+/* Atomic number of a symbol, in upper or lower case ("Se", "SE"); 0: there is no such element. */
+int element_number(const char *symbol);
+
+/* Symbol of an atomic number from 1 to ELEMENTS_MAX. */
+void element_symbol(int number, char symbol[ELEMENT_SYMBOL_SIZE]);
+
+/* Measured values: rows in order of elements, then of energies. */
+struct fprime_row {
+    int element;  // atomic number
+    double energy_eV;
+    double f[2];  // f', f'', electrons
+};
+
+struct fprime_curves {
+    size_t count;
+    struct fprime_row *rows;  // owned
+};
+
+/* Reads lines `element energy_eV f' f''`, where # starts a comment.  STATUS_INPUT with FILE:LINE
+ * for others, and for an energy that stands there twice.  fprime_free frees, after an error too. */
+enum status fprime_read(const char *path, struct fprime_curves *c, struct error *e);
+void fprime_free(struct fprime_curves *c);
+
+/* f' and f'' of an element into f[2], on straight lines between rows: measured ones (which may be
+ * NULL) within the energies that they cover, or of a single row at all energies, else the table's.
+ * STATUS_USAGE where neither has any. */
+enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
+                      double f[2], struct error *e);
+
+#endif

@@ -1,0 +1,194 @@
+#include "io/mtz_rows.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <ccp4/cmtzlib.h>
+
+#include "base/alloc.h"
+#include "base/units.h"
+#include "io/confined.h"
+#include "io/hkl.h"
+
+/* Limits of the child: time, and address space beyond what it has and must have. */
+#define CPU_S 0.3
+#define CPU_S_PER_BYTE (1.0 / (8 << 20))
+#define WALL_S 5.0
+enum { SPACE_BYTES = 64 << 20 };
+
+#define MAGIC 0x7a746d2d67676172u
+
+/* What the child sends before the rows. */
+struct reply {
+    uint64_t magic, nrows, noperators;
+    uint64_t bad_row;  // from 1, with nothing behind the reply; 0: all are good
+    struct symmetry_operator operators[MTZ_OPERATORS_MAX];
+};
+
+/* --- the child ----------------------------------------------------------- */
+
+/* What it reads. */
+struct work {
+    const char *path;
+    const struct mtz_layout *layout;
+};
+
+static bool is_whole(double x, int limit)
+{
+    return fabs(x) <= limit && x == rint(x);
+}
+
+/* A number of a row; NaN where it is missing.  The value that stands for a missing one may be any;
+ * infinite ones count as such, too. */
+static double number(const float *row, const int *missing, int64_t column)
+{
+    const float at = row[column];
+    return missing[column] && !isinf(at) ? (double)NAN : (double)at;
+}
+
+/* A row of the file, whose F may be missing; false when it makes no sense. */
+static bool take_row(const struct mtz_layout *m, const float *row, const int *missing,
+                     struct mtz_row *out)
+{
+    for (int i = 0; i < 3; i++) {
+        if (!is_whole((double)row[i], HKL_INDEX_MAX))
+            return false;
+        out->hkl[i] = (int)row[i];
+    }
+    double *value = out->value;
+    value[0] = number(row, missing, m->F_column);
+    value[1] = m->second < 0 ? (double)NAN : number(row, missing, m->second);
+    if (m->difference) {
+        const double half = isnan(value[1]) ? 0.0 : value[1] / 2.0;
+        value[1] = value[0] - half;
+        value[0] = value[0] + half;
+    }
+    return !(fabs(value[0]) > HKL_F_MAX) && !(fabs(value[1]) > HKL_F_MAX);
+}
+
+/* x' = R x + t; ends the child when it can be none. */
+static void take_operator(float sym[4][4], struct symmetry_operator *to)
+{
+    enum { PARTS = 24 };  // of a cell's edge, in which translations are counted
+    for (int i = 0; i < 9; i++) {
+        const double x = (double)sym[i / 3][i % 3];
+        if (!is_whole(x, 1))
+            confined_leave(STATUS_INPUT);
+        to->R[i] = (int)x;
+    }
+    for (int i = 0; i < 3; i++)
+        to->t[i] = rint((double)sym[i][3] * PARTS) / PARTS;
+}
+
+/* Reads with libccp4 and sends all rows whose F is there. */
+static void read_and_send(const void *what, int to)
+{
+    const struct work *w = what;
+    const struct mtz_layout *m = w->layout;
+    MTZ *mtz = MtzGet(w->path, 0);
+    if (!mtz || mtz->nref_filein != m->nref || mtz->ncol_read != m->ncol ||
+        mtz->mtzsymm.nsym != m->nsym)
+        confined_leave(STATUS_INPUT);
+    struct mtz_row *rows = mem_array((size_t)m->nref, sizeof *rows);
+    float *row = mem_array((size_t)m->ncol, sizeof *row), resolution;
+    int *missing = mem_array((size_t)m->ncol, sizeof *missing);
+    struct reply reply = {.magic = MAGIC, .noperators = (uint64_t)m->nsym};
+    if (!rows || !row || !missing)
+        confined_leave(STATUS_FAILED);
+    for (int64_t o = 0; o < m->nsym; o++)
+        take_operator(mtz->mtzsymm.sym[o], &reply.operators[o]);
+    MtzRewdInput(mtz);
+    for (int64_t r = 0; r < m->nref; r++) {
+        if (ccp4_lrrefl(mtz, &resolution, row, missing, (int)r + 1))
+            confined_leave(STATUS_INPUT);
+        struct mtz_row *out = &rows[reply.nrows];
+        out->number = (int)r + 1;
+        if (!take_row(m, row, missing, out)) {
+            reply.bad_row = (uint64_t)r + 1;
+            confined_send(to, &reply, sizeof reply);
+            confined_leave(STATUS_INPUT);
+        }
+        reply.nrows += !isnan(out->value[0]) || !isnan(out->value[1]);
+    }
+    confined_send(to, &reply, sizeof reply);
+    confined_send(to, rows, (size_t)reply.nrows * sizeof *rows);
+    confined_leave(STATUS_OK);
+}
+
+/* --- the parent ---------------------------------------------------------- */
+
+/* Takes what the child sends; false unless it is whole and makes sense. */
+static bool take_reply(const struct confined *c, const struct mtz_layout *m, struct reply *reply,
+                       struct mtz_row **rows)
+{
+    char more;
+    if (confined_receive(c, reply, sizeof *reply) != sizeof *reply || reply->magic != MAGIC ||
+        reply->bad_row || reply->nrows > (uint64_t)m->nref ||
+        reply->noperators != (uint64_t)m->nsym)
+        return false;
+    const size_t n = (size_t)reply->nrows;
+    *rows = mem_array(n, sizeof **rows);
+    if (!*rows || confined_receive(c, *rows, n * sizeof **rows) != n * sizeof **rows ||
+        confined_receive(c, &more, 1) != 0)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (isinf((*rows)[i].value[0]) || isinf((*rows)[i].value[1]))
+            return false;
+    return true;
+}
+
+/* Runs the child; *rows is to be freed with mem_free. */
+static enum status read_in_child(const char *path, const struct mtz_layout *m, struct reply *reply,
+                                 struct mtz_row **rows, struct error *e)
+{
+    const double more_s = (double)m->size * CPU_S_PER_BYTE;
+    const struct confined_limits limits = {CPU_S + more_s, WALL_S + more_s,
+                                           SPACE_BYTES + (size_t)m->size +
+                                               (size_t)m->nref * sizeof(struct mtz_row)};
+    const struct work work = {path, m};
+    struct confined child;
+    const enum status s = confined_start(&child, &limits, read_and_send, &work, path, e);
+    if (s)
+        return s;
+    const char *why = confined_close(&child, take_reply(&child, m, reply, rows));
+    const uint64_t row = reply->bad_row;
+    if (row)
+        return error_set(e, STATUS_INPUT,
+                         "%s:%" PRIu64 ": indices must be whole numbers within +-%d, and F at most "
+                         "%g electrons",
+                         path, row, HKL_INDEX_MAX, HKL_F_MAX);
+    return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
+}
+
+enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, struct mtz_rows *rows,
+                          struct error *e)
+{
+    struct mtz_layout m;
+    *rows = (struct mtz_rows){0};
+    enum status s = mtz_check(path, labels, &m, e);
+    if (s)
+        return s;
+    for (int i = 0; i < 3; i++) {
+        rows->cell_A[i] = m.cell[i];
+        rows->cell_rad[i] = deg_to_rad(m.cell[i + 3]);
+    }
+    struct reply *reply = mem_array(1, sizeof *reply);
+    s = reply ? read_in_child(path, &m, reply, &rows->list, e) : error_memory(e, path);
+    if (!s) {
+        rows->count = (size_t)reply->nrows;
+        rows->noperators = (size_t)reply->noperators;
+        rows->operators = mem_copy(reply->operators, rows->noperators, sizeof *rows->operators);
+        s = rows->operators ? STATUS_OK : error_memory(e, path);
+    }
+    mem_free(reply);
+    return s;
+}
+
+void mtz_rows_free(struct mtz_rows *rows)
+{
+    mem_free(rows->list);
+    mem_free(rows->operators);
+    *rows = (struct mtz_rows){0};
+}

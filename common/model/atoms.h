@@ -1,0 +1,28 @@
+/* Atoms of a unit cell, and the symmetry that repeats them.  Plain data. */
+#ifndef BRAGG_MODEL_ATOMS_H
+#define BRAGG_MODEL_ATOMS_H
+
+#include <stddef.h>
+
+struct atom {
+    int element;       // atomic number
+    double x[3];       // of the cell's edges
+    double occupancy;  // 1: it is in every cell
+    double B_A2;
+    double f[2];  // f', f'', electrons
+};
+
+struct atoms {
+    size_t count, room;
+    struct atom *list;  // owned
+};
+
+/* x' = R x + t, R row-major, t of the cell's edges. */
+struct symmetry_operator {
+    int R[9];
+    double t[3];
+};
+
+void atoms_free(struct atoms *a);
+
+#endif

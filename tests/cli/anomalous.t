@@ -1,0 +1,148 @@
+#!/bin/sh
+# f' and f'' of atoms: structure factors against the sum over atoms in Python.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+needs 'numpy and msgpack' python:numpy,msgpack
+cp "$BRAGG_TESTS/golden/lysozyme_6A.mtz" good.mtz
+export XDG_CACHE_HOME="$tap_scratch/cache"
+
+cat >sites.txt <<'END'
+# two atoms, one of them in half of the cells
+Se 0.55253801 0.29197528 0.07323787 1 17.81
+Se 0.42970099 0.31643073 0.24546974 0.5 20.27
+Fe 0.09999661 0.19999708 0.29999672
+END
+cat >fprime.txt <<'END'
+Se 12650 -9 1
+Se 12660 -11 4
+Fe 7000 0.5 2.5
+END
+
+# factors NAME OPTION...: F of the experiment as h k l F in NAME
+factors() {
+	name=$1
+	shift
+	rm -f experiment.rec
+	bragg-geometry --detpixels=8 --energy=12655 "$@" 2>said | bragg-orient --quiet | bragg-tap --quiet --record=experiment.rec &&
+		/usr/bin/python3 -c "
+import struct, sys, msgpack, numpy
+raw = open('experiment.rec', 'rb').read()
+parts, at = struct.unpack_from('<I', raw, 100)[0], 128
+sizes = struct.unpack_from('<%dQ' % parts, raw, at)
+at, part = (at + 8 * parts + 63) // 64 * 64, []
+for size in sizes:
+    part.append(raw[at:at + size])
+    at = (at + size + 63) // 64 * 64
+table = msgpack.unpackb(part[1], strict_map_key=False)['crystals'][0]['table']
+payload = next(p for p in part[2:] if len(p) == 8 * numpy.prod(table['count']))
+F = numpy.frombuffer(payload, '<f8').reshape(table['count'])
+for hkl in numpy.argwhere(F):
+    print(*(hkl + table['min']), repr(float(F[tuple(hkl)])))" >"$name"
+}
+# sum NAME F' F'' F' F'' [WITHIN]: the same by the formula, of Se and Fe, from amplitudes and phases of the file
+sum() {
+	/usr/bin/python3 -c "
+import sys, numpy
+f = {'Se': complex(float(sys.argv[1]), float(sys.argv[2])), 'Fe': complex(float(sys.argv[3]), float(sys.argv[4]))}
+raw = open('good.mtz', 'rb').read()
+rows = numpy.frombuffer(raw, '<f4', 5 * 377, 80).reshape(377, 5).astype(float)
+atoms = [line.split() for line in open('sites.txt') if line[0] != '#']
+known = {}
+for h, k, l, F, phase in rows:
+    s_sqr = (h / 59.062) ** 2 + (k / 68.451) ** 2 + (l / 30.517) ** 2
+    for hand in (1, -1):
+        total = F * numpy.exp(1j * hand * numpy.radians(phase))
+        for atom in atoms:
+            x, y, z = map(float, atom[1:4])
+            occupancy, B = (list(map(float, atom[4:])) + [1, 0])[:2] if len(atom) > 4 else (1, 0)
+            for X, Y, Z in ((x, y, z), (.5 - x, -y, .5 + z), (-x, .5 + y, .5 - z), (.5 + x, .5 - y, -z)):
+                total += f[atom[0]] * occupancy * numpy.exp(-B * s_sqr / 4 + 2j * numpy.pi * hand * (h * X + k * Y + l * Z))
+        for a, b, c in ((1, 1, 1), (-1, -1, 1), (-1, 1, -1), (1, -1, -1)):
+            known[hand * a * h, hand * b * k, hand * c * l] = abs(total)
+ours = {tuple(map(float, line.split()[:3])): float(line.split()[3]) for line in open('$1')}
+assert set(ours) == set(known), (len(ours), len(known))
+worst = max(abs(ours[h] - known[h]) / max(known[h], 1) for h in known)
+differ = max(abs(ours[h] - ours[tuple(-i for i in h)]) for h in ours)
+assert worst < float((sys.argv + [1e-4])[5]), worst
+assert differ > 5, differ" "$2" "$3" "$4" "$5" ${6:+"$6"}
+}
+factors ours --mtz=good.mtz --sites=sites.txt --fprime=fprime.txt
+check 'measured values: F(+) and F(-) of every reflection' sum ours -10 2.5 0.5 2.5
+factors table --mtz=good.mtz --column=FC,PHIC --sites=sites.txt --verbose
+said() { # ELEMENT
+	sed -n "s/.* $1 at 12655 eV: f' = \(.*\), f'' = \(.*\) electrons/\1 \2/p" said
+}
+# shellcheck disable=SC2046 # words
+check 'the values that ship, as they are told' sum table $(said '2 Se') $(said '1 Fe')
+# a mutant: the hand of the cell is turned over
+sed 's/ 0\.\(........\) 0\.\(........\) 0\.\(........\)/ -0.\1 -0.\2 -0.\3/' sites.txt >other.txt
+factors other --mtz=good.mtz --sites=other.txt --fprime=fprime.txt
+check_status 'atoms at -x are others' 1 sum other -10 2.5 0.5 2.5 2>/dev/null
+printf 'Se 12655 -10 0\nFe 12655 3 0\n' >real.txt
+factors real --mtz=good.mtz --sites=sites.txt --fprime=real.txt
+mates() {
+	awk '{ F[$1, $2, $3] = $4 } END { for (h in F) { split(h, i, SUBSEP); d = F[h] - F[-i[1], -i[2], -i[3]]; if (d * d > 1e-12) exit 1 } }' real
+}
+check "without f'' Friedel's law holds" mates
+factors key --crystal="name=one mtz=good.mtz sites=sites.txt fprime=fprime.txt"
+check 'a crystal has atoms of its own' cmp key ours
+
+# --- a model: a program that stands for gemmi
+mkdir fake
+cat >fake/gemmi <<'END'
+#!/bin/sh
+for last; do :; done
+case $1 in
+--version) echo 'gemmi 0.0' ;;
+sfcalc) for word; do case $word in --to-mtz=*) cat good.mtz >"${word#*=}" ;; esac; done ;;
+convert) echo "$*" | sed 's|fd/.*|fd/N|' >calls; cat "$PDB" >"$last" ;;
+esac
+[ -z "$SAYS" ] || [ "$1" != convert ] || { echo "$SAYS" >&2; exit 1; }
+END
+chmod +x fake/gemmi
+PATH=$tap_scratch/fake:$PATH
+cat >good.pdb <<'END'
+CRYST1   59.062   68.451   30.517  90.00  90.00  90.00 P 21 21 21    4          
+ATOM      1  N   MET A  12      30.000  10.000   5.000  1.00 10.00           N  
+ATOM      2 SE   MET A  12      32.634  19.986   2.235  1.00 17.81          SE  
+HETATM    3 SE   MET A 105      25.379  21.660   7.491  0.50 20.27          SE  
+ATOM      4 FE   HEM A 106       5.906  13.690   9.155  1.00  0.00          FE  
+END
+# the same atoms in another setting of axes: x, y and z along a, -c and b
+awk '/^CRYST1/ { print
+	printf "SCALE1      %8.6f  %8.6f  %8.6f        0.00000\n", 1 / 59.062, 0, 0
+	printf "SCALE2      %8.6f  %8.6f  %8.6f        0.00000\n", 0, 0, 1 / 68.451
+	printf "SCALE3      %8.6f %9.6f  %8.6f        0.00000\n", 0, -1 / 30.517, 0
+	next }
+	{ printf "%s%8.3f%8.3f%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8), -substr($0, 47, 8), substr($0, 39, 8), substr($0, 55) }' good.pdb >scale.pdb
+cp good.pdb 'my model.pdb'
+export PDB=good.pdb SAYS=
+factors model --model='my model.pdb' --anomalous --fprime=fprime.txt
+check 'atoms of a model' sum model -10 2.5 0.5 2.5
+is 'of which gemmi makes a PDB file' "$(cat calls)" 'convert --to=pdb --anisou=no ./my model.pdb /proc/self/fd/N'
+PDB=scale.pdb factors scale --model='my model.pdb' --anomalous --fprime=fprime.txt
+check 'with axes of its own' sum scale -10 2.5 0.5 2.5 3e-3
+factors sites --model='my model.pdb' --sites=sites.txt --fprime=fprime.txt
+check 'or others, that are listed' sum sites -10 2.5 0.5 2.5
+
+# --- what cannot be
+refused() { # WHAT STATUS OPTION...
+	what=$1 wanted=$2
+	shift 2
+	status=0
+	bragg-geometry --out="@ipc://$PWD/nobody" "$@" >said 2>&1 || status=$?
+	is "$what" "$status $(wc -l <said) $(grep -cF -e "$what" said)" "$wanted 1 1"
+}
+grep -v 'SE  $\|FE  $' good.pdb >light.pdb
+PDB=light.pdb refused 'my model.pdb: no atom scatters anomalously: none is Na or heavier' 3 --model='my model.pdb' --anomalous
+SAYS='ERROR: what gemmi says' refused 'my model.pdb: gemmi convert: ERROR: what gemmi says' 3 --model='my model.pdb' --anomalous
+sed 's/32.634/abcdef/' good.pdb >words.pdb
+PDB=words.pdb refused 'what gemmi convert wrote cannot be read: ATOM      2 SE' 3 --model='my model.pdb' --anomalous
+refused "no column 'PHI'" 3 --mtz=good.mtz --column=FC,PHI --sites=sites.txt
+refused "column 'FC' is no phase, its type must be P" 3 --mtz=good.mtz --column=FC,FC --sites=sites.txt
+refused "'FC' is one column, amplitudes need phases, as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
+refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=sites.txt --energy=40keV
+refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
+refused '--sites needs --mtz or --model' 2 --sites=sites.txt
+refused '--fprime needs --anomalous or --sites' 2 --mtz=good.mtz --fprime=fprime.txt
+finish
