@@ -24,20 +24,7 @@ factors() {
 	shift
 	rm -f experiment.rec
 	bragg-geometry --detpixels=8 --energy=12655 "$@" 2>said | bragg-orient --quiet | bragg-tap --quiet --record=experiment.rec &&
-		/usr/bin/python3 -c "
-import struct, sys, msgpack, numpy
-raw = open('experiment.rec', 'rb').read()
-parts, at = struct.unpack_from('<I', raw, 100)[0], 128
-sizes = struct.unpack_from('<%dQ' % parts, raw, at)
-at, part = (at + 8 * parts + 63) // 64 * 64, []
-for size in sizes:
-    part.append(raw[at:at + size])
-    at = (at + size + 63) // 64 * 64
-table = msgpack.unpackb(part[1], strict_map_key=False)['crystals'][0]['table']
-payload = next(p for p in part[2:] if len(p) == 8 * numpy.prod(table['count']))
-F = numpy.frombuffer(payload, '<f8').reshape(table['count'])
-for hkl in numpy.argwhere(F):
-    print(*(hkl + table['min']), repr(float(F[tuple(hkl)])))" >"$name"
+		/usr/bin/python3 "$BRAGG_TESTS/python/factors.py" experiment.rec >"$name"
 }
 # sum NAME F' F'' F' F'' [WITHIN]: the same by the formula, of Se and Fe, from amplitudes and phases of the file
 sum() {

@@ -1,0 +1,45 @@
+#!/bin/sh
+# Anomalous scattering by other programs: cctbx sums the same F(+) and F(-), and DIALS measures, from
+# frames of pipelines/sad.yaml, the differences that went in: they show where the selenium atoms are.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/dials.sh"
+scratch
+needs 'DIALS and gemmi' dials.import gemmi python:msgpack python:iotbx
+pipelines=$BRAGG_TESTS/../pipelines
+
+# recipes FILE OPTION...: a recording with the structure factors
+recipes() {
+	file=$1
+	shift
+	bragg-geometry --energy=12660 --detpixels=660 --pixel=0.172 --distance=85 "$@" 2>said | bragg-orient --quiet | bragg-tap --quiet --record="$file"
+}
+figures() {
+	/usr/bin/python3 "$BRAGG_TESTS/full/anomalous.py" "$@" >figures
+}
+
+# --- by the formula, without solvent
+cp "$pipelines/sad.pdb" .
+gemmi sfcalc --dmin=1.9 --to-mtz=bare.mtz sad.pdb
+awk '/^CRYST1/ { a = $2; b = $3; c = $4 } $NF == "SE" { printf "Se %.8f %.8f %.8f %s %s\n", $7 / a, $8 / b, $9 / c, $10, $11 }' sad.pdb >sites.txt
+echo 'Se 12660 -8.25 3.875' >fprime.txt
+recipes bare.rec --mtz=bare.mtz --sites=sites.txt --fprime=fprime.txt
+check 'cctbx sums the same atoms' figures formula sad.pdb bare.rec -8.25 3.875
+near 'it has no reflection that is missing here' missing 0 1
+near 'F(+) and F(-) are the same' rms_difference 0 1e-4
+figures formula sad.pdb bare.rec -8.25 3.5
+above "with another f'' they are not" rms_difference 1e-3
+
+# --- as DIALS measures them, by the lines that the pipeline shows
+check 'the pipeline' quiet bragg-run --workdir=. --frames=180 --set=geometry.model=sad.pdb "$pipelines/sad.yaml"
+sed -n 's/^#  *\(dials\..*\)/quiet \1 || return 1/p' "$pipelines/sad.yaml" >lines
+is 'its lines for DIALS' "$(wc -l <lines)" 7
+check 'go through' . ./lines
+recipes run.rec --model=sad.pdb --anomalous
+figures measured sad.pdb run.rec merged.mtz -8.3293 3.8427
+sed 's/^/# /' figures
+near 'Bijvoet differences are those that went in' correlation 1 0.06
+near 'and as large' slope 1 0.05
+near 'of the right hand' same_sign 1 0.03
+above 'their map shows the selenium atoms' selenium_sigma 15
+near 'and nothing else' others_sigma 0 4
+finish
