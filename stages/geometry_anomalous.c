@@ -1,5 +1,6 @@
 #include "geometry_anomalous.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -13,10 +14,31 @@
 /* Sodium: f'' of carbon, nitrogen and oxygen is below 0.1 electrons from 5 keV on. */
 enum { LEAST_ELEMENT = 11 };
 
+/* In electrons: a tenth of what an edge changes. */
+static const double LARGE_CHANGE = 0.4;
+
+/* All sources have the factors of one energy. */
+static void warn_of_change(const struct experiment *x, const struct fprime_curves *measured,
+                           int element, const char *symbol, const double f[2])
+{
+    double most = 0.0;
+    for (size_t i = 0; i < x->beam.nsources; i++) {
+        double other[2];
+        if (!fprime_at(measured, element, m_to_ev(x->beam.sources[i].wavelength_m), other, NULL))
+            most = fmax(most, hypot(other[0] - f[0], other[1] - f[1]));
+    }
+    if (most > LARGE_CHANGE)
+        log_line(LOG_WARNING,
+                 "f' and f'' of %s change by %.2g electrons within the beam's energies: all its "
+                 "wavelengths get those of its mean",
+                 symbol, most);
+}
+
 /* f' and f'' of all atoms, a line for each element. */
 static enum status find_factors(struct atoms *atoms, const struct fprime_curves *measured,
-                                double energy_eV, struct error *e)
+                                const struct experiment *x, struct error *e)
 {
+    const double energy_eV = m_to_ev(x->beam.wavelength_m);
     bool done[ELEMENTS_MAX + 1] = {false};
     enum status s = STATUS_OK;
     for (size_t i = 0; i < atoms->count && !s; i++) {
@@ -35,11 +57,12 @@ static enum status find_factors(struct atoms *atoms, const struct fprime_curves 
         element_symbol(element, symbol);
         log_line(LOG_INFO, "%zu %s at %.6g eV: f' = %.5g, f'' = %.5g electrons", same, symbol,
                  energy_eV, f[0], f[1]);
+        warn_of_change(x, measured, element, symbol, f);
     }
     return s;
 }
 
-static enum status read_atoms(const struct geometry_options *o, double energy_eV,
+static enum status read_atoms(const struct geometry_options *o, const struct experiment *x,
                               struct atoms *atoms, struct error *e)
 {
     struct fprime_curves measured = {0};
@@ -48,7 +71,7 @@ static enum status read_atoms(const struct geometry_options *o, double energy_eV
     if (!s && o->has_fprime)
         s = fprime_read(o->fprime, &measured, e);
     if (!s)
-        s = find_factors(atoms, &measured, energy_eV, e);
+        s = find_factors(atoms, &measured, x, e);
     fprime_free(&measured);
     return s;
 }
@@ -82,8 +105,7 @@ enum status geometry_anomalous(const struct geometry_options *o, const struct ex
     struct atoms atoms = {0};
     size_t split;
     double(*F)[2] = mem_array(rows->count, sizeof *F);
-    enum status s = F ? read_atoms(o, m_to_ev(x->beam.wavelength_m), &atoms, e)
-                      : error_memory(e, "the structure factors");
+    enum status s = F ? read_atoms(o, x, &atoms, e) : error_memory(e, "the structure factors");
     if (!s)
         s = add_atoms(rows, &atoms, F, e);
     if (!s)

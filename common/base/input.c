@@ -23,19 +23,29 @@ struct made {
 
 static _Thread_local struct made *all;
 
-const char *input_path(const char *given)
+/* FOLDER/GIVEN; NULL when memory is out. */
+static const char *join(const char *folder, const char *given)
 {
-    const char *from = getenv(INPUT_FROM);
-    if (!from || !*from || *given == '/')
-        return given;
-    const size_t size = strlen(from) + strlen(given) + 2;
+    const size_t size = strlen(folder) + strlen(given) + 2;
     struct made *m = malloc(sizeof *m + size);
     if (!m)
         return NULL;
-    *m = (struct made){.next = all, .given_at = strlen(from) + 1};
-    (void)snprintf(m->path, size, "%s/%s", from, given);
+    *m = (struct made){.next = all, .given_at = strlen(folder) + 1};
+    (void)snprintf(m->path, size, "%s/%s", folder, given);
     all = m;
     return m->path;
+}
+
+const char *input_path(const char *given)
+{
+    const char *from = getenv(INPUT_FROM), *beside = getenv(INPUT_BESIDE);
+    if (*given == '/')
+        return given;
+    const char *path = from && *from ? join(from, given) : given;
+    if (!path || !beside || !*beside || access(path, F_OK) == 0)
+        return path;
+    const char *other = join(beside, given);
+    return other && access(other, F_OK) == 0 ? other : path;
 }
 
 const char *input_given(const char *path)

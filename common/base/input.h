@@ -1,7 +1,8 @@
 /*
  * Files that are read, from their beginning to their end.  A relative name counts from the folder
  * in which the user stands, which BRAGG_FROM names where that is not the working folder, as in
- * stages of bragg-run --workdir; what is said of a frame is the name as it was given.
+ * stages of bragg-run --workdir; where there is no such file it counts from the folder of the
+ * pipeline file, which BRAGG_BESIDE names.  What is said of a frame is the name as it was given.
  */
 #ifndef BRAGG_BASE_INPUT_H
 #define BRAGG_BASE_INPUT_H
@@ -9,6 +10,7 @@
 #include <stdio.h>
 
 #define INPUT_FROM "BRAGG_FROM"
+#define INPUT_BESIDE "BRAGG_BESIDE"
 
 /* The path to open for a name; it lasts until the process ends.  NULL when memory is out. */
 const char *input_path(const char *given);

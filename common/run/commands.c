@@ -1,5 +1,6 @@
 #include "run/commands.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -113,6 +114,16 @@ static char *find_program(const struct pipeline *p, const struct pipeline_stage 
     return program;
 }
 
+/* The folder of a file, absolute; NULL where that is this one, or none is to be found. */
+static char *folder_of(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    char *folder = slash ? strndup(path, slash > path ? (size_t)(slash - path) : 1) : NULL;
+    char *whole = folder ? realpath(folder, NULL) : NULL;
+    free(folder);
+    return whole;
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -172,6 +183,7 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
     *c = (struct commands){
         .list = mem_array(total, sizeof *c->list),
         .makes_keys = settings->keys && strcmp(settings->keys, COMMANDS_KEYS) == 0,
+        .beside = folder_of(p->path),
     };
     if (!c->list)
         return error_memory(e, "the command lines");
@@ -179,8 +191,11 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
     for (size_t i = 0; i < p->nstages && !s; i++)
         s = check_neighbours(p, i, e);
     for (size_t i = 0; i < p->nstages; i++)
-        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++)
-            s = make_one(&c->list[c->count++], p, i, k, settings, e);
+        for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++) {
+            struct command *one = &c->list[c->count++];
+            s = make_one(one, p, i, k, settings, e);
+            one->beside = c->beside;
+        }
     return s;
 }
 
@@ -192,6 +207,7 @@ void commands_free(struct commands *c)
         mem_free(c->list[i].argv);
     }
     mem_free(c->list);
+    free(c->beside);
     *c = (struct commands){0};
 }
 
@@ -234,6 +250,11 @@ void commands_print(const struct commands *c, FILE *out)
             fputs("(cd ", out);
             print_word(one->workdir, out);
             fputs(" && " INPUT_FROM "=\"$OLDPWD\" ", out);
+        }
+        if (one->beside) {
+            fputs(INPUT_BESIDE "=", out);
+            print_word(one->beside, out);
+            putc(' ', out);
         }
         if (one->worker[0])
             fprintf(out, "BRAGG_WORKER=%s ", one->worker);

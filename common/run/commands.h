@@ -38,6 +38,7 @@ struct command {
     char name[PROCESS_NAME_SIZE];
     const struct pipeline_stage *stage, *before;  // before: NULL for a first one
     const char *workdir;                 // it runs there, and what it reads lies here; NULL: here
+    const char *beside;                  // absolute; what it reads may lie there, too; NULL: no
     const struct pipeline_stage *after;  // it takes no frames, and waits for that one; else NULL
     const struct hosts *hosts;           // of which it runs on one; NULL: here
     int64_t number;                      // of its stage's processes, from 0
@@ -55,6 +56,7 @@ struct command {
 
 struct commands {
     bool makes_keys;
+    char *beside;  // owned by the C library: the folder of the pipeline file; NULL: this one
     size_t count;
     struct command *list;  // owned, in the order of the file
 };

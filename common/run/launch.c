@@ -85,11 +85,9 @@ static void put_setting(FILE *out, const char *name, const char *value)
  * secrets. */
 static bool is_shared(const char *setting)
 {
-    static const char *const shared[] = {"OMP_", "SOURCE_DATE_EPOCH="}, *const own[] = {
-                                                                            LOG_TERMINAL "=",
-                                                                            INPUT_FROM "=",
-                                                                            "BRAGG_KILLED=",
-                                                                            "BRAGG_WORKER="};
+    static const char *const shared[] = {"OMP_", "SOURCE_DATE_EPOCH="},
+                             *const own[] = {LOG_TERMINAL "=", INPUT_FROM "=", INPUT_BESIDE "=",
+                                             "BRAGG_KILLED=", "BRAGG_WORKER="};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++)
         if (strncmp(setting, own[i], strlen(own[i])) == 0)
             return false;
@@ -111,6 +109,8 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
         put_setting(out, "BRAGG_WORKER", c->worker);
     if (c->hosts->from)
         put_setting(out, INPUT_FROM, c->hosts->from);
+    if (c->beside)
+        put_setting(out, INPUT_BESIDE, c->beside);
     put(out, "dir", c->hosts->dir);
     for (char **word = c->argv; *word; word++)
         put(out, "arg", *word);

@@ -29,14 +29,20 @@ static void add_word(char **argv, const char *word)
     argv[1] = NULL;
 }
 
-/* In the child: where the user stands, for one that is to run elsewhere. */
+static void set_or_not(const char *name, const char *value)
+{
+    if (value)
+        (void)setenv(name, value, 1);
+    else
+        (void)unsetenv(name);
+}
+
+/* In the child: where the user stands, for one that is to run elsewhere, and the pipeline file. */
 static void set_from(const struct command *c)
 {
     char *from = c->workdir ? getcwd(NULL, 0) : NULL;
-    if (from)
-        (void)setenv(INPUT_FROM, from, 1);
-    else
-        (void)unsetenv(INPUT_FROM);
+    set_or_not(INPUT_FROM, from);
+    set_or_not(INPUT_BESIDE, c->beside);
     free(from);
 }
 
@@ -52,10 +58,7 @@ static void become_here(const struct command *c, const struct environment *env, 
 {
     (void)setenv("XDG_RUNTIME_DIR", env->keeper->folder, 1);
     (void)setenv("BRAGG_KILLED", env->killed, 1);
-    if (env->bar.on)
-        (void)setenv(LOG_TERMINAL, "1", 1);
-    else
-        (void)unsetenv(LOG_TERMINAL);
+    set_or_not(LOG_TERMINAL, env->bar.on ? "1" : NULL);
     if (c->worker[0])
         (void)setenv("BRAGG_WORKER", c->worker, 1);
     if (again && c->again)

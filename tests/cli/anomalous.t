@@ -61,6 +61,8 @@ said() { # ELEMENT
 }
 # shellcheck disable=SC2046 # words
 check 'the values that ship, as they are told' sum table $(said '2 Se') $(said '1 Fe')
+factors wide --mtz=good.mtz --sites=sites.txt --dispersion=0.5 --dispersion-steps=5
+is 'a beam across the edge is warned of' "$(grep -c "warning: f' and f'' of Se change by 4.* electrons within the beam's energies" said) $(grep -c warning said)" '1 1'
 # a mutant: the hand of the cell is turned over
 sed 's/ 0\.\(........\) 0\.\(........\) 0\.\(........\)/ -0.\1 -0.\2 -0.\3/' sites.txt >other.txt
 factors other --mtz=good.mtz --sites=other.txt --fprime=fprime.txt

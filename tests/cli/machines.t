@@ -78,6 +78,11 @@ pipeline 'name: first, program: teststage, args: [first]' \
 mkdir six
 OMP_NUM_THREADS=1 SECRET=mine far six --verbose >said 2>&1
 is 'arguments, environment and folder go over, and no secrets' "$(grep -c -e "^tell.[12]| a b|it's|\$HOME \*|x$" -e "^tell.[12]| y|[01]|$tap_scratch|$tap_scratch/six|1||$" said) $(grep -c '^tell.2| y|1|' said)" '4 1'
+mkdir kit eleven
+cp p.yaml tell.sh kit
+sed -i 's/\$SECRET/$BRAGG_BESIDE/' kit/tell.sh
+bragg-run --launcher=ssh --hosts=a,b --workdir=eleven --verbose kit/p.yaml >said 2>&1
+is 'and the folder of the pipeline file' "$(grep -c "|$tap_scratch/kit|$" said)" 2
 
 # --- ends
 slow() {

@@ -30,7 +30,7 @@ figures formula sad.pdb bare.rec -8.25 3.5
 above "with another f'' they are not" rms_difference 1e-3
 
 # --- as DIALS measures them, by the lines that the pipeline shows
-check 'the pipeline' quiet bragg-run --workdir=. --frames=180 --set=geometry.model=sad.pdb "$pipelines/sad.yaml"
+check 'the pipeline' quiet bragg-run --workdir=. "$pipelines/sad.yaml"
 sed -n 's/^#  *\(dials\..*\)/quiet \1 || return 1/p' "$pipelines/sad.yaml" >lines
 is 'its lines for DIALS' "$(wc -l <lines)" 7
 check 'go through' . ./lines

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "base/input.h"
 #include "base/opt.h"
 
 struct options {
@@ -295,6 +296,29 @@ static void inputs_lie_where_the_user_stands(void **state)
     assert_int_equal(unsetenv("BRAGG_FROM"), 0);
 }
 
+/* What is not there lies where BRAGG_BESIDE says, if it is there. */
+static void inputs_lie_beside_the_pipeline(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *from, *given, *path;
+    } cases[] = {
+        {NULL, "null", "/dev/null"},     {"/nowhere", "null", "/dev/null"},
+        {"/proc", "self", "/proc/self"}, {"/proc", "nothing", "/proc/nothing"},
+        {NULL, "nothing", "nothing"},    {NULL, "/nowhere/null", "/nowhere/null"},
+    };
+    assert_int_equal(setenv("BRAGG_BESIDE", "/dev", 1), 0);
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        if (cases[i].from)
+            assert_int_equal(setenv("BRAGG_FROM", cases[i].from, 1), 0);
+        const char *path = input_path(cases[i].given);
+        assert_string_equal(path, cases[i].path);
+        assert_string_equal(input_given(path), cases[i].given);
+        assert_int_equal(unsetenv("BRAGG_FROM"), 0);
+    }
+    assert_int_equal(unsetenv("BRAGG_BESIDE"), 0);
+}
+
 /* What the columns say of two or three words; NULL: nothing. */
 static const char *judged(const char *const *words)
 {
@@ -445,6 +469,7 @@ int main(void)
         cmocka_unit_test(signs_are_for_numbers_below_zero),
         cmocka_unit_test(lineage_holds_what_changes_bytes),
         cmocka_unit_test(inputs_lie_where_the_user_stands),
+        cmocka_unit_test(inputs_lie_beside_the_pipeline),
         cmocka_unit_test(columns_say_what_goes_together),
         cmocka_unit_test(sizes_do_not_overflow),
         cmocka_unit_test(memory_is_zeroed_and_aligned),
