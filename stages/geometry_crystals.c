@@ -56,10 +56,13 @@ static void inherit(struct geometry_options *own, const struct geometry_options 
         own->has_hkl = common->has_hkl;
         own->has_model = common->has_model;
         own->has_mtz = common->has_mtz;
+        own->has_sites = own->has_sites || common->has_sites;
+        own->has_light = own->has_light || common->has_light;
     }
     own->has_spacegroup = own->has_spacegroup || (common->has_spacegroup && own->has_hkl);
     own->has_column = own->has_column || (common->has_column && own->has_mtz);
-    own->has_sites = own->has_sites || (common->has_sites && (own->has_mtz || own->has_model));
+    own->has_light_occupancy =
+        own->has_light_occupancy || (common->has_light_occupancy && own->has_light);
     own->has_fprime = own->has_fprime || (common->has_fprime && (own->has_sites || own->anomalous));
     const bool faithful = own->physics == PHYSICS_FAITHFUL, cells = own->has_ncells;
     own->has_ncells = cells || (common->has_ncells && !(faithful && own->has_crystal_size));
@@ -81,6 +84,7 @@ static enum status parse_crystal(const struct geometry_options *common, const ch
     *own = *common;
     own->has_cell = own->has_matrix = own->has_hkl = own->has_mtz = own->has_column = false;
     own->has_spacegroup = own->has_model = own->has_sites = own->has_fprime = false;
+    own->has_light = own->has_light_occupancy = false;
     own->has_ncells = own->has_crystal_size = own->has_default_F = false;
     enum status s = split(text, c->words, sizeof c->words, argv, &argc, &cause);
     if (!s)
@@ -114,6 +118,8 @@ static enum status check_crystal(const struct geometry_options *o, struct error 
         return s;
     if (faithful && o->has_ncells && o->has_crystal_size)
         return error_set(e, STATUS_USAGE, "--ncells and --crystal-size exclude each other");
+    if (o->has_light && !o->has_light_occupancy)
+        return error_set(e, STATUS_USAGE, "--light needs --light-occupancy: how many are excited");
     if (faithful && o->has_spacegroup)
         return error_set(e, STATUS_USAGE, "--spacegroup is for --physics=physical");
     if (placed && !o->has_hkl && !o->has_mtz && !o->has_model && !o->has_default_F)

@@ -7,7 +7,7 @@
 
 #include "base/log.h"
 #include "base/units.h"
-#include "geometry_anomalous.h"
+#include "geometry_phases.h"
 #include "io/expt.h"
 #include "io/hkl.h"
 #include "io/lysozyme.h"
@@ -165,29 +165,14 @@ static enum status read_hands(const struct geometry_options *o, struct hkl_table
     return s;
 }
 
-/* With what atoms scatter anomalously. */
-static enum status read_anomalous(const struct geometry_options *o, const struct experiment *x,
-                                  struct hkl_table *table, double cell_A[3], double cell_rad[3],
-                                  struct error *e)
-{
-    struct mtz_rows rows;
-    enum status s = o->has_mtz ? mtz_read_phases(o->mtz, o->column, &rows, e)
-                               : sfcalc_rows(o->model, model_dmin_A(o, x), &rows, e);
-    memcpy(cell_A, rows.cell_A, sizeof rows.cell_A);
-    memcpy(cell_rad, rows.cell_rad, sizeof rows.cell_rad);
-    if (!s)
-        s = geometry_anomalous(o, x, &rows, table, e);
-    mtz_rows_free(&rows);
-    return s;
-}
-
 /* F of the one source that the options name, and the cell that comes with it. */
 static enum status read_factors(const struct geometry_options *o, const struct experiment *x,
                                 struct crystal_request *c, double cell_A[3], double cell_rad[3],
                                 struct error *e)
 {
-    if (o->has_sites || (o->has_model && o->anomalous))
-        return read_anomalous(o, x, &c->table, cell_A, cell_rad, e);
+    if (geometry_needs_phases(o))
+        return geometry_read_phases(o, x, o->has_model ? model_dmin_A(o, x) : 0.0, &c->table,
+                                    cell_A, cell_rad, e);
     if (o->has_mtz && (o->anomalous || (o->column && strchr(o->column, ','))))
         return read_hands(o, &c->table, cell_A, cell_rad, e);
     if (o->has_mtz)

@@ -60,9 +60,12 @@ struct geometry_options {
     const char *name;
     double cell[6];
     bool has_cell;
-    const char *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime;
+    const char *matrix, *hkl, *mtz, *column, *spacegroup, *model, *sites, *fprime, *light;
+    double light_occupancy;
     bool anomalous;
-    bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model, has_sites, has_fprime;
+    bool has_matrix, has_hkl, has_mtz, has_column, has_spacegroup, has_model, has_sites, has_fprime,
+        has_light;
+    bool has_light_occupancy;
     double default_F;
     bool has_default_F;
     double ncells[3], crystal_size_mm[3];

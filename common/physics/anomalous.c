@@ -1,7 +1,6 @@
 #include "physics/anomalous.h"
 
 #include <math.h>
-#include <string.h>
 
 #include "base/alloc.h"
 #include "physics/cell.h"
@@ -95,13 +94,18 @@ static void sum_waves(const struct waves *w, size_t noperators, const int hkl[3]
     }
 }
 
+struct friedel_pair friedel_pair_of(double F0, double phase_rad)
+{
+    const double real = F0 * cos(phase_rad), imaginary = F0 * sin(phase_rad);
+    return (struct friedel_pair){{real, imaginary}, {real, -imaginary}};
+}
+
 enum status anomalous_add(const struct atoms *atoms, const struct anomalous_cell *cell,
-                          const int (*hkl)[3], size_t count, struct anomalous_sum *sums,
+                          const int (*hkl)[3], size_t count, struct friedel_pair *pairs,
                           struct error *e)
 {
     struct waves waves;
     double G[9];
-    memset(sums, 0, count * sizeof *sums);
     if (!reciprocal_metric(cell, G))
         return error_set(e, STATUS_INPUT, "the angles of the cell make no cell");
     const bool good = waves_open(&waves, cell->noperators, hkl, count);
@@ -113,20 +117,12 @@ enum status anomalous_add(const struct atoms *atoms, const struct anomalous_cell
             sum_waves(&waves, cell->noperators, hkl[r], wave);
             const double part = atom->occupancy * exp(-0.25 * atom->B_A2 * s_sqr(G, hkl[r]));
             const double c = part * wave[0], s = part * wave[1];
-            sums[r].plus[0] += atom->f[0] * c - atom->f[1] * s;
-            sums[r].plus[1] += atom->f[0] * s + atom->f[1] * c;
-            sums[r].minus[0] += atom->f[0] * c + atom->f[1] * s;
-            sums[r].minus[1] += atom->f[1] * c - atom->f[0] * s;
+            pairs[r].plus[0] += atom->f[0] * c - atom->f[1] * s;
+            pairs[r].plus[1] += atom->f[0] * s + atom->f[1] * c;
+            pairs[r].minus[0] += atom->f[0] * c + atom->f[1] * s;
+            pairs[r].minus[1] += atom->f[1] * c - atom->f[0] * s;
         }
     }
     waves_close(&waves);
     return good ? STATUS_OK : error_memory(e, "the atoms' waves");
-}
-
-void anomalous_amplitudes(double F0, double phase_rad, const struct anomalous_sum *added,
-                          double F[2])
-{
-    const double real = F0 * cos(phase_rad), imaginary = F0 * sin(phase_rad);
-    F[0] = hypot(real + added->plus[0], imaginary + added->plus[1]);
-    F[1] = hypot(real + added->minus[0], added->minus[1] - imaginary);
 }

@@ -19,20 +19,19 @@ struct anomalous_cell {
     const struct symmetry_operator *operators;  // borrowed
 };
 
-/* What atoms and all their equivalents add to F(h) and F(-h): real and imaginary parts. */
-struct anomalous_sum {
+/* F(h) and F(-h): real and imaginary parts. */
+struct friedel_pair {
     double plus[2], minus[2];
 };
 
-/* For `count` reflections of indices hkl[count][3] within +-100000, into sums[count], in which
- * nothing need stand.  STATUS_FAILED when memory is out, STATUS_INPUT for angles that make no
- * cell. */
-enum status anomalous_add(const struct atoms *atoms, const struct anomalous_cell *cell,
-                          const int (*hkl)[3], size_t count, struct anomalous_sum *sums,
-                          struct error *e);
+/* Of F0 alone, |F0| and its phase at h. */
+struct friedel_pair friedel_pair_of(double F0, double phase_rad);
 
-/* |F(h)| and |F(-h)| of F0 = |F0| exp(i phase) and what is added. */
-void anomalous_amplitudes(double F0, double phase_rad, const struct anomalous_sum *added,
-                          double F[2]);
+/* Adds what atoms and all their equivalents scatter for `count` reflections of indices
+ * hkl[count][3] within +-100000 to pairs[count].  STATUS_FAILED when memory is out, STATUS_INPUT
+ * for angles that make no cell. */
+enum status anomalous_add(const struct atoms *atoms, const struct anomalous_cell *cell,
+                          const int (*hkl)[3], size_t count, struct friedel_pair *pairs,
+                          struct error *e);
 
 #endif

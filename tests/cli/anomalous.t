@@ -77,13 +77,24 @@ factors key --crystal="name=one mtz=good.mtz sites=sites.txt fprime=fprime.txt"
 check 'a crystal has atoms of its own' cmp key ours
 
 # --- a model: a program that stands for gemmi
+/usr/bin/python3 -c "
+import numpy
+raw = bytearray(open('good.mtz', 'rb').read())
+rows = numpy.frombuffer(raw, '<f4', 5 * 377, 80).reshape(377, 5)
+rows[:, 3] *= 1.3
+rows[:, 4] += 70 * numpy.sin(numpy.arange(377))
+open('light.mtz', 'wb').write(raw)
+open('other.mtz', 'wb').write(raw.replace(b'59.0620', b'59.1620'))"
 mkdir fake
 cat >fake/gemmi <<'END'
 #!/bin/sh
 for last; do :; done
 case $1 in
 --version) echo 'gemmi 0.0' ;;
-sfcalc) for word; do case $word in --to-mtz=*) cat good.mtz >"${word#*=}" ;; esac; done ;;
+sfcalc)
+	mtz=good.mtz
+	case $* in *light.pdb*) mtz=light.mtz ;; *other.pdb*) mtz=other.mtz ;; esac
+	for word; do case $word in --to-mtz=*) cat $mtz >"${word#*=}" ;; esac; done ;;
 convert) echo "$*" | sed 's|fd/.*|fd/N|' >calls; cat "$PDB" >"$last" ;;
 esac
 [ -z "$SAYS" ] || [ "$1" != convert ] || { echo "$SAYS" >&2; exit 1; }
@@ -105,6 +116,7 @@ awk '/^CRYST1/ { print
 	next }
 	{ printf "%s%8.3f%8.3f%8.3f%s\n", substr($0, 1, 30), substr($0, 31, 8), -substr($0, 47, 8), substr($0, 39, 8), substr($0, 55) }' good.pdb >scale.pdb
 cp good.pdb 'my model.pdb'
+cp good.pdb mine.pdb
 export PDB=good.pdb SAYS=
 factors model --model='my model.pdb' --anomalous --fprime=fprime.txt
 check 'atoms of a model' sum model -10 2.5 0.5 2.5
@@ -113,6 +125,33 @@ PDB=scale.pdb factors scale --model='my model.pdb' --anomalous --fprime=fprime.t
 check 'with axes of its own' sum scale -10 2.5 0.5 2.5 3e-3
 factors sites --model='my model.pdb' --sites=sites.txt --fprime=fprime.txt
 check 'or others, that are listed' sum sites -10 2.5 0.5 2.5
+
+# --- a part of the molecules is excited
+sed "s|34 |35 |" good.pdb >light.pdb
+tail -n 3 good.pdb | cat good.pdb - >other.pdb
+factors dark --model='my model.pdb'
+factors light --model='my model.pdb' --light=light.pdb --light-occupancy=0.3
+mixed() { # DARK LIGHT OCCUPANCY
+	/usr/bin/python3 -c "
+import sys, numpy
+occupancy = float(sys.argv[3])
+read = lambda name: numpy.frombuffer(open(name, 'rb').read(), '<f4', 5 * 377, 80).reshape(377, 5).astype(float)
+dark, light = (rows[:, 3] * numpy.exp(1j * numpy.radians(rows[:, 4])) for rows in (read('good.mtz'), read('light.mtz')))
+wanted = dict(zip(map(tuple, read('good.mtz')[:, :3]), abs((1 - occupancy) * dark + occupancy * light)))
+ours = {tuple(map(float, line.split()[:3])): float(line.split()[3]) for line in open(sys.argv[1])}
+plain = {tuple(map(float, line.split()[:3])): float(line.split()[3]) for line in open(sys.argv[2])}
+assert set(ours) == set(plain)
+for hkl in wanted:
+    for mate in hkl, tuple(-i for i in hkl):
+        assert abs(ours[mate] - wanted[hkl]) < 1e-4 * max(wanted[hkl], 1), (mate, ours[mate], wanted[hkl])
+change = numpy.mean([abs(ours[hkl] / plain[hkl] - 1) for hkl in ours])
+assert (change > 0.03) == (occupancy > 0), change" "$@"
+}
+check 'amplitudes are mixed with their phases' mixed light dark 0.3
+factors none --model='my model.pdb' --light=light.pdb --light-occupancy=0
+check 'none of them' mixed none dark 0
+factors key --model=mine.pdb --crystal="name=one light=light.pdb light-occupancy=0.3"
+check 'of one crystal' cmp key light
 
 # --- what cannot be
 refused() { # WHAT STATUS OPTION...
@@ -132,6 +171,10 @@ refused "column 'FC' is no phase, its type must be P" 3 --mtz=good.mtz --column=
 refused "'FC' is one column, amplitudes need phases, as 'FC,PHIC'" 2 --mtz=good.mtz --column=FC --sites=sites.txt
 refused "f' and f'' of Se at 40000 eV are not known" 2 --mtz=good.mtz --sites=sites.txt --energy=40keV
 refused 'sites.txt:2: 6 columns, must be four' 3 --mtz=good.mtz --sites=sites.txt --fprime=sites.txt
+refused 'other.pdb: cell and space group must be those of my model.pdb' 3 --model='my model.pdb' --light=other.pdb --light-occupancy=0.3
+refused '--light needs --light-occupancy: how many are excited' 2 --model='my model.pdb' --light=light.pdb
+refused '--light needs --model' 2 --mtz=good.mtz --light=light.pdb --light-occupancy=0.3
+refused "'1.5' is out of range, must be at least 0 and at most 1" 2 --model='my model.pdb' --light=light.pdb --light-occupancy=1.5
 refused '--sites needs --mtz or --model' 2 --sites=sites.txt
 refused '--fprime needs --anomalous or --sites' 2 --mtz=good.mtz --fprime=fprime.txt
 finish

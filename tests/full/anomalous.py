@@ -3,6 +3,7 @@
 anomalous.py formula MODEL OURS f' f'': cctbx's direct sum over all atoms against ours.
 anomalous.py measured MODEL OURS MERGED f' f'': Bijvoet differences that DIALS measured against those
 that went in, and the map of them with cctbx's phases, which must show the selenium atoms.
+anomalous.py alike OURS OTHERS: of two recordings.
 OURS is a recording of recipes; prints lines of a name and a figure.
 """
 import os
@@ -32,6 +33,12 @@ def formula(model, recording, f1, f2):
     print("reflections", len(pairs))
     print("missing", calculated.size() - len(pairs))
     print("rms_difference", numpy.sqrt(numpy.mean((theirs - own) ** 2) / numpy.mean(theirs**2)))
+
+
+def alike(recording, other):
+    ours, others = factors.read(recording), factors.read(other)
+    pairs = numpy.array([(ours.get(hkl, 0.0), value) for hkl, value in others.items()]).T
+    print("rms_difference", numpy.sqrt(numpy.mean((pairs[0] - pairs[1]) ** 2) / numpy.mean(pairs[1] ** 2)))
 
 
 def measured(model, recording, merged, f1, f2):
@@ -73,5 +80,7 @@ def measured(model, recording, merged, f1, f2):
 
 if __name__ == "__main__":
     what, *words = sys.argv[1:]
-    names, numbers = words[:-2], map(float, words[-2:])
-    {"formula": formula, "measured": measured}[what](*names, *numbers)
+    if what == "alike":
+        alike(*words)
+    else:
+        {"formula": formula, "measured": measured}[what](*words[:-2], *map(float, words[-2:]))

@@ -29,6 +29,20 @@ near 'F(+) and F(-) are the same' rms_difference 0 1e-4
 figures formula sad.pdb bare.rec -8.25 3.5
 above "with another f'' they are not" rms_difference 1e-3
 
+# --- a part of the molecules in another state: atoms that come are there as often as molecules are
+occupied() { # HOW-MUCH FILE
+	sed "/ SE  *MSE/s/  1\.00 /  $1 /" sad.pdb >"$2"
+}
+occupied 0.20 light.pdb
+occupied 0.60 half.pdb
+recipes mixed.rec --model=sad.pdb --light=light.pdb --light-occupancy=0.5 --anomalous
+recipes half.rec --model=half.pdb --anomalous
+recipes dark.rec --model=sad.pdb --anomalous
+figures alike mixed.rec half.rec
+near 'half of the molecules without selenium: the mean of both' rms_difference 0 1e-3
+figures alike mixed.rec dark.rec
+above 'which is not the one' rms_difference 0.03
+
 # --- as DIALS measures them, by the lines that the pipeline shows
 check 'the pipeline' quiet bragg-run --workdir=. "$pipelines/sad.yaml"
 sed -n 's/^#  *\(dials\..*\)/quiet \1 || return 1/p' "$pipelines/sad.yaml" >lines
