@@ -150,7 +150,7 @@ static bool find_shipped(int element, double energy_eV, double f[2])
 enum status fprime_at(const struct fprime_curves *measured, int element, double energy_eV,
                       double f[2], struct error *e)
 {
-    if (measured && find_measured(measured, element, energy_eV, f))
+    if (measured && measured->count && find_measured(measured, element, energy_eV, f))
         return STATUS_OK;
     if (find_shipped(element, energy_eV, f))
         return STATUS_OK;
