@@ -219,7 +219,7 @@ check 'push: which is said' grep -q '; up to 4 were on their way to clients that
 	soon test -s endpoint
 	S=$(cat endpoint)
 	mkdir crowded
-	timeout 60 testclient req "$S" 40 crowded >taken &
+	timeout 300 testclient req "$S" 40 crowded >taken &
 	client=$!
 	soon test -e crowded/10000000000
 	kill -STOP $client # and no frame moves until the crowd is there
