@@ -89,7 +89,11 @@ class Browser:
             await self.call('Emulation.setTouchEmulationEnabled', enabled=True)
 
     async def open(self, address):
-        await self.call('Page.navigate', url=address)
+        """Returns when the page and its scripts are there: before that the blank page of the start answers."""
+        answer = await self.call('Page.navigate', url=address)
+        if 'errorText' in answer:
+            raise ConnectionError(f"{address}: {answer['errorText']}")
+        await self.wait("location.href !== 'about:blank' && document.readyState === 'complete'")
 
     async def run(self, script):
         """The value of an expression in the page."""

@@ -208,7 +208,7 @@ async def killed(port):
                 except OSError:
                     await asyncio.sleep(0.1)
             await page.open(f'http://127.0.0.1:{port}/')
-            await page.wait("document.getElementById('showPipeline').checked || document.getElementById('showPipeline').click()")
+            await page.run("document.getElementById('showPipeline').click()")
             await page.wait(shown + ".includes('noise × 2')")
             await page.wait("/busy [0-9]+ %/.test(" + shown + ')')
             order = await page.run(shown)
