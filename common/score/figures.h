@@ -10,7 +10,7 @@
 #include "score/roc.h"
 
 enum {
-    FIGURES_MAX = 640,
+    FIGURES_MAX = 800,
     FIGURES_NOTES = 16,
     FIGURES_CURVES = 3,
     FIGURE_NAME = 64,

@@ -37,7 +37,8 @@ static const struct {
      "Edges in angstrom, angles in degrees. A relative error of 0.01 is 1 % too long."},
     {"intensities", "Are intensities right?",
      "Measured against true photons. Slope 1: the scale is right. chi2 1: the sigmas are honest; "
-     "above 1 they are too small, below 1 too large."},
+     "above 1 they are too small, below 1 too large. slope_median, slope_mad and chi2_robust are "
+     "the same by medians: a few wild ones do not change them."},
     {"merged", "Is the merged set right?",
      "Merged intensities against the squares of the structure factors that went in, scaled by one "
      "factor and one B."},

@@ -173,8 +173,8 @@ static void chi2(FILE *out, const struct score *s)
     double most = 2.0;
     int first, last = 0;
     for (int i = 0; i < SCORE_BINS; i++) {
-        const double value = agreement_chi2(&s->by_photons[i]);
-        n[i] = isfinite(value) ? s->by_photons[i].n : 0;
+        const double value = agreement_chi2(&s->by_photons[i].all);
+        n[i] = isfinite(value) ? s->by_photons[i].all.n : 0;
         most = n[i] ? fmax(most, value) : most;
     }
     if (!bins_in_use(n, &first, &last)) {
@@ -187,7 +187,7 @@ static void chi2(FILE *out, const struct score *s)
     plot_begin(&p, out, "chi2 of intensities by photons", &x, &y);
     for (int i = first; i <= last; i++) {
         char note[NOTE];
-        const double value = agreement_chi2(&s->by_photons[i]);
+        const double value = agreement_chi2(&s->by_photons[i].all);
         (void)snprintf(note, sizeof note, "%g to %g photons: chi2 %.3g of %zu", ldexp(1, i),
                        ldexp(1, i + 1), value, n[i]);
         if (n[i])

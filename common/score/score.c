@@ -69,6 +69,11 @@ void score_end(struct score *s)
     offsets_free(&s->found);
     offsets_free(&s->geometry);
     offsets_free(&s->predicted);
+    intensities_free(&s->intensities);
+    for (int i = 0; i < SCORE_BINS; i++)
+        intensities_free(&s->by_photons[i]);
+    for (int i = 0; i < SCORE_SHELLS; i++)
+        intensities_free(&s->by_shell[i]);
     spots_free(&s->spots);
     *s = (struct score){0};
 }

@@ -9,6 +9,7 @@
 #include "score/answer.h"
 #include "score/detectors.h"
 #include "score/figures.h"
+#include "score/intensities.h"
 #include "score/key.h"
 #include "score/lattices.h"
 #include "score/roc.h"
@@ -67,7 +68,7 @@ struct score {
     struct mean cell[7], cell_error[7];  // a, b, c, alpha, beta, gamma, volume
     struct values cell_values[7];
     size_t predictable, was_predicted;
-    struct agreement intensities, by_photons[SCORE_BINS], by_shell[SCORE_SHELLS];
+    struct intensities intensities, by_photons[SCORE_BINS], by_shell[SCORE_SHELLS];
     double other[6];  // a cell that was found and is none of the key's
     struct spots spots;
     int64_t *partner;  // owned

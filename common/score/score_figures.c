@@ -178,32 +178,36 @@ static void add_cell(struct score *s, struct figures *f)
     add_count(f, "cell", "n", s->cell_error[0].n);
 }
 
-static void add_agreement(const struct agreement *a, struct figures *f, const char *group,
-                          const char *why)
+static void add_group(struct intensities *i, struct figures *f, const char *group, const char *why)
 {
-    static const char *const no_sigma = "no measured reflection of the key has a sigma";
+    static const char *const no_sigma = "no measured reflection of the key has a sigma",
+                            *const weak = "no measured reflection has 10 photons";
+    const struct agreement *a = &i->all;
     const char *sigma = a->n ? no_sigma : why;
     add(f, group, "cc", agreement_cc(a), a->n ? "all are the same" : why);
     add(f, group, "slope", agreement_slope(a), sigma);
+    add(f, group, "slope_median", values_percentile(&i->ratios, 50.0), a->n ? weak : why);
+    add(f, group, "slope_mad", values_mad(&i->ratios), a->n ? weak : why);
     add(f, group, "chi2", agreement_chi2(a), sigma);
+    add(f, group, "chi2_robust", intensities_chi2_robust(i), sigma);
     add_count(f, group, "n", a->n);
 }
 
-static void add_intensities(const struct score *s, struct figures *f)
+static void add_intensities(struct score *s, struct figures *f)
 {
-    add_agreement(&s->intensities, f, "intensities",
-                  "no right lattice has a measured reflection of the key");
+    add_group(&s->intensities, f, "intensities",
+              "no right lattice has a measured reflection of the key");
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "intensities.by_photons.from_%d", 1 << i);
-        if (s->by_photons[i].n)
-            add_agreement(&s->by_photons[i], f, group, "");
+        if (s->by_photons[i].all.n)
+            add_group(&s->by_photons[i], f, group, "");
     }
     for (int i = 0; i < SCORE_SHELLS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "intensities.by_d_A.from_%d", score_shells_A[i]);
-        if (s->by_shell[i].n)
-            add_agreement(&s->by_shell[i], f, group, "");
+        if (s->by_shell[i].all.n)
+            add_group(&s->by_shell[i], f, group, "");
     }
 }
 

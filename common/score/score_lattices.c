@@ -129,9 +129,11 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (r->measured) {
         const double photons = photons_of(s, f, row->lattice, row->hkl, r);
-        agreement_add(&s->intensities, photons, r->intensity, r->sigma);
-        agreement_add(&s->by_photons[score_bin(photons)], photons, r->intensity, r->sigma);
-        agreement_add(&s->by_shell[shell_of(a_matrix, row->hkl)], photons, r->intensity, r->sigma);
+        struct intensities *const groups[] = {&s->intensities, &s->by_photons[score_bin(photons)],
+                                              &s->by_shell[shell_of(a_matrix, row->hkl)]};
+        for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
+            if (!intensities_add(groups[i], photons, r->intensity, r->sigma))
+                return error_memory(e, "intensities");
         if (s->shown)
             shown_add(&s->shown->intensities, photons, r->intensity);
     }

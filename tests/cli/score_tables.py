@@ -78,6 +78,14 @@ def noise(c):
     c["intensity.sum.variance"] = true
 
 
+def wild(c):
+    """Errors of half a sigma and of two in turn, 1.25 times too bright; each tenth 1000 times too bright."""
+    true = c["intensity.sum.value"].copy()
+    c["intensity.sum.value"] = 1.25 * true
+    c["intensity.sum.variance"] = (0.25 * true / np.where(np.arange(len(true)) % 2, 2.0, 0.5)[:, None]) ** 2
+    c["intensity.sum.value"][::10] *= 1000
+
+
 def imageset(experiments, number):
     """As dials.import has a file of several images."""
     images = [{"__id__": "ImageSet", "images": ["/somewhere/key.nxs"], "single_file_indices": [int(number)]}]
@@ -116,6 +124,7 @@ FAULTS = {
     "dropped": lambda x, c, n: c.__setitem__("flags", np.where(np.arange(len(c["flags"])) % 10, c["flags"].T, c["flags"].T & ~np.uint64(32)).T.astype("<u8")),
     "noisy": lambda x, c, n: noise(c),
     "halved": lambda x, c, n: (noise(c), c.__setitem__("intensity.sum.variance", c["intensity.sum.variance"] / 4)),
+    "wild": lambda x, c, n: wild(c),
     "hand": lambda x, c, n: reindex("hand")(x, c),
     "cyclic": lambda x, c, n: reindex("cyclic")(x, c),
     "twofold": lambda x, c, n: reindex("twofold")(x, c),

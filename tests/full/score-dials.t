@@ -31,7 +31,8 @@ check 'dials.stills_process takes them' quiet dials.stills_process still.nxs mp.
 	profile.gaussian_rs.parameters.sigma_b_cutoff=0.5 geometry.beam.polarization_fraction=$polarized_fraction
 check 'its lattices and intensities are scored' bragg-score --json=score.json still.nxs idx-*_integrated.refl
 bounded 'they are right, and the errors are honest' lattices.true=4 lattices.right=4 lattices.wrong=0 angle_deg.median=0.01~0.03 \
-	cell.a.relative_error=0~0.001 predicted_px.fast=0~0.05 intensities.cc=1~0.001 intensities.slope=1~0.01 intensities.chi2=1~0.3
+	cell.a.relative_error=0~0.001 predicted_px.fast=0~0.05 intensities.cc=1~0.001 intensities.slope=1~0.01 intensities.chi2=1~0.3 \
+	intensities.slope_median=1~0.02 intensities.chi2_robust=1~0.3
 
 mkdir series
 frames series.nxs 3e26 --frames=20 --phi0=10 --osc=0.5 --phi-steps=10 --misset=10,5,3
