@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "engine/closed.h"
 #include "engine/cpu_shares.h"
+#include "engine/diffuse.h"
 #include "engine/recipe_check.h"
 #include "gpu/gpu.h"
 #include "gpu/layout.h"
@@ -75,7 +76,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
                                struct error *e)
 {
     *plan = NULL;
-    if (closed_refuse(x, "cuda", e))
+    if (closed_refuse(x, "cuda", e) || diffuse_refuse(x, "the cuda engine has", e))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)

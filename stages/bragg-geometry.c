@@ -17,6 +17,7 @@
 #include "io/hkl.h"
 #include "io/replace.h"
 #include "io/smv.h"
+#include "physics/diffuse.h"
 #include "physics/panels.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
@@ -108,6 +109,12 @@ static enum status make_experiment(struct geometry *g, const struct crystal_opti
         return s;
     }
     s = setup_crystals(r, x, e);
+    for (size_t i = 0; i < x->ncrystals && !s; i++)
+        if (list[i].options.diffuse_damp && !diffuse_damp(&x->crystals[i]))
+            s = error_set(e, STATUS_INPUT,
+                          "--diffuse-sigma of %g A weakens reflections by more than e^-%g: see "
+                          "--dmin",
+                          list[i].options.diffuse_sigma_A[0], DIFFUSE_MOST_X);
     if (!s)
         s = check_mask(o, mask, &x->panels[0], e);
     if (!s)

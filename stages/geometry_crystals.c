@@ -209,5 +209,12 @@ enum status geometry_crystal(const struct geometry_options *o, struct crystal_re
     c->fudge = o->fudge;
     c->interpolate = (enum interpolation)o->interpolate;
     c->table.default_F = o->default_F;
+    c->has_diffuse = o->has_diffuse_sigma;
+    for (int i = 0; i < 3; i++) {
+        c->diffuse_sigma_A[i] = o->diffuse_sigma_A[i];
+        c->diffuse_gamma_A[i] = o->diffuse_gamma_A[i];
+    }
+    if (c->has_diffuse && o->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_USAGE, "--diffuse-sigma is for --physics=physical");
     return set_ensemble(o, c, e);
 }

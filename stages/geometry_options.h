@@ -76,6 +76,8 @@ struct geometry_options {
     int mosaic_model;  // 0 domains, 1 gauss
     double mosaic_rms_deg[3], strain_rms_percent[3], divergence_rms_mrad, ncells_across[3];
     bool has_mosaic_model, has_mosaic_rms, has_strain_rms, has_divergence_rms, has_ncells_across;
+    double diffuse_sigma_A[3], diffuse_gamma_A[3];
+    bool has_diffuse_sigma, has_diffuse_gamma, diffuse_damp;
     double dmin_A;
 };
 

@@ -58,12 +58,12 @@
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low,     \
         .max = high, .count = items, .flags = OPT_BYTES | OPT_ONE_FOR_ALL | (bits), __VA_ARGS__ \
     }
-/* Of --mosaic-model=gauss: nothing of them stands in the lineage of other frames. */
-#define SPREAD(n, meta, text, member, items, low, high, bits, ...)                            \
+/* Of --mosaic-model=gauss and of halos: nothing of them stands in the lineage of other frames. */
+#define SPREAD(n, meta, text, member, items, low, high, bits, with, ...)                      \
     {                                                                                         \
         .name = n, .metavar = meta, .doc = text, .type = OPT_REALS, AT(member), .min = low,   \
         .max = high, .count = items, .flags = OPT_BYTES | OPT_WHEN_SET | (bits), __VA_ARGS__, \
-        .needs = "mosaic-model"                                                               \
+        .needs = with                                                                         \
     }
 #define CHOICE_WHEN_SET(n, list, text, member, ...)                                               \
     {                                                                                             \
@@ -269,9 +269,9 @@ const struct opt geometry_table[] = {
                     "many, for --shape=gauss (domains)",
                     mosaic_model, GIVEN(mosaic_model)),
     SPREAD("mosaic-rms", "DEG|A,B,C", "Of it: rms rotation of domains about a, c* x a and c*",
-           mosaic_rms_deg, 3, 0, 10, OPT_ONE_FOR_ALL, GIVEN(mosaic_rms)),
+           mosaic_rms_deg, 3, 0, 10, OPT_ONE_FOR_ALL, "mosaic-model", GIVEN(mosaic_rms)),
     SPREAD("strain-rms", "PERCENT|A,B,C", "Of it: rms change of the edges a, b, c of domains",
-           strain_rms_percent, 3, 0, 5, OPT_ONE_FOR_ALL, GIVEN(strain_rms)),
+           strain_rms_percent, 3, 0, 5, OPT_ONE_FOR_ALL, "mosaic-model", GIVEN(strain_rms)),
     {.name = "divergence-rms",
      .metavar = "MRAD",
      .doc = "Of it: rms angle of the beam in each direction across",
@@ -284,6 +284,17 @@ const struct opt geometry_table[] = {
      .needs = "mosaic-model"},
     SPREAD("ncells-across", "D,E,F",
            "Of it: cells off the diagonal of the block's matrix, [Na D F; D Nb E; F E Nc]",
-           ncells_across, 3, -1e6, 1e6, 0, GIVEN(ncells_across)),
+           ncells_across, 3, -1e6, 1e6, 0, "mosaic-model", GIVEN(ncells_across)),
+    SPREAD("diffuse-sigma", "A|X,Y,Z",
+           "Diffuse halos: rms motion of the molecules along a, c* x a and c*, angstrom",
+           diffuse_sigma_A, 3, 0.01, 5, OPT_ONE_FOR_ALL, "diffuse-gamma", GIVEN(diffuse_sigma)),
+    SPREAD("diffuse-gamma", "A|X,Y,Z", "Of them: over which distance the motion is alike, angstrom",
+           diffuse_gamma_A, 3, 1, 2000, OPT_ONE_FOR_ALL, "diffuse-sigma", GIVEN(diffuse_gamma)),
+    {.name = "diffuse-damp",
+     .doc = "Of them: the structure factors are without this motion, which weakens them",
+     .type = OPT_FLAG,
+     AT(diffuse_damp),
+     .flags = OPT_BYTES | OPT_WHEN_SET,
+     .needs = "diffuse-sigma"},
     {0},
 };

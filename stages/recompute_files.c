@@ -1,5 +1,6 @@
 #include "recompute_files.h"
 
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -21,7 +22,7 @@ static enum format format_of(const char *path)
     const size_t got = in ? fread(first, 1, sizeof first, in) : 0;
     if (in)
         (void)fclose(in);
-    if (got && first[0] == '{')
+    if (got > 1 && first[0] == '{' && isspace((unsigned char)first[1]))
         return FORMAT_SMV;
     if (got == 6 && memcmp(first, "###CBF", 6) == 0)
         return FORMAT_CBF;

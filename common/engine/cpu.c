@@ -11,6 +11,7 @@
 #include "engine/cpu_shares.h"
 #include "engine/cpu_slopes.h"
 #include "engine/cpu_spots.h"
+#include "engine/diffuse.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/recipe_check.h"
@@ -21,6 +22,7 @@ struct plan {
     struct cpu_table *tables;     // one per crystal
     struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
     struct footprint *footprint;  // NULL: of points
+    struct diffuse *diffuse;      // NULL: no halos
     struct dense_frame *shares;   // NULL: nobody will ask for reflections
     int threads;
     enum engine_precision precision;
@@ -49,6 +51,7 @@ static void cpu_destroy(struct plan **plan)
     cpu_tables_free(p->tables, p->experiment);
     cpu_dense_tables_free(p->padded, p->experiment->ncrystals);
     footprint_destroy(&p->footprint);
+    diffuse_destroy(&p->diffuse);
     dense_frame_close(&p->shares);
     mem_free(p);
 }
@@ -95,9 +98,11 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     }
     if (!status)
         status = footprint_create(&p->footprint, experiment, p->threads, e);
+    if (!status)
+        status = diffuse_create(&p->diffuse, experiment, options->isa, p->threads, e);
     if (!status && !closed && options->reflections && kernels->dense)
         status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
-    p->sums = !closed && options->sums && !p->footprint && rows_follow(experiment);
+    p->sums = !closed && options->sums && !p->footprint && !p->diffuse && rows_follow(experiment);
     if (status)
         cpu_destroy(&p);
     *plan = p;
@@ -121,6 +126,8 @@ static enum status run_closed(const struct plan *plan, const struct recipe *reci
     enum status status = photons
                              ? closed_run(plan->experiment, recipe, plan->threads, photons, rows, e)
                              : STATUS_INPUT;
+    if (!status)
+        status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
     return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
 }
 
@@ -147,6 +154,8 @@ static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float
         if (!status)
             status = photons ? cpu_frame(plan->kernels, &job, plan->threads, photons, rows, e)
                              : STATUS_INPUT;
+        if (!status)
+            status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
         if (!status)
             status = footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
         plan->has_sum = !status && plan->sums;

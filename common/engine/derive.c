@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "engine/diffuse.h"
 #include "engine/footprint.h"
 #include "engine/recipe_check.h"
 #include "engine/slopes.h"
@@ -38,7 +39,7 @@ enum status derive_check(const struct experiment *x, const struct recipe *recipe
                          const struct derive_request *request, struct error *e)
 {
     const int64_t pixels = experiment_pixels(x);
-    enum status s = STATUS_OK;
+    enum status s = diffuse_refuse(x, "derivatives have", e);
     for (size_t i = 0; i < request->set->count && !s; i++)
         s = check_parameter(x, recipe, &request->set->items[i], e);
     for (size_t i = 0; i < request->npixels && request->listed && !s; i++)

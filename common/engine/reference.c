@@ -19,6 +19,7 @@
 #include "base/vec.h"
 #include "engine/closed.h"
 #include "engine/derive.h"
+#include "engine/diffuse.h"
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/photons.h"
@@ -34,6 +35,7 @@
 struct plan {
     const struct experiment *experiment;
     struct footprint *footprint;  // NULL: of points
+    struct diffuse *diffuse;      // NULL: no halos
     int threads;
     char description[48];
 };
@@ -465,8 +467,10 @@ static enum status scene_open(struct scene *s, const struct experiment *x,
 
 static void reference_destroy(struct plan **plan)
 {
-    if (*plan)
+    if (*plan) {
         footprint_destroy(&(*plan)->footprint);
+        diffuse_destroy(&(*plan)->diffuse);
+    }
     mem_free(*plan);
     *plan = NULL;
 }
@@ -489,7 +493,9 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s",
                    experiment->physics == PHYSICS_FAITHFUL ? "faithful" : "physical", p->threads,
                    p->threads == 1 ? "" : "s");
-    const enum status status = footprint_create(&p->footprint, experiment, p->threads, e);
+    enum status status = footprint_create(&p->footprint, experiment, p->threads, e);
+    if (!status)
+        status = diffuse_create(&p->diffuse, experiment, "baseline", p->threads, e);
     *plan = p;
     if (status)
         reference_destroy(plan);
@@ -529,6 +535,8 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
     }
     mem_free(s.carry);
     status = photons ? photons_check(plan->experiment, recipe->id, photons, e) : STATUS_INPUT;
+    if (!status)
+        status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
     return status || dark ? status : footprint_end_plainly(plan->footprint, recipe, pixels, e);
 }
 

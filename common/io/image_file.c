@@ -1,5 +1,6 @@
 #include "io/image_file.h"
 
+#include <ctype.h>
 #include <endian.h>
 #include <stdio.h>
 #include <string.h>
@@ -78,7 +79,8 @@ static enum status read_file(FILE *in, const char *path, struct image_file *f, s
     char first[6] = {0};
     const size_t got = fread(first, 1, sizeof first, in);
     rewind(in);
-    if (got && first[0] == '{')
+    /* float32 pixels may begin with any byte */
+    if (got > 1 && first[0] == '{' && isspace((unsigned char)first[1]))
         return read_smv(in, path, size, f, e);
     if (got == sizeof first && memcmp(first, "###CBF", sizeof first) == 0)
         return cbf_read(in, path, size, f, e);

@@ -121,6 +121,9 @@ struct crystal {
     double strain_rms[3];       // of their edges a, b, c, relative
     double divergence_rms_rad;  // of the directions of the beam, about each axis across it
     double cells_across[3];     // Nd, Ne, Nf: off the diagonal of the matrix of cells
+    bool has_diffuse;           // halos about reflections, see physics/diffuse.h:
+    double diffuse_sigma_A[3];  // rms motion along a, c* x a and c*
+    double diffuse_gamma_A[3];  // how far it is alike, likewise
     struct hkl_table table;
 };
 

@@ -225,6 +225,9 @@ enum status cell_setup(const struct crystal_request *r, enum physics physics, do
     memcpy(c->strain_rms, r->strain_rms, sizeof c->strain_rms);
     memcpy(c->cells_across, r->cells_across, sizeof c->cells_across);
     c->divergence_rms_rad = r->divergence_rms_rad;
+    c->has_diffuse = r->has_diffuse;
+    memcpy(c->diffuse_sigma_A, r->diffuse_sigma_A, sizeof c->diffuse_sigma_A);
+    memcpy(c->diffuse_gamma_A, r->diffuse_gamma_A, sizeof c->diffuse_gamma_A);
     memcpy(c->cell_A, r->cell_A, sizeof c->cell_A);
     memcpy(c->cell_rad, r->cell_rad, sizeof c->cell_rad);
     enum status s = check_range("fudge", r->fudge, 1.0, "", 0.0, 1e12, e);

@@ -109,6 +109,8 @@ struct crystal_request {
     enum interpolation interpolate;
     bool has_ensemble;  // and what struct crystal says of it
     double mosaic_rms_rad[3], strain_rms[3], divergence_rms_rad, cells_across[3];
+    bool has_diffuse;  // likewise
+    double diffuse_sigma_A[3], diffuse_gamma_A[3];
     struct hkl_table table;  // ownership moves to the crystal
 };
 

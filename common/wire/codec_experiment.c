@@ -108,6 +108,8 @@ static const struct field crystal_fields[] = {
     MEMBER(cell_rad, REAL, .count = 3),
     MEMBER(cells, REAL, .count = 3),
     GIVEN(cells_across, 3, has_ensemble),
+    GIVEN(diffuse_gamma_A, 3, has_diffuse),
+    GIVEN(diffuse_sigma_A, 3, has_diffuse),
     GIVEN(divergence_rms_rad, 0, has_ensemble),
     MEMBER(fudge, REAL),
     MEMBER(has_cell, BOOL),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # The formulas of braggpipe-physics(7), written once more from the page alone, give the same photons
-# as the reference engine: conventions, tilts, cells, shapes, sensor, polarization, rotation.
+# as the reference engine: conventions, tilts, cells, shapes, sensor, polarization, rotation, halos.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 needs 'the formulas' python:numpy
 scratch
@@ -33,4 +33,6 @@ formulas 'a sensor in layers' thickness=450 absorption=250 layers=3 ncells=3 ove
 formulas 'polarized the other way' polarization=-0.5 ncells=3 oversample=1
 formulas 'a rotation of three steps' osc=2 phi-steps=3 phi0=7 ncells=3 oversample=1
 formulas 'a spectrum' dispersion=4 dispersion-steps=5 wavelength=1.3 ncells=3 oversample=1
+fixed='detpixels=10 pixel=4 distance=200 fluence=1e27 cell=70,80,90,75,85,95 default-F=100 misset=10,20,30 beam-center=13,16'
+formulas 'diffuse halos' diffuse-sigma=0.7,0.4,0.5 diffuse-gamma=40,60,50 ncells=3 oversample=1
 finish

@@ -67,6 +67,9 @@ static inline void random_crystal(struct crystal *c)
     fill(c->strain_rms, c->has_ensemble ? 3 : 0);
     fill(c->cells_across, c->has_ensemble ? 3 : 0);
     fill(&c->divergence_rms_rad, c->has_ensemble);
+    c->has_diffuse = draw(2);
+    fill(c->diffuse_sigma_A, c->has_diffuse ? 3 : 0);
+    fill(c->diffuse_gamma_A, c->has_diffuse ? 3 : 0);
     if (draw(2)) {
         for (int i = 0; i < 3; i++) {
             c->table.min[i] = -(int)draw(9);

@@ -1,0 +1,219 @@
+/* Diffuse halos: what is kept for an experiment, and the pixels of a frame. */
+#include "engine/diffuse.h"
+
+#include <math.h>
+
+#include "base/alloc.h"
+#include "base/isa.h"
+#include "base/vec.h"
+#include "engine/photons.h"
+#include "physics/constants.h"
+#include "physics/pixel.h"
+#include "physics/polarization.h"
+
+struct diffuse {
+    const struct experiment *x;
+    halo_sum *sum;
+    struct halo *halos;  // one per crystal; without nodes: it has none
+};
+
+/* A lattice at one step. */
+struct pose {
+    const struct halo *halo;
+    const double *cell_m;
+    double weight;
+};
+
+/* The mean beam of a frame. */
+struct mean_beam {
+    double incident[3], e[3], b[3];
+    double per_m;    // wave number
+    double photons;  // r_e^2 times fluence
+};
+
+bool diffuse_wanted(const struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].has_diffuse)
+            return true;
+    return false;
+}
+
+enum status diffuse_refuse(const struct experiment *x, const char *name, struct error *e)
+{
+    return diffuse_wanted(x) ? error_set(e, STATUS_INPUT, "%s no --diffuse-sigma", name)
+                             : STATUS_OK;
+}
+
+/* The largest scattering vector of a panel's corners, 1/A, with 5 % for other wavelengths. */
+static double farthest(const struct experiment *x)
+{
+    double most = 0.0;
+    for (size_t i = 0; i < 4 * x->npanels; i++) {
+        const struct panel *p = &x->panels[i / 4];
+        double position[3], d[3], q[3];
+        pixel_position(p, x->physics, x->beam.direction, i & 1 ? p->fast_pixels - 1 : 0,
+                       i & 2 ? p->slow_pixels - 1 : 0, 0, 0, 0, 1, position);
+        vec_unit(position, d);
+        for (int k = 0; k < 3; k++)
+            q[k] = d[k] - x->beam.direction[k];
+        most = fmax(most, vec_length(q));
+    }
+    return 1.05 * fmin(most, 2.0) * 1e-10 / x->beam.wavelength_m;
+}
+
+enum status diffuse_create(struct diffuse **d, const struct experiment *x, const char *isa,
+                           int threads, struct error *e)
+{
+    static const struct diffuse_kernels *const all[] = ISA_TABLE(diffuse_kernels_);
+    enum isa at;
+    *d = NULL;
+    if (!diffuse_wanted(x))
+        return STATUS_OK;
+    enum status s = isa_choose(&at, isa, e);
+    if (s)
+        return s;
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT, "--diffuse-sigma: must be with --physics=physical");
+    struct diffuse *new = mem_array(1, sizeof *new);
+    if (!new || !(new->halos = mem_array(x->ncrystals, sizeof *new->halos))) {
+        mem_free(new);
+        return error_memory(e, "the halos");
+    }
+    new->x = x;
+    new->sum = all[at]->sum;
+    const double reach = x->dmin_m > 0.0 ? fmin(farthest(x), 1e-10 / x->dmin_m) : farthest(x);
+    *d = new;
+    for (size_t i = 0; i < x->ncrystals && !s; i++)
+        if (x->crystals[i].has_diffuse)
+            s = halo_open(&new->halos[i], &x->crystals[i], reach, threads, e);
+    if (s)
+        diffuse_destroy(d);
+    return s;
+}
+
+void diffuse_destroy(struct diffuse **d)
+{
+    for (size_t i = 0; *d && i < (*d)->x->ncrystals; i++)
+        halo_close(&(*d)->halos[i]);
+    if (*d)
+        mem_free((*d)->halos);
+    mem_free(*d);
+    *d = NULL;
+}
+
+static double halo_at(const struct diffuse *d, const struct halo *h, const double hkl[3])
+{
+    size_t first = 0;
+    float at[3];
+    for (int i = 0; i < 3; i++) {
+        const double below = floor(hkl[i]), node = below - 1.0 - h->min[i];
+        if (!(node >= 0.0) || node > h->count[i] - HALO_EDGE)
+            return 0.0;
+        at[i] = (float)(hkl[i] - below);
+        first = first * (size_t)h->count[i] + (size_t)node;
+    }
+    return h->scale * (double)d->sum(&h->nodes, first, at);
+}
+
+double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
+{
+    return halo_at(d, &d->halos[crystal], hkl);
+}
+
+static void open_beam(struct mean_beam *b, const struct experiment *x, const struct recipe *r)
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double weight = 0.0, wave = 0.0, to[3] = {0};
+    for (size_t i = 0; i < count; i++) {
+        weight += sources[i].weight;
+        wave += sources[i].weight * sources[i].wavelength_m;
+        for (int k = 0; k < 3; k++)
+            to[k] -= sources[i].weight * sources[i].direction[k];
+    }
+    vec_unit(to, b->incident);
+    polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
+    b->per_m = weight / wave;
+    b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
+                 (weight > 0.0 ? weight / (double)count : 0.0);
+}
+
+/* All lattices with halos at all steps. */
+static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, size_t *count)
+{
+    size_t total = 0;
+    for (size_t i = 0; i < r->nlattices; i++)
+        total += r->lattices[i].nphi;
+    struct pose *poses = mem_array(total, sizeof *poses);
+    *count = 0;
+    for (size_t i = 0; i < r->nlattices && poses; i++) {
+        const struct lattice *l = &r->lattices[i];
+        for (size_t t = 0; t < l->nphi && d->x->crystals[l->crystal].has_diffuse; t++)
+            poses[(*count)++] = (struct pose){&d->halos[l->crystal], l->cells_m + 9 * t,
+                                              l->weight / (double)l->nphi};
+    }
+    return poses;
+}
+
+struct diffuse_frame {
+    const struct diffuse *d;
+    struct mean_beam beam;
+    const struct pose *poses;
+    size_t nposes;
+};
+
+static double photons_of(const struct diffuse_frame *f, const struct panel *p, int64_t fast,
+                         int64_t slow)
+{
+    const struct experiment *x = f->d->x;
+    const struct mean_beam *b = &f->beam;
+    double position[3], d[3], q[3], sum = 0.0, factor = 0.0;
+    pixel_position(p, x->physics, x->beam.direction, fast, slow, p->layers / 2, 0, 0, 1, position);
+    const double distance = vec_unit(position, d);
+    for (int k = 0; k < 3; k++)
+        q[k] = b->per_m * (d[k] - b->incident[k]);
+    if (x->dmin_m > 0.0 && vec_length(q) * x->dmin_m > 1.0)
+        return 0.0;
+    for (size_t i = 0; i < f->nposes; i++) {
+        const double *cell = f->poses[i].cell_m;
+        const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
+        sum += f->poses[i].weight * halo_at(f->d, f->poses[i].halo, hkl);
+    }
+    for (int layer = 0; layer < p->layers; layer++)
+        factor += pixel_capture(p, d, layer);
+    factor *= b->photons * pixel_solid_angle(p, distance);
+    return x->beam.no_polarization
+               ? sum * factor
+               : sum * factor * polarization_factor(x->beam.kahn, b->incident, d, b->e, b->b);
+}
+
+static void add_row(const struct diffuse_frame *f, const struct panel *p, int64_t slow,
+                    float *photons)
+{
+    float *row = photons + p->first_pixel + slow * p->fast_pixels;
+    for (int64_t fast = 0; fast < p->fast_pixels; fast++)
+        if (pixel_is_computed(p, fast, slow))
+            row[fast] = (float)((double)row[fast] + photons_of(f, p, fast, slow));
+}
+
+enum status diffuse_add(const struct diffuse *d, const struct recipe *r, int threads,
+                        float *photons, struct error *e)
+{
+    if (!d || !r->nlattices)
+        return STATUS_OK;
+    struct diffuse_frame f = {.d = d};
+    open_beam(&f.beam, d->x, r);
+    struct pose *poses = list_poses(d, r, &f.nposes);
+    if (!poses)
+        return error_memory(e, "the halos of the lattices");
+    f.poses = poses;
+    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0; i++) {
+        const struct panel *p = &d->x->panels[i];
+#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
+        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
+            add_row(&f, p, slow, photons);
+    }
+    mem_free(poses);
+    return photons_check(d->x, r->id, photons, e);
+}
