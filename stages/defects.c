@@ -120,6 +120,21 @@ static enum status check_size(const struct defects *d, const struct experiment *
 
 /* --- the mask ---------------------------------------------------------------------------- */
 
+/* Why pixels are masked. */
+static enum status tell_reasons(const struct defects *d, struct experiment *x, struct error *e)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    if (!x->reasons && !(x->reasons = mem_array(count, 1)))
+        return error_memory(e, "the mask");
+    x->has_reasons = true;
+    for (size_t i = 0; d->passes && i < count; i++)
+        if (d->passes[i] < 1.0f)
+            x->reasons[i] |= REASON_SHADOW;
+    for (size_t i = 0; i < d->nbad; i++)
+        x->reasons[d->bad[i].pixel] |= d->bad[i].dead ? REASON_DEAD : REASON_NOISY;
+    return STATUS_OK;
+}
+
 static enum status mask_panel(const struct defects *d, struct panel *p, struct error *e)
 {
     const size_t count = (size_t)(p->fast_pixels * p->slow_pixels);
@@ -145,9 +160,11 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
         s = choose(d, seed, x, e);
     if (!s && d->has_stop)
         s = cast(d, x, e);
-    for (size_t i = 0; i < x->npanels && !s && !d->unmasked && (d->passes || d->nbad); i++)
+    if (s || d->unmasked || !(d->passes || d->nbad))
+        return s;
+    for (size_t i = 0; i < x->npanels && !s; i++)
         s = mask_panel(d, &x->panels[i], e);
-    return s;
+    return s ? s : tell_reasons(d, x, e);
 }
 
 void defects_free(struct defects *d)

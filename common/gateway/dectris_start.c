@@ -84,13 +84,14 @@ static void put_fixed(struct cborpack *p, const struct content_options *o,
 
 /* --- mask and flat field ---------------------------------------------------------- */
 
-enum { GAP = 1 };  // bit of the mask: there is no sensor
-
-static void fill_mask(const struct panel *panel, uint32_t *mask)
+static void fill_mask(const struct experiment *x, uint32_t *mask)
 {
+    const struct panel *panel = x->panels;
     for (int64_t s = 0; s < panel->slow_pixels; s++)
         for (int64_t f = 0; f < panel->fast_pixels; f++)
-            mask[s * panel->fast_pixels + f] = panel_computes(panel, f, s) ? 0 : GAP;
+            mask[s * panel->fast_pixels + f] =
+                panel_computes(panel, f, s) ? 0
+                                            : experiment_mask_word(x, s * panel->fast_pixels + f);
 }
 
 /* The same array for every channel. */
@@ -108,8 +109,9 @@ static void put_for_all(struct cborpack *p, const struct content_options *o, con
 
 /* Two arrays of four bytes an item, one after the other in `items`. */
 static void put_arrays(struct cborpack *p, const struct content_options *o,
-                       const struct panel *panel, void *items)
+                       const struct experiment *x, void *items)
 {
+    const struct panel *panel = x->panels;
     struct dectris_array a = {.slow = (size_t)panel->slow_pixels,
                               .fast = (size_t)panel->fast_pixels,
                               .type = DECTRIS_F32,
@@ -118,7 +120,7 @@ static void put_arrays(struct cborpack *p, const struct content_options *o,
     for (size_t i = 0; i < a.slow * a.fast; i++)
         flat[i] = 1;
     put_for_all(p, o, "flatfield", &a);
-    fill_mask(panel, items);
+    fill_mask(x, items);
     a.type = DECTRIS_U32;
     put_for_all(p, o, "pixel_mask", &a);
 }
@@ -141,7 +143,7 @@ static enum status start_with(const struct content_options *o, const struct expe
     cborpack_map(&p, items ? FIXED_PAIRS + 2 : FIXED_PAIRS);
     put_fixed(&p, o, x, f);
     if (items)
-        put_arrays(&p, o, x->panels, items);
+        put_arrays(&p, o, x, items);
     return cborpack_finish(&p, m, e);
 }
 

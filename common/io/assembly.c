@@ -43,6 +43,22 @@ static struct roi whole_roi(const struct experiment *x)
     return whole;
 }
 
+/* Why pixels of the whole are masked, where that is known. */
+static enum status set_reasons(const struct experiment *x, struct assembly *a, struct error *e)
+{
+    const struct panel *whole = &a->panel;
+    if (!x->reasons)
+        return STATUS_OK;
+    a->whole.reasons = mem_array((size_t)whole->fast_pixels, (size_t)whole->slow_pixels);
+    if (!a->whole.reasons)
+        return error_memory(e, "the assembled mask");
+    for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
+        for (int64_t s = 0; s < p->slow_pixels; s++)
+            memcpy(a->whole.reasons + (p->grid_slow + s) * whole->fast_pixels + p->grid_fast,
+                   x->reasons + p->first_pixel + s * p->fast_pixels, (size_t)p->fast_pixels);
+    return STATUS_OK;
+}
+
 /* The mask of the whole: what panels have, nothing between them. */
 static enum status set_mask(const struct experiment *x, struct panel *whole, struct error *e)
 {
@@ -70,6 +86,7 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
     const struct panel *first = &x->panels[0];
     a->panel = *first;
     a->panel.mask = NULL;
+    a->whole.reasons = NULL;
     struct panel *whole = &a->panel;
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
@@ -94,7 +111,8 @@ enum status assembly_open(struct assembly *a, const struct experiment *x, struct
         return error_set(e, STATUS_INPUT,
                          "the assembled image of %" PRId64 " x %" PRId64 " pixels is too large",
                          whole->fast_pixels, whole->slow_pixels);
-    return set_mask(x, whole, e);
+    const enum status s = set_mask(x, whole, e);
+    return s ? s : set_reasons(x, a, e);
 }
 
 /* Room for the whole; a new one is 0 all over. */
@@ -204,6 +222,7 @@ void assembly_blank(struct assembly *a)
 void assembly_free(struct assembly *a)
 {
     mem_free(a->panel.mask);
-    a->panel.mask = NULL;
+    mem_free(a->whole.reasons);
+    a->panel.mask = a->whole.reasons = NULL;
     image_free(&a->image);
 }

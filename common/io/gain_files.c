@@ -37,7 +37,7 @@ static void put_mask(struct hdf5_file *f, const hsize_t size[3], const struct ex
         return;
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
         for (int64_t i = 0; p->mask && i < p->fast_pixels * p->slow_pixels; i++)
-            mask[p->first_pixel + i] = !p->mask[i];
+            mask[p->first_pixel + i] = p->mask[i] ? 0 : experiment_mask_word(x, p->first_pixel + i);
     put(f, "/pixel_mask", H5T_NATIVE_UINT32, 2, size + 1, mask);
     mem_free(mask);
 }

@@ -91,7 +91,7 @@ static void put_modules(struct hdf5_file *f, const struct experiment *x)
     }
 }
 
-/* Bit 0 of a pixel: never computed, a gap. */
+/* Why pixels never count. */
 static void put_mask(struct hdf5_file *f, const struct experiment *x)
 {
     hsize_t size[2];
@@ -105,7 +105,7 @@ static void put_mask(struct hdf5_file *f, const struct experiment *x)
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
         for (int64_t k = 0; p->mask && k < p->fast_pixels * p->slow_pixels; k++)
-            mask[p->first_pixel + k] = !p->mask[k];
+            mask[p->first_pixel + k] = p->mask[k] ? 0 : experiment_mask_word(x, p->first_pixel + k);
     }
     const hid_t packed = hdf5_creation(f);
     (void)hdf5_good(f, H5Pset_chunk(packed, 2, size));

@@ -66,8 +66,17 @@ int64_t experiment_rows(const struct experiment *x)
     return rows;
 }
 
+uint32_t experiment_mask_word(const struct experiment *x, int64_t pixel)
+{
+    const int why = x->reasons ? x->reasons[pixel] : 0;
+    return why ? (why & REASON_DEAD ? 1u << 1 : 0u) | (why & REASON_NOISY ? 1u << 4 : 0u) |
+                     (why & REASON_SHADOW ? 1u << 8 : 0u)
+               : 1u;
+}
+
 void experiment_free(struct experiment *x)
 {
+    mem_free(x->reasons);
     experiment_drop_tables(x);
     for (size_t i = 0; i < x->npanels; i++)
         mem_free(x->panels[i].mask);
@@ -124,12 +133,13 @@ bool experiment_copy(struct experiment *to, const struct experiment *from)
     to->npanels = to->ncrystals = to->beam.nsources = 0;
     to->panels = NULL;
     to->crystals = NULL;
+    to->reasons = mem_copy(from->reasons, from->reasons ? (size_t)experiment_pixels(from) : 0, 1);
     to->beam.sources =
         mem_copy(from->beam.sources, from->beam.nsources, sizeof *from->beam.sources);
     if (to->beam.sources)
         to->beam.nsources = from->beam.nsources;
-    if (to->beam.nsources == from->beam.nsources && copy_panels(to, from) &&
-        copy_crystals(to, from))
+    if (!from->reasons == !to->reasons && to->beam.nsources == from->beam.nsources &&
+        copy_panels(to, from) && copy_crystals(to, from))
         return true;
     experiment_free(to);
     return false;

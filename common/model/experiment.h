@@ -135,6 +135,9 @@ struct sampling {
     bool each_solid_angle;   // solid angle, likewise
 };
 
+/* Why a pixel is masked, as bits; 0: there is no sensor. */
+enum mask_reason { REASON_DEAD = 1, REASON_NOISY = 2, REASON_SHADOW = 4 };
+
 struct experiment {
     enum physics physics;
     enum convention convention;
@@ -149,6 +152,8 @@ struct experiment {
     struct crystal *crystals;  // owned
     bool has_pulse_ids;        // frames are numbered as pulses, too
     struct pulse_ids pulse_ids;
+    bool has_reasons;  // is known why pixels are masked:
+    uint8_t *reasons;  // owned; bits for each pixel of the frame; NULL: there is no sensor
     /* What later stages add for headers and clients. */
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)
@@ -165,6 +170,10 @@ void crystal_cell(const struct crystal *c, double cell[6]);
 
 /* Whether a pixel of the panel is computed: it lies in the region of interest and is not masked. */
 bool panel_computes(const struct panel *p, int64_t fast, int64_t slow);
+
+/* The word of a masked pixel in the masks of NeXus and of Dectris detectors: bit 0 gap, 1 dead, 4
+ * noisy, 8 by the user, as a shadow. */
+uint32_t experiment_mask_word(const struct experiment *x, int64_t pixel);
 
 /* Whether item `pixel` of the image lies on the panel. */
 bool panel_holds(const struct panel *p, int64_t pixel);

@@ -150,6 +150,19 @@ static const struct field pulse_fields[] = {
 TABLE(pulse);
 #undef OBJECT
 
+static size_t reasons_bytes(const void *object)
+{
+    const struct experiment *x = object;
+    size_t bytes = 0;
+    for (size_t i = 0; i < x->npanels; i++) {
+        const size_t more = mask_bytes(&x->panels[i]);
+        if (more > SIZE_MAX - bytes)
+            return SIZE_MAX;
+        bytes += more;
+    }
+    return bytes;
+}
+
 #define OBJECT experiment
 static const struct field experiment_fields[] = {
     MEMBER(adc_offset, REAL),
@@ -166,6 +179,8 @@ static const struct field experiment_fields[] = {
     MEMBER(physics, ENUM, .limit = PHYSICS_FAITHFUL),
     MEMBER(pulse_ids, MAP, .table = &pulse_table, .flags = FIELD_ABSENT,
            .present_offset = offsetof(struct experiment, has_pulse_ids)),
+    MEMBER(reasons, DATA, .bytes = reasons_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, has_reasons)),
     MEMBER(sampling, MAP, .table = &sampling_table),
     MEMBER(saturation, REAL),
     MEMBER(spindle, REAL, .count = 3),

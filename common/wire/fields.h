@@ -34,7 +34,7 @@ enum {
     FIELD_OPTIONAL = 1,  // DATA: the pointer may be NULL
     FIELD_BORROW = 2,    // DATA: the part and the pointer share memory, both ways
     FIELD_REALS = 4,     // DATA: an array of doubles, checked to be finite
-    FIELD_ABSENT = 8,    // small members: the key may be absent, then it stays zero
+    FIELD_ABSENT = 8,    // the key may be absent, then it stays zero
 };
 
 struct table;

@@ -220,8 +220,11 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
-        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys))
+        if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys)) {
+            if (f->type == FIELD_DATA)
+                parts[nparts++] = -1;
             continue;
+        }
         if (!(f->flags & FIELD_ABSENT) && !find_key(d, f->name, &keys))
             return refuse(d, t, f->name, "is missing or out of order");
         const enum status s = decode_field(d, t, f, object, &parts[nparts]);

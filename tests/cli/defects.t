@@ -34,7 +34,7 @@ shots dead.nxs --dead=0.01
 holds 'a share of the pixels is dead' "n = (a('dead_0.raw') == 0).sum(); near(n, 320, 90)"
 holds 'the same in all frames' "assert ((a('dead_0.raw') == 0) == (a('dead_1.raw') == 0)).all()"
 holds 'no other pixel knows' "g, d = a('good_0.raw'), a('dead_0.raw'); assert g.min() > 0 and (d[d > 0] == g[d > 0]).all()"
-holds 'files mask them' "assert ((data('dead.nxs')[0] == 0) == (mask('dead.nxs') != 0)).all()"
+holds 'files mask them, and say why' "assert ((data('dead.nxs')[0] == 0) == (mask('dead.nxs') == 2)).all() and set(mask('dead.nxs').ravel()) == {0, 2}"
 shots other_%d.raw --dead=0.01 --calibration-seed=2
 holds 'another seed, other pixels' "assert ((a('dead_0.raw') == 0) & (a('other_0.raw') == 0)).sum() < 20"
 shots open.nxs --dead=0.01 --unmasked
@@ -62,7 +62,7 @@ open('odd.img', 'wb').write(head.ljust(512) + m.tobytes())"
 shots file.nxs --bad-pixels=bad.img --hot-photons=20000
 holds 'bad pixels of a file' "
 d, g, hidden = data('file.nxs')[0], data('good.nxs')[0], mask('file.nxs')
-assert hidden.sum() == 2 and hidden[3, 5] and hidden[7, 11] and d[3, 5] == 0 and d[7, 11] > g[7, 11] + 500"
+assert (hidden != 0).sum() == 2 and hidden[3, 5] == 2 and hidden[7, 11] == 16 and d[3, 5] == 0 and d[7, 11] > g[7, 11] + 500"
 check 'a name is not what counts' sh -c 'cp bad.img same.img'
 check 'recomputed with that file' bragg-replay --recompute file.nxs:1
 shots file2_%d.img --bad-pixels=bad.img
@@ -94,12 +94,16 @@ holds 'a rectangle beside the beam with its arm' "
 share = 1 - data('arm.nxs')[0] / data('bare.nxs')[0]; dark = share == 1
 assert dark[71:77, 105:115].all() and not dark[71:77, 117].any() and not dark[71:77, 103].any() and not dark[80, 112]
 assert dark[78:160, 110].all() and not dark[:68, 110].any() and dark[:, 110].sum() > 80
-assert ((share != 0) == (mask('arm.nxs') != 0)).all()"
+assert ((share != 0) == (mask('arm.nxs') == 256)).all()"
+shots why.nxs --beamstop=10 --dead=0.05
+holds 'a dead pixel in the shadow is both' "assert set(mask('why.nxs').ravel()) == {0, 2, 256, 258}"
 shots both.nxs --beamstop=6 --dead=0.01 --unmasked
 check 'recomputed from its file' bragg-replay --recompute both.nxs:1
 geometry='--cut=2,2'
 shots cut.nxs $light --beamstop=10
 holds 'over four panels' "assert (data('cut.nxs')[0] == 0).sum() == (a('disc_0.raw') == 0).sum() > 250"
+shots disc.nxs $light --beamstop=10
+holds 'and so does the mask' "m = mask('cut.nxs'); assert (m == 256).sum() == (mask('disc.nxs') == 256).sum() == (m != 0).sum() > 250"
 geometry=--cut=2,1
 check_status 'a file of another size' 0 refused
 # --- counters that miss photons: dead for 1e-4 of the exposure

@@ -54,6 +54,15 @@ static void what_is_never_computed_can_be_no_data(void **state)
     assembly_blank(&a);
     assert_ptr_equal(to->pixels, memory);  // no new memory for a frame
     assert_memory_equal(to->pixels, blank, sizeof blank);
+    assert_null(a.whole.reasons);
+    assembly_free(&a);
+    uint8_t why[2 * FAST * SLOW] = {[FAST * SLOW + 1] = REASON_DEAD};
+    struct experiment told = x;
+    told.has_reasons = true;
+    told.reasons = why;
+    assert_int_equal(assembly_open(&a, &told, NULL), STATUS_OK);
+    for (int64_t i = 0; i < SLOW * WIDTH; i++)  // the second panel's pixel 1; none in the gap
+        assert_int_equal(experiment_mask_word(&a.whole, i), i == FAST + GAP + 1 ? 2 : 1);
     assembly_free(&a);
     x.panels[0].roi.fast_min = 1;
     assert_int_equal(assembly_open(&a, &x, NULL), STATUS_OK);

@@ -16,6 +16,7 @@ enum { FAST = 5, SLOW = 3, COUNT = FAST * SLOW };
 
 static uint16_t pixels[COUNT] = {1, 2, 3, 4, 5, 65535};
 static uint8_t mask[COUNT] = {1, 1, 0, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1};
+static uint8_t reasons[COUNT] = {0, 0, REASON_DEAD | REASON_SHADOW};
 static struct panel panel = {.fast_pixels = FAST,
                              .slow_pixels = SLOW,
                              .pixel_m = 1e-4,
@@ -38,8 +39,12 @@ static struct content_options plain(void)
 
 static struct experiment experiment(void)
 {
-    return (struct experiment){
-        .npanels = 1, .panels = &panel, .beam.wavelength_m = 1e-10, .saturation = 1e6};
+    return (struct experiment){.npanels = 1,
+                               .panels = &panel,
+                               .has_reasons = true,
+                               .reasons = reasons,
+                               .beam.wavelength_m = 1e-10,
+                               .saturation = 1e6};
 }
 
 static struct frame frame(void)
@@ -215,7 +220,7 @@ static void the_start_tells_of_the_detector(void **state)
     for (size_t i = 0; i < COUNT; i++) {  // the first row is outside the region of interest
         uint32_t value;
         memcpy(&value, cbor_bytestring_handle(bytes) + i * 4, 4);
-        assert_int_equal(value, i < FAST ? 1 : 0);
+        assert_int_equal(value, i == 2 ? 258 : i < FAST ? 1 : 0);
     }
     (void)find(find(map, "flatfield"), "threshold_1");
     cbor_decref(&map);

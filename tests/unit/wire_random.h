@@ -102,6 +102,10 @@ static inline void random_experiment(struct experiment *x)
     x->gain = draw_real();
     x->sampling.oversample = (int)draw(9);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));
+    x->has_reasons = draw(2);
+    x->reasons = x->has_reasons ? mem_array((size_t)experiment_pixels(x), 1) : NULL;
+    if (x->reasons && experiment_pixels(x) > 0)
+        x->reasons[0] = REASON_SHADOW;
     x->has_pulse_ids = draw(2);
     if (x->has_pulse_ids)
         x->pulse_ids = (struct pulse_ids){.facility = (enum facility)(1 + draw(4)),
