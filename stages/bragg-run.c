@@ -27,10 +27,11 @@
 #include "run/report_page.h"
 #include "run/slurm.h"
 #include "run/supervisor.h"
+#include "run/wish.h"
 #include "run/workdir.h"
 
 struct options {
-    struct opt_texts counts, sets, wraps;
+    struct opt_texts counts, sets, wraps, adds, removes;
     int64_t frames;
     const char *workdir, *trace, *keys, *make_keys, *view, *report;
     const char *const *argv;  // of this program
@@ -51,6 +52,10 @@ static const struct opt table[] = {
     {"set", "STAGE.OPTION=VALUE", "Set an option of a stage; may be repeated", OPT_TEXTS, AT(sets)},
     {"wrap", "STAGE=COMMAND", "Put a command before a stage, 'perf record -g'; may be repeated",
      OPT_TEXTS, AT(wraps)},
+    {"add", "STAGE=N", "Give the run of FILE or its --workdir so many more processes", OPT_TEXTS,
+     AT(adds)},
+    {"remove", "STAGE=N", "Let as many leave it once they have done their work", OPT_TEXTS,
+     AT(removes)},
     {"launcher", "here|ssh|slurm", "Run all processes on this host, or on several", OPT_CHOICE,
      AT(launcher), .choices = "here|ssh|slurm"},
     {"hosts", "A,B", "On these, by ssh; . is this one", OPT_TEXT, AT(hosts),
@@ -151,31 +156,33 @@ static void frames_page(const struct keeper *keeper,
 }
 
 /* Runs it, and writes what is told of that. */
-static enum status supervise_reported(const struct commands *commands, const struct keeper *keeper,
-                                      const struct options *o, const char *pipeline,
-                                      struct error *e)
+static enum status supervise_reported(struct growth *growth, const struct keeper *keeper,
+                                      const struct options *o, struct error *e)
 {
     struct report_page page;
     struct error late = {0};
     char frames[KEEPER_FOLDER_SIZE + sizeof FRAMES_PAGE];
-    struct supervisor_settings how = {
-        .keeper = keeper, .verbose = o->verbose, .quiet = o->quiet, .owner = &page};
+    struct supervisor_settings how = {.keeper = keeper,
+                                      .growth = growth,
+                                      .verbose = o->verbose,
+                                      .quiet = o->quiet,
+                                      .owner = &page};
     if (!o->report)
-        return supervise(commands, &how, e);
+        return supervise(growth->commands, &how, e);
     how.ended = report_page_take;
     enum status s = report_page_open(&page, keeper->folder, o->argv, e);
     if (s)
         return s;
-    s = supervise(commands, &how, e);
+    s = supervise(growth->commands, &how, e);
     frames_page(keeper, frames);
-    const enum status written = report_page_write(&page, o->report, frames, pipeline, s, e, &late);
+    const enum status written =
+        report_page_write(&page, o->report, frames, growth->pipeline->path, s, e, &late);
     report_page_close(&page);
     return written && !s ? error_set(e, written, "%s", late.text) : s;
 }
 
-static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
-                          const struct options *o, struct command_settings *settings,
-                          struct error *e)
+static enum status run_in(const struct keeper *keeper, struct pipeline *p, const struct options *o,
+                          struct command_settings *settings, struct error *e)
 {
     struct commands commands;
     char keys[KEEPER_FOLDER_SIZE + sizeof "/keys"];
@@ -207,7 +214,8 @@ static enum status run_in(const struct keeper *keeper, const struct pipeline *p,
         if (o->has_view && !o->quiet)
             fprintf(stderr, "%s: http://%s/ shows the stream\n", program.name,
                     o->view ? o->view : VIEW);
-        s = supervise_reported(&commands, keeper, o, p->path, e);
+        struct growth growth = {.pipeline = p, .commands = &commands, .settings = settings};
+        s = supervise_reported(&growth, keeper, o, e);
         struct error late = {0};
         if (o->trace && report_trace(&commands, keeper->folder, o->trace, &late) && !s)
             s = error_set(e, STATUS_FAILED, "%s", late.text);
@@ -230,9 +238,9 @@ static enum status find_keys(const char *folder, char path[PATH_MAX], struct err
 }
 
 /* Runs it on several hosts, which share the private folder. */
-static enum status run_on(struct hosts *hosts, const struct keeper *keeper,
-                          const struct pipeline *p, const struct options *o,
-                          struct command_settings *settings, struct error *e)
+static enum status run_on(struct hosts *hosts, const struct keeper *keeper, struct pipeline *p,
+                          const struct options *o, struct command_settings *settings,
+                          struct error *e)
 {
     struct placement placement = {0};
     settings->hosts = hosts;
@@ -246,9 +254,8 @@ static enum status run_on(struct hosts *hosts, const struct keeper *keeper,
     return s;
 }
 
-static enum status open_and_run(struct hosts *hosts, const struct pipeline *p,
-                                const struct options *o, struct command_settings *settings,
-                                struct error *e)
+static enum status open_and_run(struct hosts *hosts, struct pipeline *p, const struct options *o,
+                                struct command_settings *settings, struct error *e)
 {
     struct keeper keeper = {0};
     int made = 0;
@@ -270,7 +277,7 @@ static enum status open_and_run(struct hosts *hosts, const struct pipeline *p,
     return s;
 }
 
-static enum status run(const struct pipeline *p, const struct options *o, struct hosts *hosts,
+static enum status run(struct pipeline *p, const struct options *o, struct hosts *hosts,
                        struct error *e)
 {
     struct command_settings settings = {.workdir = o->workdir,
@@ -285,6 +292,22 @@ static enum status run(const struct pipeline *p, const struct options *o, struct
     if (s)
         return s;
     return o->dry_run ? dry_run(p, o, &settings, e) : open_and_run(hosts, p, o, &settings, e);
+}
+
+static bool asks(const struct options *o)
+{
+    return o->adds.count || o->removes.count;
+}
+
+/* What asks another run says nothing of its own. */
+static enum status check_asking(char **argv, struct error *e)
+{
+    while (*++argv)
+        if (strncmp(*argv, "--", 2) == 0 && strncmp(*argv, "--add", 5) != 0 &&
+            strncmp(*argv, "--remove", 8) != 0)
+            return error_set(e, STATUS_USAGE, "%.40s: not with --add and --remove, which ask a run",
+                             *argv);
+    return STATUS_OK;
 }
 
 static enum status parse(int argc, char **argv, struct options *o, const char **file,
@@ -305,10 +328,24 @@ static enum status parse(int argc, char **argv, struct options *o, const char **
         return error_set(e, STATUS_USAGE, "--remote is told on stdin: without FILE and options");
     if (o->make_keys && argc != (strcmp(argv[1], "--make-keys") == 0 ? 3 : 2))
         return error_set(e, STATUS_USAGE, "--make-keys runs nothing: without FILE and options");
+    if (asks(o))
+        return check_asking(argv, e);
     if (!o->make_keys && !o->remote && !n)
         return error_set(e, STATUS_USAGE, "FILE is missing (try --help)");
     const enum status traced = o->trace ? trace_check(o->trace, e) : STATUS_OK;
     return traced || !o->report ? traced : document_check(o->report, e);
+}
+
+/* Asks another bragg-run for more or fewer processes. */
+static enum status ask(const struct options *o, const char *where, struct error *e)
+{
+    char folder[PATH_MAX];
+    enum status s = find_folder(where, folder, e);
+    for (size_t i = 0; i < o->adds.count && s == STATUS_OK; i++)
+        s = wish_make(folder, false, o->adds.text[i], e);
+    for (size_t i = 0; i < o->removes.count && s == STATUS_OK; i++)
+        s = wish_make(folder, true, o->removes.text[i], e);
+    return s;
 }
 
 static enum status load_and_run(struct pipeline *p, const char *file, struct options *o,
@@ -337,6 +374,7 @@ int main(int argc, char **argv)
     enum status s = parse(argc, argv, &o, &file, &e);
     if (s == STATUS_OK)
         s = o.remote      ? remote_serve(&e)
+            : asks(&o)    ? ask(&o, file, &e)
             : o.make_keys ? keys_make(o.make_keys, &e)
                           : load_and_run(&p, file, &o, &e);
     pipeline_close(&p);

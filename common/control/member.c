@@ -296,7 +296,8 @@ void member_pump(struct member *me, uint64_t now_ns)
 
 void member_say_bye(struct member *me, enum status status)
 {
-    struct notice bye = {.status = (int)status, .said = true};
+    struct notice bye = {
+        .status = (int)status, .said = true, .leaves = me->run->ending == ENDING_DEPARTED};
     if (me->run->control.socket)
         tell(me, MESSAGE_BYE, &bye);
 }

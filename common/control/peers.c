@@ -145,6 +145,10 @@ static void on_bye(struct stream *s, struct peer *p, const struct notice *n)
         roster_remove(&s->roster, p);
         return;
     }
+    if (n->leaves && n->status == STATUS_OK && p->hello.gives) {
+        roster_remove(&s->roster, p);
+        return;
+    }
     p->bye = true;
     const bool needed = p->durable || p->hello.gives;
     if (n->status == STATUS_INTERRUPTED && needed) {

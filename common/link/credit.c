@@ -204,12 +204,13 @@ static bool is_due(const struct links *ls, struct link *l, size_t image_bytes, u
 
 static void send_credit(struct links *ls, struct link *l)
 {
-    struct notice n = {.grant = l->grant,
+    struct notice n = {.grant = ls->run->leaving ? 0 : l->grant,
                        .shared = l->pool != NULL,
                        .slots = l->pool ? mapping_take_returned(l->pool) : 0,
                        .nids = l->returned.count,
                        .ids = l->returned.ranges};
     (void)send_notice(ls->run, l->port, &l->address, MESSAGE_CREDIT, &n);
+    l->promised += n.grant;
     l->grant = 0;
     l->owed_ns = 0;
     l->prompt = holds_again(ls, l);

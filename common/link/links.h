@@ -55,6 +55,7 @@ struct link {
     size_t ncovered;         // ... and among those in `sent` the first so many
     bool to_answer;          // up: it has asked
     bool granted;            // up: it has its first credit
+    uint32_t promised;       // up: frames that it may still send
     uint32_t grant;          // up: credit to return ...
     struct id_set returned;  // ... for these ...
     uint64_t owed_ns;        // ... since then, 0: none

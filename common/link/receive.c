@@ -70,6 +70,7 @@ static bool hold(struct links *ls, struct link *l, const struct route *r)
         return false;
     ls->held = held;
     ls->held[ls->nheld++] = (struct held){r->frame, r->attempt > 0, l};
+    l->promised -= l->promised > 0;
     l->prompt |= r->attempt > 0;
     return true;
 }

@@ -42,6 +42,11 @@ void run_leave_early(struct run *run)
     (void)begin_to_end(run, ENDING_EARLY, STATUS_INTERRUPTED);
 }
 
+void run_depart(struct run *run)
+{
+    (void)begin_to_end(run, ENDING_DEPARTED, STATUS_OK);
+}
+
 void run_leave(struct run *run, const char *reason)
 {
     if (begin_to_end(run, ENDING_OUT, STATUS_FAILED) && !atomic_exchange(&run->spoken, true))

@@ -26,6 +26,7 @@ enum ending {
     ENDING_FAILED,    // all are told, with the status
     ENDING_COMPLETE,  // the stream is: neighbours are told that all is well
     ENDING_EARLY,     // a watcher was told to end: all are told that all is well
+    ENDING_DEPARTED,  // a worker was told to leave, and has nothing left to do; likewise
     ENDING_OUT,       // others took this process out: nobody is told
 };
 
@@ -46,6 +47,7 @@ struct run {
     atomic_uint_fast64_t window;       // frames under way at most, 0: not known yet
     uint64_t dropped;                  // messages that were not ours
     unsigned interrupts;               // Ctrl-C so far
+    bool leaving;                      // it takes what was promised, and ends then
 
     bool stopping;       // the I/O loop ends
     enum ending ending;  // if so: how
@@ -64,6 +66,9 @@ void run_leave(struct run *run, const char *reason);
 
 /* Ends a watcher before the stream does. */
 void run_leave_early(struct run *run);
+
+/* Ends a worker that is not needed any more and has nothing left to do. */
+void run_depart(struct run *run);
 
 /* Ends this process: the stream is complete. */
 void run_finish(struct run *run, enum status status);

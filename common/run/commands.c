@@ -136,7 +136,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     c->workdir = settings->workdir;
     endpoints_name(s, i, c->name);
     c->number = i;
-    c->movable = endpoints_ports(p, index) == 0;
+    c->movable = !endpoints_are_bound(p, index, !settings->placement);
     c->hosts = settings->hosts;
     if (s->count > 1)
         (void)snprintf(c->worker, sizeof c->worker, "%d", (int)i);
@@ -181,7 +181,8 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
     for (size_t i = 0; i < p->nstages; i++)
         total += (size_t)p->stages[i].count;
     *c = (struct commands){
-        .list = mem_array(total, sizeof *c->list),
+        .room = total + COMMANDS_MORE_MAX,
+        .list = mem_array(total + COMMANDS_MORE_MAX, sizeof *c->list),
         .makes_keys = settings->keys && strcmp(settings->keys, COMMANDS_KEYS) == 0,
         .beside = folder_of(p->path),
     };
@@ -196,6 +197,22 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
             s = make_one(one, p, i, k, settings, e);
             one->beside = c->beside;
         }
+    return s;
+}
+
+enum status commands_add(struct commands *c, const struct pipeline *p, struct pipeline_stage *stage,
+                         const struct command_settings *settings, struct error *e)
+{
+    struct command *one = &c->list[c->count];
+    const int64_t number = stage->count++;
+    if (c->count == c->room || number == PIPELINE_COUNT_MAX) {
+        stage->count--;
+        return error_set(e, STATUS_FAILED, "there is no room for more than %d processes of '%s'",
+                         (int)number, stage->name);
+    }
+    const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
+    one->beside = c->beside;
+    c->count++;
     return s;
 }
 

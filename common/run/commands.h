@@ -14,6 +14,8 @@
 struct hosts;
 struct placement;
 
+enum { COMMANDS_MORE_MAX = PIPELINE_COUNT_MAX };  // that may come while the run lasts
+
 enum { WRAPS_MAX = 64, PROCESS_NAME_SIZE = PIPELINE_NAME_SIZE + 12 };
 
 /* STAGE=COMMAND */
@@ -57,8 +59,8 @@ struct command {
 struct commands {
     bool makes_keys;
     char *beside;  // owned by the C library: the folder of the pipeline file; NULL: this one
-    size_t count;
-    struct command *list;  // owned, in the order of the file
+    size_t count, room;
+    struct command *list;  // owned, in the order of the file, then those that were added; it stays
 };
 
 /* Puts the command lines together; finds programs beside this executable, else in
@@ -68,6 +70,11 @@ struct commands {
 enum status commands_make(struct commands *c, const struct pipeline *p,
                           const struct command_settings *settings, struct error *e);
 void commands_free(struct commands *c);
+
+/* Puts the command line of one more process of a stage together, whose count grows; that of a
+ * `movable` one knows those around it.  STATUS_FAILED when there is no room. */
+enum status commands_add(struct commands *c, const struct pipeline *p, struct pipeline_stage *stage,
+                         const struct command_settings *settings, struct error *e);
 
 /* FOLDER/NAME.KIND, of a process; the caller frees it with mem_free. */
 char *command_file(const char *folder, const char *name, const char *kind);

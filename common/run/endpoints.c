@@ -19,12 +19,28 @@ static const char INPUT[] = ".in";
 
 /* --- who binds ------------------------------------------------------------- */
 
-/* On several hosts the stage of fewer processes binds, so that workers need no ports.  On one it is
- * the stage before, as long as the others can name all of its processes. */
+/* A stage right after the one that numbers the frames, which more processes may join: they and
+ * those after them are programs of ours. */
+static bool may_grow(const struct pipeline *p, int i)
+{
+    const struct pipeline_stage *source = pipeline_source(p);
+    bool may =
+        source && p->stages[i].input == source - p->stages && pipeline_is_ours(&p->stages[i]);
+    for (size_t k = 0; k < p->nstages && may; k++)
+        may = p->stages[k].input != i ||
+              (pipeline_is_ours(&p->stages[k]) && p->stages[k].count <= OPT_TEXTS_MAX);
+    return may;
+}
+
+/* After workers who takes from them binds, so that these bind nothing.  Elsewhere on several hosts
+ * the stage of fewer processes does, so that few need ports; on one it is the stage before, as long
+ * as the others can name all of its processes. */
 static bool binds_in(const struct pipeline *p, size_t i, bool one_host)
 {
     const int input = p->stages[i].input;
-    const int64_t before = input < 0 ? 0 : p->stages[input].count;
+    if (input < 0 || may_grow(p, input))
+        return input >= 0;
+    const int64_t before = p->stages[input].count;
     return before > p->stages[i].count && (!one_host || before > OPT_TEXTS_MAX);
 }
 
@@ -71,6 +87,12 @@ static void add_sockets(struct argv *w, const struct pipeline *p, size_t index, 
 
 /* --- several hosts ------------------------------------------------------- */
 
+bool endpoints_are_bound(const struct pipeline *p, size_t i, bool one_host)
+{
+    return binds_out(p, i, one_host) || binds_in(p, i, one_host) ||
+           &p->stages[i] == pipeline_source(p);
+}
+
 size_t endpoints_ports(const struct pipeline *p, size_t i)
 {
     return p->stages[i].after >= 0
@@ -79,13 +101,10 @@ size_t endpoints_ports(const struct pipeline *p, size_t i)
                      (&p->stages[i] == pipeline_source(p));
 }
 
-const struct place *placement_of(const struct placement *l, const struct pipeline *p, size_t index,
-                                 int64_t i)
+const struct place *placement_of(const struct placement *l, size_t index, int64_t i)
 {
-    size_t at = (size_t)i;
-    for (size_t k = 0; k < index; k++)
-        at += (size_t)p->stages[k].count;
-    return &l->list[at];
+    static const struct place none = {0};
+    return i < l->counts[index] ? &l->list[l->first[index] + (size_t)i] : &none;
 }
 
 /* Gives ports to one process; *used counts those of its host. */
@@ -115,13 +134,16 @@ enum status placement_make(struct placement *l, const struct pipeline *p, const 
     size_t *used = mem_array(hosts->count, sizeof *used);
     *l = (struct placement){.list = mem_array(total, sizeof *l->list)};
     enum status s = used && l->list ? STATUS_OK : error_memory(e, "the placement");
-    for (size_t i = 0; i < p->nstages; i++)
+    for (size_t i = 0; i < p->nstages; i++) {
+        l->first[i] = l->count;
+        l->counts[i] = p->stages[i].count;
         for (int64_t k = 0; k < p->stages[i].count && s == STATUS_OK; k++) {
             const size_t at = hosts_place(hosts, &p->stages[i], k);
             struct place *place = &l->list[l->count++];
             place->host = &hosts->list[at];
             s = give_ports(place, p, i, &used[at], e);
         }
+    }
     mem_free(used);
     return s;
 }
@@ -143,12 +165,12 @@ static void add_tcp(struct argv *w, const char *option, const struct host *host,
 static void add_ports(struct argv *w, const struct pipeline *p, size_t index, int64_t i,
                       const struct placement *l)
 {
-    const struct place *own = placement_of(l, p, index, i);
+    const struct place *own = placement_of(l, index, i);
     const int input = p->stages[index].input;
     if (own->in)
         add_tcp(w, "--in=@", own->host, own->in);
     for (int64_t k = 0; input >= 0 && !own->in && k < p->stages[input].count; k++) {
-        const struct place *up = placement_of(l, p, (size_t)input, k);
+        const struct place *up = placement_of(l, (size_t)input, k);
         add_tcp(w, "--in=", up->host, up->out);
     }
     if (own->out)
@@ -157,7 +179,7 @@ static void add_ports(struct argv *w, const struct pipeline *p, size_t index, in
         for (int64_t m = 0;
              p->stages[k].input == (int)index && binds_in(p, k, false) && m < p->stages[k].count;
              m++) {
-            const struct place *down = placement_of(l, p, k, m);
+            const struct place *down = placement_of(l, k, m);
             add_tcp(w, "--out=", down->host, down->in);
         }
     if (own->control && !pipeline_has(&p->stages[index], "control"))

@@ -129,11 +129,22 @@ static bool is_meant(const char *folder, const char *where)
             (!name[length] || strcmp(name + length, ".yaml") == 0));
 }
 
+/* Of a bragg-run of this user, whose file is noted there. */
+static bool is_folder(const char *path, char *found)
+{
+    char file[PATH_MAX];
+    struct stat what;
+    (void)snprintf(file, sizeof file, "%s/%s", path, file_link);
+    (void)snprintf(found, PATH_MAX, "%s", path);
+    return lstat(file, &what) == 0 && S_ISLNK(what.st_mode) && what.st_uid == getuid();
+}
+
 struct search {
-    const char *where;  // NULL: any
+    const char *where;                               // NULL: any
+    bool (*is_one)(const char *folder, char *what);  // looks for this ...
     int found;
-    char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];  // of the first
-    char list[300];                                      // all, for the message
+    char what[PATH_MAX], name[FIND_NAME_SIZE];  // ... and finds it first here
+    char list[300];                             // all, for the message
 };
 
 /* All runs with their private folder in `base`. */
@@ -144,13 +155,13 @@ static void search_base(struct search *s, const char *base)
     (void)snprintf(pattern, sizeof pattern, "%s/bragg-*", base);
     if (glob(pattern, GLOB_ONLYDIR, NULL, &folders) == 0)
         for (size_t i = 0; i < folders.gl_pathc; i++) {
-            char endpoint[ENDPOINT_SIZE], name[FIND_NAME_SIZE];
+            char what[PATH_MAX], name[FIND_NAME_SIZE];
             const char *folder = folders.gl_pathv[i];
-            if ((s->where && !is_meant(folder, s->where)) || !find_in_folder(folder, endpoint))
+            if ((s->where && !is_meant(folder, s->where)) || !s->is_one(folder, what))
                 continue;
             name_of(folder, name);
             if (!s->found++) {
-                memcpy(s->endpoint, endpoint, sizeof endpoint);
+                memcpy(s->what, what, sizeof what);
                 memcpy(s->name, name, sizeof name);
             }
             const size_t used = strlen(s->list);
@@ -160,12 +171,35 @@ static void search_base(struct search *s, const char *base)
     globfree(&folders);
 }
 
+/* In the folders where runs have theirs. */
+static enum status search_all(struct search *s, struct error *e)
+{
+    const char *base = getenv("XDG_RUNTIME_DIR"), *where = s->where;
+    struct stat what;
+    if (base && base[0] == '/' && strcmp(base, "/tmp") != 0)
+        search_base(s, base);
+    if (!s->found)
+        search_base(s, "/tmp");
+    if (s->found > 1)
+        return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s->found,
+                         s->list);
+    if (!s->found && where && stat(where, &what) != 0)
+        return error_set(e, STATUS_USAGE,
+                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
+                         "folder, nor the file of a pipeline that is running",
+                         where);
+    if (!s->found && where)
+        return error_set(e, STATUS_FAILED,
+                         S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
+                                               : "the pipeline %.200s is not running",
+                         where);
+    return s->found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
+}
+
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
                      struct error *e)
 {
-    struct search s = {.where = where};
-    const char *base = getenv("XDG_RUNTIME_DIR");
-    struct stat what;
+    struct search s = {.where = where, .is_one = find_in_folder};
     name[0] = 0;
     if (where && strstr(where, "://")) {
         bool bind;
@@ -182,24 +216,18 @@ enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[
         name_of(where, name);
         return STATUS_OK;
     }
-    if (base && base[0] == '/' && strcmp(base, "/tmp") != 0)
-        search_base(&s, base);
-    if (!s.found)
-        search_base(&s, "/tmp");
-    memcpy(endpoint, s.endpoint, sizeof s.endpoint);
+    const enum status status = search_all(&s, e);
+    memcpy(endpoint, s.what, ENDPOINT_SIZE);
     memcpy(name, s.name, sizeof s.name);
-    if (s.found > 1)
-        return error_set(e, STATUS_USAGE, "%d pipelines are running: name one of %s", s.found,
-                         s.list);
-    if (!s.found && where && stat(where, &what) != 0)
-        return error_set(e, STATUS_USAGE,
-                         "'%.200s' is neither an endpoint (ipc://PATH, tcp://HOST:PORT), nor a "
-                         "folder, nor the file of a pipeline that is running",
-                         where);
-    if (!s.found && where)
-        return error_set(e, STATUS_FAILED,
-                         S_ISDIR(what.st_mode) ? "no pipeline is running in %.200s"
-                                               : "the pipeline %.200s is not running",
-                         where);
-    return s.found ? STATUS_OK : error_set(e, STATUS_FAILED, "no pipeline is running");
+    return status;
+}
+
+enum status find_folder(const char *where, char folder[PATH_MAX], struct error *e)
+{
+    struct search s = {.where = where, .is_one = is_folder};
+    if (where && (is_folder(where, folder) || find_path(where, "bragg-run-*", is_folder, folder)))
+        return STATUS_OK;
+    const enum status status = search_all(&s, e);
+    memcpy(folder, s.what, sizeof s.what);
+    return status;
 }

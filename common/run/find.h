@@ -21,6 +21,10 @@ enum { FIND_NAME_SIZE = 64 };
 enum status find_run(const char *where, char endpoint[ENDPOINT_SIZE], char name[FIND_NAME_SIZE],
                      struct error *e);
 
+/* The private folder of a bragg-run of this user, which `where` stands for likewise, in place of an
+ * endpoint; its errors, too. */
+enum status find_folder(const char *where, char folder[PATH_MAX], struct error *e);
+
 /* The folder with the keys of the run in `where`, a private folder or the --workdir of a run on
  * several hosts; false when there is none. */
 bool find_run_keys(const char *where, char path[PATH_MAX]);

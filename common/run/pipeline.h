@@ -77,6 +77,9 @@ bool pipeline_is_option(const char *arg, const char *name);
 /* True when its program is NAME, in whatever folder. */
 bool pipeline_is_program(const struct pipeline_stage *s, const char *name);
 
+/* True when its program is one of these, bragg-NAME. */
+bool pipeline_is_ours(const struct pipeline_stage *s);
+
 /* True when its args have the option --NAME. */
 bool pipeline_has(const struct pipeline_stage *s, const char *name);
 

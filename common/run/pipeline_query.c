@@ -42,6 +42,12 @@ bool pipeline_is_program(const struct pipeline_stage *s, const char *name)
     return strcmp(slash ? slash + 1 : s->program, name) == 0;
 }
 
+bool pipeline_is_ours(const struct pipeline_stage *s)
+{
+    const char *slash = strrchr(s->program, '/');
+    return strncmp(slash ? slash + 1 : s->program, "bragg-", 6) == 0;
+}
+
 static const char *value_of(const struct pipeline_stage *s, const char *name)
 {
     for (size_t i = 0; i < s->nargs; i++)

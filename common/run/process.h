@@ -44,6 +44,7 @@ struct process {
     uint64_t start_ns;     // when it is to be started (again); 0 for never
     uint64_t begun_ns;     // when it was started last
     bool asked;            // we have asked it to end
+    bool leaving;          // it is not needed any more: it ends when it likes, and none follows
     struct life life;
     bool ready;         // clients may connect to it, or might
     bool unheard;       // it offers frames on its stdout, where no stage listens

@@ -8,6 +8,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "run/followers.h"
 #include "run/process.h"
 #include "run/verdict.h"
 
@@ -154,7 +155,8 @@ static void on_end(struct supervisor *s, struct process *p)
 {
     if (!s->complete && !s->stopping && is_complete(s))
         on_complete(s);
-    if (!p->start_ns && process_failed(p))
+    p->life.forgiven |= p->leaving;
+    if (!p->start_ns && process_failed(p) && !p->leaving)
         on_failure(s, p);
 }
 
@@ -178,27 +180,13 @@ static void check_times(struct supervisor *s, uint64_t now)
     }
 }
 
-/* Clients may connect to a stage, or it has done its work. */
-static bool is_ready(const struct supervisor *s, const struct pipeline_stage *stage)
-{
-    bool ready = false, ended = true;
-    for (size_t i = 0; i < s->count; i++) {
-        const struct process *p = &s->processes[i];
-        if (p->command->stage != stage)
-            continue;
-        ready |= p->ready;
-        ended &= p->ended_ns && !p->pid && !p->start_ns && p->status == 0;
-    }
-    return ready || ended;
-}
-
 /* Programs whose turn it is; each comes once. */
 static void start_followers(struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         struct process *p = &s->processes[i];
         if (p->command->after && !p->begun_ns && (!s->stopping || is_spared(s, p)) &&
-            is_ready(s, p->command->after))
+            followers_may_start(s->processes, s->count, p->command->after))
             p->start_ns = 1;
     }
 }
@@ -258,6 +246,8 @@ static void turn(struct supervisor *s)
             on_end(s, &s->processes[i]);
     start_followers(s);
     restarts_turn(&s->restarts, clock_ns());
+    growth_turn(s->settings->growth, &s->restarts, s->stopping || s->interrupts, clock_ns());
+    s->count = s->restarts.count;
     check_doubts(s);
     check_times(s, clock_ns());
 }
@@ -300,8 +290,8 @@ enum status supervise(const struct commands *commands, const struct supervisor_s
     s.env.quiet = settings->quiet;
     (void)snprintf(s.env.killed, sizeof s.env.killed, "%s/bragg.killed", settings->keeper->folder);
     bar_open(&s.env.bar, !settings->quiet);
-    s.processes = mem_array(s.count, sizeof *s.processes);
-    s.polls = mem_array(s.count + 1, sizeof *s.polls);
+    s.processes = mem_array(commands->room, sizeof *s.processes);
+    s.polls = mem_array(commands->room + 1, sizeof *s.polls);
     if (s.processes && s.polls) {
         for (size_t i = 0; i < s.count; i++)
             s.processes[i] = (struct process){.command = &commands->list[i],

@@ -5,13 +5,15 @@
 #include <stdbool.h>
 
 #include "run/commands.h"
+#include "run/growth.h"
 #include "run/keeper.h"
 #include "run/process.h"
 
 struct supervisor_settings {
     const struct keeper *keeper;
-    bool verbose;  // show what stages say as it comes
-    bool quiet;    // no progress bar, no warnings of stages
+    struct growth *growth;  // how processes join and leave
+    bool verbose;           // show what stages say as it comes
+    bool quiet;             // no progress bar, no warnings of stages
 
     /* Gets all processes once they have ended, before they are forgotten; NULL: nobody wants to
      * know. */

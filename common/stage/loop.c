@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "control/source.h"
+#include "link/leave.h"
 #include "link/pipe.h"
 #include "stage/close.h"
 #include "stage/turn.h"
@@ -21,7 +22,10 @@ static void on_signal(struct runtime *rt)
 {
     struct signalfd_siginfo info;
     while (!rt->run.stopping && read(rt->signals, &info, sizeof info) == (ssize_t)sizeof info) {
-        if (info.ssi_signo != SIGINT)
+        if (info.ssi_signo == LEAVE_SIGNAL)
+            rt->run.leaving =
+                rt->run.role.wants != KIND_NONE && rt->run.role.gives != KIND_NONE && !rt->source;
+        else if (info.ssi_signo != SIGINT)
             run_stop(&rt->run, STATUS_FAILED, "ended by signal %u (%s)", info.ssi_signo,
                      info.ssi_signo == SIGTERM ? "SIGTERM" : "SIGHUP");
         else if (role_is_watcher(&rt->run.role))

@@ -19,6 +19,7 @@
 #include "control/source.h"
 #include "link/fused.h"
 #include "link/learn.h"
+#include "link/leave.h"
 #include "stage/handover.h"
 #include "stage/loop.h"
 
@@ -152,7 +153,7 @@ static enum status open_endpoints(struct runtime *rt, struct error *e)
  * started to ignore (nohup, a background job) stay ignored. */
 static enum status take_signals(struct runtime *rt, struct error *e)
 {
-    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP};
+    static const int numbers[] = {SIGINT, SIGTERM, SIGHUP, LEAVE_SIGNAL};
     sigset_t mine;
     (void)sigemptyset(&mine);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {

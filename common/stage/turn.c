@@ -6,6 +6,7 @@
 #include "link/credit.h"
 #include "link/death.h"
 #include "link/hello.h"
+#include "link/leave.h"
 #include "link/loss.h"
 #include "link/pipe.h"
 #include "link/receive.h"
@@ -56,6 +57,8 @@ static void pump_links(struct runtime *rt, uint64_t now_ns)
         credit_pump(ls, now_ns);
     if (!*stopping)
         loss_pump(ls, now_ns);
+    if (!*stopping)
+        leave_check(ls);
 }
 
 static void pump(struct runtime *rt, uint64_t now_ns)

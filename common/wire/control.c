@@ -131,6 +131,7 @@ static const struct {
     {T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT),
      MEMBER(ids, LIST, .table = &range_table, .count_offset = offsetof(struct notice, nids))},
     {T(HAVE) | T(WELCOME) | T(TOTAL), MEMBER(known, BOOL)},
+    {T(BYE), MEMBER(leaves, BOOL, OPTIONAL)},
     {T(POOL), MEMBER(pid, I64)},
     {T(HEARTBEAT), MEMBER(progress, U64)},
     {T(BYE) | T(FREE) | T(FENCE), MEMBER_TEXT(reason)},

@@ -76,6 +76,7 @@ struct notice {
                                 // connection; 0 when all is well
     char reason[256];           // BYE, FENCE: why; "" for no more words
     bool said;                  // BYE: somebody has told the user why already
+    bool leaves;                // BYE: it has done all that it took, and the run goes on without it
     bool counts_durable;        // BYE: it says ...
     uint64_t durable;           // ... how many different frames it has made durable since it began
     char uuid[UUID_SIZE];       // FENCE: the process that is out, "" for all; LOST: likewise, or ""

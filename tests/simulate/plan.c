@@ -3,8 +3,8 @@
 
 #include "world.h"
 
-static const char *const fault_names[FAULT_KINDS] = {"killed", "frozen",  "hangs",
-                                                     "cut",    "stalled", "damaged"};
+static const char *const fault_names[FAULT_KINDS + 1] = {"killed",  "frozen",  "hangs", "cut",
+                                                         "stalled", "damaged", "leaves"};
 
 /* For how long a fault may keep somebody from hearing the source: with the time to find it again.
  */
@@ -88,7 +88,19 @@ struct plan plan_of(uint64_t seed)
     p.nfaults = draw(4) ? draw(1 + draw(FAULTS_MAX)) : 0;
     for (size_t i = 0; i < p.nfaults; i++)
         p.faults[i] = draw_fault(&p, i ? &p.faults[i - 1] : NULL, &left_ns);
+    if (p.workers > 1 && p.nfaults < FAULTS_MAX && !draw(4))
+        p.faults[p.nfaults++] = (struct fault){.kind = FAULT_LEAVE,
+                                               .slot = 1 + (unsigned)draw(p.workers),
+                                               .at_ns = draw(usual_ns(&p))};
     return p;
+}
+
+bool plan_is_calm(const struct plan *plan)
+{
+    bool calm = true;
+    for (size_t i = 0; i < plan->nfaults; i++)
+        calm &= plan->faults[i].kind == FAULT_LEAVE;
+    return calm;
 }
 
 void plan_name(const struct plan *p, unsigned slot, char name[NAME_SIZE])
@@ -120,7 +132,7 @@ void plan_tell(const struct plan *p, char *text, size_t size)
                       (double)f->at_ns / 1e6);
         if (f->frames && (size_t)n < size)
             n += snprintf(text + n, size - (size_t)n, " after %" PRIu64 " frames", f->frames);
-        if (f->kind != FAULT_CUT && (size_t)n < size)
+        if (f->lasts_ns && f->kind != FAULT_CUT && (size_t)n < size)
             n += snprintf(text + n, size - (size_t)n, " for %.1f ms", (double)f->lasts_ns / 1e6);
     }
 }

@@ -95,6 +95,14 @@ static void suffer(const struct fault *f, struct process *p)
     if (!p->alive || p->thaw_ns > world.now_ns)
         return;
     world.self = p;
+    if (f->kind == FAULT_LEAVE && (p->job != JOB_WORKER || world.plan.workers == 1))
+        return;  // of a plan that became smaller
+    if (f->kind == FAULT_LEAVE) {
+        tell("is to leave");
+        p->rt.run.leaving = true;
+        process_wake(p);
+        return;
+    }
     p->hurt = true;
     world.torn |= f->kind >= FAULT_CUT;
     switch (f->kind) {

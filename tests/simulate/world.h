@@ -23,7 +23,8 @@ enum fault_kind {
     FAULT_CUT = FAULTS_LOCAL,  // one of its connections ends, and with it what is on its way
     FAULT_STALL,   // nothing that is sent through its connections arrives for `lasts_ns`
     FAULT_DAMAGE,  // some of what passes through its connections is damaged for `lasts_ns`
-    FAULT_KINDS
+    FAULT_KINDS,
+    FAULT_LEAVE = FAULT_KINDS  // none: a worker is told to leave, and no other comes
 };
 
 struct fault {
@@ -59,6 +60,9 @@ struct plan plan_of(uint64_t seed);
 /* Plans that failed once, each the least of its kind; what went wrong in *what.  NULL behind the
  * last one. */
 const struct plan *plan_past(size_t i, const char **what);
+
+/* True when nothing is wrong in it. */
+bool plan_is_calm(const struct plan *plan);
 
 /* One line on it, for people; `size` bytes with the NUL. */
 void plan_tell(const struct plan *p, char *text, size_t size);
