@@ -1,10 +1,16 @@
 /*
  * bragg-refine: a last stage for images that fits what made them: orientations, cells, sizes of
- * blocks, mosaic spread and brightness, frame by frame, with error bars.
+ * blocks, mosaic spread and brightness, frame by frame, with error bars.  With --pass it is a stage
+ * in the middle, from images to refined recipes.
  */
+#include <inttypes.h>
 #include <stddef.h>
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
+#include "base/input.h"
+#include "base/log.h"
 #include "base/target.h"
 #include "engine/threads.h"
 #include "engines.h"
@@ -15,42 +21,50 @@
 struct state {
     struct refine_options options;
     struct refine refine;
-    struct route route;  // of the experiment
+    struct route route;      // of the experiment
+    struct experiment data;  // with --pass: a copy of the frames'
 };
 
 #define AT(member) .offset = offsetof(struct state, options.member)
 
 static const struct opt options[] = {
     {"parameters", "NAME,NAME", "What is refined in every frame, see bragg-refine(1)", OPT_TEXT,
-     AT(parameters), .usual = "rot,cell,ncells,scale,background"},
+     AT(parameters), .flags = OPT_BYTES, .usual = "rot,cell,ncells,scale,background"},
     {"share", "NAME,NAME", "What all frames have in common, refined after that", OPT_TEXT,
      AT(share)},
     {"start", "FILE", "Recording of recipes to start from (those that come with the frames)",
-     OPT_TEXT, AT(start)},
+     OPT_TEXT, AT(start), .flags = OPT_CONTENT | OPT_INPUT},
     {"indexed", "FILE",
      "What an indexing program found (.expt, .stream, or a folder of them), to start from its "
      "lattices; may be repeated",
-     OPT_TEXTS, AT(indexed)},
+     OPT_TEXTS, AT(indexed), .flags = OPT_CONTENT},
     {"prior", "NAME:SIGMA",
      "How far a parameter may be from its start, in its unit; may be repeated", OPT_TEXTS,
-     AT(priors)},
+     AT(priors), .flags = OPT_BYTES},
     {"background", "PHOTONS", "A flat background to start from (means between the spots)", OPT_REAL,
-     AT(background), .min = 0, .max = 1e9, .given = offsetof(struct state, options.has_background)},
+     AT(background), .min = 0, .max = 1e9, .flags = OPT_BYTES,
+     .given = offsetof(struct state, options.has_background)},
     {"readout", "PHOTONS", "Standard deviation of the readout in a pixel", OPT_REAL, AT(readout),
-     .min = 0, .max = 1e9},
+     .min = 0, .max = 1e9, .flags = OPT_BYTES},
     {"gain", "ADU", "What one photon adds to a pixel (what the frames tell)", OPT_REAL, AT(gain),
-     .min = 0, .max = 1e9, .flags = OPT_OPEN_MIN,
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN,
      .given = offsetof(struct state, options.has_gain)},
     {"adc-offset", "ADU", "Value of a pixel without photons (what the frames tell)", OPT_REAL,
-     AT(adc_offset), .min = -1e9, .max = 1e9,
+     AT(adc_offset), .min = -1e9, .max = 1e9, .flags = OPT_BYTES,
      .given = offsetof(struct state, options.has_adc_offset)},
     {"poor-above", "CHI2", "A fit with more chi2 a pixel is poor", OPT_REAL, AT(chi2_max), .min = 1,
-     .max = 1e9, .usual = "3"},
+     .max = 1e9, .flags = OPT_BYTES, .usual = "3"},
     {"table", "FILE", "Write a line for each frame", OPT_TEXT, AT(table)},
     {"recipes", "FILE", "Record the refined recipes, for bragg-replay", OPT_TEXT, AT(recipes)},
-    {"overwrite", NULL, "Replace files in the place of --table and --recipes", OPT_FLAG,
+    {"expt", "FILE", "Write the crystals of good frames as an experiment list of DIALS", OPT_TEXT,
+     AT(expt)},
+    {"overwrite", NULL, "Replace files in the place of --table, --recipes and --expt", OPT_FLAG,
      AT(overwrite)},
-    {"engine", "reference|cpu", "Which engine computes", OPT_TEXT, AT(engine), .usual = "cpu"},
+    {"pass", NULL,
+     "Pass refined recipes on to the next stage, frame by frame, in place of all that is written",
+     OPT_FLAG, AT(pass), .excludes = "share table recipes expt overwrite"},
+    {"engine", "reference|cpu", "Which engine computes", OPT_TEXT, AT(engine), .flags = OPT_BYTES,
+     .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {0},
@@ -59,7 +73,7 @@ static const struct opt options[] = {
 static enum status open_refine(void *state, const char **operands, int noperands, struct error *e)
 {
     struct state *t = state;
-    const struct refine_options *o = &t->options;
+    struct refine_options *o = &t->options;
     (void)operands;
     (void)noperands;
     t->refine.options = o;
@@ -68,7 +82,12 @@ static enum status open_refine(void *state, const char **operands, int noperands
         return error_set(e, STATUS_USAGE,
                          "--engine: '%.60s' has no derivatives, must be one of reference, cpu",
                          o->engine);
+    for (size_t i = 0; i < o->indexed.count; i++)
+        if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
+            return error_memory(e, "the names of files");
     enum status s = o->table ? target_check(o->table, e) : STATUS_OK;
+    if (!s && o->expt)
+        s = target_check(o->expt, e);
     if (!s && o->recipes)
         s = recorder_check(o->recipes, o->overwrite ? RECORDER_REPLACE : RECORDER_NEW, e);
     return s ? s : threads_start(&t->options.threads, e);
@@ -98,17 +117,24 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                : error_set(e, STATUS_FAILED, "a frame was replaced while it was refined");
 }
 
-static enum status write_table(const struct refine *f, struct error *e)
+/* The file at `path`; NULL: none. */
+static enum status write_file(const struct refine *f, const char *path,
+                              enum status (*write)(const struct refine *f, FILE *out,
+                                                   struct error *e),
+                              struct error *e)
 {
     struct replace file;
-    if (!f->options->table)
+    if (!path)
         return STATUS_OK;
-    const enum status s = replace_open(&file, f->options->table, e);
+    enum status s = replace_open(&file, path, e);
     if (s)
         return s;
     file.guarded = !f->options->overwrite;
-    refine_write_table(f, file.stream);
-    return replace_commit(&file, e);
+    s = write(f, file.stream, e);
+    if (!s)
+        return replace_commit(&file, e);
+    replace_abort(&file);
+    return s;
 }
 
 static enum status end(void *state, struct error *e)
@@ -116,7 +142,8 @@ static enum status end(void *state, struct error *e)
     struct state *t = state;
     refine_sort(&t->refine);
     enum status s = refine_share(&t->refine, e);
-    s = s ? s : write_table(&t->refine, e);
+    s = s ? s : write_file(&t->refine, t->options.table, refine_write_table, e);
+    s = s ? s : write_file(&t->refine, t->options.expt, refine_write_expt, e);
     if (!s && t->options.recipes && t->refine.nresults)
         s = refine_write_recipes(&t->refine, &t->route, e);
     if (s)
@@ -127,16 +154,88 @@ static enum status end(void *state, struct error *e)
     return refine_check(&t->refine, e);
 }
 
+/* ---- in the middle ---------------------------------------------------------------------- */
+
+/* What comes after gets the model in the place of the frames' experiment. */
+static enum status begin_passing(void *state, struct experiment *x, struct error *e)
+{
+    struct state *t = state;
+    struct experiment model;
+    if (!experiment_copy(&t->data, x))
+        return error_memory(e, "the experiment");
+    const enum status s = refine_begin(&t->refine, &t->data, e);
+    if (s)
+        return s;
+    if (!refine_copy_model(&t->refine, &model))
+        return error_memory(e, "the experiment");
+    const struct indexed *found = &t->refine.indexed;
+    uint64_t hash = hash_text(hash_text(HASH_START, x->lineage), model.lineage);
+    hash = hash_bytes(hash, found->lattices, found->count * sizeof *found->lattices);
+    (void)snprintf(model.lineage, sizeof model.lineage, "%016" PRIx64, hash_finish(hash));
+    memcpy(model.history, x->history, sizeof model.history);
+    experiment_free(x);
+    *x = model;
+    return STATUS_OK;
+}
+
+static const char *identity(void *state)
+{
+    const struct refine *f = &((struct state *)state)->refine;
+    return f->engine->identity(f->plan);
+}
+
+static enum status pass(void *state, struct frame *f, struct error *e)
+{
+    const enum status s = frame(state, f, e);
+    if (s)
+        return s;
+    refine_give(&((struct state *)state)->refine, &f->recipe);
+    image_free(&f->image);
+    reflection_table_free(&f->reflections);
+    planes_free(&f->planes);
+    return STATUS_OK;
+}
+
+static enum status end_passing(void *state, struct error *e)
+{
+    char line[256];
+    (void)e;
+    const bool all_good = refine_count(&((struct state *)state)->refine, line, sizeof line);
+    log_line(all_good ? LOG_INFO : LOG_WARNING, "%s", line);
+    return STATUS_OK;
+}
+
 static void close_refine(void *state)
 {
-    refine_close(&((struct state *)state)->refine);
+    struct state *t = state;
+    refine_close(&t->refine);
+    experiment_free(&t->data);
 }
+
+static const struct stage passing = {
+    .name = "bragg-refine",
+    .summary = "Fit orientations, cells and more to frames, and pass their recipes on.",
+    .options = options,
+    .wants = KIND_IMAGE,
+    .gives = KIND_RECIPE,
+    .reads_only = true,
+    .state_size = sizeof(struct state),
+    .open = open_refine,
+    .begin = begin_passing,
+    .identity = identity,
+    .frame = pass,
+    .end = end_passing,
+    .close = close_refine,
+};
+
+/* ---- at the end ------------------------------------------------------------------------- */
 
 static const struct stage stage = {
     .name = "bragg-refine",
     .summary = "Fit orientations, cells and more to frames, with error bars.",
     .examples = "bragg-replay noisy.rec | bragg-refine --start=start.rec --table=refined.tsv\n"
-                "... | bragg-noise | bragg-refine --parameters=rot,cell,scale,background",
+                "... | bragg-noise | bragg-refine --parameters=rot,cell,scale,background\n"
+                "... | bragg-refine --parameters=rot,scale --pass | bragg-intensity | ...",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
@@ -154,5 +253,8 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
-    return stage_main(&stage, argc, argv);
+    bool passes = false;
+    for (int i = 1; i < argc; i++)
+        passes = passes || strcmp(argv[i], "--pass") == 0;
+    return stage_main(passes ? &passing : &stage, argc, argv);
 }

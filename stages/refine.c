@@ -45,6 +45,7 @@ static enum status make_plans(struct refine *f, struct error *e)
 enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e)
 {
     const struct refine_options *o = f->options;
+    const char *writes = o->recipes ? "--recipes" : o->pass ? "--pass" : o->expt ? "--expt" : NULL;
     f->data = data;
     f->gain = o->has_gain ? o->gain : data->gain;
     f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
@@ -59,16 +60,24 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
         const bool is_own = i < f->free.local_of_set;
         f->moves_experiment = f->moves_experiment || is_of_experiment(p);
         f->own_moves = f->own_moves || (is_own && is_of_experiment(p));
-        if (o->recipes && is_own && is_of_experiment(p))
+        const bool is_kept = p->kind == PARAMETER_CELLS && !o->recipes && !o->pass;
+        if (writes && is_own && is_of_experiment(p) && !is_kept)
             s = error_set(e, STATUS_USAGE,
-                          "--recipes: '%s' is of the experiment, which all frames share, not of "
-                          "recipes",
-                          p->name);
+                          "%s: '%s' is of the experiment, which all frames share, not of recipes",
+                          writes, p->name);
     }
     if (!s && o->has_background && f->free.has_background && !(o->background > 0.0))
         s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     s = s ? s : make_plans(f, e);
     return s ? s : refine_pixels_open(&f->pixels, (size_t)experiment_pixels(data), e);
+}
+
+void refine_result_free(struct refine_result *r)
+{
+    mem_free(r->start);
+    recipe_free(&r->recipe);
+    recipe_free(&r->start_recipe);
+    refine_list_free(&r->kept);
 }
 
 void refine_close(struct refine *f)
@@ -83,12 +92,8 @@ void refine_close(struct refine *f)
     experiment_free(&f->blurry);
     refine_pixels_close(&f->pixels);
     fit_room_free(&f->room);
-    for (size_t i = 0; i < f->nresults; i++) {
-        mem_free(f->results[i].start);
-        recipe_free(&f->results[i].recipe);
-        recipe_free(&f->results[i].start_recipe);
-        refine_list_free(&f->results[i].kept);
-    }
+    for (size_t i = 0; i < f->nresults; i++)
+        refine_result_free(&f->results[i]);
     mem_free(f->results);
     refine_starts_close(f);
 }

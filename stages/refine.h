@@ -15,11 +15,11 @@
 #include "wire/recording.h"
 
 struct refine_options {
-    const char *parameters, *share, *start, *table, *recipes, *engine;
+    const char *parameters, *share, *start, *table, *recipes, *expt, *engine;
     struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
     int64_t threads;
-    bool has_background, has_gain, has_adc_offset, overwrite;
+    bool has_background, has_gain, has_adc_offset, overwrite, pass;
 };
 
 /* What became of a frame.  Only of a good one the recipe is another than before. */
@@ -50,6 +50,7 @@ struct refine_result {
     enum refine_verdict verdict;
     double *start, *value, *error;  // [count], owned, in the units of the names
     double *total;                  // [count]: steps from the start
+    double *correlation;            // [count x count]: of its own fit
     double level;                   // factor on the background
     char why[120];                  // UNTOLD, FAILED: more words
     struct recipe recipe;           // owned
@@ -97,6 +98,7 @@ struct refine {
     /* results */
     struct refine_result *results;  // owned
     size_t nresults, room_results;
+    size_t given[REFINE_VERDICTS];  // frames that were given away
 };
 
 /* Takes names, priors and starts for frames of this experiment.  *f is zeroed but for its options;
@@ -110,6 +112,7 @@ enum status refine_share(struct refine *f, struct error *e);
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e);
 
 void refine_close(struct refine *f);
+void refine_result_free(struct refine_result *r);
 
 /* --- starts (refine_start.c) -------------------------------------------------------- */
 
@@ -195,13 +198,27 @@ void refine_sort(struct refine *f);
 /* STATUS_FAILED when no frame with a crystal is good. */
 enum status refine_check(const struct refine *f, struct error *e);
 
+/* How many frames are good, and what the others are; true when these are blanks. */
+bool refine_count(const struct refine *f, char *line, size_t size);
+
 /* A summary for people; a line for each frame, items parted by tabs. */
 void refine_print(const struct refine *f, FILE *out);
-void refine_write_table(const struct refine *f, FILE *out);
+enum status refine_write_table(const struct refine *f, FILE *out, struct error *e);
 
 /* --- recipes (refine_recipes.c) ---------------------------------------------------- */
 
+/* The model as it is now, with blocks of whole cells; false when memory is out. */
+bool refine_copy_model(const struct refine *f, struct experiment *x);
+
+/* Makes *r the recipe of the frame that was taken last, and forgets all but its verdict. */
+void refine_give(struct refine *f, struct recipe *r);
+
 /* Writes a recording of the recipes as they are now; `route`: of the frames' experiment. */
 enum status refine_write_recipes(struct refine *f, const struct route *route, struct error *e);
+
+/* --- for DIALS (refine_expt.c) ------------------------------------------------------ */
+
+/* Writes an experiment list of the good frames, a still for each that stands still. */
+enum status refine_write_expt(const struct refine *f, FILE *out, struct error *e);
 
 #endif

@@ -119,8 +119,11 @@ static enum status round_of(struct refine *f, double *total, struct refine_resul
     r->steps += fit->steps;
     r->chi2 = fit->chi2;
     r->far = fit->far;
-    for (size_t k = 0; k < f->free.count; k++)
+    const size_t n = f->free.count;
+    for (size_t k = 0; k < n; k++)
         refine_tell(&f->free, k, total[k], fit->error[k], r);
+    for (size_t i = 0; i < n * n; i++)
+        r->correlation[i] = fit->inverse[i] / (fit->error[i / n] * fit->error[i % n]);
     r->verdict = judge(f, fit, r);
     return STATUS_OK;
 }
@@ -173,11 +176,12 @@ static enum status open_result(struct refine *f, struct refine_result **r, struc
     f->results = grown;
     *r = &grown[f->nresults];
     **r = (struct refine_result){0};
-    if (!((*r)->start = mem_array(4 * n + 1, sizeof(double))))
+    if (!((*r)->start = mem_array(4 * n + n * n + 1, sizeof(double))))
         return error_memory(e, "the results");
     (*r)->value = (*r)->start + n;
     (*r)->error = (*r)->value + n;
     (*r)->total = (*r)->error + n;
+    (*r)->correlation = (*r)->total + n;
     f->nresults++;
     return STATUS_OK;
 }

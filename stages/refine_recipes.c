@@ -41,6 +41,26 @@ static enum status add(struct recorder *to, struct route *route, const char *lin
     return s;
 }
 
+bool refine_copy_model(const struct refine *f, struct experiment *x)
+{
+    if (!experiment_copy(x, &f->model))
+        return false;
+    for (size_t i = 0; i < 3 * x->ncrystals; i++)  // engines make images of whole cells
+        x->crystals[i / 3].cells[i % 3] = fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3]));
+    return true;
+}
+
+void refine_give(struct refine *f, struct recipe *r)
+{
+    struct refine_result *last = &f->results[--f->nresults];
+    struct recipe given = last->recipe;
+    last->recipe = (struct recipe){0};
+    f->given[last->verdict]++;
+    recipe_free(r);
+    *r = given;
+    refine_result_free(last);
+}
+
 enum status refine_write_recipes(struct refine *f, const struct route *route, struct error *e)
 {
     struct recorder to = {0};
@@ -50,11 +70,9 @@ enum status refine_write_recipes(struct refine *f, const struct route *route, st
     r.flags = KIND_RECIPE;
     r.type = MESSAGE_EXPERIMENT;
     (void)snprintf(r.stage, sizeof r.stage, "bragg-refine");
-    if (!experiment_copy(&x, &f->model))
+    if (!refine_copy_model(f, &x))
         return error_memory(e, "the experiment");
     extend_lineage(f, &x);
-    for (size_t i = 0; i < 3 * x.ncrystals; i++)  // engines make images of whole cells
-        x.crystals[i / 3].cells[i % 3] = fmax(1.0, nearbyint(x.crystals[i / 3].cells[i % 3]));
     enum status s = codec_experiment_encode(&x, &m, e);
     s = s ? s : route_seal(&r, &m, e);
     s = s ? s

@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/median.h"
@@ -11,6 +12,8 @@ static const char *const VERDICTS[REFINE_VERDICTS] = {
     [REFINE_GOOD] = "good",     [REFINE_BLANK] = "blank",        [REFINE_NO_START] = "no start",
     [REFINE_DARK] = "no spots", [REFINE_UNTOLD] = "cannot tell", [REFINE_STUCK] = "stuck",
     [REFINE_POOR] = "poor fit", [REFINE_FAILED] = "failed"};
+
+static const double CORRELATION_TOLD = 0.9;
 
 static int by_id(const void *a, const void *b)
 {
@@ -80,26 +83,59 @@ static double photons(const struct refine_result *r, size_t k)
     return r->photons;
 }
 
+bool refine_count(const struct refine *f, char *line, size_t size)
+{
+    size_t verdicts[REFINE_VERDICTS], all = 0;
+    memcpy(verdicts, f->given, sizeof verdicts);
+    for (size_t i = 0; i < f->nresults; i++)
+        verdicts[f->results[i].verdict]++;
+    for (int v = 0; v < REFINE_VERDICTS; v++)
+        all += verdicts[v];
+    size_t at = (size_t)snprintf(line, size, "%zu of %zu frames good", verdicts[REFINE_GOOD], all);
+    for (int v = REFINE_GOOD + 1; v < REFINE_VERDICTS && at < size; v++)
+        if (verdicts[v])
+            at += (size_t)snprintf(line + at, size - at, ", %zu %s", verdicts[v], VERDICTS[v]);
+    return verdicts[REFINE_GOOD] + verdicts[REFINE_BLANK] == all;
+}
+
+static double correlation(const struct refine_result *r, size_t k)
+{
+    return r->correlation[k];
+}
+
+/* Parameters that a frame hardly tells from each other. */
+static void print_correlated(const struct refine *f, double *room, FILE *out)
+{
+    const size_t n = f->free.count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = 0; k < i; k++) {
+            const double c = usual(f, room, correlation, i * n + k);
+            if (fabs(c) > CORRELATION_TOLD)
+                fprintf(out, "%s and %s are correlated: %.3f\n", f->free.name[k], f->free.name[i],
+                        c);
+        }
+}
+
 void refine_print(const struct refine *f, FILE *out)
 {
-    size_t verdicts[REFINE_VERDICTS] = {0};
+    char line[256];
+    size_t good = 0;
     double *room = mem_array(f->nresults + 1, sizeof *room);
     if (!room)
         return;
     for (size_t i = 0; i < f->nresults; i++)
-        verdicts[f->results[i].verdict]++;
-    fprintf(out, "%zu of %zu frames good", verdicts[REFINE_GOOD], f->nresults);
-    for (int v = REFINE_GOOD + 1; v < REFINE_VERDICTS; v++)
-        if (verdicts[v])
-            fprintf(out, ", %zu %s", verdicts[v], VERDICTS[v]);
-    fprintf(out, "; %.4g photons in spots of a frame, chi2 %.4g a pixel\n",
+        good += f->results[i].verdict == REFINE_GOOD;
+    (void)refine_count(f, line, sizeof line);
+    fprintf(out, "%s; %.4g photons in spots of a frame, chi2 %.4g a pixel\n", line,
             usual(f, room, photons, 0), usual(f, room, chi2, 0));
     fprintf(out, "%-18s %-8s %12s %12s %12s\n", "parameter", "unit", "value", "changed by",
             "error bar");
-    for (size_t k = 0; k < f->free.count && verdicts[REFINE_GOOD]; k++)
+    for (size_t k = 0; k < f->free.count && good; k++)
         fprintf(out, "%-18s %-8s %12.6g %12.3g %12.3g\n", f->free.name[k],
                 *f->free.unit[k] ? f->free.unit[k] : "-", usual(f, room, value, k),
                 usual(f, room, change, k), usual(f, room, error_bar, k));
+    if (good)
+        print_correlated(f, room, out);
     mem_free(room);
 }
 
@@ -121,8 +157,9 @@ static void write_result(const struct refine *f, const struct refine_result *r, 
     fputc('\n', out);
 }
 
-void refine_write_table(const struct refine *f, FILE *out)
+enum status refine_write_table(const struct refine *f, FILE *out, struct error *e)
 {
+    (void)e;  // the stream tells
     fputs("frame\tlattices\tverdict\tpixels\tphotons\tsteps\tchi2\tbeyond_5_sigma", out);
     for (size_t k = 0; k < f->free.count; k++) {
         const char *name = f->free.name[k], *unit = f->free.unit[k], *line = *unit ? "_" : "";
@@ -131,4 +168,5 @@ void refine_write_table(const struct refine *f, FILE *out)
     fputc('\n', out);
     for (size_t i = 0; i < f->nresults; i++)
         write_result(f, &f->results[i], out);
+    return STATUS_OK;
 }

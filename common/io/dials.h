@@ -7,6 +7,7 @@
 #ifndef BRAGG_IO_DIALS_H
 #define BRAGG_IO_DIALS_H
 
+#include <stdbool.h>
 #include <stdio.h>
 
 #include "base/error.h"
@@ -30,13 +31,20 @@ struct dials_spot {
     int32_t scaled;  // 1: it is whole, and so a scaled intensity
 };
 
+/* The blocks of a crystal, as dxtbx has them. */
+struct dials_mosaic {
+    double domain_A, half_mosaicity_deg;
+};
+
 /* What tables need of a frame, as bytes that may be kept: then follow nlattices x 9 numbers, rows
- * a*, b*, c* in 1/A at angle 0, and the spots, ascending by id, h, k, l. */
+ * a*, b*, c* in 1/A at angle 0, with has_mosaic a struct dials_mosaic for each lattice, and the
+ * spots, ascending by id, h, k, l. */
 struct dials_frame {
     uint64_t id;
     double phi_rad, osc_rad;  // osc_rad 0: a still
     double wavelength_A;      // mean
     uint64_t nlattices, nspots;
+    bool has_mosaic;  // has no spots then
 };
 
 /* Packs a frame into *bytes, which the caller frees with mem_free.  STATUS_INPUT for a frame
@@ -87,6 +95,12 @@ enum status dials_walk(const struct records *all, const struct dials_visitor *to
 static inline const double *dials_lattice(const struct dials_frame *f, uint64_t i)
 {
     return (const double *)(f + 1) + 9 * i;
+}
+
+/* NULL for none. */
+static inline const struct dials_mosaic *dials_mosaic(const struct dials_frame *f, uint64_t i)
+{
+    return f->has_mosaic ? (const struct dials_mosaic *)dials_lattice(f, f->nlattices) + i : NULL;
 }
 
 static inline const struct dials_spot *dials_spots(const struct dials_frame *f)

@@ -145,7 +145,8 @@ static void write_scan(void *state, const struct dials_sweep *s)
 }
 
 /* Real axes before the spindle turns. */
-static void write_crystal(FILE *out, const struct experiment *x, const double r[9])
+static void write_crystal(FILE *out, const struct experiment *x, const double r[9],
+                          const struct dials_mosaic *mosaic)
 {
     double axes[9], volume = 0.0;
     for (int i = 0; i < 3; i++)
@@ -158,7 +159,11 @@ static void write_crystal(FILE *out, const struct experiment *x, const double r[
         write_vector(out, x, name[i], axes + 3 * i, 1.0 / volume);
         fputs(", ", out);
     }
-    fputs("\"space_group_hall_symbol\": \" P 1\"}", out);
+    fputs("\"space_group_hall_symbol\": \" P 1\"", out);
+    if (mosaic)
+        fprintf(out, ", \"ML_half_mosaicity_deg\": %.17g, \"ML_domain_size_ang\": %.17g",
+                mosaic->half_mosaicity_deg, mosaic->domain_A);
+    fputc('}', out);
 }
 
 static void write_crystals(void *state, const struct dials_sweep *s)
@@ -166,7 +171,7 @@ static void write_crystals(void *state, const struct dials_sweep *s)
     struct list *l = state;
     for (uint64_t i = 0; i < s->start->nlattices; i++) {
         fputs(s->experiment + i ? ",\n  " : "", l->out);
-        write_crystal(l->out, l->x, dials_lattice(s->start, i));
+        write_crystal(l->out, l->x, dials_lattice(s->start, i), dials_mosaic(s->start, i));
     }
 }
 

@@ -22,7 +22,8 @@ struct walk {
 
 static size_t head_size(const struct dials_frame *f)
 {
-    return sizeof *f + f->nlattices * 9 * sizeof(double);
+    const size_t mosaic = f->has_mosaic ? sizeof(struct dials_mosaic) : 0;
+    return sizeof *f + f->nlattices * (9 * sizeof(double) + mosaic);
 }
 
 static bool continues(const struct dials_sweep *s, const struct dials_frame *f)

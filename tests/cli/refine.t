@@ -88,7 +88,7 @@ is 'it is where it is for all' "$(tail -n +2 shared.tsv | cut -f33-38 | sort -u 
 check 'together they know more' awk -F'\t' -v shared="$(sed -n 's/^distance .* //p' shared)" 'BEGIN { exit !(shared < 0.05 && shared > 0) }'
 together --parameters=rot,cell,scale,background --prior=distance:1e-6 --recipes=shared.rec >held
 check 'unless one is known' awk '$1 == "distance" { exit !($4 < 1e-6) }' held
-together --parameters=rot,scale,background --recipes=moved_back.rec >back
+together --parameters=rot,scale,background --recipes=moved_back.rec --expt=moved.expt >back
 bragg-replay --quiet moved_back.rec | bragg-intensity --quiet --threads=1 2>others | bragg-write --quiet --scale=100 'back_%d.img'
 check 'their recipes know where' sh -c 'strings back_0.img | grep -q "^DISTANCE=\(99.9\|100.0\)"'
 
@@ -103,6 +103,56 @@ check 'cells stay' sh -c 'cut -f15,17,19 first.tsv >a; cut -f15,17,19 second.tsv
 check 'their images are computed' sh -c 'bragg-replay --quiet refined.rec | bragg-intensity --quiet | bragg-write --quiet r_%d.raw'
 is 'for each frame' "$(ls r_*.raw | wc -l)" $FRAMES
 is 'the history tells' "$(bragg-replay --quiet refined.rec | bragg-tap --print 2>&1 | grep -c '^frame')" $FRAMES
+
+# --- recipes that flow on
+check 'frames pass through' sh -c 'bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=start.rec --pass \
+	--parameters=rot,cell,scale,background --prior=cell_a:0.5 | bragg-intensity --quiet | bragg-write --quiet p_%d.raw'
+is 'the bytes of recorded recipes' "$(for i in 0 1 2 3 4 5; do cmp p_$i.raw r_$i.raw && echo same; done | sort | uniq -c | tr -s ' ')" ' 6 same'
+check 'what flows on is close to the truth' sh -c 'bragg-replay --quiet true.rec | bragg-intensity --quiet | bragg-write --quiet "t_%d.raw" &&
+	flows() { bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=same.rec --pass --parameters=rot,cell,scale,background; }
+	bragg-replay --quiet true.rec | bragg-tap --record=same.rec && flows | bragg-intensity --quiet | bragg-write --quiet "s_%d.raw" &&
+	bragg-compare --floor-fraction=1 --max-error=0.2 --sum-tolerance=0.02 s_0.raw t_0.raw'
+cat >pass.yaml <<'YAML'
+stages:
+  - name: replay
+    args: [noisy.rec]
+  - name: refine
+    count: 3
+    args: [--pass, --readout=0.6667, --start=start.rec, "--parameters=rot,cell,scale,background", "--prior=cell_a:0.5"]
+  - name: intensity
+  - name: write
+    args: [p_%d.raw]
+YAML
+check 'with three processes' bragg-run --quiet --workdir=passed pass.yaml
+is 'the same' "$(for i in 0 1 2 3 4 5; do cmp passed/p_$i.raw r_$i.raw && echo same; done | sort | uniq -c | tr -s ' ')" ' 6 same'
+bragg-replay --quiet --first=4 start.rec | bragg-tap --record=four.rec
+bragg-replay --quiet noisy.rec | bragg-refine --start=four.rec --pass --parameters=rot,scale 2>told | bragg-intensity --quiet | bragg-tap --count >passed.count
+is 'a frame without a start flows on as a blank' "$(cut -d' ' -f1 passed.count) $(cat told)" 'frames=6 bragg-refine: warning: 4 of 6 frames good, 2 no start'
+
+# --- for DIALS
+refined --parameters=rot,cell,ncells,mosaic,scale,background --expt=all.expt >all.said
+cat >expt.py <<'PYTHON'
+import json, sys
+import numpy as np
+
+found, table = json.load(open("all.expt")), [line.rstrip("\n").split("\t") for line in open("all.tsv")]
+rows = [dict(zip(table[0], row)) for row in table[1:]]
+for row, crystal in zip(rows, found["crystal"], strict=True):
+    edges = [np.linalg.norm(crystal["real_space_" + axis]) for axis in "abc"]
+    want = [float(row[f"cell_{axis}_A"]) for axis in "abc"]
+    assert np.allclose(edges, want, rtol=1e-9), (edges, want)
+    blocks = np.mean([float(row["ncells_" + axis]) * edge for axis, edge in zip("abc", edges)])
+    assert abs(crystal["ML_domain_size_ang"] / blocks - 1) < 1e-6
+    assert 0.05 < crystal["ML_half_mosaicity_deg"] / float(row["mosaic"]) < 0.15
+print(len(rows), len(found["experiment"]), found["detector"][0]["panels"][0]["origin"][2])
+PYTHON
+is 'an experiment list has cells and blocks of the table' "$(/usr/bin/python3 expt.py)" "$FRAMES $FRAMES -100"
+if command -v dials.show >/dev/null; then
+	dials.show all.expt >shown 2>&1
+	is 'dials.show reads it' "$(grep -c 'Domain size' shown)" $FRAMES
+else
+	skip 'dials.show reads it' 'dials.show is missing'
+fi
 
 # --- from what an indexing program found; the truth about turned crystals stands in for it
 bragg-replay --quiet start.rec | bragg-intensity --quiet --reflections | bragg-tap --record=found.rec
@@ -178,6 +228,10 @@ refuses() {
 refuses 'a name that there is not' 2 "'rott'" --start=start.rec --parameters=rott
 refuses 'one that is not refined' 2 "'polarization' is not refined" --start=start.rec --parameters=polarization
 refuses 'recipes that cannot hold it' 2 "'ncells_a' is of the experiment" --start=start.rec --parameters=ncells --recipes=x.rec
+refuses 'a list of one detector' 2 "'distance' is of the experiment" --start=start.rec --parameters=rot,distance --expt=x.expt
+refuses 'a table in the middle' 2 '--pass and --table exclude each other' --start=start.rec --pass --table=x.tsv
+bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet --start=start.rec --pass 2>err | cat >out
+check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' is of the experiment" err
 refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
 refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
