@@ -38,9 +38,9 @@ static const struct opt options[] = {
      "What an indexing program found (.expt, .stream, or a folder of them), to start from its "
      "lattices; may be repeated",
      OPT_TEXTS, AT(indexed), .flags = OPT_CONTENT},
-    {"prior", "NAME:SIGMA",
-     "How far a parameter may be from its start, in its unit; may be repeated", OPT_TEXTS,
-     AT(priors), .flags = OPT_BYTES},
+    {"prior", "NAME:[CENTRE:]SIGMA",
+     "How far a parameter may be from its start, or from CENTRE, in its unit; may be repeated",
+     OPT_TEXTS, AT(priors), .flags = OPT_BYTES},
     {"background", "PHOTONS", "A flat background to start from (means between the spots)", OPT_REAL,
      AT(background), .min = 0, .max = 1e9, .flags = OPT_BYTES,
      .given = offsetof(struct state, options.has_background)},

@@ -17,7 +17,7 @@ static enum status take_parameters(struct fisher *f, const struct experiment *x,
     enum status s =
         free_parameters_parse(&f->free, f->options->parameters, f->options->share, x, e);
     for (size_t i = 0; i < f->options->priors.count && !s; i++)
-        s = free_parameters_prior(&f->free, f->options->priors.text[i], e);
+        s = free_parameters_prior(&f->free, f->options->priors.text[i], false, e);
     if (!s && f->free.has_background && !(f->options->background > 0.0))
         return error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     return s;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/opt.h"
+#include "engine/parameter_step.h"
 
 static const char BACKGROUND[] = "background";
 enum { NAMES_SIZE = 2048 };
@@ -78,28 +79,57 @@ size_t free_parameters_place(const struct free_parameters *p, size_t k)
     return k < p->local_of_set ? k : k + p->has_background;
 }
 
-enum status free_parameters_prior(struct free_parameters *p, const char *text, struct error *e)
+bool free_parameters_is_log(const struct free_parameters *p, size_t k)
 {
-    const char *colon = strrchr(text, ':');
-    double sigma;
-    if (!colon || colon == text)
-        return error_set(e, STATUS_USAGE, "--prior: '%s' must be NAME:SIGMA", text);
-    const enum status s = parse_real(colon + 1, 0.0, 1e30, "--prior", &sigma, e);
+    const size_t of_set = k - (p->has_background && k > p->local_of_set);
+    return (p->has_background && k == p->local_of_set) ||
+           parameter_step_is_log(&p->set.items[of_set]);
+}
+
+/* The number of the name that is the first `length` bytes of a prior; STATUS_USAGE for none. */
+static enum status find_name(const struct free_parameters *p, const char *text, size_t length,
+                             size_t *at, struct error *e)
+{
+    char names[512] = "";
+    for (*at = 0; *at < p->count; ++*at)
+        if (strlen(p->name[*at]) == length && strncmp(p->name[*at], text, length) == 0)
+            return STATUS_OK;
+    for (size_t i = 0, end = 0; i < p->count && end < sizeof names; i++)
+        end += (size_t)snprintf(names + end, sizeof names - end, "%s%s", i ? ", " : "", p->name[i]);
+    return error_set(e, STATUS_USAGE, "--prior: '%s' is of no parameter, must be of one of %s",
+                     text, names);
+}
+
+enum status free_parameters_prior(struct free_parameters *p, const char *text, bool centred,
+                                  struct error *e)
+{
+    char middle[64] = "";
+    const char *first = strchr(text, ':'), *last = strrchr(text, ':');
+    double sigma, centre = 0.0;
+    size_t at;
+    const size_t length = first && last > first ? (size_t)(last - first - 1) : 0;
+    if (!first || first == text || length >= sizeof middle ||
+        (last > first && (!centred || !length || memchr(first + 1, ':', length))))
+        return error_set(e, STATUS_USAGE, "--prior: '%s' must be NAME:SIGMA%s", text,
+                         centred ? " or NAME:CENTRE:SIGMA" : "");
+    enum status s = parse_real(last + 1, 0.0, 1e30, "--prior", &sigma, e);
+    if (!s && length) {
+        memcpy(middle, first + 1, length);
+        s = parse_real(middle, -1e30, 1e30, "--prior", &centre, e);
+    }
+    s = s ? s : find_name(p, text, (size_t)(first - text), &at, e);
     if (s)
         return s;
     if (!(sigma > 0.0))
         return error_set(e, STATUS_USAGE, "--prior: '%s': sigma must be above 0", text);
-    for (size_t i = 0; i < p->count; i++)
-        if (strlen(p->name[i]) == (size_t)(colon - text) &&
-            strncmp(p->name[i], text, (size_t)(colon - text)) == 0) {
-            p->prior[i] += 1.0 / (sigma * sigma);
-            return STATUS_OK;
-        }
-    char names[512] = "";
-    for (size_t i = 0, at = 0; i < p->count && at < sizeof names; i++)
-        at += (size_t)snprintf(names + at, sizeof names - at, "%s%s", i ? ", " : "", p->name[i]);
-    return error_set(e, STATUS_USAGE, "--prior: '%s' is of no parameter, must be of one of %s",
-                     text, names);
+    if (length && free_parameters_is_log(p, at) && !(centre > 0.0))
+        return error_set(e, STATUS_USAGE, "--prior: '%s': the centre must be above 0", text);
+    if ((length || p->has_centre[at]) && p->prior[at] > 0.0)
+        return error_set(e, STATUS_USAGE, "--prior: '%s' has a prior already", p->name[at]);
+    p->prior[at] += 1.0 / (sigma * sigma);
+    p->has_centre[at] = length > 0;
+    p->centre[at] = centre;
+    return STATUS_OK;
 }
 
 void free_parameters_name(const struct free_parameters *p, const double *direction, char *text,

@@ -22,6 +22,8 @@ struct free_parameters {
     size_t count, local;
     const char *name[FREE_PARAMETERS_MAX], *unit[FREE_PARAMETERS_MAX];  // of the set
     double prior[FREE_PARAMETERS_MAX];                                  // 1/sigma^2
+    bool has_centre[FREE_PARAMETERS_MAX];                               // of the prior, not ...
+    double centre[FREE_PARAMETERS_MAX];                                 // ... the start's value
     struct information_layout layout;                                   // the same numbers
 };
 
@@ -30,8 +32,12 @@ struct free_parameters {
 enum status free_parameters_parse(struct free_parameters *p, const char *own, const char *share,
                                   const struct experiment *x, struct error *e);
 
-/* Takes NAME:SIGMA in.  STATUS_USAGE. */
-enum status free_parameters_prior(struct free_parameters *p, const char *text, struct error *e);
+/* Whether steps of number k among all are of its logarithm. */
+bool free_parameters_is_log(const struct free_parameters *p, size_t k);
+
+/* Takes NAME:SIGMA in, or, with `centred`, NAME:CENTRE:SIGMA, too.  STATUS_USAGE. */
+enum status free_parameters_prior(struct free_parameters *p, const char *text, bool centred,
+                                  struct error *e);
 
 /* Number k of the set among all. */
 size_t free_parameters_place(const struct free_parameters *p, size_t k);

@@ -54,7 +54,7 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
     s = s ? s : free_parameters_parse(&f->free, o->parameters, o->share, &f->model, e);
     s = s ? s : parameter_step_check(&f->free.set, e);
     for (size_t i = 0; i < o->priors.count && !s; i++)
-        s = free_parameters_prior(&f->free, o->priors.text[i], e);
+        s = free_parameters_prior(&f->free, o->priors.text[i], true, e);
     for (size_t i = 0; i < f->free.set.count && !s; i++) {
         const struct parameter *p = &f->free.set.items[i];
         const bool is_own = i < f->free.local_of_set;

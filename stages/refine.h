@@ -168,6 +168,9 @@ void refine_limits(const struct free_parameters *free, const struct refine_place
 /* Whether a fit is good or poor; the recipe of a poor one is as it was. */
 void refine_decide(const struct refine *f, struct refine_result *r);
 
+/* The middle of the prior of a parameter, in steps from the start. */
+double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k);
+
 /* Values and error bars of one parameter, in the unit of its name, from those of steps. */
 void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
                  struct refine_result *r);

@@ -13,10 +13,15 @@ static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run awa
 /* In the unit of the name, from steps. */
 static double value_of(const struct free_parameters *free, size_t k, double start, double total)
 {
-    const size_t of_set = k - (free->has_background && k > free->local_of_set);
-    const bool is_background = free->has_background && k == free->local_of_set;
-    const bool is_log = is_background || parameter_step_is_log(&free->set.items[of_set]);
-    return is_log ? start * exp(total) : start + total;
+    return free_parameters_is_log(free, k) ? start * exp(total) : start + total;
+}
+
+double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k)
+{
+    if (!free->has_centre[k])
+        return 0.0;
+    return free_parameters_is_log(free, k) ? log(free->centre[k] / r->start[k])
+                                           : free->centre[k] - r->start[k];
 }
 
 void refine_tell(const struct free_parameters *free, size_t k, double total, double error,
@@ -96,19 +101,20 @@ static enum status choose_pixels(struct refine *f, double *total, struct refine_
 static enum status round_of(struct refine *f, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
 {
-    static const double nowhere[FREE_PARAMETERS_MAX];
-    double limit[FREE_PARAMETERS_MAX];
+    double limit[FREE_PARAMETERS_MAX], centre[FREE_PARAMETERS_MAX];
     enum status s = choose_pixels(f, total, r, e);
     if (s || r->verdict == REFINE_DARK)
         return s;
     refine_limits(&f->free, &f->here, limit);
+    for (size_t k = 0; k < f->free.count; k++)
+        centre[k] = refine_centre(&f->free, r, k);
     const struct fit problem = {.count = f->free.count,
                                 .pixels = r->pixels,
                                 .counts = f->pixels.list.counts,
                                 .variance = refine_variance(f),
                                 .limit = limit,
                                 .prior = f->free.prior,
-                                .centre = nowhere,
+                                .centre = centre,
                                 .evaluate = refine_evaluate,
                                 .accept = refine_accept,
                                 .model = f};

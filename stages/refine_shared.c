@@ -71,7 +71,7 @@ static enum status sum_member(struct team *t, size_t i, const double *steps, str
     s = s ? s : refine_model(t->f, free, &at, &m->result->kept, t->means, t->slopes, e);
     memcpy(prior, free->prior, free->local * sizeof *prior);
     for (size_t k = 0; k < free->count; k++)
-        away[k] = m->result->total[k] + steps[k];
+        away[k] = m->result->total[k] + steps[k] - refine_centre(free, m->result, k);
     const struct fit problem = {.count = free->count,
                                 .pixels = m->result->kept.count,
                                 .counts = m->result->kept.counts,
@@ -222,15 +222,16 @@ enum status refine_share(struct refine *f, struct error *e)
         const struct refine_place at = {.x = &f->model, .recipe = t.members[0].result->recipe};
         refine_limits(&f->free, &at, limit);
         s = agree(&t, e);
-        const double *away = t.members[0].result->total + f->free.local;
-        double middle[FREE_PARAMETERS_MAX];
-        memcpy(middle, away, (f->free.count - f->free.local) * sizeof *middle);
+        const struct refine_result *one = t.members[0].result;
+        double away[FREE_PARAMETERS_MAX];
+        for (size_t k = f->free.local; k < f->free.count; k++)
+            away[k - f->free.local] = one->total[k] - refine_centre(&f->free, one, k);
         const struct joint problem = {.frames = t.count,
                                       .count = f->free.count,
                                       .local = f->free.local,
                                       .limit = limit,
                                       .prior = f->free.prior + f->free.local,
-                                      .away = middle,
+                                      .away = away,
                                       .evaluate = evaluate,
                                       .accept = accept,
                                       .model = &t};

@@ -92,6 +92,9 @@ together --parameters=rot,scale,background --recipes=moved_back.rec --expt=moved
 bragg-replay --quiet moved_back.rec | bragg-intensity --quiet --threads=1 2>others | bragg-write --quiet --scale=100 'back_%d.img'
 check 'their recipes know where' sh -c 'strings back_0.img | grep -q "^DISTANCE=\(99.9\|100.0\)"'
 
+refined --parameters=rot,cell,scale,background --prior=cell_a:70.02:1e-7 --prior=cell_b:80:1e-7 --table=held.tsv >held
+check 'priors hold a cell at their centres' awk -F'\t' 'NR > 1 && (($15 - 70.02) ^ 2 > 1e-8 || ($17 - 80) ^ 2 > 1e-8) { exit 1 } END { exit NR != 7 }' held.tsv
+
 # --- recipes that go on
 refined --parameters=rot,cell,scale,background --prior=cell_a:0.5 --recipes=refined.rec --table=first.tsv >first
 bragg-replay --quiet noisy.rec | bragg-refine --quiet --readout=0.6667 --start=refined.rec \
@@ -233,6 +236,9 @@ refuses 'a table in the middle' 2 '--pass and --table exclude each other' --star
 bragg-replay --quiet noisy.rec 2>others | bragg-refine --quiet --start=start.rec --pass 2>err | cat >out
 check 'blocks do not pass' says "^bragg-refine: --pass: 'ncells_a' is of the experiment" err
 refuses 'no background' 2 'needs --background above 0' --start=start.rec --background=0
+refuses 'a prior of three' 2 'must be NAME:SIGMA or NAME:CENTRE:SIGMA' --start=start.rec --parameters=scale --prior=scale:1:2:3
+refuses 'a prior about nothing' 2 'the centre must be above 0' --start=start.rec --parameters=scale --prior=scale:0:1
+refuses 'two priors' 2 'has a prior already' --start=start.rec --parameters=scale --prior=scale:1:1 --prior=scale:2
 refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
 refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec

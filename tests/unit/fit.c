@@ -1,0 +1,173 @@
+/*
+ * Fits of few counts: errors are as large as error bars say.  The two likelihoods that others take
+ * fail the same checks: weights of the counts themselves are biased, and a Gaussian with the
+ * model's variance claims error bars that are too small.
+ */
+#include "unit.h"
+
+#include <math.h>
+
+#include "refine/fit.h"
+
+enum { PIXELS = 600, REPEATS = 300 };
+
+static float counts[PIXELS];
+
+/* Poisson counts of one mean; the same every time. */
+static void draw(double mean)
+{
+    static uint64_t state = 1;
+    for (int i = 0; i < PIXELS; i++) {
+        double product = 1.0;
+        int n = -1;
+        for (; product > exp(-mean); n++) {
+            state = state * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+            product *= ((double)(state >> 11) + 0.5) * 0x1p-53;
+        }
+        counts[i] = (float)n;
+    }
+}
+
+/* A flat mean: its logarithm takes steps. */
+struct flat {
+    double here, there;
+};
+
+static enum status evaluate(void *model, const double *steps, double *means, float *slopes,
+                            struct error *e)
+{
+    struct flat *f = model;
+    (void)e;
+    f->there = f->here * exp(steps[0]);
+    for (int i = 0; i < PIXELS; i++) {
+        means[i] = f->there;
+        slopes[i] = (float)f->there;
+    }
+    return STATUS_OK;
+}
+
+static void accept(void *model)
+{
+    struct flat *f = model;
+    f->here = f->there;
+}
+
+/* Estimate and error bar of the mean. */
+struct estimate {
+    double mean, error;
+};
+
+static struct estimate fitted(struct fit_room **room, double start, double prior, double centre)
+{
+    static const double limit = 0.7;
+    struct flat flat = {.here = start};
+    struct fit_result result;
+    struct error e = {0};
+    const struct fit f = {.count = 1,
+                          .pixels = PIXELS,
+                          .counts = counts,
+                          .limit = &limit,
+                          .prior = &prior,
+                          .centre = &centre,
+                          .evaluate = evaluate,
+                          .accept = accept,
+                          .model = &flat};
+    assert_int_equal(fit_run(&f, room, NULL, &result, &e), STATUS_OK);
+    assert_true(result.converged && result.told);
+    return (struct estimate){flat.here, flat.here * result.error[0]};
+}
+
+/* The mean of counts^power. */
+static double moment(double power)
+{
+    double sum = 0.0;
+    for (int i = 0; i < PIXELS; i++)
+        sum += pow((double)counts[i], power);
+    return sum / PIXELS;
+}
+
+/* Of sum ln V + (n - mean)^2/V, V = mean, which has its least value where mean^2 + mean is the mean
+ * of n^2; with the error bar of its curvature. */
+static struct estimate gaussian(void)
+{
+    const double mean = 0.5 * (sqrt(1.0 + 4.0 * moment(2.0)) - 1.0);
+    return (struct estimate){mean, 1.0 / sqrt(PIXELS * (1.0 / mean + 0.5 / (mean * mean)))};
+}
+
+/* Least squares with weights 1/n, 1 for none. */
+static struct estimate by_counts(void)
+{
+    double weights = 0.0, sum = 0.0;
+    for (int i = 0; i < PIXELS; i++) {
+        const double weight = 1.0 / fmax((double)counts[i], 1.0);
+        weights += weight;
+        sum += weight * (double)counts[i];
+    }
+    return (struct estimate){sum / weights, 1.0 / sqrt(weights)};
+}
+
+/* What `of` gives over many draws: rms and mean of errors over error bars. */
+struct pulls {
+    double rms, mean;
+};
+
+static void add(struct pulls *p, struct estimate of, double truth)
+{
+    const double pull = (of.mean - truth) / of.error;
+    p->rms += pull * pull;
+    p->mean += pull;
+}
+
+static bool are_right(struct pulls p)
+{
+    return fabs(sqrt(p.rms / REPEATS) - 1.0) < 0.15 && fabs(p.mean / REPEATS) < 0.2;
+}
+
+static void test_error_bars(void **state)
+{
+    (void)state;
+    static const double MEANS[] = {0.3, 5.0};
+    struct fit_room *room = NULL;
+    for (size_t m = 0; m < sizeof MEANS / sizeof *MEANS; m++) {
+        struct pulls ours = {0}, gauss = {0}, counted = {0};
+        for (int i = 0; i < REPEATS; i++) {
+            draw(MEANS[m]);
+            add(&ours, fitted(&room, 2.0 * MEANS[m], 0.0, 0.0), MEANS[m]);
+            add(&gauss, gaussian(), MEANS[m]);
+            add(&counted, by_counts(), MEANS[m]);
+        }
+        if (!are_right(ours))
+            fail_msg("mean %g: errors are %.3g error bars", MEANS[m], sqrt(ours.rms / REPEATS));
+        assert_false(are_right(counted));
+        assert_true(m == 0 || counted.mean / REPEATS < -2.0);
+        assert_true(m > 0 || !are_right(gauss));
+        assert_true(m > 0 || fabs(sqrt(gauss.rms / REPEATS) - 1.81) < 0.2);
+    }
+    fit_room_free(&room);
+}
+
+/* A narrow prior holds the mean at its centre, a wide one does not matter; between, weights add. */
+static void test_prior(void **state)
+{
+    (void)state;
+    struct fit_room *room = NULL;
+    draw(5.0);
+    const double start = 6.0, at = log(4.0 / start);
+    const struct estimate free = fitted(&room, start, 0.0, 0.0);
+    assert_true(fabs(free.mean - moment(1.0)) < 1e-3);
+    assert_true(fabs(fitted(&room, start, 1e12, at).mean - 4.0) < 1e-4);
+    assert_true(fabs(fitted(&room, start, 1e-9, at).mean - free.mean) < 1e-3);
+    const double weight = pow(free.mean / free.error, 2.0);
+    const double half = fitted(&room, start, weight, at).mean;
+    assert_true(half > 4.3 && half < free.mean - 0.3);
+    fit_room_free(&room);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_error_bars),
+        cmocka_unit_test(test_prior),
+    };
+    return unit_run(tests);
+}
