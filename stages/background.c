@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "background_state.h"
 #include "base/alloc.h"
 #include "base/crc32c.h"
 #include "base/hash.h"
@@ -19,67 +20,7 @@
 #include "physics/water.h"
 #include "stage/stage.h"
 
-enum {
-    MATERIALS_MAX = 4,
-    SUM_BLOCK = 4096,  // pixels that are summed up while they are in the first cache
-};
-
-struct background {
-    /* options */
-    double water_um, air_mm, density_g_cm3, molar_mass_g_mol, thickness_um;
-    double ice_um, ice_crystal_A, ice_frames, jitter_percent;
-    const char *stol;
-    int stol_axis;
-    int64_t threads;
-    bool has_density, has_molar_mass, has_thickness, has_stol_axis, has_ice_crystal, has_ice_frames;
-    /* state */
-    struct background_material materials[MATERIALS_MAX];
-    double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
-    size_t nmaterials;  // ice is the last
-    char digest[17];    // of the table in the file
-    const struct experiment *experiment;
-    bool deferred;
-    float *photons[2];        // of the experiment's own sources, without and with ice; owned,
-                              // NULL: no frame is so
-    struct source *gathered;  // room for those of a recipe; owned
-};
-
-#define AT(member) .offset = offsetof(struct background, member)
-#define LATER (OPT_BYTES | OPT_WHEN_SET)
-#define GIVEN(member) .given = offsetof(struct background, has_##member)
-
-static const struct opt options[] = {
-    {"water", "UM", "Thickness of the water in the beam", OPT_REAL, AT(water_um), .min = 0,
-     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
-    {"air", "MM", "Length of air that the beam crosses near the sample", OPT_REAL, AT(air_mm),
-     .min = 0, .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
-    {"ice", "UM", "Thickness of the ice in the beam, as powder rings", OPT_REAL, AT(ice_um),
-     .min = 0, .max = 1e6, .flags = LATER, .usual = "0"},
-    {"ice-crystal", "A", "Size of its crystals, which makes rings narrow", OPT_REAL,
-     AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, GIVEN(ice_crystal), .needs = "ice",
-     .usual = "500"},
-    {"ice-frames", "F", "Frames that have it, at random", OPT_REAL, AT(ice_frames), .min = 0,
-     .max = 1, .flags = LATER, GIVEN(ice_frames), .needs = "ice", .usual = "1"},
-    {"jitter", "PERCENT", "Let all this vary from frame to frame: rms, log-normal", OPT_REAL,
-     AT(jitter_percent), .min = 0, .max = 1000, .flags = LATER, .usual = "0"},
-    {.doc = "Any other material:", .type = OPT_GROUP},
-    {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
-     AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
-    {"stol-axis", "stol|4stol|q", "First column of --stol: sin(theta)/lambda, 4 or 4 pi times that",
-     OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis),
-     .needs = "stol"},
-    {"thickness", "UM", "Thickness of the material in the beam", OPT_REAL, AT(thickness_um),
-     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness), .needs = "stol"},
-    {"density", "G/CM3", "Density of the material", OPT_REAL, AT(density_g_cm3), .min = 0,
-     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density), .needs = "stol", .usual = "1"},
-    {"molecular-weight", "G/MOL", "Molar mass of the molecule whose F is in --stol", OPT_REAL,
-     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass),
-     .needs = "stol"},
-    {.doc = "Work:", .type = OPT_GROUP},
-    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
-     .min = 1, .max = 1024},
-    {0},
-};
+enum { SUM_BLOCK = 4096 };  // pixels that are summed up while they are in the first cache
 
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
@@ -127,9 +68,17 @@ static enum status open_background(void *state, const char **operands, int noper
     struct background *o = state;
     (void)operands;
     (void)noperands;
-    if (!(o->water_um > 0) && !(o->air_mm > 0) && !(o->ice_um > 0) && !o->stol)
+    if (!(o->water_um > 0) && !(o->air_mm > 0) && !(o->ice_um > 0) && !(o->streak_photons > 0) &&
+        !o->stol)
         return error_set(e, STATUS_USAGE,
-                         "nothing to add: --water=UM, --air=MM, --ice=UM or --stol=FILE is needed");
+                         "nothing to add: --water=UM, --air=MM, --ice=UM, --streak=PHOTONS or "
+                         "--stol=FILE is needed");
+    o->streak = (struct streak){.photons = o->streak_photons,
+                                .spread = percent_to_fraction(o->streak_spread_percent),
+                                .length = mrad_to_rad(o->streak_size_mrad[0]),
+                                .width = mrad_to_rad(o->streak_size_mrad[1]),
+                                .angle_rad = deg_to_rad(o->streak_angle_deg[0]),
+                                .angle_rms_rad = deg_to_rad(fabs(o->streak_angle_deg[1]))};
     enum status s = threads_start(&o->threads, e);
     if (!s && o->water_um > 0)
         s = add_shipped(o, water_F, um_to_m(o->water_um), WATER_DENSITY_G_CM3,
@@ -215,7 +164,7 @@ void background_defer(void *state)
 bool background_varies(const void *state)
 {
     const struct background *o = state;
-    return o->jitter_percent > 0 || (o->ice_um > 0 && o->ice_frames < 1);
+    return o->jitter_percent > 0 || o->streak_photons > 0 || (o->ice_um > 0 && o->ice_frames < 1);
 }
 
 size_t background_materials(const void *state, const struct background_material **materials)
@@ -269,6 +218,15 @@ static double amount_of(const struct background *o, const struct recipe *r)
                                  : 1.0;
 }
 
+/* Of the pulse, relative to the mean. */
+static double fluence_of(const struct recipe *r)
+{
+    double sum = 0.0;
+    for (size_t i = 0; i < r->nsources; i++)
+        sum += r->sources[i].weight;
+    return r->nsources ? sum / (double)r->nsources : 1.0;
+}
+
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
     const struct background *o = state;
@@ -280,9 +238,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          f->recipe.id);
     const bool ice = has_ice(o, &f->recipe);
     const double amount = amount_of(o, &f->recipe);
-    if (!f->recipe.nsources && amount == 1.0)
+    if (!f->recipe.nsources && amount == 1.0 && !(o->streak_photons > 0))
         return add(o->experiment, f, o->photons[ice], e);
-    /* a frame with a spectrum of its own, or with more or less matter */
+    /* a frame with a spectrum of its own, with more or less matter, or with a streak */
     float *photons = mem_array(count, sizeof *photons);
     if (!photons)
         return error_memory(e, "the background");
@@ -296,6 +254,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     }
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
+    if (o->streak_photons > 0)
+        streak_add(&o->streak, o->experiment, fluence_of(&f->recipe), f->recipe.seed, f->recipe.id,
+                   (int)o->threads, photons);
     const enum status s = add(o->experiment, f, photons, e);
     mem_free(photons);
     return s;
@@ -316,7 +277,7 @@ const struct stage stage_background = {
     .summary = "Add the photons that water, air and other amorphous matter scatter.",
     .examples = "... | bragg-intensity | bragg-background --water=0.1 | bragg-noise | ...\n"
                 "... | bragg-background --stol=paratone.stol --thickness=100 --density=0.9 | ...",
-    .options = options,
+    .options = background_options,
     .wants = KIND_IMAGE,
     .gives = KIND_IMAGE,
     .reads_only = true,

@@ -44,6 +44,7 @@ enum rng_purpose {
     RNG_GAIN = 21,       // gain and pedestal of a pixel, by stage for the frame
     RNG_PUMP = 22,       // share of the molecules that a laser excites
     RNG_DEAD_TIME = 23,  // what a counter misses
+    RNG_STREAK = 24,     // of a jet: how bright, and its direction
 };
 
 /* One stream of draws. */

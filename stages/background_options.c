@@ -1,0 +1,53 @@
+/* The option table of bragg-background. */
+#include <stddef.h>
+
+#include "background_state.h"
+
+#define AT(member) .offset = offsetof(struct background, member)
+#define LATER (OPT_BYTES | OPT_WHEN_SET)
+#define GIVEN(member) .given = offsetof(struct background, has_##member)
+
+const struct opt background_options[] = {
+    {"water", "UM", "Thickness of the water in the beam", OPT_REAL, AT(water_um), .min = 0,
+     .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"air", "MM", "Length of air that the beam crosses near the sample", OPT_REAL, AT(air_mm),
+     .min = 0, .max = 1e6, .flags = OPT_BYTES, .usual = "0"},
+    {"ice", "UM", "Thickness of the ice in the beam, as powder rings", OPT_REAL, AT(ice_um),
+     .min = 0, .max = 1e6, .flags = LATER, .usual = "0"},
+    {"ice-crystal", "A", "Size of its crystals, which makes rings narrow", OPT_REAL,
+     AT(ice_crystal_A), .min = 10, .max = 1e5, .flags = LATER, GIVEN(ice_crystal), .needs = "ice",
+     .usual = "500"},
+    {"ice-frames", "F", "Frames that have it, at random", OPT_REAL, AT(ice_frames), .min = 0,
+     .max = 1, .flags = LATER, GIVEN(ice_frames), .needs = "ice", .usual = "1"},
+    {"jitter", "PERCENT", "Let all this vary from frame to frame: rms, log-normal", OPT_REAL,
+     AT(jitter_percent), .min = 0, .max = 1000, .flags = LATER, .usual = "0"},
+    {"streak", "PHOTONS", "Photons of the streak that the surface of a jet makes, in a mean frame",
+     OPT_REAL, AT(streak_photons), .min = 0, .max = 1e15, .flags = LATER, .usual = "0"},
+    {"streak-size", "MRAD,MRAD", "Its half length at half height, and where it falls to 1/e across",
+     OPT_REALS, AT(streak_size_mrad), .count = 2, .min = 0.001, .max = 1000, .flags = LATER,
+     GIVEN(streak_size), .needs = "streak", .usual = "20,0.5"},
+    {"streak-angle", "DEG,DEG",
+     "Its angle from the fast axis towards the slow one, and the rms of it", OPT_REALS,
+     AT(streak_angle_deg), .count = 2, .min = -180, .max = 180, .flags = LATER, GIVEN(streak_angle),
+     .needs = "streak", .usual = "0,3"},
+    {"streak-spread", "PERCENT", "How its photons vary from frame to frame: rms, log-normal",
+     OPT_REAL, AT(streak_spread_percent), .min = 0, .max = 1000, .flags = LATER,
+     GIVEN(streak_spread), .needs = "streak", .usual = "100"},
+    {.doc = "Any other material:", .type = OPT_GROUP},
+    {"stol", "FILE", "Table: sin(theta)/lambda in 1/A, F in electrons per molecule", OPT_TEXT,
+     AT(stol), .flags = OPT_BYTES | OPT_INPUT, .needs = "thickness molecular-weight"},
+    {"stol-axis", "stol|4stol|q", "First column of --stol: sin(theta)/lambda, 4 or 4 pi times that",
+     OPT_CHOICE, AT(stol_axis), .choices = "stol|4stol|q", .flags = OPT_BYTES, GIVEN(stol_axis),
+     .needs = "stol"},
+    {"thickness", "UM", "Thickness of the material in the beam", OPT_REAL, AT(thickness_um),
+     .min = 0, .max = 1e9, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(thickness), .needs = "stol"},
+    {"density", "G/CM3", "Density of the material", OPT_REAL, AT(density_g_cm3), .min = 0,
+     .max = 25, .flags = OPT_BYTES | OPT_OPEN_MIN, GIVEN(density), .needs = "stol", .usual = "1"},
+    {"molecular-weight", "G/MOL", "Molar mass of the molecule whose F is in --stol", OPT_REAL,
+     AT(molar_mass_g_mol), .min = 1, .max = 1e9, .flags = OPT_BYTES, GIVEN(molar_mass),
+     .needs = "stol"},
+    {.doc = "Work:", .type = OPT_GROUP},
+    {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
+     .min = 1, .max = 1024},
+    {0},
+};

@@ -1,0 +1,40 @@
+/* What the stage bragg-background knows: its options and what it keeps. */
+#ifndef BRAGG_STAGES_BACKGROUND_STATE_H
+#define BRAGG_STAGES_BACKGROUND_STATE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "base/opt.h"
+#include "model/experiment.h"
+#include "physics/background_pixel.h"
+#include "physics/streak.h"
+
+enum { MATERIALS_MAX = 4 };
+
+struct background {
+    /* options */
+    double water_um, air_mm, density_g_cm3, molar_mass_g_mol, thickness_um;
+    double ice_um, ice_crystal_A, ice_frames, jitter_percent;
+    const char *stol;
+    int stol_axis;
+    int64_t threads;
+    double streak_photons, streak_spread_percent, streak_size_mrad[2], streak_angle_deg[2];
+    bool has_streak_spread, has_streak_size, has_streak_angle;
+    bool has_density, has_molar_mass, has_thickness, has_stol_axis, has_ice_crystal, has_ice_frames;
+    /* state */
+    struct background_material materials[MATERIALS_MAX];
+    double thickness_m[MATERIALS_MAX], density[MATERIALS_MAX], molar_mass[MATERIALS_MAX];
+    size_t nmaterials;  // ice is the last
+    char digest[17];    // of the table in the file
+    struct streak streak;
+    const struct experiment *experiment;
+    bool deferred;
+    float *photons[2];        // of the experiment's own sources, without and with ice; owned,
+                              // NULL: no frame is so
+    struct source *gathered;  // room for those of a recipe; owned
+};
+
+extern const struct opt background_options[];
+
+#endif
