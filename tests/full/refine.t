@@ -79,7 +79,7 @@ check '5 degrees away some are lost, and those that are called good are right' a
 if command -v mandoc >/dev/null && /usr/bin/python3 -c 'import matplotlib, zmq, msgpack' 2>/dev/null; then
 	mkdir page && cd page || exit 1
 	mandoc -T utf8 -O width=78 "$BRAGG_TESTS/../stages/braggpipe-refine.7" | col -bx |
-		awk '/^WHEN/ { exit } /^           / && !/of 5 frames|chi2|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' >pasted
+		awk '/^WHEN/ { exit } /^           / && !/of 5 frames|chi2|correlated|^ *(parameter|rot_x|cell_a|scale|ncells_a|distance|beam_x) / { print }' >pasted
 	PYTHONPATH=$BRAGG_TESTS/../pipelines PATH=$PATH:$BRAGG_TESTS/../pipelines
 	export PYTHONPATH
 	check 'the page about it works' sh -e ./pasted
