@@ -4,92 +4,16 @@ from __future__ import annotations
 import argparse
 import os
 import time
+from collections.abc import Sequence
 from typing import Any
 
-from braggpipe._frame import Array
-from braggpipe._shared import Lease, Pool
+from braggpipe._link import Held, Link
 from braggpipe._sockets import NOTICE_MAX, Address, Port, Sockets, is_local
-from braggpipe._wire import (ACK, ANYTHING, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, IMAGES, KINDS, LOST, NOTHING,
-                             POOL, SHARED, TYPES, End, Keys, Message, pack, ranges)
+from braggpipe._wire import (ACK, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, KINDS, LOST, NOTHING, POOL, End, Keys,
+                             Message, pack, ranges)
 
 GREET_S = 0.5  # how long to wait for an answer before another hello
-LEASES_MAX = 6  # slots of shared memory, and half of them, that are read at a time
 CREDIT_FIRST, CREDIT_MAX = 4, 1024  # frames that a link may have under way: from the start, and at most
-
-
-class Link:
-    """A neighbour on the data plane."""
-
-    def __init__(self, port: Port, address: Address) -> None:
-        self.port, self.address = port, address
-        self.answered = not port.bound  # it has our hello
-        self.given = self.granted = self.gone = False  # the experiment; its first credit; it said bye
-        self.lost_s = 0.0  # since when it cannot be reached, 0: it can
-        self.credit = self.messages = 0  # frames that may be sent there; experiments and frames that were, or that came
-        self.sent: list[int] = []
-        self.way: list[int] = []  # frames without their credit back; the last of these, which may not have arrived
-        self.asked: tuple[int, list[int]] | None = None  # messages and frames sent when it was asked what had come
-        self.pool: Pool | None = None  # its shared memory
-
-    def meet(self, keys: Keys) -> None:
-        self.uuid, self.stage, self.group = keys["uuid"], keys["stage"], keys["group"]
-        self.wants = IMAGES if keys["wants"] == ANYTHING else keys["wants"]
-        self.durable = keys["durable"] and not keys["gives"]  # a last stage whose frames may have to be there
-        self.blamed = (keys["gives"] or keys["durable"]) and not keys.get("order")  # when it dies with frames
-
-    def is_open(self) -> bool:
-        return self.answered and not self.gone and not self.lost_s and (self.port.up or self.wants == IMAGES)
-
-    def meet_pool(self, message: Message) -> None:
-        """Its shared memory, if this process may read it; else pixels come in messages."""
-        if self.pool and self.pool.is_of(message.keys):
-            return
-        try:
-            self.pool = Pool(message.keys, self.uuid, message.run, message.incarnation)
-        except (OSError, ValueError):
-            self.pool = None
-
-
-class Held:
-    """A frame in this process.  Its worker sets one of parts, error and damaged."""
-
-    def __init__(self, link: Link, message: Message) -> None:
-        self.link: Link | None = link
-        self.message, self.number = message, message.frame
-        self.network = link.port.network
-        self.parts: list[Any] = []
-        self.error = ""
-        self.groups: set[str] = set()  # groups: that are still to get it
-        self.damaged = self.taken = self.is_finished = self.is_read = False
-        self.lease: Lease | None = None  # of its pixels in shared memory
-        if message.flags & SHARED:
-            if not link.pool:
-                raise ValueError("a descriptor of shared memory that is not named")
-            self.lease = link.pool.lease(message.payload[0])
-            message.payload[0] = self.lease.pixels
-
-    def array(self, worker: Any) -> Array | None:
-        """The pixels that lie in shared memory; None when they came in the message.  Who keeps many gets copies."""
-        if not self.lease:
-            return None
-        lease, dtype = self.lease, TYPES[self.message.keys["image"]["type"]]
-        self.is_read = True
-
-        def free() -> None:
-            worker.freed.put(lease)
-            worker.wake()
-
-        array: Array = lease.array(dtype, free)
-        if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2):
-            return array
-        copy = array.copy()
-        if not lease.is_intact():
-            raise End(1, f"frame {self.number}: its pixels were taken away while they were read")
-        self.lease = None
-        return copy
-
-    def is_done(self) -> bool:
-        return bool(self.parts or self.error or self.damaged or self.is_finished)
 
 
 class Links:
@@ -181,10 +105,11 @@ class Links:
 
     def inherit(self, link: Link) -> None:
         """Shared memory goes on through another connection."""
-        former = next((other for other in self.links if other.uuid == link.uuid and other is not link and other.pool), None)
-        if former and former.pool:
-            link.pool, former.pool = former.pool, None
-            link.pool.cut()
+        for former in [other for other in self.links if other.uuid == link.uuid and other is not link]:
+            link.reading.update(former.reading)
+            if former.pool:
+                link.pool, former.pool = former.pool, None
+                link.pool.cut()
 
     def meet_upstream(self, link: Link, message: Message) -> None:
         gives, control = message.keys["gives"], self.resolve(message.keys["control"], link.port)
@@ -258,7 +183,7 @@ class Links:
         elif link and (message.run == self.run != 0 or message.kind == BYE and not message.run):
             (self.take_up if port.up else self.take_down)(link, message)
             if message.kind == BYE:
-                link.gone, link.sent, link.way = True, [], []
+                link.gone, link.sent, link.way, link.reading = True, [], [], {}
                 if message.keys["status"]:
                     raise End(130 if message.keys["status"] == 130 else 1)
         else:
@@ -308,6 +233,8 @@ class Links:
             self.on_answer(link, message.keys["progress"])
         elif message.kind == CREDIT:
             link.credit = min(CREDIT_MAX, link.credit + message.keys["grant"])
+            link.shares, slots = bool(message.keys.get("shared")), int(message.keys.get("slots", 0))
+            link.reading = {slot: pixels for slot, pixels in link.reading.items() if not slots >> slot & 1}
             for number in [number for number in link.sent if message.lists(number)]:
                 link.sent.remove(number)
                 if number in link.way:  # what was sent before it has arrived, too, or is lost
@@ -336,6 +263,7 @@ class Links:
             elif link.port.up and link.pool and link.pool.returned:
                 self.credit(link, 0, [])
             elif not link.port.up and not link.given:
+                self.announce(link)
                 link.given = self.send(link, self.worker.experiment)
         if self.acks and self.source:
             if self.is_durable():
@@ -343,6 +271,15 @@ class Links:
             self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
+
+    def announce(self, link: Link) -> None:
+        """Where our shared memory is."""
+        if link.port.network:
+            return
+        self.worker.memory.open(self.uuid, self.run, 4 * self.worker.shown.count)
+        slots = self.worker.memory.slots
+        if slots:
+            self.say(link.port, POOL, link.address, pid=os.getpid(), fd=slots.fd)
 
     def finished(self, frame: Held) -> None:
         if frame.damaged:
@@ -365,7 +302,7 @@ class Links:
         frame.groups = groups & frame.groups if frame.taken else groups
         for group in sorted(frame.groups):
             able = [link for link in links if link.group == group and link.credit and not link.lost_s]
-            link = next((link for link in sorted(able, key=lambda link: len(link.sent)) if self.send(link, frame.parts)), None)
+            link = next((link for link in sorted(able, key=lambda link: len(link.sent)) if self.send_frame(link, frame)), None)
             if link:
                 link.credit -= 1
                 link.sent.append(frame.number)
@@ -374,8 +311,16 @@ class Links:
                 frame.taken = True
         return frame.taken and not frame.groups - spare
 
-    def send(self, link: Link, parts: list[Any]) -> bool:
-        if link.port.send(link.address, parts):
+    def send_frame(self, link: Link, frame: Held) -> bool:
+        """With its pixels, or without for who can read our shared memory."""
+        shared = frame.shared if link.shares else []
+        is_sent = self.send(link, frame.parts, shared)
+        if is_sent and shared:
+            link.reading[frame.slot] = frame.parts[2]
+        return is_sent
+
+    def send(self, link: Link, parts: list[Any], shared: Sequence[Any] = ()) -> bool:
+        if link.port.send(link.address, list(shared or parts)):
             link.messages += 1
             self.bytes_out += sum(map(len, parts))
             return True

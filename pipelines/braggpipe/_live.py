@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from braggpipe._frame import Experiment, Frame, Frames, experiment_of, frame_of
-from braggpipe._links import Held
+from braggpipe._link import Held
 from braggpipe._pipeline import Child, FilePipeline
 from braggpipe._stream import Anew, Stream
 from braggpipe._wire import IMAGES, NOTHING, End, Message

@@ -1,4 +1,4 @@
-"""Pixels that stay where they are: the shared memory of the stage before, as bragg-wire(5) says."""
+"""Pixels that stay where they are: the shared memory of the stage before, as bragg-wire(5) says.  Ours: _memory.py."""
 from __future__ import annotations
 
 import fcntl
@@ -15,8 +15,8 @@ import numpy
 
 from braggpipe._wire import Keys
 
-_HEADER = struct.Struct("=8s33s3xIQQI4x")
-_PAGE, _SLOTS_MAX, _GENERATIONS = 4096, 64, 72
+HEADER, MAGIC = struct.Struct("=8s33s3xIQQI4x"), b"bragg-p\0"
+PAGE, SLOTS_MAX, GENERATIONS = 4096, 64, 72
 _GET_SEALS, _NEEDED_SEALS = 1034, 2 | 4  # F_GET_SEALS; against shrinking and growing
 
 
@@ -30,15 +30,15 @@ class Pool:
         file = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC | os.O_NOCTTY)
         try:
             what = os.fstat(file)
-            if (not stat.S_ISREG(what.st_mode) or what.st_uid != os.geteuid() or what.st_size < _PAGE or
+            if (not stat.S_ISREG(what.st_mode) or what.st_uid != os.geteuid() or what.st_size < PAGE or
                     fcntl.fcntl(file, _GET_SEALS) & _NEEDED_SEALS != _NEEDED_SEALS):
                 raise ValueError("its shared memory is none")
             self.memory = memoryview(mmap.mmap(file, what.st_size, mmap.MAP_SHARED, mmap.PROT_READ))
         finally:
             os.close(file)
-        magic, owner, born, of_run, self.slot_bytes, self.slots = _HEADER.unpack(self.memory[:_HEADER.size])
-        if ((magic, owner, born, of_run) != (b"bragg-p\0", uuid.encode() + b"\0", incarnation, run) or
-                not 1 <= self.slots <= _SLOTS_MAX or _PAGE + self.slots * self.slot_bytes != what.st_size):
+        magic, owner, born, of_run, self.slot_bytes, self.slots = HEADER.unpack(self.memory[:HEADER.size])
+        if ((magic, owner, born, of_run) != (MAGIC, uuid.encode() + b"\0", incarnation, run) or
+                not 1 <= self.slots <= SLOTS_MAX or PAGE + self.slots * self.slot_bytes != what.st_size):
             raise ValueError("its shared memory belongs to somebody else")
 
     def is_of(self, keys: Keys) -> bool:
@@ -47,7 +47,7 @@ class Pool:
     def lease(self, descriptor: Any) -> Lease:
         """The pixels of a frame, until the lease is given back."""
         pid, fd, slot, offset, length, generation = msgpack.unpackb(descriptor)
-        first = _PAGE + slot * self.slot_bytes
+        first = PAGE + slot * self.slot_bytes
         if ((pid, fd) != (self.pid, self.fd) or not 0 <= slot < self.slots or offset < first or (offset - first) % 64 or
                 not 0 <= length <= first + self.slot_bytes - offset):
             raise ValueError("a frame whose pixels are not in the shared memory")
@@ -79,7 +79,7 @@ class Lease:
 
     def is_intact(self) -> bool:
         """Whether nobody has taken the slot for another image since: asked after reading."""
-        at = _GENERATIONS + 8 * self.slot
+        at = GENERATIONS + 8 * self.slot
         return int.from_bytes(self.pool.memory[at:at + 8], "little") == self.generation
 
     def give_back(self) -> None:

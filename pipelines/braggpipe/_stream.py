@@ -135,6 +135,8 @@ class Stream(Links):
             self.waited = {group["name"] for group in keys.get("groups", ())} or self.waited
         if kind == WELCOME:
             self.patience_s = min(max(keys["dead_after_s"], 0.1), 1e6)
+            if keys.get("window") and not self.is_last():
+                self.worker.memory.window = int(keys["window"])
         elif kind == FREE:
             raise End(keys["status"] if keys["status"] in (0, 130) else 1, freed=True)
         elif kind == FENCE and keys["uuid"] == self.uuid:

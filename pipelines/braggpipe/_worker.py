@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 import argparse
-import collections
 import hashlib
 import os
 import queue
@@ -10,7 +9,6 @@ import sys
 import threading
 import time
 import traceback
-import weakref
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -18,10 +16,11 @@ import numpy
 
 from braggpipe._command import Span
 from braggpipe._frame import Array, Frame, experiment_of, frame_of
-from braggpipe._wire import EXPERIMENT, FRAME, IMAGES, NOTHING, RECIPES, TYPES, Keys, Message, pack, sum_parts
+from braggpipe._memory import Memory
+from braggpipe._wire import EXPERIMENT, FRAME, IMAGES, NOTHING, RECIPES, SHARED, TYPES, Keys, Message, pack, sum_parts
 
 if TYPE_CHECKING:
-    from braggpipe._links import Held
+    from braggpipe._link import Held
     from braggpipe._stream import Stream
 
 HISTORY_MAX, CPU_STEP_NS = 16383, 10_000_000
@@ -33,38 +32,20 @@ class Wrong(Exception):
     """What came, or what the function gave, is not as it must be; says why."""
 
 
-class Memory:
-    """Copies of images, made where copies were that nobody reads any more: new pages cost more than to copy."""
-
-    def __init__(self) -> None:
-        self.free: collections.deque[bytearray] = collections.deque(maxlen=4)
-
-    def copy(self, image: Array) -> Array:
-        memory = self.free.pop() if self.free else bytearray()
-        if len(memory) != image.nbytes:
-            memory = bytearray(image.nbytes)
-        array = numpy.frombuffer(memory, image.dtype)
-        weakref.finalize(array, self.free.append, memory).atexit = False  # views hold it
-        copy = array.reshape(image.shape)
-        numpy.copyto(copy, image)
-        return copy
-
-
 def as_image(result: Any, count: int, memory: Memory) -> Array:
     """What the function gave, as `count` pixels in one of the types that an image may have."""
-    image: Array = numpy.ascontiguousarray(result).ravel()
-    kind, given = image.dtype.kind, image
+    given: Array = numpy.ascontiguousarray(result).ravel()
+    kind, is_ready = given.dtype.kind, given.dtype.str in TYPES
     if kind not in "fiub":
-        raise Wrong(f"the function gave {image.dtype}, must be numbers")
-    if image.size != count:
-        raise Wrong(f"the function gave {image.size} pixels, must be {count}")
-    if image.dtype.str not in TYPES:
-        with numpy.errstate(over="ignore"):
-            image = image.astype("<f4" if kind == "f" else "<i4")
-    if not (_is_finite(image) if kind == "f" else image is given or numpy.array_equal(image, given)):
+        raise Wrong(f"the function gave {given.dtype}, must be numbers")
+    if given.size != count:
+        raise Wrong(f"the function gave {given.size} pixels, must be {count}")
+    # a copy: the function may change its own meanwhile
+    image = memory.result(given, given.dtype if is_ready else numpy.dtype("<f4" if kind == "f" else "<i4"))
+    if not (_is_finite(image) if kind == "f" else is_ready or numpy.array_equal(image, given)):
         at = int((~numpy.isfinite(image) if kind == "f" else image != given).argmax())
         raise Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
-    return memory.copy(image) if image is given else image  # the function may change its own meanwhile
+    return image
 
 
 def _is_finite(image: Array) -> bool:
@@ -114,8 +95,8 @@ class Worker(threading.Thread):
         stream.sockets.close()
         os.execv(sys.executable, sys.orig_argv)
 
-    def pack(self, kind: int, message: Message, keys: Keys, payload: list[Any], crc: int) -> list[Any]:
-        route = [1, kind, self.run_id, 1, message.frame, message.attempt, self.stage, self.gives, crc]
+    def pack(self, kind: int, message: Message, keys: Keys, payload: list[Any], crc: int, flags: int = 0) -> list[Any]:
+        route = [1, kind, self.run_id, 1, message.frame, message.attempt, self.stage, self.gives | flags, crc]
         return pack(route, keys, payload, self.network)
 
     def put(self, frame: Held) -> None:
@@ -182,11 +163,15 @@ class Worker(threading.Thread):
         """Packs what the function gave."""
         keys, image, payload = held.message.keys, held.message.keys["image"], held.message.payload
         image["type"], payload[image["pixels"]] = TYPES.index(result.dtype.str), memoryview(result.view(numpy.uint8))
-        self.send(held, keys, payload)
+        self.send(held, keys, payload, result)
 
-    def send(self, held: Held, keys: Keys, payload: list[Any]) -> None:
-        keys["lineage"] = self.lineage
-        held.parts = self.pack(FRAME, held.message, keys, payload, sum_parts(payload))
+    def send(self, held: Held, keys: Keys, payload: list[Any], image: Array) -> None:
+        keys["lineage"], crc = self.lineage, sum_parts(payload)
+        held.parts = self.pack(FRAME, held.message, keys, payload, crc)
+        place = self.memory.slots.find(image) if self.memory.slots and keys["image"]["pixels"] == 0 else None
+        if place:
+            held.slot, descriptor = place
+            held.shared = self.pack(FRAME, held.message, keys, [descriptor, *payload[1:]], crc, SHARED)
 
     def describe(self, error: BaseException) -> str:
         """One line: what was raised, and where."""
@@ -215,7 +200,7 @@ class Painter(Worker):
         for owner, names in [(recipe, ("sources",)), *((lattice, _PAYLOADS) for lattice in recipe["lattices"])]:
             for name in names:
                 owner[name] = None if owner[name] is None else owner[name] + 1  # behind the pixels
-        self.send(held, keys, [memoryview(result.view(numpy.uint8)), *held.message.payload])
+        self.send(held, keys, [memoryview(result.view(numpy.uint8)), *held.message.payload], result)
 
 
 class Eater(Worker):

@@ -20,7 +20,7 @@ loop 'a function may use its memory again' memory
 loop 'Ctrl-C ends what a source in Python started' source
 
 # ratios to a plain copy, with room for other programs on this machine: half of what is reached there
-for row in '1024 600 0.12 0.015' '2048 300 0.25 0.04'; do
+for row in '1024 600 0.12 0.03' '2048 300 0.25 0.05'; do
 	# shellcheck disable=SC2086 # words
 	check "frames of ${row%% *} x ${row%% *} come fast enough" sh -c 'timeout 200 /usr/bin/python3 "$@" >speed' sh "$BRAGG_TESTS/python/speed.py" $row
 	cat speed
