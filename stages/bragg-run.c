@@ -352,8 +352,13 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct opt
                                 struct error *e)
 {
     struct hosts hosts = {0};
-    char *shipped = access(file, F_OK) ? program_pipeline(file) : NULL;
-    enum status s = pipeline_load(p, shipped ? shipped : file, e);
+    const bool is_there = access(file, F_OK) == 0;
+    char *shipped = is_there ? NULL : program_pipeline(file), meant[SHIPPED_NAME_SIZE];
+    enum status s =
+        !is_there && !shipped && program_pipeline_meant(file, meant)
+            ? error_set(e, STATUS_FAILED, "there is no file '%s', did you mean the pipeline %s?",
+                        file, meant)
+            : pipeline_load(p, shipped ? shipped : file, e);
     if (s == STATUS_OK)
         s = change(p, o, &hosts, e);
     if (s == STATUS_OK)

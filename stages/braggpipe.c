@@ -36,6 +36,8 @@ static const struct {
     {"nanobragg", "nanoBragg's command line"},
     {"nonbragg", "nonBragg's"},
     {"noisify", "noisify's"},
+    {"demo", "20 stills of lysozyme, into the folder demo"},
+    {"list", "this list"},
 };
 
 enum { PROGRAMS = sizeof programs / sizeof *programs };
@@ -46,8 +48,6 @@ static int list(void)
         "braggpipe NAME [OPTION...] starts one of these; each has --help and a manual page.\n\n");
     for (size_t i = 0; i < PROGRAMS; i++)
         printf("  %-12s %s\n", programs[i].name, programs[i].what);
-    printf("  %-12s %s\n  %-12s %s\n", "demo", "20 stills of lysozyme, into the folder demo",
-           "list", "this list");
     return fflush(stdout) || ferror(stdout) ? STATUS_FAILED : STATUS_OK;
 }
 

@@ -10,6 +10,7 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "geometry_options.h"
+#include "io/filetype.h"
 
 enum { WORDS_MAX = 24 };
 
@@ -113,7 +114,8 @@ enum status geometry_crystals(const struct geometry_options *o, struct crystal_o
 static enum status check_crystal(const struct geometry_options *o, struct error *e)
 {
     const bool placed = o->has_cell || o->has_matrix, faithful = o->physics == PHYSICS_FAITHFUL;
-    const enum status s = opt_check(crystal_keys(), o, e);
+    enum status s = o->hkl ? filetype_check_file(o->hkl, FILETYPE_HKL, e) : STATUS_OK;
+    s = s ? s : opt_check(crystal_keys(), o, e);  // a list needs a cell, a wrong kind of file none
     if (s)
         return s;
     if (faithful && o->has_ncells && o->has_crystal_size)

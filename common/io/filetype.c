@@ -2,6 +2,7 @@
 
 #include <stdbool.h>
 #include <string.h>
+#include <sys/stat.h>
 
 enum { WINDOW = 16 << 10 };
 
@@ -123,4 +124,14 @@ enum status filetype_check(const char *path, enum filetype type, enum filetype w
         return STATUS_OK;
     return error_set(e, STATUS_INPUT, "%s: %s, must be %s%s%s", path, about[type].name,
                      about[wanted].name, *about[type].advice ? "; " : "", about[type].advice);
+}
+
+enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e)
+{
+    struct stat what;
+    FILE *in = stat(path, &what) == 0 && S_ISREG(what.st_mode) ? fopen(path, "rbe") : NULL;
+    const enum status s = in ? filetype_check(path, filetype_of_file(in), wanted, e) : STATUS_OK;
+    if (in)
+        (void)fclose(in);
+    return s;
 }

@@ -66,4 +66,7 @@ enum filetype filetype_of_file(FILE *in);
 enum status filetype_check(const char *path, enum filetype type, enum filetype wanted,
                            struct error *e);
 
+/* The same of an ordinary file that can be opened; what is none is for its reader to tell. */
+enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e);
+
 #endif

@@ -1,7 +1,7 @@
 #include "run/program.h"
 
+#include <glob.h>
 #include <limits.h>
-#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "base/alloc.h"
+#include "base/nearest.h"
 
 static char *join(const char *folder, const char *name)
 {
@@ -86,16 +87,43 @@ char *program_find(const char *program)
     return found;
 }
 
+static const char *const places[] = {"../share/braggpipe/pipelines/", "../../pipelines/"};
+enum { PLACES = sizeof places / sizeof *places };
+
+/* Whether it may be the name of a shipped pipeline; puts where this executable is into *self. */
+static bool is_plain(const char *name, char self[PATH_MAX])
+{
+    return *name && !strpbrk(name, "/.") && strlen(name) < SHIPPED_NAME_SIZE && own_folder(self);
+}
+
 char *program_pipeline(const char *name)
 {
-    static const char *const places[] = {"../share/braggpipe/pipelines/", "../../pipelines/"};
     char self[PATH_MAX], path[2 * PATH_MAX];
-    if (!*name || strpbrk(name, "/.") || strlen(name) > 100 || !own_folder(self))
+    if (!is_plain(name, self))
         return NULL;
-    for (size_t i = 0; i < sizeof places / sizeof *places; i++) {
+    for (size_t i = 0; i < PLACES; i++) {
         (void)snprintf(path, sizeof path, "%s%s%s.yaml", self, places[i], name);
         if (access(path, R_OK) == 0)
             return join("", path);
     }
     return NULL;
+}
+
+bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE])
+{
+    char self[PATH_MAX], pattern[2 * PATH_MAX], shipped[SHIPPED_NAME_SIZE];
+    int best = 99;
+    for (size_t i = 0; is_plain(name, self) && i < PLACES; i++) {
+        glob_t files;
+        (void)snprintf(pattern, sizeof pattern, "%s%s*.yaml", self, places[i]);
+        if (glob(pattern, 0, NULL, &files) == 0)
+            for (size_t k = 0; k < files.gl_pathc; k++) {
+                const char *file = strrchr(files.gl_pathv[k], '/') + 1;
+                (void)snprintf(shipped, sizeof shipped, "%.*s", (int)strcspn(file, "."), file);
+                if (nearest_better(name, shipped, &best))
+                    memcpy(meant, shipped, sizeof shipped);
+            }
+        globfree(&files);
+    }
+    return best < 99;
 }

@@ -2,6 +2,8 @@
 #ifndef BRAGG_RUN_PROGRAM_H
 #define BRAGG_RUN_PROGRAM_H
 
+#include <stdbool.h>
+
 /* What to execute for `program`, found beside this executable, else in PATH: a plain name when
  * a folder of PATH that is no relative one leads to the right one, so that printed commands are
  * short, else its absolute path.  A name with a slash is a path.  NULL when there is none, or no
@@ -13,5 +15,10 @@ char *program_find(const char *program);
  * it was built in.  NULL for what is no plain name, when there is none, or no memory; the caller
  * frees it with mem_free. */
 char *program_pipeline(const char *name);
+
+enum { SHIPPED_NAME_SIZE = 101 };
+
+/* The name of the shipped pipeline that `name` probably means; false when it resembles none. */
+bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE]);
 
 #endif
