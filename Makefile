@@ -148,7 +148,8 @@ $(BUILD)/tests/bin/%: $(BUILD)/obj/tests/programs/%.o $(HELPER_LIBRARIES)
 
 # The simulator: the code of link, control and stage/turn.c with a network and a clock of its own.
 SIMULATE := $(BUILD)/tests/bin/simulate
-SIMULATE_WRAPPED := clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart log_line
+SIMULATE_WRAPPED := clock_gettime eventfd write close getpid endpoint_is_refused endpoint_remove restart outlaw log_line \
+	$(addprefix pthread_,mutex_lock mutex_trylock mutex_unlock cond_broadcast)
 $(SIMULATE): $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard tests/simulate/*.c)) $(HELPER_LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK) $(patsubst %,-Wl$(,)--wrap=%,$(SIMULATE_WRAPPED))

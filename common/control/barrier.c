@@ -32,7 +32,7 @@ static bool leads_to(const struct stream *s, const char *uuid, const struct peer
     if (strcmp(uuid, s->run->uuid) == 0)
         return is_linked(s, p->hello.uuid);
     const struct peer *up = roster_find(&s->roster, uuid);
-    if (!up || !up->reached || up->bye)
+    if (!up || !up->reached || up->bye || !up->hello.gives)
         return false;
     const struct hello *h = &up->hello;
     return !h->names_downstreams ||

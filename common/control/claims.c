@@ -54,7 +54,7 @@ static bool has_room(struct stream *s, struct peer *p, size_t more)
 /* What such a process says: kept until it is known whether they do. */
 static void hear_early(struct stream *s, struct peer *p, struct id_set *set, const struct notice *n)
 {
-    if (!has_room(s, p, n->nids))
+    if (!n->nids || !has_room(s, p, n->nids))
         return;
     if (!p->early_ns)
         p->early_ns = p->heard_ns;
@@ -131,9 +131,15 @@ void claims_hear(struct stream *s, struct peer *p, enum message_type type, const
     }
 }
 
+/* While the run is broken nobody can be reached.  That it is comes to light one silence after the
+ * frames came; so the time begins anew then, and is twice as long. */
 void claims_check(struct stream *s, struct peer *p, uint64_t now_ns)
 {
     const struct id_set *early = p->early_acks.count ? &p->early_acks : &p->early_kept;
-    if (p->early_ns && !p->out && (s->freed || now_ns > p->early_ns + s->run->patience_ns))
+    if (!p->early_ns || p->out)
+        return;
+    if (s->broken_ns)
+        p->early_ns = now_ns;
+    if (s->freed || now_ns > p->early_ns + 2 * s->run->patience_ns)
         outlaw(s, p, "it has frame %" PRIu64 ", and no stage sends it any", early->ranges[0].first);
 }

@@ -114,6 +114,7 @@ struct links {
     struct neighbour *buried;  // processes that are out
     bool looks;                // asks in this round whether connections are cut ...
     uint64_t looked_ns;        // ... as it did last then
+    uint64_t asked_who_ns;     // an unknown process was asked to connect anew last then
     uint64_t ticks;            // progress: counts up while frames move
 
     struct pipe_end in, out;

@@ -3,6 +3,7 @@
 #include <inttypes.h>
 
 #include "base/alloc.h"
+#include "base/clock.h"
 #include "base/crc32c.h"
 #include "base/log.h"
 #include "link/credit.h"
@@ -217,6 +218,17 @@ static void on_notice(struct links *ls, struct link *l, const struct route *r,
     notice_free(&n);
 }
 
+/* Who is on no list and speaks as a process of the run is asked to connect anew: its hello may have
+ * come before that of a connection that it gave up, and then took its place. */
+static void ask_who(struct links *ls, struct port *port, const struct address *from)
+{
+    const uint64_t now_ns = clock_ns();
+    if (!port->bound || now_ns < ls->asked_who_ns + REOPEN_NS)
+        return;
+    ls->asked_who_ns = now_ns;
+    (void)send_hello(ls, port, from, port->up);
+}
+
 static void dispatch(struct links *ls, struct port *port, const struct address *from,
                      struct message *m)
 {
@@ -236,6 +248,8 @@ static void dispatch(struct links *ls, struct port *port, const struct address *
     const bool early_bye = r.type == MESSAGE_BYE && !r.run;  // it never learned the run
     if (!l || !(early_bye || run_is_ours(ls->run, &r))) {
         ls->run->dropped++;
+        if (!l && run_is_ours(ls->run, &r))
+            ask_who(ls, port, from);
         return;
     }
     l->nmessages += port->up && (r.type == MESSAGE_EXPERIMENT || r.type == MESSAGE_FRAME);

@@ -10,6 +10,7 @@ enum event_kind {
     EVENT_MAIN,     // of its main thread
     EVENT_START,    // of another process in a slot
     EVENT_FAULT,    // of the plan
+    EVENT_GUEST,    // who has no place in the pipeline
     EVENT_CONNECT,  // a socket tries to
     EVENT_CUT,      // one end of a connection finds that it has ended
     EVENT_ARRIVE,   // a packet

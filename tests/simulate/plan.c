@@ -92,6 +92,8 @@ struct plan plan_of(uint64_t seed)
         p.faults[p.nfaults++] = (struct fault){.kind = FAULT_LEAVE,
                                                .slot = 1 + (unsigned)draw(p.workers),
                                                .at_ns = draw(usual_ns(&p))};
+    p.guests = !draw(3);
+    p.room = p.network || draw(12) ? 0 : 1 + draw(p.frames);
     return p;
 }
 
@@ -118,12 +120,15 @@ void plan_tell(const struct plan *p, char *text, size_t size)
     int n = snprintf(text, size,
                      "%s, %u worker%s, %u sink%s, %" PRIu64 " frames, window %" PRIu64
                      ", dead after %.1f s, %" PRIu64 " us latency, %" PRIu64 " us a frame, %" PRIu64
-                     " bytes of image, %u durable at once%s%s%s",
+                     " bytes of image, %u durable at once%s%s%s%s",
                      p->network ? "tcp" : "ipc", p->workers, p->workers > 1 ? "s" : "", p->sinks,
                      p->sinks > 1 ? "s" : "", p->frames, p->window, p->dead_after_s,
                      p->latency_ns / 1000, p->compute_ns / 1000, p->image_bytes, p->batch,
                      p->handover ? ", handover" : "", p->order ? ", in order" : "",
-                     p->groups ? ", each sink all" : "");
+                     p->groups ? ", each sink all" : "", p->guests ? ", guests" : "");
+    if (p->room && (size_t)n < size)
+        n += snprintf(text + n, size - (size_t)n, "; disks have room for %" PRIu64 " frames",
+                      p->room);
     for (size_t i = 0; i < p->nfaults && (size_t)n < size; i++) {
         char name[NAME_SIZE];
         const struct fault *f = &p->faults[i];

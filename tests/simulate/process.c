@@ -32,9 +32,12 @@ static const struct stage stages[] = {
     [JOB_SINK] = {.name = "sink", .wants = KIND_IMAGE, .have = have},
 };
 
-enum { SOURCE_PORT = 1, CONTROL_PORT = 2, SINK_PORT = 10 };
+unsigned process_port(unsigned i)
+{
+    return i == 0 ? SOURCE_PORT : i == 1 ? CONTROL_PORT : SINK_PORT + 1 + world.plan.workers;
+}
 
-static void name_endpoint(char endpoint[ENDPOINT_SIZE], unsigned number)
+void process_endpoint(char endpoint[ENDPOINT_SIZE], unsigned number)
 {
     (void)snprintf(endpoint, ENDPOINT_SIZE, world.plan.network ? "tcp://127.0.0.1:%u" : "ipc:///%u",
                    number);
@@ -43,7 +46,7 @@ static void name_endpoint(char endpoint[ENDPOINT_SIZE], unsigned number)
 static void open_port(struct process *p, struct port *port, unsigned number, bool bound, bool up)
 {
     *port = (struct port){.bound = bound, .up = up};
-    name_endpoint(port->endpoint, number);
+    process_endpoint(port->endpoint, number);
     (void)port_open(p->rt.run.context, &p->rt.run.curve, bound, port->endpoint, 0, &port->socket,
                     &port->watch, NULL);
 }

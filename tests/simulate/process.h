@@ -4,6 +4,11 @@
 
 #include "world.h"
 
+/* Ports have numbers: the source's, the last stages', the i-th of all; and endpoints. */
+enum { SOURCE_PORT = 1, CONTROL_PORT = 2, SINK_PORT = 10 };
+unsigned process_port(unsigned i);
+void process_endpoint(char endpoint[ENDPOINT_SIZE], unsigned number);
+
 /* Another process begins in a slot. */
 void process_start(struct process *p);
 

@@ -8,7 +8,9 @@
 #include <time.h>
 
 #include "base/log.h"
+#include "control/outlaw.h"
 #include "control/restart.h"
+#include "guests.h"
 #include "process.h"
 #include "world.h"
 
@@ -22,6 +24,14 @@ pid_t __wrap_getpid(void);
 bool __wrap_endpoint_is_refused(const char *endpoint);
 void __wrap_endpoint_remove(const char *endpoint);
 void __wrap_restart(struct member *me);
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
+void __wrap_outlaw(struct stream *s, struct peer *p, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
+void __real_outlaw(struct stream *s, struct peer *p, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
 void __wrap_log_line(enum log_level level, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
@@ -59,6 +69,31 @@ pid_t __wrap_getpid(void)
     return (pid_t)world.self->pid;
 }
 
+/* There is one thread. */
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex)
+{
+    (void)mutex;
+    return 0;
+}
+
+int __wrap_pthread_cond_broadcast(pthread_cond_t *condition)
+{
+    (void)condition;
+    return 0;
+}
+
 bool __wrap_endpoint_is_refused(const char *endpoint)
 {
     (void)endpoint;
@@ -80,8 +115,27 @@ void __wrap_restart(struct member *me)
     run_leave(me->run, "");
 }
 
+/* Whoever has a place in the pipeline keeps the rules. */
+void __wrap_outlaw(struct stream *s, struct peer *p, const char *reason, ...)
+{
+    va_list args;
+    char why[sizeof world.self->said];
+    va_start(args, reason);
+    (void)vsnprintf(why, sizeof why, reason, args);
+    va_end(args);
+    if (!guests_is_stranger(p->hello.stage))
+        violate("%s is put out: %s", p->hello.stage, why);
+    __real_outlaw(s, p, "%s", why);
+}
+
 /* What a process says is a part of the story. */
 
+int __wrap_pthread_mutex_lock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_trylock(pthread_mutex_t *mutex);
+int __wrap_pthread_mutex_unlock(pthread_mutex_t *mutex);
+int __wrap_pthread_cond_broadcast(pthread_cond_t *condition);
+void __wrap_outlaw(struct stream *s, struct peer *p, const char *reason, ...)
+    __attribute__((format(printf, 3, 4)));
 void __wrap_log_line(enum log_level level, const char *format, ...)
 {
     va_list args;

@@ -6,6 +6,7 @@
 
 #include "base/alloc.h"
 #include "control/roster.h"
+#include "guests.h"
 
 static struct {
     bool *stored;      // owned: of each sink, by frames
@@ -65,12 +66,20 @@ void truth_takes(struct process *p, uint64_t id)
     p->next_id = id + 1;
 }
 
-void truth_store(const struct process *p, uint64_t id)
+bool truth_store(const struct process *p, uint64_t id)
 {
+    uint64_t stored = 0;
+    for (uint64_t i = 0; i < world.plan.frames && world.plan.room; i++)
+        stored += disk(p)[i];
+    if (world.plan.room && stored == world.plan.room) {
+        tell("has no room for frame %" PRIu64, id);
+        world.full = true;
+        return false;
+    }
     tell("has frame %" PRIu64, id);
     if (id >= world.plan.frames || disk(p)[id]) {
         violate("frame %" PRIu64 " is made durable twice", id);
-        return;
+        return true;
     }
     disk(p)[id] = true;
     bool durable = true;
@@ -81,6 +90,7 @@ void truth_store(const struct process *p, uint64_t id)
     truth.count += more;
     if (more)
         world_has(truth.count);
+    return true;
 }
 
 void truth_have(const struct process *p, struct id_set *ids)
@@ -109,6 +119,9 @@ static void check_window(const struct process *p)
 {
     const struct stream *s = p->rt.source;
     const struct window *w = &s->window;
+    for (const struct peer *q = s->roster.first; q && world.plan.guests; q = q->next)
+        if (q->known && guests_is_stranger(q->hello.stage))
+            violate("the source listens to a stranger");
     if (!s->open)
         return;
     if (truth.run != p->rt.run.id || w->lowest < truth.lowest)
@@ -153,14 +166,14 @@ bool truth_ended(const struct process *p)
         violate("%s ends well, and %" PRIu64 " of %" PRIu64 " frames are durable", p->name,
                 truth.count, world.plan.frames);
     const bool late = truth.done && !p->rt.member.welcomed;  // it came when all was done
-    if (p->status && plan_is_calm(&world.plan) && !late)
+    if (p->status && plan_is_calm(&world.plan) && !late && !world.full)
         violate("%s ends with status %d, and nothing was wrong: %s", p->name, p->status, p->said);
     if (p->rt.run.ending == ENDING_OUT && !p->hurt && !world.torn)
         violate("%s is taken out, and nothing was wrong with it", p->name);
-    if (p->job == JOB_SOURCE && p->status)
+    if (p->job == JOB_SOURCE && p->status && !world.full)
         violate("the run has failed, and could have gone on: %s", p->said);
     truth.done |= !p->status;
-    return truth.done;
+    return truth.done || world.full;
 }
 
 bool truth_is_done(void)
@@ -170,12 +183,12 @@ bool truth_is_done(void)
 
 void truth_judge(void)
 {
-    if (truth.count < world.plan.frames)
+    if (truth.count < world.plan.frames && !world.full)
         violate("%" PRIu64 " of %" PRIu64 " frames are durable", truth.count, world.plan.frames);
     for (unsigned i = 0; i < world.nslots; i++)
         if (world.slots[i].alive)
             violate("%s does not end", world.slots[i].name);
-    if (!plan_is_calm(&world.plan))
+    if (!plan_is_calm(&world.plan) || world.full)
         return;
     for (uint64_t id = 0; id < world.plan.frames; id++) {
         unsigned copies = 0;

@@ -11,10 +11,10 @@ void truth_begin(void);
 uint64_t truth_bytes(enum job job, uint64_t id);
 
 /* The source issues a frame; a last stage is handed one, and has made it durable; adds all that its
- * disk has. */
+ * disk has; false when that is full. */
 void truth_issued(const struct process *p, struct ticket t);
 void truth_takes(struct process *p, uint64_t id);
-void truth_store(const struct process *p, uint64_t id);
+bool truth_store(const struct process *p, uint64_t id);
 void truth_have(const struct process *p, struct id_set *ids);
 
 /* After each turn of a process. */

@@ -96,16 +96,28 @@ static bool is_ready(const struct process *p)
     const struct exchange *x = &p->rt.links.exchange;
     if (p->doing == DOING_GIVE)
         return !x->out.head;
-    if (p->doing == DOING_COMPUTE || x->ended)
+    if (p->doing == DOING_COMPUTE || x->ended || x->main_done)
         return false;
     return p->job == JOB_SOURCE ? x->nagain || x->issued < x->limit : x->in.head || x->flush;
+}
+
+/* As stage/main.c does when a callback fails, which has said why. */
+static void fail(struct process *p)
+{
+    atomic_store(&p->rt.run.spoken, true);
+    atomic_store(&p->rt.failure, STATUS_FAILED);
+    p->nkept = 0;
+    exchange_main_done(&p->rt.links.exchange);
 }
 
 /* What a last stage keeps becomes durable. */
 static void flush(struct process *p)
 {
     for (size_t i = 0; i < p->nkept; i++) {
-        truth_store(p, p->kept[i]);
+        if (!truth_store(p, p->kept[i])) {
+            fail(p);
+            return;
+        }
         exchange_durable(&p->rt.links.exchange, p->kept[i]);
     }
     p->nkept = 0;

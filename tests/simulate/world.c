@@ -1,12 +1,14 @@
 #include "world.h"
 
 #include <stdarg.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "base/alloc.h"
 #include "events.h"
+#include "guests.h"
 #include "net.h"
 #include "packet.h"
 #include "process.h"
@@ -135,7 +137,7 @@ static void suffer(const struct fault *f, struct process *p)
 
 static void start(struct process *p)
 {
-    if (truth_is_done())
+    if (truth_is_done() || world.full)
         p->over = !p->alive;
     else if (!p->alive)
         process_start(p);
@@ -154,6 +156,9 @@ static void happen(const struct event *event)
         break;
     case EVENT_START:
         start(&world.slots[event->which]);
+        break;
+    case EVENT_GUEST:
+        guests_go(event->which);
         break;
     case EVENT_FAULT:
         for (unsigned i = 0; i <= world.plan.faults[event->which].more; i++)
@@ -198,7 +203,8 @@ static void make_room(void)
     }
     if (!world.slots)
         abort();
-    memset(world.slots, 0, world.nslots * sizeof *world.slots);
+    for (unsigned i = 0; i < world.nslots; i++)
+        memset(&world.slots[i], 0, offsetof(struct process, rt));
 }
 
 bool world_run(const struct plan *plan, bool story)
@@ -211,10 +217,11 @@ bool world_run(const struct plan *plan, bool story)
     world.story = story;
     world.self = NULL;
     world.nevents = world.messages = world.source_us = 0;
-    world.torn = false;
+    world.torn = world.full = false;
     world.wrong[0] = 0;
     truth_begin();
     people();
+    guests_begin();
     while (!world.wrong[0] && !all_over() && event_take(&event)) {
         if (event.at_ns > world.calm_ns + PATIENCE_NS ||
             world.nevents > (uint64_t)world.nslots * EVENTS_MAX) {

@@ -41,11 +41,13 @@ struct plan {
     bool network;          // tcp, else ipc
     bool handover;         // the main thread sends itself what it made, while the I/O thread waits
     bool order;            // last stages take frames as the source lists them
+    bool guests;           // a stranger and a watcher come, too
     bool groups;           // every last stage gets every frame, else they share them
     unsigned batch;        // a last stage makes so many frames durable at once
     uint64_t image_bytes;  // as far as credit goes: no image is made
     unsigned workers, sinks;
     uint64_t frames, window;
+    uint64_t room;  // a last stage's disk is full with so many frames; 0: never
     double dead_after_s;
     uint64_t latency_ns;  // of a message, at most
     uint64_t compute_ns;  // of a frame, usually
@@ -75,7 +77,6 @@ enum doing { DOING_WAIT, DOING_COMPUTE, DOING_GIVE };
 
 /* A place in the pipeline, in which one process after the other lives. */
 struct process {
-    struct runtime rt;
     char name[NAME_SIZE];
     enum job job;
     unsigned slot;
@@ -101,6 +102,7 @@ struct process {
     bool more;                 // messages came in its last turn, after it looked
     enum doing doing;
     struct ticket ticket;
+    struct runtime rt;  // large: cleared when a process begins
 };
 
 /* Who lives, and when it is. */
@@ -116,6 +118,7 @@ struct world {
     bool timed;              // CPU time is taken, too
     uint64_t source_us;      // that of the source's I/O thread
     uint64_t source_end_ns;  // when it ended
+    bool full;               // a disk is: the run fails
     bool torn;               // the network had a fault: it may hide a path on which others are
     uint64_t calm_ns;        // the last fault is over
     uint64_t longest_ns, longest_seed;  // that a run took to end after its last fault, of all
