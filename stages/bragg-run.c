@@ -17,6 +17,7 @@
 #include "run/commands.h"
 #include "run/endpoints.h"
 #include "run/find.h"
+#include "run/fold.h"
 #include "run/hosts_check.h"
 #include "run/hosts_find.h"
 #include "run/keeper.h"
@@ -37,6 +38,7 @@ struct options {
     const char *const *argv;  // of this program
     int launcher;             // enum launcher
     const char *hosts, *slurm;
+    char folded[FOLD_TEXT_SIZE];      // which stages run within others
     struct pipeline_stage *reporter;  // which writes a page about the frames; NULL: none
     bool has_frames, has_view, remote, dry_run, resume, stats, verbose, quiet;
 };
@@ -90,13 +92,24 @@ static const struct opt_program program = {
     .max_operands = 1,
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
-        "threads, window, input, restart, order, hosts and after, such as '- name: noise'.",
+        "threads, window, input, restart, order, hosts, cpus, gpus and after, such as '- name: "
+        "noise'.",
 };
 
 /* It is to become a job of Slurm, and is none yet. */
 static bool is_job(const struct options *o)
 {
     return o->launcher == LAUNCHER_SLURM && (o->dry_run || !slurm_is_inside());
+}
+
+/* On several hosts counts cross the network, see fold.h. */
+static enum status fold(struct pipeline *p, struct options *o, const struct hosts *hosts,
+                        struct error *e)
+{
+    const enum status s = fold_stages(p, hosts, o->folded, e);
+    if (o->reporter)
+        o->reporter = pipeline_find(p, "report", strlen("report"));
+    return s;
 }
 
 /* The command line's changes to the file. */
@@ -117,6 +130,8 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
         s = pipeline_set_frames(p, o->frames, e);
     if (s == STATUS_OK && !is_job(o))
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
+    if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
+        s = fold(p, o, hosts, e);
     return s ? s : pipeline_check(p, e);
 }
 
@@ -248,6 +263,8 @@ static enum status run_on(struct hosts *hosts, const struct keeper *keeper, stru
     enum status s = hosts_check(hosts, p, keeper->folder, e);
     if (s == STATUS_OK)
         s = placement_make(&placement, p, hosts, e);
+    if (s == STATUS_OK && *o->folded && !o->quiet)
+        fprintf(stderr, "%s: %s\n", program.name, o->folded);
     if (s == STATUS_OK)
         s = run_in(keeper, p, o, settings, e);
     placement_free(&placement);

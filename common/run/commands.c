@@ -9,6 +9,7 @@
 #include "base/words.h"
 #include "run/argv.h"
 #include "run/endpoints.h"
+#include "run/hosts.h"
 #include "run/program.h"
 
 /* --- command lines ------------------------------------------------------- */
@@ -124,6 +125,23 @@ static char *folder_of(const char *path)
     return whole;
 }
 
+/* Which host it runs on, 0 without a launcher. */
+static size_t host_of(const struct command *c)
+{
+    return c->hosts ? hosts_place(c->hosts, c->stage, c->number) : 0;
+}
+
+/* What those before it on its host have is not for it, as long as there is more. */
+static void share_out(const struct commands *all, struct command *c)
+{
+    c->share = (struct share){.cpus = c->stage->cpus, .gpus = c->stage->gpus};
+    for (const struct command *other = all->list; other < c; other++)
+        if (host_of(other) == host_of(c)) {
+            c->share.first_cpu += other->share.cpus;
+            c->share.first_gpu += other->share.gpus;
+        }
+}
+
 static enum status make_one(struct command *c, const struct pipeline *p, size_t index, int64_t i,
                             const struct command_settings *settings, struct error *e)
 {
@@ -196,6 +214,7 @@ enum status commands_make(struct commands *c, const struct pipeline *p,
             struct command *one = &c->list[c->count++];
             s = make_one(one, p, i, k, settings, e);
             one->beside = c->beside;
+            share_out(c, one);
         }
     return s;
 }
@@ -212,6 +231,7 @@ enum status commands_add(struct commands *c, const struct pipeline *p, struct pi
     }
     const enum status s = make_one(one, p, (size_t)(stage - p->stages), number, settings, e);
     one->beside = c->beside;
+    share_out(c, one);
     c->count++;
     return s;
 }

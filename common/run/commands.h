@@ -10,6 +10,7 @@
 #include <stdio.h>
 
 #include "run/pipeline.h"
+#include "run/share.h"
 
 struct hosts;
 struct placement;
@@ -43,6 +44,7 @@ struct command {
     const char *beside;                  // absolute; what it reads may lie there, too; NULL: no
     const struct pipeline_stage *after;  // it takes no frames, and waits for that one; else NULL
     const struct hosts *hosts;           // of which it runs on one; NULL: here
+    struct share share;                  // of its host
     int64_t number;                      // of its stage's processes, from 0
     bool movable;                        // it binds nothing: any of its hosts will do
     bool last;                           // nothing comes after it

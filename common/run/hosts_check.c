@@ -59,7 +59,7 @@ static enum status begin(struct question *q, const struct hosts *h, struct error
         (void)dup2(in[0], STDIN_FILENO);
         (void)dup2(out[1], STDOUT_FILENO);
         (void)dup2(out[1], STDERR_FILENO);
-        launch_exec(h, q->host);
+        launch_exec(h, q->host, NULL);
         _exit(STATUS_FAILED);
     }
     (void)close(in[0]);

@@ -40,7 +40,26 @@ static void quote(const char *text, char *quoted, size_t size)
     quoted[n] = 0;
 }
 
-void launch_exec(const struct hosts *hosts, const struct host *host)
+/* A step of its own, with what Slurm is to give it. */
+static void exec_srun(const struct host *host, const struct share *share, const char *self)
+{
+    char node[HOST_TYPED_SIZE + 16], cpus[40], gpus[40];
+    const char *argv[16] = {
+        "srun", "--overlap", "--nodes=1", "--ntasks=1", "--quiet", "--kill-on-bad-exit=0", node};
+    size_t n = 7;
+    (void)snprintf(node, sizeof node, "--nodelist=%s", host->name);
+    if (share && share->cpus)
+        argv[n++] = cpus;
+    if (share && share->gpus)
+        argv[n++] = gpus;
+    (void)snprintf(cpus, sizeof cpus, "--cpus-per-task=%d", share ? (int)share->cpus : 0);
+    (void)snprintf(gpus, sizeof gpus, "--gpus=%d", share ? (int)share->gpus : 0);
+    argv[n++] = self;
+    argv[n++] = "--remote";
+    (void)execvp("srun", (char *const *)(uintptr_t)argv);
+}
+
+void launch_exec(const struct hosts *hosts, const struct host *host, const struct share *share)
 {
     static const char script[] =
         "exec sh -c 'p=$0; test -x \"$p\" || p=bragg-run; "
@@ -60,9 +79,7 @@ void launch_exec(const struct hosts *hosts, const struct host *host)
                      "-oServerAliveInterval=5", "-oServerAliveCountMax=3", host->name, text,
                      (char *)NULL);
     } else {
-        (void)snprintf(text, sizeof text, "--nodelist=%s", host->name);
-        (void)execlp("srun", "srun", "--overlap", "--nodes=1", "--ntasks=1", text,
-                     "--kill-on-bad-exit=0", "--quiet", self, "--remote", (char *)NULL);
+        exec_srun(host, share, self);
     }
     log_line(LOG_ERROR, "cannot run %s: %s", launchers[hosts->launcher], strerror(errno));
 }
@@ -111,6 +128,10 @@ static void put_all(FILE *out, const struct command *c, const struct launch_orde
         put_setting(out, INPUT_FROM, c->hosts->from);
     if (c->beside)
         put_setting(out, INPUT_BESIDE, c->beside);
+    char share[SHARE_TEXT_SIZE];
+    share_print(&c->share, share);
+    if (c->share.cpus || c->share.gpus)
+        put(out, "share", share);
     put(out, "dir", c->hosts->dir);
     for (char **word = c->argv; *word; word++)
         put(out, "arg", *word);

@@ -11,9 +11,9 @@
 /* The launcher's program is there.  STATUS_USAGE. */
 enum status launch_check(enum launcher launcher, struct error *e);
 
-/* In a child: becomes the launcher's program, which runs bragg-run --remote on that host; returns
- * after an error. */
-void launch_exec(const struct hosts *hosts, const struct host *host);
+/* In a child: becomes the launcher's program, which runs bragg-run --remote on that host, with a
+ * share of it where Slurm gives that (NULL: all); returns after an error. */
+void launch_exec(const struct hosts *hosts, const struct host *host, const struct share *share);
 
 /* What the other end is told, through a pipe to its stdin. */
 struct launch_orders {

@@ -145,6 +145,10 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
     if (s == STATUS_OK)
         s = read_int(r, i, YAML_RESTART, 0, 1000, &stage->restart, e);
     if (s == STATUS_OK)
+        s = read_int(r, i, YAML_CPUS, 1, 1024, &stage->cpus, e);
+    if (s == STATUS_OK)
+        s = read_int(r, i, YAML_GPUS, 1, 64, &stage->gpus, e);
+    if (s == STATUS_OK)
         s = read_args(r, i, e);
     if (s == STATUS_OK)
         s = read_option(r, i, YAML_THREADS, 1024, e);

@@ -12,6 +12,8 @@
  *     order    true: --order of its one process
  *     hosts    with a launcher: first, spread, each, or names of hosts, parted by commas (first,
  *              with a count: spread)
+ *     cpus     how many processors each of its processes has for itself (all together have all)
+ *     gpus     how many graphics cards (each sees all)
  *     after    name of a stage above: a program that takes no frames, started once clients may
  *              connect to that stage, or it has ended well; restart is 0 by default
  */
@@ -39,8 +41,9 @@ struct pipeline_stage {
     char *hosts;                        // owned; as in the file, NULL: not given
     size_t nargs;
     int64_t count;
-    int64_t restart;  // INT64_MAX: without limit
-    int input;        // index of the stage before, -1 for the first one
+    int64_t cpus, gpus;  // of each process, 0: not given
+    int64_t restart;     // INT64_MAX: without limit
+    int input;           // index of the stage before, -1 for the first one
     int after;  // index of the stage that it waits for, takes no frames; -1: it is one of ours
     long line;  // of its name in the file
 };

@@ -18,6 +18,8 @@ enum yaml_key {
     YAML_ORDER,
     YAML_AFTER,
     YAML_HOSTS,
+    YAML_CPUS,
+    YAML_GPUS,
     YAML_KEYS,
 };
 

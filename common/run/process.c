@@ -64,7 +64,10 @@ static void become_here(const struct command *c, const struct environment *env, 
     if (again && c->again)
         add_word(c->argv, c->again);
     set_from(c);
-    if (c->workdir && chdir(c->workdir) != 0)
+    struct error e = {0};
+    if (share_take(&c->share, &e) != STATUS_OK)
+        log_line(LOG_ERROR, "%s: %s", c->name, e.text);
+    else if (c->workdir && chdir(c->workdir) != 0)
         log_line(LOG_ERROR, "%s: %s", c->workdir, strerror(errno));
     else if (execvp(c->argv[0], c->argv) != 0)
         log_line(LOG_ERROR, "cannot run %s: %s", c->argv[0], strerror(errno));
@@ -86,7 +89,7 @@ static _Noreturn void become(const struct process *p, const struct environment *
     if (getppid() != parent)
         _exit(STATUS_FAILED);
     if (p->command->hosts)
-        launch_exec(p->command->hosts, host_of(p));
+        launch_exec(p->command->hosts, host_of(p), &p->command->share);
     else
         become_here(p->command, env, p->restarts > 0);
     _exit(STATUS_FAILED);

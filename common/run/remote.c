@@ -18,6 +18,7 @@
 #include "base/log.h"
 #include "run/program.h"
 #include "run/remote_check.h"
+#include "run/share.h"
 
 #define MS UINT64_C(1000000)
 
@@ -30,6 +31,7 @@ struct remote {
     char **argv;
     size_t argc, capacity;
     const char *dir;
+    struct share share;
     pid_t child;       // also its process group; 0: none
     int signals;       // signalfd
     uint64_t kill_ns;  // when to kill what was asked to end; 0: it was not
@@ -55,10 +57,14 @@ static _Noreturn void become(struct remote *r)
     (void)signal(SIGPIPE, SIG_DFL);
     (void)sigprocmask(SIG_SETMASK, &r->before, NULL);
     (void)!freopen("/dev/null", "re", stdin);
+    struct error e = {0};
+    const enum status shared = share_take(&r->share, &e);
     printf("%crun %s %d\n", REMOTE_MARK, host_name(), (int)getpid());
     (void)fflush(stdout);
     if (dup2(STDOUT_FILENO, STDERR_FILENO) < 0 || (r->dir && chdir(r->dir) != 0))
         log_line(LOG_ERROR, "%s: %s", r->dir ? r->dir : "stderr", strerror(errno));
+    else if (shared)
+        log_line(LOG_ERROR, "%s", e.text);
     else if (execvp(find(r->argv[0]), r->argv) != 0)
         log_line(LOG_ERROR, "cannot run %s: %s", r->argv[0], strerror(errno));
     _exit(STATUS_FAILED);
@@ -141,6 +147,8 @@ static enum status take_item(struct remote *r, struct error *e)
         return putenv(copy(value)) == 0 ? STATUS_OK : error_memory(e, "the environment");
     if (strcmp(name, "dir") == 0 && value)
         return (r->dir = copy(value)) ? STATUS_OK : error_memory(e, "a folder");
+    if (strcmp(name, "share") == 0 && value)
+        return share_parse(&r->share, value, e);
     if (strcmp(name, "arg") == 0 && value)
         return add_argument(r, value, e);
     if (strcmp(name, "run") == 0)

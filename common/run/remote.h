@@ -4,6 +4,7 @@
  *
  *     env NAME=VALUE    for the process; may be repeated
  *     dir PATH          where it runs
+ *     share C F G F     its processors and graphics cards, see share.h
  *     arg WORD          its command line; may be repeated
  *     run               begin
  *     signal N          for its process group, after that

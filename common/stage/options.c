@@ -1,6 +1,7 @@
 #include "stage/options.h"
 
 #include <stddef.h>
+#include <string.h>
 
 /* Who has an option: a first stage, the source, a middle one, a last one; who consumes. */
 enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16 };
@@ -81,6 +82,17 @@ void options_defaults(struct settings *o)
 {
     for (size_t i = 0; i < ROWS; i++)
         (void)opt_defaults((const struct opt[]){rows[i].option, {0}}, o, NULL);
+}
+
+bool options_has(const char *text)
+{
+    const size_t length = strcspn(text, "=");
+    bool found = false;
+    for (size_t i = 0; i < ROWS && !found; i++) {
+        const char *name = rows[i].option.name;
+        found = name && strlen(name) == length && strncmp(name, text, length) == 0;
+    }
+    return found;
 }
 
 struct role stage_role(const struct stage *stage)

@@ -11,6 +11,9 @@ void options_defaults(struct settings *o);
 /* The table for opt_parse: a source has more than others. */
 const struct opt *options_table(const struct stage *stage);
 
+/* True when some stage has an option of this name there, which is ended by NUL or =. */
+bool options_has(const char *text);
+
 /* What it is to its neighbours. */
 struct role stage_role(const struct stage *stage);
 

@@ -51,7 +51,24 @@ bragg-run --quiet --workdir=one p.yaml
 expected=$(digest one)
 check 'two hosts' far two
 is 'the same frames' "$(digest two)" "$expected"
-is 'the first numbers and writes, workers are spread, each host is asked once' "$(calls a b)" '7 2'
+is 'the first numbers and writes, workers are spread, with the noise, each host is asked once' "$(calls a b)" '6 2'
+is 'which is said' "$(far told 2>&1 | grep -v subpixels)" \
+	"bragg-run: 'noise' in the processes of 'intensity', so that counts cross the network; hosts: first keeps them apart"
+usual ', hosts: first'
+far first
+is 'unless the file says where' "$(calls a b) $(digest first)" "7 2 $expected"
+pipeline 'name: geometry, args: [--detpixels=48, --pixel=2, --distance=120, --ncells=5]' \
+	'name: orient, args: [--random, --frames=30]' 'name: intensity, count: 3' \
+	"name: background, args: ['--water=0.1']" "name: noise, args: ['--seed=7', '--bits=32']" \
+	'name: write, args: ["x_%04d.img"]' "name: tap, input: noise, args: [--count]"
+bragg-run --quiet --workdir=apart p.yaml
+far folded >said 2>&1
+is 'background and noise with their options, and all who take them: the same files' \
+	"$(calls a b) $(digest folded) $(grep -c "'background' and 'noise' in" said)" "7 2 $(digest apart) 1"
+far wrapped --wrap=noise='env X=1'
+is 'not what is wrapped' "$(calls a b) $(digest wrapped)" "9 2 $(digest apart)"
+far more --count=noise=2
+is 'nor what has a count' "$(calls a b) $(digest more)" "8 3 $(digest apart)"
 is 'nobody is asked for a password' "$(sort -u far/options | grep -c BatchMode)" 1
 check 'nothing is left' soon idle
 usual ', hosts: "b,c"'

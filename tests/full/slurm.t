@@ -30,9 +30,12 @@ bragg-run --quiet --workdir=one p.yaml
 expected=$(digest one)
 # behind FOLDER: inside an allocation, in the background, until frames arrive
 behind() {
-	salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --launcher=slurm --workdir="$1" p.yaml >said 2>&1 &
+	behind_folder=$1
+	shift
+	salloc --quiet --no-kill --nodes=3 --ntasks-per-node=4 \
+		bragg-run --launcher=slurm --workdir="$behind_folder" "$@" p.yaml >said 2>&1 &
 	runner=$!
-	soon grown "$1" 5
+	soon grown "$behind_folder" 5
 }
 ended() {
 	ended_status=0
@@ -49,6 +52,50 @@ ended 'in an allocation' two 'started again' 0
 behind three
 kill -9 $(pgrep -x bragg-intensity | head -n 1)
 ended 'a worker is killed' three 'was killed by signal 9: started again' 1
+behind cancelled
+for step in $(squeue -s -h -w n2 -o %i); do scancel "$step"; done
+ended 'the step of a worker is cancelled' cancelled '^bragg-run: warning: intensity.2 lost the connection to its host: started again' 1
+behind dead --set=slow.sleep=80
+kill -9 "$(cat cluster/slurmd.n3.pid)"
+ended 'the slurmd of a node is killed' dead '^bragg-run: stage' 0
+slurmd -N n3
+soon idle_nodes
+behind down --set=slow.sleep=80
+scontrol update nodename=n3 state=down reason=test
+ended 'a node is set down: its worker goes to the next' down '^bragg-run: warning: intensity.3 lost the connection to its host: started again' 1
+scontrol update nodename=n3 state=resume 2>/dev/null
+soon idle_nodes
+behind lost
+scancel "$(squeue -h -o %i)"
+wait $runner && status=0 || status=$?
+is 'scancel ends a run, with a line' "$status $(tail -n 1 said | grep -c '^bragg-run: ')" '1 1'
+nothing_left() {
+	[ -z "$(find . -maxdepth 2 -name 'bragg-run-*'; pgrep bragg-)" ] && idle_nodes
+}
+check 'and leaves nothing' soon nothing_left
+salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --resume --workdir=lost p.yaml
+is 'which goes on later' "$? $(digest lost)" "0 $expected"
+for folder in left right; do
+	salloc --quiet --nodes=3 --ntasks-per-node=2 bragg-run --quiet --launcher=slurm --workdir=$folder p.yaml &
+done
+wait
+is 'two jobs at once' "$(digest left) $(digest right)" "$expected $expected"
+mkdir full
+mount -t tmpfs -o size=400k none full
+salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --launcher=slurm --workdir=full p.yaml >said 2>&1
+is 'a full workdir is named' "$? $(grep -c 'No space left on device' said)" '1 1'
+mount -o remount,size=40m full
+salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --resume --workdir=full p.yaml
+is 'and filled once there is room' "$? $(digest full)" "0 $expected"
+umount full
+sed 's/name: intensity,/&cpus: 2,/' p.yaml >cpus.yaml
+salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --workdir=cpus cpus.yaml &
+soon grown cpus 5
+is 'srun is told how many processors a worker has' "$(for pid in $(pgrep -x bragg-intensity); do tr '\0' '\n' <"/proc/$pid/environ" | grep -e SLURM_CPUS_PER_TASK -e OMP_NUM; done | sort | uniq -c | tr -s ' \n' ' ')" \
+	' 3 OMP_NUM_THREADS=2 3 SLURM_CPUS_PER_TASK=2 '
+bragg-run --add=intensity=1 cpus >said 2>&1
+wait
+is 'and one more joins' "$(cat said) $(digest cpus)" "intensity: 4 processes $expected"
 
 # --- as a job
 bragg-run --launcher=slurm --slurm='--nodes=3 --time=5' --workdir=five --dry-run p.yaml >script
