@@ -31,7 +31,7 @@ begin() {
 	bragg-run --workdir="$folder" --stats "$@" p.yaml >"$folder.stats" 2>"$folder.said" &
 	run=$!
 	soon begun "$folder"
-	held=$(pids noise)
+	held=$(pids write)
 	kill -STOP "$held"
 }
 
