@@ -76,7 +76,7 @@ ifeq ($(CUDA),1)
 # Where the toolkit is, by its compiler: folders differ from one installation to another.
 CUDA_DRYRUN  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/"//g; s/^.. INCLUDES=\|^.. LIBRARIES=/ /p')
 CUDA_HEADERS := $(patsubst -I%,-isystem %,$(filter -I%,$(CUDA_DRYRUN)))
-GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/after_kernel.o
+GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/dense_kernel.o $(GPU_KERNELS)/after_kernel.o
 LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
 $(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += $(CUDA_HEADERS)
 endif
@@ -290,4 +290,4 @@ list:  ## this list
 
 .PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install deb clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel after_kernel peak))
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel dense_kernel after_kernel peak))

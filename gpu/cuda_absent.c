@@ -12,6 +12,6 @@ static enum status absent_attach(void **context, const struct engine_options *op
 }
 
 const struct gpu_device gpu_device_cuda = {
-    .identity = {"cuda", "cuda-double"},
+    .identity = {"cuda-2", "cuda-double"},
     .attach = absent_attach,
 };

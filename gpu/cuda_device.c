@@ -5,6 +5,7 @@
 #include <stdio.h>
 
 #include "base/alloc.h"
+#include "engine/cpu.h"
 #include "gpu/cuda_context.h"
 #include "gpu/ranges.h"
 
@@ -199,8 +200,17 @@ static enum status cuda_pin(void *context, void *memory, size_t bytes, struct er
     return status;
 }
 
+/* Products go into sums unrounded, as with AVX2. */
+static const char *cuda_as_cpu(void *context, enum engine_precision precision)
+{
+    (void)context;
+    return precision == PRECISION_DOUBLE ? cpu_kernels_double_avx2.identity
+                                         : cpu_kernels_avx2.identity;
+}
+
 const struct gpu_device gpu_device_cuda = {
-    .identity = {"cuda", "cuda-double"},
+    .identity = {"cuda-2", "cuda-double"},
+    .as_cpu = cuda_as_cpu,
     .part_pixels = 1 << 20,
     .attach = cuda_attach,
     .detach = cuda_detach,

@@ -37,7 +37,11 @@ static inline enum pixel_type gpu_leaving(const struct gpu_run *r, const void **
 
 struct gpu_device {
     const char *identity[2];  // class of equal bytes, by enum engine_precision
-    int64_t part_pixels;      // of a part, at least, where there are several
+
+    /* The class of the cpu engine whose operations the card has. */
+    const char *(*as_cpu)(void *context, enum engine_precision precision);
+
+    int64_t part_pixels;  // of a part, at least, where there are several
 
     /* Takes the card and describes it, for people.  STATUS_USAGE with one line when there
      * is none that can be used; *context is then NULL. */

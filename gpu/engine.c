@@ -27,6 +27,7 @@ static void plan_destroy(struct plan **plan)
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
+        gpu_dense_close(p);
         p->device->detach(p->context);
     }
     cpu_tables_free(p->tables, p->experiment);
@@ -94,6 +95,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     if (!status)
         status = footprint_create(&p->footprint, x, options->threads, e);
     if (!status)
+        status = gpu_dense_open(p, e);
+    if (!status)
         status = upload_experiment(p, e);
     if (status)
         plan_destroy(&p);
@@ -103,7 +106,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
 
 static const char *plan_identity(const struct plan *plan)
 {
-    return plan->device->identity[plan->precision];
+    return plan->as_cpu ? plan->device->as_cpu(plan->context, plan->precision)
+                        : plan->device->identity[plan->precision];
 }
 
 static const char *plan_describe(const struct plan *plan)
@@ -113,14 +117,7 @@ static const char *plan_describe(const struct plan *plan)
 
 /* ---- once per frame --------------------------------------------------------------- */
 
-static void drop_out(struct plan *p)
-{
-    p->device->release(p->context, p->out);
-    p->out = NULL;
-    p->afterwards.has_background = false;
-}
-
-/* Room for a recipe of that size, here and on the card: the buffer of pixels makes way. */
+/* Room for a recipe of that size, here and on the card. */
 static enum status grow_recipe(struct plan *p, size_t bytes, struct error *e)
 {
     p->counts.buffers_found += bytes <= p->recipe_bytes;
@@ -134,27 +131,30 @@ static enum status grow_recipe(struct plan *p, size_t bytes, struct error *e)
     p->packed = mem_array(bytes, 1);
     if (!p->packed)
         return error_memory(e, "the recipe");
-    if (p->device->reserve(p->context, bytes, &p->recipe, NULL)) {
-        drop_out(p);
-        const enum status status = p->device->reserve(p->context, bytes, &p->recipe, e);
-        if (status)
-            return status;
-    }
-    p->recipe_bytes = bytes;
-    return STATUS_OK;
+    const enum status status = gpu_reserve(p, bytes, &p->recipe, e);
+    p->recipe_bytes = status ? 0 : bytes;
+    return status;
+}
+
+static void pack_recipe(const struct plan *p, struct gpu_pack *pack, const struct cpu_job *job,
+                        struct gpu_frame *frame)
+{
+    gpu_pack_recipe(pack, job, p->tables, p->on_card, frame);
+    if (job->ndense)
+        gpu_pack_dense(pack, job, p->panels, p->padded_there, frame);
 }
 
 static enum status upload_recipe(struct plan *p, const struct cpu_job *job, struct gpu_frame *frame,
                                  struct error *e)
 {
     struct gpu_pack count = {0};
-    gpu_pack_recipe(&count, job, p->tables, p->on_card, frame);
+    pack_recipe(p, &count, job, frame);
     gpu_after_recipe(p, &count, job->recipe);
     const enum status status = grow_recipe(p, count.bytes, e);
     if (status)
         return status;
     struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
-    gpu_pack_recipe(&pack, job, p->tables, p->on_card, frame);
+    pack_recipe(p, &pack, job, frame);
     gpu_after_recipe(p, &pack, job->recipe);
     const uint64_t start = clock_ns();
     const enum status uploaded = gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
@@ -227,7 +227,9 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
     if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
         recipe_run_dark(p->experiment, (float *)(void *)t->to, t->done);
     } else if (!status && p->rows && p->widest) {
-        status = upload_recipe(p, &job, &frame, e);
+        status = gpu_dense_choose(p, &job, e);
+        if (!status)
+            status = upload_recipe(p, &job, &frame, e);
         if (!status)
             status = open_out(p, e);
         if (!status)
@@ -269,7 +271,7 @@ static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
-    return cpu_trace_one(kernels, p->experiment, p->tables, NULL, recipe, trace, e);
+    return cpu_trace_one(kernels, p->experiment, p->tables, p->padded, recipe, trace, e);
 }
 
 static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)

@@ -17,9 +17,17 @@ struct gpu_kind {
     bool cubic;    // some structure factors are interpolated
 };
 
+/* The same for the dense form, see gpu/dense.h. */
+struct gpu_dense_kind {
+    bool lone;        // photons of a pixel are one short sum, see dense_is_alone
+    bool any;         // not one subpixel, one lattice, the same factor for all sources, no water
+    bool fine, flat;  // as in struct dense_lattice; of `any` not used
+};
+
 struct gpu_panel {
-    struct panel panel;  // mask: in the same memory
-    int64_t first_row;   // rows are numbered through all panels
+    struct panel panel;     // mask: in the same memory
+    int64_t first_row;      // rows are numbered through all panels
+    double nearest_column;  // of flat panels, see dense_row.h
 };
 
 struct gpu_frame {
@@ -37,6 +45,10 @@ struct gpu_frame {
     size_t nsources, nlattices;
     const struct cpu_source *sources;    // [nsources]
     const struct cpu_lattice *lattices;  // [nlattices]; `crystal` is NULL
+    size_t ndense;                       // 0: the dense form is not for this frame
+    const struct dense_lattice *dense;   // [ndense], all lattices
+    struct dense_lattice only;           // the first one once more: in reach of every operation
+    struct gpu_dense_kind dense_kind;
 };
 
 /* The panel of a row, rows being numbered through all panels. */

@@ -14,6 +14,7 @@ size_t gpu_host_memory = SIZE_MAX;
 struct host {
     void (*row)(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                 float *out);
+    const char *as_cpu;
     int threads;
     size_t used;  // bytes of the memory that it pretends to have
 };
@@ -34,11 +35,19 @@ static enum status host_attach(void **context, const struct engine_options *opti
         return error_memory(e, "the plan");
     const bool fused = strcmp(best->name, "baseline") != 0;
     h->row = fused ? gpu_host_row_avx2 : gpu_host_row_baseline;
+    h->as_cpu = best->identity;
     h->threads = options->threads < 1 ? 1 : options->threads;
     (void)snprintf(description, GPU_DESCRIPTION, "the cuda engine on this processor, %s",
                    fused ? "avx2" : "baseline");
     *context = h;
     return STATUS_OK;
+}
+
+static const char *host_as_cpu(void *context, enum engine_precision precision)
+{
+    const struct host *h = context;
+    (void)precision;
+    return h->as_cpu;
 }
 
 static void host_detach(void *context)
@@ -149,7 +158,8 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
 }
 
 const struct gpu_device gpu_device_host = {
-    .identity = {"cuda-host", "cuda-host-double"},
+    .identity = {"cuda-host-2", "cuda-host-double"},
+    .as_cpu = host_as_cpu,
     .part_pixels = 1000,  // so that tests see parts
     .attach = host_attach,
     .detach = host_detach,

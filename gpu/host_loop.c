@@ -1,10 +1,26 @@
 #include "gpu/host_loop.h"
 
+#include "gpu/dense.h"
 #include "gpu/pixel.h"
+
+/* Every block by a team of one. */
+static void dense_blocks(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
+                         float *out)
+{
+    const struct gpu_team team = {0, 1};
+    const struct gpu_dense_kind kind = frame->dense_kind;
+    struct gpu_room room;
+    for (int64_t block = 0; block * gpu_dense_pixels(kind) < rows->widest; block++)
+        gpu_dense_block(frame, kind, rows->first + row, block, team, rows->first_pixel, &room, out);
+}
 
 void NAME(gpu_host_row_, ISA)(const struct gpu_frame *frame, const struct gpu_rows *rows,
                               int64_t row, float *out)
 {
+    if (frame->ndense) {
+        dense_blocks(frame, rows, row, out);
+        return;
+    }
     for (int64_t block = 0; block * GPU_THREADS < rows->widest; block++)
         for (int thread = 0; thread < GPU_THREADS; thread++)
             gpu_thread(frame, frame->kind, rows->first + row, block, thread, rows->first_pixel,

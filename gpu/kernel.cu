@@ -1,7 +1,7 @@
 /*
- * The CUDA kernel: one thread a pixel, one block GPU_THREADS neighbours of a row, all
- * rows of all panels in one launch.  Everything a thread does stands in gpu/pixel.h.
- * Compile with -fmad=false, so that a multiplication and an addition are one operation
+ * The CUDA kernel of what is not for that of gpu/dense.h: one thread a pixel, one block GPU_THREADS
+ * neighbours of a row, all rows of all panels in one launch.  Everything a thread does stands in
+ * gpu/pixel.h. Compile with -fmad=false, so that a multiplication and an addition are one operation
  * only where fused() says so.
  */
 #include <cuda_runtime.h>
@@ -24,6 +24,8 @@ __global__ void __launch_bounds__(GPU_THREADS, CUBIC ? 2 : 4)
 extern "C" int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,
                                  float *out, void *stream)
 {
+    if (frame->ndense)
+        return gpu_dense_launch(frame, rows, out, stream);
     static void (*const kernels[2][2])(const struct gpu_frame, const struct gpu_rows, float *) = {
         {gpu_pixels<false, false>, gpu_pixels<false, true>},
         {gpu_pixels<true, false>, gpu_pixels<true, true>},

@@ -22,6 +22,10 @@ struct gpu_rows {
 int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                       void *stream);
 
+/* The same for frames in the dense form. */
+int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
+                     void *stream);
+
 #ifdef __cplusplus
 }
 #endif

@@ -11,8 +11,9 @@
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 SIZE_IS(panel, 336);
-SIZE_IS(gpu_panel, 344);
-SIZE_IS(gpu_frame, 104);
+SIZE_IS(gpu_panel, 352);
+SIZE_IS(gpu_frame, 272);
+SIZE_IS(dense_lattice, 144);
 SIZE_IS(gpu_rows, 32);
 SIZE_IS(gpu_after, 112);
 SIZE_IS(gpu_verdict, 24);

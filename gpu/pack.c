@@ -2,6 +2,8 @@
 
 #include <string.h>
 
+#include "gpu/dense.h"
+
 enum { ALIGNMENT = 256 };  // bytes: that of cudaMalloc
 
 /* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
@@ -41,6 +43,8 @@ struct gpu_panel *gpu_panels(const struct experiment *x)
         panels[rank(x, &x->panels[i])].panel = x->panels[i];
     for (size_t i = 1; panels && i < x->npanels; i++)
         panels[i].first_row = panels[i - 1].first_row + panels[i - 1].panel.slow_pixels;
+    for (size_t i = 0; panels && i < x->npanels; i++)
+        panels[i].nearest_column = nearest_column(&panels[i].panel);
     return panels;
 }
 
@@ -109,6 +113,28 @@ void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
         if (here)
             here[i] = l;
     }
+}
+
+void gpu_pack_dense(struct gpu_pack *pack, const struct cpu_job *job,
+                    const struct gpu_panel *panels, const struct gpu_padded *padded,
+                    struct gpu_frame *frame)
+{
+    void *memory;
+    frame->ndense = job->ndense;
+    frame->dense = reserve(pack, job->ndense * sizeof *job->dense, &memory);
+    struct dense_lattice *here = memory;
+    for (size_t i = 0; i < job->ndense; i++) {
+        struct dense_lattice l = job->dense[i];
+        l.cells = gpu_pack_add(pack, l.cells, l.nsteps, 9 * sizeof *l.cells);
+        l.F_sqr = l.flat ? gpu_pack_add(pack, l.F_sqr, 1, sizeof *l.F_sqr)
+                         : padded[job->recipe->lattices[i].crystal].F_sqr;
+        cpu_dense_widen(&l);
+        if (i == 0)
+            frame->only = l;
+        if (here)
+            here[i] = l;
+    }
+    frame->dense_kind = gpu_dense_kind(frame, panels);
 }
 
 void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene)

@@ -36,6 +36,18 @@ void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
                      const struct cpu_table *tables, const struct cpu_table *on_card,
                      struct gpu_frame *frame);
 
+/* Squared structure factors of a crystal on the card, see struct dense_table; NULL: none yet. */
+struct gpu_padded {
+    float *F_sqr;
+    int32_t reach[3];
+};
+
+/* Dense lattices of an open job, none of which is scattered: sets the members of *frame that are of
+ * the dense form, after those of the recipe.  `panels`: see gpu_panels; `padded`: of crystals. */
+void gpu_pack_dense(struct gpu_pack *pack, const struct cpu_job *job,
+                    const struct gpu_panel *panels, const struct gpu_padded *padded,
+                    struct gpu_frame *frame);
+
 /* Sources and materials of *scene, whose pointers become addresses on the card. */
 void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene);
 

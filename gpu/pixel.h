@@ -2,8 +2,9 @@
  * What one thread of the GPU computes: one pixel.  The same text is the kernel
  * (gpu/kernel.cu) and a loop on the processor (gpu/host_loop.c), which tests it where
  * there is no GPU.  Operations and their order are those of the CPU engine's cpu_loop.c and
- * cpu_double_loop.c, so that the bytes are theirs where fused() is one operation; those of
- * cpu_dense_loop.c are others, for which the engines are of different identity classes.
+ * cpu_double_loop.c, so that the bytes are theirs where fused() is one operation.  What
+ * cpu_dense_loop.c computes there, gpu/dense.h does here for SQUARE crystals; other shapes are
+ * computed by this text, for which they are of different identity classes.
  */
 #ifndef BRAGG_GPU_PIXEL_H
 #define BRAGG_GPU_PIXEL_H

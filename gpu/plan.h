@@ -40,6 +40,9 @@ struct plan {
     struct gpu_panel *panels;         // in the order of their pixels
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there
+    bool as_cpu;                      // frames have the bytes of the cpu engine
+    struct dense_table *padded;       // one per crystal; NULL: the dense form is not for this plan
+    struct gpu_padded *padded_there;  // the same on the card
     struct footprint *footprint;      // applied here, behind the copy; NULL: of points
     struct gpu_frame frame;           // of the experiment
     void *resident;                   // on the card: panels, tables
@@ -58,6 +61,19 @@ struct plan {
 
 /* Copies to the card, and counts what. */
 enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e);
+
+/* Prepares the dense form if it is for this experiment, and finds out whether frames have the
+ * bytes of the cpu engine. */
+enum status gpu_dense_open(struct plan *p, struct error *e);
+
+/* Sets job->dense where the dense form is for this recipe, with its tables on the card. */
+enum status gpu_dense_choose(struct plan *p, struct cpu_job *job, struct error *e);
+
+/* Frees what gpu_dense_open made. */
+void gpu_dense_close(struct plan *p);
+
+/* Memory of the card for what is kept from frame to frame; the buffer of pixels makes way. */
+enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e);
 
 /* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */
 void gpu_cut_parts(const struct plan *p, int64_t row, int64_t end, struct gpu_run *r);

@@ -115,19 +115,25 @@ static uint32_t high_word(bool fine)
 
 /* Where indices find their item: (stride . (reach - index)) of high words, which are those of
  * index 0 less the index, or the low 16 bits of those as signed numbers. */
-static void set_box(struct dense_lattice *l, const int32_t reach[3])
+static void set_box(struct dense_lattice *l, bool wide, const int32_t reach[3])
 {
     const uint32_t n[3] = {2 * (uint32_t)reach[0] + 1, 2 * (uint32_t)reach[1] + 1,
                            2 * (uint32_t)reach[2] + 1};
     const uint32_t high = high_word(l->fine), low = (uint32_t)(int32_t)(int16_t)high;
-    memcpy(l->reach, reach, sizeof l->reach);
+    memmove(l->reach, reach, sizeof l->reach);
     l->stride[0] = n[1] * n[2];
     l->stride[1] = n[2];
     l->wide =
         l->flat || l->shape != SHAPE_SQUARE || l->stride[0] > INT16_MAX || l->stride[1] > INT16_MAX;
+    l->wide = l->wide || wide;
     const uint32_t zero = l->wide ? high : low;
     l->offset = ((uint32_t)reach[0] - zero) * l->stride[0] +
                 ((uint32_t)reach[1] - zero) * l->stride[1] + (uint32_t)reach[2] - high;
+}
+
+void cpu_dense_widen(struct dense_lattice *l)
+{
+    set_box(l, true, l->reach);
 }
 
 /* Indices that a lattice needs: one more than it meets, for those between. */
@@ -156,7 +162,7 @@ static void set_lattice(struct dense_lattice *to, const struct cpu_lattice *l,
         to->turns[i] = (uint32_t)l->N[i];
         to->fine = to->fine || l->N[i] > DENSE_LOW_CELLS;
     }
-    set_box(to, to->flat ? reach : table->reach);
+    set_box(to, false, to->flat ? reach : table->reach);
     if (!to->flat)
         to->F_sqr = table->F_sqr;
 }

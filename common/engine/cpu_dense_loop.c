@@ -129,40 +129,25 @@ static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scrat
         sum_shape(l, (struct dense_kind){.fine = false}, n, s);
 }
 
-/* Sources first .. first + count - 1 of a frame. */
-struct source_range {
-    size_t first, count;
-};
-
 /* Start and slope of steps; their indices are times the wavelength but for one source. */
 static void prepare_steps(const struct dense_lattice *l, size_t first, const struct dense_row *row,
                           struct dense_terms *t)
 {
     const double per_m = t->single ? t->per_m[0] : 1.0;
-    for (int step = 0; step < t->nsteps; step++) {
-        const double *cell = l->cells + 9 * (first + (size_t)step);
-        for (int axis = 0; axis < 3; axis++) {
-            t->start[step][axis] = -vec_dot(cell + 3 * axis, row->start) * per_m;
-            t->slope[step][axis] = -vec_dot(cell + 3 * axis, row->step) * per_m;
-        }
-    }
+    for (int step = 0; step < t->nsteps; step++)
+        for (int axis = 0; axis < 3; axis++)
+            dense_step_axis(l->cells + 9 * (first + (size_t)step) + 3 * axis, row, per_m,
+                            &t->start[step][axis], &t->slope[step][axis]);
 }
 
-/* One source's part of a step: the start of its fixed-point numbers and what that lost. */
 static void prepare_term(const struct dense_lattice *l, const double *cell,
                          const struct cpu_source *source, double per_m, struct dense_terms *t,
                          int term)
 {
-    const double one = l->fine ? DENSE_FINE : DENSE_LOW,
-                 half = l->flat && l->shape == SHAPE_SQUARE ? 0.0 : 0.5;
     for (int axis = 0; axis < 3; axis++) {
-        const double h = vec_dot(cell + 3 * axis, source->incident) * per_m;
-        const double magic = one + (h + half);
-        const double rest = h - (magic - one - half);
-        const double least = fabs(rest) < 0x1p-40 ? 0x1p-40 : rest;
-        t->magic[term][axis] = magic;
-        t->rest[term][axis] = (float)least;
-        t->rest_N[term][axis] = (float)least * l->N[axis];
+        t->magic[term][axis] =
+            dense_term_axis(l, cell + 3 * axis, source, per_m, &t->rest[term][axis]);
+        t->rest_N[term][axis] = t->rest[term][axis] * l->N[axis];
     }
 }
 
@@ -247,7 +232,8 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     const struct sampling *each = &x->sampling;
     const bool first = !sub.slow && !sub.fast, culled = x->dmin_m > 0.0;
     const bool alike = !culled && !each->each_polarization;
-    const struct dense_row row = dense_row(w->panel, w->slow, each->oversample, sub);
+    const struct dense_row row =
+        dense_row(w->panel, nearest_column(w->panel), w->slow, each->oversample, sub);
     airpaths(&row, n, s);
     if (first && !sub.layer)
         once(job, w->panel, &row, !each->each_solid_angle, alike && !x->beam.no_polarization,
@@ -261,24 +247,15 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     }
 }
 
-/* Whether the photons are those of one sum, which then stay in single precision. */
-static bool is_alone(const struct cpu_job *job, const struct panel *p)
-{
-    const struct dense_lattice *l = job->dense;
-    return job->ndense == 1 && job->nsources * l->nsteps <= DENSE_TERMS &&
-           subpixels_of(p, job->x->sampling.oversample) == 1 && !job->sums && job->water == 0.0 &&
-           l->scale > 1e-20 && l->scale < 1e20;
-}
-
 /* Clears sums and what is not known yet. */
 static void start_block(const struct cpu_job *job, const struct cpu_where *w, int n,
                         struct dense_scratch *s)
 {
     const struct experiment *x = job->x;
     const double polarization = x->beam.no_polarization ? 1.0 : 0.0;
-    s->varied = w->panel->thickness_m > 0.0 || x->dmin_m > 0.0 || x->sampling.each_polarization ||
-                x->sampling.each_solid_angle;
-    s->alone = !s->varied && is_alone(job, w->panel);
+    s->varied = dense_is_varied(&x->sampling, w->panel, x->dmin_m > 0.0);
+    s->alone = !s->varied && job->ndense == 1 && !job->sums && job->water == 0.0 &&
+               dense_is_alone(job->dense, w->panel, job->nsources, x->sampling.oversample);
     columns(w, n, s);
     if (!s->alone)
         memset(s->total, 0, (size_t)n * sizeof *s->total);

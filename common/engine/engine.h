@@ -80,8 +80,9 @@ struct engine {
 
     /* The identity class: frames of one class are equal byte for byte whatever
      * the machine and thread count ("reference", "cpu-fma-4",
-     * "cpu-baseline-4", "cpu-fma-double", "cpu-baseline-double", "cuda", "cuda-double"); the number
-     * is raised when the same recipe gets other bytes. */
+     * "cpu-baseline-4", "cpu-fma-double", "cpu-baseline-double", "cuda-2", "cuda-double"); the
+     * number is raised when the same recipe gets other bytes.  Where all crystals are SQUARE
+     * (double precision: or ROUND) images of the cuda engine are of the class "cpu-fma-...". */
     const char *(*identity)(const struct plan *plan);
 
     /* What was chosen at run time, for people ("avx512, 2 threads"). */

@@ -49,4 +49,36 @@ struct cpu_lattice {
     bool wide;              // SQUARE: some N is above WIDE_CELLS
 };
 
+enum {
+    DENSE_TERMS = 64,        // terms summed in single precision before going to double
+    DENSE_LOW_CELLS = 20,    // along an axis: 32 bits of fraction
+    DENSE_CELLS_MAX = 3000,  // likewise: 40 bits
+};
+
+/* What is added to -h: numbers of these sizes have 32 and 40 bits of fraction, and above
+ * those 16 and 12 of a whole number that no index within DENSE_*_INDEX turns negative. */
+#define DENSE_LOW (0x1.8p20 + 16384.0)
+#define DENSE_FINE 0x1.8p12
+#define DENSE_LOW_INDEX 16000.0
+#define DENSE_FINE_INDEX 2040.0
+
+/* A lattice in the dense form, see dense_row.h. */
+struct dense_lattice {
+    const double *cells;  // of the struct cpu_lattice
+    size_t nsteps;
+    double scale;  // to photons
+    enum crystal_shape shape;
+    double form[6];  // ROUND: cells_fudge; GAUSS, TOPHAT: as there
+    float N[3];
+    uint32_t turns[3];   // the same
+    const float *F_sqr;  // flat: one item
+    uint32_t stride[2];  // of the table along h and k
+    uint32_t offset;     // of it: item = stride . high words + offset modulo 2^32
+    bool fine;           // 40 bits of fraction
+    bool flat;           // F is default_F everywhere
+    bool wide;           // stride[0] does not fit 15 bits, or may not
+    int32_t reach[3];    // indices of the box are -reach .. reach
+    uint32_t box;        // items of the boxes of the lattices before, modulo 2^32
+};
+
 #endif

@@ -77,12 +77,12 @@ check 'without pinned slots' frames unpinned 2>err
 check 'frames are the same' same unpinned plain
 is 'it is said once' "$(frames again 2>&1 | grep -c 'pinning memory: out of memory; pixels are copied once more')" 1
 unset STANDIN_PINS
-export STANDIN_MEMORY=1613000
+export STANDIN_MEMORY=2245000
 check 'with memory for a part of a frame' frames parts
 check 'frames are the same, too' same parts plain
 check 'they were made in parts' [ "$(count tables_found)" -gt 4 ]
 note "$(count tables_found) parts"
-export STANDIN_MEMORY=1900000 STANDIN_TAKEN=290000
+export STANDIN_MEMORY=2500000 STANDIN_TAKEN=290000
 check 'with another process that takes memory between asking and taking' frames taken
 check 'frames are the same' same taken plain
 unset STANDIN_MEMORY STANDIN_TAKEN

@@ -24,12 +24,36 @@ kernel() {
 }
 for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] || continue
-	for name in kernel after_kernel; do
+	for name in kernel dense_kernel after_kernel; do
 		check "$name for $arch" kernel "$arch" $name
 		is "$arch: $name with stack or spills" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
 		note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
 	done
 done
+
+# Instructions of the dense form, counted from its machine code: none may grow.  By lone, any, fine,
+# flat of gpu/dense_kernel.cu: slots of a step, and of a pixel of one step beside its neighbours.
+slots() {
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -Xptxas -v -cubin "$top/gpu/dense_kernel.cu" \
+		-o dense.cubin 2>report && "$top/scripts/gpu-slots" dense.cubin >slots
+}
+check 'slots of the dense form' slots
+note "$(sed 's/_Z9gpu_dense//; s/v9gpu[^ 	]*//; s/$/;/' slots | tr '\n\t' '  ')"
+is 'kernels of it' "$(wc -l <slots)" 9
+# within KERNEL STEP PIXEL
+within() {
+	awk -v name="_Z9gpu_denseILb$1E" -v step="$2" -v pixel="$3" \
+		'index($1, name) && $3 > 50 && $3 <= step && $5 > $3 && $5 <= pixel { found = 1 } END { exit !found }' slots
+}
+check 'one short sum, flat' within 1ELb0ELb0ELb1 84 190
+check 'one short sum, table' within 1ELb0ELb0ELb0 94 202
+check 'one short sum, fine, flat' within 1ELb0ELb1ELb1 99 205
+check 'one short sum, fine, table' within 1ELb0ELb1ELb0 112 220
+check 'long sums, flat' within 0ELb0ELb0ELb1 84 300
+check 'long sums, table' within 0ELb0ELb0ELb0 94 320
+is 'registers of all but the general one' \
+	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.*Used \([0-9]*\) registers.*/\1/p' report | sort -n | tail -1)" 48
 
 # fused() is the only place where a product may go into a sum unrounded.
 fused_alone() {

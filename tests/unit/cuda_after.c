@@ -196,7 +196,7 @@ static void parts_and_spectra_change_nothing(void **state)
     assert_memory_not_equal(expected[1], expected[2], bytes);
     unsigned char *image = mem_array(bytes, 1);
     int small = 0, enough = 0;
-    for (gpu_host_memory = 1 << 17; gpu_host_memory < 1 << 20; gpu_host_memory += 1 << 14) {
+    for (gpu_host_memory = 1 << 17; gpu_host_memory < 1 << 24; gpu_host_memory += 1 << 18) {
         struct engine_after left = after;
         struct plan *plan;
         enum status s = engine_cuda_host.create(&plan, &x, &OPTIONS, &e);

@@ -1,0 +1,58 @@
+/*
+ * The CUDA kernels of the dense form: one block of threads for some pixels of a row, all rows of
+ * all panels in one launch.  Everything that a block does stands in gpu/dense.h.  One kernel for
+ * what is frequent, so that its loop is short and its registers are few, one for all else.
+ * Compile with -fmad=false, as gpu/kernel.cu.
+ */
+#include <cuda_runtime.h>
+
+#include "gpu/dense.h"
+#include "gpu/kernel.h"
+#include "gpu/layout.h"
+
+/* Blocks of a multiprocessor at once, which bounds the registers: with 10 there are 48, with
+ * 8 there are 64, which cards from 2025 on take. */
+#if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 1000
+#define PLAIN_BLOCKS 8
+#else
+#define PLAIN_BLOCKS 10
+#endif
+
+template <bool LONE, bool ANY, bool FINE, bool FLAT>
+__global__ void __launch_bounds__(GPU_THREADS, LONE  ? 10
+                                               : ANY ? 6
+                                                     : PLAIN_BLOCKS)
+    gpu_dense(const struct gpu_frame frame, const struct gpu_rows rows, float *out)
+{
+    __shared__ struct gpu_room room;
+    const struct gpu_dense_kind kind = {LONE, ANY, FINE, FLAT};
+    const struct gpu_team team = {(int)threadIdx.x, GPU_THREADS};
+    gpu_dense_block(&frame, kind, rows.first + blockIdx.x, blockIdx.y, team, rows.first_pixel,
+                    &room, out);
+}
+
+typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *);
+
+static kernel *choose(struct gpu_dense_kind kind)
+{
+    static kernel *const lone[2][2] = {
+        {gpu_dense<true, false, false, false>, gpu_dense<true, false, false, true>},
+        {gpu_dense<true, false, true, false>, gpu_dense<true, false, true, true>},
+    };
+    static kernel *const plain[2][2] = {
+        {gpu_dense<false, false, false, false>, gpu_dense<false, false, false, true>},
+        {gpu_dense<false, false, true, false>, gpu_dense<false, false, true, true>},
+    };
+    if (kind.any)
+        return gpu_dense<false, true, false, false>;
+    return (kind.lone ? lone : plain)[kind.fine][kind.flat];
+}
+
+extern "C" int gpu_dense_launch(const struct gpu_frame *frame, const struct gpu_rows *rows,
+                                float *out, void *stream)
+{
+    const int pixels = gpu_dense_pixels(frame->dense_kind);
+    const dim3 grid((unsigned)rows->count, (unsigned)((rows->widest + pixels - 1) / pixels));
+    choose(frame->dense_kind)<<<grid, GPU_THREADS, 0, (cudaStream_t)stream>>>(*frame, *rows, out);
+    return (int)cudaGetLastError();
+}
