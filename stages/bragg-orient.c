@@ -21,6 +21,7 @@
 #include "io/truth.h"
 #include "orient_options.h"
 #include "orient_sampling.h"
+#include "physics/panels.h"
 #include "physics/random_rotation.h"
 #include "physics/setup.h"
 #include "stage/stage.h"
@@ -210,16 +211,20 @@ static enum status write_truth(const struct orient *o, struct error *e)
     turned.phi = (struct steps_request){0};
     turned.has_mosaic_spread = turned.has_mosaic_domains = false;
     struct replace file;
+    double lab[9];
     enum status s = replace_open(&file, o->options.truth, e);
     if (s)
         return s;
     file.guarded = !o->options.overwrite;
+    panels_frame(o->experiment, lab);
     truth_write_title(file.stream, o->experiment);
     for (int64_t k = 0; k < o->options.frames && !s; k++) {
         struct recipe r = {.id = (uint64_t)k};
         s = make_recipe(o, &turned, &r, e);
+        r.phi_rad = orient_request(&o->options, r.id).phi_rad;
+        r.osc_rad = deg_to_rad(o->options.osc_deg);
         if (!s)
-            truth_write(file.stream, o->experiment, &r);
+            truth_write(file.stream, o->experiment, &r, lab);
         recipe_free(&r);
     }
     if (!s)

@@ -70,8 +70,9 @@ static const struct opt_program program = {
     .max_operands = OPERANDS_MAX,
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
-        "(bragg-intensity --reflections), or its reflection tables, as key_%04d.refl, "
-        "or run.refl of stills; RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a "
+        "(bragg-intensity --reflections), their recording, or a table of the truth: run.refl, "
+        "key_%04d.refl, run.stream, run.tsv, those of bragg-orient --truth and bragg-serve --key; "
+        "RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a "
         "table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of the former.\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
@@ -105,13 +106,23 @@ static void catch_interrupts(void)
 static enum status take_answers(struct score *s, struct results *in, struct answer *a,
                                 struct detectors *d, struct error *e)
 {
-    const struct nxmx_geometry *truth = &s->key->detector;
+    const struct key *k = s->key;
+    const struct nxmx_geometry *truth = &k->detector;
     bool more = true, first = true;
     enum status status = STATUS_OK;
     while (!status && !(status = results_next(in, a, &more, e)) && more) {
         size_t count;
         const struct geom_panel *panels = results_panels(in, &count);
-        if (first)
+        if (first && k->summed && !results_of_rotation(in))
+            return error_set(e, STATUS_INPUT,
+                             "%s: tells of frames one by one, where the reflections of %s are sums "
+                             "over a rotation: the key of these results is an NXmx file, a "
+                             "recording, or a table for each frame",
+                             in->path, k->path);
+        if (first && k->no_detector)
+            status =
+                detectors_assume(d, truth->panels, truth->npanels, k->panel0, panels, count, e);
+        else if (first)
             status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
         first = false;
         if (!status) {
@@ -274,8 +285,8 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
     if (nframes)
         score_figures(s, f);
     merged_figures(&merged, f);
-    if (o->sent)
-        status = take_sent(s, o->sent, f, e);
+    if (s->settings->again)
+        status = take_sent(s, o->sent ? o->sent : s->key->path, f, e);
     status = status ? status : print(f, o, e);
     if (!status && o->report)
         status = write_report(s, f, o->report, paths + 1, npaths - 1, e);
@@ -306,14 +317,14 @@ static enum status run(const struct options *o, const char *const paths[], int n
     enum status status = check_options(o, &group, e);
     if (status)
         return status;
+    static struct key key;
+    static struct score score;
+    status = key_open(&key, paths[0], e);
     const struct score_settings settings = {.angle_deg = o->angle_deg,
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
                                             .group = o->symmetry ? &group : NULL,
-                                            .again = o->sent};
-    static struct key key;
-    static struct score score;
-    status = key_open(&key, paths[0], e);
+                                            .again = o->sent || key.sent};
     if (!status)
         status = score_begin(&score, &settings, &key, e);
     score.shown = o->report ? &shown : NULL;

@@ -254,7 +254,7 @@ static enum status make_outgoing(struct serve *v, const struct frame *f, uint64_
     enum status s = make_message(v, f, due_ns, &spoil, &o->message, e);
     const struct key_note note = {.rate_hz = asked_hz(v), .fault = fault, .field = spoil.field};
     if (s == STATUS_OK)
-        s = serve_key_row(&v->key, v->experiment, &f->recipe, &note, &o->row, e);
+        s = serve_key_row(&v->key, v->experiment, f, &note, &o->row, e);
     if (!image_is_intact(&f->image))
         s = error_set(e, STATUS_FAILED, "frame %" PRIu64 " changed while it was read",
                       f->recipe.id);

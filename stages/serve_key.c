@@ -6,14 +6,17 @@
 #include <time.h>
 
 #include "base/alloc.h"
+#include "io/reflections_stream.h"
+#include "io/reflections_text.h"
 #include "io/truth.h"
+#include "physics/panels.h"
 #include "serve_files.h"
 
 struct key_row {
     struct key_row *next;
     uint64_t number;  // as the gateway counts
     struct key_note note;
-    char *truth;  // lines of truth.h, of the heap
+    char *truth;  // lines of truth.h, or a chunk, of the heap
 };
 
 /* --- the file ------------------------------------------------------------------- */
@@ -27,34 +30,54 @@ static void put_lines(FILE *out, const char *text, const char *more)
     }
 }
 
-static char *truth_text(const struct experiment *x, const struct recipe *r)
+/* What stands before all frames, for NULL, or about one; the caller frees *text. */
+static enum status truth_text(const struct serve_key *k, const struct experiment *x,
+                              const struct frame *f, char **text, struct error *e)
 {
-    char *text = NULL;
     size_t size;
-    FILE *out = open_memstream(&text, &size);
+    double lab[9];
+    *text = NULL;
+    enum status s = k->stream && f ? reflections_check(f, k->path, e) : STATUS_OK;
+    FILE *out = s ? NULL : open_memstream(text, &size);
     if (!out)
-        return NULL;
-    if (r)
-        truth_write(out, x, r);
+        return s ? s : error_memory(e, "the key");
+    panels_frame(x, lab);
+    if (k->stream && f)
+        reflections_write_chunk(out, x, f, lab);
+    else if (k->stream)
+        s = reflections_write_preamble(out, x, lab, k->path, e);
+    else if (f)
+        truth_write(out, x, &f->recipe, lab);
     else
         truth_write_title(out, x);
-    if (fclose(out) == 0)
-        return text;
-    free(text);
-    return NULL;
+    return fclose(out) == 0 ? s : error_memory(e, "the key");
+}
+
+/* A chunk, of which the first line says that it is one. */
+static void put_chunk(FILE *out, const char *chunk, const struct key_note *n, const char *time,
+                      const char *fate)
+{
+    const size_t first = strcspn(chunk, "\n") + 1;
+    fprintf(out, "%.*sheader/float/sent_s = %s\nheader/float/rate_Hz = %.9g\n", (int)first, chunk,
+            time, n->rate_hz);
+    fprintf(out, "header/str/fate = %s\nheader/str/fault = %s%s%s\n%s", fate, fault_name(n->fault),
+            n->field ? ":" : "", n->field ? n->field : "", chunk + first);
 }
 
 /* Under the mutex. */
 static void put_row(struct serve_key *k, const char *truth, const struct key_note *n,
                     const char *fate)
 {
-    char more[160];
+    char time[32], more[160];
     struct timespec now;
     (void)clock_gettime(CLOCK_REALTIME, &now);
-    (void)snprintf(more, sizeof more, "%lld.%06ld\t%.9g\t%s\t%s%s%s", (long long)now.tv_sec,
-                   now.tv_nsec / 1000, n->rate_hz, fate, fault_name(n->fault), n->field ? ":" : "",
-                   n->field ? n->field : "");
-    put_lines(k->file.stream, truth, more);
+    (void)snprintf(time, sizeof time, "%lld.%06ld", (long long)now.tv_sec, now.tv_nsec / 1000);
+    (void)snprintf(more, sizeof more, "%s\t%.9g\t%s\t%s%s%s", time, n->rate_hz, fate,
+                   fault_name(n->fault), n->field ? ":" : "", n->field ? n->field : "");
+    if (k->stream)
+        put_chunk(k->file.stream, truth, n, time, fate);
+    else
+        put_lines(k->file.stream, truth, more);
 }
 
 enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite, struct error *e)
@@ -65,6 +88,7 @@ enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite
     if (s == STATUS_OK) {
         k->file.guarded = !overwrite;
         k->path = path;
+        k->stream = strlen(path) > 7 && strcmp(path + strlen(path) - 7, ".stream") == 0;
         k->end = &k->waiting;
         (void)pthread_mutex_init(&k->mutex, NULL);
     }
@@ -73,13 +97,14 @@ enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite
 
 enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e)
 {
-    char *title = k->path ? truth_text(x, NULL) : NULL;
-    if (k->path && !title)
-        return error_memory(e, "the key");
-    if (title)
+    char *title = NULL;
+    const enum status s = k->path ? truth_text(k, x, NULL, &title, e) : STATUS_OK;
+    if (!s && title && k->stream)
+        (void)fputs(title, k->file.stream);
+    else if (!s && title)
         put_lines(k->file.stream, title, "sent_s\trate_Hz\tfate\tfault");
     free(title);
-    return STATUS_OK;
+    return s;
 }
 
 /* --- rows ----------------------------------------------------------------------- */
@@ -99,21 +124,21 @@ void key_row_free(struct key_row *row)
 }
 
 enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
-                          const struct recipe *r, const struct key_note *note, struct key_row **row,
+                          const struct frame *f, const struct key_note *note, struct key_row **row,
                           struct error *e)
 {
     *row = k->path ? mem_array(1, sizeof **row) : NULL;
     if (!k->path)
         return STATUS_OK;
-    if (*row) {
-        (*row)->note = *note;
-        (*row)->truth = truth_text(x, r);
+    if (!*row)
+        return error_memory(e, "the key");
+    (*row)->note = *note;
+    const enum status s = truth_text(k, x, f, &(*row)->truth, e);
+    if (s) {
+        key_row_free(*row);
+        *row = NULL;
     }
-    if (*row && (*row)->truth)
-        return STATUS_OK;
-    key_row_free(*row);
-    *row = NULL;
-    return error_memory(e, "the key");
+    return s;
 }
 
 enum status serve_key_offer(struct serve_key *k, struct key_row *row, struct error *e)

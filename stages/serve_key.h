@@ -1,4 +1,5 @@
-/* The key to what was sent: a table with the truth about each frame and what became of it. */
+/* The key to what was sent: the truth about each frame and what became of it, as a table, or, in a
+ * file whose name ends in .stream, with reflections as a stream. */
 #ifndef BRAGG_STAGES_SERVE_KEY_H
 #define BRAGG_STAGES_SERVE_KEY_H
 
@@ -10,7 +11,7 @@
 #include "gateway/spoil.h"
 #include "io/replace.h"
 #include "model/experiment.h"
-#include "model/recipe.h"
+#include "model/frame.h"
 
 /* What is known of a message before it is offered. */
 struct key_note {
@@ -23,6 +24,7 @@ struct key_row;
 
 struct serve_key {
     const char *path;  // borrowed; NULL: no key is kept
+    bool stream;
     struct replace file;
     uint64_t offered;         // rows so far that have a number of the gateway
     struct key_row *waiting;  // owned, those that were offered, the oldest first
@@ -38,10 +40,10 @@ enum status serve_key_open(struct serve_key *k, const char *path, bool overwrite
  * STATUS_FAILED when memory is out. */
 enum status serve_key_begin(struct serve_key *k, const struct experiment *x, struct error *e);
 
-/* A row about a message of a frame, into *row; NULL without a key.  STATUS_FAILED when memory is
- * out. */
+/* A row about a message of a frame, into *row; NULL without a key.  STATUS_INPUT for a stream and a
+ * frame without reflections, STATUS_FAILED when memory is out. */
 enum status serve_key_row(const struct serve_key *k, const struct experiment *x,
-                          const struct recipe *r, const struct key_note *note, struct key_row **row,
+                          const struct frame *f, const struct key_note *note, struct key_row **row,
                           struct error *e);
 void key_row_free(struct key_row *row);
 

@@ -106,8 +106,10 @@ const struct opt serve_options[] = {
      .offset = AT(content.source)},
     {"image-key", "NAME", "Name of the image among its data (by protocol)", OPT_TEXT,
      .offset = AT(content.image_key)},
-    {"key", "FILE", "Write a table with the truth about all that was sent", OPT_TEXT,
-     .offset = AT(key)},
+    {"key", "FILE",
+     "Write the truth about all that was sent, as a table, or with reflections where FILE ends in "
+     ".stream",
+     OPT_TEXT, .offset = AT(key)},
     {"inject", "KIND:PROBABILITY,...",
      "Send frames with faults: duplicate, drop, swap, truncate, header, nan, type, shape, empty, "
      "stall:P:SECONDS, cut, large (none)",

@@ -1,8 +1,11 @@
 #include "io/truth.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <string.h>
 
 #include "base/units.h"
+#include "base/vec.h"
 #include "model/incident.h"
 
 /* Behind all else: names of the numbers of the pulse, or their values. */
@@ -23,7 +26,9 @@ void truth_write_title(FILE *out, const struct experiment *x)
 {
     fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"
           "\tu11\tu12\tu13\tu21\tu22\tu23\tu31\tu32\tu33"
-          "\tas_x\tas_y\tas_z\tbs_x\tbs_y\tbs_z\tcs_x\tcs_y\tcs_z",
+          "\tas_x\tas_y\tas_z\tbs_x\tbs_y\tbs_z\tcs_x\tcs_y\tcs_z"
+          "\tastar_x\tastar_y\tastar_z\tbstar_x\tbstar_y\tbstar_z\tcstar_x\tcstar_y\tcstar_z"
+          "\tpanel_deg",
           out);
     write_pulse(out, x, NULL);
 }
@@ -34,26 +39,39 @@ static void write_reals(FILE *out, const double *values, int count)
         fprintf(out, "\t%.17g", values[i]);
 }
 
-static void write_lattice(FILE *out, const struct experiment *x, const struct recipe *r, size_t i)
+/* `frame`: rows x, y, z of that of the beam. */
+static void write_lattice(FILE *out, const struct experiment *x, const struct recipe *r, size_t i,
+                          const double frame[9])
 {
     const struct lattice *l = &r->lattices[i];
     const char *name = l->crystal < x->ncrystals ? x->crystals[l->crystal].name : "";
     fprintf(out, "\t%zu\t%" PRIu32 "\t%s\t%.17g", i, l->crystal, *name ? name : "-", l->weight);
     write_reals(out, l->rotation, 9);
     write_reals(out, l->reciprocal_A, 9);
+    for (int axis = 0; axis < 3; axis++) {
+        double turned[3], beam[3];
+        memcpy(turned, l->reciprocal_A + 3 * axis, sizeof turned);
+        vec_rotate_axis(turned, x->spindle, r->phi_rad + 0.5 * r->osc_rad);
+        mat_apply(frame, turned, beam);
+        write_reals(out, beam, 3);
+    }
 }
 
-void truth_write(FILE *out, const struct experiment *x, const struct recipe *r)
+void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
+                 const double frame[9])
 {
-    enum { BLANK_ITEMS = 4 + 9 + 9 };
+    enum { BLANK_ITEMS = 4 + 9 + 9 + 9 };
     const struct incident beam = incident_beam(x, r);
+    double fast[3];
+    mat_apply(frame, x->panels->fast, fast);
     for (size_t i = 0; i == 0 || i < r->nlattices; i++) {
         fprintf(out, "%" PRIu64 "\t%zu\t%.17g\t%.17g", r->id, r->nlattices, beam.share,
                 m_to_angstrom(beam.mean_m));
         if (r->nlattices)
-            write_lattice(out, x, r, i);
+            write_lattice(out, x, r, i, frame);
         for (int k = 0; k < BLANK_ITEMS && !r->nlattices; k++)
             fputs("\t-", out);
+        fprintf(out, "\t%.9g", rad_to_deg(atan2(fast[1], fast[0])));
         write_pulse(out, x, r);
     }
 }

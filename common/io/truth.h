@@ -11,10 +11,13 @@
  *     share               factor on the intensity of the lattice
  *     u11 ... u33         rotation, row by row, from crystal to lab at phi 0
  *     as_x ... cs_z       a*, b*, c* in 1/A in the lab at phi 0
+ *     astar_x ... cstar_z the same in the middle of the frame's rotation, in the frame of the beam:
+ *                         z along it, x along the fast axis, as CrystFEL has them
+ *     panel_deg           the fast axis of panel 0 there, from x to y
  *
  * and the numbers of the pulse, by their names, where the experiment has them.
  *
- * A blank has `-` from `lattice` on, an unnamed crystal has it as its name.
+ * A blank has `-` from `lattice` to `cstar_z`, an unnamed crystal has it as its name.
  */
 #ifndef BRAGG_IO_TRUTH_H
 #define BRAGG_IO_TRUTH_H
@@ -27,7 +30,9 @@
 /* The first line. */
 void truth_write_title(FILE *out, const struct experiment *x);
 
-/* The lines of one frame; write errors stay in the stream. */
-void truth_write(FILE *out, const struct experiment *x, const struct recipe *r);
+/* The lines of one frame; `frame`: rows x, y, z of that of the beam in the lab.  Write errors stay
+ * in the stream. */
+void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
+                 const double frame[9]);
 
 #endif

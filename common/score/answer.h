@@ -30,6 +30,7 @@ struct answer_reflection {
 struct answer_lattice {
     double a_matrix[9];   // row-major; columns a*, b*, c* in 1/A, in the frame of the beam
     size_t first, count;  // of the answer's reflections
+    uint64_t crystal;     // in a key: the kind that it is of, from 0
 };
 
 struct answer {

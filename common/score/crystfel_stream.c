@@ -235,6 +235,8 @@ static enum status read_setting(struct crystfel_stream *s, struct answer *a, str
         s->distance_m = number_real(text, &text);
     else if ((text = behind(s, "photon_energy_eV = ")))
         s->energy_eV = number_real(text, &text);
+    else if (behind(s, "header/str/fate = "))
+        s->tells_fate = true;
     else if ((text = behind(s, "header/int/frame_id = "))) {
         a->has_frame = take_whole(text, &a->frame);
         if (!a->has_frame)

@@ -22,7 +22,8 @@ struct crystfel_stream {
     struct geom detector;
     /* Of the chunk that is read; 0: not said. */
     double distance_m, energy_eV;
-    double gain;  // ADU of a photon
+    double gain;      // ADU of a photon
+    bool tells_fate;  // some chunk is of bragg-serve --key
 };
 
 /* Errors carry "FILE:LINE: "; STATUS_INPUT for what is no stream, or ends too early.

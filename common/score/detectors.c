@@ -42,6 +42,7 @@ static int32_t nearest(const struct geom_panel *truth, size_t ntruth, const stru
 /* --- other axes across the beam -------------------------------------------------- */
 
 static const double FAR_PX = 20.0;
+static const double OTHER_AXES_RAD = 0.1;
 enum { TURNS_MAX = 16 };
 
 static void turn_about_beam(double v[3], double rad)
@@ -172,6 +173,27 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
         d->truth_of[i] = panel;
         d->model_of[panel] = (int32_t)i;
     }
+    return STATUS_OK;
+}
+
+enum status detectors_assume(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
+                             double panel0, const struct geom_panel *model, size_t nmodel,
+                             struct error *e)
+{
+    const size_t n = model && nmodel > ntruth ? nmodel : ntruth;
+    *d = (struct detectors){.model = model ? model : truth,
+                            .nmodel = n,
+                            .truth_of = mem_array(n, sizeof *d->truth_of),
+                            .model_of = mem_array(n, sizeof *d->model_of)};
+    if (!d->truth_of || !d->model_of)
+        return error_memory(e, "panels");
+    for (size_t i = 0; i < n; i++)
+        d->truth_of[i] = d->model_of[i] = (int32_t)i;
+    d->truth = d->model;
+    if (!model || isnan(panel0))
+        return STATUS_OK;
+    const double rad = remainder(panel0 - atan2(model->fast[1], model->fast[0]), 2.0 * M_PI);
+    d->turn_rad = fabs(rad) > OTHER_AXES_RAD ? rad : 0.0;
     return STATUS_OK;
 }
 

@@ -30,6 +30,13 @@ enum status detectors_match(struct detectors *d, const struct geom_panel *truth,
                             const struct geom_panel *model, size_t nmodel, const char *path,
                             struct error *e);
 
+/* Without a true detector: panels are the model's, or else `truth`, as they are numbered.  A model
+ * whose first panel has another direction across the beam than `panel0` (rad, from x to y; NaN: not
+ * known) by more than it may be off has other axes than the key: it is turned. */
+enum status detectors_assume(struct detectors *d, const struct geom_panel *truth, size_t ntruth,
+                             double panel0, const struct geom_panel *model, size_t nmodel,
+                             struct error *e);
+
 /* Turns the lattices of an answer with the model. */
 void detectors_turn(const struct detectors *d, struct answer *a);
 

@@ -105,7 +105,8 @@ static void lattice_at(const struct expt_experiment *x, int64_t place, double a_
 static void take_intensity(const struct dials_files *f, size_t row, struct answer_reflection *r)
 {
     const int64_t flags = refl_whole(f->flags, row);
-    const bool sum = f->sum && flags & BY_SUMMATION, profile = f->profile && flags & BY_PROFILE;
+    const bool sum = f->sum && (f->all_measured || flags & BY_SUMMATION),
+               profile = f->profile && flags & BY_PROFILE;
     const double variance = refl_real(sum ? f->sum_variance : f->profile_variance, row);
     r->measured = (sum || profile) && variance > 0.0 && isfinite(variance);
     if (!r->measured)

@@ -29,6 +29,7 @@ struct dials_files {
     struct refl table;
     struct geom_panel *panels;  // owned: of the list, in the frame of the beam
     bool by_place;              // images are places in a file, else numbers of frames
+    bool all_measured;          // intensities count without a flag: the table is a key
     size_t nentries, entries_room, next;
     struct dials_entry *entries;  // owned: by images
     size_t nids, nsets;

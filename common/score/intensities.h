@@ -1,4 +1,5 @@
-/* Measured intensities against true photons: means, and figures that a few wild ones leave alone. */
+/* Measured intensities against true photons: means, and figures that a few wild ones leave alone.
+ */
 #ifndef BRAGG_SCORE_INTENSITIES_H
 #define BRAGG_SCORE_INTENSITIES_H
 

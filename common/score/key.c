@@ -12,7 +12,9 @@
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
 #include "score/key_recording.h"
+#include "score/key_stream.h"
 #include "score/key_tables.h"
+#include "score/key_text.h"
 
 /* Reflections that are read at a time, and the frame that has more of them is read alone. */
 enum { BLOCK_ROWS = 1 << 16 };
@@ -68,13 +70,20 @@ enum status key_open(struct key *k, const char *path, struct error *e)
     }
     if (access(path, R_OK))
         return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
-    if (key_recording_is(path)) {
-        const enum status status = key_recording_read(k, e);
+    enum status (*const read)(struct key *, struct error *) =
+        key_recording_is(path) ? key_recording_read
+        : key_stream_is(path)  ? key_stream_read
+        : key_text_is(path)    ? key_text_read
+                               : NULL;
+    if (read) {
+        const enum status status = read(k, e);
         return status ? status : count_rows(k, e);
     }
     if (!nxmx_is_hdf5(path))
         return error_set(e, STATUS_INPUT,
-                         "%s: is neither an NXmx file of bragg-write nor a recording", path);
+                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
+                         "or a table or stream of reflections or lattices",
+                         path);
     enum status s = nxmx_read_truth(path, history, &k->rows, e);
     s = s ? s : count_rows(k, e);
     s = s ? s : nxmx_geometry_read(path, &k->detector, e);

@@ -1,5 +1,5 @@
 /* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections, its
- * reflection tables, or a recording. */
+ * reflection tables, a recording, or a table of what lattices frames hold. */
 #ifndef BRAGG_SCORE_KEY_H
 #define BRAGG_SCORE_KEY_H
 
@@ -22,6 +22,14 @@ struct key {
     size_t block_frame, block_end;  // frames whose reflections are in memory
     struct reflection_row *block;   // owned
     size_t nblock, block_room;      // rows, where all are in it
+    /* What the key does not tell, and why; NULL: it does. */
+    const char *no_spots, *no_lattices, *no_detector;
+    bool no_rows;   // of no frame are there reflections
+    bool no_F2;     // reflections have no structure factors
+    bool summed;    // each reflection is in one frame, with the photons of all that it reaches over
+    bool sent;      // it is a key of bragg-serve, which tells what became of frames, too
+    double panel0;  // where there is no detector: the fast axis of its first panel, from x to y,
+                    // rad; NaN: not told
 };
 
 /* A frame of the key; pointers last until the next one is asked for. */

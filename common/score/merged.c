@@ -8,7 +8,6 @@
 #include "io/crystfel_hkl.h"
 #include "io/hkl.h"
 #include "io/mtz.h"
-#include "score/key_tables.h"
 #include "score/lattices.h"
 
 /* A reflection that both have, without its equivalents. */
@@ -315,7 +314,7 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
     double cell[6];
     if (m->path)
         return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
-    if (key_tables_named(k->path))
+    if (k->no_F2)
         return error_set(e, STATUS_INPUT,
                          "%s: tables tell no structure factors: merged results are scored against "
                          "an NXmx file or a recording",

@@ -131,6 +131,11 @@ const struct geom_panel *results_panels(const struct results *r, size_t *count)
     return r->kind == RESULTS_DIALS ? r->dials.panels : r->stream.detector.panels;
 }
 
+bool results_of_rotation(const struct results *r)
+{
+    return r->kind == RESULTS_DIALS && r->dials.list.count && r->dials.list.items->scan.images > 0;
+}
+
 void results_close(struct results *r)
 {
     if (r->kind == RESULTS_DIALS)

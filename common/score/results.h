@@ -44,6 +44,9 @@ enum status results_next(struct results *r, struct answer *a, bool *more, struct
  * it says nothing about it. */
 const struct geom_panel *results_panels(const struct results *r, size_t *count);
 
+/* Whether it is of a rotation series as a whole. */
+bool results_of_rotation(const struct results *r);
+
 void results_close(struct results *r);
 
 #endif

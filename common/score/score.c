@@ -19,7 +19,8 @@ static const double PLACED_PHOTONS = 100.0;
 static enum status find_rotations(struct score *s, struct error *e)
 {
     const struct nxmx_rows *rows = &s->key->rows;
-    for (size_t i = 0; i < rows->nlattices; i++)
+    const size_t known = s->key->no_lattices ? 0 : rows->nlattices;
+    for (size_t i = 0; i < known; i++)
         if (rows->lattices[i].crystal >= s->ncrystals)
             s->ncrystals = (size_t)rows->lattices[i].crystal + 1;
     if (s->ncrystals > 1000)
@@ -29,7 +30,7 @@ static enum status find_rotations(struct score *s, struct error *e)
     s->ambiguities = mem_array(s->ncrystals, sizeof *s->ambiguities);
     if (!s->rotations || !s->ambiguities)
         return error_memory(e, "the symmetry of crystals");
-    for (size_t i = 0; i < rows->nlattices; i++) {
+    for (size_t i = 0; i < known; i++) {
         const struct nxmx_lattice *l = &rows->lattices[i];
         struct symmetry *y = &s->rotations[l->crystal];
         if (y->count)
@@ -145,11 +146,12 @@ static enum status check_panels(const struct answer *a, const struct detectors *
 
 /* --- hits and spots ----------------------------------------------------------------- */
 
-/* Counts lattices by their strong reflections; whether one has enough of them. */
+/* Counts lattices by their strong reflections; whether one has enough of them.  Where nothing is
+ * known of these, each lattice has. */
 static bool is_hit(struct score *s, const struct key_frame *f)
 {
-    bool hit = false;
-    for (size_t i = 0; i < f->frame->lattices; i++) {
+    bool hit = s->key->no_rows && f->frame->lattices;
+    for (size_t i = 0; i < f->frame->lattices && !s->key->no_rows; i++) {
         const size_t strong = score_strong(s, f, (int32_t)i);
         s->strong_lattices[score_bin((double)strong)]++;
         hit = hit || strong >= (size_t)s->settings->hit_spots;
@@ -167,7 +169,7 @@ enum status score_truth(struct score *s, const struct key_frame *f, bool hit, si
     s->true_negative += !*truth && !hit;
     s->lattices_true += (size_t)f->frame->lattices;
     s->spots_true += f->nrows;
-    for (size_t i = 0; i < f->nrows; i++) {
+    for (size_t i = 0; i < f->nrows && !s->key->no_spots; i++) {
         s->strong_true += f->rows[i].photons > s->settings->strong_photons;
         s->bin_true[score_bin(f->rows[i].photons)]++;
     }
@@ -205,14 +207,17 @@ static double chance_of(const struct nxmx_geometry *detector)
 static enum status take_spots(struct score *s, const struct key_frame *f, const struct answer *a,
                               const struct detectors *d, struct error *e)
 {
+    s->spots_found += a->nspots;
+    if (s->key->no_spots)
+        return STATUS_OK;
     int64_t *partner = mem_grow(s->partner, 0, a->nspots, sizeof *partner, &s->partner_room);
     if (!partner && a->nspots)
         return error_memory(e, "the places of spots");
     s->partner = partner ? partner : s->partner;
-    s->spots_found += a->nspots;
     enum status status =
         spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
-    s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(&s->key->detector);
+    if (!s->key->no_detector)
+        s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(&s->key->detector);
     for (size_t i = 0; i < a->nspots && !status; i++) {
         const double photons = a->spots[i].intensity;
         if (photons > 0.0 && !roc_add(&s->spots_by_photons, s->partner[i] >= 0, photons))
@@ -284,6 +289,7 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     status = status ? status : key_frame(s->key, place, reach_of(a), &f, e);
     if (status)
         return status;
+    const struct key *k = s->key;
     const size_t found = s->lattices_found, right = s->lattices_right;
     const bool hit =
         a->says_hit ? a->hit : a->nlattices || (int64_t)a->nspots >= s->settings->hit_spots;
@@ -294,7 +300,12 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     s->frames[place].wrong = truth != hit;
     status = status ? status : take_geometry(s, &f, d, e);
     status = status ? status : take_spots(s, &f, a, d, e);
+    if (k->no_lattices) {
+        s->lattices_found += a->nlattices;
+        return status;
+    }
     status = status ? status : score_lattices(s, &f, a, d, e);
     s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
-    return status || !s->shown ? status : show(s, &f, a, d, right, e);
+    return status || !s->shown || k->no_spots || k->no_detector ? status
+                                                                : show(s, &f, a, d, right, e);
 }

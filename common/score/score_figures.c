@@ -29,6 +29,19 @@ static void add_count(struct figures *f, const char *group, const char *name, si
     add(f, group, name, (double)count, NULL);
 }
 
+/* Why a figure is absent: what the key does not tell comes first. */
+static const char *because(const char *key, const char *why)
+{
+    return key ? key : why;
+}
+
+/* A count that the key must know something for. */
+static void add_known(struct figures *f, const char *group, const char *name, size_t count,
+                      const char *unknown)
+{
+    add(f, group, name, unknown ? NAN : (double)count, unknown);
+}
+
 static void add_hits(struct score *s, struct figures *f)
 {
     static const char *const one_kind = "the key has no frames of both kinds";
@@ -48,17 +61,18 @@ static void add_hits(struct score *s, struct figures *f)
 
 static void add_spots(struct score *s, struct figures *f)
 {
-    add_count(f, "spots", "true", s->spots_true);
+    const char *no = s->key->no_spots, *none = because(no, "no found spot is a true one");
+    add_known(f, "spots", "true", s->spots_true, no);
     add_count(f, "spots", "found", s->spots_found);
-    add(f, "spots", "precision", ratio(s->spots_right, s->spots_found), "no spots were found");
+    add(f, "spots", "precision", no ? NAN : ratio(s->spots_right, s->spots_found),
+        because(no, "no spots were found"));
     add(f, "spots", "recall", ratio(s->strong_found, s->strong_true),
-        "the key has no strong spots");
-    add_count(f, "spots", "strong", s->strong_true);
-    add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0),
-        "no found spot is a true one");
-    add(f, "spots", "distance_px_mad", values_mad(&s->centroid_px), "no found spot is a true one");
+        because(no, "the key has no strong spots"));
+    add_known(f, "spots", "strong", s->strong_true, no);
+    add(f, "spots", "distance_px_median", values_percentile(&s->centroid_px, 50.0), none);
+    add(f, "spots", "distance_px_mad", values_mad(&s->centroid_px), none);
     add(f, "spots", "roc_area", roc_area(&s->spots_by_photons),
-        "found spots have no photons, or all are right, or none is");
+        because(no, "found spots have no photons, or all are right, or none is"));
     figures_curve(f, "spots_by_photons", &s->spots_by_photons);
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
@@ -106,41 +120,43 @@ static void add_offset(struct offsets *o, struct figures *f, const char *name, c
 
 static void add_offsets(struct score *s, struct figures *f)
 {
+    const struct key *k = s->key;
+    const char *rows = because(k->no_lattices, k->no_rows ? k->no_spots : NULL),
+               *none =
+                   because(rows, "no right lattice has a predicted reflection above 10 photons");
     add_offset(&s->found, f, "found_px", "places of found spots",
-               "no found spot is a true one above 100 photons");
+               because(k->no_spots, "no found spot is a true one above 100 photons"));
     add_offset(&s->geometry, f, "geometry_px", "the geometry of the analysis",
-               "the results have no geometry, or none of the frames a reflection");
+               because(k->no_detector,
+                       "the results have no geometry, or none of the frames a reflection"));
     add_offset(&s->predicted, f, "predicted_px", "predicted places",
-               "no right lattice has a predicted reflection of the key");
+               because(rows, "no right lattice has a predicted reflection of the key"));
     add(f, "predicted", "share", ratio(s->was_predicted, s->predictable),
-        "no right lattice has a reflection above 10 photons");
+        because(rows, "no right lattice has a reflection above 10 photons"));
     add_count(f, "predicted", "n", s->predictable);
-    add(f, "predicted", "distance_px_median", values_percentile(&s->predicted_away_px, 50.0),
-        "no right lattice has a predicted reflection above 10 photons");
-    add(f, "predicted", "distance_px_p95", values_percentile(&s->predicted_away_px, 95.0),
-        "no right lattice has a predicted reflection above 10 photons");
+    add(f, "predicted", "distance_px_median", values_percentile(&s->predicted_away_px, 50.0), none);
+    add(f, "predicted", "distance_px_p95", values_percentile(&s->predicted_away_px, 95.0), none);
 }
-
-static const char *const no_lattice = "no right lattice was found";
 
 static void add_lattices(struct score *s, struct figures *f)
 {
     static const char *const axes[] = {"x_median", "y_median", "z_median"};
-    add_count(f, "lattices", "true", s->lattices_true);
+    const char *no = s->key->no_lattices, *no_lattice = because(no, "no right lattice was found");
+    add_known(f, "lattices", "true", s->lattices_true, no);
     add_count(f, "lattices", "found", s->lattices_found);
-    add_count(f, "lattices", "right", s->lattices_right);
-    add_count(f, "lattices", "wrong",
-              s->lattices_found - s->lattices_right - s->lattices_twice - s->ambiguous);
-    add_count(f, "lattices", "twice", s->lattices_twice);
-    add_count(f, "lattices", "ambiguous", s->ambiguous);
-    add_count(f, "lattices", "left_handed", s->left_handed);
-    add_count(f, "lattices", "missed", s->lattices_true - s->lattices_right);
-    add(f, "lattices", "share", ratio(s->lattices_right, s->lattices_true),
-        "the key has no lattices");
+    add_known(f, "lattices", "right", s->lattices_right, no);
+    add_known(f, "lattices", "wrong",
+              s->lattices_found - s->lattices_right - s->lattices_twice - s->ambiguous, no);
+    add_known(f, "lattices", "twice", s->lattices_twice, no);
+    add_known(f, "lattices", "ambiguous", s->ambiguous, no);
+    add_known(f, "lattices", "left_handed", s->left_handed, no);
+    add_known(f, "lattices", "missed", s->lattices_true - s->lattices_right, no);
+    add(f, "lattices", "share", no ? NAN : ratio(s->lattices_right, s->lattices_true),
+        because(no, "the key has no lattices"));
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "lattices.by_strong_spots.from_%d", i ? 1 << i : 0);
-        if (!s->strong_lattices[i])
+        if (!s->strong_lattices[i] || no)
             continue;
         add(f, group, "share", ratio(s->strong_right[i], s->strong_lattices[i]), NULL);
         add_count(f, group, "n", s->strong_lattices[i]);
@@ -163,7 +179,8 @@ static void add_cell(struct score *s, struct figures *f)
 {
     static const char *const names[] = {"cell.a",    "cell.b",     "cell.c",     "cell.alpha",
                                         "cell.beta", "cell.gamma", "cell.volume"};
-    static const char *const several = "the key has several crystals";
+    const char *no_lattice = because(s->key->no_lattices, "no right lattice was found"),
+               *several = because(s->key->no_lattices, "the key has several crystals");
     const bool one = s->ncrystals == 1;
     for (int i = 0; i < 7; i++) {
         const bool angle = i >= 3 && i < 6;
@@ -181,7 +198,7 @@ static void add_cell(struct score *s, struct figures *f)
 static void add_group(struct intensities *i, struct figures *f, const char *group, const char *why)
 {
     static const char *const no_sigma = "no measured reflection of the key has a sigma",
-                            *const weak = "no measured reflection has 10 photons";
+                             *const weak = "no measured reflection has 10 photons";
     const struct agreement *a = &i->all;
     const char *sigma = a->n ? no_sigma : why;
     add(f, group, "cc", agreement_cc(a), a->n ? "all are the same" : why);
@@ -195,8 +212,10 @@ static void add_group(struct intensities *i, struct figures *f, const char *grou
 
 static void add_intensities(struct score *s, struct figures *f)
 {
+    const struct key *k = s->key;
     add_group(&s->intensities, f, "intensities",
-              "no right lattice has a measured reflection of the key");
+              because(because(k->no_lattices, k->no_rows ? k->no_spots : NULL),
+                      "no right lattice has a measured reflection of the key"));
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];
         (void)snprintf(group, sizeof group, "intensities.by_photons.from_%d", 1 << i);

@@ -106,6 +106,22 @@ static double photons_of(const struct score *s, const struct key_frame *f, int32
     return photons;
 }
 
+/* The true reflection of an answer: in its frame, and where the key has each reflection in one
+ * frame alone, in those beside it, which its middle may be in. */
+static const struct reflection_row *row_of(const struct score *s, size_t place, int32_t lattice,
+                                           const int32_t hkl[3], bool elsewhere)
+{
+    const struct key *k = s->key;
+    const struct reflection_row *row = NULL;
+    if (!k->summed)
+        return key_find(k, place, lattice, hkl);
+    for (int i = 0; i < 3 && !row && !elsewhere; i++) {
+        const size_t near = i == 0 ? place : i == 1 ? place - 1 : place + 1;
+        row = near < k->rows.nframes ? key_find(k, near, lattice, hkl) : NULL;
+    }
+    return row;
+}
+
 /* By the distance of its lattice planes. */
 static int shell_of(const double a_matrix[9], const int32_t hkl[3])
 {
@@ -128,7 +144,8 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
 {
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (r->measured) {
-        const double photons = photons_of(s, f, row->lattice, row->hkl, r);
+        const double photons =
+            s->key->summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
         struct intensities *const groups[] = {&s->intensities, &s->by_photons[score_bin(photons)],
                                               &s->by_shell[shell_of(a_matrix, row->hkl)]};
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)
@@ -163,7 +180,7 @@ static enum status take_reflections(struct score *s, const struct key_frame *f,
             hkl[k] = operator[3 * k] * r->hkl[0] + operator[3 * k + 1] *
                      r->hkl[1] +
                      operator[3 * k + 2] * r->hkl[2];
-        const struct reflection_row *row = key_find(s->key, place, lattice, hkl);
+        const struct reflection_row *row = row_of(s, place, lattice, hkl, r->elsewhere);
         if (row)
             status = take_reflection(s, f, target->a_matrix, row, r, d, e);
     }

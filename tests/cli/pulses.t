@@ -15,8 +15,8 @@ shots() { # NAME OPTION...
 header() {
 	grep -aho 'BRAGG_PULSE.*' "$@" | tr -d '\r;'
 }
-last() { # FILE: the columns behind cs_z
-	awk -F'\t' '{ for (i = 27; i <= NF; i++) printf "%s ", $i; print "" }' "$1" | tr '\n' /
+last() { # FILE: the columns behind panel_deg
+	awk -F'\t' '{ for (i = 37; i <= NF; i++) printf "%s ", $i; print "" }' "$1" | tr '\n' /
 }
 
 shots plain_%d.img

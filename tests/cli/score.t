@@ -191,7 +191,7 @@ refused 'what never ends' 3 '/dev/zero: is no stream of CrystFEL' key.nxs /dev/z
 } >zeros.stream
 refused 'a stream that becomes something else' 3 'zero byte' key.nxs zeros.stream
 mkfifo pipe
-refused 'a pipe as key' 3 'pipe: is neither an NXmx file of bragg-write nor a recording' pipe perfect.stream
+refused 'a pipe as key' 3 'pipe: is no answer key: must be an NXmx file of bragg-write, a recording' pipe perfect.stream
 head -c 3000 key.rec >torn.rec
 refused 'a torn recording as key' 3 'torn.rec' torn.rec perfect.stream
 bragg-geometry --quiet --detpixels=64 | bragg-orient --quiet | bragg-tap --record=recipes.rec

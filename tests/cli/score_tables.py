@@ -1,5 +1,5 @@
 """Reflection tables of bragg-write with known faults: score_tables.py NUMBER...; reads r_NUMBER.refl
-and .expt, writes FAULT_NUMBER.refl and .expt for each fault."""
+and .expt, writes FAULT_NUMBER.refl and .expt for each fault.  score_tables.py --rows FILE: how many rows have more than 10 photons."""
 import json
 import re
 import struct
@@ -137,6 +137,10 @@ FAULTS = {
     "row": lambda x, c, n: c["id"].__setitem__(2, 5),
 }
 
+if sys.argv[1] == "--rows":
+    photons = unpack(open(sys.argv[2], "rb").read())[2]["data"]["intensity.sum.value"][1][1]
+    print((np.frombuffer(photons) > 10).sum())
+    sys.exit()
 for number in sys.argv[1:]:
     for fault, change in FAULTS.items():
         experiments, columns, types, identifiers = read(number)
