@@ -61,7 +61,7 @@ for protocol in karabo-bridge karabo-bridge-1 crystfel dectris2; do
 	check "$protocol: and counted at the end" grep -q '^bragg-serve: warning: --inject: faults in duplicate [1-9]' message
 done
 kinds() { # of the faults of each frame, by a key
-	cut -f1,30 "$1" | sed 's/:.*//' | sort -u
+	cut -f1,40 "$1" | sed 's/:.*//' | sort -u
 }
 kinds crystfel.key >one
 kinds dectris2.key >two
@@ -78,7 +78,7 @@ is 'without --inject nothing is wrong' "$(cut -d' ' -f2 seen | sort | uniq -c | 
 is 'nor said' "$(grep -c inject message)" 0
 check 'the key: the truth' sh -c 'cut -f1-36 plain.key | diff - truth.tsv'
 is 'the key: all were taken, without a fault' "$(column fate plain.key | sort -u) $(column fault plain.key | sort -u) $(column rate_Hz plain.key | sort -u)" 'taken - 500'
-check 'the key: times of sending, by the rate' sh -c "cut -f27 plain.key | awk 'NR > 1 { if (\$1 + 1e-6 < last) exit 1; last = \$1; first = first ? first : \$1 }
+check 'the key: times of sending, by the rate' sh -c "cut -f37 plain.key | awk 'NR > 1 { if (\$1 + 1e-6 < last) exit 1; last = \$1; first = first ? first : \$1 }
 	END { exit !(last - first > 0.15 && last - first < 20) }'"
 linger=0
 serve --key=dropped.key --policy=drop-old --queue=4

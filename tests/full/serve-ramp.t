@@ -51,7 +51,7 @@ check 'a frame is refused: which is less than was asked for' \
 check "its work on a frame: $(number median refused.json) s" \
 	awk -v s="$(number median refused.json)" 'BEGIN { exit !(s > 0.098 && s < 1) }'
 check 'that is said' grep -q '^bragg-serve: --ramp: sustained [0-9.]* frames/s, asked for [0-9.]*: clients fell behind; at work on a frame [0-9.]* ms (median)' message
-check 'the key has the rate, which rises' sh -c 'cut -f28 refused.key | head -n 8 | tail -n +2 | sort -g -c && [ "$(cut -f28 refused.key | sort -u | wc -l)" -gt 6 ]'
+check 'the key has the rate, which rises' sh -c 'cut -f38 refused.key | head -n 8 | tail -n +2 | sort -g -c && [ "$(cut -f38 refused.key | sort -u | wc -l)" -gt 6 ]'
 
 ramp req 0.1 48 --ramp=5:200:4 --ramp-json=behind.json
 check 'frames wait for three seconds: the client is the limit' grep -q '"limit":"client"' behind.json
