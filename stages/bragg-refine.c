@@ -234,7 +234,6 @@ static const struct stage stage = {
     .name = "bragg-refine",
     .summary = "Fit orientations, cells and more to frames, with error bars.",
     .examples = "bragg-replay noisy.rec | bragg-refine --start=start.rec --table=refined.tsv\n"
-                "... | bragg-noise | bragg-refine --parameters=rot,cell,scale,background\n"
                 "... | bragg-refine --parameters=rot,scale --pass | bragg-intensity | ...",
     .options = options,
     .wants = KIND_IMAGE,

@@ -1,5 +1,5 @@
-/* What bragg-serve sent, as its key (--key) has it: a line for each lattice of a message, or a chunk
- * of a stream for each message. */
+/* What bragg-serve sent, as its key (--key) has it: a line for each lattice of a message, or a
+ * chunk of a stream for each message. */
 #ifndef BRAGG_SCORE_SENT_H
 #define BRAGG_SCORE_SENT_H
 

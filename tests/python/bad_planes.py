@@ -8,14 +8,14 @@ send = Worker.send
 wrong = sys.argv.pop(1)
 
 
-def spoil(self, held, keys, payload):
+def spoil(self, held, keys, payload, image):
     first, second = keys["planes"][:2]
     if wrong == "short":
         payload[first["values"]] = payload[first["values"]][:-4]
         first["count"] -= 1
     else:
         first["name"] = "../rot_x" if wrong == "name" else second["name"]
-    send(self, held, keys, payload)
+    send(self, held, keys, payload, image)
 
 
 Worker.send = spoil
