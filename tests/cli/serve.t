@@ -197,7 +197,7 @@ testclient hoard "$S" 60 &
 hoarder=$!
 bragg_serve=$(pgrep -n -f "bragg-serve --bind=tcp.*--socket=push")
 idle() { # it waits for somebody who takes a frame
-	before=$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat") && sleep 1 && [ "$before" = "$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat")" ]
+	before=$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat") && sleep 2 && [ "$before" = "$(cut -d' ' -f14,15 "/proc/$bragg_serve/stat")" ]
 }
 soon idle
 kill -9 $hoarder
