@@ -1,6 +1,5 @@
 #include "io/filetype.h"
 
-#include <stdbool.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -134,4 +133,16 @@ enum status filetype_check_file(const char *path, enum filetype wanted, struct e
     if (in)
         (void)fclose(in);
     return s;
+}
+
+bool filetype_begins(const char *path, const void *bytes, size_t n)
+{
+    char first[64];
+    struct stat what;
+    FILE *in = stat(path, &what) == 0 && S_ISREG(what.st_mode) ? fopen(path, "rbe") : NULL;
+    if (!in)
+        return false;
+    const bool whole = n <= sizeof first && fread(first, 1, n, in) == n;
+    (void)fclose(in);
+    return whole && memcmp(first, bytes, n) == 0;
 }

@@ -5,6 +5,7 @@
 #ifndef BRAGG_IO_FILETYPE_H
 #define BRAGG_IO_FILETYPE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 
@@ -68,5 +69,8 @@ enum status filetype_check(const char *path, enum filetype type, enum filetype w
 
 /* The same of an ordinary file that can be opened; what is none is for its reader to tell. */
 enum status filetype_check_file(const char *path, enum filetype wanted, struct error *e);
+
+/* Whether `path` is an ordinary file that can be opened and begins with these n <= 64 bytes. */
+bool filetype_begins(const char *path, const void *bytes, size_t n);
 
 #endif

@@ -3,10 +3,10 @@
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/alloc.h"
 #include "base/vec.h"
+#include "io/filetype.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
 #include "wire/recording_layout.h"
@@ -21,14 +21,7 @@ struct played {
 
 bool key_recording_is(const char *path)
 {
-    char first[8];
-    struct stat st;
-    FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
-    if (!in)
-        return false;
-    const bool whole = fread(first, sizeof first, 1, in) == 1;
-    (void)fclose(in);
-    return whole && memcmp(first, LAYOUT_HEADER_MAGIC, sizeof first) == 0;
+    return filetype_begins(path, LAYOUT_HEADER_MAGIC, 8);
 }
 
 static enum status open_played(struct played *p, const char *path, struct error *e)

@@ -3,10 +3,10 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/stat.h>
 
 #include "base/number.h"
 #include "base/units.h"
+#include "io/filetype.h"
 #include "score/items.h"
 #include "score/key_add.h"
 #include "score/lines.h"
@@ -36,14 +36,7 @@ struct table {
 
 bool key_text_is(const char *path)
 {
-    char first[6];
-    struct stat st;
-    FILE *in = stat(path, &st) || !S_ISREG(st.st_mode) ? NULL : fopen(path, "rbe");
-    if (!in)
-        return false;
-    const bool whole = fread(first, sizeof first, 1, in) == 1;
-    (void)fclose(in);
-    return whole && memcmp(first, "frame", 5) == 0 && strchr(" \t", first[5]);
+    return filetype_begins(path, "frame	", 6) || filetype_begins(path, "frame ", 6);
 }
 
 /* --- lines ------------------------------------------------------------------------- */
