@@ -41,7 +41,12 @@ LIBRARIES := $(SHARED_LIBRARY) $(patsubst %,$(BUILD)/lib/libbragg-%.a,$(LAYERS))
 
 objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
-all: $(PROGRAMS) $(BUILD)/bin/skeleton  ## build all programs into build/bin
+# Where programs find the shipped pipelines, from their bin as once installed.
+SHIPPED := $(BUILD)/share/braggpipe/pipelines
+$(SHIPPED):
+	$(Q)mkdir -p $(@D) && ln -sfnrT pipelines $@
+
+all: $(PROGRAMS) $(BUILD)/bin/skeleton | $(SHIPPED)  ## build all programs into build/bin
 
 # For the fuzzers, see below.  Without trace-cmp they take twice as many inputs a second.
 FUZZ_CC := clang -std=c11 -O2 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-coverage=trace-cmp -fno-sanitize-recover=all

@@ -87,8 +87,7 @@ char *program_find(const char *program)
     return found;
 }
 
-static const char *const places[] = {"../share/braggpipe/pipelines/", "../../pipelines/"};
-enum { PLACES = sizeof places / sizeof *places };
+static const char pipelines[] = "../share/braggpipe/pipelines/";
 
 /* Whether it may be the name of a shipped pipeline; puts where this executable is into *self. */
 static bool is_plain(const char *name, char self[PATH_MAX])
@@ -101,29 +100,25 @@ char *program_pipeline(const char *name)
     char self[PATH_MAX], path[2 * PATH_MAX];
     if (!is_plain(name, self))
         return NULL;
-    for (size_t i = 0; i < PLACES; i++) {
-        (void)snprintf(path, sizeof path, "%s%s%s.yaml", self, places[i], name);
-        if (access(path, R_OK) == 0)
-            return join("", path);
-    }
-    return NULL;
+    (void)snprintf(path, sizeof path, "%s%s%s.yaml", self, pipelines, name);
+    return access(path, R_OK) == 0 ? join("", path) : NULL;
 }
 
 bool program_pipeline_meant(const char *name, char meant[SHIPPED_NAME_SIZE])
 {
     char self[PATH_MAX], pattern[2 * PATH_MAX], shipped[SHIPPED_NAME_SIZE];
     int best = 99;
-    for (size_t i = 0; is_plain(name, self) && i < PLACES; i++) {
-        glob_t files;
-        (void)snprintf(pattern, sizeof pattern, "%s%s*.yaml", self, places[i]);
-        if (glob(pattern, 0, NULL, &files) == 0)
-            for (size_t k = 0; k < files.gl_pathc; k++) {
-                const char *file = strrchr(files.gl_pathv[k], '/') + 1;
-                (void)snprintf(shipped, sizeof shipped, "%.*s", (int)strcspn(file, "."), file);
-                if (nearest_better(name, shipped, &best))
-                    memcpy(meant, shipped, sizeof shipped);
-            }
-        globfree(&files);
-    }
+    if (!is_plain(name, self))
+        return false;
+    glob_t files;
+    (void)snprintf(pattern, sizeof pattern, "%s%s*.yaml", self, pipelines);
+    if (glob(pattern, 0, NULL, &files) == 0)
+        for (size_t k = 0; k < files.gl_pathc; k++) {
+            const char *file = strrchr(files.gl_pathv[k], '/') + 1;
+            (void)snprintf(shipped, sizeof shipped, "%.*s", (int)strcspn(file, "."), file);
+            if (nearest_better(name, shipped, &best))
+                memcpy(meant, shipped, sizeof shipped);
+        }
+    globfree(&files);
     return best < 99;
 }
