@@ -1,5 +1,7 @@
 #include "replay_setup.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 #include "base/log.h"
 #include "base/units.h"
@@ -128,6 +130,24 @@ static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
     return s;
 }
 
+/* Why pixels of the panels are masked, where a file says it of one of them. */
+static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
+                                struct error *e)
+{
+    for (size_t i = 0; i < g->npanels; i++)
+        x->has_reasons = x->has_reasons || g->panels[i].reasons;
+    if (!x->has_reasons)
+        return STATUS_OK;
+    x->reasons = mem_array((size_t)experiment_pixels(x), 1);
+    if (!x->reasons)
+        return error_memory(e, "the mask");
+    for (size_t i = 0; i < g->npanels; i++)
+        if (g->panels[i].reasons)
+            memcpy(x->reasons + x->panels[i].first_pixel, g->panels[i].reasons,
+                   (size_t)(x->panels[i].fast_pixels * x->panels[i].slow_pixels));
+    return STATUS_OK;
+}
+
 static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, struct request *q,
                             struct geometry_panels *p, struct experiment *x, struct error *e)
 {
@@ -138,6 +158,7 @@ static enum status use_nxmx(const char *path, const struct nxmx_rows *rows, stru
     q->beam.wavelength_m = g.wavelength_m > 0 ? g.wavelength_m : WAVELENGTH_M;
     s = s ? s : setup_laboratory(q, x, e);
     x->saturation = s ? 0.0 : g.saturation;
+    s = s ? s : take_reasons(&g, x, e);
     nxmx_geometry_free(&g);
     if (s)
         return s;

@@ -28,6 +28,7 @@ struct geom_panel {
     double fast[3], slow[3];  // unit vectors
     double corner_m[3];       // outer corner of pixel (0,0)
     uint8_t *mask;            // owned; 0 in bad regions; NULL: there are none
+    uint8_t *reasons;         // owned; enum mask_reason of each pixel; NULL: not known
 };
 
 struct geom {

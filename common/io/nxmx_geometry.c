@@ -33,8 +33,10 @@ bool nxmx_is_hdf5(const char *path)
 
 void nxmx_geometry_free(struct nxmx_geometry *g)
 {
-    for (size_t i = 0; i < g->npanels; i++)
+    for (size_t i = 0; i < g->npanels; i++) {
         mem_free(g->panels[i].mask);
+        mem_free(g->panels[i].reasons);
+    }
     mem_free(g->panels);
     *g = (struct nxmx_geometry){0};
 }
@@ -208,7 +210,7 @@ static enum status take_modules(const struct nexus *n, const char *detector,
     for (size_t i = 0; i < count && !s; i++) {
         g->panels[i] = list[i].panel;
         if (masked && !g->mask_unread)
-            s = nxmx_mask_read(n, path, &list[i].slab, &g->panels[i].mask, &g->mask_unread, e);
+            s = nxmx_mask_read(n, path, &list[i].slab, &g->panels[i], &g->mask_unread, e);
     }
     return s;
 }

@@ -4,6 +4,7 @@
 
 #include "base/alloc.h"
 #include "io/nxmx_layout.h"
+#include "model/experiment.h"
 
 /* Filters that the library does not have, as detectors use them. */
 enum { FILTER_LZ4 = 32004, FILTER_BSLZ4 = 32008 };
@@ -144,44 +145,68 @@ static bool read_values(const struct array *a, const struct nxmx_slab *slab, uin
                                           : read_slab(a, slab, values);
 }
 
-/* From values to *mask. */
-static enum status take(const struct nexus *n, const char *path, const struct array *a,
-                        const struct nxmx_slab *slab, uint8_t **mask, struct error *e)
+/* As experiment_mask_word the other way, for words of others, too: pixels that answer too little are
+ * dead (bit 2), those that answer too much noisy (bit 3); other bits say nothing known here. */
+static uint8_t reasons_of(uint32_t word)
 {
-    size_t count = 1, masked = 0;
+    return (uint8_t)((word & (1u << 1 | 1u << 2) ? REASON_DEAD : 0) |
+                     (word & (1u << 3 | 1u << 4) ? REASON_NOISY : 0) |
+                     (word & 1u << 8 ? REASON_SHADOW : 0));
+}
+
+/* From words to the mask of a panel, which has none. */
+static enum status take_words(const uint32_t *words, size_t count, struct geom_panel *p,
+                              struct error *e)
+{
+    size_t masked = 0, told = 0;
+    p->mask = mem_array(count, 1);
+    p->reasons = mem_array(count, 1);
+    for (size_t i = 0; i < count && p->mask && p->reasons; i++) {
+        p->mask[i] = words[i] == 0;
+        p->reasons[i] = reasons_of(words[i]);
+        masked += !p->mask[i];
+        told += p->reasons[i] != 0;
+    }
+    const bool good = p->mask && p->reasons;
+    if (!masked) {
+        mem_free(p->mask);
+        p->mask = NULL;
+    }
+    if (!told) {
+        mem_free(p->reasons);
+        p->reasons = NULL;
+    }
+    return good ? STATUS_OK : error_memory(e, "the mask");
+}
+
+static enum status take(const struct nexus *n, const char *path, const struct array *a,
+                        const struct nxmx_slab *slab, struct geom_panel *p, struct error *e)
+{
+    size_t count = 1;
     for (size_t i = 0; i < slab->rank; i++)
         count *= (size_t)slab->size[i];
-    uint32_t *values = mem_array(count, sizeof *values);
-    uint8_t *bytes = mem_array(count, 1);
-    enum status s = values && bytes ? STATUS_OK : error_memory(e, "the mask");
-    if (!s && !read_values(a, slab, values))
+    uint32_t *words = mem_array(count, sizeof *words);
+    enum status s = words ? STATUS_OK : error_memory(e, "the mask");
+    if (!s && !read_values(a, slab, words))
         s = nexus_error(n, path, e, "cannot be read");
-    for (size_t i = 0; i < count && !s; i++) {
-        bytes[i] = values[i] == 0;
-        masked += !bytes[i];
-    }
-    mem_free(values);
-    if (!s && masked)
-        *mask = bytes;
-    else
-        mem_free(bytes);
+    s = s ? s : take_words(words, count, p, e);
+    mem_free(words);
     return s;
 }
 
 enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct nxmx_slab *slab,
-                           uint8_t **mask, bool *unread, struct error *e)
+                           struct geom_panel *p, bool *unread, struct error *e)
 {
     struct array a;
     hsize_t dims[H5S_MAX_RANK];
     enum nxmx_compression how;
     enum status s = STATUS_OK;
-    *mask = NULL;
     if (!open_array(n, path, &a) || !fits(&a, slab))
         s = nexus_error(n, path, e, "must hold whole numbers, one for each pixel of all modules");
     else if (!unpacks(&a) && !is_packed(&a, slab, dims, &how))
         *unread = true;
     else
-        s = take(n, path, &a, slab, mask, e);
+        s = take(n, path, &a, slab, p, e);
     close_array(&a);
     return s;
 }

@@ -97,6 +97,19 @@ assert dark[78:160, 110].all() and not dark[:68, 110].any() and dark[:, 110].sum
 assert ((share != 0) == (mask('arm.nxs') == 256)).all()"
 shots why.nxs --beamstop=10 --dead=0.05
 holds 'a dead pixel in the shadow is both' "assert set(mask('why.nxs').ravel()) == {0, 2, 256, 258}"
+for copies in '' --cut=2,2; do
+	geometry=$copies
+	shots told.nxs --beamstop=10 --dead=0.05 --hot=0.02
+	bragg-replay told.nxs | bragg-write --quiet again.nxs
+	holds "played from its file, with the reasons $copies" "m = mask('told.nxs'); assert set(m.ravel()) >= {0, 2, 16, 256, 258} and (mask('again.nxs') == m).all()"
+done
+geometry=
+/usr/bin/python3 -c "
+import h5py
+m = h5py.File('told.nxs', 'r+')['/entry/instrument/detector/pixel_mask']
+m[:, :] = 0; m[3, 5:13] = 1, 2, 4, 8, 16, 32, 256, 1 << 31"
+bragg-replay told.nxs | bragg-write --quiet others.nxs
+holds 'the words of others are as near as can be' "assert list(mask('others.nxs')[3, 4:14]) == [0, 1, 2, 2, 16, 16, 1, 256, 1, 0]"
 shots both.nxs --beamstop=6 --dead=0.01 --unmasked
 check 'recomputed from its file' bragg-replay --recompute both.nxs:1
 geometry='--cut=2,2'
