@@ -5,7 +5,7 @@
  *
  * A block computes pixels of one row.  What all of them share, that is the row and up to
  * DENSE_TERMS terms at a time, its threads prepare together in a room.  What bounds a step:
- * the number of instructions, about 90, of which 6 are of double precision.
+ * the number of instructions, about 80, of which 6 are of double precision.
  */
 #ifndef BRAGG_GPU_DENSE_H
 #define BRAGG_GPU_DENSE_H
@@ -32,6 +32,7 @@ INLINE void gpu_find_strip(const struct gpu_frame *f, int64_t row, int64_t block
     s->lit_first = gpu_clamp(p->roi.fast_min - begin, s->count);
     s->lit_end = outside ? 0 : gpu_clamp(p->roi.fast_max + 1 - begin, s->count);
     s->mask = p->mask ? p->mask + at : NULL;
+    s->whole = !p->mask && s->lit_first == 0 && s->lit_end == s->count;
     s->out = out + (p->first_pixel + at - first_pixel);
     s->first = (double)(p->grid_fast + begin) - g->nearest_column;
 }
@@ -77,6 +78,12 @@ INLINE void gpu_open_row(const struct gpu_frame *f, struct subpixel sub, double 
                             !f->culled && !each->each_polarization && !f->no_polarization, scale);
 }
 
+/* As rough_of_half. */
+INLINE float gpu_rough_of_half(double half_sqr)
+{
+    return gpu_quotient(0.70710678f, gpu_root((float)half_sqr));
+}
+
 /* ---- pixels whose photons are one short sum of one lattice ------------------------- */
 
 INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind kind,
@@ -84,7 +91,7 @@ INLINE float gpu_lone_photons(const struct gpu_frame *f, struct gpu_dense_kind k
 {
     const struct dense_lattice *l = kind.any ? f->dense : &f->only;
     const double half = quadratic_at(room->half, j);
-    const float rough = rough_of_half(half);
+    const float rough = gpu_rough_of_half(half);
     const double inverse = inverse_of_half(half, rough);
     const float sum = gpu_dense_sum(l, kind, room, (int)l->nsteps, (int)f->nsources, j, inverse);
     return sum * dense_once_at(&room->once, (float)j, rough);
@@ -98,13 +105,14 @@ INLINE void gpu_lone_strip(const struct gpu_frame *f, struct gpu_dense_kind kind
     const struct subpixel sub = {0, 0, 0};
     const struct source_range all = {0, f->nsources};
     double j = s->first + (double)team.thread;
+    const bool whole = s->whole;
     if (team.thread == 0)
         gpu_open_row(f, sub, l->scale, room);
     gpu_team_wait(team);
     gpu_prepare_terms(f, l, all, 0, (int)l->nsteps, team, room);
     gpu_team_wait(team);
     for (int i = team.thread; i < s->count; i += team.threads, j += (double)team.threads)
-        s->out[i] = gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f;
+        s->out[i] = whole || gpu_is_lit(s, i) ? gpu_lone_photons(f, kind, room, j) : 0.0f;
 }
 
 /* ---- pixels of one subpixel, one lattice, the same factor for all sources ----------- */
@@ -115,7 +123,7 @@ INLINE float gpu_plain_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 {
     const struct dense_lattice *l = &f->only;
     const double half = quadratic_at(room->half, j);
-    const float rough = rough_of_half(half);
+    const float rough = gpu_rough_of_half(half);
     const double inverse = inverse_of_half(half, rough);
     double total = 0.0;
     for (size_t i = 0; i < f->nsources; i += DENSE_TERMS) {
@@ -198,7 +206,7 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
         gpu_open_row(f, sub, 1.0, room);
     gpu_team_wait(team);
     const double half = quadratic_at(room->half, at->j);
-    const float rough = rough_of_half(half);
+    const float rough = gpu_rough_of_half(half);
     at->inverse = inverse_of_half(half, rough);
     if (first && !sub.layer)
         at->once = dense_once_at(&room->once, (float)at->j, rough);
@@ -215,10 +223,10 @@ INLINE void gpu_dense_subpixel(const struct gpu_frame *f, struct gpu_dense_kind 
 
 /* Photons of column j; all threads together. */
 INLINE float gpu_dense_photons(const struct gpu_frame *f, struct gpu_dense_kind kind, double j,
-                               struct gpu_team team, struct gpu_room *room)
+                               struct gpu_team team, struct gpu_room *room,
+                               struct gpu_dense_pixel *at)
 {
     const int oversample = f->sampling.oversample;
-    struct gpu_dense_pixel *at = &room->pixel[team.thread];
     const struct gpu_dense_pixel none = {j, 0.0, 0.0f, 1.0, f->no_polarization ? 1.0 : 0.0, 0.0};
     *at = none;
     struct subpixel sub;
@@ -233,7 +241,8 @@ INLINE float gpu_dense_photons(const struct gpu_frame *f, struct gpu_dense_kind 
 
 /* Threads behind the last pixel compute that once more: all wait for one another. */
 INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kind,
-                            struct gpu_team team, struct gpu_room *room)
+                            struct gpu_team team, struct gpu_room *room,
+                            struct gpu_dense_pixel *pixel)
 {
     const struct gpu_strip *s = &room->strip;
     const struct subpixel sub = {0, 0, 0};
@@ -244,7 +253,8 @@ INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kin
         const bool lit = gpu_is_lit(s, at);
         float photons = 0.0f;
         if (gpu_team_any(team, lit))
-            photons = kind.any ? gpu_dense_photons(f, kind, s->first + (double)at, team, room)
+            photons = kind.any ? gpu_dense_photons(f, kind, s->first + (double)at, team, room,
+                                                   &pixel[team.thread])
                                : gpu_plain_photons(f, kind, s->first + (double)at, team, room);
         if (i <= last)
             s->out[i] = lit ? photons : 0.0f;
@@ -256,14 +266,15 @@ INLINE void gpu_dense_strip(const struct gpu_frame *f, struct gpu_dense_kind kin
 /* Pixels of a block: one room serves more where nobody has to wait. */
 INLINE int gpu_dense_pixels(struct gpu_dense_kind kind)
 {
-    return kind.lone ? 4 * GPU_THREADS : GPU_THREADS;
+    return kind.lone ? 8 * GPU_THREADS : GPU_THREADS;
 }
 
 /* What threads of block `block` of a row do together.  `kind` is a constant where it is called, the
- * frame's own or one that is good for more; `out` is the place of pixel `first_pixel`. */
+ * frame's own or one that is good for more; `out` is the place of pixel `first_pixel`; `pixel`: one
+ * per thread for kinds that are `any`, of no use to others. */
 INLINE void gpu_dense_block(const struct gpu_frame *f, struct gpu_dense_kind kind, int64_t row,
                             int64_t block, struct gpu_team team, int64_t first_pixel,
-                            struct gpu_room *room, float *out)
+                            struct gpu_room *room, struct gpu_dense_pixel *pixel, float *out)
 {
     if (team.thread == 0)
         gpu_find_strip(f, row, block, gpu_dense_pixels(kind), first_pixel, out, &room->strip);
@@ -273,7 +284,7 @@ INLINE void gpu_dense_block(const struct gpu_frame *f, struct gpu_dense_kind kin
     if (kind.lone || (kind.any && gpu_is_lone(f, &room->strip.panel->panel)))
         gpu_lone_strip(f, kind, team, room);
     else
-        gpu_dense_strip(f, kind, team, room);
+        gpu_dense_strip(f, kind, team, room, pixel);
 }
 
 #endif

@@ -25,10 +25,11 @@ __global__ void __launch_bounds__(GPU_THREADS, LONE  ? 10
     gpu_dense(const struct gpu_frame frame, const struct gpu_rows rows, float *out)
 {
     __shared__ struct gpu_room room;
+    __shared__ struct gpu_dense_pixel pixel[ANY ? GPU_THREADS : 1];
     const struct gpu_dense_kind kind = {LONE, ANY, FINE, FLAT};
     const struct gpu_team team = {(int)threadIdx.x, GPU_THREADS};
     gpu_dense_block(&frame, kind, rows.first + blockIdx.x, blockIdx.y, team, rows.first_pixel,
-                    &room, out);
+                    &room, pixel, out);
 }
 
 typedef void kernel(const struct gpu_frame, const struct gpu_rows, float *);

@@ -9,6 +9,7 @@
 
 #include "engine/dense_row.h"
 #include "gpu/frame.h"
+#include "gpu/quotient.h"
 
 /* Not unrolled: registers are worth more. */
 #ifdef __CUDA_ARCH__
@@ -61,12 +62,13 @@ struct gpu_term {
 };
 
 /* A block's pixels: `count` of row `slow` of a panel, those of the panel's region of interest being
- * from lit_first to lit_end - 1.  Of the first one: its place in what leaves and in the mask,
- * NULL without one, and its column. */
+ * from lit_first to lit_end - 1; `whole`: all of them, and none is masked.  Of the first one: its
+ * place in what leaves and in the mask, NULL without one, and its column. */
 struct gpu_strip {
     const struct gpu_panel *panel;
     int64_t slow;
     int count, lit_first, lit_end;
+    bool whole;
     const uint8_t *mask;
     float *out;
     double first;
@@ -90,7 +92,6 @@ struct gpu_room {
     struct dense_layer layer;
     struct dense_cull cull;  // of the source at hand
     struct quadratic kahn;   // likewise
-    struct gpu_dense_pixel pixel[GPU_THREADS];
 };
 
 /* The terms of `nsteps` steps from `first` on and some sources: those of this thread. */
@@ -147,22 +148,23 @@ INLINE struct gpu_index gpu_index(double t, struct gpu_dense_kind kind, uint32_t
     return i;
 }
 
-/* sin(pi x)/(pi x), as dense_sinc. */
-INLINE float gpu_sinc(float x)
+/* sin(pi x)/(pi x), as dense_sinc, times `unit`, a power of 2. */
+INLINE float gpu_sinc(float x, float unit)
 {
     const float y = x * x;
-    float p = fused_f(0x1.9409a0p-6f, y, -0x1.85fa48p-3f);
-    p = fused_f(p, y, 0x1.9f98ccp-1f);
-    p = fused_f(p, y, -0x1.a51a58p+0f);
-    return fused_f(p, y, 1.0f);
+    float p = fused_f(0x1.9409a0p-6f * unit, y, -0x1.85fa48p-3f * unit);
+    p = fused_f(p, y, 0x1.9f98ccp-1f * unit);
+    p = fused_f(p, y, -0x1.a51a58p+0f * unit);
+    return fused_f(p, y, unit);
 }
 
+/* As dense_square.  Both sides of the division are times 2^64, so that it has no small numbers. */
 INLINE float gpu_square(struct gpu_index h, struct gpu_index k, struct gpu_index l)
 {
     const float x = h.x * k.x * l.x, d = h.d * k.d * l.d;
-    const float p = gpu_sinc(h.x) * gpu_sinc(k.x) * gpu_sinc(l.x);
-    const float q = gpu_sinc(h.d) * gpu_sinc(k.d) * gpu_sinc(l.d);
-    const float ratio = (x * p) / (d * q);
+    const float p = gpu_sinc(h.x, 1.0f) * gpu_sinc(k.x, 1.0f) * gpu_sinc(l.x, 0x1p64f);
+    const float q = gpu_sinc(h.d, 1.0f) * gpu_sinc(k.d, 1.0f) * gpu_sinc(l.d, 0x1p64f);
+    const float ratio = gpu_quotient(x * p, d * q);
     return ratio * ratio;
 }
 

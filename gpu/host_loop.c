@@ -10,8 +10,10 @@ static void dense_blocks(const struct gpu_frame *frame, const struct gpu_rows *r
     const struct gpu_team team = {0, 1};
     const struct gpu_dense_kind kind = frame->dense_kind;
     struct gpu_room room;
+    struct gpu_dense_pixel pixel;
     for (int64_t block = 0; block * gpu_dense_pixels(kind) < rows->widest; block++)
-        gpu_dense_block(frame, kind, rows->first + row, block, team, rows->first_pixel, &room, out);
+        gpu_dense_block(frame, kind, rows->first + row, block, team, rows->first_pixel, &room,
+                        &pixel, out);
 }
 
 void NAME(gpu_host_row_, ISA)(const struct gpu_frame *frame, const struct gpu_rows *rows,
