@@ -145,8 +145,8 @@ static bool read_values(const struct array *a, const struct nxmx_slab *slab, uin
                                           : read_slab(a, slab, values);
 }
 
-/* As experiment_mask_word the other way, for words of others, too: pixels that answer too little are
- * dead (bit 2), those that answer too much noisy (bit 3); other bits say nothing known here. */
+/* As experiment_mask_word the other way, for words of others, too: pixels that answer too little
+ * are dead (bit 2), those that answer too much noisy (bit 3); other bits say nothing known here. */
 static uint8_t reasons_of(uint32_t word)
 {
     return (uint8_t)((word & (1u << 1 | 1u << 2) ? REASON_DEAD : 0) |

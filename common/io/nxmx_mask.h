@@ -17,8 +17,8 @@ struct nxmx_slab {
     int64_t origin[NXMX_RANK], size[NXMX_RANK];
 };
 
-/* p->mask of a module, a byte for each pixel, 0 where the data set at `path` is not 0; NULL where it
- * masks nothing.  p->reasons: why, where it says more than that of any pixel.  The caller frees
+/* p->mask of a module, a byte for each pixel, 0 where the data set at `path` is not 0; NULL where
+ * it masks nothing.  p->reasons: why, where it says more than that of any pixel.  The caller frees
  * both.  *unread: it is packed in a way that is not known here.  STATUS_INPUT for an array of
  * another shape. */
 enum status nxmx_mask_read(const struct nexus *n, const char *path, const struct nxmx_slab *slab,

@@ -11,8 +11,8 @@
 char *program_find(const char *program);
 
 /* The pipeline file that ships with the programs under this name, such as "lysozyme": in
- * share/braggpipe/pipelines beside the bin of this executable.  NULL for what is no plain name, when
- * there is none, or no memory; the caller frees it with mem_free. */
+ * share/braggpipe/pipelines beside the bin of this executable.  NULL for what is no plain name,
+ * when there is none, or no memory; the caller frees it with mem_free. */
 char *program_pipeline(const char *name);
 
 enum { SHIPPED_NAME_SIZE = 101 };
