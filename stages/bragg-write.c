@@ -64,6 +64,54 @@ static enum status writer_message(void *state, const struct route *r, const stru
     return STATUS_OK;
 }
 
+/* Enters frames that are durable into the index, and tells the runtime. */
+static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
+{
+    char names[OUTPUTS_NAMES_SIZE];
+    const struct index_entry entry = {.id = f.id,
+                                      .crc = f.crc,
+                                      .bytes =
+                                          outputs_list(&w->outputs, f.id, w->index.path, names),
+                                      .hit = f.hit,
+                                      .names = names};
+    const enum status s = frame_index_add(&w->index, &entry, e);
+    if (s)
+        return s;
+    w->bytes += entry.bytes;
+    return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
+}
+
+/* Likewise those of files of the series that are finished by now. */
+static enum status note_series(void *writer, struct error *e)
+{
+    struct writer *w = writer;
+    struct id_set ids;
+    enum status s = STATUS_OK;
+    nxmx_series_take(&w->outputs.series->series, &ids);
+    for (size_t i = 0; i < ids.count; i++)
+        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
+            struct pending_frame frame;
+            if (pending_take(&w->pending, id, &frame))
+                s = note_durable(w, frame, e);
+        }
+    id_set_clear(&ids);
+    return s;
+}
+
+/* Replacing frames, the first of a run to finish a file leaves nothing of a former series. */
+static bool begins_anew(void *writer)
+{
+    const struct writer *w = writer;
+    return w->options.settings.overwrite && !w->resume && frame_index_is_empty(&w->index);
+}
+
+/* Finishes files of the series, those that are due or all. */
+static enum status finish_series(struct writer *w, bool all, struct error *e)
+{
+    const enum status s = frame_index_hold(&w->index, e);
+    return s ? s : nxmx_series_finish(&w->outputs.series->series, all, e);
+}
+
 static enum status writer_begin(void *state, struct experiment *x, struct error *e)
 {
     struct writer *w = state;
@@ -77,7 +125,8 @@ static enum status writer_begin(void *state, struct experiment *x, struct error 
     files_lineage(w, settings->lineage, history);
     w->has_index = true;
     if (w->outputs.series)
-        w->outputs.series->series.anew = settings->overwrite && !w->resume;
+        nxmx_series_share(&w->outputs.series->series, settings->overwrite, &w->index.file,
+                          &(struct nxmx_hooks){begins_anew, note_series, w});
     outputs_remove_leftovers(&w->outputs);
     const struct frame_index_settings index = {.lineage = settings->lineage,
                                                .history = history,
@@ -115,6 +164,8 @@ static enum status writer_have(void *state, struct id_set *ids, struct error *e)
     const struct writer *w = state;
     struct id_set listed = {0};
     enum status s = frame_index_ids(&w->index, &listed, e);
+    if (w->outputs.series)
+        nxmx_series_recall(&w->outputs.series->series, w->options.settings.lineage);
     for (size_t i = 0; i < listed.count && s == STATUS_OK; i++)
         for (uint64_t id = listed.ranges[i].first; s == STATUS_OK; id++) {
             if (outputs_are_there(&w->outputs, &w->options.settings, w->experiment, &w->index,
@@ -156,39 +207,6 @@ static enum status check_names(struct writer *w, uint64_t id, struct error *e)
     return s;
 }
 
-/* Enters frames that are durable into the index, and tells the runtime. */
-static enum status note_durable(struct writer *w, struct pending_frame f, struct error *e)
-{
-    char names[OUTPUTS_NAMES_SIZE];
-    const struct index_entry entry = {.id = f.id,
-                                      .crc = f.crc,
-                                      .bytes =
-                                          outputs_list(&w->outputs, f.id, w->index.path, names),
-                                      .hit = f.hit,
-                                      .names = names};
-    const enum status s = frame_index_add(&w->index, &entry, e);
-    if (s)
-        return s;
-    w->bytes += entry.bytes;
-    return id_set_add(&w->durable, f.id) ? STATUS_OK : error_memory(e, "a list of frames");
-}
-
-/* Likewise those of files of the series that are finished. */
-static enum status note_series(struct writer *w, struct error *e)
-{
-    struct id_set ids;
-    enum status s = STATUS_OK;
-    nxmx_series_take(&w->outputs.series->series, &ids);
-    for (size_t i = 0; i < ids.count; i++)
-        for (uint64_t id = ids.ranges[i].first; id <= ids.ranges[i].last && !s; id++) {
-            struct pending_frame frame;
-            if (pending_take(&w->pending, id, &frame))
-                s = note_durable(w, frame, e);
-        }
-    id_set_clear(&ids);
-    return s;
-}
-
 static enum status writer_frame(void *state, struct frame *f, struct error *e)
 {
     struct writer *w = state;
@@ -211,18 +229,13 @@ static enum status writer_frame(void *state, struct frame *f, struct error *e)
         return note_durable(w, frame, e);
     if (!pending_add(&w->pending, frame))
         return error_memory(e, "a list of frames");
-    return note_series(w, e);
+    return nxmx_series_is_due(&w->outputs.series->series) ? finish_series(w, false, e) : STATUS_OK;
 }
 
 static enum status writer_flush(void *state, struct error *e)
 {
     struct writer *w = state;
-    if (!w->outputs.series)
-        return STATUS_OK;
-    enum status s = frame_index_hold(&w->index, e);
-    if (s == STATUS_OK)
-        s = nxmx_series_flush(&w->outputs.series->series, e);
-    return s ? s : note_series(w, e);
+    return w->outputs.series ? finish_series(w, true, e) : STATUS_OK;
 }
 
 static void writer_durable(void *state, struct id_set *ids)

@@ -125,7 +125,7 @@ static enum status write_series(const struct recomputed *r, enum nxmx_compressio
     if (s == STATUS_OK)
         s = output_write(&output, &settings, r->experiment, r->frame, master, e);
     if (s == STATUS_OK)
-        s = nxmx_series_flush(&output.series, e);
+        s = nxmx_series_finish(&output.series, true, e);
     output_close(&output);
     return s;
 }

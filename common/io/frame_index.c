@@ -217,6 +217,13 @@ enum status frame_index_add(struct frame_index *x, const struct index_entry *ent
     return s;
 }
 
+bool frame_index_is_empty(const struct frame_index *x)
+{
+    struct stat st;
+    return !x->entries && (x->special || fstat(x->file, &st) != 0 ||
+                           st.st_size <= (off_t)strlen(x->head));
+}
+
 enum status frame_index_finish(struct frame_index *x, struct error *e)
 {
     return x->special || !x->entries ? STATUS_OK : write_again(x, e);

@@ -102,6 +102,9 @@ enum status frame_index_hold(struct frame_index *x, struct error *e);
 enum status frame_index_add(struct frame_index *x, const struct index_entry *entry,
                             struct error *e);
 
+/* Whether no process of the run has entered a frame yet; of a device: not this one. */
+bool frame_index_is_empty(const struct frame_index *x);
+
 /* At the end: reads it, and enters again what this process knows and it does not. */
 enum status frame_index_finish(struct frame_index *x, struct error *e);
 

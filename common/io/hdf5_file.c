@@ -57,12 +57,25 @@ bool hdf5_open(struct hdf5_file *f, const char *path)
     return f->id >= 0;
 }
 
-enum status hdf5_commit(struct hdf5_file *f, struct error *e)
+static void close_it(struct hdf5_file *f)
 {
     errno = 0;
     if (f->id >= 0)
         (void)hdf5_good(f, H5Fclose(f->id));
     f->id = -1;
+}
+
+void hdf5_settle(struct hdf5_file *f)
+{
+    struct error later;  // hdf5_commit meets it again
+    close_it(f);
+    if (!f->failed)
+        (void)replace_flush(&f->replace, &later);
+}
+
+enum status hdf5_commit(struct hdf5_file *f, struct error *e)
+{
+    close_it(f);
     enum status s = STATUS_FAILED;
     if (!f->failed) {
         s = replace_commit(&f->replace, e);

@@ -27,6 +27,9 @@ enum status hdf5_create(struct hdf5_file *f, const char *path, bool sync, struct
 /* An existing file, to read; false when it is none.  Followed by hdf5_abort. */
 bool hdf5_open(struct hdf5_file *f, const char *path);
 
+/* Does all of hdf5_commit that may take long.  Optional; nothing more can be put into it. */
+void hdf5_settle(struct hdf5_file *f);
+
 /* Closes and renames.  STATUS_FAILED, and no file, if anything failed since hdf5_create. */
 enum status hdf5_commit(struct hdf5_file *f, struct error *e);
 void hdf5_abort(struct hdf5_file *f);

@@ -52,30 +52,66 @@ static enum status put_frame(struct hdf5_file *f, struct nxmx_layers *layers,
     return s;
 }
 
-enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
-                       nxmx_source *source, void *owner, struct error *e)
+struct nxmx_written {
+    struct hdf5_file hdf5;
+};
+
+static enum status put_frames(struct hdf5_file *f, const struct nxmx_kind *kind,
+                              const struct nxmx_rows *rows, nxmx_source *source, void *owner,
+                              struct error *e)
 {
-    struct hdf5_file f;
     struct nxmx_chunk chunks[NXMX_LAYERS_MAX] = {{0}};
     struct nxmx_layers layers;
     struct nxmx_columns columns;
-    enum status s = hdf5_create(&f, path, kind->sync, e);
-    if (s)
-        return s;
-    f.replace.guarded = kind->guarded;
-    nxmx_layout(&f, kind, rows);
-    nxmx_layers_create(&layers, &f, kind, rows->nframes);
-    nxmx_columns_create(&columns, &f, rows);
-    for (size_t i = 0; i < rows->nframes && !f.failed && !s; i++)
-        s = put_frame(&f, &layers, &columns, rows, i, chunks, source, owner, e);
+    enum status s = STATUS_OK;
+    nxmx_layout(f, kind, rows);
+    nxmx_layers_create(&layers, f, kind, rows->nframes);
+    nxmx_columns_create(&columns, f, rows);
+    for (size_t i = 0; i < rows->nframes && !f->failed && !s; i++)
+        s = put_frame(f, &layers, &columns, rows, i, chunks, source, owner, e);
     nxmx_columns_close(&columns);
     nxmx_layers_close(&layers);
     for (size_t i = 0; i < NXMX_LAYERS_MAX; i++)
         nxmx_chunk_free(&chunks[i]);
-    if (s == STATUS_OK)
-        return hdf5_commit(&f, e);
-    hdf5_abort(&f);
     return s;
+}
+
+enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
+                       nxmx_source *source, void *owner, struct nxmx_written **file,
+                       struct error *e)
+{
+    struct nxmx_written *made = calloc(1, sizeof *made);
+    if (!made)
+        return error_memory(e, "a file");
+    enum status s = hdf5_create(&made->hdf5, path, kind->sync, e);
+    if (s) {
+        free(made);
+        return s;
+    }
+    made->hdf5.replace.guarded = kind->guarded;
+    s = put_frames(&made->hdf5, kind, rows, source, owner, e);
+    if (s == STATUS_OK) {
+        hdf5_settle(&made->hdf5);
+        *file = made;
+    } else {
+        nxmx_drop(made);
+    }
+    return s;
+}
+
+enum status nxmx_give_name(struct nxmx_written *file, struct error *e)
+{
+    const enum status s = hdf5_commit(&file->hdf5, e);
+    free(file);
+    return s;
+}
+
+void nxmx_drop(struct nxmx_written *file)
+{
+    if (!file)
+        return;
+    hdf5_abort(&file->hdf5);
+    free(file);
 }
 
 /* --- the master ---------------------------------------------------------- */
@@ -85,13 +121,17 @@ enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
                               struct error *e)
 {
     struct hdf5_file f;
+    struct nxmx_map map;
     const enum status s = hdf5_create(&f, path, kind->sync, e);
     if (s)
         return s;
     f.replace.guarded = kind->guarded;
     nxmx_layout(&f, kind, rows);
-    nxmx_layers_map(&f, kind, rows, name, owner);
-    nxmx_columns_map(&f, rows, name, owner);
+    if (hdf5_good(&f, nxmx_map_make(&map, rows, name, owner) ? 0 : -1)) {
+        nxmx_layers_map(&f, kind, &map);
+        nxmx_columns_map(&f, rows, &map);
+    }
+    nxmx_map_free(&map);
     return hdf5_commit(&f, e);
 }
 

@@ -55,12 +55,22 @@ enum status nxmx_check(const struct experiment *x, const struct image *image, st
 typedef enum status nxmx_source(void *owner, uint64_t frame, struct nxmx_chunk *chunks,
                                 struct reflection_table *t, struct error *e);
 
-/* Writes a file of the frames of `rows`, with the images that `source` gives. */
-enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
-                       nxmx_source *source, void *owner, struct error *e);
+/* A file that is written and has no name yet. */
+struct nxmx_written;
 
-/* Writes a master file of all frames of `rows`; *name gives the name of a data file, as seen from
- * the folder of the master. */
+/* Writes a file of the frames of `rows`, with the images that `source` gives.  Followed by
+ * nxmx_give_name or nxmx_drop. */
+enum status nxmx_write(const char *path, const struct nxmx_kind *kind, const struct nxmx_rows *rows,
+                       nxmx_source *source, void *owner, struct nxmx_written **file,
+                       struct error *e);
+
+/* It is at `path` then, as its kind allows; or it is removed, as after any error. */
+enum status nxmx_give_name(struct nxmx_written *file, struct error *e);
+void nxmx_drop(struct nxmx_written *file);
+
+/* Writes a master file of all frames of `rows`, of which each data file holds those that are said
+ * to be in it, and no other; *name gives the name of a data file, as seen from the folder of the
+ * master. */
 typedef void nxmx_name(const void *owner, uint64_t file, char *name, size_t size);
 enum status nxmx_write_master(const char *path, const struct nxmx_kind *kind,
                               const struct nxmx_rows *rows, nxmx_name *name, const void *owner,

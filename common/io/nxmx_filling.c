@@ -27,6 +27,7 @@ void nxmx_filling_free(struct nxmx_filling *g)
     if (g->spool.stream)
         replace_abort(&g->spool);
     nxmx_rows_free(&g->rows);
+    id_set_clear(&g->held);
     mem_free(g->places);
     free(g);
 }

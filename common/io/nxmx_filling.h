@@ -11,6 +11,7 @@
 #include <sys/types.h>
 
 #include "base/error.h"
+#include "base/idset.h"
 #include "io/nxmx_pack.h"
 #include "io/nxmx_rows.h"
 #include "io/replace.h"
@@ -19,6 +20,7 @@
 struct nxmx_filling {
     uint64_t file;  // its number
     struct nxmx_rows rows;
+    struct id_set held;  // frames, those too that stay in the file that is there
     struct replace spool;
     off_t used;  // bytes of the spool
     size_t nplaces, places_room;

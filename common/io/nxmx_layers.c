@@ -8,7 +8,6 @@
 enum {
     FILTER_LZ4 = 32004,
     FILTER_BITSHUFFLE = 32008,
-    FILE_BYTES = 4096,
     PATH_BYTES = 64,
     NAMES_BYTES = PLANES_MAX * PLANE_NAME_SIZE + 1
 };
@@ -205,45 +204,26 @@ void nxmx_layers_close(struct nxmx_layers *l)
 
 /* --- the master ---------------------------------------------------------- */
 
-/* Maps the frames first .. end-1 of the master, which are those of one file. */
-static void map_file(struct hdf5_file *f, hid_t made, hid_t space, const hsize_t dims[3],
-                     hsize_t first, hsize_t end, const char *name, const char *path)
-{
-    const hsize_t start[3] = {first}, count[3] = {end - first, dims[1], dims[2]};
-    const hid_t source = H5Screate_simple(3, count, NULL);
-    (void)hdf5_good(f, H5Sselect_hyperslab(space, H5S_SELECT_SET, start, NULL, count, NULL));
-    (void)hdf5_good(f, H5Pset_virtual(made, space, name, path, source));
-    (void)H5Sclose(source);
-}
-
 static void map_layer(struct hdf5_file *f, const struct nxmx_kind *kind, size_t layer,
-                      const struct nxmx_rows *rows, nxmx_name *name, const void *owner)
+                      const struct nxmx_map *map)
 {
-    hsize_t dims[3] = {rows->nframes};
-    char file[FILE_BYTES], buffer[PATH_BYTES];
+    hsize_t dims[3] = {map->total[NXMX_FRAMES]};
+    char buffer[PATH_BYTES];
     const char *path = path_of(kind, layer, buffer);
     nxmx_image_size(kind->experiment, dims + 1);
-    const hid_t made = hdf5_creation(f), space = H5Screate_simple(3, dims, NULL);
-    for (size_t first = 0, end; first < rows->nframes; first = end) {
-        for (end = first;
-             end < rows->nframes && rows->frames[end].file == rows->frames[first].file;)
-            end++;
-        name(owner, rows->frames[first].file, file, sizeof file);
-        map_file(f, made, space, dims, first, end, file, path);
-    }
+    const hid_t made = hdf5_creation(f);
+    nxmx_map_put(map, f, made, NXMX_FRAMES, 2, dims + 1, path);
     const hid_t data =
         hdf5_data(f, path, nxmx_pixel_type(type_of(kind, layer)), 3, dims, made, NULL);
     if (data >= 0)
         (void)hdf5_good(f, H5Dclose(data));
-    (void)H5Sclose(space);
     (void)H5Pclose(made);
     note_unit(f, kind, layer);
 }
 
-void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind,
-                     const struct nxmx_rows *rows, nxmx_name *name, const void *owner)
+void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_map *map)
 {
     put_names(f, kind);
     for (size_t layer = 0; layer < nxmx_layers_count(kind); layer++)
-        map_layer(f, kind, layer, rows, name, owner);
+        map_layer(f, kind, layer, map);
 }

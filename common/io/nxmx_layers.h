@@ -9,6 +9,7 @@
 
 #include "io/hdf5_file.h"
 #include "io/nxmx.h"
+#include "io/nxmx_map.h"
 
 /* Layers of a kind. */
 size_t nxmx_layers_count(const struct nxmx_kind *kind);
@@ -39,8 +40,7 @@ bool nxmx_layers_get(const struct nxmx_layers *l, size_t place, struct nxmx_chun
 
 void nxmx_layers_close(struct nxmx_layers *l);
 
-/* Creates those of a master: `name` gives the name of the file of a number, see nxmx.h. */
-void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind,
-                     const struct nxmx_rows *rows, nxmx_name *name, const void *owner);
+/* Creates those of a master. */
+void nxmx_layers_map(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_map *map);
 
 #endif

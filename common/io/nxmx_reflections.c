@@ -9,7 +9,7 @@
 #define GROUP "/entry/reflections"
 #define PIXELS NXMX_TRUTH "/reflection_pixels"
 
-enum { PATH_BYTES = 64, NAME_BYTES = 4096 };
+enum { PATH_BYTES = 64 };
 
 enum kind { I4, F4, F8, U8 };
 
@@ -245,62 +245,22 @@ bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t pl
 
 /* ---- the master ------------------------------------------------------------- */
 
-/* Maps items first .. first + count - 1 of a data set to be, which are those of one file. */
-static void map(struct hdf5_file *f, hid_t made, hid_t space, uint64_t first, uint64_t count,
-                const char *name, const char *path)
-{
-    const hsize_t start = first, n = count;
-    const hid_t source = H5Screate_simple(1, &n, NULL);
-    (void)hdf5_good(f, H5Sselect_hyperslab(space, H5S_SELECT_SET, &start, NULL, &n, NULL));
-    (void)hdf5_good(f, H5Pset_virtual(made, space, name, path, source));
-    (void)H5Sclose(source);
-}
-
-/* How the columns, and behind them the list of pixels, of a master are made. */
-struct master {
-    hid_t made[NXMX_COLUMNS + 1], rows, pixels;
-};
-
-/* Maps what frames first .. end-1 have, which are those of one file. */
-static void map_file(struct hdf5_file *f, const struct master *m, const struct nxmx_rows *rows,
-                     size_t first, size_t end, const char *name)
-{
-    char path[PATH_BYTES];
-    const uint64_t count = sum_of(rows, first, end), npixels = pixels_of(rows, first, end);
-    for (int i = 0; i < NXMX_COLUMNS && count; i++)
-        map(f, m->made[i], m->rows, sum_of(rows, 0, first), count, name,
-            path_of(&columns[i], path));
-    if (npixels)
-        map(f, m->made[NXMX_COLUMNS], m->pixels, pixels_of(rows, 0, first), npixels, name, PIXELS);
-}
-
 void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
-                      void (*name)(const void *owner, uint64_t file, char *name, size_t size),
-                      const void *owner)
+                      const struct nxmx_map *map)
 {
-    struct master m;
-    char file[NAME_BYTES];
+    hid_t made[NXMX_COLUMNS + 1];
+    char path[PATH_BYTES];
     if (!rows->has_reflections)
         return;
-    const hsize_t total = sum_of(rows, 0, rows->nframes),
-                  npixels = pixels_of(rows, 0, rows->nframes);
     for (int i = 0; i <= NXMX_COLUMNS; i++)
-        m.made[i] = hdf5_creation(f);
-    m.rows = H5Screate_simple(1, &total, NULL);
-    m.pixels = H5Screate_simple(1, &npixels, NULL);
-    for (size_t first = 0, end; first < rows->nframes; first = end) {
-        for (end = first;
-             end < rows->nframes && rows->frames[end].file == rows->frames[first].file;)
-            end++;
-        name(owner, rows->frames[first].file, file, sizeof file);
-        map_file(f, &m, rows, first, end, file);
-    }
-    create(f, total, m.made, NULL);
-    const hid_t listed = create_pixels(f, rows, m.made[NXMX_COLUMNS]);
+        made[i] = hdf5_creation(f);
+    for (int i = 0; i < NXMX_COLUMNS; i++)
+        nxmx_map_put(map, f, made[i], NXMX_REFLECTIONS, 0, NULL, path_of(&columns[i], path));
+    nxmx_map_put(map, f, made[NXMX_COLUMNS], NXMX_PIXELS, 0, NULL, PIXELS);
+    create(f, map->total[NXMX_REFLECTIONS], made, NULL);
+    const hid_t listed = create_pixels(f, rows, made[NXMX_COLUMNS]);
     if (listed >= 0)
         (void)hdf5_good(f, H5Dclose(listed));
-    (void)H5Sclose(m.rows);
-    (void)H5Sclose(m.pixels);
     for (int i = 0; i <= NXMX_COLUMNS; i++)
-        (void)H5Pclose(m.made[i]);
+        (void)H5Pclose(made[i]);
 }

@@ -8,6 +8,7 @@
 #define BRAGG_IO_NXMX_REFLECTIONS_H
 
 #include "io/hdf5_file.h"
+#include "io/nxmx_map.h"
 #include "io/nxmx_rows.h"
 #include "model/reflections.h"
 
@@ -43,9 +44,8 @@ bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t pl
 
 void nxmx_columns_close(struct nxmx_columns *c);
 
-/* Creates the columns of a master: `name` gives the name of the file of a number, see nxmx.h. */
+/* Creates the columns of a master, if `rows` have some. */
 void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
-                      void (*name)(const void *owner, uint64_t file, char *name, size_t size),
-                      const void *owner);
+                      const struct nxmx_map *map);
 
 #endif

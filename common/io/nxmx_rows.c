@@ -67,7 +67,7 @@ int64_t nxmx_rows_find(const struct nxmx_rows *rows, uint64_t number)
     return at < rows->nframes && rows->frames[at].number == number ? (int64_t)at : -1;
 }
 
-static void remove_frame(struct nxmx_rows *rows, uint64_t number)
+void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number)
 {
     const int64_t at = nxmx_rows_find(rows, number);
     if (at < 0)
@@ -152,7 +152,7 @@ enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                                      .lattices = r->nlattices};
     struct nxmx_lattice *lattices;
     double axes[9];
-    remove_frame(rows, r->id);
+    nxmx_rows_remove(rows, r->id);
     const enum status s = insert(rows, &frame, &lattices, e);
     nxmx_axes(x, axes);
     for (size_t i = 0; i < r->nlattices && !s; i++)
@@ -188,7 +188,7 @@ void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file)
 {
     for (size_t i = rows->nframes; i-- > 0;)
         if (rows->frames[i].file == file)
-            remove_frame(rows, rows->frames[i].number);
+            nxmx_rows_remove(rows, rows->frames[i].number);
 }
 
 bool nxmx_rows_agree(const struct nxmx_rows *a, const struct nxmx_rows *b, uint64_t number)

@@ -68,6 +68,9 @@ void nxmx_rows_note(struct nxmx_rows *rows, uint64_t number, const struct nxmx_t
 /* Puts in those rows of `from` whose frames are not there yet. */
 enum status nxmx_rows_merge(struct nxmx_rows *rows, const struct nxmx_rows *from, struct error *e);
 
+/* Takes out a frame, if it is there. */
+void nxmx_rows_remove(struct nxmx_rows *rows, uint64_t number);
+
 /* Takes out all frames of a data file. */
 void nxmx_rows_drop(struct nxmx_rows *rows, uint64_t file);
 

@@ -1,17 +1,16 @@
 #include "io/nxmx_series.h"
 
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include "base/utc.h"
 #include "io/nxmx_filling.h"
-#include "io/nxmx_layers.h"
+#include "io/nxmx_finish.h"
+#include "io/owners.h"
 
 /* --- names --------------------------------------------------------------- */
 
@@ -39,6 +38,18 @@ enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct e
     return template_parse(&s->data, s->data_name, e);
 }
 
+/* Where a process that is alone puts a frame. */
+static uint64_t home_of(const struct nxmx_series *s, uint64_t id)
+{
+    return id / s->frames_per_file + 1;
+}
+
+uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id)
+{
+    const int64_t at = nxmx_rows_find(&s->known.rows, id);
+    return at < 0 ? home_of(s, id) : s->known.rows.frames[at].file;
+}
+
 void nxmx_series_file(const struct nxmx_series *s, uint64_t id, char *path)
 {
     template_name(&s->data, nxmx_series_number(s, id), path);
@@ -64,125 +75,93 @@ uint64_t nxmx_series_bytes(const struct nxmx_series *s)
     return bytes;
 }
 
-/* As the master names it, which is in the same folder. */
-static void name_of(const void *series, uint64_t file, char *name, size_t size)
+void nxmx_series_share(struct nxmx_series *s, bool replaces, const int *claims,
+                       const struct nxmx_hooks *hooks)
 {
-    const struct nxmx_series *s = series;
-    char path[TEMPLATE_PATH_MAX];
-    template_name(&s->data, file, path);
-    const char *slash = strrchr(path, '/');
-    (void)snprintf(name, size, "%s", slash ? slash + 1 : path);
+    s->replaces = replaces;
+    s->claims = claims;
+    s->hooks = *hooks;
 }
 
-/* --- filling ------------------------------------------------------------- */
+/* --- files to fill ------------------------------------------------------- */
 
-static enum status find_filling(struct nxmx_series *s, uint64_t file, struct nxmx_filling **found,
-                                struct error *e)
+static bool exists(const struct nxmx_series *s, uint64_t file)
+{
+    char path[TEMPLATE_PATH_MAX];
+    template_name(&s->data, file, path);
+    return access(path, F_OK) == 0;
+}
+
+static struct nxmx_filling *filling_of(const struct nxmx_series *s, uint64_t file)
 {
     for (size_t i = 0; i < s->nfilling; i++)
-        if (s->filling[i]->file == file) {
-            *found = s->filling[i];
-            return STATUS_OK;
-        }
+        if (s->filling[i]->file == file)
+            return s->filling[i];
+    return NULL;
+}
+
+static bool takes(const struct nxmx_series *s, const struct nxmx_filling *g, uint64_t id)
+{
+    return id_set_has(&g->held, id) || id_set_size(&g->held) < s->frames_per_file;
+}
+
+/* Notes what is in a file that is there: frames that stay in it. */
+static enum status note_held(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
+{
+    bool noted = true;
+    const int lock = nxmx_series_lock(s);
+    const enum status status = nxmx_series_look(s, e);
+    nxmx_series_unlock(lock);
+    for (size_t i = 0; i < s->known.rows.nframes && noted; i++)
+        if (s->known.rows.frames[i].file == g->file)
+            noted = id_set_add(&g->held, s->known.rows.frames[i].number);
+    return status || noted ? status : error_memory(e, "a list of frames");
+}
+
+/* Begins to fill a file, unless that is another process's: then *g stays NULL. */
+static enum status begin_filling(struct nxmx_series *s, uint64_t file, struct nxmx_filling **g,
+                                 struct error *e)
+{
     char path[TEMPLATE_PATH_MAX];
+    *g = NULL;
+    if (s->claims && *s->claims >= 0 && !owners_claim(*s->claims, file))
+        return STATUS_OK;
     template_name(&s->data, file, path);
-    const enum status status = nxmx_filling_open(found, file, path, e);
-    if (!status)
-        s->filling[s->nfilling++] = *found;
-    return status;
-}
-
-/* --- writing ------------------------------------------------------------- */
-
-/* Where the images of a file come from: they were kept, or stand in the file before. */
-struct origin {
-    const struct nxmx_filling *filling;
-    size_t nlayers;
-    struct nxmx_file *former;
-    struct nxmx_rows former_rows;
-};
-
-static enum status give_images(void *owner, uint64_t id, struct nxmx_chunk *chunks,
-                               struct reflection_table *t, struct error *e)
-{
-    const struct origin *o = owner;
-    return nxmx_filling_has(o->filling, id)
-               ? nxmx_filling_get(o->filling, id, o->nlayers, chunks, t, e)
-               : nxmx_read(o->former, &o->former_rows, id, chunks, t, e);
-}
-
-static enum status write_file(struct nxmx_series *s, struct nxmx_filling *g, struct error *e)
-{
-    struct origin o = {.filling = g, .nlayers = nxmx_layers_count(&s->kind)};
-    char path[TEMPLATE_PATH_MAX];
-    const bool lost = id_set_has(&s->found.lost, g->file);
-    enum status status = STATUS_OK;
-    template_name(&s->data, g->file, path);
-    s->kind.guarded = !s->anew && !lost;
-    if (s->kind.guarded || id_set_has(&s->written, g->file))
-        status = nxmx_open(path, &s->kind, &o.former, &o.former_rows, e);
-    s->kind.guarded = s->kind.guarded && !o.former;
-    if (status == STATUS_OK)
-        status = nxmx_rows_merge(&g->rows, &o.former_rows, e);
-    if (status == STATUS_OK)
-        status = nxmx_write(path, &s->kind, &g->rows, give_images, &o, e);
-    s->named = s->named || access(path, F_OK) == 0;
-    nxmx_close(o.former);
-    nxmx_rows_free(&o.former_rows);
-    return status;
-}
-
-static enum status write_master(struct nxmx_series *s, const struct nxmx_filling *g,
-                                struct error *e)
-{
-    struct nxmx_rows rows = {0};
-    struct nxmx_file *former = NULL;
-    enum status status = STATUS_OK;
-    s->kind.guarded = !s->anew && !id_set_has(&s->found.lost, NXMX_MASTER);
-    if (s->kind.guarded || s->written.count)
-        status = nxmx_open(s->master, &s->kind, &former, &rows, e);
-    s->kind.guarded = s->kind.guarded && !former;
-    nxmx_close(former);
-    nxmx_rows_drop(&rows, g->file);
-    if (status == STATUS_OK)
-        status = nxmx_rows_merge(&rows, &g->rows, e);
-    if (status == STATUS_OK)
-        status = nxmx_write_master(s->master, &s->kind, &rows, name_of, s, e);
-    nxmx_rows_free(&rows);
-    return status;
-}
-
-/* Others that fill the same series wait meanwhile, where the file system has such locks. */
-static int lock_folder(const struct nxmx_series *s)
-{
-    char folder[TEMPLATE_PATH_MAX];
-    const char *slash = strrchr(s->master, '/');
-    (void)snprintf(folder, sizeof folder, "%.*s.", slash ? (int)(slash + 1 - s->master) : 0,
-                   s->master);
-    const int file = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    if (file >= 0)
-        (void)flock(file, LOCK_EX);
-    return file;
-}
-
-/* Writes the file at a place of the list and takes it off. */
-static enum status finish(struct nxmx_series *s, size_t at, struct error *e)
-{
-    struct nxmx_filling *g = s->filling[at];
-    const int lock = lock_folder(s);
-    enum status status = write_file(s, g, e);
-    if (status == STATUS_OK)
-        status = write_master(s, g, e);
-    if (lock >= 0)
-        (void)close(lock);
+    enum status status = nxmx_filling_open(g, file, path, e);
     if (status)
         return status;
-    bool noted = id_set_add(&s->written, g->file);
-    for (size_t i = 0; i < g->nplaces; i++)
-        noted &= id_set_add(&s->durable, g->places[i].id);
-    s->filling[at] = s->filling[--s->nfilling];
-    nxmx_filling_free(g);
-    return noted ? STATUS_OK : error_memory(e, "a list of frames");
+    s->filling[s->nfilling++] = *g;
+    return exists(s, file) ? note_held(s, *g, e) : STATUS_OK;
+}
+
+/* A file of this process that is not full, or the next that is nobody's. */
+static enum status find_room(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
+                             struct error *e)
+{
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < s->nfilling; i++)
+        if (takes(s, s->filling[i], id)) {
+            *g = s->filling[i];
+            return STATUS_OK;
+        }
+    *g = NULL;
+    for (uint64_t file = 1; !*g && !status; file++)
+        if (!filling_of(s, file) &&
+            (!exists(s, file) || (s->replaces && !nxmx_known_has(&s->known, file))))
+            status = begin_filling(s, file, g, e);
+    return status;
+}
+
+/* The file that a frame goes into. */
+static enum status find_filling(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
+                                struct error *e)
+{
+    const uint64_t home = home_of(s, id);
+    *g = filling_of(s, home);
+    const enum status status = *g ? STATUS_OK : begin_filling(s, home, g, e);
+    if (status || (*g && takes(s, *g, id)))
+        return status;
+    return find_room(s, id, g, e);
 }
 
 /* --- the series ---------------------------------------------------------- */
@@ -232,15 +211,6 @@ static enum status take_kind(struct nxmx_series *s, const struct experiment *x, 
     return STATUS_OK;
 }
 
-static size_t fullest(const struct nxmx_series *s)
-{
-    size_t best = 0;
-    for (size_t i = 1; i < s->nfilling; i++)
-        if (s->filling[i]->nplaces > s->filling[best]->nplaces)
-            best = i;
-    return best;
-}
-
 static void note_reflections(struct nxmx_rows *rows, const struct frame *f)
 {
     const struct reflection_table *t = &f->reflections;
@@ -255,7 +225,6 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
                             const struct frame *f, struct error *e)
 {
     struct nxmx_filling *g = NULL;
-    const uint64_t file = nxmx_series_number(s, f->recipe.id);
     enum status status = take_kind(s, x, lineage, f, e);
     if (status == STATUS_OK)
         status = nxmx_pack(s->compression, &f->image, &s->chunk, e);
@@ -263,27 +232,15 @@ enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, c
         status = error_set(e, STATUS_FAILED, "frame %" PRIu64 " was replaced while it was packed",
                            f->recipe.id);
     if (status == STATUS_OK)
-        status = find_filling(s, file, &g, e);
+        status = find_filling(s, f->recipe.id, &g, e);
     if (status == STATUS_OK)
         status = nxmx_filling_keep(g, s->compression, &s->chunk, f, e);
     if (status == STATUS_OK)
-        status = nxmx_rows_add(&g->rows, x, &f->recipe, file, e);
+        status = nxmx_rows_add(&g->rows, x, &f->recipe, g->file, e);
     if (status == STATUS_OK && f->reflections.present)
         note_reflections(&g->rows, f);
-    if (status)
-        return status;
-    if (g->rows.nframes == s->frames_per_file)
-        for (size_t i = 0; i < s->nfilling; i++)
-            if (s->filling[i] == g)
-                return finish(s, i, e);
-    return s->nfilling > NXMX_OPEN_FILES ? finish(s, fullest(s), e) : STATUS_OK;
-}
-
-enum status nxmx_series_flush(struct nxmx_series *s, struct error *e)
-{
-    enum status status = STATUS_OK;
-    while (s->nfilling && !status)
-        status = finish(s, s->nfilling - 1, e);
+    if (status == STATUS_OK && !id_set_add(&g->held, f->recipe.id))
+        status = error_memory(e, "a list of frames");
     return status;
 }
 
@@ -300,6 +257,7 @@ void nxmx_series_close(struct nxmx_series *s)
     nxmx_chunk_free(&s->chunk);
     id_set_clear(&s->written);
     id_set_clear(&s->durable);
+    nxmx_known_clear(&s->known);
     id_set_clear(&s->found.lost);
     nxmx_rows_free(&s->found.rows);
     free(s->data_name);

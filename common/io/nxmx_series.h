@@ -4,6 +4,11 @@
  * its frames in order, gets its name, and the master is written anew.  Frames of this
  * series that are in it already stay there, so several processes may fill it, one after the
  * other or at once.
+ *
+ * Each process has its own files, which it claims by their numbers.  One that is alone puts frame i
+ * into file i / frames_per_file + 1, so the same frames make the same files.  Where another one has
+ * claimed that, the frame goes into any file of this process that is not full, or into the next
+ * one that is nobody's; the master says which.
  */
 #ifndef BRAGG_IO_NXMX_SERIES_H
 #define BRAGG_IO_NXMX_SERIES_H
@@ -15,10 +20,11 @@
 #include "base/error.h"
 #include "base/idset.h"
 #include "io/nxmx.h"
+#include "io/nxmx_known.h"
 #include "io/template.h"
 #include "model/frame.h"
 
-/* Files that are filled at a time; one more frame, and the fullest is written as it is. */
+/* Files that are filled at a time; with one more the fullest is written as it is. */
 enum { NXMX_OPEN_FILES = 16 };
 
 struct nxmx_filling;
@@ -27,10 +33,18 @@ struct nxmx_series {
     const char *master;        // borrowed; path
     char *data_name;           // owned; of the data files, with a number
     struct template data;      // takes it apart
-    uint64_t frames_per_file;  // frame i is in file i / frames_per_file + 1
+    uint64_t frames_per_file;  // at most
     uint64_t begin_s;          // when frame 0 begins, see base/utc.h
-    bool anew;                 // frames that were there before do not stay
+    bool replaces;             // files that are in the way are replaced
     bool sync;                 // wait for the disk
+    const int *claims;         // borrowed: a descriptor for owners_claim; NULL: nobody else is there
+    struct nxmx_hooks {    // called while no other process gives names; NULL: nothing is to do
+        /* Whether what is there is of a former run and does not stay. */
+        bool (*anew)(void *owner);
+        /* Frames have become durable, see nxmx_series_take. */
+        enum status (*durable)(void *owner, struct error *e);
+        void *owner;
+    } hooks;
     enum nxmx_compression compression;
     struct experiment experiment;  // that of the last frame; its arrays are borrowed
     struct nxmx_kind kind;         // from the first frame on
@@ -40,9 +54,9 @@ struct nxmx_series {
     struct id_set written;      // files of this process
     bool named;                 // some file has got its name
     struct id_set durable;      // frames, not yet taken by nxmx_series_take
-    struct nxmx_found {         // by nxmx_series_holds
-        bool master;            // it is of this lineage
-        struct id_set lost;     // files that are there and are not of it
+    struct nxmx_known known;    // from nxmx_series_recall or the first file on
+    struct nxmx_found {         // by nxmx_series_recall and nxmx_series_holds
+        struct id_set lost;     // files that are there and are not of this lineage
         uint64_t file;          // looked at last, 0: none
         struct nxmx_rows rows;  // of it
     } found;
@@ -53,35 +67,43 @@ struct nxmx_series {
  * refuses, STATUS_FAILED for a folder or device. */
 enum status nxmx_series_open(struct nxmx_series *s, const char *master, struct error *e);
 
+/* Before the first frame: others may fill it, too, see struct nxmx_series. */
+void nxmx_series_share(struct nxmx_series *s, bool replaces, const int *claims,
+                       const struct nxmx_hooks *hooks);
+
 /* Takes a frame with an image, of the detector of *x and of the type of those before.  The
  * arrays of *x must stay until nxmx_series_close.
  * STATUS_INPUT when NXmx cannot hold it, STATUS_FAILED when a step fails. */
 enum status nxmx_series_add(struct nxmx_series *s, const struct experiment *x, const char *lineage,
                             const struct frame *f, struct error *e);
 
-/* Writes the files that have frames, full or not. */
-enum status nxmx_series_flush(struct nxmx_series *s, struct error *e);
+/* Whether a file is full, or one more must be finished to make room. */
+bool nxmx_series_is_due(const struct nxmx_series *s);
+
+/* Writes the files that are due, or `all` that have frames, and the master. */
+enum status nxmx_series_finish(struct nxmx_series *s, bool all, struct error *e);
 
 /* Moves the ids of frames that have become durable into the empty *ids. */
 void nxmx_series_take(struct nxmx_series *s, struct id_set *ids);
 
-/* Whether the file of a frame is of this lineage and holds it, and the master is of it, too.  A
- * file that was named so and is not is written anew with the frames to come.  Asked before the
- * first nxmx_series_add, best in ascending order. */
+/* Before the first nxmx_series_add: takes in what the master says of frames of this lineage. */
+void nxmx_series_recall(struct nxmx_series *s, const char *lineage);
+
+/* Then whether a frame is in the file that the master says.  A file that is in the place of one,
+ * and is of another lineage, is written anew with the frames to come.  Best asked in ascending
+ * order. */
 bool nxmx_series_holds(struct nxmx_series *s, const char *lineage, uint64_t id);
 
-/* The number of the file of a frame, from 1 on; in lists of files NXMX_MASTER stands for the
- * master. */
+/* The number of the file that holds a frame, or is to, from 1 on; in lists of files NXMX_MASTER
+ * stands for the master. */
 enum { NXMX_MASTER = 0 };
-static inline uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id)
-{
-    return id / s->frames_per_file + 1;
-}
+uint64_t nxmx_series_number(const struct nxmx_series *s, uint64_t id);
 
 /* Bytes of all frames so far: of files that are finished, the master too, and of packed images. */
 uint64_t nxmx_series_bytes(const struct nxmx_series *s);
 
-/* How many data files so many frames, from 0 on, have; their numbers begin with 1. */
+/* How many data files so many frames, from 0 on, have where one process writes them; their numbers
+ * begin with 1. */
 uint64_t nxmx_series_files(const struct nxmx_series *s, uint64_t frames);
 
 /* Puts the path of the data file of a frame into path[TEMPLATE_PATH_MAX]. */

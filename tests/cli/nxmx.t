@@ -1,5 +1,5 @@
 #!/bin/sh
-# bragg-write: series of NXmx files, in order, disturbed, resumed and shared.
+# bragg-write: series of NXmx files, in order, disturbed and resumed.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 mkdir run
@@ -43,7 +43,7 @@ is 'beside other files; _master is no part of the name' "$(files raw)" \
 	'a_0.png a_0.raw a_1.png a_1.raw a_2.png a_2.raw a_data_000001.h5 a_master.h5 a_master.h5.index '
 is 'the index names both' "$(sed -n 's/^1\t[0-9a-f]*\t[0-9]*\thit\t//p' raw/a_master.h5.index | tr '\t' ' ')" 'a_data_000001.h5 a_1.raw a_1.png'
 
-mkdir workers small shared
+mkdir workers small
 d="$tap_scratch/run"
 geometry | bragg-orient --random --frames=22 --out="@ipc://$d/o" 2>>upstream &
 for i in 1 2 3; do
@@ -54,30 +54,6 @@ wait
 complete 'three workers, frames in any order: the same bytes' workers
 counts --frames=22 --window=2 | bragg-write small/s.nxs --frames-per-file=4 2>>message
 complete 'a window smaller than a file: the same bytes' small
-
-geometry | bragg-orient --random --frames=22 2>>upstream | bragg-intensity --threads=1 2>>upstream |
-	bragg-noise --seed=9 --out="@ipc://$d/n" 2>>upstream &
-for i in 1 2; do
-	bragg-write shared/s.nxs --frames-per-file=4 --in="ipc://$d/n" --stats="stats$i" 2>>message &
-done
-wait
-complete 'two writers of one series: the same bytes' shared
-is 'nobody complains' "$(cat message)" ''
-
-# One of two writers dies and takes with it what it kept.
-mkdir bereft
-geometry | bragg-orient --random --frames=22 --dead-after=1 2>>upstream | bragg-intensity --threads=1 2>>upstream |
-	bragg-noise --seed=9 --out="@ipc://$d/b" 2>>upstream &
-for i in 1 2; do
-	sh -c 'echo $$ >"write$0.pid"; exec bragg-write bereft/s.nxs --frames-per-file=4 --in="ipc://$1/b"' $i "$d" 2>>bereaved &
-done
-for try in $(seq 500); do
-	ls bereft/s_data_*.part* >/dev/null 2>&1 && break
-	sleep 0.01
-done
-kill -9 "$(cat write1.pid)"
-wait
-complete 'one of two writers died: the same bytes' bereft
 
 # Killed while it writes, and interrupted: what is there is complete, and the rest is added.
 mkdir killed stopped

@@ -28,6 +28,22 @@ is 'as many in CBF as in NXmx' "$found" "$as_nxmx"
 spots smv "$PWD"/rot_*.img
 is 'as many in SMV' "$found" "$as_nxmx"
 
+# Two writers of one series: files that take turns are one sweep of the same pixels.
+mkdir run two
+bragg-replay --quiet rot.nxs --out="@ipc://$tap_scratch/run/r" &
+for i in 1 2; do
+	bragg-write --quiet --frames-per-file=3 two/rot.nxs --in="ipc://$tap_scratch/run/r" &
+done
+wait
+spots shared "$PWD/two/rot.nxs"
+is 'as many in a series of two writers' "$found" "$as_nxmx"
+check 'of the same pixels' /usr/bin/python3 -c '
+from dxtbx.model.experiment_list import ExperimentListFactory
+one, two = (ExperimentListFactory.from_json_file(f"{n}/imported.expt")[0].imageset for n in ("nxmx", "shared"))
+assert len(one) == len(two) == 12
+for i in range(12):
+    assert all((a == b).count(False) == 0 for a, b in zip(one.get_raw_data(i), two.get_raw_data(i))), i'
+
 measure dials_formats.py nxmx/imported.expt cbf/imported.expt
 above 'a thousand reflections are predicted' reflections 1000
 near 'CBF has them where NXmx has them' largest_px 0 0.001

@@ -67,11 +67,13 @@ static void make_series(const char *master, enum nxmx_compression compression)
         struct frame f = make_frame(order[i]);
         assert_int_equal(nxmx_series_add(&s, &experiment, "0123456789abcdef", &f, NULL), STATUS_OK);
         image_free(&f.image);
+        assert_int_equal(nxmx_series_is_due(&s), i == 3 || i == 4);
+        assert_int_equal(nxmx_series_finish(&s, false, NULL), STATUS_OK);
         nxmx_series_take(&s, &ids);
         assert_int_equal(id_set_size(&ids), i == 3 || i == 4 ? 2 : 0);
         id_set_clear(&ids);
     }
-    assert_int_equal(nxmx_series_flush(&s, NULL), STATUS_OK);
+    assert_int_equal(nxmx_series_finish(&s, true, NULL), STATUS_OK);
     nxmx_series_take(&s, &ids);
     assert_true(id_set_size(&ids) == 1 && id_set_has(&ids, 4));
     id_set_clear(&ids);
