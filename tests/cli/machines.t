@@ -82,6 +82,10 @@ usual
 check 'a page and statistics are put together' far five --report=five.html --stats
 is 'of all processes' "$(grep -c '^intensity\.' five.stats 2>/dev/null || grep -o 'intensity\.[123]' five.html | sort -u | wc -l)" 3
 
+usual
+check 'clocks that differ by days' bragg-run --launcher=ssh --hosts=a,late,early --workdir=clocks p.yaml
+is 'are nothing to a run' "$(digest clocks)" "$expected"
+
 # --- what goes over
 cat >tell.sh <<-'END'
 	#!/bin/sh
@@ -122,12 +126,12 @@ slow
 bragg-run --quiet --workdir=slow p.yaml
 expected=$(digest slow)
 mkdir seven eight nine ten
-behind seven --hosts=a,b
+behind seven --hosts=a,b --set=slow.sleep=150 # so that it goes on until that is seen
 kill -9 $(pids intensity)
 wait $runner
 is 'who is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
 rm -f far/calls
-behind eight --hosts=a,b,shaky
+behind eight --hosts=a,b,shaky --set=slow.sleep=150
 touch far/cut
 wait $runner
 is 'who lost the connection, on the next' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"

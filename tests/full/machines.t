@@ -1,10 +1,10 @@
 #!/bin/sh
-# Three hosts with networks, names and process numbers of their own, on one kernel; a stand-in for
+# Three hosts with networks, names, process numbers and clocks of their own, on one kernel; a stand-in for
 # ssh enters them.  The sums are those of one host, whatever breaks.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 . "$BRAGG_TESTS/launched.sh"
 needs 'hosts of their own' unshare nsenter ip
-unshare --net --uts --pid --fork --mount --mount-proc ip link add probe type bridge 2>/dev/null || {
+unshare --net --uts --time --pid --fork --mount --mount-proc ip link add probe type bridge 2>/dev/null || {
 	skip 'hosts of their own' 'namespaces or bridges are not allowed here'
 	finish
 	exit
@@ -15,7 +15,8 @@ export PATH="$tap_scratch/bin:$PATH" TMPDIR="$tap_scratch" FAR="$tap_scratch"
 
 # host NAME NUMBER: 10.77.0.NUMBER, at a switch where 10.77.0.100 is this host
 host() {
-	unshare --net --uts --pid --fork --mount-proc --kill-child sh -c "hostname $1; echo \$\$; exec sleep 1000" >"$1.name" &
+	unshare --net --uts --time --monotonic $(($2 * 100000)) --boottime $(($2 * 100000)) \
+		--pid --fork --mount-proc --kill-child sh -c "hostname $1; echo \$\$; exec sleep 1000" >"$1.name" &
 	soon [ -s "$1.name" ]
 	pgrep -P $! >"$1.pid"
 	ip link add "bragg-$1" type veth peer name eth0 netns "$(cat "$1.pid")"
@@ -38,7 +39,7 @@ cat >bin/ssh <<-'END'
 		echo "ssh: connect to host $1 port 22: No route to host" >&2
 		exit 255
 	}
-	nsenter -t "$(cat "$FAR/$1.pid")" --net --uts --pid --mount env -i PATH="$PATH" HOME="$HOME" sh -c "cd / && $2"
+	nsenter -t "$(cat "$FAR/$1.pid")" --net --uts --time --pid --mount env -i PATH="$PATH" HOME="$HOME" sh -c "cd / && $2"
 	status=$?
 	kill -0 "$(cat "$FAR/$1.pid")" 2>/dev/null || exit 255
 	exit $status
@@ -89,6 +90,20 @@ ip link set bragg-n3 down
 sleep 6
 ip link set bragg-n3 up
 ended 'a network that is away for six seconds' four nothing 0
+behind away --set=slow.sleep=400
+ip link set bragg-n3 down
+sleep 30
+ip link set bragg-n3 up
+ended 'and for thirty' away nothing 0
+if tc qdisc add dev bragg-n2 root netem delay 2ms 1ms loss 2% reorder 25% duplicate 1% 2>/dev/null &&
+	tc qdisc add dev bragg-n3 root netem delay 5ms loss 5% 2>/dev/null; then
+	behind bad-links
+	ended 'links that lose, delay, reorder and double packets' bad-links nothing 0
+	tc qdisc del dev bragg-n2 root
+	tc qdisc del dev bragg-n3 root
+else
+	skip 'links that lose, delay, reorder and double packets' 'tc or netem is missing'
+fi
 behind five
 kill -STOP $(processes n3 bragg-intensity)
 ended 'a frozen process' five 'does not answer any more: started again' 1

@@ -113,6 +113,11 @@ soon over
 is 'a job that is requeued in the middle goes on' "$(digest five)" "$expected"
 is 'nothing is left' "$(find . -maxdepth 2 -name 'bragg-run-*'; pgrep bragg- | wc -l)" 0
 
+bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4' --workdir=untimed p.yaml >said 2>&1
+is 'a job without a time has that of its partition' "$? $(grep -c '^Submitted' said) $(squeue -h -o %l)" '0 1 1:00:00'
+soon over
+is 'and does its work' "$(digest untimed)" "$expected"
+
 # --- bad input
 sed '/name: noise/d' p.yaml >q.yaml
 salloc --quiet --nodes=3 bragg-run --launcher=slurm --workdir=bad q.yaml >said 2>&1

@@ -30,6 +30,10 @@ far) # has another file system
 	sed -zu 's#^file /#file /far/#' | sh -c "$*"
 	exit
 	;;
+late | early) # has another time of day
+	[ "$host" = late ] && shift_s=-300000 || shift_s=300000
+	exec env -i PATH="$PATH" HOME="$HOME" LD_PRELOAD="$(command -v clock.so)" CLOCK_SHIFT=$shift_s sh -c "$*"
+	;;
 shaky) # its first connection after the question breaks when $FAR/cut is there
 	[ "$calls" != 2 ] || {
 		mkfifo "$FAR/there" "$FAR/back"
