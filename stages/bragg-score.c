@@ -2,7 +2,6 @@
  * bragg-score: what an analysis found in frames against the answer key of these frames.
  */
 #include <math.h>
-#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -10,25 +9,27 @@
 #include "base/log.h"
 #include "base/opt.h"
 #include "base/program.h"
-#include "io/replace.h"
+#include "score/key_recording.h"
 #include "score/merged.h"
-#include "score/report.h"
-#include "score/results.h"
-#include "score/results_folder.h"
-#include "score/score.h"
+#include "score_output.h"
+#include "score_results.h"
 
 struct options {
-    const char *json, *report, *symmetry, *sent;
-    struct opt_texts require;
+    const char *json, *report, *symmetry;
+    struct opt_texts keys, require, sent;
     double angle_deg, hit[2], follow_s;
     bool follow;
 };
 
-enum { OPERANDS_MAX = 1025 };
+enum { OPERANDS_MAX = SCORE_RESULTS_MAX + 1, KEYS_MAX = OPERANDS_MAX + OPT_TEXTS_MAX };
 
 #define AT(member) offsetof(struct options, member)
 
 static const struct opt table[] = {
+    {"key", "FILE",
+     "One of several keys of the same detector and crystals; may be repeated; all operands are "
+     "results then (the first operand)",
+     .type = OPT_TEXTS, .offset = AT(keys)},
     {"json", "FILE",
      "Write the figures to FILE as one JSON object (-: to stdout, without the table)",
      .type = OPT_TEXT, .offset = AT(json)},
@@ -48,12 +49,11 @@ static const struct opt table[] = {
      .type = OPT_TEXT, .offset = AT(symmetry)},
     {"sent", "FILE",
      "What bragg-serve --key=FILE says of the same frames: latency, losses, what was done with "
-     "faults",
-     .type = OPT_TEXT, .offset = AT(sent)},
+     "faults; may be repeated",
+     .type = OPT_TEXTS, .offset = AT(sent)},
     {"follow", "SECONDS",
      "Read the last RESULT, a text or a folder, while it grows, until all frames of the key have "
-     "answers, nothing comes "
-     "for so long, or Ctrl-C",
+     "answers, nothing comes for so long, or Ctrl-C",
      OPT_REAL, AT(follow_s), .min = 0.1, .max = 1e6, .flags = OPT_BARE, .given = AT(follow),
      .usual = "10"},
     {0},
@@ -65,218 +65,79 @@ static const struct opt_program program = {
     .examples = "bragg-score key.nxs o.stream\n"
                 "bragg-score --report=score.html --require='spots.recall>=0.9' "
                 "--require='angle_deg.median<=0.05' key.nxs o.stream",
-    .operands = "KEY RESULT...",
-    .min_operands = 2,
+    .operands = "KEY... RESULT...",
+    .min_operands = 1,
     .max_operands = OPERANDS_MAX,
     .details =
         "KEY is an NXmx file that bragg-write made of frames with reflections "
         "(bragg-intensity --reflections), their recording, or a table of the truth: run.refl, "
-        "key_%04d.refl, run.stream, run.tsv, those of bragg-orient --truth and bragg-serve --key; "
-        "RESULT a stream of CrystFEL, files of DIALS (.refl with .expt), a "
-        "table of "
+        "key_%04d.refl, run.stream, run.tsv, those of bragg-orient --truth and bragg-serve --key. "
+        "NXmx files and recordings behind it are keys, too; --key names several of any form.\n"
+        "RESULT is a stream of CrystFEL, files of DIALS (.refl with .expt), a table of "
         "peaks (.tsv, .txt), a merged set (.hkl, .mtz), or a folder of the former.\n"
         "Status 0: done, and all that is required holds; 1: it does not; 3: a file cannot be "
         "scored.",
 };
 
-/* --- results ------------------------------------------------------------------ */
+/* --- operands ------------------------------------------------------------------- */
 
-static volatile sig_atomic_t interrupted;
+struct files {
+    const char *keys[KEYS_MAX], *results[OPERANDS_MAX];
+    size_t nkeys, nresults;
+};
 
-static void interrupt(int number)
+/* What can be no result, before others, is a key. */
+static bool is_key(const char *path)
 {
-    (void)number;
-    interrupted = 1;
+    return nxmx_is_hdf5(path) || key_recording_is(path);
 }
 
-static bool is_done(void *score)
+static enum status sort_operands(struct files *f, const struct opt_texts *keys,
+                                 const char *const paths[], int npaths, struct error *e)
 {
-    const struct score *s = score;
-    return interrupted || s->nanswered == s->key->rows.nframes;
-}
-
-/* Ctrl-C ends the waiting, not the program. */
-static void catch_interrupts(void)
-{
-    const struct sigaction action = {.sa_handler = interrupt};
-    (void)sigaction(SIGINT, &action, NULL);
-    (void)sigaction(SIGTERM, &action, NULL);
-}
-
-static enum status take_answers(struct score *s, struct results *in, struct answer *a,
-                                struct detectors *d, struct error *e)
-{
-    const struct key *k = s->key;
-    const struct nxmx_geometry *truth = &k->detector;
-    bool more = true, first = true;
-    enum status status = STATUS_OK;
-    while (!status && !(status = results_next(in, a, &more, e)) && more) {
-        size_t count;
-        const struct geom_panel *panels = results_panels(in, &count);
-        if (first && k->summed && !results_of_rotation(in))
-            return error_set(e, STATUS_INPUT,
-                             "%s: tells of frames one by one, where the reflections of %s are sums "
-                             "over a rotation: the key of these results is an NXmx file, a "
-                             "recording, or a table for each frame",
-                             in->path, k->path);
-        if (first && k->no_detector)
-            status =
-                detectors_assume(d, truth->panels, truth->npanels, k->panel0, panels, count, e);
-        else if (first)
-            status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
-        first = false;
-        if (!status) {
-            detectors_turn(d, a);
-            status = score_take(s, a, d, in->path, e);
-        }
-    }
-    if (!status && first)
-        status = error_set(e, STATUS_INPUT, "%s: holds no frames: nothing to score", in->path);
-    return status;
-}
-
-static enum status take_result(struct score *s, const struct results_files *files,
-                               const struct follow *follow, struct error *e)
-{
-    struct results in;
-    struct answer a = {0};
-    struct detectors d = {0};
-    enum status status = results_open(&in, files, follow, e);
-    if (!status)
-        status = take_answers(s, &in, &a, &d, e);
-    detectors_free(&d);
-    answer_free(&a);
-    results_close(&in);
-    return status;
-}
-
-/* The results of a folder, as they come where it is followed. */
-static enum status take_folder(struct score *s, const char *path, const struct follow *follow,
-                               struct error *e)
-{
-    struct results_folder folder;
-    struct results_files files;
-    bool more = true;
-    enum status status = STATUS_OK;
-    results_folder_open(&folder, path, follow);
-    while (!status && !(status = results_folder_next(&folder, &files, &more, e)) && more)
-        status = take_result(s, &files, NULL, e);
-    results_folder_close(&folder);
-    return status;
-}
-
-/* All that is named, the last one while it grows. */
-static enum status take_results(struct score *s, const struct options *o, const char *const paths[],
-                                size_t npaths, struct error *e)
-{
-    struct results_files files[OPERANDS_MAX + 1];
-    const struct follow follow = {.seconds = o->follow_s, .done = is_done, .of = s};
-    size_t count;
-    enum status status = results_pair(paths, npaths, files, &count, e);
-    if (o->follow)
-        catch_interrupts();
-    for (size_t i = 0; i < count && !status; i++) {
-        const bool last = o->follow && i + 1 == count;
-        if (last && files[i].expt)
-            status = error_set(e, STATUS_USAGE, "--follow: %s is written at once, must be a text",
-                               files[i].path);
-        else if (results_folder_is(files[i].path))
-            status = take_folder(s, files[i].path, last ? &follow : NULL, e);
+    for (size_t i = 0; i < keys->count; i++)
+        f->keys[f->nkeys++] = keys->text[i];
+    for (int i = 0; i < npaths; i++)
+        if (!f->nkeys || (!f->nresults && i + 1 < npaths && is_key(paths[i])))
+            f->keys[f->nkeys++] = paths[i];
         else
-            status = take_result(s, &files[i], last ? &follow : NULL, e);
-    }
-    results_unpair(files, count);
-    return status;
-}
-
-static enum status take_sent(struct score *s, const char *path, struct figures *f, struct error *e)
-{
-    struct sent sent;
-    enum status status = sent_read(path, &sent, e);
-    if (!status)
-        status = score_sent_figures(s, &sent, f, e);
-    sent_free(&sent);
-    return status;
-}
-
-/* --- report ------------------------------------------------------------------- */
-
-static enum status write_json(const struct figures *f, const char *path, struct error *e)
-{
-    const bool is_stdout = strcmp(path, "-") == 0;
-    FILE *out = is_stdout ? stdout : fopen(path, "w");
-    if (!out)
-        return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
-    figures_json(f, out);
-    const bool good = !fflush(out) && !ferror(out);
-    if ((is_stdout || !fclose(out)) && good)
-        return STATUS_OK;
-    return error_errno(e, STATUS_FAILED, "%s: cannot write", path);
-}
-
-static enum status write_report(struct score *s, const struct figures *f, const char *path,
-                                const char *const results[], int nresults, struct error *e)
-{
-    struct replace file;
-    enum status status = replace_open(&file, path, e);
-    if (status)
-        return status;
-    status = report_write(file.stream, s, f, results, (size_t)nresults, e);
-    if (!status)
-        return replace_commit(&file, e);
-    replace_abort(&file);
-    return status;
-}
-
-static enum status print(const struct figures *f, const struct options *o, struct error *e)
-{
-    if (!o->json || strcmp(o->json, "-") != 0)
-        figures_print(f, stdout);
-    if (fflush(stdout) || ferror(stdout))
-        return error_errno(e, STATUS_FAILED, "cannot write the figures");
-    return o->json ? write_json(f, o->json, e) : STATUS_OK;
-}
-
-/* All that is required is checked; the first that does not hold is the error. */
-static enum status check(const struct figures *f, const struct options *o, struct error *e)
-{
-    enum status status = STATUS_OK;
-    for (size_t i = 0; i < o->require.count; i++) {
-        const char *text = o->require.text[i];
-        double value;
-        bool met;
-        struct error cause;
-        enum status s = figures_require(f, text, &met, &value, &cause);
-        if (!s && !met && isfinite(value))
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is %.6g", text, value);
-        else if (!s && !met)
-            s = error_set(&cause, STATUS_FAILED, "required %s: it is absent", text);
-        if (s && status)
-            log_line(LOG_ERROR, "%s", cause.text);
-        if (s && !status) {
-            *e = cause;
-            status = s;
-        }
-    }
-    return status;
+            f->results[f->nresults++] = paths[i];
+    return f->nresults ? STATUS_OK
+                       : error_set(e, STATUS_USAGE, "RESULT is missing: what is to be scored?");
 }
 
 /* --- program ------------------------------------------------------------------ */
 
+/* What the files of --sent, or else those keys that can, say of messages. */
+static enum status take_sent(struct score *s, const struct opt_texts *files, struct figures *f,
+                             struct error *e)
+{
+    struct sent sent = {0};
+    enum status status = STATUS_OK;
+    for (size_t i = 0; i < files->count && !status; i++)
+        status = sent_read(files->text[i], &sent, e);
+    for (size_t i = 0; i < s->key->nparts && !files->count && !status; i++)
+        if (s->key->parts[i].sent)
+            status = sent_read(s->key->parts[i].path, &sent, e);
+    status = status ? status : score_sent_figures(s, &sent, f, e);
+    sent_free(&sent);
+    return status;
+}
+
 static enum status score_all(struct score *s, struct figures *f, const struct options *o,
-                             const char *const paths[], int npaths, struct error *e)
+                             const struct files *files, struct error *e)
 {
     static struct merged merged;
     const char *frames[OPERANDS_MAX];
     size_t nframes = 0;
     enum status status = STATUS_OK;
-    for (int i = 1; i < npaths && !status; i++)
-        if (merged_is(paths[i]))
-            status = merged_take(&merged, paths[i], s->key, e);
+    for (size_t i = 0; i < files->nresults && !status; i++)
+        if (merged_is(files->results[i]))
+            status = merged_take(&merged, files->results[i], s->key, e);
         else
-            frames[nframes++] = paths[i];
+            frames[nframes++] = files->results[i];
     if (!status && nframes) {
-        status = take_results(s, o, frames, nframes, e);
+        status = score_results(s, frames, nframes, o->follow ? o->follow_s : 0.0, e);
         status = status ? status : score_close(s, e);
     }
     if (status)
@@ -286,11 +147,11 @@ static enum status score_all(struct score *s, struct figures *f, const struct op
         score_figures(s, f);
     merged_figures(&merged, f);
     if (s->settings->again)
-        status = take_sent(s, o->sent ? o->sent : s->key->path, f, e);
-    status = status ? status : print(f, o, e);
+        status = take_sent(s, &o->sent, f, e);
+    status = status ? status : score_print(f, o->json, e);
     if (!status && o->report)
-        status = write_report(s, f, o->report, paths + 1, npaths - 1, e);
-    return status ? status : check(f, o, e);
+        status = score_report(s, f, o->report, files->results, files->nresults, e);
+    return status ? status : score_require(f, &o->require, e);
 }
 
 /* What is wrong with the options is said before anything is read. */
@@ -314,22 +175,24 @@ static enum status run(const struct options *o, const char *const paths[], int n
     static struct figures figures;
     static struct symmetry group;
     static struct shown shown;
+    static struct files files;
     enum status status = check_options(o, &group, e);
+    status = status ? status : sort_operands(&files, &o->keys, paths, npaths, e);
     if (status)
         return status;
     static struct key key;
     static struct score score;
-    status = key_open(&key, paths[0], e);
+    status = key_open(&key, files.keys, files.nkeys, e);
     const struct score_settings settings = {.angle_deg = o->angle_deg,
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
                                             .group = o->symmetry ? &group : NULL,
-                                            .again = o->sent || key.sent};
+                                            .again = o->sent.count || key.sent};
     if (!status)
         status = score_begin(&score, &settings, &key, e);
     score.shown = o->report ? &shown : NULL;
     if (!status)
-        status = score_all(&score, &figures, o, paths, npaths, e);
+        status = score_all(&score, &figures, o, &files, e);
     score_end(&score);
     shown_free(&shown);
     key_close(&key);

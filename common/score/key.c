@@ -1,141 +1,96 @@
 #include "score/key.h"
 
+#include <inttypes.h>
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #include "base/alloc.h"
-#include "base/input.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "io/nexus.h"
-#include "io/nxmx_read.h"
-#include "io/nxmx_reflections.h"
-#include "score/key_recording.h"
-#include "score/key_stream.h"
-#include "score/key_tables.h"
-#include "score/key_text.h"
+#include "score/key_join.h"
 
-/* Reflections that are read at a time, and the frame that has more of them is read alone. */
+/* Reflections that are in memory at a time; more only where a frame and what it reaches has them.
+ */
 enum { BLOCK_ROWS = 1 << 16 };
 
-/* NeXus' x and y seen from the other side: the frame of the beam. */
-static void to_beam(double v[3])
-{
-    v[0] = 0.0 - v[0];
-    v[1] = 0.0 - v[1];
-}
+/* --- begin and end ------------------------------------------------------------- */
 
-/* Frames of a rotation series say about what they turn. */
-static enum status read_spindle(struct key *k, struct error *e)
+/* What messages call all files. */
+static enum status name_all(struct key *k, const char *const paths[], size_t npaths,
+                            struct error *e)
 {
-    const struct nexus n = {k->file.id, k->path};
-    char path[NEXUS_PATH];
-    double length;
-    vec_set(k->spindle, -1.0, 0.0, 0.0);
-    if (nexus_has(&n, "/entry/sample/transformations", "omega", path)) {
-        const enum status s = nexus_vector(&n, path, k->spindle, &length, e);
-        if (s)
-            return s;
-    }
-    to_beam(k->spindle);
-    return STATUS_OK;
-}
-
-static enum status count_rows(struct key *k, struct error *e)
-{
-    const struct nxmx_rows *rows = &k->rows;
-    if (!rows->nframes)
-        return error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
-    if (!rows->has_reflections)
-        return error_set(e, STATUS_INPUT,
-                         "%s: holds no reflections: bragg-intensity --reflections makes them",
-                         k->path);
-    k->first = mem_array(rows->nframes + 1, sizeof *k->first);
-    if (!k->first)
+    const size_t room = strlen(paths[0]) + 40;
+    k->path = mem_array(room, 1);
+    if (!k->path)
         return error_memory(e, "the answer key");
-    for (size_t i = 0; i < rows->nframes; i++)
-        if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
-            return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
+    if (npaths == 1)
+        (void)snprintf(k->path, room, "%s", paths[0]);
+    else
+        (void)snprintf(k->path, room, "%s and %zu more", paths[0], npaths - 1);
     return STATUS_OK;
 }
 
-enum status key_open(struct key *k, const char *path, struct error *e)
+static void take_first(struct key *k)
 {
-    char history[EXPERIMENT_HISTORY_SIZE];
-    *k = (struct key){.path = path, .file.id = -1};
-    if (key_tables_named(path)) {
-        const enum status status = key_tables_read(k, e);
-        return status ? status : count_rows(k, e);
+    const struct key_part *p = k->parts;
+    k->detector = &p->detector;
+    k->panel0 = p->panel0;
+    k->no_spots = p->no_spots;
+    k->no_lattices = p->no_lattices;
+    k->no_detector = p->no_detector;
+    k->no_rows = p->no_rows;
+    k->summed = p->summed;
+}
+
+/* What parts may differ in. */
+static void take_part(struct key *k, const struct key_part *p)
+{
+    k->no_F2 |= p->no_F2;
+    k->sent |= p->sent;
+    if (vec_dot(k->spindle, k->spindle) == 0.0)
+        memcpy(k->spindle, p->spindle, sizeof k->spindle);
+    if (p->detector.npanels > k->detector->npanels)  // of tables, as many as they name
+        k->detector = &p->detector;
+}
+
+enum status key_open(struct key *k, const char *const paths[], size_t npaths, struct error *e)
+{
+    *k = (struct key){0};
+    enum status s = name_all(k, paths, npaths, e);
+    k->parts = mem_array(npaths, sizeof *k->parts);
+    if (!s && !k->parts)
+        return error_memory(e, "the answer key");
+    for (size_t i = 0; i < npaths && !s; i++) {
+        struct key_part *p = &k->parts[k->nparts++];
+        s = key_part_open(p, paths[i], e);
+        if (!s && i)
+            s = key_agree(k->parts, p, e);
+        else if (!s)
+            take_first(k);
+        if (!s)
+            take_part(k, p);
+        if (!s && i && k->detector != &p->detector)
+            nxmx_geometry_free(&p->detector);
+        if (!s && p->on_disk)
+            key_part_forget(p);
     }
-    if (access(path, R_OK))
-        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
-    enum status (*const read)(struct key *, struct error *) =
-        key_recording_is(path) ? key_recording_read
-        : key_stream_is(path)  ? key_stream_read
-        : key_text_is(path)    ? key_text_read
-                               : NULL;
-    if (read) {
-        const enum status status = read(k, e);
-        return status ? status : count_rows(k, e);
-    }
-    if (!nxmx_is_hdf5(path))
-        return error_set(e, STATUS_INPUT,
-                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
-                         "or a table or stream of reflections or lattices",
-                         path);
-    enum status s = nxmx_read_truth(path, history, &k->rows, e);
-    s = s ? s : count_rows(k, e);
-    s = s ? s : nxmx_geometry_read(path, &k->detector, e);
-    if (!s && !hdf5_open(&k->file, path))
-        s = error_set(e, STATUS_INPUT, "%s: cannot be read as HDF5", path);
-    return s ? s : read_spindle(k, e);
+    return s ? s : key_join(k, e);
 }
 
 void key_close(struct key *k)
 {
-    if (k->file.id >= 0)
-        hdf5_abort(&k->file);
+    for (size_t i = 0; i < k->nparts; i++)
+        key_part_close(&k->parts[i]);
     nxmx_rows_free(&k->rows);
-    nxmx_geometry_free(&k->detector);
-    mem_free(k->first);
-    mem_free(k->block);
-    *k = (struct key){.file.id = -1};
+    mem_free(k->parts);
+    mem_free(k->places);
+    mem_free(k->path);
+    *k = (struct key){0};
 }
 
-/* Reads the reflections of frames [first, last], and of some behind them. */
-static enum status read_block(struct key *k, size_t first, size_t last, struct error *e)
-{
-    size_t end = last + 1;
-    while (end < k->rows.nframes && k->first[end + 1] - k->first[first] <= BLOCK_ROWS)
-        end++;
-    const size_t count = (size_t)(k->first[end] - k->first[first]);
-    mem_free(k->block);
-    k->block_frame = k->block_end = 0;
-    k->block = mem_array(count, sizeof *k->block);
-    if (!k->block)
-        return error_memory(e, "the reflections of the answer key");
-    if (!nxmx_columns_get(&k->file, k->first[first], count, k->block))
-        return error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %llu", k->path,
-                         (unsigned long long)k->rows.frames[first].number);
-    k->block_frame = first;
-    k->block_end = end;
-    return STATUS_OK;
-}
-
-/* The first lattice of a frame. */
-static const struct nxmx_lattice *lattices_of(const struct nxmx_rows *rows, uint64_t frame)
-{
-    size_t low = 0, high = rows->nlattices;
-    while (low < high) {
-        const size_t middle = (low + high) / 2;
-        if (rows->lattices[middle].frame < frame)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return rows->lattices + low;
-}
+/* --- frames ---------------------------------------------------------------------- */
 
 /* Rows that HDF5 cannot find, in a master without its files, come as zeros. */
 static enum status check_rows(const struct key *k, const struct key_frame *f, struct error *e)
@@ -144,17 +99,59 @@ static enum status check_rows(const struct key *k, const struct key_frame *f, st
         const struct reflection_row *r = &f->rows[i];
         if (!(r->photons > 0.0) || !isfinite(r->fast + r->slow))
             return error_set(e, STATUS_INPUT,
-                             "%s: cannot read the reflections of frame %llu: is a file of the "
-                             "series missing?",
-                             k->path, (unsigned long long)f->frame->number);
+                             "%s: cannot read the reflections of frame %" PRIu64
+                             ": is a file of the series missing?",
+                             f->path, f->frame->number);
         if (r->lattice < 0 || (uint64_t)r->lattice >= f->frame->lattices || r->panel < 0 ||
-            (size_t)r->panel >= k->detector.npanels)
+            (size_t)r->panel >= k->detector->npanels)
             return error_set(e, STATUS_INPUT,
-                             "%s: frame %llu has a reflection of a lattice or a panel that is not "
-                             "there",
-                             k->path, (unsigned long long)f->frame->number);
+                             "%s: frame %" PRIu64
+                             " has a reflection of a lattice or a panel that is not there",
+                             f->path, f->frame->number);
     }
     return STATUS_OK;
+}
+
+/* Frees what is not wanted of files when all that is in memory has become too much. */
+static void forget(struct key *k)
+{
+    size_t rows = 0;
+    for (size_t i = 0; i < k->nparts; i++)
+        rows += k->parts[i].on_disk ? k->parts[i].nblock : 0;
+    for (size_t i = 0; i < k->nparts && rows > BLOCK_ROWS; i++)
+        if (k->parts[i].on_disk && !k->parts[i].wanted) {
+            rows -= k->parts[i].nblock;
+            key_part_forget(&k->parts[i]);
+        }
+}
+
+/* All frames of [first, last] that stand in one part follow one another there. */
+static enum status reach_part(struct key *k, size_t part, size_t first, size_t last,
+                              struct error *e)
+{
+    struct key_part *p = &k->parts[part];
+    size_t from = SIZE_MAX, to = 0;
+    for (size_t i = first; i <= last; i++)
+        if (k->places[i].part == part) {
+            from = k->places[i].frame < from ? k->places[i].frame : from;
+            to = k->places[i].frame > to ? k->places[i].frame : to;
+        }
+    return key_part_reach(p, from, to, BLOCK_ROWS / k->nparts, k->rows.frames[first].number, e);
+}
+
+static enum status reach_all(struct key *k, size_t first, size_t last, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (size_t i = first; i <= last && !s; i++) {
+        struct key_part *p = &k->parts[k->places[i].part];
+        if (!p->wanted)
+            s = reach_part(k, k->places[i].part, first, last, e);
+        p->wanted = true;
+    }
+    forget(k);
+    for (size_t i = first; i <= last; i++)
+        k->parts[k->places[i].part].wanted = false;
+    return s;
 }
 
 enum status key_frame(struct key *k, size_t place, size_t reach, struct key_frame *f,
@@ -162,16 +159,15 @@ enum status key_frame(struct key *k, size_t place, size_t reach, struct key_fram
 {
     const size_t first = place > reach ? place - reach : 0,
                  last = reach < k->rows.nframes - 1 - place ? place + reach : k->rows.nframes - 1;
-    if (first < k->block_frame || last >= k->block_end) {
-        /* answers come nearly in order: a little back is likely */
-        const enum status s = read_block(k, first > 8 ? first - 8 : 0, last, e);
-        if (s)
-            return s;
-    }
+    const struct key_place *at = &k->places[place];
+    const enum status s = reach_all(k, first, last, e);
+    if (s)
+        return s;
+    const struct key_part *p = &k->parts[at->part];
     f->frame = &k->rows.frames[place];
-    f->lattices = lattices_of(&k->rows, f->frame->number);
-    f->rows = k->block + (k->first[place] - k->first[k->block_frame]);
-    f->nrows = (size_t)k->rows.reflections[place].rows;
+    f->path = p->path;
+    f->lattices = k->rows.lattices + at->lattice;
+    f->rows = key_part_rows(p, at->frame, &f->nrows);
     return check_rows(k, f, e);
 }
 
@@ -189,8 +185,9 @@ static int compare(const struct reflection_row *r, int32_t lattice, const int32_
 const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
                                       const int32_t hkl[3])
 {
-    const struct reflection_row *rows = k->block + (k->first[place] - k->first[k->block_frame]);
-    size_t low = 0, high = (size_t)k->rows.reflections[place].rows;
+    size_t low = 0, high;
+    const struct key_place *at = &k->places[place];
+    const struct reflection_row *rows = key_part_rows(&k->parts[at->part], at->frame, &high);
     while (low < high) {
         const size_t middle = (low + high) / 2;
         const int order = compare(&rows[middle], lattice, hkl);
@@ -204,13 +201,73 @@ const struct reflection_row *key_find(const struct key *k, size_t place, int32_t
     return NULL;
 }
 
+/* --- names ------------------------------------------------------------------------ */
+
+enum status key_number(const struct key *k, uint64_t number, const struct key_part *named,
+                       int64_t *place, struct error *e)
+{
+    const struct nxmx_frame *frames = k->rows.frames;
+    const int64_t first = *place = nxmx_rows_find(&k->rows, number);
+    const size_t next = (size_t)first + 1;
+    if (first < 0 || next == k->rows.nframes || frames[next].number != number)
+        return STATUS_OK;
+    for (size_t i = (size_t)first; i < k->rows.nframes && frames[i].number == number; i++)
+        if (&k->parts[k->places[i].part] == named) {
+            *place = (int64_t)i;
+            return STATUS_OK;
+        }
+    return error_set(e, STATUS_INPUT,
+                     "frame %" PRIu64 " is in %s and in %s: results must name the file of their "
+                     "images",
+                     number, k->parts[k->places[first].part].path,
+                     k->parts[k->places[next].part].path);
+}
+
+/* How well a name fits: 2 the whole path, or its end; 1 its last part; 0 not at all. */
+static int fit(const char *file, const char *path)
+{
+    const char *slash = strrchr(path, '/'), *last = slash ? slash + 1 : path,
+               *file_slash = strrchr(file, '/'), *file_last = file_slash ? file_slash + 1 : file;
+    const size_t length = strlen(path), file_length = strlen(file);
+    if (file_length >= length && strcmp(file + file_length - length, path) == 0 &&
+        (file_length == length || file[file_length - length - 1] == '/'))
+        return 2;
+    return strcmp(last, file_last) == 0;
+}
+
+enum status key_named(const struct key *k, const char *file, const struct key_part **part,
+                      struct error *e)
+{
+    int best = 0;
+    bool twice = false;
+    *part = NULL;
+    for (size_t i = 0; i < k->nparts; i++) {
+        const int fits = fit(file, k->parts[i].path);
+        twice = fits > best ? false : twice || (fits && fits == best);
+        if (fits > best) {
+            best = fits;
+            *part = &k->parts[i];
+        }
+    }
+    if (!twice)
+        return STATUS_OK;
+    *part = NULL;
+    return error_set(e, STATUS_INPUT,
+                     "the images of %s may be those of several keys with this name: these must be "
+                     "named by the paths that the analysis had",
+                     file);
+}
+
+/* --- lattices ----------------------------------------------------------------------- */
+
 void key_a_matrix(const struct key *k, const struct nxmx_frame *f, const struct nxmx_lattice *l,
                   double a_matrix[9])
 {
     const double middle_deg = f->rotation_start + 0.5 * f->rotation_width;
     for (int column = 0; column < 3; column++) {
-        double v[3] = {l->a_matrix[column], l->a_matrix[3 + column], l->a_matrix[6 + column]};
-        to_beam(v);
+        /* NeXus' x and y seen from the other side: the frame of the beam */
+        double v[3] = {0.0 - l->a_matrix[column], 0.0 - l->a_matrix[3 + column],
+                       l->a_matrix[6 + column]};
         if (middle_deg != 0.0)
             vec_rotate_axis(v, k->spindle, deg_to_rad(middle_deg));
         for (int i = 0; i < 3; i++)

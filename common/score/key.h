@@ -1,48 +1,46 @@
-/* The answer key: the truth about frames, from an NXmx file of bragg-write with reflections, its
- * reflection tables, a recording, or a table of what lattices frames hold. */
+/*
+ * The answer key: which reflections and lattices frames hold, from one file or several.  Of NXmx
+ * files the reflections of a few frames at a time are in memory, however many files there are.
+ */
 #ifndef BRAGG_SCORE_KEY_H
 #define BRAGG_SCORE_KEY_H
 
-#include <stddef.h>
-#include <stdint.h>
+#include "score/key_part.h"
 
-#include "base/error.h"
-#include "io/hdf5_file.h"
-#include "io/nxmx_geometry.h"
-#include "io/nxmx_rows.h"
-#include "model/reflections.h"
+/* Where all of a frame stands. */
+struct key_place {
+    size_t part, frame;  // number `frame` of this file
+    size_t lattice;      // its first one in the key's rows
+};
 
 struct key {
-    const char *path;               // borrowed
-    struct hdf5_file file;          // open, where it is one
-    struct nxmx_rows rows;          // frames and lattices
-    uint64_t *first;                // owned: [nframes + 1], first reflection of each frame
-    struct nxmx_geometry detector;  // panels in the frame of the beam
-    double spindle[3];              // in the frame of the beam
-    size_t block_frame, block_end;  // frames whose reflections are in memory
-    struct reflection_row *block;   // owned
-    size_t nblock, block_room;      // rows, where all are in it
-    /* What the key does not tell, and why; NULL: it does. */
+    char *path;  // owned: what messages call it
+    size_t nparts;
+    struct key_part *parts;    // owned
+    struct nxmx_rows rows;     // frames and lattices of all; a number may be there twice
+    struct key_place *places;  // owned: [rows.nframes]
+    const struct nxmx_geometry *detector;  // of the parts
+    double spindle[3];                     // in the frame of the beam
+    /* As in struct key_part. */
     const char *no_spots, *no_lattices, *no_detector;
-    bool no_rows;   // of no frame are there reflections
-    bool no_F2;     // reflections have no structure factors
-    bool summed;    // each reflection is in one frame, with the photons of all that it reaches over
-    bool sent;      // it is a key of bragg-serve, which tells what became of frames, too
-    double panel0;  // where there is no detector: the fast axis of its first panel, from x to y,
-                    // rad; NaN: not told
+    bool no_rows, no_F2, summed, sent;
+    double panel0;
 };
 
 /* A frame of the key; pointers last until the next one is asked for. */
 struct key_frame {
     const struct nxmx_frame *frame;
+    const char *path;                     // of its file
     const struct nxmx_lattice *lattices;  // [frame->lattices]
     const struct reflection_row *rows;
     size_t nrows;
 };
 
-/* STATUS_INPUT for files that are none, or hold no reflections.  key_close frees *k, also after
- * an error. */
-enum status key_open(struct key *k, const char *path, struct error *e);
+/* Opens all files, 1 or more.  STATUS_INPUT for files that are none, or hold no reflections; that
+ * tell different things, or of different detectors or crystals; and for a frame in two of them,
+ * unless results can tell which: both are NXmx files, and hold different frames of this number.
+ * key_close frees *k, also after an error. */
+enum status key_open(struct key *k, const char *const paths[], size_t npaths, struct error *e);
 void key_close(struct key *k);
 
 /* Frame number `place`, below k->rows.nframes; those up to `reach` before and behind it are in
@@ -53,6 +51,16 @@ enum status key_frame(struct key *k, size_t place, size_t reach, struct key_fram
 /* A reflection of frame `place`, which key_frame reached; NULL: there is none. */
 const struct reflection_row *key_find(const struct key *k, size_t place, int32_t lattice,
                                       const int32_t hkl[3]);
+
+/* The place of the only frame with this number, or of the one in the part that is `named` (NULL:
+ * none); -1: there is none.  STATUS_INPUT when there are several, naming two files. */
+enum status key_number(const struct key *k, uint64_t number, const struct key_part *named,
+                       int64_t *place, struct error *e);
+
+/* The part that an analysis means by the name of a file, which it may know by another path: NULL
+ * when there is none, STATUS_INPUT when there are several. */
+enum status key_named(const struct key *k, const char *file, const struct key_part **part,
+                      struct error *e);
 
 /* Its lattice as it stands in the middle of the frame: columns a*, b*, c* in 1/A, in the frame of
  * the beam (x along the fast axis, z along the beam). */

@@ -18,8 +18,8 @@ static int by_hkl(const void *a, const void *b)
     return 0;
 }
 
-static enum status add_rows(struct key *k, const struct answer *a, const struct answer_lattice *l,
-                            int32_t lattice, struct error *e)
+static enum status add_rows(struct key_part *k, const struct answer *a,
+                            const struct answer_lattice *l, int32_t lattice, struct error *e)
 {
     struct reflection_row *more =
         mem_grow(k->block, k->nblock, l->count + 1, sizeof *more, &k->block_room);
@@ -45,7 +45,8 @@ static enum status add_rows(struct key *k, const struct answer *a, const struct 
     return STATUS_OK;
 }
 
-enum status key_add_frame(struct key *k, uint64_t number, const struct answer *a, struct error *e)
+enum status key_add_frame(struct key_part *k, uint64_t number, const struct answer *a,
+                          struct error *e)
 {
     struct nxmx_rows *r = &k->rows;
     struct nxmx_frame *frames = mem_grow(r->frames, r->nframes, 1, sizeof *frames, &r->frames_room);
@@ -73,7 +74,7 @@ enum status key_add_frame(struct key *k, uint64_t number, const struct answer *a
     return s;
 }
 
-enum status key_add_blanks(struct key *k, uint64_t number, struct error *e)
+enum status key_add_blanks(struct key_part *k, uint64_t number, struct error *e)
 {
     const struct answer nothing = {0};
     const struct nxmx_rows *r = &k->rows;
@@ -85,7 +86,7 @@ enum status key_add_blanks(struct key *k, uint64_t number, struct error *e)
 
 /* --- the detector ------------------------------------------------------------------ */
 
-enum status key_add_panels(struct key *k, const struct geom_panel *panels, size_t npanels,
+enum status key_add_panels(struct key_part *k, const struct geom_panel *panels, size_t npanels,
                            struct error *e)
 {
     if (k->detector.npanels)
@@ -99,7 +100,7 @@ enum status key_add_panels(struct key *k, const struct geom_panel *panels, size_
     return STATUS_OK;
 }
 
-enum status key_add_unknown_panels(struct key *k, size_t npanels, struct error *e)
+enum status key_add_unknown_panels(struct key_part *k, size_t npanels, struct error *e)
 {
     k->detector.panels = mem_array(npanels, sizeof *k->detector.panels);
     k->detector.npanels = npanels;
@@ -138,7 +139,7 @@ static struct place *find_places(const struct nxmx_rows *r)
 }
 
 /* Copies a frame behind those of *to. */
-static void copy_frame(struct key *to, const struct key *from, const struct place *p)
+static void copy_frame(struct key_part *to, const struct key_part *from, const struct place *p)
 {
     struct nxmx_rows *r = &to->rows;
     const struct nxmx_frame *f = &from->rows.frames[p->frame];
@@ -151,10 +152,10 @@ static void copy_frame(struct key *to, const struct key *from, const struct plac
         to->block[to->nblock++] = from->block[p->row + i];
 }
 
-static enum status order(struct key *k, const struct place *places, struct error *e)
+static enum status order(struct key_part *k, const struct place *places, struct error *e)
 {
     struct nxmx_rows *r = &k->rows;
-    struct key to = {.block = mem_array(k->nblock + 1, sizeof *to.block)};
+    struct key_part to = {.block = mem_array(k->nblock + 1, sizeof *to.block)};
     to.rows.frames = mem_array(r->nframes + 1, sizeof *r->frames);
     to.rows.reflections = mem_array(r->nframes + 1, sizeof *r->reflections);
     to.rows.lattices = mem_array(r->nlattices + 1, sizeof *r->lattices);
@@ -177,7 +178,7 @@ static enum status order(struct key *k, const struct place *places, struct error
     return s;
 }
 
-enum status key_add_end(struct key *k, struct error *e)
+enum status key_add_end(struct key_part *k, struct error *e)
 {
     struct place *places = find_places(&k->rows);
     const enum status s = places ? order(k, places, e) : error_memory(e, k->path);

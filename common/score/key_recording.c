@@ -58,7 +58,7 @@ static void to_beam(const struct played *p, const double lab[3], double beam[3])
         beam[i] = vec_dot(p->axes + 3 * i, lab);
 }
 
-static enum status take_detector(struct key *k, const struct played *p, struct error *e)
+static enum status take_detector(struct key_part *k, const struct played *p, struct error *e)
 {
     const size_t n = p->x.npanels;
     struct geom_panel *panels = mem_array(n, sizeof *panels);
@@ -80,7 +80,7 @@ static enum status take_detector(struct key *k, const struct played *p, struct e
     return STATUS_OK;
 }
 
-static enum status add_frame(struct key *k, const struct played *p, const struct frame *f,
+static enum status add_frame(struct key_part *k, const struct played *p, const struct frame *f,
                              struct error *e)
 {
     const struct reflection_table *t = &f->reflections;
@@ -104,7 +104,7 @@ static enum status add_frame(struct key *k, const struct played *p, const struct
     return STATUS_OK;
 }
 
-static enum status read_frame(struct key *k, const struct played *p,
+static enum status read_frame(struct key_part *k, const struct played *p,
                               const struct recording_entry *entry, struct error *e)
 {
     struct route route;
@@ -118,7 +118,7 @@ static enum status read_frame(struct key *k, const struct played *p,
     return s;
 }
 
-enum status key_recording_read(struct key *k, struct error *e)
+enum status key_recording_read(struct key_part *k, struct error *e)
 {
     struct played p = {.recording.file = -1};
     enum status s = open_played(&p, k->path, e);

@@ -15,7 +15,7 @@ bool key_stream_is(const char *path)
     return filetype_begins(path, stream_begin, sizeof stream_begin - 1);
 }
 
-static enum status read_chunks(struct key *k, struct crystfel_stream *in, struct answer *a,
+static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, struct answer *a,
                                struct error *e)
 {
     bool more = true;
@@ -30,7 +30,7 @@ static enum status read_chunks(struct key *k, struct crystfel_stream *in, struct
     return s;
 }
 
-enum status key_stream_read(struct key *k, struct error *e)
+enum status key_stream_read(struct key_part *k, struct error *e)
 {
     struct crystfel_stream in;
     struct answer a = {0};

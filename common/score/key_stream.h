@@ -6,13 +6,13 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "score/key.h"
+#include "score/key_part.h"
 
 /* Whether a file begins as streams do; false when it cannot be read. */
 bool key_stream_is(const char *path);
 
 /* Reads all of it into *k, where it stays.  STATUS_INPUT for streams that bragg-write and
  * bragg-serve did not make. */
-enum status key_stream_read(struct key *k, struct error *e);
+enum status key_stream_read(struct key_part *k, struct error *e);
 
 #endif

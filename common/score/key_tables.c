@@ -70,8 +70,8 @@ static enum status find_files(const struct template *t, struct number_list *foun
 
 /* --- a frame --------------------------------------------------------------------- */
 
-static enum status read_frame(struct key *k, const char *expt, const char *refl, uint64_t number,
-                              struct error *e)
+static enum status read_frame(struct key_part *k, const char *expt, const char *refl,
+                              uint64_t number, struct error *e)
 {
     struct dials_files f;
     struct answer a = {0};
@@ -98,7 +98,7 @@ static enum status is_blank(const char *refl, bool *blank, struct error *e)
     return s;
 }
 
-static enum status read_file(struct key *k, const struct template *t, uint64_t number,
+static enum status read_file(struct key_part *k, const struct template *t, uint64_t number,
                              struct error *e)
 {
     const struct answer nothing = {0};
@@ -128,7 +128,7 @@ static enum status next_number(const struct dials_files *f, uint64_t *number, st
     return STATUS_OK;
 }
 
-static enum status read_run_frame(struct key *k, struct dials_files *f, struct answer *a,
+static enum status read_run_frame(struct key_part *k, struct dials_files *f, struct answer *a,
                                   struct error *e)
 {
     uint64_t number = 0;
@@ -143,7 +143,7 @@ static enum status read_run_frame(struct key *k, struct dials_files *f, struct a
 }
 
 /* A reflection of a rotation has one row, which tells the photons of all frames that it is in. */
-static enum status read_run(struct key *k, struct error *e)
+static enum status read_run(struct key_part *k, struct error *e)
 {
     char expt[TEMPLATE_PATH_MAX];
     struct dials_files f;
@@ -157,6 +157,7 @@ static enum status read_run(struct key *k, struct error *e)
                       k->path);
     s = s ? s : key_add_panels(k, f.panels, f.list.setup.npanels, e);
     f.all_measured = true;
+    k->fills = true;
     for (size_t i = 0; i < f.list.count && !s; i++)
         k->summed |= f.list.items[i].scan.images > 0;
     if (k->summed)
@@ -170,7 +171,7 @@ static enum status read_run(struct key *k, struct error *e)
 
 /* --- both ------------------------------------------------------------------------------ */
 
-static enum status read_files(struct key *k, const struct template *t, struct error *e)
+static enum status read_files(struct key_part *k, const struct template *t, struct error *e)
 {
     struct number_list found = {0};
     enum status s = find_files(t, &found, e);
@@ -180,7 +181,7 @@ static enum status read_files(struct key *k, const struct template *t, struct er
     return s;
 }
 
-enum status key_tables_read(struct key *k, struct error *e)
+enum status key_tables_read(struct key_part *k, struct error *e)
 {
     struct template t;
     if (template_parse(&t, k->path, e))

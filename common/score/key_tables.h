@@ -8,7 +8,7 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "score/key.h"
+#include "score/key_part.h"
 
 /* Whether a name is that of such tables: NAME.refl, or a template as key_%04d.refl. */
 bool key_tables_named(const char *path);
@@ -16,6 +16,6 @@ bool key_tables_named(const char *path);
 /* Reads all files of the template, or the one, into *k: all reflections stay in memory.  Frames
  * that the table of a run lacks, up to its last one, are blanks.  STATUS_INPUT for files that are
  * none, and where there are none. */
-enum status key_tables_read(struct key *k, struct error *e);
+enum status key_tables_read(struct key_part *k, struct error *e);
 
 #endif

@@ -139,7 +139,7 @@ static enum status take_row(struct table *t, double lattice, struct answer *a, s
 }
 
 /* The lines of a frame follow one another, their lattices in order. */
-static enum status take_line(struct key *k, struct table *t, struct answer *a, struct error *e)
+static enum status take_line(struct key_part *k, struct table *t, struct answer *a, struct error *e)
 {
     double frame = 0.0, lattice = 0.0, degrees = 0.0;
     enum status s = check_items(t, e);
@@ -169,7 +169,8 @@ static enum status take_line(struct key *k, struct table *t, struct answer *a, s
     return t->of_rows ? take_row(t, lattice, a, e) : take_lattice(t, a, e);
 }
 
-static enum status read_lines(struct key *k, struct table *t, struct answer *a, struct error *e)
+static enum status read_lines(struct key_part *k, struct table *t, struct answer *a,
+                              struct error *e)
 {
     enum status s = read_title(t, &k->sent, e);
     while (!s && next(t))
@@ -182,7 +183,7 @@ static enum status read_lines(struct key *k, struct table *t, struct answer *a, 
     return s ? s : key_add_frame(k, a->frame, a, e);
 }
 
-enum status key_text_read(struct key *k, struct error *e)
+enum status key_text_read(struct key_part *k, struct error *e)
 {
     struct table t = {.panels = 1.0};
     struct answer a = {0};
@@ -192,6 +193,7 @@ enum status key_text_read(struct key *k, struct error *e)
     s = s ? s : key_add_unknown_panels(k, (size_t)t.panels, e);
     k->no_F2 = true;
     k->no_rows = !t.of_rows;
+    k->fills = t.of_rows;
     if (t.of_rows)
         k->no_lattices = "the key tells of reflections alone, not how lattices lie";
     else

@@ -8,12 +8,12 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "score/key.h"
+#include "score/key_part.h"
 
 /* Whether a file begins as both do; false when it cannot be read. */
 bool key_text_is(const char *path);
 
 /* Reads all of it into *k, where it stays.  STATUS_INPUT with "FILE:LINE: " for what is neither. */
-enum status key_text_read(struct key *k, struct error *e);
+enum status key_text_read(struct key_part *k, struct error *e);
 
 #endif

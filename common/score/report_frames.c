@@ -52,10 +52,10 @@ static enum status write_png(FILE *out, const struct image *part, const struct p
 }
 
 /* Of a key without images the spots are all there is. */
-static enum status write_image(FILE *out, const struct key *k, uint64_t number, int32_t panel,
-                               struct error *e)
+static enum status write_image(FILE *out, const struct key *k, const struct shown_frame *f,
+                               int32_t panel, struct error *e)
 {
-    const struct geom_panel *g = &k->detector.panels[panel];
+    const struct geom_panel *g = &k->detector->panels[panel];
     const struct panel whole = {
         .fast_pixels = g->fast_pixels,
         .slow_pixels = g->slow_pixels,
@@ -66,8 +66,8 @@ static enum status write_image(FILE *out, const struct key *k, uint64_t number, 
     struct image part;
     struct error ignored;
     enum status s = STATUS_OK;
-    if (nxmx_is_hdf5(k->path) && !nxmx_one_read(k->path, number, &one, &ignored) &&
-        cut_panel(&one.image, k->detector.panels, k->detector.npanels, panel, &part))
+    if (nxmx_is_hdf5(f->path) && !nxmx_one_read(f->path, f->number, &one, &ignored) &&
+        cut_panel(&one.image, k->detector->panels, k->detector->npanels, panel, &part))
         s = write_png(out, &part, &whole, e);
     nxmx_one_free(&one);
     return s;
@@ -123,11 +123,11 @@ static int32_t worst_panel(const struct shown_frame *f, size_t npanels)
 static enum status write_frame(FILE *out, const struct score *s, const struct shown_frame *f,
                                struct error *e)
 {
-    const int32_t panel = worst_panel(f, s->key->detector.npanels);
-    const struct geom_panel *g = &s->key->detector.panels[panel];
+    const int32_t panel = worst_panel(f, s->key->detector->npanels);
+    const struct geom_panel *g = &s->key->detector->panels[panel];
     const double edge = (double)(g->fast_pixels > g->slow_pixels ? g->fast_pixels : g->slow_pixels);
     fprintf(out, "<div class=\"card frame\"><h3>Frame %" PRIu64, f->number);
-    if (s->key->detector.npanels > 1)
+    if (s->key->detector->npanels > 1)
         fprintf(out, ", panel %d", panel);
     fprintf(
         out,
@@ -135,7 +135,7 @@ static enum status write_frame(FILE *out, const struct score *s, const struct sh
         "missed</p>\n<svg viewBox=\"0 0 %" PRId64 " %" PRId64
         "\" role=\"img\" aria-label=\"Frame %" PRIu64 "\">\n",
         f->missed, f->wrong, f->lattices_missed, g->fast_pixels, g->slow_pixels, f->number);
-    const enum status status = write_image(out, s->key, f->number, panel, e);
+    const enum status status = write_image(out, s->key, f, panel, e);
     fprintf(out, "<path class=\"edge\" d=\"M0 0H%" PRId64 "V%" PRId64 "H0z\"/>\n", g->fast_pixels,
             g->slow_pixels);
     write_marks(out, f, panel, edge / 70.0);

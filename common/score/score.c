@@ -106,21 +106,28 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
 {
     const struct key *k = s->key;
     const struct nxmx_rows *rows = &k->rows;
-    const bool in_key = a->has_event && strcmp(last_part(a->file), last_part(k->path)) == 0;
-    if (!a->has_frame && !in_key && a->line)
+    const struct key_part *part = NULL;
+    struct error cause;
+    int64_t at;
+    if (a->has_event && key_named(k, a->file, &part, &cause) && !a->has_frame)
+        return refuse(a, path, e, "%s", cause.text);
+    if (!a->has_frame && !part && a->line)
         return refuse(a, path, e,
                       "a chunk has no number of a frame: run indexamajig with "
                       "--copy-header=frame_id on what bragg-serve sends, or on %s itself",
                       k->path);
-    if (!a->has_frame && !in_key)
+    if (!a->has_frame && !part)
         return refuse(a, path, e,
                       "is of images of %.80s, which is not the key: analyse %s itself, or files of "
                       "one image with the number of the frame in their names",
                       last_part(a->file), k->path);
-    if (!a->has_frame && a->event >= rows->nframes)
+    if (!a->has_frame && a->event >= part->nframes)
         return refuse(a, path, e, "image %" PRIu64 " is not in %s, which holds %zu", a->event,
-                      k->path, rows->nframes);
-    const int64_t at = a->has_frame ? nxmx_rows_find(rows, a->frame) : (int64_t)a->event;
+                      part->path, part->nframes);
+    if (!a->has_frame)
+        at = (int64_t)part->place[a->event];
+    else if (key_number(k, a->frame, part, &at, &cause))
+        return refuse(a, path, e, "%s", cause.text);
     if (at < 0)
         return refuse(a, path, e,
                       "frame %" PRIu64 " is not in %s, which holds %zu frames from %" PRIu64
@@ -217,7 +224,7 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
     enum status status =
         spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
     if (!s->key->no_detector)
-        s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(&s->key->detector);
+        s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(s->key->detector);
     for (size_t i = 0; i < a->nspots && !status; i++) {
         const double photons = a->spots[i].intensity;
         if (photons > 0.0 && !roc_add(&s->spots_by_photons, s->partner[i] >= 0, photons))

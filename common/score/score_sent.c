@@ -56,7 +56,9 @@ static enum status count_messages(const struct score *s, const struct sent *sent
 {
     for (size_t i = 0; i < sent->count; i++) {
         const struct sent_message *m = &sent->messages[i];
-        const int64_t at = nxmx_rows_find(&s->key->rows, m->frame);
+        int64_t at;
+        if (key_number(s->key, m->frame, NULL, &at, e))
+            return e->status;
         if (at < 0)
             return error_set(e, STATUS_INPUT,
                              "--sent: frame %llu is not in %s: is this the key of what was sent?",

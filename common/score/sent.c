@@ -111,7 +111,6 @@ static enum status read_stream(struct lines *l, struct sent *s, struct error *e)
 enum status sent_read(const char *path, struct sent *s, struct error *e)
 {
     struct lines l;
-    *s = (struct sent){0};
     const bool stream = key_stream_is(path);
     enum status status = lines_open(&l, path, stream ? FILETYPE_STREAM : FILETYPE_OTHER, NULL, e);
     if (!status)

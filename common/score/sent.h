@@ -25,8 +25,8 @@ struct sent {
     struct sent_message *messages;  // owned: in the order in which they left
 };
 
-/* STATUS_INPUT with "FILE:LINE: " for what is no such table.  sent_free frees *s, also after an
- * error. */
+/* Puts what a file says behind what is in *s, which begins as {0}.  STATUS_INPUT with "FILE:LINE: "
+ * for what is no such table.  sent_free frees *s, also after an error. */
 enum status sent_read(const char *path, struct sent *s, struct error *e);
 void sent_free(struct sent *s);
 

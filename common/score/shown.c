@@ -50,6 +50,7 @@ static bool mark(struct shown_frame *f, const struct shown_judged *j)
 bool shown_judge(struct shown *s, const struct shown_judged *j)
 {
     struct shown_frame f = {.number = j->frame->frame->number,
+                            .path = j->frame->path,
                             .lattices_missed = j->lattices_missed};
     for (size_t i = 0; i < j->frame->nrows; i++)
         f.missed += is_missed(j, i);

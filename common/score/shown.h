@@ -28,6 +28,7 @@ struct shown_mark {
 
 struct shown_frame {
     uint64_t number;
+    const char *path;  // borrowed: of its file in the key
     size_t missed, wrong, lattices_missed;
     size_t faults;  // missed and wrong spots; a missed lattice counts as many
     size_t nmarks;

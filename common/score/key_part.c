@@ -1,0 +1,146 @@
+#include "score/key_part.h"
+
+#include <inttypes.h>
+#include <unistd.h>
+
+#include "base/alloc.h"
+#include "base/vec.h"
+#include "io/hdf5_file.h"
+#include "io/nexus.h"
+#include "io/nxmx_read.h"
+#include "io/nxmx_reflections.h"
+#include "score/key_recording.h"
+#include "score/key_stream.h"
+#include "score/key_tables.h"
+#include "score/key_text.h"
+
+/* Frames of a rotation series say about what they turn. */
+static enum status read_spindle(struct key_part *k, struct error *e)
+{
+    struct hdf5_file file;
+    char path[NEXUS_PATH];
+    double length;
+    enum status s = STATUS_OK;
+    vec_set(k->spindle, -1.0, 0.0, 0.0);
+    if (!hdf5_open(&file, k->path))
+        return error_set(e, STATUS_INPUT, "%s: cannot be read as HDF5", k->path);
+    const struct nexus n = {file.id, k->path};
+    if (nexus_has(&n, "/entry/sample/transformations", "omega", path))
+        s = nexus_vector(&n, path, k->spindle, &length, e);
+    hdf5_abort(&file);
+    for (int i = 0; i < 2; i++)  // NeXus' x and y seen from the other side: the frame of the beam
+        k->spindle[i] = 0.0 - k->spindle[i];
+    return s;
+}
+
+static enum status count_rows(struct key_part *k, struct error *e)
+{
+    const struct nxmx_rows *rows = &k->rows;
+    if (!rows->nframes)
+        return error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
+    if (!rows->has_reflections)
+        return error_set(e, STATUS_INPUT,
+                         "%s: holds no reflections: bragg-intensity --reflections makes them",
+                         k->path);
+    k->nframes = rows->nframes;
+    k->first = mem_array(rows->nframes + 1, sizeof *k->first);
+    k->place = mem_array(rows->nframes, sizeof *k->place);
+    if (!k->first || !k->place)
+        return error_memory(e, "the answer key");
+    for (size_t i = 0; i < rows->nframes; i++)
+        if (__builtin_add_overflow(k->first[i], rows->reflections[i].rows, &k->first[i + 1]))
+            return error_set(e, STATUS_INPUT, "%s: is damaged", k->path);
+    return STATUS_OK;
+}
+
+enum status key_part_open(struct key_part *k, const char *path, struct error *e)
+{
+    char history[EXPERIMENT_HISTORY_SIZE];
+    *k = (struct key_part){.path = path};
+    if (key_tables_named(path)) {
+        const enum status status = key_tables_read(k, e);
+        return status ? status : count_rows(k, e);
+    }
+    if (access(path, R_OK))
+        return error_errno(e, STATUS_INPUT, "%s: cannot open", path);
+    enum status (*const read)(struct key_part *, struct error *) =
+        key_recording_is(path) ? key_recording_read
+        : key_stream_is(path)  ? key_stream_read
+        : key_text_is(path)    ? key_text_read
+                               : NULL;
+    if (read) {
+        const enum status status = read(k, e);
+        return status ? status : count_rows(k, e);
+    }
+    if (!nxmx_is_hdf5(path))
+        return error_set(e, STATUS_INPUT,
+                         "%s: is no answer key: must be an NXmx file of bragg-write, a recording, "
+                         "or a table or stream of reflections or lattices",
+                         path);
+    enum status s = nxmx_read_truth(path, history, &k->rows, e);
+    s = s ? s : count_rows(k, e);
+    s = s ? s : nxmx_geometry_read(path, &k->detector, e);
+    k->on_disk = true;
+    return s ? s : read_spindle(k, e);
+}
+
+void key_part_close(struct key_part *k)
+{
+    nxmx_rows_free(&k->rows);
+    nxmx_geometry_free(&k->detector);
+    mem_free(k->first);
+    mem_free(k->place);
+    mem_free(k->block);
+    *k = (struct key_part){0};
+}
+
+/* --- reflections ----------------------------------------------------------------- */
+
+/* Reads those of frames [first, last], and of some behind them. */
+static enum status read_block(struct key_part *k, size_t first, size_t last, size_t most,
+                              uint64_t number, struct error *e)
+{
+    struct hdf5_file file;
+    size_t end = last + 1;
+    while (end < k->nframes && k->first[end + 1] - k->first[first] <= most)
+        end++;
+    const size_t count = (size_t)(k->first[end] - k->first[first]);
+    key_part_forget(k);
+    k->block = mem_array(count, sizeof *k->block);
+    if (!k->block)
+        return error_memory(e, "the reflections of the answer key");
+    bool good = hdf5_open(&file, k->path);
+    if (good) {
+        good = nxmx_columns_get(&file, k->first[first], count, k->block);
+        hdf5_abort(&file);
+    }
+    if (!good)
+        return error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
+                         k->path, number);
+    k->nblock = count;
+    k->block_frame = first;
+    k->block_end = end;
+    return STATUS_OK;
+}
+
+enum status key_part_reach(struct key_part *k, size_t first, size_t last, size_t most,
+                           uint64_t number, struct error *e)
+{
+    if (first >= k->block_frame && last < k->block_end)
+        return STATUS_OK;
+    /* answers come nearly in order: a little back is likely */
+    return read_block(k, first > 8 ? first - 8 : 0, last, most, number, e);
+}
+
+const struct reflection_row *key_part_rows(const struct key_part *k, size_t frame, size_t *nrows)
+{
+    *nrows = (size_t)(k->first[frame + 1] - k->first[frame]);
+    return k->block + (k->first[frame] - k->first[k->block_frame]);
+}
+
+void key_part_forget(struct key_part *k)
+{
+    mem_free(k->block);
+    k->block = NULL;
+    k->nblock = k->block_frame = k->block_end = 0;
+}

@@ -1,0 +1,57 @@
+/*
+ * One file of the answer key: an NXmx file or its recording, whose frames brought their reflections
+ * along, or tables and streams that were made of such frames.
+ */
+#ifndef BRAGG_SCORE_KEY_PART_H
+#define BRAGG_SCORE_KEY_PART_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "base/error.h"
+#include "io/nxmx_geometry.h"
+#include "io/nxmx_rows.h"
+#include "model/reflections.h"
+
+struct key_part {
+    const char *path;               // borrowed
+    struct nxmx_rows rows;          // frames and lattices, until the key has taken them
+    size_t nframes;                 // ... of which the next two tell
+    uint64_t *first;                // owned: [nframes + 1], first reflection of each frame
+    size_t *place;                  // owned: [nframes], where it is in the key; SIZE_MAX: nowhere
+    struct nxmx_geometry detector;  // panels in the frame of the beam
+    double spindle[3];              // in the frame of the beam
+    bool on_disk;                   // an NXmx file: reflections are read when they are asked for
+    size_t block_frame, block_end;  // frames whose reflections are in memory
+    struct reflection_row *block;   // owned
+    size_t nblock, block_room;      // rows
+    bool wanted;                    // by the frame that is asked for
+    /* What it does not tell, and why; NULL: it does. */
+    const char *no_spots, *no_lattices, *no_detector;
+    bool no_rows;   // of no frame are there reflections
+    bool no_F2;     // reflections have no structure factors
+    bool summed;    // each reflection is in one frame, with the photons of all that it reaches over
+    bool sent;      // it is a key of bragg-serve, which tells what became of frames, too
+    bool fills;     // a frame that it does not name is taken for a blank
+    double panel0;  // where there is no detector: the fast axis of its first panel, from x to y,
+                    // rad; NaN: not told
+};
+
+/* STATUS_INPUT for files that are none, or hold no reflections.  key_part_close frees *k, also
+ * after an error. */
+enum status key_part_open(struct key_part *k, const char *path, struct error *e);
+void key_part_close(struct key_part *k);
+
+/* Puts the reflections of frames [first, last] into memory, in the place of those that were there,
+ * with those behind them as long as there are no more than `most` rows.  STATUS_INPUT, naming frame
+ * `number`, when they cannot be read. */
+enum status key_part_reach(struct key_part *k, size_t first, size_t last, size_t most,
+                           uint64_t number, struct error *e);
+
+/* The reflections of a frame in memory. */
+const struct reflection_row *key_part_rows(const struct key_part *k, size_t frame, size_t *nrows);
+
+/* Gives back the reflections that are in memory. */
+void key_part_forget(struct key_part *k);
+
+#endif

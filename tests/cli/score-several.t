@@ -1,0 +1,146 @@
+#!/bin/sh
+# bragg-score: a key in several files gives the bytes that it gives in one; what does not belong together is refused.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+needs 'scores against several keys' python:h5py python:numpy
+scratch
+
+recorded() { # FILE PIXELS DISTANCE GEOMETRY: twelve frames; options of bragg-orient follow
+	recorded_file=$1 pixels=$2 distance=$3 geometry=$4
+	shift 4
+	# shellcheck disable=SC2086 # options
+	bragg-geometry --quiet --detpixels="$pixels" --pixel=0.8 --distance="$distance" --ncells=20 --oversample=1 $geometry | bragg-orient --quiet --frames=12 "$@" |
+		bragg-intensity --quiet --threads=1 --reflections=5 | bragg-tap --quiet --record="$recorded_file"
+}
+written() { # RECORDING FRAMES OUTPUT [OPTION...]: these frames alone
+	written_from=$1 written_frames=$2
+	shift 2
+	bragg-replay --quiet --frames="$written_frames" "$written_from" | bragg-write --quiet "$@"
+}
+# same NAME RESULT KEY -- OPTION_OR_KEY...: these give the figures of the one key, to the byte
+same() {
+	same_name=$1 same_result=$2 same_key=$3
+	shift 4
+	bragg-score --json=one.json "$same_key" "$same_result" >one.out 2>&1 || note "$(cat one.out)"
+	bragg-score --json=several.json "$@" "$same_result" >several.out 2>&1 || note "$(cat several.out)"
+	check "$same_name" cmp one.json several.json
+	check "$same_name: and the table" cmp one.out several.out
+	rm -f one.json several.json
+}
+# refused NAME STATUS TEXT ARGUMENT...: one line on stderr, nothing on stdout
+refused() {
+	refused_name=$1 refused_want=$2 refused_text=$3
+	shift 3
+	refused_status=0
+	timeout 20 bragg-score "$@" >refused.out 2>refused.err || refused_status=$?
+	is "$refused_name" "$refused_status $(wc -l <refused.err) $(wc -c <refused.out) $(grep -c -F -e "$refused_text" refused.err)" \
+		"$refused_want 1 0 1"
+	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
+}
+all=0-11 even=0,2,4,6,8,10 odd=1,3,5,7,9,11
+
+# --- stills, of which some are empty: cut in two, by two writers
+recorded stills.rec 128 120 '' --random --hit-rate=0.75 --seed=1
+written stills.rec $all key.nxs --reflections=all.stream
+written stills.rec 0-4 a.nxs --reflections=a.stream
+written stills.rec 5-11 b.nxs --reflections=b.stream
+written stills.rec $even even.nxs --reflections=even.tsv
+written stills.rec $odd odd.nxs --reflections=odd.tsv
+/usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.8 120
+same 'a run in two files' noisy.stream key.nxs -- a.nxs b.nxs
+same 'of two writers, named the other way round' noisy.stream key.nxs -- odd.nxs even.nxs
+same 'a file each writer made, without its master' noisy.stream key.nxs -- even_data_000001.h5 odd_data_000001.h5
+bragg-replay --quiet --frames=5-11 stills.rec | bragg-tap --quiet --record=rest.rec
+same 'an NXmx file and a recording by --key' noisy.stream key.nxs -- --key=a.nxs --key=rest.rec
+same 'and behind the first operand' noisy.stream key.nxs -- a.nxs rest.rec
+same 'streams of a run that was cut' noisy.stream all.stream -- --key=a.stream --key=b.stream
+written stills.rec $all --reflections=all.tsv 'all_%d.raw'
+same 'tables of two writers: a frame is no blank that the other one names' noisy.stream all.tsv -- --key=odd.tsv --key=even.tsv
+written stills.rec $all --reflections=run.refl 'run_%d.raw'
+written stills.rec 0-4 --reflections=first.refl 'first_%d.raw'
+written stills.rec 5-11 --reflections=rest.refl 'rest_%d.raw'
+same 'tables of DIALS' noisy.stream run.refl -- --key=first.refl --key=rest.refl
+bragg-score --report=page.html a.nxs b.nxs dropped.stream >/dev/null
+check 'the report names all keys' grep -q 'against the answer key a.nxs and 1 more' page.html
+check 'and shows images of both' test "$(grep -c '<image' page.html)" -gt 5
+
+# --- a rotation, whose reflections reach over the cut
+recorded turn.rec 128 120 '' --osc=0.5 --phi0=10 --phi-steps=5 --misset=10,5,3
+written turn.rec $all turn.nxs
+written turn.rec $all --reflections=turn.refl 'turn_%d.raw'
+written turn.rec 0-5 turn_a.nxs
+written turn.rec 6-11 turn_b.nxs
+written turn.rec 0,1,4,5,8,9 turn_c.nxs
+written turn.rec 2,3,6,7,10,11 turn_d.nxs
+same 'a rotation that is cut' turn.refl turn.nxs -- turn_a.nxs turn_b.nxs
+same 'and of two writers' turn.refl turn.nxs -- turn_d.nxs turn_c.nxs
+check 'intensities are sums over both files' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" "$(
+	bragg-score --json=turn.json turn_d.nxs turn_c.nxs turn.refl >/dev/null
+	echo turn.json
+)" intensities.slope=1~1e-6 intensities.chi2=0~1e-6
+
+# --- two runs with the same numbers: the names of images tell which is meant
+recorded other.rec 128 120 '' --random --hit-rate=0.75 --seed=77
+written other.rec $all other.nxs
+mkdir there
+(cd there && /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" ../other.nxs 0.8 120)
+bragg-score --json=both.json key.nxs other.nxs event.stream there/event.stream >both.out 2>&1 || note "$(cat both.out)"
+bragg-score --json=first.json key.nxs event.stream >/dev/null
+bragg-score --json=second.json other.nxs there/event.stream >/dev/null
+check 'two runs at once are counted together' /usr/bin/python3 -c '
+import json
+first, second, both = (json.load(open(f"{n}.json")) for n in ("first", "second", "both"))
+for group, name in (("lattices", "true"), ("lattices", "right"), ("spots", "found"), ("spots", "true"), ("hits", "true_positive"), ("intensities", "n")):
+    assert both[group][name] == first[group][name] + second[group][name], (group, name)
+assert both["frames"] == 24 and both["frames_without_answer"] == 0 and both["lattices"]["wrong"] == 0'
+sed 's/key\.nxs/live/' noisy.stream >live.stream
+bragg-score --json=named.json key.nxs other.nxs noisy.stream >/dev/null
+check 'numbers are those of the file that is named' /usr/bin/python3 -c '
+import json
+named = json.load(open("named.json"))
+assert named["frames"] == 12 and named["lattices"]["wrong"] == 0 and named["lattices"]["right"] > 5'
+refused 'a number that both have' 3 'live.stream:16: frame 0 is in key.nxs and in other.nxs: results must name the file of their images' \
+	key.nxs other.nxs live.stream
+mkdir somewhere elsewhere
+cp key.nxs key_data_000001.h5 somewhere
+cp other.nxs elsewhere/key.nxs
+cp other_data_000001.h5 elsewhere
+refused 'two keys with the name of the images' 3 'somewhere/key.nxs may be those of several keys with this name' elsewhere/key.nxs ./key.nxs event.stream
+check 'but by their path' bragg-score --require='lattices.right>=6' --require='lattices.wrong<=0' elsewhere/key.nxs somewhere/key.nxs event.stream
+
+# --- what bragg-serve sent, from two of them
+for part in "one 0-4" "two 5-11"; do
+	bragg-replay --quiet --frames="${part#* }" stills.rec | bragg-serve --quiet --bind="ipc://$PWD/s" --policy=drop-new --queue=1 --linger=0.1 \
+		--socket=pub --key="${part% *}.sent" >log 2>&1 || note "$(cat log)"
+done
+check 'keys of two servers' bragg-score --json=sent.json --key=one.sent --key=two.sent perfect.stream
+check 'with all that they sent' /usr/bin/python3 -c '
+import json
+assert sum(json.load(open("sent.json"))["sent"].values()) == 12'
+bragg-score --json=again.json --sent=two.sent --sent=one.sent key.nxs perfect.stream >/dev/null
+check 'also beside another key' /usr/bin/python3 -c '
+import json
+a, b = (json.load(open(f"{n}.json")) for n in ("sent", "again"))
+assert a["sent"] == b["sent"] and a["lost"] == b["lost"]'
+
+# --- what does not belong together
+refused 'the same key twice' 3 'frame 0 is in key.nxs and in key.nxs, must be in one key' key.nxs key.nxs noisy.stream
+refused 'also with another run between' 3 'frame 0 is in key.nxs and in key.nxs, must be in one key' key.nxs other.nxs key.nxs event.stream
+refused 'a frame in two keys' 3 'frame 0 is in a.nxs and in even.nxs, must be in one key' a.nxs even.nxs noisy.stream
+refused 'in two tables' 3 'frame 3 is in odd.tsv and in all.tsv' --key=odd.tsv --key=all.tsv noisy.stream
+refused 'a rotation with other frames of the same numbers' 3 'frame 0 is in turn.nxs and in other.nxs' turn.nxs other.nxs turn.refl
+refused 'keys that tell different things' 3 'a.nxs and odd.tsv tell different things of frames' --key=a.nxs --key=odd.tsv noisy.stream
+recorded small.rec 100 120 '' --random
+written small.rec 5-11 small.nxs
+refused 'another detector' 3 'small.nxs: panel 0 is not as in a.nxs: keys must be of one detector' a.nxs small.nxs noisy.stream
+recorded near.rec 128 121 '' --random
+written near.rec 5-11 near.nxs
+refused 'another distance' 3 'near.nxs: panel 0 is not as in a.nxs' a.nxs near.nxs noisy.stream
+recorded cell.rec 128 120 '--cell=40,50,60,90,90,90 --default-F=100' --random
+written cell.rec 5-11 cell.nxs
+refused 'another crystal' 3 'cell.nxs: crystal 0 has edges of 40.00, 50.00, 60.00 A' a.nxs cell.nxs noisy.stream
+refused 'keys alone' 3 'b.nxs: an HDF5 file, must be a stream of CrystFEL' a.nxs b.nxs
+refused 'a key alone' 2 'RESULT is missing' a.nxs
+refused 'the second key is not there' 3 'none.nxs: cannot open' --key=a.nxs --key=none.nxs noisy.stream
+written stills.rec 11 last.nxs
+refused 'a frame that no key has' 3 'frame 5 is not in a.nxs and 1 more, which holds 6 frames' --key=a.nxs --key=last.nxs noisy.stream
+finish
