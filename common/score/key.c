@@ -11,9 +11,12 @@
 #include "base/vec.h"
 #include "score/key_join.h"
 
-/* Reflections that are in memory at a time; more only where a frame and what it reaches has them.
- */
-enum { BLOCK_ROWS = 1 << 16 };
+/* Reflections that are read at a time, and that all files may have in memory; more only where a
+ * frame and what it reaches has them. */
+enum { READ_ROWS = 1 << 14, ALL_ROWS = 1 << 16 };
+
+/* Up to so many files stay open; of more each is opened for a block of reflections. */
+enum { FILES_OPEN = 8 };
 
 /* --- begin and end ------------------------------------------------------------- */
 
@@ -65,6 +68,7 @@ enum status key_open(struct key *k, const char *const paths[], size_t npaths, st
     for (size_t i = 0; i < npaths && !s; i++) {
         struct key_part *p = &k->parts[k->nparts++];
         s = key_part_open(p, paths[i], e);
+        p->stays_open = npaths <= FILES_OPEN;
         if (!s && i)
             s = key_agree(k->parts, p, e);
         else if (!s)
@@ -73,8 +77,6 @@ enum status key_open(struct key *k, const char *const paths[], size_t npaths, st
             take_part(k, p);
         if (!s && i && k->detector != &p->detector)
             nxmx_geometry_free(&p->detector);
-        if (!s && p->on_disk)
-            key_part_forget(p);
     }
     return s ? s : key_join(k, e);
 }
@@ -118,7 +120,7 @@ static void forget(struct key *k)
     size_t rows = 0;
     for (size_t i = 0; i < k->nparts; i++)
         rows += k->parts[i].on_disk ? k->parts[i].nblock : 0;
-    for (size_t i = 0; i < k->nparts && rows > BLOCK_ROWS; i++)
+    for (size_t i = 0; i < k->nparts && rows > ALL_ROWS; i++)
         if (k->parts[i].on_disk && !k->parts[i].wanted) {
             rows -= k->parts[i].nblock;
             key_part_forget(&k->parts[i]);
@@ -136,7 +138,8 @@ static enum status reach_part(struct key *k, size_t part, size_t first, size_t l
             from = k->places[i].frame < from ? k->places[i].frame : from;
             to = k->places[i].frame > to ? k->places[i].frame : to;
         }
-    return key_part_reach(p, from, to, BLOCK_ROWS / k->nparts, k->rows.frames[first].number, e);
+    const size_t share = ALL_ROWS / k->nparts, most = share < READ_ROWS ? share : READ_ROWS;
+    return key_part_reach(p, from, to, most, k->rows.frames[first].number, e);
 }
 
 static enum status reach_all(struct key *k, size_t first, size_t last, struct error *e)

@@ -5,7 +5,6 @@
 
 #include "base/alloc.h"
 #include "base/vec.h"
-#include "io/hdf5_file.h"
 #include "io/nexus.h"
 #include "io/nxmx_read.h"
 #include "io/nxmx_reflections.h"
@@ -56,7 +55,7 @@ static enum status count_rows(struct key_part *k, struct error *e)
 enum status key_part_open(struct key_part *k, const char *path, struct error *e)
 {
     char history[EXPERIMENT_HISTORY_SIZE];
-    *k = (struct key_part){.path = path};
+    *k = (struct key_part){.path = path, .file.id = -1};
     if (key_tables_named(path)) {
         const enum status status = key_tables_read(k, e);
         return status ? status : count_rows(k, e);
@@ -84,14 +83,21 @@ enum status key_part_open(struct key_part *k, const char *path, struct error *e)
     return s ? s : read_spindle(k, e);
 }
 
+static void close_file(struct key_part *k)
+{
+    if (k->file.id >= 0)
+        hdf5_abort(&k->file);
+    k->file.id = -1;
+}
+
 void key_part_close(struct key_part *k)
 {
+    key_part_forget(k);
     nxmx_rows_free(&k->rows);
     nxmx_geometry_free(&k->detector);
     mem_free(k->first);
     mem_free(k->place);
-    mem_free(k->block);
-    *k = (struct key_part){0};
+    *k = (struct key_part){.file.id = -1};
 }
 
 /* --- reflections ----------------------------------------------------------------- */
@@ -100,20 +106,19 @@ void key_part_close(struct key_part *k)
 static enum status read_block(struct key_part *k, size_t first, size_t last, size_t most,
                               uint64_t number, struct error *e)
 {
-    struct hdf5_file file;
     size_t end = last + 1;
     while (end < k->nframes && k->first[end + 1] - k->first[first] <= most)
         end++;
     const size_t count = (size_t)(k->first[end] - k->first[first]);
-    key_part_forget(k);
+    mem_free(k->block);
+    k->nblock = k->block_frame = k->block_end = 0;
     k->block = mem_array(count, sizeof *k->block);
     if (!k->block)
         return error_memory(e, "the reflections of the answer key");
-    bool good = hdf5_open(&file, k->path);
-    if (good) {
-        good = nxmx_columns_get(&file, k->first[first], count, k->block);
-        hdf5_abort(&file);
-    }
+    const bool good = (k->file.id >= 0 || hdf5_open(&k->file, k->path)) &&
+                      nxmx_columns_get(&k->file, k->first[first], count, k->block);
+    if (!k->stays_open)
+        close_file(k);
     if (!good)
         return error_set(e, STATUS_INPUT, "%s: cannot read the reflections of frame %" PRIu64,
                          k->path, number);
@@ -140,6 +145,7 @@ const struct reflection_row *key_part_rows(const struct key_part *k, size_t fram
 
 void key_part_forget(struct key_part *k)
 {
+    close_file(k);
     mem_free(k->block);
     k->block = NULL;
     k->nblock = k->block_frame = k->block_end = 0;

@@ -9,6 +9,7 @@
 #include <stdint.h>
 
 #include "base/error.h"
+#include "io/hdf5_file.h"
 #include "io/nxmx_geometry.h"
 #include "io/nxmx_rows.h"
 #include "model/reflections.h"
@@ -22,6 +23,8 @@ struct key_part {
     struct nxmx_geometry detector;  // panels in the frame of the beam
     double spindle[3];              // in the frame of the beam
     bool on_disk;                   // an NXmx file: reflections are read when they are asked for
+    bool stays_open;                // ... and the file is open then, or only while it is read
+    struct hdf5_file file;
     size_t block_frame, block_end;  // frames whose reflections are in memory
     struct reflection_row *block;   // owned
     size_t nblock, block_room;      // rows
@@ -51,7 +54,7 @@ enum status key_part_reach(struct key_part *k, size_t first, size_t last, size_t
 /* The reflections of a frame in memory. */
 const struct reflection_row *key_part_rows(const struct key_part *k, size_t frame, size_t *nrows);
 
-/* Gives back the reflections that are in memory. */
+/* Gives back the reflections that are in memory, and closes the file. */
 void key_part_forget(struct key_part *k);
 
 #endif

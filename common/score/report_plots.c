@@ -81,7 +81,7 @@ static void recall(FILE *out, const struct score *s)
 static void angles(FILE *out, struct score *s)
 {
     const char *title = "How far lattices are turned";
-    const size_t n = s->angle_deg.n < VALUES_KEPT ? s->angle_deg.n : VALUES_KEPT;
+    const size_t n = values_kept(&s->angle_deg);
     size_t count[ANGLE_BINS] = {0}, most = 1;
     const double to = fmax(values_percentile(&s->angle_deg, 100.0), 1e-3) * 1.0001;
     if (!n) {

@@ -48,6 +48,10 @@ enum status score_begin(struct score *s, const struct score_settings *settings, 
 {
     *s = (struct score){.settings = settings, .key = key};
     s->frames = mem_array(key->rows.nframes, sizeof *s->frames);
+    for (int i = 0; i < SCORE_BINS; i++)
+        s->by_photons[i].ratios.most = s->by_photons[i].chi2s.most = VALUES_KEPT_GROUP;
+    for (int i = 0; i < SCORE_SHELLS; i++)
+        s->by_shell[i].ratios.most = s->by_shell[i].chi2s.most = VALUES_KEPT_GROUP;
     return s->frames ? find_rotations(s, e) : error_memory(e, "the score");
 }
 
@@ -81,12 +85,6 @@ void score_end(struct score *s)
 
 /* --- which frame ----------------------------------------------------------------- */
 
-static const char *last_part(const char *path)
-{
-    const char *slash = strrchr(path, '/');
-    return slash ? slash + 1 : path;
-}
-
 /* STATUS_INPUT with "PATH:LINE: ", or "PATH: " for answers that stand in no one place. */
 __attribute__((format(printf, 4, 5))) static enum status
 refuse(const struct answer *a, const char *path, struct error *e, const char *format, ...)
@@ -107,6 +105,7 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
     const struct key *k = s->key;
     const struct nxmx_rows *rows = &k->rows;
     const struct key_part *part = NULL;
+    const char *slash = strrchr(a->file, '/'), *file = slash ? slash + 1 : a->file;
     struct error cause;
     int64_t at;
     if (a->has_event && key_named(k, a->file, &part, &cause) && !a->has_frame)
@@ -120,7 +119,7 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
         return refuse(a, path, e,
                       "is of images of %.80s, which is not the key: analyse %s itself, or files of "
                       "one image with the number of the frame in their names",
-                      last_part(a->file), k->path);
+                      file, k->path);
     if (!a->has_frame && a->event >= part->nframes)
         return refuse(a, path, e, "image %" PRIu64 " is not in %s, which holds %zu", a->event,
                       part->path, part->nframes);

@@ -12,18 +12,28 @@ size_t sample_place(size_t n, size_t kept)
     return n < kept ? n : (size_t)(hash_finish(n) % (n + 1));
 }
 
+static size_t most_of(const struct values *x)
+{
+    return x->most ? x->most : (size_t)VALUES_KEPT;
+}
+
+size_t values_kept(const struct values *x)
+{
+    return x->n < most_of(x) ? x->n : most_of(x);
+}
+
 bool values_add(struct values *x, double value)
 {
-    const size_t at = sample_place(x->n, VALUES_KEPT);
+    const size_t at = sample_place(x->n, most_of(x));
     x->greatest = x->n && x->greatest > value ? x->greatest : value;
-    if (x->n < VALUES_KEPT) {
+    if (x->n < most_of(x)) {
         double *more = mem_grow(x->v, x->n, 1, sizeof *more, &x->room);
         if (!more)
             return false;
         x->v = more;
     }
     x->n++;
-    if (at >= VALUES_KEPT)
+    if (at >= most_of(x))
         return true;
     x->v[at] = value;
     x->sorted = false;
@@ -38,7 +48,7 @@ static int ascending(const void *a, const void *b)
 
 size_t values_sort(struct values *x)
 {
-    const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
+    const size_t kept = values_kept(x);
     if (kept && !x->sorted)
         qsort(x->v, kept, sizeof *x->v, ascending);
     x->sorted = true;
@@ -47,7 +57,7 @@ size_t values_sort(struct values *x)
 
 double values_percentile(struct values *x, double percent)
 {
-    const size_t kept = x->n < VALUES_KEPT ? x->n : VALUES_KEPT;
+    const size_t kept = values_kept(x);
     if (!x->n || percent >= 100.0)
         return x->n ? x->greatest : NAN;
     (void)values_sort(x);

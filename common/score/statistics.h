@@ -5,13 +5,16 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-enum { VALUES_KEPT = 1 << 16 };
+/* Of many numbers a sample tells the median to a hundredth of their scatter; of a group of them,
+ * one of dozens, to a fiftieth. */
+enum { VALUES_KEPT = 1 << 14, VALUES_KEPT_GROUP = 1 << 12 };
 
-/* Many numbers: all of them up to VALUES_KEPT, and beyond a random sample of so many, always the
- * same for the same numbers. */
+/* Many numbers: all of them up to `most`, and beyond a random sample of so many, always the same
+ * for the same numbers. */
 struct values {
-    double *v;  // owned
-    size_t n;   // that were added
+    double *v;    // owned
+    size_t n;     // that were added
+    size_t most;  // that are kept; 0: VALUES_KEPT
     size_t room;
     double greatest;
     bool sorted;
@@ -23,6 +26,9 @@ size_t sample_place(size_t n, size_t kept);
 
 /* False when memory is out. */
 bool values_add(struct values *x, double value);
+
+/* How many are kept in v[]. */
+size_t values_kept(const struct values *x);
 
 /* The number below which `percent` of them are, between two neighbours in proportion; NaN when
  * there are none.  Sorts them.  100 is the greatest of all. */

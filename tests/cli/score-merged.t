@@ -35,6 +35,26 @@ refused 'a point group that there is not' "group.hkl:2: point group '5m'" group.
 refused 'hardly anything in common' 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' few.hkl
 refused 'two of them' 'scaled.hkl: is a second merged result, must be one' perfect.hkl scaled.hkl
 refused 'no list' 'key.nxs.hkl: an HDF5 file' "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
+
+# each figure by the name that others may rely on
+/usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.2 120
+{
+	printf 'frame\tsent_s\tfate\tfault\n'
+	for n in 0 1 2 3 4 5; do printf '%d\t%d\ttaken\t-\n' $n "$(date +%s)"; done
+} >sent.tsv
+check 'a stream that grows, a merged set and what was sent at once' bragg-score --follow=1 --sent=sent.tsv --json=names.json key.nxs perfect.hkl noisy.stream
+check 'all names are there, none without a number' /usr/bin/python3 -c '
+import json
+names = """frames hits.true_positive hits.false_positive hits.false_negative spots.precision spots.recall found_px.fast found_px.slow found_px.n
+    geometry_px.fast geometry_px.slow geometry_px.n predicted_px.fast predicted_px.slow predicted_px.n lattices.true lattices.found lattices.wrong
+    angle_deg.median angle_deg.p95 angle_deg.max cell.a.mean cell.b.mean cell.c.mean cell.a.relative_error cell.b.relative_error
+    cell.c.relative_error intensities.cc intensities.slope intensities.chi2 merged.cc merged.r latency_s.median latency_s.p95""".split()
+figures = json.load(open("names.json"))
+for name in names:
+    value = figures
+    for part in name.split("."):
+        value = value[part]
+    assert type(value) in (int, float), f"{name} is {value}"'
 check_status 'what is required does not hold' 1 bragg-score --require='merged.r<0.05' key.nxs noisy.hkl
 check_status 'what is required holds' 0 bragg-score --require='merged.cc>0.98' --report=page.html key.nxs noisy.hkl
 check 'a page of it' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html 'Is the merged set right?' images=0
