@@ -30,6 +30,7 @@ check 'nothing is wrong with it' sh -c '! grep -q wrong table'
 known 'another scale and B' scaled.hkl merged.cc=1 merged.r=0 merged.scale=3 merged.B_A2=20
 known 'errors of 10 %' noisy.hkl merged.cc=0.991~0.004 merged.r=0.1~0.002 merged.scale=1~0.05 merged.by_d_A.from_4.r=0.1~0.01
 known 'in another order: nonsense' nonsense.hkl merged.cc=0.15~0.2 merged.r=1.2~0.5
+known 'an MTZ file that gemmi made of the model' "$BRAGG_TESTS/golden/lysozyme_6A.mtz" merged.cc=1 merged.r=0~1e-6 merged.scale=1~1e-6 merged.by_d_A.from_6.cc=1
 refused 'truncated' "cut.hkl: ends without 'End of reflections'" cut.hkl
 refused 'a point group that there is not' "group.hkl:2: point group '5m'" group.hkl
 refused 'hardly anything in common' 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' few.hkl
