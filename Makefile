@@ -56,6 +56,11 @@ ISAS := baseline avx2 avx512
 ISA_baseline :=
 ISA_avx2     := -mavx2 -mfma -mtune=haswell
 ISA_avx512   := -mavx512f -mavx512dq -mavx512bw -mavx512vl -mfma -mprefer-vector-width=512 -mtune=icelake-server
+# EMULATED=1: AVX-512 by AVX2, slowly, to test its loops where a processor has none (libsimde-dev).
+ifeq ($(EMULATED),1)
+ISA_avx512   := $(ISA_avx2) -Wno-psabi -include tests/avx512.h
+CPPFLAGS     += -DAVX512_EMULATED
+endif
 ISA_SOURCES  := $(wildcard common/*/*_loop.c)
 isa_objects   = $(foreach isa,$(ISAS),$(patsubst %.c,$(BUILD)/obj/%.$(isa).o,$(1)))
 

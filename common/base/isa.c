@@ -7,6 +7,9 @@ bool isa_present(enum isa isa)
     __builtin_cpu_init();
     switch (isa) {
     case ISA_AVX512:
+#ifdef AVX512_EMULATED
+        return isa_present(ISA_AVX2);
+#endif
         return isa_present(ISA_AVX2) && __builtin_cpu_supports("avx512f") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512vl");
