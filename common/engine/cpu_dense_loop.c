@@ -9,6 +9,8 @@
 #include "base/vec.h"
 #include "engine/cpu.h"
 #include "engine/cpu_dense.h"
+#include "engine/cpu_dense_boxes.h"
+#include "engine/cpu_dense_pieces.h"
 #include "engine/cpu_dense_pixels.h"
 #include "engine/cpu_dense_term.h"
 #include "engine/photons.h"
@@ -25,7 +27,7 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
 {
     const struct dense_lattice l = *lattice;
     const bool square = kind.shape == SHAPE_SQUARE;
-    const int groups = kind.flat && square && !kind.keyed ? DENSE_GROUPS : 1;
+    const int groups = kind.flat && square ? DENSE_GROUPS : 1;
     for (int i = 0; i < n; i += groups * LANES) {
         struct doubles_pair j[DENSE_GROUPS], inverse[DENSE_GROUPS];
         floats sum[DENSE_GROUPS];
@@ -35,13 +37,9 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
             inverse[g] = doubles_pair_load(s->inverse + i + g * LANES, square);
             sum[g] = (floats){0};
         }
-        struct dense_keyed keyed;
-        if (kind.keyed)
-            dense_keyed_open(&keyed, s->shares, i);
+        struct dense_met met[DENSE_GROUPS][DENSE_TERMS];
         for (int step = 0; step < t->nsteps; step++) {
             struct dense_step at[DENSE_GROUPS];
-            if (kind.keyed)
-                dense_keyed_turn(&keyed, t->phi_rad[step]);
 #pragma GCC unroll 2
             for (int g = 0; g < groups; g++) {
                 at[g] = dense_step(t, step, kind, j[g], inverse[g]);
@@ -53,11 +51,11 @@ LANES_INLINE void sum_terms(const struct dense_lattice *lattice, const struct de
                     const doubles per_m = doubles_of(t->per_m[source]);
                     const struct doubles_pair same = {per_m, per_m};
                     dense_term(&l, t, step * sources + source, kind, &at[g],
-                               kind.single ? inverse[g] : same, &sum[g], &keyed);
+                               kind.single ? inverse[g] : same, &sum[g], met[g]);
                 }
         }
-        if (kind.keyed)
-            dense_keyed_settle(&keyed);
+        for (int g = 0; g < groups && kind.keyed; g++)
+            dense_keyed_take(s->shares, t, i + g * LANES, met[g]);
 #pragma GCC unroll 2
         for (int g = 0; g < groups; g++)
             floats_store(s->sum + i + g * LANES, sum[g]);
@@ -117,16 +115,28 @@ LANES_INLINE void sum_shape(const struct dense_lattice *l, struct dense_kind kin
     }
 }
 
+/* Functions of their own, because compilers run out of registers in larger ones. */
+#define SUM_FUNCTION(name, is_fine, is_keyed)                                            \
+    __attribute__((noinline)) static void name(const struct dense_lattice *l, int n,     \
+                                               struct dense_scratch *s)                  \
+    {                                                                                    \
+        sum_shape(l, (struct dense_kind){.fine = (is_fine), .keyed = (is_keyed)}, n, s); \
+    }
+SUM_FUNCTION(sum_low, false, false)
+SUM_FUNCTION(sum_fine, true, false)
+SUM_FUNCTION(sum_low_keyed, false, true)
+SUM_FUNCTION(sum_fine_keyed, true, true)
+
 static void sum_lattice(const struct dense_lattice *l, int n, struct dense_scratch *s)
 {
     if (s->shares && l->fine)
-        sum_shape(l, (struct dense_kind){.fine = true, .keyed = true}, n, s);
+        sum_fine_keyed(l, n, s);
     else if (s->shares)
-        sum_shape(l, (struct dense_kind){.fine = false, .keyed = true}, n, s);
+        sum_low_keyed(l, n, s);
     else if (l->fine)
-        sum_shape(l, (struct dense_kind){.fine = true}, n, s);
+        sum_fine(l, n, s);
     else
-        sum_shape(l, (struct dense_kind){.fine = false}, n, s);
+        sum_low(l, n, s);
 }
 
 /* Start and slope of steps; their indices are times the wavelength but for one source. */
@@ -235,6 +245,8 @@ static void add_subpixel(const struct cpu_job *job, const struct cpu_where *w, s
     const struct dense_row row =
         dense_row(w->panel, nearest_column(w->panel), w->slow, each->oversample, sub);
     airpaths(&row, n, s);
+    if (s->shares && s->shares->boxed)
+        dense_boxes(job, &row, n, s);
     if (first && !sub.layer)
         once(job, w->panel, &row, !each->each_solid_angle, alike && !x->beam.no_polarization,
              s->alone ? job->dense[0].scale : 1.0, n, s);

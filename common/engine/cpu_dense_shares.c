@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "engine/cpu.h"
+#include "engine/cpu_point.h"
 
 bool lattice_turns(const struct recipe *r, size_t lattice)
 {
@@ -32,8 +33,7 @@ void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons
     s->full = !share_pack_reserve(p, s->ending + 1);
     if (s->full)
         return;
-    p->key[p->count] = key + s->box;
-    p->pixel[p->count] = (uint32_t)i;
+    p->pieces[p->npieces++] = (struct share_piece){key + s->box, (uint32_t)i, 1};
     p->photons[p->count] = photons;
     p->turn[p->count++] = turn;
 }
@@ -41,17 +41,18 @@ void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons
 void dense_shares_weigh(struct dense_shares *s, uint32_t pixel)
 {
     struct share_pack *p = &s->pack;
-    size_t count = s->begin;
-    for (size_t i = s->begin; i < p->count; i++) {
-        const float once = s->weight[p->pixel[i]], photons = p->photons[i] * once;
+    size_t to = s->begin, from = p->count - (p->npieces - s->begin);
+    p->count = from;
+    for (size_t i = s->begin; i < p->npieces; i++, from++) {
+        const float once = s->weight[p->pieces[i].pixel], photons = p->photons[from] * once;
         if (!(photons > (float)CPU_SHARES_LEAST_PHOTONS))
             continue;
-        p->key[count] = p->key[i];
-        p->pixel[count] = p->pixel[i] + pixel;
-        p->photons[count] = photons;
-        p->turn[count++] = p->turn[i] * once;
+        p->pieces[to] = p->pieces[i];
+        p->pieces[to++].pixel += pixel;
+        p->photons[p->count] = photons;
+        p->turn[p->count++] = p->turn[from] * once;
     }
-    p->count = count;
+    p->npieces = to;
 }
 
 void dense_shares_name(const struct cpu_job *job, uint32_t key, int32_t *lattice, int32_t hkl[3])
@@ -108,6 +109,18 @@ static int count_keys(const struct cpu_job *job)
     return (int)fmin(DENSE_KEYS, layers * oversample * oversample * steps * (double)job->nsources);
 }
 
+/* Whether keys can be known before: no subpixels, and all sources in one direction. */
+static bool can_know(const struct cpu_job *job)
+{
+    bool can = count_keys(job) > 1;
+    for (size_t i = 0; i < job->x->npanels; i++)
+        can = can && subpixels_of(&job->x->panels[i], job->x->sampling.oversample) == 1;
+    for (size_t i = 1; i < job->nsources; i++)
+        can = can && memcmp(job->sources[i].incident, job->sources[0].incident,
+                            sizeof job->sources[0].incident) == 0;
+    return can;
+}
+
 enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct error *e)
 {
     f->there = can_have(job);
@@ -118,8 +131,9 @@ enum status dense_frame_begin(struct dense_frame *f, struct cpu_job *job, struct
         struct dense_shares *s = &f->room[i];
         mem_free(s->held);
         s->held = mem_array(job->ndense, sizeof *s->held);
-        s->nkeys = count_keys(job);
-        s->pack.count = 0;
+        s->boxed = can_know(job);
+        s->nkeys = s->boxed ? DENSE_KEYS : count_keys(job);
+        s->pack.count = s->pack.npieces = 0;
         s->full = !s->held;
         if (s->full)
             return error_memory(e, "the reflections");

@@ -15,12 +15,18 @@
 enum { DENSE_KEYS = 8 };
 #define DENSE_FREE UINT32_MAX  // the key of a sum that is of no reflection
 
+/* Arrays of a pixel lie 4 KiB and a bit from each other, for caches that find 4 KiB alike. */
+enum { DENSE_APART = DENSE_BLOCK + MEM_ALIGNMENT / 4 };
+
 /* Sums of the pixels of a block, of one lattice. */
 struct dense_held {
-    alignas(MEM_ALIGNMENT) uint32_t key[DENSE_KEYS][DENSE_BLOCK];  // items of its table
-    float photons[DENSE_KEYS][DENSE_BLOCK];                        // before what is taken once
-    float turn[DENSE_KEYS][DENSE_BLOCK];                           // times the angle in rad
+    alignas(MEM_ALIGNMENT) uint32_t key[DENSE_KEYS][DENSE_APART];  // items of its table
+    float photons[DENSE_KEYS][DENSE_APART];                        // before what is taken once
+    float turn[DENSE_KEYS][DENSE_APART];                           // times the angle in rad
     uint8_t next[DENSE_BLOCK];                                     // counts those put away
+    uint8_t known[DENSE_BLOCK];  // of LANES pixels each: so many keys were set before the terms
+                                 // came, which have no others; 0: terms bring theirs
+    bool begun;                  // photons and turn are of this block
 };
 
 /* What a thread has. */
@@ -30,10 +36,12 @@ struct dense_shares {
     struct dense_held *at;                             // of the lattice at hand
     uint32_t box;                                      // of it, see struct dense_lattice
     bool turns;                                        // angles count
+    bool fresh;                                        // terms are the first ones of the block
+    bool boxed;                                        // keys are set before, where they can be
     int nkeys;                                         // of a pixel: no more than it has terms
     bool full;                                         // memory was out
-    size_t begin;                                      // first item of the block at hand
-    size_t ending;  // items for which there is room, beside those put away
+    size_t begin;                                      // first piece of the block at hand
+    size_t ending;  // pixels for which there is room, beside those put away
     struct share_pack pack;
 };
 
@@ -45,7 +53,7 @@ bool lattice_turns(const struct recipe *r, size_t lattice);
 /* Puts a sum of pixel i of the block away, before what is taken once. */
 void dense_shares_put(struct dense_shares *s, int i, uint32_t key, float photons, float turn);
 
-/* Makes items of what was put away of a block that begins at that pixel of the frame, with
+/* Makes pieces of what was put away of a block that begins at that pixel of the frame, with
  * what is taken once in s->weight. */
 void dense_shares_weigh(struct dense_shares *s, uint32_t pixel);
 

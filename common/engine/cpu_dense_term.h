@@ -16,7 +16,7 @@
 struct dense_kind {
     bool fine, flat, wide;  // as in struct dense_lattice
     bool single;            // one source: per_m is in start and slope
-    bool keyed;             // terms are summed by reflection, too
+    bool keyed;             // terms are kept, to be summed by reflection
     enum crystal_shape shape;
 };
 
@@ -141,11 +141,11 @@ LANES_INLINE floats dense_square_shape(const struct dense_lattice *l, const stru
     return dense_square(i);
 }
 
-/* Adds one term to *sum and, where terms are keyed, to *keyed.  `per_m`: 1/wavelength, or
+/* Adds one term to *sum and, where terms are keyed, keeps it in *met.  `per_m`: 1/wavelength, or
  * 1/(r wavelength) for a single source. */
 LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_terms *t, int term,
                              struct dense_kind kind, const struct dense_step *s,
-                             struct doubles_pair per_m, floats *sum, struct dense_keyed *keyed)
+                             struct doubles_pair per_m, floats *sum, struct dense_met *met)
 {
     struct doubles_pair h[3];
     words slot;
@@ -163,8 +163,10 @@ LANES_INLINE void dense_term(const struct dense_lattice *l, const struct dense_t
         weight = floats_gather(l->F_sqr, slot);
     }
     *sum = floats_fused(shape, weight, *sum);
-    if (kind.keyed)
-        dense_keyed_add(keyed, slot, shape, weight);
+    if (kind.keyed) {
+        met[term].slot = slot;
+        met[term].term = shape * weight;
+    }
 }
 
 #endif

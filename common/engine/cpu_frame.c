@@ -94,10 +94,13 @@ static void run_rows(const struct cpu_kernels *kernels, const struct cpu_job *jo
         const struct panel *p = at->panel;
         const int64_t slow = row - at->above;
         const size_t bytes = (size_t)p->fast_pixels * sizeof *pixels;
-        const size_t begin = shares ? shares->pack.count : 0;
+        const struct share_pack *pack = shares ? &shares->pack : NULL;
+        struct share_run run = {pack, pack ? pack->npieces : 0, 0, pack ? pack->count : 0};
         run_row(kernels, job, p, slow, room, pixels);
-        if (shares)
-            job->shares->rows[row] = (struct share_run){&shares->pack, begin, shares->pack.count};
+        if (pack) {
+            run.end = pack->npieces;
+            job->shares->rows[row] = run;
+        }
         if (sum) {
             const float *from = pixels + p->first_pixel + slow * p->fast_pixels;
             *sum = (struct crc32c_piece){crc32c(sum->sum, from, bytes), sum->bytes + bytes};

@@ -363,13 +363,13 @@ LANES_INLINE uint32_t lanes_bits(lanes_mask m)
 #endif
 }
 
-/* a*b + c in the chosen lanes, c in the others. */
-LANES_INLINE floats floats_fused_where(lanes_mask m, floats a, floats b, floats c)
+/* a + b in the chosen lanes, b in the others, where it is not -0. */
+LANES_INLINE floats floats_add_where(lanes_mask m, floats a, floats b)
 {
 #if defined(__AVX512F__)
-    return (floats)_mm512_mask3_fmadd_ps((__m512)a, (__m512)b, (__m512)c, m);
+    return (floats)_mm512_mask_add_ps((__m512)b, m, (__m512)a, (__m512)b);
 #else
-    return floats_select(m, floats_fused(a, b, c), c);
+    return (floats)((ints)a & m) + b;
 #endif
 }
 

@@ -15,29 +15,21 @@ bool share_add(struct share_list *list, const struct share *share)
 
 bool share_pack_reserve(struct share_pack *p, size_t more)
 {
-    if (more <= p->capacity - p->count)
-        return true;
-    uint32_t **const words[] = {&p->key, &p->pixel};
-    float **const floats[] = {&p->photons, &p->turn};
-    size_t capacity = 0;
-    for (int i = 0; i < 2; i++) {
-        capacity = p->capacity;
-        uint32_t *word = mem_grow(*words[i], p->count, more, sizeof *word, &capacity);
-        *words[i] = word ? word : *words[i];
-        size_t same = p->capacity;
-        float *real = word ? mem_grow(*floats[i], p->count, more, sizeof *real, &same) : NULL;
-        *floats[i] = real ? real : *floats[i];
-        if (!real)
-            return false;
-    }
-    p->capacity = capacity;
-    return true;
+    size_t same = p->capacity;
+    struct share_piece *pieces =
+        mem_grow(p->pieces, p->npieces, more, sizeof *pieces, &p->pieces_capacity);
+    p->pieces = pieces ? pieces : p->pieces;
+    float *turn = mem_grow(p->turn, p->count, more, sizeof *turn, &same);
+    p->turn = turn ? turn : p->turn;
+    float *photons =
+        turn ? mem_grow(p->photons, p->count, more, sizeof *photons, &p->capacity) : NULL;
+    p->photons = photons ? photons : p->photons;
+    return pieces && photons;
 }
 
 void share_pack_free(struct share_pack *p)
 {
-    mem_free(p->key);
-    mem_free(p->pixel);
+    mem_free(p->pieces);
     mem_free(p->photons);
     mem_free(p->turn);
     *p = (struct share_pack){0};

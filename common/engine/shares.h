@@ -31,24 +31,32 @@ bool share_add(struct share_list *list, const struct share *share);
 struct share_list *shares_open(size_t count);
 void shares_free(struct share_list *lists, size_t count);
 
-/* The same with less room: reflections have numbers, which whoever made them can name. */
+/* The same with less room: pieces of neighbours in a row.  Reflections have numbers, which whoever
+ * made them can name. */
+struct share_piece {
+    uint32_t key;
+    uint32_t pixel;  // item of the image, the first one
+    uint32_t count;  // of pixels
+};
+
 struct share_pack {
-    uint32_t *key;    // owned, as all
-    uint32_t *pixel;  // item of the image
-    float *photons;   // above 0
-    float *turn;      // not set where angles do not count
+    struct share_piece *pieces;  // owned, as all
+    size_t npieces, pieces_capacity;
+    float *photons;  // of the pixels of all pieces; above 0
+    float *turn;     // not set where angles do not count
     size_t count, capacity;
 };
 
-/* Room for `more` items; false when memory is out. */
+/* Room for so many more pixels, and as many pieces; false when memory is out. */
 bool share_pack_reserve(struct share_pack *p, size_t more);
 void share_pack_free(struct share_pack *p);
 
-/* Items of a row of the frame.  Pixels ascend from row to row only; a reflection may have several
- * items of a pixel. */
+/* Pieces of a row of the frame.  Pixels ascend from row to row only; a reflection may have a pixel
+ * in several pieces. */
 struct share_run {
     const struct share_pack *pack;  // NULL: none
-    size_t begin, end;
+    size_t begin, end;              // pieces
+    size_t first;                   // pixel of the first one
 };
 
 /* Memory that stays from frame to frame: to have it anew costs as much as to sort the shares. */

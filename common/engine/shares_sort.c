@@ -114,23 +114,24 @@ static bool find_key(struct sorting *t, uint32_t key, uint32_t *number)
     return true;
 }
 
-/* Neighbours are mostly of the same reflection. */
 static bool number_run(struct sorting *t, const struct share_run *run, uint32_t *number)
 {
-    for (size_t k = run->begin; k < run->end;) {
-        const struct share_pack *p = run->pack;
-        const uint32_t key = p->key[k];
-        uint32_t at;
-        if (!find_key(t, key, &at))
+    const struct share_pack *p = run->pack;
+    size_t at = run->first;
+    for (size_t k = run->begin; k < run->end; k++, number++) {
+        const struct share_piece piece = p->pieces[k];
+        if (!find_key(t, piece.key, number))
             return false;
-        struct lit_reflection sum = t->found[at];
-        for (; k < run->end && p->key[k] == key; k++) {
-            *number++ = at;
-            sum.photons += (double)p->photons[k];
-            sum.turn += t->s->turns ? (double)p->turn[k] : 0.0;
-            sum.count++;
-        }
-        t->found[at] = sum;
+        struct lit_reflection *f = &t->found[*number];
+        double photons = 0.0, turn = 0.0;
+        for (size_t i = at; i < at + piece.count; i++)
+            photons += (double)p->photons[i];
+        for (size_t i = at; i < at + piece.count && t->s->turns; i++)
+            turn += (double)p->turn[i];
+        f->photons += photons;
+        f->turn += turn;
+        f->count += piece.count;
+        at += piece.count;
     }
     return true;
 }
@@ -194,18 +195,29 @@ static inline void place_pixel(struct lit_pixel *pixels, struct lit_reflection *
     f->count++;
 }
 
-/* The items of a row, mostly several pixels of a reflection one after the other. */
+/* The pixels of a piece, mostly behind all that its reflection has. */
+static void place_piece(struct lit_pixel *pixels, struct lit_reflection *f,
+                        const struct share_piece *piece, const float *photons)
+{
+    struct lit_pixel *at = pixels + f->first + f->count;
+    if (f->count && at[-1].pixel >= piece->pixel) {
+        for (uint32_t i = 0; i < piece->count; i++)
+            place_pixel(pixels, f, (struct lit_pixel){piece->pixel + i, (double)photons[i]});
+        return;
+    }
+    for (uint32_t i = 0; i < piece->count; i++)
+        at[i] = (struct lit_pixel){(int64_t)piece->pixel + i, (double)photons[i]};
+    f->count += piece->count;
+}
+
 static void place_run(struct sorting *t, const struct share_run *run, const uint32_t *number)
 {
     const struct share_pack *p = run->pack;
-    const size_t count = run->end - run->begin;
-    for (size_t i = 0; i < count;) {
-        const uint32_t same = number[i];
-        struct lit_reflection *f = &t->found[same];
-        for (; i < count && number[i] == same; i++) {
-            const size_t k = run->begin + i;
-            place_pixel(t->pixels, f, (struct lit_pixel){p->pixel[k], (double)p->photons[k]});
-        }
+    size_t at = run->first;
+    for (size_t k = run->begin; k < run->end; at += p->pieces[k++].count) {
+        struct lit_reflection *f = &t->found[*number++];
+        if (f->first != SIZE_MAX)
+            place_piece(t->pixels, f, &p->pieces[k], p->photons + at);
     }
 }
 

@@ -15,7 +15,7 @@ struct lit_reflection {
     size_t first;          // place of the first of them; SIZE_MAX: not wanted
 };
 
-enum { SORTING_LAST = 256 };  // a row meets some tens of reflections at a time
+enum { SORTING_LAST = 4096 };  // rows that follow each other meet mostly the same ones
 
 /* Set .s and .room, the others to 0. */
 
