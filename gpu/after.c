@@ -73,12 +73,12 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
         if (s)
             return s;
         after->nmaterials = 0;
-        p->pixel_bytes += sizeof(float);
+        p->out_bytes[OUT_BACKGROUND] = sizeof(float);
     }
     if (counts) {
         take_noise(a, after);
         after->noise = NULL;
-        p->pixel_bytes += pixel_size(a->type);
+        p->out_bytes[OUT_COUNTS] = pixel_size(a->type);
     }
     return STATUS_OK;
 }
@@ -121,15 +121,14 @@ void gpu_after_rows(struct plan *p, const struct recipe *recipe, const uint64_t 
                     struct gpu_run *r, struct gpu_after *after)
 {
     struct gpu_afterwards *a = &p->afterwards;
-    *after = (struct gpu_after){.photons = p->out, .type = PIXEL_F32};
+    *after = (struct gpu_after){.photons = p->out[OUT_PHOTONS], .type = PIXEL_F32};
     r->after = after;
     if (!seed)
         return;
-    const size_t room = (size_t)(p->out_rows * p->widest);
     after->type = a->type;
     after->noise = a->noise;
-    after->background = a->scene.nmaterials ? p->out + room : NULL;
-    after->counts = p->out + (after->background ? 2 : 1) * room;
+    after->background = p->out[OUT_BACKGROUND];
+    after->counts = p->out[OUT_COUNTS];
     after->noise.seed = *seed;
     after->noise.frame = recipe->id;
     r->scene = scene_of(a, recipe, r->part[0].rows.first, &p->counts);

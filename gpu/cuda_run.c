@@ -43,21 +43,27 @@ static bool is_pinned(const struct cuda *c, const char *at, size_t bytes)
     return false;
 }
 
-/* The kernels of part i, with a mark before and behind each. */
-static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i)
+/* Records an event of those that tell times, if they are wanted. */
+static cudaError_t note(bool timed, cudaEvent_t event, cudaStream_t stream)
+{
+    return timed ? cudaEventRecord(event, stream) : cudaSuccess;
+}
+
+/* The kernels of part i, with a mark behind them; `timed`: before and behind each. */
+static cudaError_t launch(struct cuda *c, const struct gpu_run *r, int i, bool timed)
 {
     const struct gpu_part *p = &r->part[i];
     cudaEvent_t *mark = c->mark[i];
-    cudaError_t code = cudaEventRecord(mark[MARK_BEGUN], c->stream);
+    cudaError_t code = note(timed, mark[MARK_BEGUN], c->stream);
     if (code == cudaSuccess)
         code = (cudaError_t)gpu_kernel_launch(r->frame, &p->rows, r->photons, c->stream);
     if (code == cudaSuccess)
-        code = cudaEventRecord(mark[MARK_PHOTONS], c->stream);
+        code = note(timed, mark[MARK_PHOTONS], c->stream);
     if (code == cudaSuccess && r->scene)
         code = (cudaError_t)gpu_background_launch(r->frame, r->scene, &p->rows,
                                                   r->after->background, c->stream);
     if (code == cudaSuccess)
-        code = cudaEventRecord(mark[MARK_BACKGROUND], c->stream);
+        code = note(timed, mark[MARK_BACKGROUND], c->stream);
     if (code == cudaSuccess)
         code = (cudaError_t)gpu_after_launch(r->after, p->rows.first_pixel, p->first, p->end,
                                              c->verdict, c->stream);
@@ -83,9 +89,10 @@ static cudaError_t send_bands(struct cuda *c, const char *from, char *to, size_t
     return code;
 }
 
-/* Queues everything: what leaves goes to `to`, which is pinned.  The verdict travels there and
- * back. */
-static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
+/* Queues everything: what leaves goes to `to`, which is pinned; `straight`: nobody looks at it
+ * before all is there.  The verdict travels there and back. */
+static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to, bool straight,
+                         bool timed)
 {
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
@@ -93,13 +100,16 @@ static cudaError_t queue(struct cuda *c, const struct gpu_run *r, char *to)
                                        cudaMemcpyHostToDevice, c->stream);
     for (int i = 0; i < r->nparts && code == cudaSuccess; i++) {
         const struct gpu_part *p = &r->part[i];
-        code = launch(c, r, i);
+        code = launch(c, r, i, timed);
         if (code == cudaSuccess)
             code = cudaStreamWaitEvent(c->copies, c->mark[i][MARK_COUNTS], 0);
         if (code == cudaSuccess && i == 0)
-            code = cudaEventRecord(c->copying, c->copies);
+            code = note(timed, c->copying, c->copies);
+        const size_t at = (size_t)p->first * size, end = (size_t)p->end * size;
         if (code == cudaSuccess)
-            code = send_bands(c, from, to, (size_t)p->first * size, (size_t)p->end * size);
+            code = straight ? cudaMemcpyAsync(to + at, (const char *)from + at, end - at,
+                                              cudaMemcpyDeviceToHost, c->copies)
+                            : send_bands(c, from, to, at, end);
     }
     if (code == cudaSuccess)
         code = cudaEventRecord(c->copied, c->copies);
@@ -116,14 +126,14 @@ static void copy(char *to, const char *from, size_t bytes, int threads)
         memcpy(to + at, from + at, bytes - at < SLICE_BYTES ? bytes - at : SLICE_BYTES);
 }
 
-/* Waits until all is there; copies it out of the pinned buffer unless it came straight. */
-static cudaError_t receive(const struct cuda *c, char *to, bool straight)
+/* Waits until all is there; copies bands, if there are any, out of the pinned buffer. */
+static cudaError_t receive(const struct cuda *c, char *to)
 {
     cudaError_t code = cudaSuccess;
     for (int i = 0; i < c->nbands && code == cudaSuccess; i++) {
         const struct band *b = &c->band[i];
         code = cudaEventSynchronize(b->copied);
-        if (code == cudaSuccess && !straight)
+        if (code == cudaSuccess)
             copy(to + b->at, c->pinned + b->at, b->bytes, c->threads);
     }
     if (code == cudaSuccess)
@@ -172,13 +182,13 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     c->nbands = 0;
     *c->pinned_verdict = *verdict;
     range_begin("launches");
-    cudaError_t code = queue(c, r, straight ? to : c->pinned);
+    cudaError_t code = queue(c, r, straight ? to : c->pinned, straight, times != NULL);
     range_end();
     range_begin(straight ? "wait" : "wait and copy");
     if (code == cudaSuccess)
-        code = receive(c, to, straight);
+        code = receive(c, to);
     range_end();
-    if (code == cudaSuccess)
+    if (code == cudaSuccess && times)
         code = take_times(c, r->nparts - 1, times);
     if (code != cudaSuccess) {  // nothing may go on writing to memory of the caller
         (void)cudaStreamSynchronize(c->stream);

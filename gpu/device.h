@@ -63,8 +63,8 @@ struct gpu_device {
     enum status (*pin)(void *context, void *memory, size_t bytes, struct error *e);
     void (*unpin)(void *context);
 
-    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times
-     * and to *verdict. */
+    /* Computes rows of a frame on the card and copies what leaves to to[] here; adds to *times,
+     * NULL: nobody asks, and to *verdict. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
 };

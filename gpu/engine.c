@@ -23,7 +23,7 @@ static void plan_destroy(struct plan **plan)
     if (!p)
         return;
     if (p->context) {
-        p->device->release(p->context, p->out);
+        gpu_drop_out(p);
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
@@ -86,7 +86,7 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     p->experiment = x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
-    p->pixel_bytes = sizeof *p->out;
+    p->out_bytes[OUT_PHOTONS] = sizeof(float);
     enum status status = device->attach(&p->context, options, p->description, e);
     if (!status)
         status = open_panels(p, e);
@@ -162,27 +162,6 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
-/* Pixels of as many rows as fit, all of them where they do; 1/16 of the memory is left
- * to others.  Another process may take what was free a moment ago: then half as many do. */
-static enum status open_out(struct plan *p, struct error *e)
-{
-    size_t room;
-    const size_t row = (size_t)p->widest * p->pixel_bytes;
-    p->counts.buffers_found += p->out != NULL;
-    if (p->out)
-        return STATUS_OK;
-    p->counts.buffers_made++;
-    const enum status status = p->device->room(p->context, &room, e);
-    if (status)
-        return status;
-    const size_t rows = (room - room / 16) / row;
-    p->out_rows = rows < 1 ? 1 : rows < (size_t)p->rows ? (int64_t)rows : p->rows;
-    while (p->out_rows > 1 &&
-           p->device->reserve(p->context, (size_t)p->out_rows * row, (void **)&p->out, NULL))
-        p->out_rows /= 2;
-    return p->out ? STATUS_OK : p->device->reserve(p->context, row, (void **)&p->out, e);
-}
-
 /* A frame as asked for. */
 struct task {
     const struct recipe *recipe;
@@ -196,16 +175,16 @@ static enum status run_rows(struct plan *p, const struct gpu_frame *frame, const
 {
     enum status status = STATUS_OK;
     struct gpu_verdict v = {GPU_GOOD, 0, 0};
-    const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof *p->out;
+    const size_t size = t->seed ? pixel_size(p->afterwards.type) : sizeof(float);
     for (int64_t row = 0; row < p->rows && !status; row += p->out_rows) {
         const int64_t end = p->rows - row < p->out_rows ? p->rows : row + p->out_rows;
-        struct gpu_run r = {.frame = frame, .photons = p->out};
+        struct gpu_run r = {.frame = frame, .photons = p->out[OUT_PHOTONS]};
         struct gpu_after after;
         p->counts.tables_found++;
         gpu_cut_parts(p, row, end, &r);
         gpu_after_rows(p, t->recipe, t->seed, &r, &after);
         status = p->device->run(p->context, &r, t->to + (size_t)r.part[0].rows.first_pixel * size,
-                                &p->times, &v, e);
+                                p->timed ? &p->times : NULL, &v, e);
         if (status)
             p->afterwards.has_background = false;
         else
@@ -231,7 +210,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
         if (!status)
             status = upload_recipe(p, &job, &frame, e);
         if (!status)
-            status = open_out(p, e);
+            status = gpu_open_out(p, e);
         if (!status)
             status = run_rows(p, &frame, t, e);
     }
@@ -284,6 +263,11 @@ static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct e
 static void plan_unpin(struct plan *p)
 {
     p->device->unpin(p->context);
+}
+
+void gpu_keep_times(struct plan *plan)
+{
+    plan->timed = true;
 }
 
 const struct gpu_times *gpu_last_times(const struct plan *plan)

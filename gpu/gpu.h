@@ -23,7 +23,10 @@ struct gpu_times {
     double to_host;     // from the first part that is there to the last that is here
 };
 
-/* Of the last frame of a plan of these engines; 0 before. */
+/* From now on events of the card tell the times of frames of this plan, which costs some calls. */
+void gpu_keep_times(struct plan *plan);
+
+/* Of the last frame of a plan of these engines that keeps them; 0 before. */
 const struct gpu_times *gpu_last_times(const struct plan *plan);
 
 /* Memory of the card that engine_cuda_host pretends to have, in bytes; SIZE_MAX at first.

@@ -143,9 +143,11 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
                             struct gpu_times *times, struct gpu_verdict *verdict, struct error *e)
 {
     const struct host *h = context;
+    struct gpu_times unasked = {0};
     const void *from;
     const size_t size = pixel_size(gpu_leaving(r, &from));
     (void)e;
+    times = times ? times : &unasked;
     for (int i = 0; i < r->nparts; i++) {
         uint64_t start = clock_ns();
         const size_t at = (size_t)r->part[i].first * size;

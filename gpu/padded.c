@@ -20,18 +20,11 @@ static bool footprint_is_alike(const struct plan *p)
     return !p->footprint || !strcmp(here->identity, p->device->as_cpu(p->context, p->precision));
 }
 
-static void drop_out(struct plan *p)
-{
-    p->device->release(p->context, p->out);
-    p->out = NULL;
-    p->afterwards.has_background = false;
-}
-
 enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e)
 {
     if (!p->device->reserve(p->context, bytes, memory, NULL))
         return STATUS_OK;
-    drop_out(p);
+    gpu_drop_out(p);
     return p->device->reserve(p->context, bytes, memory, e);
 }
 

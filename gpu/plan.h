@@ -31,6 +31,9 @@ struct gpu_counts {
     uint64_t upload_bytes;
 };
 
+/* What is made of pixels. */
+enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
+
 struct plan {
     const struct gpu_device *device;
     void *context;  // of the device
@@ -49,11 +52,12 @@ struct plan {
     void *recipe;                     // on the card: sources, lattices
     unsigned char *packed;            // here: the same, before it is copied
     size_t recipe_bytes;              // of both
-    float *out;                       // on the card: photons of out_rows rows; then, if
-                                      // `afterwards` has them, background, counts
-    size_t pixel_bytes;               // of all these, for a pixel
+    void *out[GPU_OUTS];              // on the card, of out_rows rows: apart, so that tools see
+                                      // what is written beyond the end of one
+    size_t out_bytes[GPU_OUTS];       // of a pixel; 0: there is none
     int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
-    struct gpu_times times;           // of the last frame
+    bool timed;                       // somebody asks for
+    struct gpu_times times;           // ... those of the last frame
     struct gpu_counts counts;
     struct gpu_afterwards afterwards;
     char description[GPU_DESCRIPTION];
@@ -72,7 +76,13 @@ enum status gpu_dense_choose(struct plan *p, struct cpu_job *job, struct error *
 /* Frees what gpu_dense_open made. */
 void gpu_dense_close(struct plan *p);
 
-/* Memory of the card for what is kept from frame to frame; the buffer of pixels makes way. */
+/* Buffers of pixels: as many rows as fit, all of them where they do, unless they are there. */
+enum status gpu_open_out(struct plan *p, struct error *e);
+
+/* Frees the buffers of pixels; the next frame makes them anew. */
+void gpu_drop_out(struct plan *p);
+
+/* Memory of the card for what is kept from frame to frame; the buffers of pixels make way. */
 enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct error *e);
 
 /* Cuts rows [row, end) into parts that are worth a launch: sets those of *r. */

@@ -10,6 +10,9 @@
 #error "define FASTMATH_UNFUSED before anything is included"
 #endif
 
+#ifdef __CUDACC__
+#include "engine/noise_inverse.h"
+#endif
 #include "engine/noise_loop.h"
 #include "physics/poisson.h"
 
@@ -68,6 +71,16 @@ HD double noise_count_exactly(const struct noise_key *key, uint32_t pixel, uint3
     return poisson_invert(mean, rng_uniform_of(word, more[0]));
 }
 
+/* 1/k, k > 0 and at most POISSON_SMALL_END. */
+HD float inverse_of_count(int32_t k)
+{
+#ifdef __CUDA_ARCH__
+    return inverse[k];
+#else
+    return 1.0f / (float)k;
+#endif
+}
+
 /* Of a mean below POISSON_SMALL_MEAN: a search in single precision for either end of what
  * the uniform may be. */
 HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double value)
@@ -78,10 +91,13 @@ HD double noise_count_small(const struct noise_key *key, uint32_t pixel, double 
     const float low = u - SEARCH_DOUBT * SEARCH_UNIT, high = u + SEARCH_DOUBT * SEARCH_UNIT;
     int32_t count_low = 0, count_high = 0;
     float p = poisson_exp_f(mean), sum = p;
+#ifdef __CUDA_ARCH__
+#pragma unroll 4
+#endif
     while (high > sum && count_high < POISSON_SMALL_END) {
         count_low += low > sum;
         count_high++;
-        p = p * (mean * (1.0f / (float)count_high));
+        p = p * (mean * inverse_of_count(count_high));
         sum = sum + p;
     }
     return count_low == count_high ? (double)count_low

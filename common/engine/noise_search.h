@@ -14,6 +14,7 @@
 #define BRAGG_ENGINE_NOISE_SEARCH_H
 
 #include "engine/lanes.h"
+#include "engine/noise_inverse.h"
 #include "engine/noise_large.h"
 #include "engine/noise_pixel.h"
 
@@ -31,17 +32,6 @@ enum {
 #define NEAR_MEAN 12.0f
 #define BRIGHT_MEAN (0.5f * NEAR_MEAN)
 enum { FEW_PIXELS = 10 };
-
-/* 1/k. */
-static const float inverse[POISSON_SMALL_END + (int)POISSON_SMALL_MEAN + 2 * SEARCH_STEPS] = {
-#define I(k) 1.0f / (k)
-#define I10(k) \
-    I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7), I(k + 8), I(k + 9)
-    0.0f,    I10(1),  I10(11),  I10(21),  I10(31),  I10(41),  I10(51),  I10(61),  I10(71),
-    I10(81), I10(91), I10(101), I10(111), I10(121), I10(131), I10(141), I10(151),
-#undef I10
-#undef I
-};
 
 /* Terms that are summed up at once where a search begins in the middle, and the least mean for
  * it. */

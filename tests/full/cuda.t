@@ -58,6 +58,14 @@ is 'kernels that are held' "$(wc -l <held)" 6
 is 'shared memory of all but the general one' \
 	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.* \([0-9]*\) bytes smem.*/\1/p' report | sort -n | tail -1)" 9472
 
+# The search for counts, four turns of it.
+counts() {
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/after_kernel.cu" -o after.cubin &&
+		"$top/scripts/gpu-slots" after.cubin | awk '/gpu_afterwards/ && $3 > 30 && $3 <= 48 { found = 1 } END { exit !found }'
+}
+check 'slots of the search for counts' counts
+
 # What is forecast from them: the numbers of the manual, and what wants an explanation.
 "$top/scripts/gpu-forecast" >forecast
 sed -n 's/^| \(kernel\|recipe\)[^|]*|[^|]*| \([^|]*\) |.*/\2/p' forecast >ranges

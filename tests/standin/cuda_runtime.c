@@ -1,7 +1,8 @@
 /*
  * Stands in for the CUDA runtime and the kernels, so that all else of the CUDA engine, and the
- * programs around it, run where there is no GPU: memory of the card is memory here, everything
- * is done when it is asked for.  What it pretends is set by
+ * programs around it, run where there is no GPU: memory of the card is memory here, whoever writes
+ * beyond its end ends the program, everything is done when it is asked for.  What it pretends is
+ * set by
  *
  *     STANDIN_CARDS       how many there are (1)
  *     STANDIN_CAPABILITY  of each, 10 * major + minor (90)
@@ -27,7 +28,7 @@
 #include "gpu/host_loop.h"
 #include "tests/enginecheck/peak.h"
 
-enum { HEADER = MEM_ALIGNMENT, PLACES = 1024 };
+enum { HEADER = MEM_ALIGNMENT, GUARD = 64, PLACES = 1024 };
 
 static int card = -1;
 static size_t used;                   // bytes of the card
@@ -119,10 +120,11 @@ cudaError_t cudaMemGetInfo(size_t *room, size_t *total)
 cudaError_t cudaMalloc(void **memory, size_t bytes)
 {
     const size_t room = setting("STANDIN_MEMORY", 1 << 30) - setting("STANDIN_TAKEN", 0);
-    unsigned char *block = bytes + used > room ? NULL : mem_array(bytes + HEADER, 1);
+    unsigned char *block = bytes + used > room ? NULL : mem_array(bytes + HEADER + GUARD, 1);
     if (!block)
         return cudaErrorMemoryAllocation;
     memcpy(block, &bytes, sizeof bytes);
+    memset(block + HEADER + bytes, 0xa5, GUARD);
     used += bytes;
     blocks++;
     *memory = block + HEADER;
@@ -135,6 +137,11 @@ cudaError_t cudaFree(void *memory)
     if (!memory)
         return cudaSuccess;
     memcpy(&bytes, (unsigned char *)memory - HEADER, sizeof bytes);
+    for (int i = 0; i < GUARD; i++)
+        if (((unsigned char *)memory)[bytes + (size_t)i] != 0xa5) {
+            (void)fprintf(stderr, "stand-in: written beyond the end of %zu bytes\n", bytes);
+            abort();
+        }
     used -= bytes;
     blocks--;
     memset(memory, 0xee, bytes);  // whoever still reads it sees numbers of no meaning
