@@ -2,10 +2,12 @@
 #include "engine/diffuse.h"
 
 #include <math.h>
+#include <string.h>
 
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "base/vec.h"
+#include "engine/mean_beam.h"
 #include "engine/photons.h"
 #include "physics/constants.h"
 #include "physics/pixel.h"
@@ -24,8 +26,8 @@ struct pose {
     double weight;
 };
 
-/* The mean beam of a frame. */
-struct mean_beam {
+/* The mean beam of a frame, with the axes of its polarization. */
+struct halo_beam {
     double incident[3], e[3], b[3];
     double per_m;    // wave number
     double photons;  // r_e^2 times fluence
@@ -121,22 +123,14 @@ double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3])
     return halo_at(d, &d->halos[crystal], hkl);
 }
 
-static void open_beam(struct mean_beam *b, const struct experiment *x, const struct recipe *r)
+static void open_beam(struct halo_beam *b, const struct experiment *x, const struct recipe *r)
 {
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    double weight = 0.0, wave = 0.0, to[3] = {0};
-    for (size_t i = 0; i < count; i++) {
-        weight += sources[i].weight;
-        wave += sources[i].weight * sources[i].wavelength_m;
-        for (int k = 0; k < 3; k++)
-            to[k] -= sources[i].weight * sources[i].direction[k];
-    }
-    vec_unit(to, b->incident);
+    const struct mean_beam mean = mean_beam(x, r);
+    memcpy(b->incident, mean.incident, sizeof b->incident);
     polarization_axes(b->incident, x->beam.polarization, b->e, b->b);
-    b->per_m = weight / wave;
+    b->per_m = mean.weight / mean.weighted_m;
     b->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 *
-                 (weight > 0.0 ? weight / (double)count : 0.0);
+                 (mean.weight > 0.0 ? mean.weight / (double)mean.count : 0.0);
 }
 
 /* All lattices with halos at all steps. */
@@ -158,7 +152,7 @@ static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, 
 
 struct diffuse_frame {
     const struct diffuse *d;
-    struct mean_beam beam;
+    struct halo_beam beam;
     const struct pose *poses;
     size_t nposes;
 };
@@ -167,7 +161,7 @@ static double photons_of(const struct diffuse_frame *f, const struct panel *p, i
                          int64_t slow)
 {
     const struct experiment *x = f->d->x;
-    const struct mean_beam *b = &f->beam;
+    const struct halo_beam *b = &f->beam;
     double position[3], d[3], q[3], sum = 0.0, factor = 0.0;
     pixel_position(p, x->physics, x->beam.direction, fast, slow, p->layers / 2, 0, 0, 1, position);
     const double distance = vec_unit(position, d);

@@ -3,40 +3,24 @@
 
 #include "base/alloc.h"
 #include "base/units.h"
-#include "base/vec.h"
+#include "engine/mean_beam.h"
 #include "engine/shares_sort.h"
 #include "physics/reflection.h"
-
-/* The mean direction and wavelength of the sources. */
-static double mean_beam(const struct experiment *x, const struct recipe *r, double incident[3])
-{
-    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
-    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
-    double weight = 0.0, wavelength_m = 0.0, sum[3] = {0};
-    for (size_t i = 0; i < count; i++) {
-        weight += sources[i].weight;
-        wavelength_m += sources[i].weight * sources[i].wavelength_m;
-        for (int j = 0; j < 3; j++)
-            sum[j] -= sources[i].weight * sources[i].direction[j];
-    }
-    (void)vec_unit(sum, incident);
-    return wavelength_m / weight;
-}
 
 /* What a row says of the lattice point itself. */
 static void describe(const struct shares *s, const struct lit_reflection *f,
                      struct reflection_row *row)
 {
     const struct lattice *l = &s->recipe->lattices[f->lattice];
-    double incident[3];
-    const double wavelength_m = mean_beam(s->x, s->recipe, incident);
+    const struct mean_beam beam = mean_beam(s->x, s->recipe);
+    const double wavelength_m = beam.weighted_m / beam.weight;
     row->lattice = f->lattice;
     memcpy(row->hkl, f->hkl, sizeof row->hkl);
     row->F2 = (float)reflection_F2(&s->x->crystals[l->crystal].table, f->hkl);
     const size_t middle[2] = {(l->nphi - 1) / 2, l->nphi / 2};
     for (int i = 0; i < 2; i++)
-        row->s_1_A +=
-            0.5 * reflection_inside_1_A(l->cells_m + 9 * middle[i], f->hkl, incident, wavelength_m);
+        row->s_1_A += 0.5 * reflection_inside_1_A(l->cells_m + 9 * middle[i], f->hkl, beam.incident,
+                                                  wavelength_m);
     if (s->recipe->osc_rad != 0.0 || l->nphi > 1)
         row->phi_deg = rad_to_deg(f->turn / f->photons);
 }
