@@ -280,7 +280,7 @@ install: all  ## install programs, manual pages, pipelines, the Python module an
 	install -m 644 stages/*.1 $(SHARE)/man/man1
 	install -m 644 common/wire/*.5 $(SHARE)/man/man5
 	install -m 644 stages/*.7 $(SHARE)/man/man7
-	install -m 644 pipelines/*.yaml pipelines/*.pdb $(SHARE)/braggpipe/pipelines
+	install -m 644 pipelines/*.yaml pipelines/*.pdb pipelines/*.txt $(SHARE)/braggpipe/pipelines
 	install -m 755 pipelines/*.py $(SHARE)/braggpipe/pipelines
 	install -m 644 pipelines/braggpipe/*.py pipelines/braggpipe/py.typed $(SHARE)/braggpipe/pipelines/braggpipe
 	ln -sfnT ../../../share/braggpipe/pipelines/braggpipe $(DESTDIR)$(PYTHONDIR)/braggpipe

@@ -19,22 +19,12 @@
 #include "io/replace.h"
 #include "io/spectra.h"
 #include "io/truth.h"
-#include "orient_options.h"
+#include "orient_frame.h"
 #include "orient_sampling.h"
 #include "physics/panels.h"
-#include "physics/random_rotation.h"
-#include "physics/setup.h"
 #include "stage/stage.h"
 
-struct orient {
-    struct orient_options options;
-    const struct experiment *experiment;
-    double (*listed)[9];  // rotations from the file, owned
-    size_t nlisted;
-    char digest[17];     // of the list
-    struct pulse pulse;  // as asked for, with what is usual where nothing was said
-    char spectra[17];    // digest of the file
-};
+enum { MORE_SIZE = 256 };  // of further columns of the table
 
 /* --- orientations from a file ----------------------------------------------- */
 
@@ -100,7 +90,7 @@ static enum status open_orient(void *state, const char **operands, int noperands
         p->has_frames = true;
     }
     p->frames = p->has_frames ? p->frames : 1;
-    if ((s = open_pulse(o, e)) || !p->orientations)
+    if ((s = open_pulse(o, e)) || (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
     /* how many lattices there are is known for sure when the crystals are: see begin */
     const uint64_t lattices = p->population.has_lattices ? (uint64_t)p->population.lattices : 1;
@@ -121,76 +111,10 @@ static void hash_files(struct orient *o)
     (void)snprintf(o->spectra, sizeof o->spectra, "%016" PRIx64, spectra);
     o->options.orientations = o->listed ? o->digest : NULL;
     o->options.spectra = l->shots ? o->spectra : NULL;
+    o->options.runs = o->runs.nlines ? o->runs.digest : NULL;
 }
 
 /* --- one frame -------------------------------------------------------------- */
-
-/* nanoBragg's random misset is not uniform; frame k has the seed plus k. */
-static enum status make_faithful_random(const struct orient *o, uint64_t id,
-                                        struct orientation_request *r, struct lattice *l,
-                                        struct error *e)
-{
-    r->random_misset = true;
-    r->misset_seed = -(int64_t)(((uint64_t)o->options.seed + id) & 0x7fffffff);
-    return setup_lattice(o->experiment, 0, r, l, e);
-}
-
-/* Lattice number `index` of frame `id`, its orientation by *r unless it has one of its own. */
-static enum status make_lattice(const struct orient *o, uint64_t id, uint32_t index,
-                                uint32_t crystal, struct orientation_request r, struct lattice *l,
-                                struct error *e)
-{
-    const struct orient_options *p = &o->options;
-    const uint64_t seed = (uint64_t)p->seed;
-    r.has_strain = population_strain(&p->population, o->experiment->crystals[crystal].cell_A, seed,
-                                     id, index, r.strain);
-    if (o->listed) {
-        const uint64_t line = id * (uint64_t)p->population.lattices + index;
-        return setup_lattice_rotated(o->experiment, crystal, o->listed[line], &r, l, e);
-    }
-    if (!p->random)
-        return setup_lattice(o->experiment, crystal, &r, l, e);
-    if (o->experiment->physics == PHYSICS_FAITHFUL)
-        return make_faithful_random(o, id, &r, l, e);
-    double rotation[9];
-    struct rng rng = rng_stream(seed, RNG_ORIENTATION, id, index);
-    random_rotation(&rng, rotation);
-    return setup_lattice_rotated(o->experiment, crystal, rotation, &r, l, e);
-}
-
-/* Adds the states of lattice number `index` to *r, which has room for them. */
-static enum status add_lattice(const struct orient *o, const struct orientation_request *turned,
-                               uint32_t index, struct recipe *r, struct error *e)
-{
-    const struct population *p = &o->options.population;
-    struct pump_state states[2];
-    const size_t n = pump_states(&o->options.pump, &o->experiment->pulse_ids, r->seed, r->id,
-                                 population_crystal(p, r->seed, r->id, index), states);
-    enum status s = STATUS_OK;
-    for (size_t i = 0; i < n && !s; i++) {
-        struct lattice *l = &r->lattices[r->nlattices++];
-        s = make_lattice(o, r->id, index, states[i].crystal, *turned, l, e);
-        l->weight *= population_share(p, r->seed, r->id, index) * states[i].share;
-    }
-    return s;
-}
-
-/* *r, whose id is set, for lattices that turn and spread as *turned says. */
-static enum status make_recipe(const struct orient *o, const struct orientation_request *turned,
-                               struct recipe *r, struct error *e)
-{
-    const struct orient_options *p = &o->options;
-    r->seed = (uint64_t)p->seed;
-    const size_t count = population_count(&p->population, r->seed, r->id);
-    const size_t most = p->pump.has_share ? LATTICES_MAX / 2 : LATTICES_MAX;
-    r->lattices = mem_array(2 * count, sizeof *r->lattices);
-    if (!r->lattices)
-        return error_memory(e, "the lattices");
-    enum status s = pulse_make(&o->pulse, &o->experiment->beam, r, e);
-    for (uint32_t i = 0; i < count && i < most && !s; i++)
-        s = add_lattice(o, turned, i, r, e);
-    return s;
-}
 
 static enum status frame(void *state, struct frame *f, struct error *e)
 {
@@ -198,10 +122,34 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const struct orientation_request turned = orient_request(&o->options, f->recipe.id);
     f->recipe.phi_rad = turned.phi_rad;
     f->recipe.osc_rad = deg_to_rad(o->options.osc_deg);
-    return make_recipe(o, &turned, &f->recipe, e);
+    return orient_recipe(o, &turned, &f->recipe, e);
 }
 
 /* --- before the first frame ------------------------------------------------- */
+
+/* Columns that only some tables have: their names for NULL, or the items of a frame. */
+static void write_more(const struct orient *o, const struct recipe *r, const double lab[9],
+                       char text[MORE_SIZE])
+{
+    size_t at = 0;
+    *text = '\0';
+    if (o->runs.nlines && r) {
+        const struct orient_run *run = orient_runs_of(&o->runs, r->id);
+        at = (size_t)snprintf(text, MORE_SIZE, "\t%td\t%s", run - o->runs.runs,
+                              *run->label ? run->label : "-");
+    } else if (o->runs.nlines) {
+        at = (size_t)snprintf(text, MORE_SIZE, "\trun\tlabel");
+    }
+    if (!(o->pulse.direction_jitter_urad > 0.0))
+        return;
+    double xy_rad[2] = {0};
+    if (r)
+        truth_direction(o->experiment, r, lab, xy_rad);
+    if (r)
+        (void)snprintf(text + at, MORE_SIZE - at, "\t%.9g\t%.9g", 1e6 * xy_rad[0], 1e6 * xy_rad[1]);
+    else
+        (void)snprintf(text + at, MORE_SIZE - at, "\tbeam_x_urad\tbeam_y_urad");
+}
 
 /* The truth about all frames: no more than a rotation is computed for a lattice. */
 static enum status write_truth(const struct orient *o, struct error *e)
@@ -212,19 +160,23 @@ static enum status write_truth(const struct orient *o, struct error *e)
     turned.has_mosaic_spread = turned.has_mosaic_domains = false;
     struct replace file;
     double lab[9];
+    char more[MORE_SIZE];
     enum status s = replace_open(&file, o->options.truth, e);
     if (s)
         return s;
     file.guarded = !o->options.overwrite;
     panels_frame(o->experiment, lab);
-    truth_write_title(file.stream, o->experiment);
+    write_more(o, NULL, lab, more);
+    truth_write_title(file.stream, o->experiment, more);
     for (int64_t k = 0; k < o->options.frames && !s; k++) {
         struct recipe r = {.id = (uint64_t)k};
-        s = make_recipe(o, &turned, &r, e);
+        s = orient_recipe(o, &turned, &r, e);
         r.phi_rad = orient_request(&o->options, r.id).phi_rad;
         r.osc_rad = deg_to_rad(o->options.osc_deg);
         if (!s)
-            truth_write(file.stream, o->experiment, &r, lab);
+            write_more(o, &r, lab, more);
+        if (!s)
+            truth_write(file.stream, o->experiment, &r, lab, more);
         recipe_free(&r);
     }
     if (!s)
@@ -252,13 +204,20 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse) ||
-         p->pump.has_share || *p->population.cell_spread_percent > 0))
+         p->runs || p->pump.has_share || *p->population.cell_spread_percent > 0))
         return error_set(
             e, STATUS_USAGE,
-            "several lattices, jitter, spectra and cells that vary need bragg-geometry "
+            "several lattices, runs, jitter, spectra and cells that vary need bragg-geometry "
             "--physics=physical");
     if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
-        (s = pulse_check(&o->pulse, &x->beam, e)))
+        (s = pulse_check(&o->pulse, &x->beam, e)) ||
+        (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
+                               !p->random && !p->orientations, e)))
+        return s;
+    for (size_t i = 0; i < o->runs.nlines && !s; i++)
+        s = pump_check(&p->pump, x->ncrystals, o->runs.runs[i].population.lattices,
+                       o->runs.runs[i].population.mean_lattices, e);
+    if (s)
         return s;
     return p->truth ? write_truth(o, e) : STATUS_OK;
 }
@@ -278,6 +237,7 @@ static void close_orient(void *state)
 {
     struct orient *o = state;
     mem_free(o->listed);
+    orient_runs_free(&o->runs);
     spectra_free(&o->pulse.spectrum.listed);
 }
 

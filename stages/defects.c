@@ -16,7 +16,22 @@ enum { KIND_DEAD = 0, KIND_GOOD = 1, KIND_HOT = 2 };
 
 #define HOT_SPREAD 1.0  // of the mean counts of hot pixels, relative
 
-enum status defects_open(struct defects *d, struct error *e)
+static enum status open_shadows(struct defects *d, struct error *e)
+{
+    struct shadows *s = &d->shadows;
+    if (!d->shadow)
+        return STATUS_OK;
+    const enum status status = shadows_read(d->shadow, s, e);
+    if (status)
+        return status;
+    uint64_t hash = hash_bytes(HASH_START, s->polygons, s->npolygons * sizeof *s->polygons);
+    hash = hash_bytes(hash, s->corners_m, s->ncorners * sizeof *s->corners_m);
+    (void)snprintf(d->shadow_digest, sizeof d->shadow_digest, "%016" PRIx64, hash_finish(hash));
+    d->shadow = d->shadow_digest;
+    return STATUS_OK;
+}
+
+static enum status open_bad_pixels(struct defects *d, struct error *e)
 {
     struct smv smv;
     if (!d->file)
@@ -44,6 +59,12 @@ enum status defects_open(struct defects *d, struct error *e)
     return s;
 }
 
+enum status defects_open(struct defects *d, struct error *e)
+{
+    const enum status s = open_shadows(d, e);
+    return s ? s : open_bad_pixels(d, e);
+}
+
 /* --- the shadow -------------------------------------------------------------------------- */
 
 static enum status cast(struct defects *d, const struct experiment *x, struct error *e)
@@ -56,10 +77,23 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
         .arm_m = mm_to_m(d->arm_mm),
         .arm_rad = deg_to_rad(d->arm_deg),
         .transmission = d->stop_transmission};
-    d->passes = mem_array((size_t)experiment_pixels(x), sizeof *d->passes);
+    const size_t count = (size_t)experiment_pixels(x);
+    d->passes = mem_array(count, sizeof *d->passes);
     if (!d->passes)
         return error_memory(e, "the shadow");
-    shadow_cast(&stop, x, d->passes);
+    for (size_t i = 0; i < count; i++)
+        d->passes[i] = 1.0f;
+    if (d->has_stop)
+        shadow_cast(&stop, x, d->passes);
+    for (const struct polygon *p = d->shadows.polygons;
+         p < d->shadows.polygons + d->shadows.npolygons; p++) {
+        const struct stop plate = {.shape = STOP_POLYGON,
+                                   .corners_m = d->shadows.corners_m + p->first,
+                                   .ncorners = p->count,
+                                   .distance_m = p->distance_m,
+                                   .transmission = p->transmission};
+        shadow_cast(&plate, x, d->passes);
+    }
     return STATUS_OK;
 }
 
@@ -158,7 +192,7 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
     enum status s = check_size(d, x, e);
     if (!s && chooses)
         s = choose(d, seed, x, e);
-    if (!s && d->has_stop)
+    if (!s && (d->has_stop || d->shadows.npolygons))
         s = cast(d, x, e);
     if (s || d->unmasked || !(d->passes || d->nbad))
         return s;
@@ -169,6 +203,7 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
 
 void defects_free(struct defects *d)
 {
+    shadows_free(&d->shadows);
     mem_free(d->kinds);
     mem_free(d->passes);
     mem_free(d->bad);

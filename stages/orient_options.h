@@ -21,7 +21,7 @@ struct orient_options {
     int64_t frames, only, seed, phi_steps, mosaic_domains, mosaic_seed;
     double misset_deg[3], phi0_deg, osc_deg, mosaic_deg, ripple_percent;
     int steps;
-    const char *orientations, *scan, *truth, *spectra;
+    const char *orientations, *scan, *truth, *spectra, *runs;
     bool overwrite;
     bool random;
     bool has_frames, has_only, has_misset, has_phi0, has_phi_steps, has_osc, has_mosaic,

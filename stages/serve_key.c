@@ -47,9 +47,9 @@ static enum status truth_text(const struct serve_key *k, const struct experiment
     else if (k->stream)
         s = reflections_write_preamble(out, x, lab, k->path, e);
     else if (f)
-        truth_write(out, x, &f->recipe, lab);
+        truth_write(out, x, &f->recipe, lab, "");
     else
-        truth_write_title(out, x);
+        truth_write_title(out, x, "");
     return fclose(out) == 0 ? s : error_memory(e, "the key");
 }
 

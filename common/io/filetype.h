@@ -23,6 +23,8 @@
     X(SPECTRA, "lines of an energy and weights", "")                                          \
     X(FPRIME, "lines of f' and f''", "")                                                      \
     X(SITES, "lines of atoms", "")                                                            \
+    X(SHADOWS, "lines of corners of shadows", "")                                             \
+    X(RUNS, "lines of runs", "")                                                              \
     X(PIPELINE, "a pipeline", "")                                                             \
     X(MTZ, "an MTZ file", "bragg-geometry --mtz reads it")                                    \
     X(MODEL, "a model of atoms (PDB or mmCIF)",                                               \

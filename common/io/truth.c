@@ -22,7 +22,7 @@ static void write_pulse(FILE *out, const struct experiment *x, const struct reci
     fputc('\n', out);
 }
 
-void truth_write_title(FILE *out, const struct experiment *x)
+void truth_write_title(FILE *out, const struct experiment *x, const char *more)
 {
     fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"
           "\tu11\tu12\tu13\tu21\tu22\tu23\tu31\tu32\tu33"
@@ -30,6 +30,7 @@ void truth_write_title(FILE *out, const struct experiment *x)
           "\tastar_x\tastar_y\tastar_z\tbstar_x\tbstar_y\tbstar_z\tcstar_x\tcstar_y\tcstar_z"
           "\tpanel_deg",
           out);
+    fputs(more, out);
     write_pulse(out, x, NULL);
 }
 
@@ -57,8 +58,22 @@ static void write_lattice(FILE *out, const struct experiment *x, const struct re
     }
 }
 
+void truth_direction(const struct experiment *x, const struct recipe *r, const double frame[9],
+                     double xy_rad[2])
+{
+    const struct source *sources = r->nsources ? r->sources : x->beam.sources;
+    const size_t count = r->nsources ? r->nsources : x->beam.nsources;
+    double sum[3] = {0}, to[3];
+    for (size_t i = 0; i < count; i++)
+        for (int k = 0; k < 3; k++)
+            sum[k] -= sources[i].weight * sources[i].direction[k];
+    mat_apply(frame, sum, to);
+    for (int k = 0; k < 2; k++)
+        xy_rad[k] = atan2(to[k], to[2]);
+}
+
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
-                 const double frame[9])
+                 const double frame[9], const char *more)
 {
     enum { BLANK_ITEMS = 4 + 9 + 9 + 9 };
     const struct incident beam = incident_beam(x, r);
@@ -72,6 +87,7 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
         for (int k = 0; k < BLANK_ITEMS && !r->nlattices; k++)
             fputs("\t-", out);
         fprintf(out, "\t%.9g", rad_to_deg(atan2(fast[1], fast[0])));
+        fputs(more, out);
         write_pulse(out, x, r);
     }
 }

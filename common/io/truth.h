@@ -15,7 +15,8 @@
  *                         z along it, x along the fast axis, as CrystFEL has them
  *     panel_deg           the fast axis of panel 0 there, from x to y
  *
- * and the numbers of the pulse, by their names, where the experiment has them.
+ * and then, where there are such: what the caller adds, and the numbers of the pulse, by their
+ * names.
  *
  * A blank has `-` from `lattice` to `cstar_z`, an unnamed crystal has it as its name.
  */
@@ -27,12 +28,16 @@
 #include "model/experiment.h"
 #include "model/recipe.h"
 
-/* The first line. */
-void truth_write_title(FILE *out, const struct experiment *x);
+/* The first line.  `more`: names of further columns, each behind a tab, "" for none. */
+void truth_write_title(FILE *out, const struct experiment *x, const char *more);
 
-/* The lines of one frame; `frame`: rows x, y, z of that of the beam in the lab.  Write errors stay
- * in the stream. */
+/* The lines of one frame; `frame`: rows x, y, z of that of the beam in the lab;
+ * `more`: items of the further columns.  Write errors stay in the stream. */
 void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
-                 const double frame[9]);
+                 const double frame[9], const char *more);
+
+/* Where the mean beam of a frame goes, in rad from z to x and from z to y of that frame. */
+void truth_direction(const struct experiment *x, const struct recipe *r, const double frame[9],
+                     double xy_rad[2]);
 
 #endif

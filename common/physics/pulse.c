@@ -5,10 +5,13 @@
 #include "base/alloc.h"
 #include "base/rng.h"
 #include "base/units.h"
+#include "base/vec.h"
+#include "physics/polarization.h"
 
 bool pulse_varies(const struct pulse *p)
 {
     return p->fluence_jitter_percent > 0.0 || p->wavelength_jitter_percent > 0.0 ||
+           p->direction_jitter_urad > 0.0 || p->fluence > 0.0 || p->wavelength > 0.0 ||
            p->spectrum.kind != SPECTRUM_NONE;
 }
 
@@ -61,6 +64,22 @@ static enum status copy(const struct beam *beam, struct recipe *r, struct error 
     return STATUS_OK;
 }
 
+/* All directions turn by the same small rotation about an axis across the beam. */
+static void turn(const struct pulse *p, const struct beam *beam, struct recipe *r)
+{
+    enum { DIRECTION = 1 };  // of the draws of RNG_WAVELENGTH, whose first is the wavelength
+    struct rng random = rng_stream(r->seed, RNG_WAVELENGTH, r->id, DIRECTION);
+    const double rms_rad = 1e-6 * p->direction_jitter_urad;
+    const double about[2] = {rms_rad * rng_normal(&random), rms_rad * rng_normal(&random)};
+    double e[3], b[3], axis[3];
+    polarization_axes(beam->direction, beam->polarization, e, b);
+    for (int i = 0; i < 3; i++)
+        axis[i] = about[0] * e[i] + about[1] * b[i];
+    const double angle_rad = vec_unit(axis, axis);
+    for (size_t i = 0; i < r->nsources; i++)
+        vec_rotate_axis(r->sources[i].direction, axis, angle_rad);
+}
+
 enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
                        struct error *e)
 {
@@ -72,9 +91,15 @@ enum status pulse_make(const struct pulse *p, const struct beam *beam, struct re
         return s;
     struct rng fluence = rng_stream(r->seed, RNG_FLUENCE, r->id, 0);
     struct rng wavelength = rng_stream(r->seed, RNG_WAVELENGTH, r->id, 0);
-    const double photons = rng_lognormal(&fluence, percent_to_fraction(p->fluence_jitter_percent));
-    const double longer =
+    double photons = rng_lognormal(&fluence, percent_to_fraction(p->fluence_jitter_percent));
+    double longer =
         1.0 + percent_to_fraction(p->wavelength_jitter_percent) * rng_normal(&wavelength);
+    if (p->fluence > 0.0)
+        photons *= p->fluence;
+    if (p->wavelength > 0.0)
+        longer *= p->wavelength;
+    if (p->direction_jitter_urad > 0.0)
+        turn(p, beam, r);
     for (size_t i = 0; i < r->nsources; i++) {
         r->sources[i].weight *= photons;
         r->sources[i].wavelength_m *= longer;

@@ -1,4 +1,4 @@
-/* Fluence, wavelength and spectrum from pulse to pulse: the sources of one frame. */
+/* Fluence, wavelength, direction and spectrum from pulse to pulse: the sources of one frame. */
 #ifndef BRAGG_PHYSICS_PULSE_H
 #define BRAGG_PHYSICS_PULSE_H
 
@@ -16,6 +16,8 @@ enum { PULSE_SOURCES_MAX = 100000 };
 struct pulse {
     double fluence_jitter_percent;     // rms; log-normal, the mean is the beam's
     double wavelength_jitter_percent;  // rms; normal, one factor for all sources
+    double direction_jitter_urad;      // rms about each axis across the beam; normal
+    double fluence, wavelength;        // factors on those of the beam, of a run; 0: as it is
     struct spectrum spectrum;
 };
 
@@ -25,9 +27,9 @@ bool pulse_varies(const struct pulse *p);
  * are too many, and as spectrum_check. */
 enum status pulse_check(const struct pulse *p, const struct beam *beam, struct error *e);
 
-/* Gives *r sources of its own, where pulses vary: those of the beam with the fluence and
- * wavelength of frame r->id, a pure function of (r->seed, r->id).  With a spectrum there are its
- * channels for each of them. */
+/* Gives *r sources of its own, where pulses vary: those of the beam with the fluence,
+ * wavelength and direction of frame r->id, a pure function of (r->seed, r->id).  With a spectrum
+ * there are its channels for each of them. */
 enum status pulse_make(const struct pulse *p, const struct beam *beam, struct recipe *r,
                        struct error *e);
 

@@ -13,6 +13,18 @@ struct view {
     double arm[2];  // unit vector along the arm
 };
 
+/* Whether the point lies in a polygon: a ray along x crosses an odd number of its edges. */
+static bool inside(const struct stop *s, double x, double y)
+{
+    bool in = false;
+    for (size_t i = 0; i < s->ncorners; i++) {
+        const double *a = s->corners_m[i], *b = s->corners_m[i + 1 < s->ncorners ? i + 1 : 0];
+        if ((a[1] > y) != (b[1] > y) && x < a[0] + (y - a[1]) / (b[1] - a[1]) * (b[0] - a[0]))
+            in = !in;
+    }
+    return in;
+}
+
 /* Whether light to this point, in m from the sample, meets the stop. */
 static bool meets(const struct view *v, const double position[3])
 {
@@ -23,6 +35,8 @@ static bool meets(const struct view *v, const double position[3])
     const double scale = v->distance_m / along;
     const double x = vec_dot(position, v->x) * scale - s->offset_m[0];
     const double y = vec_dot(position, v->y) * scale - s->offset_m[1];
+    if (s->shape == STOP_POLYGON)
+        return inside(s, x, y);
     const double a = 2.0 * x / s->size_m[0], b = 2.0 * y / s->size_m[1];
     if (s->shape == STOP_DISC ? a * a + b * b <= 1.0 : fabs(a) <= 1.0 && fabs(b) <= 1.0)
         return true;
@@ -66,6 +80,6 @@ void shadow_cast(const struct stop *stop, const struct experiment *x, float *pas
     for (const struct panel *p = x->panels; p < x->panels + x->npanels; p++)
         for (int64_t s = 0; s < p->slow_pixels; s++)
             for (int64_t f = 0; f < p->fast_pixels; f++)
-                passes[p->first_pixel + s * p->fast_pixels + f] =
+                passes[p->first_pixel + s * p->fast_pixels + f] *=
                     (float)(1.0 - (1.0 - stop->transmission) * covered(&v, x, p, f, s));
 }

@@ -25,6 +25,17 @@ printf '9000 1\n9001 2 3\n' > ragged.spectra
 printf '9000 1\n9001 2\n9001 3\n' > still.spectra
 printf '9000 0\n9001 -2\n' > dark.spectra
 printf '5000 1\n6000 1\n' > far.spectra
+printf 'first label label\n0 a b\n' > twice.runs
+printf 'first colour\n0 blue\n' > odd.runs
+printf 'first\n5\n' > late.runs
+printf 'first\n0\n9\n7\n' > back.runs
+printf 'first hit_rate\n0 1\n4 1.5\n' > rate.runs
+printf 'first hit_rate\n0 1\n' > rate.ok.runs
+printf 'first\n' > none.runs
+printf 'first energy_eV\n0 5000\n' > energy.runs
+printf '1 2\n' > early.shadow
+printf 'shadow 0\n1 2\n3 4\nshadow 1\n' > line.shadow
+printf 'shadow 2\n' > bright.shadow
 printf '1 2 3 10\n0 0 1 5\n1 2 3 20\n' > twice.hkl
 printf '1 2 3 1e10\n' > bright.hkl
 for h in 0 1 2 3; do for k in 0 1 2 3; do for l in 1 2 3 4; do echo $h $k $l 10; done; done; done > unique.hkl

@@ -97,19 +97,49 @@ assert dark[78:160, 110].all() and not dark[:68, 110].any() and dark[:, 110].sum
 assert ((share != 0) == (mask('arm.nxs') == 256)).all()"
 shots why.nxs --beamstop=10 --dead=0.05
 holds 'a dead pixel in the shadow is both' "assert set(mask('why.nxs').ravel()) == {0, 2, 256, 258}"
-for copies in '' --cut=2,2; do
-	geometry=$copies
-	shots told.nxs --beamstop=10 --dead=0.05 --hot=0.02
-	bragg-replay told.nxs | bragg-write --quiet again.nxs
-	holds "played from its file, with the reasons $copies" "m = mask('told.nxs'); assert set(m.ravel()) >= {0, 2, 16, 256, 258} and (mask('again.nxs') == m).all()"
+for panels in 1,1 2,2; do
+	geometry=--cut=$panels
+	shots "told$panels.nxs" --beamstop=10 --dead=0.05 --hot=0.02
+	bragg-replay "told$panels.nxs" | bragg-write --quiet "again$panels.nxs"
+	holds "played from its file, with the reasons, $panels panels" "
+m = mask('told$panels.nxs'); assert set(m.ravel()) >= {0, 2, 16, 256, 258} and (mask('again$panels.nxs') == m).all()"
 done
 geometry=
 /usr/bin/python3 -c "
 import h5py
-m = h5py.File('told.nxs', 'r+')['/entry/instrument/detector/pixel_mask']
+m = h5py.File('told2,2.nxs', 'r+')['/entry/instrument/detector/pixel_mask']
 m[:, :] = 0; m[3, 5:13] = 1, 2, 4, 8, 16, 32, 256, 1 << 31"
-bragg-replay told.nxs | bragg-write --quiet others.nxs
+bragg-replay told2,2.nxs | bragg-write --quiet others.nxs
 holds 'the words of others are as near as can be' "assert list(mask('others.nxs')[3, 4:14]) == [0, 1, 2, 2, 16, 16, 1, 256, 1, 0]"
+# --- shadows of other things: a triangle by its area, two on each other, the beam stop's disc as a polygon
+cat >shadow.txt <<-'END'
+	# a triangle of 20 x 16 mm at the detector, and another near the sample
+	shadow 0.25
+	-10 4
+	10 4
+	0 20  # tip
+	shadow 0.5 50
+	-5 2
+	5 2
+	0 10
+END
+shots cast_%d.raw $light --gain=20 --shadow=shadow.txt
+holds 'a polygon covers its area, twice' "
+share = a('cast_0.raw') / a('plain_0.raw'); near((1 - share).sum() * 0.25, 0.875 * 160, 0.2)
+assert abs(share[91:101, 96:105] - 0.125).max() < 0.01 and share[82, 100] == 1 and share[86, 70] == 1
+y, x = numpy.indices(share.shape); w = 1 - share; near((x * w).sum() / w.sum(), 100.5, 0.1); near((y * w).sum() / w.sum(), 80.5 + 2 * (4 + 16 / 3), 0.1)"
+/usr/bin/python3 -c "
+import math
+print('shadow 0'); [print(5 * math.cos(i * math.pi / 180), 5 * math.sin(i * math.pi / 180)) for i in range(360)]" >disc.txt
+shots round_%d.raw $light --gain=20 --shadow=disc.txt
+holds 'a disc of 360 corners is the disc' "assert abs(a('round_0.raw') - a('disc_0.raw')).max() <= 0.04 * a('plain_0.raw').max()"
+shots cast.nxs --shadow=shadow.txt --beamstop=3
+holds 'and is masked' "assert set(mask('cast.nxs').ravel()) == {0, 256} and (mask('cast.nxs') != 0).sum() > 640"
+check 'recomputed with that file' bragg-replay --recompute cast.nxs:1
+cp shadow.txt named.txt
+shots cast_%d.img --shadow=shadow.txt
+shots named_%d.img --shadow=named.txt
+is 'what counts is what the file holds' "$(lineage cast_0.img)" "$(lineage named_0.img)"
 shots both.nxs --beamstop=6 --dead=0.01 --unmasked
 check 'recomputed from its file' bragg-replay --recompute both.nxs:1
 geometry='--cut=2,2'
