@@ -5,11 +5,19 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "base/vec.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 #include "physics/constants.h"
 #include "physics/polarization.h"
+
+const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e)
+{
+    static const struct closed_kernels *const all[] = ISA_TABLE(closed_kernels_);
+    enum isa at;
+    return isa_choose(&at, isa, e) ? NULL : all[at];
+}
 
 bool closed_wanted(const struct experiment *x)
 {
@@ -147,9 +155,9 @@ static enum status open_steps(struct closed *c, double photons, struct error *e)
 }
 
 enum status closed_open(struct closed *c, const struct experiment *x, const struct recipe *r,
-                        int threads, struct error *e)
+                        const struct closed_kernels *kernels, int threads, struct error *e)
 {
-    *c = (struct closed){.x = x, .recipe = r};
+    *c = (struct closed){.x = x, .recipe = r, .kernels = kernels};
     enum status s = recipe_check(x, r, e);
     if (s)
         return s;
@@ -174,27 +182,28 @@ void closed_close(struct closed *c)
 
 /* ---- frames ------------------------------------------------------------------ */
 
-enum status closed_run(const struct experiment *x, const struct recipe *r, int threads,
-                       float *photons, atomic_uint_fast64_t *rows, struct error *e)
+enum status closed_run(const struct closed_kernels *kernels, const struct experiment *x,
+                       const struct recipe *r, int threads, float *photons,
+                       atomic_uint_fast64_t *rows, struct error *e)
 {
     struct closed c;
-    enum status s = closed_open(&c, x, r, threads, e);
+    enum status s = closed_open(&c, x, r, kernels, threads, e);
     if (!s)
         s = closed_rows(&c, threads, photons, NULL, rows, e);
     closed_close(&c);
     return s ? s : photons_check(x, r->id, photons, e);
 }
 
-enum status closed_reflections(const struct experiment *x, const struct footprint *f, int threads,
-                               const struct recipe *r, const float *pixels,
-                               const struct reflections_wanted *wanted,
+enum status closed_reflections(const struct closed_kernels *kernels, const struct experiment *x,
+                               const struct footprint *f, int threads, const struct recipe *r,
+                               const float *pixels, const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e)
 {
     const size_t nrows = (size_t)experiment_rows(x);
     float *again = mem_array((size_t)experiment_pixels(x), sizeof *again);
     struct share_list *lists = shares_open(nrows);
     struct closed c;
-    enum status s = closed_open(&c, x, r, threads, e);
+    enum status s = closed_open(&c, x, r, kernels, threads, e);
     if (!s)
         s = again && lists ? closed_rows(&c, threads, again, lists, NULL, e)
                            : error_memory(e, "the reflections");

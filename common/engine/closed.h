@@ -11,12 +11,13 @@
 
 #include <stdbool.h>
 
+#include "engine/closed_loop.h"
 #include "engine/cpu_spots.h"
 #include "engine/shares.h"
 #include "physics/ensemble.h"
 
 /* Same bytes for any number of threads. */
-#define CLOSED_IDENTITY "closed-1"
+#define CLOSED_IDENTITY "closed-2"
 
 /* Wavelengths of one direction of the beam. */
 struct closed_beam {
@@ -50,6 +51,7 @@ struct closed_place {
 struct closed {
     const struct experiment *x;
     const struct recipe *recipe;
+    const struct closed_kernels *kernels;
     struct closed_beam *beams;
     size_t nbeams;
     struct ensemble_channel *channels;
@@ -60,6 +62,9 @@ struct closed {
     struct closed_place *places;
     size_t nplaces;
 };
+
+/* Those of an instruction set, as in struct engine_options; NULL with STATUS_USAGE in *e. */
+const struct closed_kernels *closed_kernels_choose(const char *isa, struct error *e);
 
 /* Whether any crystal asks for this path. */
 bool closed_wanted(const struct experiment *x);
@@ -73,7 +78,7 @@ enum status closed_refuse(const struct experiment *x, const char *name, struct e
 /* Lists the reflections of a frame.  Bad recipes are STATUS_INPUT.  closed_close frees *c, after an
  * error too. */
 enum status closed_open(struct closed *c, const struct experiment *x, const struct recipe *r,
-                        int threads, struct error *e);
+                        const struct closed_kernels *kernels, int threads, struct error *e);
 void closed_close(struct closed *c);
 
 /* Inside closed_open: reflections of all steps, and their places. */
@@ -85,11 +90,12 @@ enum status closed_rows(const struct closed *c, int threads, float *pixels,
                         struct share_list *lists, atomic_uint_fast64_t *rows, struct error *e);
 
 /* As run and reflections of struct engine; photons as of points. */
-enum status closed_run(const struct experiment *x, const struct recipe *r, int threads,
-                       float *photons, atomic_uint_fast64_t *rows, struct error *e);
-enum status closed_reflections(const struct experiment *x, const struct footprint *f, int threads,
-                               const struct recipe *r, const float *pixels,
-                               const struct reflections_wanted *wanted,
+enum status closed_run(const struct closed_kernels *kernels, const struct experiment *x,
+                       const struct recipe *r, int threads, float *photons,
+                       atomic_uint_fast64_t *rows, struct error *e);
+enum status closed_reflections(const struct closed_kernels *kernels, const struct experiment *x,
+                               const struct footprint *f, int threads, const struct recipe *r,
+                               const float *pixels, const struct reflections_wanted *wanted,
                                struct reflection_table *table, struct error *e);
 
 #endif

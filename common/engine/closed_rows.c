@@ -39,60 +39,80 @@ static double factor_at(const struct closed *c, const struct closed_beam *b, con
     return factor;
 }
 
-/* Unit vector to a point of a pixel, and its distance in m. */
-static void look_at(const struct row *row, int64_t fast, int layer, int sub_fast, int sub_slow,
-                    double d[4])
+/* Vector and distance of one lane. */
+static void take_lane(const struct closed_points *p, int lane, double d[4])
 {
-    const struct experiment *x = row->c->x;
-    double position[3];
-    pixel_position(row->panel, x->physics, x->beam.direction, fast, row->slow, layer, sub_fast,
-                   sub_slow, x->sampling.oversample, position);
-    d[3] = vec_unit(position, d);
+    for (int k = 0; k < 4; k++)
+        d[k] = p->d[k][lane];
 }
 
-/* Photons of a pixel by one reflection. */
-static double photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast)
+/* Photons of ENSEMBLE_LANES pixels from `fast` on by one reflection; false for none. */
+static bool photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast,
+                       double photons[ENSEMBLE_LANES])
 {
     const struct closed *c = row->c;
     const struct closed_beam *b = &c->beams[c->steps[spot->step].beam];
     const int n = c->x->sampling.oversample;
-    double front[4], first[4], now[4], g[3], sum = 0.0;
-    look_at(row, fast, 0, 0, 0, front);
-    for (int layer = 0; layer < row->panel->layers; layer++)
+    struct closed_points now = {
+        .panel = row->panel, .fast = fast, .slow = row->slow, .oversample = n};
+    struct closed_points front, first;
+    bool lit = false;
+    for (int i = 0; i < ENSEMBLE_LANES; i++)
+        photons[i] = 0.0;
+    for (now.layer = 0; now.layer < row->panel->layers; now.layer++)
         for (int at = 0; at < n * n; at++) {
-            look_at(row, fast, layer, at % n, at / n, now);
+            now.sub_fast = at % n;
+            now.sub_slow = at / n;
+            c->kernels->look(&now);
             if (at == 0)
-                memcpy(first, now, sizeof first);
-            for (int k = 0; k < 3; k++)
-                g[k] = now[k] - b->incident[k];
-            const double term = ensemble_sum(&spot->spot, g, c->channels + b->first, b->count);
-            if (term != 0.0)
-                sum += term * factor_at(c, b, row->panel, layer, now, first, front);
+                first = now;
+            if (at == 0 && now.layer == 0)
+                front = now;
+            if (!c->kernels->sum(&now, &spot->spot, b->incident, c->channels + b->first, b->count))
+                continue;
+            lit = true;
+            for (int i = 0; i < ENSEMBLE_LANES; i++) {
+                double d[3][4];
+                if (now.sums[i] == 0.0)
+                    continue;
+                take_lane(&now, i, d[0]);
+                take_lane(&first, i, d[1]);
+                take_lane(&front, i, d[2]);
+                photons[i] += spot->scale * now.sums[i] *
+                              factor_at(c, b, row->panel, now.layer, d[0], d[1], d[2]);
+            }
         }
-    return sum * spot->scale;
+    return lit;
+}
+
+/* Adds what one reflection has in a pixel; false when memory is out. */
+static bool add_photons(const struct row *row, const struct closed_spot *spot, int64_t fast,
+                        double photons)
+{
+    const struct closed_step *step = &row->c->steps[spot->step];
+    const double turn = row->c->recipe->lattices[step->lattice].phi_rad[step->step];
+    row->sums[fast] += photons;
+    struct share share = {.lattice = (int32_t)step->lattice, .photons = photons};
+    share.pixel = row->panel->first_pixel + row->slow * row->panel->fast_pixels + fast;
+    share.turn = photons * turn;
+    memcpy(share.hkl, spot->hkl, sizeof share.hkl);
+    return !row->list || share_add(row->list, &share);
 }
 
 /* All pixels of the row that one reflection lights; false when memory is out. */
 static bool add_place(const struct row *row, const struct closed_place *place)
 {
     const struct closed_spot *spot = &row->c->spots[place->spot];
-    const struct closed_step *step = &row->c->steps[spot->step];
-    const double turn = row->c->recipe->lattices[step->lattice].phi_rad[step->step];
-    for (int64_t fast = place->fast_min; fast <= place->fast_max; fast++) {
-        if (!pixel_is_computed(row->panel, fast, row->slow))
+    double photons[ENSEMBLE_LANES];
+    bool good = true;
+    for (int64_t from = place->fast_min; from <= place->fast_max; from += ENSEMBLE_LANES) {
+        if (!photons_of(row, spot, from, photons))
             continue;
-        const double photons = photons_of(row, spot, fast);
-        if (!(photons > 0.0))
-            continue;
-        row->sums[fast] += photons;
-        struct share share = {.lattice = (int32_t)step->lattice, .photons = photons};
-        share.pixel = row->panel->first_pixel + row->slow * row->panel->fast_pixels + fast;
-        share.turn = photons * turn;
-        memcpy(share.hkl, spot->hkl, sizeof share.hkl);
-        if (row->list && !share_add(row->list, &share))
-            return false;
+        for (int i = 0; i < ENSEMBLE_LANES && from + i <= place->fast_max && good; i++)
+            if (photons[i] > 0.0 && pixel_is_computed(row->panel, from + i, row->slow))
+                good = add_photons(row, spot, from + i, photons[i]);
     }
-    return true;
+    return good;
 }
 
 static int compare(int64_t a, int64_t b)

@@ -26,9 +26,9 @@ struct plan {
     struct dense_frame *shares;   // NULL: nobody will ask for reflections
     int threads;
     enum engine_precision precision;
-    bool closed;   // crystals are computed by closed.h, not by the kernels
-    bool sums;     // are formed: rows follow one another in the image
-    bool has_sum;  // of the last run
+    const struct closed_kernels *closed;  // compute crystals in place of the kernels, if not NULL
+    bool sums;                            // are formed: rows follow one another in the image
+    bool has_sum;                         // of the last run
     uint32_t sum;
     char description[64];
 };
@@ -85,7 +85,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     p->kernels = kernels;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
-    p->closed = closed;
+    p->closed = closed ? closed_kernels_choose(options->isa, e) : NULL;
     (void)snprintf(p->description, sizeof p->description, "%s%s, %d thread%s",
                    closed ? "closed form" : kernels->name,
                    !closed && options->precision == PRECISION_DOUBLE ? ", double precision" : "",
@@ -123,9 +123,9 @@ static enum status run_closed(const struct plan *plan, const struct recipe *reci
                               atomic_uint_fast64_t *rows, struct error *e)
 {
     float *photons = footprint_begin(plan->footprint, recipe, pixels, e);
-    enum status status = photons
-                             ? closed_run(plan->experiment, recipe, plan->threads, photons, rows, e)
-                             : STATUS_INPUT;
+    enum status status = photons ? closed_run(plan->closed, plan->experiment, recipe, plan->threads,
+                                              photons, rows, e)
+                                 : STATUS_INPUT;
     if (!status)
         status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
     return status ? status : footprint_end(plan->footprint, recipe, plan->kernels->name, pixels, e);
@@ -200,8 +200,8 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         struct reflection_table *table, struct error *e)
 {
     if (plan->closed)
-        return closed_reflections(plan->experiment, plan->footprint, plan->threads, recipe, pixels,
-                                  wanted, table, e);
+        return closed_reflections(plan->closed, plan->experiment, plan->footprint, plan->threads,
+                                  recipe, pixels, wanted, table, e);
     if (plan->shares && plan->shares->there)
         return cpu_dense_reflections(plan->experiment, plan->tables, plan->padded, plan->footprint,
                                      plan->shares, recipe, pixels, wanted, table, e);

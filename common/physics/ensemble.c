@@ -139,41 +139,6 @@ double ensemble_factor(const struct ensemble_spot *spot, const double offset[3])
     return spot->peak * exp_fast(-0.5 * vec_dot(offset, pull));
 }
 
-/* The first channel that is not below per_A. */
-static size_t first_from(const struct ensemble_channel *channels, size_t count, double per_A)
-{
-    size_t low = 0;
-    while (low < count) {
-        const size_t middle = low + (count - low) / 2;
-        if (channels[middle].per_A < per_A)
-            low = middle + 1;
-        else
-            count = middle;
-    }
-    return low;
-}
-
-double ensemble_sum(const struct ensemble_spot *spot, const double g[3],
-                    const struct ensemble_channel *channels, size_t count)
-{
-    double pull[3], sum = 0.0;
-    mat_apply(spot->inverse, g, pull);
-    const double across = vec_dot(g, pull);
-    if (!(across > 0.0))
-        return 0.0;
-    const double nearest = vec_dot(g, spot->pull) / across;
-    const double miss = spot->self - across * nearest * nearest;
-    const double left = 2.0 * ENSEMBLE_LIMIT - miss;
-    if (!(left > 0.0))
-        return 0.0;
-    const double window = sqrt(left / across);
-    for (size_t i = first_from(channels, count, nearest - window);
-         i < count && channels[i].per_A <= nearest + window; i++)
-        sum += channels[i].weight *
-               exp_fast(-0.5 * (miss + across * sqr(channels[i].per_A - nearest)));
-    return spot->peak * sum;
-}
-
 double ensemble_reach(const struct ensemble *s, const int hkl[3], double length)
 {
     const struct crystal *c = s->crystal;

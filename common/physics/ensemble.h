@@ -64,11 +64,6 @@ bool ensemble_spot_open(const struct ensemble *s, const int hkl[3], struct ensem
 /* Mean squared lattice factor at `offset` from the centre. */
 double ensemble_factor(const struct ensemble_spot *spot, const double offset[3]);
 
-/* The same summed over `count` channels, by ascending per_A, with their weights, where the
- * scattering vector is per_A times g, g = diffracted - incident as unit vectors. */
-double ensemble_sum(const struct ensemble_spot *spot, const double g[3],
-                    const struct ensemble_channel *channels, size_t count);
-
 /* Upper bound of `reach` of any reflection that is as far from 0 as `length`, for indices up to
  * those of hkl in size. */
 double ensemble_reach(const struct ensemble *s, const int hkl[3], double length);

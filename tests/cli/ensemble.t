@@ -18,6 +18,8 @@ spread='--mosaic-model=gauss --mosaic-rms=0.1,0.06,0.08 --strain-rms=0.1 --diver
 frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=1 one.raw
 frame "$spread" '--spectrum=sase --bandwidth=0.3' --threads=3 three.raw
 check 'one thread and three: the same bytes' cmp one.raw three.raw
+frame "$spread" '--spectrum=sase --bandwidth=0.3' '--threads=1 --isa=baseline' plain.raw
+check 'and any instruction set' cmp one.raw plain.raw
 frame '' '' --threads=2 dense.raw
 frame '--mosaic-model=gauss' '' --threads=2 block.raw
 # between two reflections the loop knows the nearer one only: there they differ, far below a photon
