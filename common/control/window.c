@@ -230,6 +230,5 @@ enum window_verdict window_lose(struct window *w, uint64_t id, bool at_work)
     }
     f->attempt++;
     f->out = false;
-    f->kept = 0;
     return WINDOW_AGAIN;
 }

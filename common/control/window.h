@@ -14,7 +14,8 @@
 
 struct frame_state {
     uint64_t acked;      // a bit per group that has acknowledged it
-    uint64_t kept;       // likewise, that has it and has not acknowledged it yet
+    uint64_t kept;       // likewise, that has it, whatever becomes of other copies, and has not
+                         // acknowledged it yet
     uint64_t holders;    // likewise, that held it when it was last looked who does
     uint64_t listed_ns;  // when a live process that passes it on last said that it holds it
     uint32_t attempt;    // how often it was issued again

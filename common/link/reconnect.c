@@ -62,11 +62,13 @@ void reconnect_check(struct links *ls, uint64_t now_ns)
     }
 }
 
-/* Drops a frame as if it had never come. */
+/* Drops a frame as if it had never come.  Where frames are ordered it was not noted: another copy
+ * may have been, which is at hand. */
 static void forget_frame(struct links *ls, uint64_t id)
 {
     ls->run->dropped++;
-    seen_forget(&ls->seen, id);
+    if (!ls->run->settings.order)
+        seen_forget(&ls->seen, id);
     for (size_t i = 0; i < ls->nheld; i++) {
         if (ls->held[i].id != id)
             continue;

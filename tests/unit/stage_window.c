@@ -61,6 +61,8 @@ static void is_stuck_when_all_is_kept(void **state)
     assert_true(window_is_stuck(&w, 100));
     leave(&w, 1);
     assert_int_equal(window_lose(&w, 1, false), WINDOW_AGAIN);
+    assert_true(window_is_stuck(&w, 100));  // another copy was lost
+    window_unkeep(&w, (struct id_range){1, 1}, ONE);
     assert_false(window_is_stuck(&w, 100));
     window_ack(&w, (struct id_range){0, 3}, ONE | TWO, UINT64_MAX);
     window_advance(&w, 4);
