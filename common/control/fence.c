@@ -78,6 +78,8 @@ void fence_out(struct stream *s, struct peer *p, const char *how, const char *re
     if (!known)
         return;
     s->changed = true;
+    if (s->broken_ns)
+        s->broken_ns = clock_ns();  // this one is waited for as long as the one before
     death_bury(s->links, n.uuid);
     if (!*reason && !s->run->stopping && s->open &&
         (barrier_reach(s) & s->window.required) == s->window.required)

@@ -41,7 +41,7 @@ void loss_pump(struct links *ls, uint64_t now_ns)
     /* Who only hands the experiment over has no source that says who died: it asks again. */
     const bool early = ls->run->role.gives == KIND_EXPERIMENT;
     for (struct link *l = ls->first; l; l = l->next) {
-        if (l->port->up && l->to_answer)
+        if (l->port->up && l->to_answer && !l->lost_ns)  // else hello is the first word
             (void)say_count(ls, l, l->nmessages);
         l->to_answer = false;
         if (l->gone || l->lost_ns || now_ns <= l->asked_ns + run_beat_ns(ls->run))
