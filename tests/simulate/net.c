@@ -164,6 +164,14 @@ void net_kill(const struct process *p)
             socket_close(net.sockets[i], false);
 }
 
+void net_vanish(const struct process *p)
+{
+    for (size_t i = 0; i < net.nconns; i++)
+        for (unsigned side = 0; side < 2; side++)
+            net.conns[i].open[side] &= net.conns[i].end[side]->owner != p;
+    net_kill(p);
+}
+
 static bool is_of(const struct conn *c, const struct process *p)
 {
     return c->open[DIALS] && c->open[LISTENS] &&

@@ -24,6 +24,9 @@ bool net_tells(const void *socket);
 /* Every socket of a process ends without a word. */
 void net_kill(const struct process *p);
 
+/* Likewise, and who was connected is not told. */
+void net_vanish(const struct process *p);
+
 /* One connection of a process ends; all are silent for so long. */
 void net_cut(const struct process *p);
 void net_stall(const struct process *p, uint64_t lasts_ns);

@@ -212,6 +212,18 @@ static const struct {
       .batch = 1,
       .nfaults = 1,
       .faults = {{FAULT_DAMAGE, 1, 174277728, 1895388465, 0, 0}}}},
+    {"a sink vanishes without an end of its connections",
+     {.workers = 2,
+      .sinks = 1,
+      .frames = 100,
+      .window = 30,
+      .dead_after_s = 1,
+      .latency_ns = 200 * US,
+      .compute_ns = 1600 * US,
+      .image_bytes = 64,
+      .batch = 1,
+      .nfaults = 1,
+      .faults = {{FAULT_VANISH, 3, 0, 100 * MS, 30, 0}}}},
 };
 
 const struct plan *plan_past(size_t i, const char **what)

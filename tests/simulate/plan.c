@@ -3,8 +3,8 @@
 
 #include "world.h"
 
-static const char *const fault_names[FAULT_KINDS + 1] = {"killed",  "frozen",  "hangs", "cut",
-                                                         "stalled", "damaged", "leaves"};
+static const char *const fault_names[] = {"killed",  "frozen",  "hangs",  "cut",
+                                          "stalled", "damaged", "leaves", "vanishes"};
 
 /* For how long a fault may keep somebody from hearing the source: with the time to find it again.
  */

@@ -106,8 +106,11 @@ static void suffer(const struct fault *f, struct process *p)
         return;
     }
     p->hurt = true;
-    world.torn |= f->kind >= FAULT_CUT;
+    world.torn |= f->kind >= FAULT_CUT && f->kind < FAULT_KINDS;
     switch (f->kind) {
+    case FAULT_VANISH:
+        net_vanish(p);
+        // fall through
     case FAULT_KILL:
         process_kill(p);
         event_add((struct event){

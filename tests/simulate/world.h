@@ -24,7 +24,8 @@ enum fault_kind {
     FAULT_STALL,   // nothing that is sent through its connections arrives for `lasts_ns`
     FAULT_DAMAGE,  // some of what passes through its connections is damaged for `lasts_ns`
     FAULT_KINDS,
-    FAULT_LEAVE = FAULT_KINDS  // none: a worker is told to leave, and no other comes
+    FAULT_LEAVE = FAULT_KINDS,  // none: a worker is told to leave, and no other comes
+    FAULT_VANISH,  // as if killed, and nobody is told that its connections have ended; not drawn
 };
 
 struct fault {

@@ -1,0 +1,41 @@
+#!/bin/sh
+# What the simulator must see: the runtime with one fault more each time, at which a seed or a plan
+# of the past must fail (tests/simulate).
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+top=$(realpath "$BRAGG_TESTS/..")
+build=$(dirname "$(dirname "$(dirname "$(command -v simulate)")")")
+scratch
+made_with() {
+	make -s -C "$top" --no-print-directory --eval "made_with: ; @echo '$1'" made_with
+}
+compile=$(made_with '$(CC) $(CPPFLAGS) $(CFLAGS_ALL)')
+link=$(made_with '$(CC) $(LDFLAGS_ALL) $(SANITIZE)')
+libraries=$(made_with "\$(patsubst %,$build/lib/libbragg-%.a,stage control link wire io model codec base)")
+others=$(made_with '$(LIBS_io) $(LIBS_wire) $(LIBS_stage) $(addprefix -Wl$(,)--wrap=,$(SIMULATE_WRAPPED)) -lm')
+
+# found WHAT FILE SED [SIMULATE OPTION]: the file of common/, edited so, is found
+found() {
+	sed "$3" "$top/common/$2" >mutant.c
+	if cmp -s mutant.c "$top/common/$2"; then
+		is "$1: there is such a line" no yes
+		return
+	fi
+	(cd "$top" && $compile -x c -c - -o "$OLDPWD/mutant.o") <mutant.c 2>message &&
+		$link -o mutant mutant.o "$build"/obj/tests/simulate/*.o -Wl,--start-group $libraries -Wl,--end-group $others 2>>message || {
+		is "$1: it compiles" "$(cat message)" ''
+		return
+	}
+	status=0
+	timeout 300 ./mutant "${4:---past=300}" >said 2>&1 || status=$?
+	check "$1: found" test $status != 0
+	note "$(grep -m 1 '^seed' said || echo "status $status")"
+}
+found 'the barrier does not wait for who is awaited' control/barrier.c 's/ && !s->awaited//' --seeds=1:20000
+found 'credit of 8 for every size' link/credit.c 's/mib > 1 && credit > 2/0/' --seeds=1:2000
+found 'no new connection after a death' link/death.c '/^    if (!port->bound)$/,+1d'
+found 'an early word of no frames' control/claims.c 's/!n->nids || !has_room/!has_room/' --seeds=1:2000
+found 'a lost copy makes the source forget who keeps a frame' control/window.c 's/^    f->out = false;/&\n    f->kept = 0;/'
+found 'an intact copy is forgotten with a damaged one' link/reconnect.c 's/if (!ls->run->settings.order)/if (1)/'
+found 'a heartbeat is answered before hello is' link/loss.c 's/ && l->to_answer && !l->lost_ns/ \&\& l->to_answer/'
+found 'who dies later is waited for less' control/fence.c '/^    if (s->broken_ns)$/,+1d'
+finish
