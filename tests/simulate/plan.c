@@ -3,8 +3,8 @@
 
 #include "world.h"
 
-static const char *const fault_names[] = {"killed",  "frozen",  "hangs",  "cut",
-                                          "stalled", "damaged", "leaves", "vanishes"};
+static const char *const fault_names[] = {"killed",  "frozen", "hangs", "cut",     "stalled",
+                                          "damaged", "leaves", "late",  "vanishes"};
 
 /* For how long a fault may keep somebody from hearing the source: with the time to find it again.
  */
@@ -94,6 +94,11 @@ struct plan plan_of(uint64_t seed)
                                                .at_ns = draw(usual_ns(&p))};
     p.guests = !draw(3);
     p.room = p.network || draw(12) ? 0 : 1 + draw(p.frames);
+    if (p.nfaults < FAULTS_MAX && !draw(4))
+        p.faults[p.nfaults++] = (struct fault){.kind = FAULT_LATE,
+                                               .slot = (unsigned)draw(1 + p.workers + p.sinks),
+                                               .at_ns = draw(2 * usual_ns(&p))};
+    p.drift_ppm = draw(4) ? 0 : 1 + (unsigned)draw(10000);
     return p;
 }
 
@@ -101,7 +106,7 @@ bool plan_is_calm(const struct plan *plan)
 {
     bool calm = true;
     for (size_t i = 0; i < plan->nfaults; i++)
-        calm &= plan->faults[i].kind == FAULT_LEAVE;
+        calm &= plan->faults[i].kind == FAULT_LEAVE || plan->faults[i].kind == FAULT_LATE;
     return calm;
 }
 
@@ -129,6 +134,8 @@ void plan_tell(const struct plan *p, char *text, size_t size)
     if (p->room && (size_t)n < size)
         n += snprintf(text + n, size - (size_t)n, "; disks have room for %" PRIu64 " frames",
                       p->room);
+    if (p->drift_ppm && (size_t)n < size)
+        n += snprintf(text + n, size - (size_t)n, "; clocks differ by %u ppm", p->drift_ppm);
     for (size_t i = 0; i < p->nfaults && (size_t)n < size; i++) {
         char name[NAME_SIZE];
         const struct fault *f = &p->faults[i];

@@ -248,7 +248,7 @@ void process_turn(struct process *p)
         return;
     }
     rt->io_waits = true;
-    rt->wait_ms = p->more ? 0 : turn_wait_ms(rt, world.now_ns);
+    rt->wait_ms = p->more ? 0 : turn_wait_ms(rt, clock_ns());
     truth_check(p);
     if (p->more || is_told(p))
         process_wake(p);

@@ -58,6 +58,9 @@ static bool shrink_once(struct plan *plan, const char *wrong)
     for (unsigned slot = plan->workers + plan->sinks; slot > 0; slot--)
         if (!suffers(plan, slot) && (slot <= plan->workers ? plan->workers : plan->sinks) > 1)
             any |= try(plan, without_slot(plan, slot), wrong);
+    struct plan steady = *plan;
+    steady.drift_ppm = 0;
+    any |= plan->drift_ppm && try(plan, steady, wrong);
     for (uint64_t less = plan->frames / 2; less; less /= 2) {
         struct plan fewer = *plan;
         fewer.frames -= less;

@@ -65,6 +65,16 @@ void violate(const char *format, ...)
     tell("WRONG: %s", world.wrong);
 }
 
+/* How much later than usual a process begins. */
+static uint64_t late_ns(unsigned slot)
+{
+    uint64_t ns = 0;
+    for (size_t i = 0; i < world.plan.nfaults; i++)
+        if (world.plan.faults[i].kind == FAULT_LATE && world.plan.faults[i].slot == slot)
+            ns += world.plan.faults[i].at_ns;
+    return ns;
+}
+
 static void people(void)
 {
     const struct plan *plan = &world.plan;
@@ -73,8 +83,10 @@ static void people(void)
         p->slot = i;
         p->job = !i ? JOB_SOURCE : i <= plan->workers ? JOB_WORKER : JOB_SINK;
         plan_name(plan, i, p->name);
-        event_add(
-            (struct event){.at_ns = BEGIN_NS + draw(STARTS_NS), .kind = EVENT_START, .which = i});
+        p->ahead_ns = plan->drift_ppm ? i * 1000 * SECOND : 0;
+        p->fast_ppm = (plan->seed >> i % 64 & 1) * plan->drift_ppm;
+        event_add((struct event){
+            .at_ns = BEGIN_NS + draw(STARTS_NS) + late_ns(i), .kind = EVENT_START, .which = i});
     }
     world_has(0);
 }
@@ -94,7 +106,7 @@ void world_has(uint64_t frames)
 
 static void suffer(const struct fault *f, struct process *p)
 {
-    if (!p->alive || p->thaw_ns > world.now_ns)
+    if (f->kind == FAULT_LATE || !p->alive || p->thaw_ns > world.now_ns)
         return;
     world.self = p;
     if (f->kind == FAULT_LEAVE && (p->job != JOB_WORKER || world.plan.workers == 1))

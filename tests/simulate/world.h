@@ -25,6 +25,7 @@ enum fault_kind {
     FAULT_DAMAGE,  // some of what passes through its connections is damaged for `lasts_ns`
     FAULT_KINDS,
     FAULT_LEAVE = FAULT_KINDS,  // none: a worker is told to leave, and no other comes
+    FAULT_LATE,                 // likewise: a process begins at_ns later than others
     FAULT_VANISH,  // as if killed, and nobody is told that its connections have ended; not drawn
 };
 
@@ -48,7 +49,8 @@ struct plan {
     uint64_t image_bytes;  // as far as credit goes: no image is made
     unsigned workers, sinks;
     uint64_t frames, window;
-    uint64_t room;  // a last stage's disk is full with so many frames; 0: never
+    unsigned drift_ppm;  // clocks have nothing in common, and half of them run so much faster
+    uint64_t room;       // a last stage's disk is full with so many frames; 0: never
     double dead_after_s;
     uint64_t latency_ns;  // of a message, at most
     uint64_t compute_ns;  // of a frame, usually
@@ -90,6 +92,8 @@ struct process {
     int status;    // with which the last one ended, if it was not killed
     int64_t pid;
     uint64_t former;           // the run before it began anew
+    uint64_t ahead_ns;         // its clock is, and ...
+    unsigned fast_ppm;         // ... runs so much faster
     uint64_t turn_ns;          // when its I/O thread has its turn, 0: never
     uint64_t slow_ns;          // its next frame takes so much longer
     uint64_t noisy_ns;         // its messages may be damaged until then
