@@ -12,7 +12,7 @@
 enum { STRANGER, WATCHER, GUESTS };
 
 static const char stranger_name[] = "stranger";
-static const uint64_t PAUSE_NS = 20 * MILLISECOND;
+static const uint64_t PAUSE_NS[GUESTS] = {20 * MILLISECOND, 200 * MILLISECOND};
 static const struct address nobody = {0};
 
 /* None of them lives as others do: only its sockets are of use. */
@@ -168,5 +168,5 @@ void guests_go(unsigned which)
         const enum status s = control_hello_encode(&h, &m, NULL);
         (void)send_message(&run, control, &nobody, MESSAGE_HELLO, &m, s);
     }
-    come(which, PAUSE_NS);
+    come(which, PAUSE_NS[which]);
 }
