@@ -220,8 +220,8 @@ enum status frame_index_add(struct frame_index *x, const struct index_entry *ent
 bool frame_index_is_empty(const struct frame_index *x)
 {
     struct stat st;
-    return !x->entries && (x->special || fstat(x->file, &st) != 0 ||
-                           st.st_size <= (off_t)strlen(x->head));
+    return !x->entries &&
+           (x->special || fstat(x->file, &st) != 0 || st.st_size <= (off_t)strlen(x->head));
 }
 
 enum status frame_index_finish(struct frame_index *x, struct error *e)

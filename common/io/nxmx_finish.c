@@ -232,8 +232,7 @@ static size_t fullest(const struct nxmx_series *s)
 bool nxmx_series_is_due(const struct nxmx_series *s)
 {
     return s->nfilling > NXMX_OPEN_FILES ||
-           (s->nfilling &&
-            id_set_size(&s->filling[fullest(s)]->held) >= s->frames_per_file);
+           (s->nfilling && id_set_size(&s->filling[fullest(s)]->held) >= s->frames_per_file);
 }
 
 enum status nxmx_series_finish(struct nxmx_series *s, bool all, struct error *e)

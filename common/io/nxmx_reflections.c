@@ -245,8 +245,7 @@ bool nxmx_table_get(struct hdf5_file *f, const struct nxmx_rows *rows, size_t pl
 
 /* ---- the master ------------------------------------------------------------- */
 
-void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows,
-                      const struct nxmx_map *map)
+void nxmx_columns_map(struct hdf5_file *f, const struct nxmx_rows *rows, const struct nxmx_map *map)
 {
     hid_t made[NXMX_COLUMNS + 1];
     char path[PATH_BYTES];

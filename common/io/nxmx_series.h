@@ -37,8 +37,8 @@ struct nxmx_series {
     uint64_t begin_s;          // when frame 0 begins, see base/utc.h
     bool replaces;             // files that are in the way are replaced
     bool sync;                 // wait for the disk
-    const int *claims;         // borrowed: a descriptor for owners_claim; NULL: nobody else is there
-    struct nxmx_hooks {    // called while no other process gives names; NULL: nothing is to do
+    const int *claims;   // borrowed: a descriptor for owners_claim; NULL: nobody else is there
+    struct nxmx_hooks {  // called while no other process gives names; NULL: nothing is to do
         /* Whether what is there is of a former run and does not stay. */
         bool (*anew)(void *owner);
         /* Frames have become durable, see nxmx_series_take. */

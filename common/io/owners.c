@@ -66,6 +66,5 @@ bool owners_has_fellow(int file, uint64_t run)
 bool owners_claim(int file, uint64_t number)
 {
     const int64_t place = FIRST_CLAIM + (int64_t)(number % (uint64_t)FIRST_CLAIM);
-    return set(file, F_WRLCK, place, false) ||
-           (errno != EAGAIN && errno != EACCES);
+    return set(file, F_WRLCK, place, false) || (errno != EAGAIN && errno != EACCES);
 }
