@@ -186,6 +186,8 @@ static enum status note_durable(struct nxmx_series *s, size_t at, struct error *
 {
     struct nxmx_filling *g = s->filling[at];
     bool noted = id_set_add(&s->written, g->file);
+    if (id_set_size(&g->held) < s->frames_per_file)
+        noted &= id_set_add(&s->unfinished, g->file);
     for (size_t i = 0; i < g->nplaces; i++)
         noted &= id_set_add(&s->durable, g->places[i].id);
     s->filling[at] = s->filling[--s->nfilling];

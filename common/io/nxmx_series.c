@@ -131,7 +131,24 @@ static enum status begin_filling(struct nxmx_series *s, uint64_t file, struct nx
     if (status)
         return status;
     s->filling[s->nfilling++] = *g;
+    if (!id_set_remove(&s->unfinished, file))
+        return error_memory(e, "a list of files");
     return exists(s, file) ? note_held(s, *g, e) : STATUS_OK;
+}
+
+/* Goes on with a file of this process that was written before it was full; there is one. */
+static enum status resume_filling(struct nxmx_series *s, uint64_t id, struct nxmx_filling **g,
+                                  struct error *e)
+{
+    const uint64_t file = s->unfinished.ranges[0].first;
+    if (!id_set_remove(&s->unfinished, file))
+        return error_memory(e, "a list of files");
+    const enum status status = begin_filling(s, file, g, e);
+    if (status || !*g || takes(s, *g, id))
+        return status;
+    nxmx_filling_free(s->filling[--s->nfilling]);
+    *g = NULL;
+    return STATUS_OK;
 }
 
 /* A file of this process that is not full, or the next that is nobody's. */
@@ -145,6 +162,8 @@ static enum status find_room(struct nxmx_series *s, uint64_t id, struct nxmx_fil
             return STATUS_OK;
         }
     *g = NULL;
+    while (s->unfinished.count && !*g && !status)
+        status = resume_filling(s, id, g, e);
     for (uint64_t file = 1; !*g && !status; file++)
         if (!filling_of(s, file) &&
             (!exists(s, file) || (s->replaces && !nxmx_known_has(&s->known, file))))
@@ -256,6 +275,7 @@ void nxmx_series_close(struct nxmx_series *s)
         nxmx_filling_free(s->filling[--s->nfilling]);
     nxmx_chunk_free(&s->chunk);
     id_set_clear(&s->written);
+    id_set_clear(&s->unfinished);
     id_set_clear(&s->durable);
     nxmx_known_clear(&s->known);
     id_set_clear(&s->found.lost);

@@ -52,6 +52,7 @@ struct nxmx_series {
     struct nxmx_filling *filling[NXMX_OPEN_FILES + 1];  // owned
     struct nxmx_chunk chunk;
     struct id_set written;      // files of this process
+    struct id_set unfinished;   // those of them that have room and are not being filled
     bool named;                 // some file has got its name
     struct id_set durable;      // frames, not yet taken by nxmx_series_take
     struct nxmx_known known;    // from nxmx_series_recall or the first file on

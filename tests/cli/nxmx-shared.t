@@ -39,13 +39,23 @@ frames 40
 writers 2 two
 same 'two writers: the same images in the same order, each with files of its own' whole/s.nxs two/s.nxs
 is 'who reads meanwhile sees nothing else' "$(cat watched)" ''
-check 'files do not hold the same frames as those of one writer' test "$(cat two/s_data_000001.h5 | cksum)" != "$(cat whole/s_data_000001.h5 | cksum)"
 frames 40
 writers 4 four
 same 'four writers' whole/s.nxs four/s.nxs
 frames 40 --window=3
 writers 2 small
 same 'a window smaller than a file' whole/s.nxs small/s.nxs
+differ() { # FOLDER ...: some file has other frames than that of one writer, which chance may prevent
+	for folder; do
+		for file in "$folder"/s_data_*; do
+			cmp -s "$file" "whole/${file#*/}" || return 0
+		done
+	done
+	return 1
+}
+check 'files do not hold the same frames as those of one writer' differ two four small
+files() { find "$1" -name 's_data_*' | wc -l; }
+check 'files that have room are gone on with' test "$(files small)" -le $(($(files whole) + 2))
 frames 9
 writers 3 more
 frames 40
@@ -72,7 +82,7 @@ sed -i '/^3[89]\t/d' torn/s.nxs.index
 frames 40
 writers 2 torn --resume
 same 'a master that is older than a file' whole/s.nxs torn/s.nxs
-is 'nobody complains' "$(cat message)" ''
+is 'nobody complains, but who came too late' "$(grep -v 'no stage is connected to my input' message)" ''
 
 # All that frames may bring along.
 mkdir rich
