@@ -32,7 +32,7 @@ far) # has another file system
 	;;
 late | early) # has another time of day
 	[ "$host" = late ] && shift_s=-300000 || shift_s=300000
-	exec env -i PATH="$PATH" HOME="$HOME" LD_PRELOAD="$(command -v clock.so)" CLOCK_SHIFT=$shift_s sh -c "$*"
+	exec env -i PATH="$PATH" HOME="$HOME" ASAN_OPTIONS="${ASAN_OPTIONS-}" LD_PRELOAD="$(command -v clock.so)" CLOCK_SHIFT=$shift_s sh -c "$*"
 	;;
 shaky) # its first connection after the question breaks when $FAR/cut is there
 	[ "$calls" != 2 ] || {
