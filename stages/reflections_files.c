@@ -63,7 +63,7 @@ enum status reflections_join(FILE *out, enum format format, const struct experim
         const void *bytes;
         size_t size;
         s = all->read(all->state, i, &bytes, &size, e);
-        if (s == STATUS_OK)
+        if (s == STATUS_OK && size)
             (void)fwrite(bytes, 1, size, out);
     }
     if (s == STATUS_OK && ferror(out))
