@@ -1,22 +1,11 @@
 /*
- * The reference engine: plain double, one loop, the specification of what a
- * pixel is.  Nesting, outermost first: slow, fast, layer, slow subpixel, fast
- * subpixel, source, lattice, phi, mosaic domain.
- *
- * In faithful mode it repeats nanoBragg's order of operations and its loop
- * quirks to the last bit: oversampled factors multiply the running sum, layers
- * share the last capture fraction, a phi of exactly 0 keeps the cell of the
- * previous evaluation, interpolation stops for good at the first miss.  So it
- * runs on one thread, pixel after pixel.  In physical mode every evaluation
- * stands alone and rows run in parallel.
+ * The reference engine: plain double, one loop, the specification of what a pixel is; see
+ * reference_pixel.h.  In faithful mode it runs on one thread, pixel after pixel, in physical mode
+ * rows run in parallel.
  */
-#include <math.h>
-#include <omp.h>
 #include <stdio.h>
-#include <string.h>
 
 #include "base/alloc.h"
-#include "base/vec.h"
 #include "engine/closed.h"
 #include "engine/derive.h"
 #include "engine/diffuse.h"
@@ -24,13 +13,8 @@
 #include "engine/footprint.h"
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
-#include "engine/shares.h"
-#include "engine/slopes.h"
-#include "physics/constants.h"
-#include "physics/hkl.h"
+#include "engine/reference_pixel.h"
 #include "physics/pixel.h"
-#include "physics/polarization.h"
-#include "physics/shape.h"
 
 struct plan {
     const struct experiment *experiment;
@@ -40,345 +24,11 @@ struct plan {
     char description[48];
 };
 
-/* What one lattice leaves behind for the next evaluation (faithful mode). */
-struct carry {
-    const double *cell;  // rows a, b, c in m of the last phi that was not 0
-    bool interpolate;
-};
-
-/* One frame: what all pixels share. */
-struct scene {
-    const struct experiment *x;
-    const struct recipe *recipe;
-    const struct source *sources;
-    size_t nsources;
-    bool faithful;
-    double photons;       // r_e^2 times fluence: intensity to photons
-    double steps;         // terms of a sum over sources, domains, phi and subpixels
-    double background;    // faithful: start of every pixel's sum
-    double water;         // physical: one more term for every source and subpixel
-    struct carry *carry;  // one per lattice
-};
-
-/* One pixel being summed up. */
-struct pixel {
-    const struct scene *scene;
-    const struct panel *panel;
-    const struct pixel_trace *trace;  // NULL: nobody watches
-    struct share_list *shares;        // parts of the intensity, not yet photons; NULL: not wanted
-    bool shares_full;                 // memory was out
-    struct slopes *slopes;            // derivatives; NULL: not wanted
-    double intensity;
-    double capture, polarization, solid_angle;  // 0: not known yet
-};
-
-static void report(const struct pixel *p, const char *name, int count, const double *values,
-                   const char *unit)
-{
-    if (p->trace)
-        p->trace->value(p->trace->context, name, count, values, unit);
-}
-
-static void report_one(const struct pixel *p, const char *name, double value, const char *unit)
-{
-    report(p, name, 1, &value, unit);
-}
-
-/* The factors of a term, and of the pixel; 1 for the other's. */
-static struct slopes_factors factors_of(const struct pixel *p, bool of_term)
-{
-    const struct sampling *each = &p->scene->x->sampling;
-    return (struct slopes_factors){
-        .capture = of_term ? p->capture : 1.0,
-        .solid_angle = each->each_solid_angle == of_term ? p->solid_angle : 1.0,
-        .polarization = each->each_polarization == of_term ? p->polarization : 1.0,
-        .each_solid_angle = each->each_solid_angle,
-        .each_polarization = each->each_polarization,
-    };
-}
-
-/* What a term is of. */
-struct term_of {
-    int32_t lattice, hkl[3];
-    double phi_rad;
-};
-
-/* Adds to the share of a reflection. */
-static void add_share(struct pixel *p, const struct term_of *of, double term)
-{
-    for (size_t i = 0; i < p->shares->count; i++) {
-        struct share *s = &p->shares->items[i];
-        if (s->lattice != of->lattice || memcmp(s->hkl, of->hkl, sizeof s->hkl) != 0)
-            continue;
-        s->photons += term;
-        s->turn += term * of->phi_rad;
-        return;
-    }
-    struct share s = {.lattice = of->lattice, .photons = term, .turn = term * of->phi_rad};
-    memcpy(s.hkl, of->hkl, sizeof s.hkl);
-    p->shares_full = !share_add(p->shares, &s) || p->shares_full;
-}
-
-/* Multiplies the sum, and all parts of it. */
-static void multiply(struct pixel *p, double factor)
-{
-    p->intensity *= factor;
-    for (size_t i = 0; p->shares && i < p->shares->count; i++) {
-        p->shares->items[i].photons *= factor;
-        p->shares->items[i].turn *= factor;
-    }
-}
-
-/* Adds one term.  Physical: each factor belongs to its own term.  Faithful: after
- * every term the whole sum is multiplied.  `of`: NULL for water. */
-static void add_term(struct pixel *p, double term, const struct term_of *of)
-{
-    const struct sampling *each = &p->scene->x->sampling;
-    const bool faithful = p->scene->faithful;
-    if (!faithful) {
-        term *= p->capture;
-        if (each->each_polarization)
-            term *= p->polarization;
-        if (each->each_solid_angle)
-            term *= p->solid_angle;
-    }
-    p->intensity += term;
-    if (p->shares && of)
-        add_share(p, of, term);
-    if (faithful && each->each_thickness)
-        multiply(p, p->capture);
-    if (faithful && each->each_polarization)
-        multiply(p, p->polarization);
-    if (faithful && each->each_solid_angle)
-        multiply(p, p->solid_angle);
-}
-
-/* F in electrons.  Faithful: the first index too near the edge of the table ends all
- * interpolation; that evaluation takes the nearest F, not default_F. */
-static double structure_factor(const struct pixel *p, const struct crystal *c, struct carry *carry,
-                               const double hkl[3])
-{
-    const bool wanted = p->scene->faithful ? carry->interpolate : c->interpolate;
-    if (wanted && hkl_can_interpolate(&c->table, hkl))
-        return hkl_tricubic(&c->table, hkl);
-    if (wanted && p->scene->faithful)
-        carry->interpolate = false;
-    return hkl_nearest(&c->table, hkl);
-}
-
-/* One evaluation: indices, lattice factor, structure factor. */
-static void add_evaluation(struct pixel *p, size_t index, size_t step, size_t domain,
-                           const double cell[9], const double q[3], double weight)
-{
-    const struct scene *s = p->scene;
-    const struct lattice *l = &s->recipe->lattices[index];
-    const struct crystal *c = &s->x->crystals[l->crystal];
-    const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
-    const double F_latt = shape_factor(c, hkl, l->reciprocal_A, s->faithful);
-    report(p, "hkl", 3, hkl, "");
-    report_one(p, "F_latt", F_latt, "");
-    /* a dark term does not even multiply the sum, unless there is water in it */
-    if (F_latt == 0.0 && (!s->faithful || s->x->water_m == 0.0))
-        return;
-    const double F_cell = structure_factor(p, c, &s->carry[index], hkl);
-    const double term = F_cell * F_cell * F_latt * F_latt * weight;
-    if (p->slopes)
-        slopes_term(p->slopes, index, step, domain, cell, q, hkl, F_cell);
-    struct term_of of = {.lattice = (int32_t)index, .phi_rad = l->phi_rad[step]};
-    for (int i = 0; i < 3; i++)
-        of.hkl[i] = (int32_t)index_nearest(hkl[i]);
-    add_term(p, term, &of);
-    report_one(p, "F_cell", F_cell, "electrons");
-    report_one(p, "term", term, "electrons^2");
-    report_one(p, "sum", p->intensity, "");
-}
-
-/* All phi steps and mosaic domains of one lattice, for scattering vector q in 1/m. */
-static void add_lattice(struct pixel *p, size_t index, const double q[3], double source_weight)
-{
-    const struct scene *s = p->scene;
-    const struct lattice *l = &s->recipe->lattices[index];
-    struct carry *carry = &s->carry[index];
-    const double weight = source_weight * recipe_lattice_scale(s->recipe, index);
-    for (size_t t = 0; t < l->nphi; t++) {
-        const double *turned = l->cells_m + 9 * t;
-        if (s->faithful) {
-            /* nanoBragg does not reset the cell at phi 0 */
-            if (l->phi_rad[t] != 0.0)
-                carry->cell = turned;
-            turned = carry->cell;
-        }
-        for (size_t k = 0; k < l->ndomains; k++) {
-            double cell[9];
-            for (int i = 0; i < 3; i++) {
-                if (l->mosaic)
-                    mat_apply(l->domains + 9 * k, turned + 3 * i, cell + 3 * i);
-                else
-                    vec_copy(cell + 3 * i, turned + 3 * i);
-            }
-            report(p, "lattice phi_step domain", 3, (double[]){(double)index, (double)t, (double)k},
-                   "");
-            report_one(p, "phi", l->phi_rad[t], "rad");
-            add_evaluation(p, index, t, k, cell, q, weight);
-        }
-    }
-}
-
-/* Polarization: the first source that counts sets it for the pixel, unless every
- * term has its own. */
-static void find_polarization(struct pixel *p, size_t source, double incident[3],
-                              double diffracted[3])
-{
-    const struct beam *b = &p->scene->x->beam;
-    if (p->polarization != 0.0 && !p->scene->x->sampling.each_polarization)
-        return;
-    if (p->scene->faithful) {
-        p->polarization = polarization_faithful(b->kahn, incident, diffracted, b->polarization);
-    } else if (b->no_polarization) {
-        p->polarization = 1.0;
-    } else {
-        double e[3], h[3];
-        polarization_axes(incident, b->polarization, e, h);
-        p->polarization = polarization_factor(b->kahn, incident, diffracted, e, h);
-    }
-    if (p->slopes)
-        slopes_polarization(p->slopes, source, incident, diffracted);
-    report_one(p, "polarization", p->polarization, "");
-}
-
-/* One source seen from one subpixel. */
-static void add_source(struct pixel *p, size_t index, double diffracted[3])
-{
-    const struct scene *s = p->scene;
-    const struct source *source = &s->sources[index];
-    double incident[3], q[3];
-    for (int i = 0; i < 3; i++) {
-        incident[i] = -source->direction[i];
-        q[i] = (diffracted[i] - incident[i]) / source->wavelength_m;
-    }
-    report(p, "q", 3, q, "1/m");
-    const double stol = 0.5 * vec_length(q);
-    if (s->x->dmin_m > 0.0 && stol > 0.0 && s->x->dmin_m > 0.5 / stol)
-        return;
-    find_polarization(p, index, incident, diffracted);
-    if (s->water > 0.0)
-        add_term(p, s->water * source->weight, NULL);
-    const struct slopes_factors factors = factors_of(p, true);
-    if (p->slopes && s->water > 0.0)
-        slopes_water(p->slopes, s->water * source->weight, &factors);
-    for (size_t i = 0; i < s->recipe->nlattices; i++) {
-        add_lattice(p, i, q, source->weight);
-        if (p->slopes)
-            slopes_lattice(p->slopes, i, index, source->weight * recipe_lattice_scale(s->recipe, i),
-                           source->weight * recipe_lattice_ratio(s->recipe, i), &factors);
-    }
-}
-
-/* What `layer` stops.  Faithful: asked for every term, a sensor without thickness is
- * a layer of no depth that stops nothing, and the image is dark. */
-static double capture_fraction(const struct pixel *p, const double diffracted[3], int layer)
-{
-    const bool empty = p->scene->faithful && p->scene->x->sampling.each_thickness;
-    if (empty && !(p->panel->thickness_m > 0.0))
-        return 0.0;
-    return pixel_capture(p->panel, diffracted, layer);
-}
-
-/* One subpixel of one layer. */
-static void add_subpixel(struct pixel *p, int64_t fast, int64_t slow, int layer, int sub_fast,
-                         int sub_slow)
-{
-    const struct scene *s = p->scene;
-    const struct sampling *sampling = &s->x->sampling;
-    double position[3], diffracted[3];
-    pixel_position(p->panel, s->x->physics, s->x->beam.direction, fast, slow, layer, sub_fast,
-                   sub_slow, sampling->oversample, position);
-    const double airpath = vec_unit(position, diffracted);
-    const bool new_solid_angle = p->solid_angle == 0.0 || sampling->each_solid_angle;
-    const bool new_capture = p->capture == 0.0 || sampling->each_thickness;
-    if (new_solid_angle)
-        p->solid_angle = pixel_solid_angle(p->panel, airpath);
-    if (new_capture)
-        p->capture = capture_fraction(p, diffracted, layer);
-    if (p->slopes)
-        slopes_point(p->slopes, p->panel, layer, position, new_solid_angle, new_capture);
-    report(p, "layer sub_slow sub_fast", 3, (double[]){layer, sub_slow, sub_fast}, "");
-    report(p, "position", 3, position, "m");
-    report_one(p, "airpath", airpath, "m");
-    report_one(p, "solid_angle", p->solid_angle, "sr");
-    report_one(p, "capture", p->capture, "");
-    for (size_t i = 0; i < s->nsources; i++) {
-        report_one(p, "source", (double)i, "");
-        report_one(p, "wavelength", s->sources[i].wavelength_m, "m");
-        add_source(p, i, diffracted);
-    }
-}
-
-/* The sum of a pixel, and what else *p asks for; photons. */
-static double sum_pixel(struct pixel *p, int64_t fast, int64_t slow)
-{
-    const struct scene *s = p->scene;
-    const struct panel *panel = p->panel;
-    const struct sampling *sampling = &s->x->sampling;
-    p->intensity = s->background;
-    p->polarization = s->x->beam.no_polarization ? 1.0 : 0.0;
-    for (int layer = 0; layer < panel->layers; layer++) {
-        p->capture = panel->thickness_m > 0.0 ? 0.0 : 1.0;
-        for (int sub_slow = 0; sub_slow < sampling->oversample; sub_slow++)
-            for (int sub_fast = 0; sub_fast < sampling->oversample; sub_fast++)
-                add_subpixel(p, fast, slow, layer, sub_fast, sub_slow);
-    }
-    /* factors that were not applied term by term: the first solid angle and
-     * polarization of the pixel and, faithful, the capture of its last layer */
-    double photons = s->photons * p->intensity / s->steps;
-    if (s->faithful && !sampling->each_thickness)
-        photons *= p->capture;
-    if (!sampling->each_polarization)
-        photons *= p->polarization;
-    if (!sampling->each_solid_angle)
-        photons *= p->solid_angle;
-    report_one(p, "intensity", p->intensity, "electrons^2");
-    report_one(p, "steps", s->steps, "");
-    report_one(p, "photons", photons, "photons");
-    return photons;
-}
-
-/* Photons of one pixel.  `shares`: NULL, or an empty list to which those above 0 go; false when
- * there is no memory for them. */
-static bool pixel_photons(const struct scene *s, const struct panel *panel, int64_t fast,
-                          int64_t slow, const struct pixel_trace *trace, struct share_list *shares,
-                          float *out)
-{
-    struct pixel p = {.scene = s, .panel = panel, .trace = trace, .shares = shares};
-    const double photons = sum_pixel(&p, fast, slow);
-    for (size_t i = 0; shares && i < shares->count; i++) {
-        struct share *share = &shares->items[i];
-        share->pixel = panel->first_pixel + slow * panel->fast_pixels + fast;
-        share->turn *= photons / p.intensity;
-        share->photons *= photons / p.intensity;
-    }
-    *out = (float)photons;
-    return !p.shares_full;
-}
-
 /* What all pixels share, and how the image changes. */
 struct derived_scene {
-    struct scene scene;
+    struct reference_scene scene;
     struct slopes_frame frame;
 };
-
-/* Photons and derivatives of one pixel. */
-static void pixel_slopes(const struct derived_scene *d, const struct panel *panel, int64_t fast,
-                         int64_t slow, double *values)
-{
-    struct slopes slopes;
-    slopes_begin(&slopes, &d->frame, (size_t)(panel - d->scene.x->panels));
-    struct pixel p = {.scene = &d->scene, .panel = panel, .slopes = &slopes};
-    values[0] = sum_pixel(&p, fast, slow);
-    const struct slopes_factors factors = factors_of(&p, false);
-    slopes_end(&slopes, values[0], d->scene.photons / d->scene.steps, p.intensity, &factors,
-               values + 1);
-}
 
 /* See derive_pixels. */
 static void pixels_slopes(const void *context, const struct panel *panel, const int64_t *numbers,
@@ -387,26 +37,27 @@ static void pixels_slopes(const void *context, const struct panel *panel, const 
     const struct derived_scene *d = context;
     for (int i = 0; i < count; i++) {
         double one[1 + PARAMETERS_MAX];
-        pixel_slopes(d, panel, numbers[i] % panel->fast_pixels, numbers[i] / panel->fast_pixels,
-                     one);
+        reference_pixel_slopes(&d->scene, &d->frame, panel, numbers[i] % panel->fast_pixels,
+                               numbers[i] / panel->fast_pixels, one);
         for (size_t k = 0; k <= d->frame.set->count; k++)
             values[k][i] = one[k];
     }
 }
 
 /* One row of a panel. */
-static void run_row(const struct scene *s, const struct panel *p, int64_t slow, float *pixels)
+static void run_row(const struct reference_scene *s, const struct panel *p, int64_t slow,
+                    float *pixels)
 {
     float *row = pixels + p->first_pixel + slow * p->fast_pixels;
     for (int64_t fast = 0; fast < p->fast_pixels; fast++) {
         row[fast] = 0.0f;
         if (pixel_is_computed(p, fast, slow))
-            (void)pixel_photons(s, p, fast, slow, NULL, NULL, &row[fast]);
+            (void)reference_pixel(s, p, fast, slow, NULL, NULL, &row[fast]);
     }
 }
 
 /* The shares of its pixels; false when memory is out. */
-static bool share_row(const struct scene *s, const struct panel *p, int64_t slow,
+static bool share_row(const struct reference_scene *s, const struct panel *p, int64_t slow,
                       struct share_list *list)
 {
     struct share_list one = {0};
@@ -416,53 +67,13 @@ static bool share_row(const struct scene *s, const struct panel *p, int64_t slow
         if (!pixel_is_computed(p, fast, slow))
             continue;
         one.count = 0;
-        good = pixel_photons(s, p, fast, slow, NULL, &one, &photons);
+        good = reference_pixel(s, p, fast, slow, NULL, &one, &photons);
         for (size_t i = 0; i < one.count && good; i++)
             if (one.items[i].photons > 0.0)
                 good = share_add(list, &one.items[i]);
     }
     mem_free(one.items);
     return good;
-}
-
-/* Water as nanoBragg has it: forward scattering of 2.57 electrons a molecule.  The
- * start of a pixel's sum in units of photons (faithful: r_e^2 and fluence come
- * again at the end) or electrons^2. */
-static double water_intensity(const struct scene *s)
-{
-    const double w = s->x->water_m;
-    if (s->faithful)
-        return 2.57 * 2.57 * ELECTRON_RADIUS_SQR_M2 * s->x->beam.fluence_ph_m2 * w * w * w * 1e6 *
-               AVOGADRO_1_MOL / 18.0;
-    return 2.57 * 2.57 * w * w * w * 1e6 * AVOGADRO_1_MOL / 18.0;
-}
-
-/* Prepares *s for a frame; the caller frees s->carry. */
-static enum status scene_open(struct scene *s, const struct experiment *x,
-                              const struct recipe *recipe, struct error *e)
-{
-    const enum status status = recipe_check(x, recipe, e);
-    if (status)
-        return status;
-    *s = (struct scene){.x = x, .recipe = recipe, .faithful = x->physics == PHYSICS_FAITHFUL};
-    s->sources = recipe->nsources ? recipe->sources : x->beam.sources;
-    s->nsources = recipe->nsources ? recipe->nsources : x->beam.nsources;
-    s->photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2;
-    /* layers are not counted: they share the photons */
-    const double samples = (double)s->nsources * x->sampling.oversample * x->sampling.oversample;
-    s->steps = samples * recipe_lattice_steps(recipe, 0);
-    if (s->faithful)
-        s->background = water_intensity(s);
-    else
-        s->water = water_intensity(s) * (s->steps / samples);
-    s->carry = mem_array(recipe->nlattices, sizeof *s->carry);
-    if (!s->carry)
-        return error_memory(e, "the lattices");
-    for (size_t i = 0; i < recipe->nlattices; i++) {
-        const struct lattice *l = &recipe->lattices[i];
-        s->carry[i] = (struct carry){l->cells_m, x->crystals[l->crystal].interpolate};
-    }
-    return STATUS_OK;
 }
 
 static void reference_destroy(struct plan **plan)
@@ -516,8 +127,8 @@ static const char *reference_describe(const struct plan *plan)
 static enum status reference_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                                  atomic_uint_fast64_t *rows, struct error *e)
 {
-    struct scene s;
-    enum status status = scene_open(&s, plan->experiment, recipe, e);
+    struct reference_scene s;
+    enum status status = reference_scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
     const bool dark = recipe_is_dark(plan->experiment, recipe);
@@ -533,7 +144,7 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
                 atomic_fetch_add_explicit(rows, 1, memory_order_relaxed);
         }
     }
-    mem_free(s.carry);
+    reference_scene_close(&s);
     status = photons ? photons_check(plan->experiment, recipe->id, photons, e) : STATUS_INPUT;
     if (!status)
         status = diffuse_add(plan->diffuse, recipe, plan->threads, photons, e);
@@ -544,9 +155,9 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
                                     const struct derive_request *request, struct error *e)
 {
     struct derived_scene d = {0};
-    enum status status = scene_open(&d.scene, plan->experiment, recipe, e);
+    enum status status = reference_scene_open(&d.scene, plan->experiment, recipe, e);
     if (status || (status = derive_check(plan->experiment, recipe, request, e))) {
-        mem_free(d.scene.carry);
+        reference_scene_close(&d.scene);
         return status;
     }
     status = slopes_open(&d.frame, plan->experiment, recipe, request->set, e);
@@ -555,7 +166,7 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
     if (!status)
         status = derive_run(&job, request, e);
     slopes_close(&d.frame);
-    mem_free(d.scene.carry);
+    reference_scene_close(&d.scene);
     return status;
 }
 
@@ -567,8 +178,8 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
     const struct experiment *x = plan->experiment;
     const bool spread = plan->footprint && plan->footprint->is_seen;
     const int64_t rows = experiment_rows(x);
-    struct scene s;
-    enum status status = scene_open(&s, x, recipe, e);
+    struct reference_scene s;
+    enum status status = reference_scene_open(&s, x, recipe, e);
     if (status)
         return status;
     struct share_list *lists = shares_open((size_t)rows);
@@ -589,16 +200,18 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
                                   .nlists = (size_t)rows};
     status = good ? shares_table(&shares, wanted, table, e) : error_memory(e, "the reflections");
     shares_free(lists, (size_t)rows);
-    mem_free(s.carry);
+    reference_scene_close(&s);
     return status;
 }
 
-static void replay(const struct scene *s, const struct panel *p, int64_t fast, int64_t slow)
+static void replay(const struct reference_scene *s, const struct panel *p, int64_t fast,
+                   int64_t slow)
 {
     float photons;
     for (int64_t i = 0; i < slow * p->fast_pixels + fast; i++)
         if (pixel_is_computed(p, i % p->fast_pixels, i / p->fast_pixels))
-            (void)pixel_photons(s, p, i % p->fast_pixels, i / p->fast_pixels, NULL, NULL, &photons);
+            (void)reference_pixel(s, p, i % p->fast_pixels, i / p->fast_pixels, NULL, NULL,
+                                  &photons);
 }
 
 static enum status reference_trace(struct plan *plan, const struct recipe *recipe,
@@ -608,15 +221,15 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
     enum status status = recipe_check_trace(plan->experiment, trace, e);
     if (status)
         return status;
-    struct scene s;
-    status = scene_open(&s, plan->experiment, recipe, e);
+    struct reference_scene s;
+    status = reference_scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
     float photons;
     if (s.faithful)
         replay(&s, p, trace->fast, trace->slow);
-    (void)pixel_photons(&s, p, trace->fast, trace->slow, trace, NULL, &photons);
-    mem_free(s.carry);
+    (void)reference_pixel(&s, p, trace->fast, trace->slow, trace, NULL, &photons);
+    reference_scene_close(&s);
     return STATUS_OK;
 }
 

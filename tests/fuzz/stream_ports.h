@@ -1,0 +1,149 @@
+/*
+ * A part of stream.c: in place of the sockets of link/port.h, and of what else a stage asks of the
+ * machine, these.
+ */
+#ifndef BRAGG_FUZZ_STREAM_PORTS_H
+#define BRAGG_FUZZ_STREAM_PORTS_H
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "link/exchange.h"
+#include "link/port.h"
+
+enum { UP, UP_CONNECTED, DOWN, DOWN_CONNECTED, CONTROL, SOCKETS };
+
+static struct fake {
+    bool full, cut;
+    struct address from;
+    struct message message;
+} fakes[SOCKETS];
+static bool refuse;  // nothing can be sent
+
+bool address_equal(const struct address *a, const struct address *b)
+{
+    return a->size == b->size && memcmp(a->bytes, b->bytes, a->size) == 0;
+}
+
+enum status port_open(void *context, const struct curve *c, bool bind, char *endpoint,
+                      int64_t part_max, void **socket, void **watch, struct error *e)
+{
+    (void)context, (void)c, (void)bind, (void)part_max, (void)e;
+    const char *number = strrchr(endpoint, ':');  // of a stranger, perhaps
+    *socket = &fakes[number ? (unsigned)atoi(number + 1) % SOCKETS : CONTROL];
+    *watch = *socket;
+    return STATUS_OK;
+}
+
+bool port_happened(void *watch, struct trial *t)
+{
+    (void)t;
+    struct fake *f = watch;
+    const bool cut = f && f->cut;
+    if (f)
+        f->cut = false;
+    return cut;
+}
+
+void *port_context_open(void)
+{
+    return NULL;
+}
+
+void port_context_close(void *context)
+{
+    (void)context;
+}
+
+int port_descriptor(void *socket)
+{
+    (void)socket;
+    return -1;
+}
+
+void port_set_linger(void *socket, int ms)
+{
+    (void)socket, (void)ms;
+}
+
+void port_close(void **socket, void **watch)
+{
+    *socket = *watch = NULL;
+}
+
+void port_drop(void **socket, void **watch)
+{
+    port_close(socket, watch);
+}
+
+enum status port_share(struct message *m, struct error *e)
+{
+    (void)m, (void)e;
+    return STATUS_OK;
+}
+
+/* Whatever a stage sends must be good. */
+bool port_send(void *socket, const struct address *to, const struct message *m,
+               const struct part *instead)
+{
+    struct route r;
+    (void)to;
+    if (!instead && route_open(&r, m, NULL) != STATUS_OK)
+        abort();
+    return socket && !refuse;
+}
+
+bool port_has_messages(void *socket)
+{
+    return ((struct fake *)socket)->full;
+}
+
+enum port_got port_receive(void *socket, bool bound, struct address *from, struct message *m)
+{
+    struct fake *f = socket;
+    *from = bound ? f->from : (struct address){0};
+    *m = (struct message){0};
+    if (!f->full)
+        return PORT_NOTHING;
+    *m = f->message;
+    f->message = (struct message){0};
+    f->full = false;
+    return PORT_MESSAGE;
+}
+
+/* The linker puts this in place of execv: a stage that begins anew would run the fuzzer again. */
+int __wrap_execv(const char *path, char *const *argv);
+
+int __wrap_execv(const char *path, char *const *argv)
+{
+    (void)path;
+    (void)argv;
+    errno = EACCES;
+    return -1;
+}
+
+/* Likewise of what such a stage waits for and opens: its main thread is this one, and the file
+ * for the process that it becomes is always the same. */
+bool __wrap_exchange_await_main(struct exchange *x, int seconds);
+int __real_memfd_create(const char *name, unsigned flags);
+int __wrap_memfd_create(const char *name, unsigned flags);
+
+bool __wrap_exchange_await_main(struct exchange *x, int seconds)
+{
+    (void)seconds;
+    return x->main_done;
+}
+
+int __wrap_memfd_create(const char *name, unsigned flags)
+{
+    static int file = -1;
+    if (file < 0)
+        file = __real_memfd_create(name, flags);
+    if (ftruncate(file, 0) || lseek(file, 0, SEEK_SET))
+        abort();
+    return file;
+}
+
+#endif
