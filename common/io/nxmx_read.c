@@ -138,6 +138,15 @@ static bool read_layers(struct hdf5_file *f, struct nxmx_one *one)
 
 /* --- the master ---------------------------------------------------------- */
 
+/* Whether the images that are selected have that at a place: a file may hold any of them. */
+static bool selects(hid_t images, hsize_t place)
+{
+    const hsize_t start[3] = {place}, one[3] = {1, 1, 1};
+    return H5Sget_simple_extent_ndims(images) == 3 &&
+           H5Sselect_hyperslab(images, H5S_SELECT_AND, start, NULL, one, NULL) >= 0 &&
+           H5Sget_select_npoints(images) > 0;
+}
+
 /* The data file, beside the master, that holds the image at a place of the virtual data set
  * `made`. */
 static bool find_file(hid_t made, const char *master, size_t place, char path[PATH_BYTES])
@@ -148,11 +157,8 @@ static bool find_file(hid_t made, const char *master, size_t place, char path[PA
     (void)H5Pget_virtual_count(made, &count);
     for (size_t i = 0; i < count; i++) {
         char name[PATH_BYTES];
-        hsize_t first[3] = {1}, last[3] = {0};
         const hid_t space = H5Pget_virtual_vspace(made, i);
-        const bool found = space >= 0 && H5Sget_simple_extent_ndims(space) == 3 &&
-                           H5Sget_select_bounds(space, first, last) >= 0 && first[0] <= place &&
-                           place <= last[0] &&
+        const bool found = space >= 0 && selects(space, place) &&
                            H5Pget_virtual_filename(made, i, name, sizeof name) > 0;
         if (space >= 0)
             (void)H5Sclose(space);

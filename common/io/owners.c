@@ -2,6 +2,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <sys/file.h>
 #include <unistd.h>
 
 #include "base/hash.h"
@@ -35,12 +36,16 @@ static int64_t find(int file, int64_t start, int64_t length)
 
 bool owners_lock(int file)
 {
-    return set(file, F_WRLCK, 0, true);
+    const bool bytes = set(file, F_WRLCK, 0, true);
+    if (!bytes)
+        (void)flock(file, LOCK_EX);
+    return bytes;
 }
 
 void owners_unlock(int file)
 {
-    (void)set(file, F_UNLCK, 0, false);
+    if (!set(file, F_UNLCK, 0, false))
+        (void)flock(file, LOCK_UN);
 }
 
 void owners_join(int file, uint64_t run)

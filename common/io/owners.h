@@ -10,7 +10,8 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* Waits until no other process is at work on the file; false when it cannot be locked. */
+/* Waits until no other process is at work on the file; false when its bytes cannot be locked: then
+ * the whole file is, where that can be. */
 bool owners_lock(int file);
 void owners_unlock(int file);
 

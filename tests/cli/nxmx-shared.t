@@ -15,6 +15,15 @@ write() { env $locks bragg-write --quiet --frames-per-file=4 --compression=gzip 
 same() { # NAME WHOLE MASTER
 	check "$1" /usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_shared.py" same "$2" "$3" ${4-4}
 }
+# replayed MASTER OUTPUT...: a sum over what bragg-replay gives, written so
+replayed() {
+	master=$1
+	shift
+	rm -rf replayed
+	mkdir replayed
+	bragg-replay --quiet "$master" 2>&1 | bragg-write --quiet "$@" 2>&1
+	cat replayed/[0-9]* | cksum
+}
 # writers N FOLDER OPTION...: so many at once; what they say is in `message`
 writers() {
 	n=$1 folder=$2
@@ -38,6 +47,8 @@ frames 40
 /usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_shared.py" watch whole/s.nxs two/s.nxs >watched 2>&1 &
 writers 2 two
 same 'two writers: the same images in the same order, each with files of its own' whole/s.nxs two/s.nxs
+is 'they are replayed' "$(replayed two/s.nxs 'replayed/%02d.raw')" "$(replayed whole/s.nxs 'replayed/%02d.raw')"
+is 'and recomputed' "$(for i in 7 18 39; do bragg-replay --recompute two/s.nxs:$i 2>&1; done)" "$(for i in 7 18 39; do bragg-replay --recompute whole/s.nxs:$i 2>&1; done | sed 's/whole/two/g')"
 is 'who reads meanwhile sees nothing else' "$(cat watched)" ''
 frames 40
 writers 4 four
@@ -91,6 +102,7 @@ rich | write rich/s.nxs
 rich --out="@ipc://$d/n" &
 writers 2 richer
 same 'reflections, labels and derivatives' rich/s.nxs richer/s.nxs
+is 'are replayed, too' "$(replayed richer/s.nxs --reflections=replayed/0.tsv 'replayed/%02d.raw')" "$(replayed rich/s.nxs --reflections=replayed/0.tsv 'replayed/%02d.raw')"
 
 # Frames of others are replaced by those of both writers.
 recipes --frames=14 --seed=5 | photons | counts | write two/s.nxs --overwrite
