@@ -45,6 +45,7 @@ enum rng_purpose {
     RNG_PUMP = 22,       // share of the molecules that a laser excites
     RNG_DEAD_TIME = 23,  // what a counter misses
     RNG_STREAK = 24,     // of a jet: how bright, and its direction
+    RNG_DIRECTION = 25,  // of the beam
 };
 
 /* One stream of draws. */

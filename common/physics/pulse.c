@@ -67,8 +67,7 @@ static enum status copy(const struct beam *beam, struct recipe *r, struct error 
 /* All directions turn by the same small rotation about an axis across the beam. */
 static void turn(const struct pulse *p, const struct beam *beam, struct recipe *r)
 {
-    enum { DIRECTION = 1 };  // of the draws of RNG_WAVELENGTH, whose first is the wavelength
-    struct rng random = rng_stream(r->seed, RNG_WAVELENGTH, r->id, DIRECTION);
+    struct rng random = rng_stream(r->seed, RNG_DIRECTION, r->id, 0);
     const double rms_rad = 1e-6 * p->direction_jitter_urad;
     const double about[2] = {rms_rad * rng_normal(&random), rms_rad * rng_normal(&random)};
     double e[3], b[3], axis[3];
