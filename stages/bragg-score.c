@@ -117,7 +117,7 @@ static enum status take_sent(struct score *s, const struct opt_texts *files, str
     for (size_t i = 0; i < files->count && !status; i++)
         status = sent_read(files->text[i], &sent, e);
     for (size_t i = 0; i < s->key->nparts && !files->count && !status; i++)
-        if (s->key->parts[i].sent)
+        if (s->key->parts[i].tells.sent)
             status = sent_read(s->key->parts[i].path, &sent, e);
     status = status ? status : score_sent_figures(s, &sent, f, e);
     sent_free(&sent);
@@ -187,7 +187,7 @@ static enum status run(const struct options *o, const char *const paths[], int n
                                             .hit_spots = (int64_t)o->hit[0],
                                             .strong_photons = o->hit[1],
                                             .group = o->symmetry ? &group : NULL,
-                                            .again = o->sent.count || key.sent};
+                                            .again = o->sent.count || key.tells.sent};
     if (!status)
         status = score_begin(&score, &settings, &key, e);
     score.shown = o->report ? &shown : NULL;

@@ -37,15 +37,15 @@ static enum status take_answers(struct score *s, struct results *in, struct answ
     while (!status && !(status = results_next(in, a, &more, e)) && more) {
         size_t count;
         const struct geom_panel *panels = results_panels(in, &count);
-        if (first && k->summed && !results_of_rotation(in))
+        if (first && k->tells.summed && !results_of_rotation(in))
             return error_set(e, STATUS_INPUT,
                              "%s: tells of frames one by one, where the reflections of %s are sums "
                              "over a rotation: the key of these results is an NXmx file, a "
                              "recording, or a table for each frame",
                              in->path, k->path);
-        if (first && k->no_detector)
-            status =
-                detectors_assume(d, truth->panels, truth->npanels, k->panel0, panels, count, e);
+        if (first && k->tells.no_detector)
+            status = detectors_assume(d, truth->panels, truth->npanels, k->tells.panel0, panels,
+                                      count, e);
         else if (first)
             status = detectors_match(d, truth->panels, truth->npanels, panels, count, in->path, e);
         first = false;

@@ -35,23 +35,11 @@ static enum status name_all(struct key *k, const char *const paths[], size_t npa
     return STATUS_OK;
 }
 
-static void take_first(struct key *k)
-{
-    const struct key_part *p = k->parts;
-    k->detector = &p->detector;
-    k->panel0 = p->panel0;
-    k->no_spots = p->no_spots;
-    k->no_lattices = p->no_lattices;
-    k->no_detector = p->no_detector;
-    k->no_rows = p->no_rows;
-    k->summed = p->summed;
-}
-
 /* What parts may differ in. */
 static void take_part(struct key *k, const struct key_part *p)
 {
-    k->no_F2 |= p->no_F2;
-    k->sent |= p->sent;
+    k->tells.no_F2 |= p->tells.no_F2;
+    k->tells.sent |= p->tells.sent;
     if (vec_dot(k->spindle, k->spindle) == 0.0)
         memcpy(k->spindle, p->spindle, sizeof k->spindle);
     if (p->detector.npanels > k->detector->npanels)  // of tables, as many as they name
@@ -69,10 +57,12 @@ enum status key_open(struct key *k, const char *const paths[], size_t npaths, st
         struct key_part *p = &k->parts[k->nparts++];
         s = key_part_open(p, paths[i], e);
         p->stays_open = npaths <= FILES_OPEN;
+        if (!i) {
+            k->tells = p->tells;
+            k->detector = &p->detector;
+        }
         if (!s && i)
             s = key_agree(k->parts, p, e);
-        else if (!s)
-            take_first(k);
         if (!s)
             take_part(k, p);
         if (!s && i && k->detector != &p->detector)

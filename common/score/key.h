@@ -21,10 +21,7 @@ struct key {
     struct key_place *places;  // owned: [rows.nframes]
     const struct nxmx_geometry *detector;  // of the parts
     double spindle[3];                     // in the frame of the beam
-    /* As in struct key_part. */
-    const char *no_spots, *no_lattices, *no_detector;
-    bool no_rows, no_F2, summed, sent;
-    double panel0;
+    struct key_tells tells;
 };
 
 /* A frame of the key; pointers last until the next one is asked for. */

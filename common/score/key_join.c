@@ -33,16 +33,16 @@ static enum status agree_detector(const struct key_part *a, const struct key_par
                                   struct error *e)
 {
     const struct nxmx_geometry *x = &a->detector, *y = &b->detector;
-    if (a->no_detector && (isnan(a->panel0) || isnan(b->panel0)))
+    if (a->tells.no_detector && (isnan(a->tells.panel0) || isnan(b->tells.panel0)))
         return STATUS_OK;
-    if (a->no_detector && fabs(a->panel0 - b->panel0) < 1e-3)
+    if (a->tells.no_detector && fabs(a->tells.panel0 - b->tells.panel0) < 1e-3)
         return STATUS_OK;
-    if (!a->no_detector && x->npanels != y->npanels)
+    if (!a->tells.no_detector && x->npanels != y->npanels)
         return error_set(e, STATUS_INPUT,
                          "%s: has %zu panels, %s has %zu: keys must be of one detector", b->path,
                          y->npanels, a->path, x->npanels);
     for (size_t i = 0; i < x->npanels; i++)
-        if (a->no_detector || !same_panel(&x->panels[i], &y->panels[i]))
+        if (a->tells.no_detector || !same_panel(&x->panels[i], &y->panels[i]))
             return error_set(e, STATUS_INPUT,
                              "%s: panel %zu is not as in %s: keys must be of one detector", b->path,
                              i, a->path);
@@ -52,8 +52,10 @@ static enum status agree_detector(const struct key_part *a, const struct key_par
 enum status key_agree(const struct key_part *a, const struct key_part *b, struct error *e)
 {
     const double both = vec_dot(a->spindle, a->spindle) * vec_dot(b->spindle, b->spindle);
-    if (!same_text(a->no_spots, b->no_spots) || !same_text(a->no_lattices, b->no_lattices) ||
-        !same_text(a->no_detector, b->no_detector) || a->summed != b->summed)
+    if (!same_text(a->tells.no_spots, b->tells.no_spots) ||
+        !same_text(a->tells.no_lattices, b->tells.no_lattices) ||
+        !same_text(a->tells.no_detector, b->tells.no_detector) ||
+        a->tells.summed != b->tells.summed)
         return error_set(e, STATUS_INPUT,
                          "%s and %s tell different things of frames: several keys must be of one "
                          "kind",
@@ -100,7 +102,7 @@ static enum status check_crystals(const struct key *k, struct error *e)
 {
     const struct nxmx_lattice *known[CRYSTALS_MAX] = {NULL};
     enum status s = STATUS_OK;
-    for (size_t i = 0; i < k->nparts && !s && !k->no_lattices; i++)
+    for (size_t i = 0; i < k->nparts && !s && !k->tells.no_lattices; i++)
         s = agree_crystals(k, known, &k->parts[i], e);
     return s;
 }

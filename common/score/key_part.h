@@ -14,6 +14,17 @@
 #include "io/nxmx_rows.h"
 #include "model/reflections.h"
 
+/* What a key tells, and what not. */
+struct key_tells {
+    const char *no_spots, *no_lattices, *no_detector;  // why not; NULL: it does
+    bool no_rows;                                      // of no frame are there reflections
+    bool no_F2;                                        // reflections have no structure factors
+    bool summed;    // each reflection is in one frame, with the photons of all that it reaches over
+    bool sent;      // it is a key of bragg-serve, which tells what became of frames, too
+    double panel0;  // where there is no detector: the fast axis of its first panel, from x to y,
+                    // rad; NaN: not told
+};
+
 struct key_part {
     const char *path;               // borrowed
     struct nxmx_rows rows;          // frames and lattices, until the key has taken them
@@ -29,15 +40,8 @@ struct key_part {
     struct reflection_row *block;   // owned
     size_t nblock, block_room;      // rows
     bool wanted;                    // by the frame that is asked for
-    /* What it does not tell, and why; NULL: it does. */
-    const char *no_spots, *no_lattices, *no_detector;
-    bool no_rows;   // of no frame are there reflections
-    bool no_F2;     // reflections have no structure factors
-    bool summed;    // each reflection is in one frame, with the photons of all that it reaches over
-    bool sent;      // it is a key of bragg-serve, which tells what became of frames, too
-    bool fills;     // a frame that it does not name is taken for a blank
-    double panel0;  // where there is no detector: the fast axis of its first panel, from x to y,
-                    // rad; NaN: not told
+    struct key_tells tells;
+    bool fills;  // a frame that it does not name is taken for a blank
 };
 
 /* STATUS_INPUT for files that are none, or hold no reflections.  key_part_close frees *k, also

@@ -26,7 +26,7 @@ static enum status read_chunks(struct key_part *k, struct crystfel_stream *in, s
         s = s ? s : key_add_panels(k, in->detector.panels, in->detector.npanels, e);
         s = s ? s : key_add_frame(k, a->frame, a, e);
     }
-    k->sent = in->tells_fate;
+    k->tells.sent = in->tells_fate;
     return s;
 }
 
@@ -43,7 +43,7 @@ enum status key_stream_read(struct key_part *k, struct error *e)
     s = s ? s : read_chunks(k, &in, &a, e);
     if (!s && !k->rows.nframes)
         s = error_set(e, STATUS_INPUT, "%s: holds no frames", k->path);
-    k->no_F2 = true;
+    k->tells.no_F2 = true;
     s = s ? s : key_add_end(k, e);
     answer_free(&a);
     crystfel_stream_close(&in);

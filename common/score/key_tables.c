@@ -159,9 +159,9 @@ static enum status read_run(struct key_part *k, struct error *e)
     f.all_measured = true;
     k->fills = true;
     for (size_t i = 0; i < f.list.count && !s; i++)
-        k->summed |= f.list.items[i].scan.images > 0;
-    if (k->summed)
-        k->no_spots = "reflections of the key are sums over the frames of a rotation";
+        k->tells.summed |= f.list.items[i].scan.images > 0;
+    if (k->tells.summed)
+        k->tells.no_spots = "reflections of the key are sums over the frames of a rotation";
     while (!s && f.next < f.nentries)
         s = read_run_frame(k, &f, &a, e);
     answer_free(&a);
@@ -187,7 +187,7 @@ enum status key_tables_read(struct key_part *k, struct error *e)
     if (template_parse(&t, k->path, e))
         return e->status;
     enum status s = template_is_numbered(&t) ? read_files(k, &t, e) : read_run(k, e);
-    k->no_F2 = true;
+    k->tells.no_F2 = true;
     s = s ? s : key_add_end(k, e);
     if (!s && !k->detector.npanels)
         s = error_set(e, STATUS_INPUT, "%s: all frames are empty", k->path);

@@ -151,7 +151,7 @@ static enum status take_line(struct key_part *k, struct table *t, struct answer 
     if (s)
         return s;
     if (!t->of_rows)
-        k->panel0 = deg_to_rad(degrees);
+        k->tells.panel0 = deg_to_rad(degrees);
     const bool begins = !a->has_frame || (double)a->frame != frame || (!t->of_rows && lattice == 0);
     if (begins && a->has_frame) {
         s = t->of_rows ? key_add_blanks(k, a->frame, e) : STATUS_OK;
@@ -172,7 +172,7 @@ static enum status take_line(struct key_part *k, struct table *t, struct answer 
 static enum status read_lines(struct key_part *k, struct table *t, struct answer *a,
                               struct error *e)
 {
-    enum status s = read_title(t, &k->sent, e);
+    enum status s = read_title(t, &k->tells.sent, e);
     while (!s && next(t))
         s = take_line(k, t, a, e);
     if (!s && (t->lines.half_line || ferror(t->lines.in)))
@@ -187,17 +187,17 @@ enum status key_text_read(struct key_part *k, struct error *e)
 {
     struct table t = {.panels = 1.0};
     struct answer a = {0};
-    k->panel0 = NAN;
+    k->tells.panel0 = NAN;
     enum status s = lines_open(&t.lines, k->path, FILETYPE_OTHER, NULL, e);
     s = s ? s : read_lines(k, &t, &a, e);
     s = s ? s : key_add_unknown_panels(k, (size_t)t.panels, e);
-    k->no_F2 = true;
-    k->no_rows = !t.of_rows;
+    k->tells.no_F2 = true;
+    k->tells.no_rows = !t.of_rows;
     k->fills = t.of_rows;
     if (t.of_rows)
-        k->no_lattices = "the key tells of reflections alone, not how lattices lie";
+        k->tells.no_lattices = "the key tells of reflections alone, not how lattices lie";
     else
-        k->no_spots = "the key tells of lattices alone, not where reflections are";
+        k->tells.no_spots = "the key tells of lattices alone, not where reflections are";
     s = s ? s : key_add_end(k, e);
     answer_free(&a);
     lines_close(&t.lines);

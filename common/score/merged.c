@@ -314,7 +314,7 @@ enum status merged_take(struct merged *m, const char *path, struct key *k, struc
     double cell[6];
     if (m->path)
         return error_set(e, STATUS_INPUT, "%s: is a second merged result, must be one", path);
-    if (k->no_F2)
+    if (k->tells.no_F2)
         return error_set(e, STATUS_INPUT,
                          "%s: tables tell no structure factors: merged results are scored against "
                          "an NXmx file or a recording",

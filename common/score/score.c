@@ -19,7 +19,7 @@ static const double PLACED_PHOTONS = 100.0;
 static enum status find_rotations(struct score *s, struct error *e)
 {
     const struct nxmx_rows *rows = &s->key->rows;
-    const size_t known = s->key->no_lattices ? 0 : rows->nlattices;
+    const size_t known = s->key->tells.no_lattices ? 0 : rows->nlattices;
     for (size_t i = 0; i < known; i++)
         if (rows->lattices[i].crystal >= s->ncrystals)
             s->ncrystals = (size_t)rows->lattices[i].crystal + 1;
@@ -156,8 +156,8 @@ static enum status check_panels(const struct answer *a, const struct detectors *
  * known of these, each lattice has. */
 static bool is_hit(struct score *s, const struct key_frame *f)
 {
-    bool hit = s->key->no_rows && f->frame->lattices;
-    for (size_t i = 0; i < f->frame->lattices && !s->key->no_rows; i++) {
+    bool hit = s->key->tells.no_rows && f->frame->lattices;
+    for (size_t i = 0; i < f->frame->lattices && !s->key->tells.no_rows; i++) {
         const size_t strong = score_strong(s, f, (int32_t)i);
         s->strong_lattices[score_bin((double)strong)]++;
         hit = hit || strong >= (size_t)s->settings->hit_spots;
@@ -175,7 +175,7 @@ enum status score_truth(struct score *s, const struct key_frame *f, bool hit, si
     s->true_negative += !*truth && !hit;
     s->lattices_true += (size_t)f->frame->lattices;
     s->spots_true += f->nrows;
-    for (size_t i = 0; i < f->nrows && !s->key->no_spots; i++) {
+    for (size_t i = 0; i < f->nrows && !s->key->tells.no_spots; i++) {
         s->strong_true += f->rows[i].photons > s->settings->strong_photons;
         s->bin_true[score_bin(f->rows[i].photons)]++;
     }
@@ -214,7 +214,7 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
                               const struct detectors *d, struct error *e)
 {
     s->spots_found += a->nspots;
-    if (s->key->no_spots)
+    if (s->key->tells.no_spots)
         return STATUS_OK;
     int64_t *partner = mem_grow(s->partner, 0, a->nspots, sizeof *partner, &s->partner_room);
     if (!partner && a->nspots)
@@ -222,7 +222,7 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
     s->partner = partner ? partner : s->partner;
     enum status status =
         spots_match(&s->spots, f->rows, f->nrows, a->spots, a->nspots, d->truth_of, s->partner, e);
-    if (!s->key->no_detector)
+    if (!s->key->tells.no_detector)
         s->by_chance += (double)f->nrows * (double)a->nspots * chance_of(s->key->detector);
     for (size_t i = 0; i < a->nspots && !status; i++) {
         const double photons = a->spots[i].intensity;
@@ -306,12 +306,13 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     s->frames[place].wrong = truth != hit;
     status = status ? status : take_geometry(s, &f, d, e);
     status = status ? status : take_spots(s, &f, a, d, e);
-    if (k->no_lattices) {
+    if (k->tells.no_lattices) {
         s->lattices_found += a->nlattices;
         return status;
     }
     status = status ? status : score_lattices(s, &f, a, d, e);
     s->frames[place].wrong |= s->lattices_found - found > s->lattices_right - right;
-    return status || !s->shown || k->no_spots || k->no_detector ? status
-                                                                : show(s, &f, a, d, right, e);
+    return status || !s->shown || k->tells.no_spots || k->tells.no_detector
+               ? status
+               : show(s, &f, a, d, right, e);
 }

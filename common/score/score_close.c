@@ -34,9 +34,9 @@ static enum status refuse_cell(const struct score *s, struct error *e)
 static bool nothing_in_common(const struct score *s)
 {
     const struct key *k = s->key;
-    const size_t spots = k->no_spots ? 0 : s->spots_found,
-                 lattices = k->no_lattices ? 0 : s->lattices_found;
-    return (s->spots_true || k->no_rows) && spots + lattices && !s->spots_right &&
+    const size_t spots = k->tells.no_spots ? 0 : s->spots_found,
+                 lattices = k->tells.no_lattices ? 0 : s->lattices_found;
+    return (s->spots_true || k->tells.no_rows) && spots + lattices && !s->spots_right &&
            !s->lattices_right && !s->ambiguous;
 }
 
@@ -46,7 +46,7 @@ enum status score_close(struct score *s, struct error *e)
         return error_set(e, STATUS_INPUT, "the results hold no frames: nothing to score");
     if (s->lattices_found && s->lattices_true && !s->has_known_cell && s->other[0] > 0.0)
         return refuse_cell(s, e);
-    if (nothing_in_common(s) && s->key->no_spots)
+    if (nothing_in_common(s) && s->key->tells.no_spots)
         return error_set(e, STATUS_INPUT,
                          "the results have nothing in common with %s: of %zu lattices none is "
                          "turned by less than %g deg: is this the key of these results?",

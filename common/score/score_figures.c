@@ -61,7 +61,7 @@ static void add_hits(struct score *s, struct figures *f)
 
 static void add_spots(struct score *s, struct figures *f)
 {
-    const char *no = s->key->no_spots, *none = because(no, "no found spot is a true one");
+    const char *no = s->key->tells.no_spots, *none = because(no, "no found spot is a true one");
     add_known(f, "spots", "true", s->spots_true, no);
     add_count(f, "spots", "found", s->spots_found);
     add(f, "spots", "precision", no ? NAN : ratio(s->spots_right, s->spots_found),
@@ -121,13 +121,13 @@ static void add_offset(struct offsets *o, struct figures *f, const char *name, c
 static void add_offsets(struct score *s, struct figures *f)
 {
     const struct key *k = s->key;
-    const char *rows = because(k->no_lattices, k->no_rows ? k->no_spots : NULL),
+    const char *rows = because(k->tells.no_lattices, k->tells.no_rows ? k->tells.no_spots : NULL),
                *none =
                    because(rows, "no right lattice has a predicted reflection above 10 photons");
     add_offset(&s->found, f, "found_px", "places of found spots",
-               because(k->no_spots, "no found spot is a true one above 100 photons"));
+               because(k->tells.no_spots, "no found spot is a true one above 100 photons"));
     add_offset(&s->geometry, f, "geometry_px", "the geometry of the analysis",
-               because(k->no_detector,
+               because(k->tells.no_detector,
                        "the results have no geometry, or none of the frames a reflection"));
     add_offset(&s->predicted, f, "predicted_px", "predicted places",
                because(rows, "no right lattice has a predicted reflection of the key"));
@@ -141,7 +141,8 @@ static void add_offsets(struct score *s, struct figures *f)
 static void add_lattices(struct score *s, struct figures *f)
 {
     static const char *const axes[] = {"x_median", "y_median", "z_median"};
-    const char *no = s->key->no_lattices, *no_lattice = because(no, "no right lattice was found");
+    const char *no = s->key->tells.no_lattices,
+               *no_lattice = because(no, "no right lattice was found");
     add_known(f, "lattices", "true", s->lattices_true, no);
     add_count(f, "lattices", "found", s->lattices_found);
     add_known(f, "lattices", "right", s->lattices_right, no);
@@ -179,8 +180,8 @@ static void add_cell(struct score *s, struct figures *f)
 {
     static const char *const names[] = {"cell.a",    "cell.b",     "cell.c",     "cell.alpha",
                                         "cell.beta", "cell.gamma", "cell.volume"};
-    const char *no_lattice = because(s->key->no_lattices, "no right lattice was found"),
-               *several = because(s->key->no_lattices, "the key has several crystals");
+    const char *no_lattice = because(s->key->tells.no_lattices, "no right lattice was found"),
+               *several = because(s->key->tells.no_lattices, "the key has several crystals");
     const bool one = s->ncrystals == 1;
     for (int i = 0; i < 7; i++) {
         const bool angle = i >= 3 && i < 6;
@@ -214,7 +215,7 @@ static void add_intensities(struct score *s, struct figures *f)
 {
     const struct key *k = s->key;
     add_group(&s->intensities, f, "intensities",
-              because(because(k->no_lattices, k->no_rows ? k->no_spots : NULL),
+              because(because(k->tells.no_lattices, k->tells.no_rows ? k->tells.no_spots : NULL),
                       "no right lattice has a measured reflection of the key"));
     for (int i = 0; i < SCORE_BINS; i++) {
         char group[GROUP_NAME];

@@ -113,7 +113,7 @@ static const struct reflection_row *row_of(const struct score *s, size_t place, 
 {
     const struct key *k = s->key;
     const struct reflection_row *row = NULL;
-    if (!k->summed)
+    if (!k->tells.summed)
         return key_find(k, place, lattice, hkl);
     for (int i = 0; i < 3 && !row && !elsewhere; i++) {
         const size_t near = i == 0 ? place : i == 1 ? place - 1 : place + 1;
@@ -145,7 +145,7 @@ static enum status take_reflection(struct score *s, const struct key_frame *f,
     s->was_predicted += row->photons > PREDICTED_PHOTONS;
     if (r->measured) {
         const double photons =
-            s->key->summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
+            s->key->tells.summed ? row->photons : photons_of(s, f, row->lattice, row->hkl, r);
         struct intensities *const groups[] = {&s->intensities, &s->by_photons[score_bin(photons)],
                                               &s->by_shell[shell_of(a_matrix, row->hkl)]};
         for (size_t i = 0; i < sizeof groups / sizeof *groups; i++)

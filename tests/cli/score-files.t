@@ -1,6 +1,7 @@
 #!/bin/sh
 # bragg-score: tables of DIALS, tables of peaks and growing files with known faults give the figures that they must.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/score.sh"
 needs 'scores of tables made from a key' python:h5py python:numpy
 scratch
 
@@ -11,16 +12,6 @@ known() {
 	# shellcheck disable=SC2086 # lists
 	check "$known_name" sh -c 'bragg-score --json=score.json '"$known_options $known_key $known_results"' >table && /usr/bin/python3 "$@"' sh \
 		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
-}
-# refused NAME STATUS TEXT ARGUMENT...: one line on stderr, nothing on stdout
-refused() {
-	refused_name=$1 refused_want=$2 refused_text=$3
-	shift 3
-	refused_status=0
-	timeout 20 bragg-score "$@" >refused.out 2>refused.err || refused_status=$?
-	is "$refused_name" "$refused_status $(wc -l <refused.err) $(wc -c <refused.out) $(grep -c -F -e "$refused_text" refused.err)" \
-		"$refused_want 1 0 1"
-	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
 }
 
 # four frames, of which one is empty

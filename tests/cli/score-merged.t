@@ -1,6 +1,7 @@
 #!/bin/sh
 # bragg-score: merged intensities made from an answer key, with known faults, give the figures that they must.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/score.sh"
 needs 'scores of merged intensities' python:h5py python:numpy
 scratch
 # make OPTION...: an answer key, and merged sets of it
@@ -16,14 +17,6 @@ known() {
 	check "$known_name" sh -c 'bragg-score --json=score.json key.nxs "$0" >table && /usr/bin/python3 "$@"' "$known_file" \
 		"$BRAGG_TESTS/cli/score_figures.py" score.json "$@"
 }
-# refused NAME TEXT FILE...: one line
-refused() {
-	name=$1 text=$2
-	shift 2
-	status=0
-	bragg-score key.nxs "$@" >out 2>message || status=$?
-	is "$name" "$status $(wc -l <message) $(wc -c <out) $(grep -c -F -e "$text" message)" '3 1 0 1'
-}
 make
 known 'made from the truth' perfect.hkl merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0 merged.by_d_A.from_3.cc=1 merged.by_d_A.from_3.r=0
 check 'nothing is wrong with it' sh -c '! grep -q wrong table'
@@ -31,11 +24,11 @@ known 'another scale and B' scaled.hkl merged.cc=1 merged.r=0 merged.scale=3 mer
 known 'errors of 10 %' noisy.hkl merged.cc=0.991~0.004 merged.r=0.1~0.002 merged.scale=1~0.05 merged.by_d_A.from_4.r=0.1~0.01
 known 'in another order: nonsense' nonsense.hkl merged.cc=0.15~0.2 merged.r=1.2~0.5
 known 'an MTZ file that gemmi made of the model' "$BRAGG_TESTS/golden/lysozyme_6A.mtz" merged.cc=1 merged.r=0~1e-6 merged.scale=1~1e-6 merged.by_d_A.from_6.cc=1
-refused 'truncated' "cut.hkl: ends without 'End of reflections'" cut.hkl
-refused 'a point group that there is not' "group.hkl:2: point group '5m'" group.hkl
-refused 'hardly anything in common' 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' few.hkl
-refused 'two of them' 'scaled.hkl: is a second merged result, must be one' perfect.hkl scaled.hkl
-refused 'no list' 'key.nxs.hkl: an HDF5 file' "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
+refused 'truncated' 3 "cut.hkl: ends without 'End of reflections'" key.nxs cut.hkl
+refused 'a point group that there is not' 3 "group.hkl:2: point group '5m'" key.nxs group.hkl
+refused 'hardly anything in common' 3 'few.hkl: has 2 reflections of key.nxs, must have 3 or more' key.nxs few.hkl
+refused 'two of them' 3 'scaled.hkl: is a second merged result, must be one' key.nxs perfect.hkl scaled.hkl
+refused 'no list' 3 'key.nxs.hkl: an HDF5 file' key.nxs "$(ln -s key.nxs key.nxs.hkl; echo key.nxs.hkl)"
 
 # each figure by the name that others may rely on
 /usr/bin/python3 "$BRAGG_TESTS/cli/score_streams.py" key.nxs 0.2 120
@@ -62,7 +55,7 @@ check 'a page of it' /usr/bin/python3 "$BRAGG_TESTS/cli/score_page.py" page.html
 if /usr/bin/python3 -c 'import gemmi' 2>/dev/null; then
 	/usr/bin/python3 "$BRAGG_TESTS/cli/score_merged.py" key.nxs mtz
 	known 'amplitudes of an MTZ file' perfect.mtz merged.cc=1 merged.r=0 merged.scale=1 merged.B_A2=0
-	refused 'another cell' 'other.mtz: is of another crystal: edges of 84.00' other.mtz
+	refused 'another cell' 3 'other.mtz: is of another crystal: edges of 84.00' key.nxs other.mtz
 else
 	skip 'merged MTZ files' 'gemmi of Python is missing'
 fi

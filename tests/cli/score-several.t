@@ -1,6 +1,7 @@
 #!/bin/sh
 # bragg-score: a key in several files gives the bytes that it gives in one; what does not belong together is refused.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+. "$BRAGG_TESTS/score.sh"
 needs 'scores against several keys' python:h5py python:numpy
 scratch
 
@@ -25,16 +26,6 @@ same() {
 	check "$same_name" cmp one.json several.json
 	check "$same_name: and the table" cmp one.out several.out
 	rm -f one.json several.json
-}
-# refused NAME STATUS TEXT ARGUMENT...: one line on stderr, nothing on stdout
-refused() {
-	refused_name=$1 refused_want=$2 refused_text=$3
-	shift 3
-	refused_status=0
-	timeout 20 bragg-score "$@" >refused.out 2>refused.err || refused_status=$?
-	is "$refused_name" "$refused_status $(wc -l <refused.err) $(wc -c <refused.out) $(grep -c -F -e "$refused_text" refused.err)" \
-		"$refused_want 1 0 1"
-	[ "$(grep -c -F -e "$refused_text" refused.err)" = 1 ] || note "$(cat refused.err)"
 }
 all=0-11 even=0,2,4,6,8,10 odd=1,3,5,7,9,11
 
