@@ -157,12 +157,12 @@ static void transfer_entry(const void *node, VISIT visit, void *transfer)
 {
     const struct index_entry *entry = *(const struct index_entry *const *)node;
     struct transfer *t = transfer;
-    if ((visit != postorder && visit != leaf) || t->status ||
-        frame_index_has(t->to, entry->id, entry->names, entry->bytes))
+    if ((visit != postorder && visit != leaf) || t->status)
         return;
     t->status = frame_index_check(t->to, entry->id, entry->crc, t->e);
-    if (t->status == STATUS_OK)
-        t->status = append(t->to, entry, t->e);
+    if (t->status || frame_index_find(t->to, entry->id))
+        return;  // another process may have entered it after this one did
+    t->status = append(t->to, entry, t->e);
     t->count++;
 }
 

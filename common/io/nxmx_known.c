@@ -113,7 +113,7 @@ enum status nxmx_known_look(struct nxmx_known *k, const struct template *names, 
             return error_memory(e, "a list of files");
         template_name(names, number, path);
         const struct nxmx_stamp now = nxmx_stamp_of(path);
-        const bool same = nxmx_stamps_agree(&file->stamp, &now);
+        const bool same = file->looked && nxmx_stamps_agree(&file->stamp, &now);
         file->looked = k->looked;
         file->stamp = now;
         if (!same) {
@@ -130,6 +130,7 @@ enum status nxmx_known_note(struct nxmx_known *k, uint64_t file, const char *pat
     struct nxmx_seen *seen = entry_of(k, file);
     if (!seen)
         return error_memory(e, "a list of files");
+    seen->looked = k->looked;
     seen->stamp = nxmx_stamp_of(path);
     return take(k, file, path, rows, e);
 }

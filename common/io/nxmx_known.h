@@ -30,7 +30,7 @@ struct nxmx_known {
     size_t nfiles, room;
     struct nxmx_seen {
         uint64_t number;
-        uint64_t looked;  // when it was looked at last
+        uint64_t looked;  // when it was looked at last; 0: never
         struct nxmx_stamp stamp;
     } * files;        // owned; ascending
     uint64_t looked;  // how often all were

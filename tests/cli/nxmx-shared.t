@@ -77,6 +77,21 @@ sed -i '/^[1-3][0-9]\t/d' grown/s.nxs.index
 frames 40
 writers 2 grown --resume
 same 'one writer, resumed by two' whole/s.nxs grown/s.nxs
+mv message quiet
+cp -r two lost
+rm lost/s_data_000003.h5
+frames 40
+writers 1 lost --resume
+same 'two writers, a file lost, resumed by one' whole/s.nxs lost/s.nxs
+for how in lost torn; do
+	cp -r whole "one-$how"
+	[ $how = lost ] && rm one-lost/s_data_000003.h5 || truncate -s 2000 one-torn/s_data_000003.h5
+	frames 40
+	writers 2 "one-$how" --resume
+	same "one writer, a file $how, resumed by two" whole/s.nxs "one-$how/s.nxs"
+done
+is 'and nobody says that others changed the index' "$(grep -c 'changed by somebody' message)" 0
+mv quiet message
 frames 40
 locks="LD_PRELOAD=$(command -v faults.so) FAULT_LOCKS=none"
 writers 2 locks
