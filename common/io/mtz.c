@@ -12,12 +12,12 @@ enum { LABELS_SIZE = 2 * MTZ_LABEL_MAX + 2 };
 
 /* --- reflections ----------------------------------------------------------- */
 
-/* Adds F of h, or with sign -1 of -h, if it is there. */
+/* Adds a value of h, or with sign -1 of -h, if it is there. */
 static void put(struct reflection *list, size_t *n, const struct mtz_row *row, int sign, double F)
 {
     if (isnan(F))
         return;
-    list[*n] = (struct reflection){.row = row->number, .F = fabs(F)};
+    list[*n] = (struct reflection){.row = row->number, .F = F};
     for (int i = 0; i < 3; i++)
         list[*n].hkl[i] = sign * row->hkl[i];
     ++*n;
@@ -41,7 +41,7 @@ static size_t join_centric(struct reflection *list, size_t *n, const int (*rotat
     return split;
 }
 
-/* F of each row, or F(+) and F(-) of it, the other being NULL, expanded by symmetry. */
+/* The value of each row, or F(+) and F(-) of it, the other being NULL, expanded by symmetry. */
 static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS], const char *path,
                           double default_F, struct hkl_table *t, size_t *split, struct error *e)
 {
@@ -53,12 +53,14 @@ static enum status expand(const struct mtz_rows *rows, const double (*F)[HANDS],
     for (size_t o = 0; o < rows->noperators && !s; o++)
         memcpy(rotations[o], rows->operators[o].R, sizeof rotations[o]);
     for (size_t i = 0; i < rows->count && !s; i++) {
-        put(list, &n, &rows->list[i], 1, F ? F[i][0] : rows->list[i].value[0]);
+        const double first = F ? F[i][0] : rows->list[i].value[0];
+        put(list, &n, &rows->list[i], 1, rows->intensities ? first : fabs(first));
         if (F)
-            put(list, &n, &rows->list[i], -1, F[i][1]);
+            put(list, &n, &rows->list[i], -1, fabs(F[i][1]));
     }
     if (!s && n == 0)
-        s = error_set(e, STATUS_INPUT, "%s: the column of amplitudes is empty", path);
+        s = error_set(e, STATUS_INPUT, "%s: the column of %s is empty", path,
+                      rows->intensities ? "intensities" : "amplitudes");
     if (!s && F)
         *split = join_centric(list, &n, (const int(*)[9])rotations, rows->noperators);
     if (!s)
@@ -105,18 +107,32 @@ static enum status split_label(const char *path, const char *label, const char *
     return STATUS_OK;
 }
 
-enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
-                     double cell_A[3], double cell_rad[3], struct error *e)
+/* One value of each row. */
+static enum status read_values(const char *path, const struct mtz_labels *labels, double default_F,
+                               struct hkl_table *t, double cell_A[3], double cell_rad[3],
+                               struct error *e)
 {
-    const struct mtz_labels labels = {.F = label};
     struct mtz_rows rows;
     *t = (struct hkl_table){.default_F = default_F};
-    enum status s = mtz_rows_read(path, &labels, &rows, e);
+    enum status s = mtz_rows_read(path, labels, &rows, e);
     take_cell(&rows, cell_A, cell_rad);
     if (!s)
         s = mtz_expand(&rows, path, default_F, t, e);
     mtz_rows_free(&rows);
     return s;
+}
+
+enum status mtz_read(const char *path, const char *label, double default_F, struct hkl_table *t,
+                     double cell_A[3], double cell_rad[3], struct error *e)
+{
+    return read_values(path, &(struct mtz_labels){.F = label}, default_F, t, cell_A, cell_rad, e);
+}
+
+enum status mtz_read_intensities(const char *path, struct hkl_table *t, double cell_A[3],
+                                 double cell_rad[3], struct error *e)
+{
+    const struct mtz_labels labels = {.wanted = MTZ_INTENSITIES};
+    return read_values(path, &labels, NAN, t, cell_A, cell_rad, e);
 }
 
 enum status mtz_read_hands(const char *path, const char *label, double default_F,

@@ -9,6 +9,7 @@
 
 #include "base/opt.h"
 #include "io/filetype.h"
+#include "io/hkl.h"
 #include "io/mtz_rows.h"
 
 enum { RECORD = 80, FIRST_WORD = 20, HEADER_MAX = 16 << 20, WORDS = 12 };
@@ -20,12 +21,12 @@ struct guard {
     struct mtz_layout *m;
     int64_t columns, symm;  // records seen
     bool vers, ncol, cell, syminf, end;
-    bool wrong_type;                    // a label is there, with another type
-    int64_t pair[2];                    // the first two of type G; -1: none
-    int64_t first_F, first_D, first_P;  // of these types
-    bool amplitudes, intensities;       // there are columns of them
-    char others[200];                   // " LABEL:TYPE" of the columns but for the indices
-    char text[RECORD + 1];              // the record at hand
+    bool wrong_type;                             // a label is there, with another type
+    int64_t pair[2];                             // the first two of type G; -1: none
+    int64_t first_F, first_D, first_P, first_J;  // of these types
+    bool amplitudes, intensities;                // there are columns of them
+    char others[200];                            // " LABEL:TYPE" of the columns but for the indices
+    char text[RECORD + 1];                       // the record at hand
     char *word[WORDS];
     int nwords;
 };
@@ -122,6 +123,8 @@ static void take_typed(struct guard *g, int64_t column, char type)
         keep_first(&g->first_D, column);
     if (type == 'P')
         keep_first(&g->first_P, column);
+    if (type == 'J')
+        keep_first(&g->first_J, column);
     if (type == 'G')
         keep_first(&g->pair[g->pair[0] >= 0], column);
 }
@@ -134,6 +137,11 @@ static void choose_typed(const struct guard *g)
     if (g->labels->F)
         return;
     g->m->F_column = pair ? g->pair[0] : g->first_F;
+    if (wanted == MTZ_INTENSITIES) {
+        g->m->squared = g->first_J < 0;
+        g->m->F_column = g->m->squared ? g->first_F : g->first_J;
+        g->m->F_max = g->m->squared ? HKL_F_MAX : HKL_F_MAX * HKL_F_MAX;
+    }
     if (wanted == MTZ_PHASES)
         g->m->second = g->first_P;
     if (wanted == MTZ_HANDS)
@@ -199,6 +207,8 @@ static enum status refuse_columns(const struct guard *g, struct error *e)
                        !g->wrong_type          ? ""
                        : phase && lacks_second ? " is no phase, its type must be P"
                                                : " is no amplitude, its type must be F or G");
+    else if (l->wanted == MTZ_INTENSITIES)
+        (void)snprintf(why, sizeof why, "no column of type J or F, intensities or amplitudes");
     else if (phase)
         (void)snprintf(why, sizeof why, "no columns of types F and P, amplitudes and their phases");
     else if (l->wanted == MTZ_HANDS)
@@ -228,7 +238,8 @@ static enum status check_counts(const struct guard *g, int64_t data_words, struc
     if (m->ncol * m->nref != data_words)
         return damaged(g, e, "NCOL and the place of the header differ");
     choose_typed(g);
-    const bool whole = m->second >= 0 || g->labels->wanted == MTZ_AMPLITUDES;
+    const enum mtz_wanted wanted = g->labels->wanted;
+    const bool whole = m->second >= 0 || wanted == MTZ_AMPLITUDES || wanted == MTZ_INTENSITIES;
     return m->F_column >= 0 && whole ? STATUS_OK : refuse_columns(g, e);
 }
 
@@ -286,7 +297,7 @@ static enum status check_stream(struct guard *g, FILE *in, struct error *e)
 enum status mtz_check(const char *path, const struct mtz_labels *labels, struct mtz_layout *m,
                       struct error *e)
 {
-    *m = (struct mtz_layout){.F_column = -1, .second = -1};
+    *m = (struct mtz_layout){.F_column = -1, .second = -1, .F_max = HKL_F_MAX};
     struct stat st;
     if (stat(path, &st))
         return error_errno(e, STATUS_FAILED, "%s: cannot open", path);
@@ -302,7 +313,8 @@ enum status mtz_check(const char *path, const struct mtz_labels *labels, struct 
                       .pair = {-1, -1},
                       .first_F = -1,
                       .first_D = -1,
-                      .first_P = -1};
+                      .first_P = -1,
+                      .first_J = -1};
     const enum status s = check_stream(&g, in, e);
     (void)fclose(in);
     return s;

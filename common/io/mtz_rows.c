@@ -65,7 +65,9 @@ static bool take_row(const struct mtz_layout *m, const float *row, const int *mi
         value[1] = value[0] - half;
         value[0] = value[0] + half;
     }
-    return !(fabs(value[0]) > HKL_F_MAX) && !(fabs(value[1]) > HKL_F_MAX);
+    const bool good = !(fabs(value[0]) > m->F_max) && !(fabs(value[1]) > HKL_F_MAX);
+    value[0] *= m->squared ? value[0] : 1.0;
+    return good;
 }
 
 /* x' = R x + t; ends the child when it can be none. */
@@ -156,9 +158,11 @@ static enum status read_in_child(const char *path, const struct mtz_layout *m, s
     const uint64_t row = reply->bad_row;
     if (row)
         return error_set(e, STATUS_INPUT,
-                         "%s:%" PRIu64 ": indices must be whole numbers within +-%d, and F at most "
-                         "%g electrons",
-                         path, row, HKL_INDEX_MAX, HKL_F_MAX);
+                         "%s:%" PRIu64
+                         ": indices must be whole numbers within +-%d, and %s at most "
+                         "%g%s",
+                         path, row, HKL_INDEX_MAX, m->F_max > HKL_F_MAX ? "intensities" : "F",
+                         m->F_max, m->F_max > HKL_F_MAX ? "" : " electrons");
     return why ? error_set(e, STATUS_INPUT, "%s: damaged MTZ (%s)", path, why) : STATUS_OK;
 }
 
@@ -166,7 +170,7 @@ enum status mtz_rows_read(const char *path, const struct mtz_labels *labels, str
                           struct error *e)
 {
     struct mtz_layout m;
-    *rows = (struct mtz_rows){0};
+    *rows = (struct mtz_rows){.intensities = labels->wanted == MTZ_INTENSITIES};
     enum status s = mtz_check(path, labels, &m, e);
     if (s)
         return s;

@@ -17,8 +17,8 @@
 
 enum { MTZ_LABEL_MAX = 31, MTZ_OPERATORS_MAX = 192 };
 
-/* What is wanted of a row: an amplitude, F(+) and F(-), or amplitude and phase. */
-enum mtz_wanted { MTZ_AMPLITUDES, MTZ_HANDS, MTZ_PHASES };
+/* What is wanted of a row: an amplitude, F(+) and F(-), amplitude and phase, or an intensity. */
+enum mtz_wanted { MTZ_AMPLITUDES, MTZ_HANDS, MTZ_PHASES, MTZ_INTENSITIES };
 
 /* Of which columns. */
 struct mtz_labels {
@@ -29,7 +29,8 @@ struct mtz_labels {
 struct mtz_row {
     int hkl[3];
     int number;       // from 1
-    double value[2];  // what is wanted, electrons and degrees; NaN where it is missing
+    double value[2];  // what is wanted, electrons and degrees, intensities as they stand there;
+                      // NaN where it is missing
 };
 
 struct mtz_rows {
@@ -37,6 +38,7 @@ struct mtz_rows {
     struct mtz_row *list;                 // owned: those with a value that is not missing
     struct symmetry_operator *operators;  // owned
     double cell_A[3], cell_rad[3];
+    bool intensities;  // values are these, which may be below 0
 };
 
 /* STATUS_INPUT for anything but a good merged file ("PATH: damaged MTZ (...)", or "PATH:ROW: "
@@ -58,6 +60,8 @@ struct mtz_layout {
     int64_t F_column;    // from 0; h, k, l are columns 0, 1, 2
     int64_t second;      // column of F(-), of F(+) - F(-), or of the phase; -1: none
     bool difference;     // it is F(+) - F(-)
+    double F_max;        // no value of F_column is beyond
+    bool squared;        // intensities are the squares of F_column
 };
 
 /* Checks magic, machine stamp, place of the header, its records and counts, and the

@@ -26,7 +26,7 @@ struct merged {
 /* Whether a name ends as those of merged results do: .mtz and .hkl. */
 bool merged_is(const char *path);
 
-/* Reads a result, a list of CrystFEL or amplitudes of an MTZ file, and compares it.  STATUS_INPUT
+/* Reads a result, a list of CrystFEL or an MTZ file, and compares it.  STATUS_INPUT
  * for a file that cannot be read or is of another cell, a key of several crystals, and for fewer
  * than three reflections in common. */
 enum status merged_take(struct merged *m, const char *path, struct key *k, struct error *e);

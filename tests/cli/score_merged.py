@@ -1,4 +1,4 @@
-"""Merged intensities with known faults, made from an answer key: score_merged.py KEY [mtz]."""
+"""Merged intensities with known faults, made from an answer key: score_merged.py KEY."""
 import sys
 
 import h5py
@@ -27,29 +27,37 @@ def write(name, intensity, symmetry="mmm", unique=UNIQUE, end="End of reflection
         out.write(end)
 
 
-if len(sys.argv) > 2:
-    import gemmi
-    mtz = gemmi.Mtz(with_base=True)
-    mtz.spacegroup = gemmi.SpaceGroup("P 21 21 21")
-    mtz.set_cell_for_all(gemmi.UnitCell(*CELL))
-    mtz.add_dataset("made")
-    mtz.add_column("F", "F")
-    mtz.set_data(np.array([[*hkl, TRUTH[hkl]**0.5] for hkl in UNIQUE], dtype=np.float32))
-    mtz.write_to_file("perfect.mtz")
-    mtz.set_cell_for_all(gemmi.UnitCell(84, 98, 44, 90, 90, 90))
-    mtz.write_to_file("other.mtz")
-else:
-    sign = {hkl: 1 - 2 * (number % 2) for number, hkl in enumerate(UNIQUE)}
-    write("perfect.hkl", lambda hkl: TRUTH[hkl])
-    write("scaled.hkl", lambda hkl: 3 * np.exp(-2 * 20 * s2(hkl)) * TRUTH[hkl])
-    write("noisy.hkl", lambda hkl: TRUTH[hkl] * (1 + 0.1 * sign[hkl]))
-    shuffled = dict(zip(UNIQUE, np.random.default_rng(1).permutation([TRUTH[hkl] for hkl in UNIQUE])))
-    write("nonsense.hkl", lambda hkl: shuffled[hkl])
-    write("cut.hkl", lambda hkl: TRUTH[hkl], end="")
-    write("group.hkl", lambda hkl: TRUTH[hkl], symmetry="5m")
-    write("few.hkl", lambda hkl: TRUTH[hkl], unique=UNIQUE[:2])
-    # of the square cell: one merged with a mirror more, and one in the other setting
-    swap = {(h, k, l): (k, h, l) for h, k, l in UNIQUE}
-    write("square.hkl", lambda hkl: (TRUTH[hkl] + TRUTH.get(swap[hkl], TRUTH[hkl])) / 2, symmetry="4/mmm",
-          unique=[hkl for hkl in UNIQUE if hkl[0] >= hkl[1] or swap[hkl] not in TRUTH])
-    write("swapped.hkl", lambda hkl: TRUTH[swap[hkl]], unique=[hkl for hkl in UNIQUE if TRUTH.get(swap[hkl])])
+def write_mtz(name, types, values, cell=CELL):
+    """Columns h, k, l and those of `types`, by label, in P 21 21 21"""
+    header = ["VERS MTZ:V1.1", f"NCOL {3 + len(types)} {len(UNIQUE)} 0", "CELL " + " ".join(f"{edge:9.4f}" for edge in cell),
+              "SORT 0 0 0 0 0", "SYMINF 4 4 P 19 'P 21 21 21' PG222", "SYMM X, Y, Z", "SYMM -X+1/2, -Y, Z+1/2",
+              "SYMM X+1/2, -Y+1/2, -Z", "SYMM -X, Y+1/2, -Z+1/2", "VALM NAN"]
+    header += [f"COLUMN {label} {kind} 0 1 1" for label, kind in {"H": "H", "K": "H", "L": "H", **types}.items()]
+    rows = np.array([[*hkl, *values(hkl)] for hkl in UNIQUE], dtype="<f4")
+    with open(name, "wb") as out:
+        out.write(b"MTZ " + np.array([21 + rows.size, 0x4144], dtype="<i4").tobytes() + bytes(68) + rows.tobytes())
+        out.write("".join(f"{line:80}" for line in [*header, "END", "MTZENDOFHEADERS"]).encode())
+
+
+sign = {hkl: 1 - 2 * (number % 2) for number, hkl in enumerate(UNIQUE)}
+write("perfect.hkl", lambda hkl: TRUTH[hkl])
+write("scaled.hkl", lambda hkl: 3 * np.exp(-2 * 20 * s2(hkl)) * TRUTH[hkl])
+write("noisy.hkl", lambda hkl: TRUTH[hkl] * (1 + 0.1 * sign[hkl]))
+shuffled = dict(zip(UNIQUE, np.random.default_rng(1).permutation([TRUTH[hkl] for hkl in UNIQUE])))
+write("nonsense.hkl", lambda hkl: shuffled[hkl])
+write("cut.hkl", lambda hkl: TRUTH[hkl], end="")
+write("group.hkl", lambda hkl: TRUTH[hkl], symmetry="5m")
+write("few.hkl", lambda hkl: TRUTH[hkl], unique=UNIQUE[:2])
+# of the square cell: one merged with a mirror more, and one in the other setting
+swap = {(h, k, l): (k, h, l) for h, k, l in UNIQUE}
+write("square.hkl", lambda hkl: (TRUTH[hkl] + TRUTH.get(swap[hkl], TRUTH[hkl])) / 2, symmetry="4/mmm",
+      unique=[hkl for hkl in UNIQUE if hkl[0] >= hkl[1] or swap[hkl] not in TRUTH])
+write("swapped.hkl", lambda hkl: TRUTH[swap[hkl]], unique=[hkl for hkl in UNIQUE if TRUTH.get(swap[hkl])])
+write_mtz("perfect.mtz", {"F": "F"}, lambda hkl: [TRUTH[hkl]**0.5])
+write_mtz("other.mtz", {"F": "F"}, lambda hkl: [TRUTH[hkl]**0.5], cell=[84, 98, 44, 90, 90, 90])
+# as aimless and careless leave it: intensities, of which weak ones are below 0, beside amplitudes that say less
+weak = set(sorted(UNIQUE, key=TRUTH.get)[:len(UNIQUE) // 20])
+print(2 * sum(TRUTH[hkl] for hkl in weak) / sum(TRUTH[hkl] for hkl in UNIQUE), file=open("r", "w"))
+write_mtz("intensities.mtz", {"F": "F", "IMEAN": "J"}, lambda hkl: [7, -TRUTH[hkl] if hkl in weak else TRUTH[hkl]])
+write_mtz("infinite.mtz", {"IMEAN": "J"}, lambda hkl: [np.inf])
+write_mtz("phases.mtz", {"PHIC": "P"}, lambda hkl: [0])

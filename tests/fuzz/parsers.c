@@ -199,6 +199,7 @@ static void read_mtz(const char *path)
         {.F = "FC"},
         {.wanted = MTZ_HANDS, .F = "F(+)", .second = "F(-)"},
         {.wanted = MTZ_PHASES},
+        {.wanted = MTZ_INTENSITIES},
         {.wanted = MTZ_PHASES, .F = "FC", .second = "PHIC"},
     };
     for (size_t i = 0; i < sizeof labels / sizeof *labels; i++)
