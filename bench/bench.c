@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "base/log.h"
+#include "base/program.h"
 
 #define AT(member) .offset = offsetof(struct bench_options, member)
 
@@ -161,17 +162,9 @@ static enum status run(struct bench *b, struct error *e)
     return s;
 }
 
-/* Threads that wait for work sleep instead of spinning, which would count as the CPU time
- * of whoever runs next.  OpenMP reads this before main, so the program starts again. */
-static void wait_asleep(char **argv)
-{
-    if (!getenv("OMP_WAIT_POLICY") && setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
-        (void)execv("/proc/self/exe", argv);
-}
-
 int main(int argc, char **argv)
 {
-    wait_asleep(argv);
+    program_sleeps(argv);  // spinning would count as the CPU time of whoever runs next
     struct bench b = {
         .o = {.iterations = 3,
               .processes = 5,

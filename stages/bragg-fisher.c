@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "base/program.h"
 #include "base/target.h"
 #include "engine/threads.h"
 #include "fisher.h"
@@ -120,5 +121,6 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

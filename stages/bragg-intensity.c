@@ -7,6 +7,7 @@
 
 #include "base/isa.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "derivatives.h"
 #include "engine/threads.h"
 #include "engines.h"
@@ -254,5 +255,6 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     return stage_main(&stage, argc, argv);
 }

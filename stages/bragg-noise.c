@@ -1,7 +1,9 @@
 /* bragg-noise: from expected photons to the counts that a detector reads. */
+#include "base/program.h"
 #include "noise.h"
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     return stage_main(&stage_noise, argc, argv);
 }

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "base/target.h"
 #include "engine/threads.h"
 #include "engines.h"
@@ -252,6 +253,7 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     bool passes = false;
     for (int i = 1; i < argc; i++)
         passes = passes || strcmp(argv[i], "--pass") == 0;

@@ -11,6 +11,7 @@
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/log.h"
+#include "base/program.h"
 #include "recompute.h"
 #include "replay_images.h"
 #include "replay_loop.h"
@@ -369,6 +370,7 @@ static const struct stage stage = {
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);
     if (recompute_asked(argc, argv))
         return recompute_main(argc, argv);
     return stage_main(&stage, argc, argv);

@@ -1,8 +1,11 @@
 #include "base/program.h"
 
 #include <dlfcn.h>
+#include <errno.h>
 #include <signal.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -12,12 +15,20 @@ void program_open(const char *name)
 {
     struct rlimit stack;
     log_open(name);
+    (void)prctl(PR_SET_NAME, program_invocation_short_name);  // "exe" in one that began anew
     (void)signal(SIGCHLD, SIG_DFL);  // where it is ignored no child tells how it ended
     if (getrlimit(RLIMIT_STACK, &stack) != 0 || stack.rlim_cur >= PROGRAM_STACK_KIB * 1024)
         return;
     log_line(LOG_ERROR, "only %d KiB of stack are allowed (ulimit -s), must be %d",
              (int)(stack.rlim_cur / 1024), PROGRAM_STACK_KIB);
     _exit(STATUS_FAILED);
+}
+
+void program_sleeps(char *const *argv)
+{
+    if (!getenv("OMP_WAIT_POLICY") && !getenv("GOMP_SPINCOUNT") &&
+        setenv("OMP_WAIT_POLICY", "passive", 1) == 0)
+        (void)execv("/proc/self/exe", argv);
 }
 
 /* Sanitizers have a pthread_create of their own. */

@@ -10,6 +10,12 @@ enum { PROGRAM_STACK_KIB = 512 };  // of the first thread and of those that comp
  * stack may not grow as large as it must: later it would end in a signal. */
 void program_open(const char *name);
 
+/* First of all in programs whose threads compute frame after frame: those without work sleep.  By
+ * default threads of OpenMP spin for some milliseconds before they do, which other programs of a
+ * pipeline lack.  OpenMP reads its settings before main, so the program begins anew, once; not
+ * where OMP_WAIT_POLICY or GOMP_SPINCOUNT are set. */
+void program_sleeps(char *const *argv);
+
 /* pthread_create, for who can tell of a failure himself: returns 0 or an errno.
  *
  * All other threads are made by libraries.  When the system allows no more, libzmq aborts and

@@ -1,9 +1,7 @@
 /* A stage as a program: options, the life of its callbacks, the exit status. */
-#include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
 #include <string.h>
-#include <sys/prctl.h>
 
 #include "base/alloc.h"
 #include "base/log.h"
@@ -157,8 +155,6 @@ int stage_main(const struct stage *stage, int argc, char **argv)
         program_open(stage->name);
         (void)signal(SIGPIPE, SIG_IGN);
         (void)signal(SIGXFSZ, SIG_IGN);  // a file too large is an error, not the end
-        if (restart_former_run())        // which leaves the name "exe" to ps and perf
-            (void)prctl(PR_SET_NAME, program_invocation_short_name);
     }
     struct worker *w = mem_array(1, sizeof *w);
     if (!w)

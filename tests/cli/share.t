@@ -71,4 +71,20 @@ pipeline 'gpus: many'
 refused 3 "p.yaml:6: gpus.*'many'"
 printf 'share 1 x 2\0' | bragg-run --remote >said 2>&1
 is 'a share that is none' "$? $(cat said)" "2 bragg-run: --remote: '1 x 2' is no share of a host"
+
+# Threads without work sleep, so that other stages have the processors; whoever sets OpenMP decides.
+policy() { # PROGRAM [NAME=VALUE]: what its threads were told
+	[ "$1" = bragg-background ] && policy_water=--water=1 || policy_water=
+	env -u OMP_WAIT_POLICY ${2:+"$2"} "$1" $policy_water --in=ipc://"$tap_scratch"/nobody --out=ipc://"$tap_scratch"/none --start-timeout=20 >/dev/null 2>&1 &
+	policy_pid=$!
+	soon sh -c '[ "$(ls /proc/$0/task | wc -l)" -gt 2 ]' $policy_pid # it has sockets, and so has begun anew
+	policy_told=$(tr '\0' '\n' </proc/$policy_pid/environ | sed -n 's/^OMP_WAIT_POLICY=//p')
+	kill $policy_pid
+	wait $policy_pid
+	echo "$policy_told"
+}
+for program in bragg-intensity bragg-background bragg-noise; do
+	is "threads of $program sleep" "$(policy $program)" passive
+done
+is 'or as the user says' "$(policy bragg-intensity OMP_WAIT_POLICY=active) $(policy bragg-intensity GOMP_SPINCOUNT=1000)" 'active '
 finish
