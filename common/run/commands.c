@@ -149,6 +149,7 @@ static enum status make_one(struct command *c, const struct pipeline *p, size_t 
     struct argv w = {0};
     *c = (struct command){
         .stage = s, .last = pipeline_is_last(p, index), .source = s == pipeline_source(p)};
+    c->watches = c->last && pipeline_only_watches(s);
     c->before = s->input >= 0 ? &p->stages[s->input] : NULL;
     c->after = s->after >= 0 ? &p->stages[s->after] : NULL;
     c->workdir = settings->workdir;

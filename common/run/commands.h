@@ -48,6 +48,7 @@ struct command {
     int64_t number;                      // of its stage's processes, from 0
     bool movable;                        // it binds nothing: any of its hosts will do
     bool last;                           // nothing comes after it
+    bool watches;                        // and nothing waits for it
     bool source;                         // it numbers the frames
     bool wrapped;                        // a command stands before it
     char **argv;                         // owned, ended by NULL, with room for one word more

@@ -74,6 +74,9 @@ struct pipeline_stage *pipeline_source(const struct pipeline *p);
 /* True when stage number i takes frames, and no other stage takes those that it gives. */
 bool pipeline_is_last(const struct pipeline *p, size_t i);
 
+/* True when a last stage is one that nothing waits for. */
+bool pipeline_only_watches(const struct pipeline_stage *s);
+
 /* True for --NAME and --NAME=...; `name` has no dashes. */
 bool pipeline_is_option(const char *arg, const char *name);
 

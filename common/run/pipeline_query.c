@@ -87,8 +87,7 @@ struct pipeline_stage *pipeline_source(const struct pipeline *p)
     return NULL;
 }
 
-/* True when a last stage is one that nothing waits for. */
-static bool only_watches(const struct pipeline_stage *s)
+bool pipeline_only_watches(const struct pipeline_stage *s)
 {
     if (pipeline_is_program(s, "bragg-report"))
         return !pipeline_has(s, "hold");
@@ -108,7 +107,7 @@ static bool is_after(const struct pipeline *p, size_t i, const struct pipeline_s
 
 static bool is_durable(const struct pipeline *p, size_t i)
 {
-    return pipeline_is_last(p, i) && !only_watches(&p->stages[i]) &&
+    return pipeline_is_last(p, i) && !pipeline_only_watches(&p->stages[i]) &&
            is_after(p, i, pipeline_source(p));
 }
 
@@ -159,8 +158,8 @@ static enum status check_watcher(const struct pipeline *p, size_t i, struct erro
 {
     const struct pipeline_stage *s = &p->stages[i];
     char names[PIPELINE_GROUPS_SIZE];
-    if (!pipeline_is_last(p, i) || !only_watches(s) || !is_after(p, i, pipeline_source(p)) ||
-        pipeline_groups(p, names))
+    if (!pipeline_is_last(p, i) || !pipeline_only_watches(s) ||
+        !is_after(p, i, pipeline_source(p)) || pipeline_groups(p, names))
         return STATUS_OK;
     return error_set(e, STATUS_INPUT,
                      "%s:%ld: stage '%s' only watches, and no other last stage waits for frames: "

@@ -152,6 +152,14 @@ static bool is_endpoint(const char *line)
            !strpbrk(line, " \t");
 }
 
+/* What bragg-tap has counted it also tells where others failed. */
+static bool is_message(const struct process *p)
+{
+    static const char tap[] = "bragg-tap";
+    return !pipeline_is_program(p->command->stage, tap) ||
+           strncmp(p->line, tap, sizeof tap - 1) == 0;
+}
+
 static void take_line(struct process *p, struct environment *env)
 {
     p->line[p->length] = 0;
@@ -182,7 +190,8 @@ static void take_line(struct process *p, struct environment *env)
         return;
     }
     if (!p->asked && !told) {
-        p->spoke_ns = clock_ns();
+        if (is_message(p))
+            p->spoke_ns = clock_ns();
         memcpy(p->tail[p->lines++ % TAIL_LINES], p->line, sizeof p->line);
     }
     if (env->verbose || p->command->wrapped)

@@ -50,7 +50,7 @@ struct process {
     bool unheard;       // it offers frames on its stdout, where no stage listens
     int status;         // as waitpid gave it, once it has ended
     uint64_t ended_ns;  // 0 while it never did
-    uint64_t spoke_ns;  // when the last line of `tail` came; 0 for never
+    uint64_t spoke_ns;  // when the last message of `tail` came; 0 for never
     size_t length, lines;
     char line[TAIL_BYTES];
     char tail[TAIL_LINES][TAIL_BYTES];  // ring of its last lines, before it was asked to end

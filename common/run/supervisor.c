@@ -16,6 +16,7 @@
 
 enum { TICK_MS = 100 };
 static const uint64_t WORD_NS = 500 * MS;       // a stage that ends tells the others itself
+static const uint64_t LATE_NS = 10000 * MS;     // who only watches may end what it does
 static const uint64_t PATIENCE_NS = 3000 * MS;  // between asking and killing
 
 struct supervisor {
@@ -30,7 +31,7 @@ struct supervisor {
     int ended_by;          // SIGTERM or SIGHUP, 0 for none
     bool stopping;         // nothing is started again
     bool broken;           // a process has failed, or the user wants the end
-    bool complete;         // all last stages ended well: the frames are there
+    bool complete;         // all last stages that frames wait for ended well: these are there
     uint64_t complete_ns;  // since when
     uint64_t term_ns;      // when to ask those that are left; 0 for never
     uint64_t kill_ns;      // when to kill them; 0 for never
@@ -63,10 +64,16 @@ static bool is_spared(const struct supervisor *s, const struct process *p)
     return p->command->after && s->complete && !s->broken;
 }
 
+/* It saw the frames, and ends when it has done with them. */
+static bool has_watched(const struct supervisor *s, const struct process *p)
+{
+    return p->command->watches && p->life.seen && s->complete && !s->broken;
+}
+
 static void signal_all(struct supervisor *s, int number)
 {
     for (size_t i = 0; i < s->count; i++)
-        if (!is_spared(s, &s->processes[i]))
+        if (!is_spared(s, &s->processes[i]) && !has_watched(s, &s->processes[i]))
             process_signal(&s->processes[i], number);
 }
 
@@ -114,23 +121,26 @@ static bool is_complete(const struct supervisor *s)
 {
     for (size_t i = 0; i < s->count; i++) {
         const struct process *p = &s->processes[i];
-        if (p->command->last && (p->pid || p->start_ns || !p->ended_ns || p->status != 0))
+        if (p->command->last && !p->command->watches &&
+            (p->pid || p->start_ns || !p->ended_ns || p->status != 0))
             return false;
     }
     return true;
 }
 
-/* Once the last stages have ended well, a worker that came too late may still wait for the
- * others: it is asked to end.  A command that wraps a stage may have work left. */
-static void on_complete(struct supervisor *s)
+/* Once the last stages have ended well, a worker, or who only watches, may have come too late and
+ * still wait for the others: it is asked to end.  A command that wraps a stage may have work left.
+ */
+static void after_complete(struct supervisor *s)
 {
-    bool wrapped = false;
-    s->complete = true;
-    s->complete_ns = clock_ns();
-    for (size_t i = 0; i < s->count; i++)
-        wrapped |= s->processes[i].pid && s->processes[i].command->wrapped;
+    bool wrapped = false, watched = false;
+    for (size_t i = 0; i < s->count; i++) {
+        const struct process *p = &s->processes[i];
+        wrapped |= p->pid && p->command->wrapped;
+        watched |= p->pid && p->command->watches;
+    }
     if (!wrapped)
-        stop(s, WORD_NS);
+        stop(s, watched ? LATE_NS : WORD_NS);
 }
 
 static void fail(struct supervisor *s, const struct process *p)
@@ -153,8 +163,12 @@ static void on_failure(struct supervisor *s, struct process *p)
 
 static void on_end(struct supervisor *s, struct process *p)
 {
-    if (!s->complete && !s->stopping && is_complete(s))
-        on_complete(s);
+    if (!s->complete && !s->stopping && is_complete(s)) {
+        s->complete = true;
+        s->complete_ns = clock_ns();
+    }
+    if (s->complete && !s->stopping)
+        after_complete(s);
     p->life.forgiven |= p->leaving;
     if (!p->start_ns && process_failed(p) && !p->leaving)
         on_failure(s, p);

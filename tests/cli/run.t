@@ -196,6 +196,28 @@ cat >>"$file" <<END
 END
 bragg-run "$file" >said 2>&1
 is 'two last stages and one that watches' "$? $(files) $(find other -type f | wc -l)" '0 60 60'
+# one that only watches may come when all is over: it ends, and the frames are there
+mkdir -p slow && cat >slow/bragg-tap <<-'END'
+	#!/bin/sh
+	sleep 3
+	exec bragg-tap "$@"
+END
+chmod +x slow/bragg-tap
+for wrap in '' --wrap=make='env X=1'; do
+	small 20 '' '' ''
+	echo "  - {name: look, input: make, program: $tap_scratch/slow/bragg-tap, args: [--count]}" >>"$file"
+	timeout 25 bragg-run ${wrap:+"$wrap"} "$file" >said 2>&1
+	is "who watches comes too late $wrap" "$? $(files) $(cat said)" '0 20 '
+done
+# what bragg-tap counted is no reason
+small 1000 '' '' '--fail-at=5'
+echo "  - {name: look, input: make, program: bragg-tap, args: [--count]}" >>"$file"
+is 'beside one that watches, the one that failed is named' "$(bragg-run "$file" 2>&1 | tail -n 1)" 'bragg-run: stage sink ended with status 3'
+small 60 '' '--sleep=2' ''
+cat >>"$file" <<END
+  - {name: late, input: make, program: sh, args: [-c, 'sleep 1; exec teststage sink $tap_scratch/other "\$@"', sh]}
+  - {name: look, input: make, program: bragg-tap, args: [--count]}
+END
 is 'the source waits for two' "$(bragg-run --dry-run "$file" | grep -o -e '--groups\?=[a-z,]*' | tr '\n' ' ')" \
 	'--groups=sink,late --group=sink --group=late --group=look '
 
