@@ -271,6 +271,16 @@ static void send_lost(struct member *me)
     }
 }
 
+/* A host that is gone ends no connection: another one finds the source that was started again. */
+static bool is_half_open(const struct member *me, uint64_t now_ns)
+{
+    const struct run *run = me->run;
+    const uint64_t heard_ns =
+        me->heard_ns > run->control.opened_ns ? me->heard_ns : run->control.opened_ns;
+    return endpoint_is_network(run->control.endpoint) &&
+           run_is_silent(run, heard_ns, run->patience_ns, now_ns);
+}
+
 void member_pump(struct member *me, uint64_t now_ns)
 {
     struct run *run = me->run;
@@ -278,7 +288,8 @@ void member_pump(struct member *me, uint64_t now_ns)
     if (!run->known || !control->endpoint[0])
         return;
     send_lost(me);
-    if (reconnect_is_cut(me->links, control, now_ns)) {
+    const bool cut = reconnect_is_cut(me->links, control, now_ns);
+    if (control->socket && (cut || is_half_open(me, now_ns))) {
         (void)member_receive(me);  // what had come before
         port_drop(&control->socket, &control->watch);
     }

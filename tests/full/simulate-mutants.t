@@ -38,4 +38,6 @@ found 'a lost copy makes the source forget who keeps a frame' control/window.c '
 found 'an intact copy is forgotten with a damaged one' link/reconnect.c 's/if (!ls->run->settings.order)/if (1)/'
 found 'a heartbeat is answered before hello is' link/loss.c 's/ && l->to_answer && !l->lost_ns/ \&\& l->to_answer/'
 found 'who dies later is waited for less' control/fence.c '/^    if (s->broken_ns)$/,+1d'
+found 'who hears nothing does not connect anew' control/member.c 's/cut || is_half_open(me, now_ns)/cut/;/^static bool is_half_open/,/^}/d'
+found 'hello waits for a process that vanished' link/hello.c 's/p->greeted_ns && endpoint_is_network(p->endpoint)/0/'
 finish

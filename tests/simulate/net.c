@@ -6,7 +6,8 @@
 #include "base/alloc.h"
 #include "process.h"
 
-enum { NOISE_ONE_IN = 8 };  // messages that a noisy network damages
+enum { NOISE_ONE_IN = 8 };                       // messages that a noisy network damages
+static const uint64_t SILENCE_NS = 20 * SECOND;  // for so long a connection may be (link/port.c)
 
 struct net net;
 
@@ -166,9 +167,14 @@ void net_kill(const struct process *p)
 
 void net_vanish(const struct process *p)
 {
-    for (size_t i = 0; i < net.nconns; i++)
-        for (unsigned side = 0; side < 2; side++)
-            net.conns[i].open[side] &= net.conns[i].end[side]->owner != p;
+    for (uint32_t i = 0; i < net.nconns; i++)
+        for (unsigned side = 0; side < 2; side++) {
+            struct conn *c = &net.conns[i];
+            if (!c->open[side] || c->end[side]->owner != p)
+                continue;
+            c->open[side] = false;
+            net_note(world.now_ns + SILENCE_NS + draw(SECOND), EVENT_CUT, i, 1 - side);
+        }
     net_kill(p);
 }
 

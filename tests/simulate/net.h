@@ -2,8 +2,10 @@
  * A network of queues under link/port.h.  What it may do is what ZeroMQ may do:
  *
  * - a connection keeps the order of its messages, in both directions, and loses none while it
- * lives;
+ *   lives;
  * - each end learns at a time of its own that it has ended, and what had not come by then is lost;
+ * - when a host vanishes the other end learns it by the silence of 20 s; when a process dies its
+ *   kernel tells, so over ipc always;
  * - what a DEALER sends without a connection waits for the next one; a ROUTER refuses it;
  * - a DEALER connects, and connects again, after a while; a ROUTER sees another peer each time;
  * - a descriptor tells of a message only once its reader has found nothing, and is silent again
@@ -24,7 +26,7 @@ bool net_tells(const void *socket);
 /* Every socket of a process ends without a word. */
 void net_kill(const struct process *p);
 
-/* Likewise, and who was connected is not told. */
+/* Likewise, with its host: who was connected finds that out late. */
 void net_vanish(const struct process *p);
 
 /* One connection of a process ends; all are silent for so long. */

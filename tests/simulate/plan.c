@@ -3,18 +3,21 @@
 
 #include "world.h"
 
-static const char *const fault_names[] = {"killed",  "frozen", "hangs", "cut",     "stalled",
-                                          "damaged", "leaves", "late",  "vanishes"};
+static const char *const fault_names[] = {"killed",  "frozen",  "hangs",  "vanishes", "cut",
+                                          "stalled", "damaged", "leaves", "late"};
 
 /* For how long a fault may keep somebody from hearing the source: with the time to find it again.
  */
-static uint64_t silence_ns(const struct fault *f)
+static uint64_t silence_ns(const struct plan *p, const struct fault *f)
 {
     static const uint64_t FIND_NS = 7 * SECOND / 10, RECONNECT_NS = SECOND / 5;
+    const uint64_t patience_ns = (uint64_t)(p->dead_after_s * 1e9);
     const bool source = f->slot == 0;
     switch (f->kind) {
     case FAULT_KILL:
         return source ? f->lasts_ns + FIND_NS : 0;
+    case FAULT_VANISH:
+        return !source ? 0 : FIND_NS + (f->lasts_ns > patience_ns ? f->lasts_ns : patience_ns);
     case FAULT_FREEZE:
         return source ? f->lasts_ns : 0;
     case FAULT_HANG:
@@ -58,11 +61,11 @@ static struct fault draw_fault(const struct plan *p, const struct fault *before,
                       .at_ns = draw(usual_ns(p))};
     when(p, before, &f);
     f.lasts_ns = draw(3) ? draw(patience_ns) : draw(3 * patience_ns);
-    if (silence_ns(&f) > *left_ns) {
+    if (silence_ns(p, &f) > *left_ns) {
         f.kind = FAULT_KILL;
         f.slot = 1 + (unsigned)draw(p->workers);
     }
-    *left_ns -= silence_ns(&f);
+    *left_ns -= silence_ns(p, &f);
     return f;
 }
 

@@ -89,7 +89,7 @@ static struct settings settings(const struct process *p)
     s.window = (int64_t)world.plan.window;
     s.attempts = 1000000;  // who dies was killed
     s.dead_after_s = world.plan.dead_after_s;
-    s.start_timeout_s = 12;
+    s.start_timeout_s = 25;  // a vanished neighbour is found after 21
     s.hang_s = 2 * world.plan.dead_after_s;
     s.resume = p->lives > 0;
     s.order = world.plan.order && p->job == JOB_SINK;

@@ -20,13 +20,13 @@ enum fault_kind {
     FAULT_FREEZE,  // ... stands still for `lasts_ns`
     FAULT_HANG,    // its main thread stands still for `lasts_ns`
     FAULTS_LOCAL,  // those above happen everywhere, others in a network
-    FAULT_CUT = FAULTS_LOCAL,  // one of its connections ends, and with it what is on its way
+    FAULT_VANISH = FAULTS_LOCAL,  // as if killed with its host: nobody is told for long
+    FAULT_CUT,                    // one of its connections ends, and with it what is on its way
     FAULT_STALL,   // nothing that is sent through its connections arrives for `lasts_ns`
     FAULT_DAMAGE,  // some of what passes through its connections is damaged for `lasts_ns`
     FAULT_KINDS,
     FAULT_LEAVE = FAULT_KINDS,  // none: a worker is told to leave, and no other comes
     FAULT_LATE,                 // likewise: a process begins at_ns later than others
-    FAULT_VANISH,  // as if killed, and nobody is told that its connections have ended; not drawn
 };
 
 struct fault {

@@ -2,13 +2,16 @@
 #include "unit.h"
 
 #include <poll.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include "base/clock.h"
 #include "link/port.h"
 #include "scratch.h"
 
-static const uint64_t LONG_NS = UINT64_C(20000000000);
+static const uint64_t SECOND_NS = UINT64_C(1000000000), LONG_NS = 20 * SECOND_NS;
 
 struct pair {
     void *context, *router, *dealer, *router_watch, *dealer_watch;
@@ -178,8 +181,74 @@ static void a_descriptor_tells_once(void **state)
     close_pair(&p);
 }
 
-int main(void)
+/* A process that listens at p->endpoint until it is killed. */
+static pid_t listen_elsewhere(struct pair *p)
 {
+    int ends[2];
+    assert_int_equal(pipe(ends), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        p->context = port_context_open();
+        open_side(p, true);
+        if (write(ends[1], p->endpoint, sizeof p->endpoint) < 0)
+            _exit(1);
+        for (;;)
+            (void)pause();
+    }
+    assert_true(child > 0);
+    assert_int_equal(read(ends[0], p->endpoint, sizeof p->endpoint), sizeof p->endpoint);
+    (void)close(ends[0]);
+    (void)close(ends[1]);
+    return child;
+}
+
+/* Connects to such a process, and sends it a signal; how long that end takes to come to light. */
+static uint64_t time_until_cut(const char *endpoint, int number)
+{
+    struct pair p = {0};
+    struct trial t = {0};
+    (void)snprintf(p.endpoint, sizeof p.endpoint, "%s", endpoint);
+    const pid_t child = listen_elsewhere(&p);
+    p.context = port_context_open();
+    open_side(&p, false);
+    for (const uint64_t until_ns = clock_ns() + LONG_NS; !t.established; (void)poll(NULL, 0, 1)) {
+        (void)port_happened(p.dealer_watch, &t);
+        assert_true(clock_ns() < until_ns);
+    }
+    const uint64_t begin_ns = clock_ns();
+    assert_int_equal(kill(child, number), 0);
+    while (!port_happened(p.dealer_watch, &t) && clock_ns() < begin_ns + 3 * LONG_NS)
+        (void)poll(NULL, 0, 10);
+    const uint64_t taken_ns = clock_ns() - begin_ns;
+    (void)kill(child, SIGKILL);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close_pair(&p);
+    return taken_ns;
+}
+
+/* Its kernel ends them. */
+static void who_is_killed_has_no_connections(void **state)
+{
+    (void)state;
+    char endpoint[ENDPOINT_SIZE];
+    (void)snprintf(endpoint, sizeof endpoint, "ipc://%s/killed", scratch_folder);
+    assert_true(time_until_cut(endpoint, SIGKILL) < LONG_NS / 2);
+    assert_true(time_until_cut("tcp://127.0.0.1:*", SIGKILL) < LONG_NS / 2);
+}
+
+/* As a host that is gone. */
+static void who_is_silent_is_cut_in_the_end(void **state)
+{
+    (void)state;
+    const uint64_t taken_ns = time_until_cut("tcp://127.0.0.1:*", SIGSTOP);
+    assert_in_range(taken_ns, LONG_NS - SECOND_NS, 2 * LONG_NS);
+}
+
+/* With an argument: what takes long. */
+int main(int argc, char **argv)
+{
+    (void)argv;
+    const struct CMUnitTest slow[] = {cmocka_unit_test(who_is_silent_is_cut_in_the_end)};
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(what_is_sent_early_waits),
         cmocka_unit_test(messages_keep_their_order),
@@ -187,6 +256,9 @@ int main(void)
         cmocka_unit_test(a_router_refuses_who_is_gone),
         cmocka_unit_test(a_dealer_connects_again),
         cmocka_unit_test(a_descriptor_tells_once),
+        cmocka_unit_test(who_is_killed_has_no_connections),
     };
+    if (argc > 1)
+        return unit_run_within(slow, scratch_enter, scratch_leave);
     return unit_run_within(tests, scratch_enter, scratch_leave);
 }
