@@ -168,7 +168,7 @@ void hello_say(struct links *ls, uint64_t now_ns)
             (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
             continue;
         if (p->greeted_ns && endpoint_is_network(p->endpoint))
-            link_cut(ls, p);  // without the hellos that wait for a connection
+            link_cut(ls, p);  // from who is gone, and without the hellos that wait for a connection
         else if (send_hello(ls, p, &nobody, p->up))
             p->greeted_ns = now_ns;
     }
