@@ -1,6 +1,7 @@
 #include "guests.h"
 
 #include <inttypes.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,8 +33,11 @@ static void come(unsigned which, uint64_t after_ns)
 void guests_begin(void)
 {
     for (unsigned i = 0; i < GUESTS && world.plan.guests; i++) {
-        guests[i] = (struct process){.slot = world.nslots + i};
-        (void)snprintf(guests[i].name, NAME_SIZE, "%s", i == STRANGER ? stranger_name : "watcher");
+        struct process *p = &guests[i];
+        memset(p, 0, offsetof(struct process, rt));
+        memset(p->rt.links.ports, 0, SINK_PORT * sizeof *p->rt.links.ports);
+        p->slot = world.nslots + i;
+        (void)snprintf(p->name, NAME_SIZE, "%s", i == STRANGER ? stranger_name : "watcher");
         come(i, SECOND / 4);
     }
 }

@@ -98,11 +98,20 @@ static struct settings settings(const struct process *p)
     return s;
 }
 
+/* But for ports, most of which are never used. */
+static void clear_runtime(struct runtime *rt)
+{
+    uint8_t *const begin = (uint8_t *)rt, *const ports = (uint8_t *)rt->links.ports;
+    uint8_t *const behind = ports + sizeof rt->links.ports;
+    memset(begin, 0, (size_t)(ports - begin));
+    memset(behind, 0, sizeof *rt - (size_t)(behind - begin));
+}
+
 void process_start(struct process *p)
 {
     struct runtime *rt = &p->rt;
     world.self = p;
-    memset(rt, 0, sizeof *rt);
+    clear_runtime(rt);
     rt->stage = &stages[p->job];
     rt->run.role = stage_role(rt->stage);
     rt->run.settings = settings(p);
@@ -141,6 +150,17 @@ void process_start(struct process *p)
     work_begin(p);
 }
 
+/* Most turns come long before that for which its last one would have waited: that waits for one
+ * event, which is not noted anew each time. */
+static void note_turn(struct process *p)
+{
+    if (p->alarm_ns && p->alarm_ns <= p->turn_ns)
+        return;
+    if (!p->alarm_ns)
+        p->alarm_ns = p->turn_ns;
+    event_add((struct event){.at_ns = p->turn_ns, .kind = EVENT_TURN, .which = p->slot});
+}
+
 static void schedule(struct process *p, uint64_t at_ns)
 {
     if (at_ns < p->thaw_ns)
@@ -148,7 +168,18 @@ static void schedule(struct process *p, uint64_t at_ns)
     if (p->turn_ns && p->turn_ns <= at_ns)
         return;
     p->turn_ns = at_ns;
-    event_add((struct event){.at_ns = at_ns, .kind = EVENT_TURN, .which = p->slot});
+    note_turn(p);
+}
+
+/* True when its turn has come. */
+static bool is_turn(struct process *p)
+{
+    const bool alarm = p->alarm_ns == world.now_ns;
+    if (alarm)
+        p->alarm_ns = 0;
+    if (alarm && p->turn_ns > world.now_ns)
+        note_turn(p);
+    return p->alive && p->turn_ns == world.now_ns;
 }
 
 void process_wake(struct process *p)
@@ -217,7 +248,8 @@ static void end(struct process *p)
     tell("ends with status %d", p->status);
     if (p->job == JOB_SOURCE)
         world.source_end_ns = world.now_ns;
-    p->over = !p->renewed && truth_ended(p);
+    if (!p->renewed && truth_ended(p))
+        world_over(p);
     p->former = p->renewed ? p->former : 0;
     close_process(p);
     if (!p->over)
@@ -227,7 +259,7 @@ static void end(struct process *p)
 void process_turn(struct process *p)
 {
     struct runtime *rt = &p->rt;
-    if (!p->alive || p->turn_ns != world.now_ns)
+    if (!is_turn(p))
         return;
     world.self = p;
     p->turn_ns = 0;

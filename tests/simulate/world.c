@@ -41,11 +41,9 @@ void draw_begin(uint64_t seed)
     world.random = z ? z : 1;
 }
 
-void tell(const char *format, ...)
+void tell_line(const char *format, ...)
 {
     va_list args;
-    if (!world.story)
-        return;
     va_start(args, format);
     printf("%11.6f %-9s ", (double)(world.now_ns - BEGIN_NS) / 1e9,
            world.self ? world.self->name : "");
@@ -89,6 +87,12 @@ static void people(void)
             .at_ns = BEGIN_NS + draw(STARTS_NS) + late_ns(i), .kind = EVENT_START, .which = i});
     }
     world_has(0);
+}
+
+void world_over(struct process *p)
+{
+    world.nover += !p->over;
+    p->over = true;
 }
 
 void world_has(uint64_t frames)
@@ -152,9 +156,11 @@ static void suffer(const struct fault *f, struct process *p)
 
 static void start(struct process *p)
 {
+    if (p->alive)
+        return;
     if (truth_is_done() || world.full)
-        p->over = !p->alive;
-    else if (!p->alive)
+        world_over(p);
+    else
         process_start(p);
 }
 
@@ -184,14 +190,6 @@ static void happen(const struct event *event)
         net_happen(event);
         break;
     }
-}
-
-static bool all_over(void)
-{
-    for (unsigned i = 0; i < world.nslots; i++)
-        if (!world.slots[i].over)
-            return false;
-    return true;
 }
 
 static void clear(void)
@@ -231,13 +229,14 @@ bool world_run(const struct plan *plan, bool story)
     world.now_ns = world.calm_ns = BEGIN_NS;
     world.story = story;
     world.self = NULL;
+    world.nover = 0;
     world.nevents = world.messages = world.source_us = 0;
     world.torn = world.full = false;
     world.wrong[0] = 0;
     truth_begin();
     people();
     guests_begin();
-    while (!world.wrong[0] && !all_over() && event_take(&event)) {
+    while (!world.wrong[0] && world.nover < world.nslots && event_take(&event)) {
         if (event.at_ns > world.calm_ns + PATIENCE_NS ||
             world.nevents > (uint64_t)world.nslots * EVENTS_MAX) {
             if (event.kind == EVENT_ARRIVE)

@@ -95,6 +95,7 @@ struct process {
     uint64_t ahead_ns;         // its clock is, and ...
     unsigned fast_ppm;         // ... runs so much faster
     uint64_t turn_ns;          // when its I/O thread has its turn, 0: never
+    uint64_t alarm_ns;         // then an event looks for that, 0: none
     uint64_t slow_ns;          // its next frame takes so much longer
     uint64_t noisy_ns;         // its messages may be damaged until then
     size_t nkept;              // a last stage: frames not yet durable ...
@@ -115,17 +116,17 @@ struct world {
     struct plan plan;
     uint64_t now_ns, random;
     uint64_t nevents;
-    bool story;            // is told on stdout
-    struct process *self;  // whose code runs
-    unsigned nslots, slots_room;
-    struct process *slots;   // owned, until the end of the program
-    uint64_t messages;       // to and from the source
-    bool timed;              // CPU time is taken, too
-    uint64_t source_us;      // that of the source's I/O thread
-    uint64_t source_end_ns;  // when it ended
-    bool full;               // a disk is: the run fails
-    bool torn;               // the network had a fault: it may hide a path on which others are
-    uint64_t calm_ns;        // the last fault is over
+    bool story;                          // is told on stdout
+    struct process *self;                // whose code runs
+    unsigned nslots, slots_room, nover;  // nover: no other process comes in so many
+    struct process *slots;               // owned, until the end of the program
+    uint64_t messages;                   // to and from the source
+    bool timed;                          // CPU time is taken, too
+    uint64_t source_us;                  // that of the source's I/O thread
+    uint64_t source_end_ns;              // when it ended
+    bool full;                           // a disk is: the run fails
+    bool torn;         // the network had a fault: it may hide a path on which others are
+    uint64_t calm_ns;  // the last fault is over
     uint64_t longest_ns, longest_seed;  // that a run took to end after its last fault, of all
     char wrong[512];                    // what should not have happened, "" for nothing
 };
@@ -136,10 +137,14 @@ void draw_begin(uint64_t seed);
 uint64_t draw(uint64_t below);
 
 /* Tells the story, if it is to be told: a line with the time and whose code runs. */
-void tell(const char *format, ...) __attribute__((format(printf, 1, 2)));
+#define tell(...) (world.story ? tell_line(__VA_ARGS__) : (void)0)
+void tell_line(const char *format, ...) __attribute__((format(printf, 1, 2)));
 
 /* Notes what should not have happened; the first counts. */
 void violate(const char *format, ...) __attribute__((format(printf, 1, 2)));
+
+/* No other process comes in the place of this one. */
+void world_over(struct process *p);
 
 /* So many frames are durable: faults that wait for that are to come. */
 void world_has(uint64_t frames);
