@@ -54,6 +54,14 @@ static void remember(struct stream *s, const struct peer *p, const char *how)
     (void)snprintf(f->reason, sizeof f->reason, "%.31s", how);
 }
 
+void fence_unheard(struct stream *s, const char *uuid)
+{
+    struct notice n = {.status = STATUS_FAILED};
+    memcpy(n.uuid, uuid, sizeof n.uuid);
+    peer_send_all(s, MESSAGE_FENCE, &n);
+    death_bury(s->links, uuid);
+}
+
 /* Takes a process out of the run: tells it, should it still live, and everybody else. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason)
 {

@@ -11,6 +11,9 @@ extern const char fence_still[];
  * on it; *p is gone then. */
 void fence_out(struct stream *s, struct peer *p, const char *how, const char *reason);
 
+/* Likewise one that others name as their neighbour, and that never spoke to the source. */
+void fence_unheard(struct stream *s, const char *uuid);
+
 /* One that was; NULL when that was long ago or never. */
 const struct fenced *fence_find(const struct stream *s, const char *uuid);
 

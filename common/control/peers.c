@@ -102,7 +102,7 @@ static void enter(struct stream *s, const struct address *from, struct hello *h)
     p->hello = *h;
     *h = (struct hello){0};
     barrier_sort(&p->hello);
-    p->heard_ns = clock_ns();
+    p->heard_ns = p->named_ns = clock_ns();
     p->told_until = 0;  // of the order: it may have missed that
     s->changed = true;
     welcome(s, p);

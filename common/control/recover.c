@@ -1,10 +1,14 @@
 #include "control/recover.h"
 
+#include <string.h>
+
 #include "base/log.h"
 #include "control/barrier.h"
 #include "control/claims.h"
 #include "control/fence.h"
 #include "control/holdings.h"
+#include "control/roster.h"
+#include "link/death.h"
 
 /* Why a process is out. */
 static const char died[] = "died", silent[] = "does not answer any more";
@@ -53,6 +57,26 @@ void recover_check(struct stream *s, uint64_t now_ns)
     }
 }
 
+static void check_named(struct stream *s, const struct neighbour *list, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (strcmp(list[i].uuid, s->run->uuid) != 0 && !roster_find(&s->roster, list[i].uuid) &&
+            !death_is_known(s->links, list[i].uuid))
+            fence_unheard(s, list[i].uuid);
+}
+
+/* Who has met its neighbours, and vanished with its host before it spoke to the source: they keep
+ * a connection to nobody, where another process waits for them. */
+static void check_unheard(struct stream *s, uint64_t now_ns)
+{
+    for (const struct peer *p = s->roster.first; p; p = p->next) {
+        if (!p->known || p->bye || !run_is_silent(s->run, p->named_ns, s->run->patience_ns, now_ns))
+            continue;
+        check_named(s, p->hello.upstreams, p->hello.nupstreams);
+        check_named(s, p->hello.downstreams, p->hello.ndownstreams);
+    }
+}
+
 bool recover_is_whole(struct stream *s, uint64_t now_ns)
 {
     if ((barrier_reach(s) & s->window.required) == s->window.required) {
@@ -62,6 +86,7 @@ bool recover_is_whole(struct stream *s, uint64_t now_ns)
     }
     if (!s->broken_ns)
         s->broken_ns = now_ns;
+    check_unheard(s, now_ns);
     if (!s->warned && run_is_silent(s->run, s->broken_ns, WARN_NS, now_ns)) {
         s->warned = true;
         log_line(LOG_WARNING, "%s; waiting for another in its place", s->broken_by);

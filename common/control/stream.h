@@ -20,6 +20,7 @@ struct peer {
     struct address address;
     struct hello hello;
     uint64_t came_ns;        // when it first said hello
+    uint64_t named_ns;       // ... and last, with its neighbours
     uint64_t heard_ns;       // when it said something last
     uint64_t lost_ns;        // when nothing could be sent to it any more, 0 for never
     uint64_t beats_ns[2];    // its last two heartbeats, the later one first

@@ -79,6 +79,8 @@ static void bury(struct links *ls, struct link *l)
         return;
     }
     link_drop(ls, l, true);
+    if (!port->bound)
+        link_cut(ls, port);  // without what waits for the dead
 }
 
 void death_bury(struct links *ls, const char *uuid)

@@ -163,12 +163,14 @@ void hello_say(struct links *ls, uint64_t now_ns)
     const struct address nobody = {0};
     for (size_t i = 0; i < ls->nports; i++) {
         struct port *p = &ls->ports[i];
-        const struct link *l = link_of_port(ls, p);
         if (p->bound || !p->socket || !(p->up || ls->run->known) ||
-            (p->greeted_ns && ((l && !l->lost_ns) || now_ns < p->greeted_ns + GREET_NS)))
+            (p->greeted_ns && now_ns < p->greeted_ns + GREET_NS))
+            continue;
+        const struct link *l = link_of_port(ls, p);
+        if (p->greeted_ns && l && !l->lost_ns)
             continue;
         if (p->greeted_ns && endpoint_is_network(p->endpoint))
-            link_cut(ls, p);  // from who is gone, and without the hellos that wait for a connection
+            link_cut(ls, p);  // without the hellos that wait for a connection
         else if (send_hello(ls, p, &nobody, p->up))
             p->greeted_ns = now_ns;
     }
