@@ -6,7 +6,7 @@
 #include <sys/mman.h>
 
 enum {
-    GROW_MIN = 16,            // items
+    GROW_MIN = 4,             // items
     LARGE_BYTES = 1 << 20,    // what is larger than this ...
     RESERVE_BYTES = 4 << 20,  // ... leaves so much
 };

@@ -30,8 +30,6 @@ static bool acks_are_due(const struct member *me, uint64_t now_ns)
 
 static void send_acks(struct member *me, uint64_t now_ns)
 {
-    if (!me->links->acks.count)
-        return;
     struct notice n = {.nids = me->links->acks.count, .ids = me->links->acks.ranges};
     tell(me, MESSAGE_ACK, &n);
     id_set_clear(&me->links->acks);
@@ -50,13 +48,15 @@ static void pass(struct member *me, const struct id_set *ids)
 static void send_durable(struct member *me, bool at_once, uint64_t now_ns)
 {
     struct id_set durable = exchange_take_durable(&me->links->exchange);
-    pass(me, &durable);
-    (void)id_set_remove_set(&me->links->kept, &durable);
-    me->made += id_set_size(&durable);
-    if (!id_set_add_set(&me->links->acks, &durable))
-        run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
-    id_set_clear(&durable);
-    if (at_once || acks_are_due(me, now_ns))
+    if (durable.count) {
+        pass(me, &durable);
+        (void)id_set_remove_set(&me->links->kept, &durable);
+        me->made += id_set_size(&durable);
+        if (!id_set_add_set(&me->links->acks, &durable))
+            run_stop(me->run, STATUS_FAILED, "out of memory for acknowledgements");
+        id_set_clear(&durable);
+    }
+    if (me->links->acks.count && (at_once || acks_are_due(me, now_ns)))
         send_acks(me, now_ns);
 }
 
@@ -208,10 +208,13 @@ static void greet_source(struct member *me)
 static void send_kept(struct member *me)
 {
     struct id_set kept = exchange_take_kept(&me->links->exchange);
-    pass(me, &kept);
-    if (!id_set_add_set(&me->links->kept, &kept) || !id_set_add_set(&me->links->kept_due, &kept))
-        run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
-    id_set_clear(&kept);
+    if (kept.count) {
+        pass(me, &kept);
+        if (!id_set_add_set(&me->links->kept, &kept) ||
+            !id_set_add_set(&me->links->kept_due, &kept))
+            run_stop(me->run, STATUS_FAILED, "out of memory for frames that are kept");
+        id_set_clear(&kept);
+    }
     if (!me->links->kept_due.count)
         return;
     struct notice n = {.nids = me->links->kept_due.count, .ids = me->links->kept_due.ranges};

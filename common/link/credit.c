@@ -112,7 +112,7 @@ static void send_experiment(struct links *ls)
     if (!ls->experiment.nparts)
         return;
     for (struct link *l = ls->first; l && !ls->run->stopping; l = l->next) {
-        if (!is_open(ls, l) || l->experiment_sent)
+        if (l->experiment_sent || !is_open(ls, l))
             continue;
         shared_announce(ls, l);
         l->experiment_sent = send_down(ls, l, &experiment);

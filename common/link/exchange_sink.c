@@ -1,12 +1,15 @@
 /* The exchange of a last stage: which frames it has. */
 #include "link/exchange_lock.h"
 
-/* What is in a set, which becomes empty. */
+/* What is in a set, which becomes empty; nothing is to be freed when there is none. */
 static struct id_set take_set(struct exchange *x, struct id_set *set)
 {
+    struct id_set taken = {0};
     exchange_lock(x);
-    const struct id_set taken = *set;
-    *set = (struct id_set){0};
+    if (set->count) {
+        taken = *set;
+        *set = (struct id_set){0};
+    }
     (void)pthread_mutex_unlock(&x->mutex);
     return taken;
 }

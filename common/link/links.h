@@ -25,12 +25,10 @@
 
 enum { PORTS_MAX = 2 * OPT_TEXTS_MAX };
 
-/* One peer on the data plane. */
+/* One peer on the data plane: first what every look at all links asks for. */
 struct link {
     struct link *next;
     struct port *port;
-    struct address address;
-    struct hello peer;
     unsigned group;        // down: index into groups
     bool spare;            // down: a last stage that nobody asked for
     bool starved;          // down: that it takes no frames was said
@@ -60,6 +58,8 @@ struct link {
     struct id_set returned;  // ... for these ...
     uint64_t owed_ns;        // ... since then, 0: none
     bool prompt;             // up: it returns at once, as frames came that were lost before
+    struct hello peer;
+    struct address address;
 };
 
 /* A frame in this process and where its credit goes. */

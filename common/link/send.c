@@ -10,7 +10,7 @@ bool send_message(const struct run *run, struct port *port, const struct address
                   enum message_type type, struct message *m, enum status s)
 {
     struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
-    (void)snprintf(r.stage, sizeof r.stage, "%s", run->role.name);
+    memcpy(r.stage, run->role.name, strnlen(run->role.name, sizeof r.stage - 1));
     bool sent = false;
     if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
         sent = port_send(port->socket, to, m, NULL);

@@ -67,10 +67,10 @@ bool shared_send(struct links *ls, struct link *l, const struct item *item)
 /* Slots of the pool that a link reads no more. */
 static void give_back(struct links *ls, struct link *l, uint64_t slots)
 {
-    for (unsigned i = 0; i < POOL_SLOTS_MAX; i++)
-        if (slots & l->slots & UINT64_C(1) << i)
-            pool_release(ls->pool, i);
+    slots &= l->slots;
     l->slots &= ~slots;
+    for (; slots; slots &= slots - 1)
+        pool_release(ls->pool, (unsigned)__builtin_ctzll(slots));
 }
 
 void shared_credit(struct links *ls, struct link *l, const struct notice *n)

@@ -150,7 +150,7 @@ static const struct field envelope_fields[] = {
      .present_offset = offsetof(struct envelope, frame.reflections.present), .flags = FIELD_ABSENT},
 };
 static const struct table envelope_table = {"frame", sizeof(struct envelope),
-                                            FIELDS(envelope_fields)};
+                                            FIELDS(envelope_fields), 0};
 #undef OBJECT
 
 enum status codec_frame_encode(struct frame *f, const char *lineage, struct message *m,

@@ -117,51 +117,46 @@ TABLE(status);
 #define OPTIONAL .flags = FIELD_ABSENT
 #define T(type) (1u << MESSAGE_##type)
 /* Which members travel in which types of messages. */
-static const struct {
-    unsigned types;
-    struct field field;
-} notice_fields[] = {
-    {T(WELCOME), MEMBER(dead_after_s, REAL)},
-    {T(BYE),
-     MEMBER(durable, U64, OPTIONAL, .present_offset = offsetof(struct notice, counts_durable))},
-    {T(POOL), MEMBER(fd, U32)},
-    {T(CREDIT), MEMBER(grant, U32)},
-    {T(WELCOME) | T(TOTAL), MEMBER(groups, LIST, OPTIONAL, .table = &group_table,
-                                   .count_offset = offsetof(struct notice, ngroups))},
-    {T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT),
-     MEMBER(ids, LIST, .table = &range_table, .count_offset = offsetof(struct notice, nids))},
-    {T(HAVE) | T(WELCOME) | T(TOTAL), MEMBER(known, BOOL)},
-    {T(BYE), MEMBER(leaves, BOOL, OPTIONAL)},
-    {T(POOL), MEMBER(pid, I64)},
-    {T(HEARTBEAT), MEMBER(progress, U64)},
-    {T(BYE) | T(FREE) | T(FENCE), MEMBER_TEXT(reason)},
-    {T(BYE), MEMBER(said, BOOL, OPTIONAL)},
-    {T(CREDIT), MEMBER(shared, BOOL, OPTIONAL)},
-    {T(CREDIT), MEMBER(slots, U64, OPTIONAL)},
-    {T(BYE) | T(FREE) | T(FENCE) | T(LOST), MEMBER(status, ENUM, .limit = 255)},
-    {T(WELCOME) | T(TOTAL) | T(FLUSH), MEMBER(total, U64)},
-    {T(ORDER), MEMBER(until, U64)},
-    {T(FENCE), MEMBER_TEXT(uuid)},
-    {T(LOST), MEMBER(uuid, TEXT, OPTIONAL, .count = UUID_SIZE)},
-    {T(WELCOME), MEMBER(window, U64, OPTIONAL)},
-    {T(HEARTBEAT), MEMBER(work, MAP, OPTIONAL, .table = &work_table)},
+#define NOTICE(types, name, ...) MEMBER(name, __VA_ARGS__, .which = types)
+#define NOTICE_TEXT(types, name, ...) \
+    NOTICE(types, name, TEXT, .count = sizeof(((struct OBJECT *)0)->name), __VA_ARGS__)
+static const struct field notice_fields[] = {
+    NOTICE(T(WELCOME), dead_after_s, REAL),
+    NOTICE(T(BYE), durable, U64, OPTIONAL,
+           .present_offset = offsetof(struct notice, counts_durable)),
+    NOTICE(T(POOL), fd, U32),
+    NOTICE(T(CREDIT), grant, U32),
+    NOTICE(T(WELCOME) | T(TOTAL), groups, LIST, OPTIONAL, .table = &group_table,
+           .count_offset = offsetof(struct notice, ngroups)),
+    NOTICE(T(CREDIT) | T(ACK) | T(LOST) | T(HAVE) | T(HEARTBEAT) | T(ORDER) | T(KEPT), ids, LIST,
+           .table = &range_table, .count_offset = offsetof(struct notice, nids)),
+    NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
+    NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
+    NOTICE(T(POOL), pid, I64),
+    NOTICE(T(HEARTBEAT), progress, U64),
+    NOTICE_TEXT(T(BYE) | T(FREE) | T(FENCE), reason, .flags = 0),
+    NOTICE(T(BYE), said, BOOL, OPTIONAL),
+    NOTICE(T(CREDIT), shared, BOOL, OPTIONAL),
+    NOTICE(T(CREDIT), slots, U64, OPTIONAL),
+    NOTICE(T(BYE) | T(FREE) | T(FENCE) | T(LOST), status, ENUM, .limit = 255),
+    NOTICE(T(WELCOME) | T(TOTAL) | T(FLUSH), total, U64),
+    NOTICE(T(ORDER), until, U64),
+    NOTICE_TEXT(T(FENCE), uuid, .flags = 0),
+    NOTICE_TEXT(T(LOST), uuid, OPTIONAL),
+    NOTICE(T(WELCOME), window, U64, OPTIONAL),
+    NOTICE(T(HEARTBEAT), work, MAP, OPTIONAL, .table = &work_table),
 };
 #undef OBJECT
 
-enum { NOTICE_FIELDS = sizeof notice_fields / sizeof *notice_fields };
+static const uint32_t NOTICES = T(CREDIT) | T(BYE) | T(WELCOME) | T(TOTAL) | T(HEARTBEAT) | T(ACK) |
+                                T(FENCE) | T(FREE) | T(LOST) | T(HAVE) | T(ORDER) | T(POOL) |
+                                T(KEPT) | T(FLUSH);
 
-/* Those of a type, of which there are none when it is no notice. */
-struct selection {
-    struct table table;
-    struct field fields[NOTICE_FIELDS];
-};
-
-static void select_fields(enum message_type type, struct selection *s)
+/* The table of those of a type. */
+static struct table notice_table(enum message_type type)
 {
-    s->table = (struct table){message_type_name(type), sizeof(struct notice), 0, s->fields};
-    for (size_t i = 0; i < NOTICE_FIELDS; i++)
-        if ((unsigned)type < 32 && notice_fields[i].types & 1u << type)
-            s->fields[s->table.nfields++] = notice_fields[i].field;
+    return (struct table){message_type_name(type), sizeof(struct notice), FIELDS(notice_fields),
+                          1u << ((unsigned)type < 31 ? type : 31)};
 }
 
 enum status control_hello_encode(struct hello *h, struct message *m, struct error *e)
@@ -177,21 +172,20 @@ enum status control_hello_decode(struct hello *h, const struct message *m, struc
 enum status control_notice_encode(enum message_type type, struct notice *n, struct message *m,
                                   struct error *e)
 {
-    struct selection s;
-    select_fields(type, &s);
-    return fields_encode(&s.table, n, false, m, e);
+    const struct table t = notice_table(type);
+    return fields_encode(&t, n, false, m, e);
 }
 
 enum status control_notice_decode(enum message_type type, struct notice *n, const struct message *m,
                                   struct error *e)
 {
-    memset(n, 0, sizeof *n);
-    struct selection of;
-    select_fields(type, &of);
-    if (!of.table.nfields)
+    const struct table t = notice_table(type);
+    if (!(t.which & NOTICES)) {
+        memset(n, 0, sizeof *n);
         return error_set(e, STATUS_INPUT, "a %s message where none is expected",
                          message_type_name(type));
-    const enum status s = fields_decode(&of.table, n, m, e);
+    }
+    const enum status s = fields_decode(&t, n, m, e);
     for (size_t i = 0; s == STATUS_OK && i < n->nids; i++)
         if (n->ids[i].first > n->ids[i].last)
             return error_set(e, STATUS_INPUT, "a range of frames that ends before it begins");

@@ -1,28 +1,25 @@
 #include "wire/descriptor.h"
 
-#include "wire/pack.h"
 #include "wire/reader.h"
+#include "wire/writer.h"
 
 enum { ITEMS = 6 };
 
 enum status descriptor_encode(const struct descriptor *d, struct part *part, struct error *e)
 {
-    msgpack_sbuffer buffer;
-    msgpack_sbuffer_init(&buffer);
-    msgpack_packer p;
-    msgpack_packer_init(&p, &buffer, msgpack_sbuffer_write);
-    int bad = msgpack_pack_array(&p, ITEMS);
-    bad |= msgpack_pack_int64(&p, d->pid);
-    bad |= msgpack_pack_uint32(&p, d->fd);
-    bad |= msgpack_pack_uint32(&p, d->slot);
-    bad |= msgpack_pack_uint64(&p, d->offset);
-    bad |= msgpack_pack_uint64(&p, d->length);
-    bad |= msgpack_pack_uint64(&p, d->generation);
-    if (bad) {
-        msgpack_sbuffer_destroy(&buffer);
+    struct writer w = {0};
+    writer_array(&w, ITEMS);
+    writer_int(&w, d->pid);
+    writer_uint(&w, d->fd);
+    writer_uint(&w, d->slot);
+    writer_uint(&w, d->offset);
+    writer_uint(&w, d->length);
+    writer_uint(&w, d->generation);
+    if (w.full) {
+        mem_free(w.bytes);
         return error_memory(e, "a descriptor");
     }
-    *part = pack_take(&buffer);
+    *part = part_written(&w);
     return STATUS_OK;
 }
 

@@ -50,6 +50,7 @@ struct field {
     size_t present_offset;                // ABSENT: of a bool, whether the key is there; 0: none
     size_t (*bytes)(const void *object);  // DATA: size of the array; SIZE_MAX when it overflows
     unsigned flags;
+    uint32_t which;  // bits of the tables that have it, 0: all
 };
 
 struct table {
@@ -57,7 +58,14 @@ struct table {
     size_t size;       // of the struct
     size_t nfields;
     const struct field *fields;  // names ascend
+    uint32_t which;              // its bit, 0: all fields are its
 };
+
+/* True when a table has a field of its array. */
+static inline bool table_has(const struct table *t, const struct field *f)
+{
+    return !t->which || f->which & t->which;
+}
 
 /* A member of struct OBJECT, by its name; more members of struct field may follow. */
 #define MEMBER(name, kind, ...)                                                   \
@@ -66,8 +74,9 @@ struct table {
     }
 #define MEMBER_TEXT(name) MEMBER(name, TEXT, .count = sizeof(((struct OBJECT *)0)->name))
 /* The table of struct OBJECT, whose fields are in name_fields. */
-#define TABLE(name) \
-    static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields)}
+#define TABLE(name)                                                                                \
+    static const struct table name##_table = {#name, sizeof(struct OBJECT), FIELDS(name##_fields), \
+                                              0}
 #define FIELDS(array) sizeof(array) / sizeof *(array), array
 
 /* Appends part 1, the map of *object, and one part for each of its arrays to

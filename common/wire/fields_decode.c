@@ -6,7 +6,7 @@
 #include "wire/fields.h"
 #include "wire/reader.h"
 
-enum { DATA_MAX = 8, NAME_SIZE = 64, ITEMS_MAX = 65536 };
+enum { DATA_MAX = 8, ITEMS_MAX = 65536 };
 
 struct decoder {
     struct reader in;
@@ -167,24 +167,40 @@ static enum status place_data(struct decoder *d, const struct table *t, const st
     return STATUS_OK;
 }
 
-/* Where a reader is within the keys of a map. */
+/* Where a reader is within the keys of a map, and the key that it read last. */
 struct keys {
     uint32_t left;
-    char last[NAME_SIZE];
+    struct reader last;
 };
+
+/* As strcmp. */
+static int compare(const struct reader *a, const void *text, size_t size)
+{
+    const size_t length = (size_t)(a->end - a->at);
+    const int order = memcmp(a->at, text, length < size ? length : size);
+    return order ? order : (length > size) - (length < size);
+}
 
 /* Reads keys until the one wanted; false when it does not come. */
 static bool find_key(struct decoder *d, const char *wanted, struct keys *keys)
 {
-    while (keys->left) {
-        char name[NAME_SIZE];
-        if (!reader_text(&d->in, name, sizeof name) || strcmp(name, keys->last) <= 0)
-            return false;
-        memcpy(keys->last, name, sizeof name);
+    struct reader name;
+    const size_t length = strlen(wanted);
+    if (keys->left && reader_key_is(&d->in, wanted, length, &name)) {  // as mostly
+        keys->last = name;
         keys->left--;
-        if (strcmp(name, wanted) == 0)
+        return true;
+    }
+    while (keys->left) {
+        if (!reader_key(&d->in, &name) ||
+            compare(&name, keys->last.at, (size_t)(keys->last.end - keys->last.at)) <= 0)
+            return false;
+        keys->last = name;
+        keys->left--;
+        const int order = compare(&name, wanted, length);
+        if (order == 0)
             return true;
-        if (strcmp(name, wanted) > 0 || !reader_skip(&d->in))
+        if (order > 0 || !reader_skip(&d->in))
             return false;
     }
     return false;
@@ -213,13 +229,15 @@ static bool skip_rest(struct decoder *d, uint32_t left)
 
 static enum status decode_map(struct decoder *d, const struct table *t, char *object)
 {
-    struct keys keys = {0};
+    struct keys keys = {.last = reader_over("", 0)};
     int64_t parts[DATA_MAX];
     size_t nparts = 0;
     if (!reader_map(&d->in, ITEMS_MAX, &keys.left))
         return error_set(d->e, STATUS_INPUT, "a message whose %s is no map", t->name);
     for (size_t i = 0; i < t->nfields; i++) {
         const struct field *f = &t->fields[i];
+        if (!table_has(t, f))
+            continue;
         if (f->flags & FIELD_ABSENT && !find_key_or_stay(d, f->name, &keys)) {
             if (f->type == FIELD_DATA)
                 parts[nparts++] = -1;
@@ -238,7 +256,7 @@ static enum status decode_map(struct decoder *d, const struct table *t, char *ob
         return error_set(d->e, STATUS_INPUT, "a message whose %s is cut off", t->name);
     nparts = 0;
     for (size_t i = 0; i < t->nfields; i++) {
-        if (t->fields[i].type != FIELD_DATA)
+        if (t->fields[i].type != FIELD_DATA || !table_has(t, &t->fields[i]))
             continue;
         const enum status s = place_data(d, t, &t->fields[i], object, parts[nparts++]);
         if (s)

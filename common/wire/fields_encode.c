@@ -3,33 +3,25 @@
 
 #include "base/alloc.h"
 #include "wire/fields.h"
-#include "wire/pack.h"
+#include "wire/writer.h"
 
 struct encoder {
-    msgpack_packer packer;
-    msgpack_sbuffer buffer;
-    bool give, full;  // full: memory was out
+    struct writer out;
+    bool give;
     struct message *m;
     struct error *e;
 };
 
 static enum status encode_map(struct encoder *n, const struct table *t, char *object);
 
-static int write_bytes(void *encoder, const char *bytes, size_t size)
-{
-    struct encoder *n = encoder;
-    n->full = n->full || msgpack_sbuffer_write(&n->buffer, bytes, size) != 0;
-    return n->full ? -1 : 0;
-}
-
 static enum status encode_reals(struct encoder *n, const struct field *f, const double *x)
 {
     if (f->count)
-        msgpack_pack_array(&n->packer, f->count);
+        writer_array(&n->out, f->count);
     for (size_t i = 0; i < (f->count ? f->count : 1); i++) {
         if (!isfinite(x[i]))
             return error_set(n->e, STATUS_INPUT, "%s is no finite number", f->name);
-        msgpack_pack_double(&n->packer, x[i]);
+        writer_real(&n->out, x[i]);
     }
     return STATUS_OK;
 }
@@ -37,23 +29,16 @@ static enum status encode_reals(struct encoder *n, const struct field *f, const 
 static void encode_ints(struct encoder *n, const struct field *f, const int *x)
 {
     if (f->count)
-        msgpack_pack_array(&n->packer, f->count);
+        writer_array(&n->out, f->count);
     for (size_t i = 0; i < (f->count ? f->count : 1); i++)
-        msgpack_pack_int(&n->packer, x[i]);
-}
-
-static void encode_text(struct encoder *n, const char *text)
-{
-    const size_t length = strlen(text);
-    msgpack_pack_str(&n->packer, length);
-    msgpack_pack_str_body(&n->packer, text, length);
+        writer_int(&n->out, x[i]);
 }
 
 static enum status encode_list(struct encoder *n, const struct field *f, char *object)
 {
     const size_t count = *(const size_t *)(const void *)(object + f->count_offset);
     char *items = *(char **)(void *)(object + f->offset);
-    msgpack_pack_array(&n->packer, count);
+    writer_array(&n->out, count);
     for (size_t i = 0; i < count; i++) {
         const enum status s = encode_map(n, f->table, items + i * f->table->size);
         if (s)
@@ -76,7 +61,7 @@ static enum status encode_data(struct encoder *n, const struct field *f, char *o
     void **member = (void **)(void *)(object + f->offset);
     const size_t bytes = f->bytes(object);
     if (!*member || !bytes) {
-        msgpack_pack_nil(&n->packer);
+        writer_nil(&n->out);
         return *member || !bytes || f->flags & FIELD_OPTIONAL
                    ? STATUS_OK
                    : error_set(n->e, STATUS_INPUT, "%s is missing", f->name);
@@ -86,7 +71,7 @@ static enum status encode_data(struct encoder *n, const struct field *f, char *o
         if (s)
             return s;
     }
-    msgpack_pack_uint64(&n->packer, n->m->nparts - 2);
+    writer_uint(&n->out, n->m->nparts - 2);
     struct part part = {.data = *member, .size = bytes};
     if (n->give && !(f->flags & FIELD_BORROW)) {
         part.release = mem_free;
@@ -101,28 +86,28 @@ static enum status encode_field(struct encoder *n, const struct field *f, char *
     void *member = object + f->offset;
     switch (f->type) {
     case FIELD_BOOL:
-        *(bool *)member ? msgpack_pack_true(&n->packer) : msgpack_pack_false(&n->packer);
+        writer_bool(&n->out, *(bool *)member);
         return STATUS_OK;
     case FIELD_ENUM:
     case FIELD_INT:
         encode_ints(n, f, member);
         return STATUS_OK;
     case FIELD_I64:
-        msgpack_pack_int64(&n->packer, *(int64_t *)member);
+        writer_int(&n->out, *(int64_t *)member);
         return STATUS_OK;
     case FIELD_U32:
-        msgpack_pack_uint32(&n->packer, *(uint32_t *)member);
+        writer_uint(&n->out, *(uint32_t *)member);
         return STATUS_OK;
     case FIELD_U64:
-        msgpack_pack_uint64(&n->packer, *(uint64_t *)member);
+        writer_uint(&n->out, *(uint64_t *)member);
         return STATUS_OK;
     case FIELD_SIZE:
-        msgpack_pack_uint64(&n->packer, *(size_t *)member);
+        writer_uint(&n->out, *(size_t *)member);
         return STATUS_OK;
     case FIELD_REAL:
         return encode_reals(n, f, member);
     case FIELD_TEXT:
-        encode_text(n, member);
+        writer_text(&n->out, member);
         return STATUS_OK;
     case FIELD_MAP:
         return encode_map(n, f->table, member);
@@ -134,21 +119,22 @@ static enum status encode_field(struct encoder *n, const struct field *f, char *
     return STATUS_OK;
 }
 
-static bool is_left_out(const struct field *f, const char *object)
+static bool is_left_out(const struct table *t, const struct field *f, const char *object)
 {
-    return f->present_offset && !*(const bool *)(const void *)(object + f->present_offset);
+    return !table_has(t, f) ||
+           (f->present_offset && !*(const bool *)(const void *)(object + f->present_offset));
 }
 
 static enum status encode_map(struct encoder *n, const struct table *t, char *object)
 {
     size_t left_out = 0;
     for (size_t i = 0; i < t->nfields; i++)
-        left_out += is_left_out(&t->fields[i], object);
-    msgpack_pack_map(&n->packer, t->nfields - left_out);
+        left_out += is_left_out(t, &t->fields[i], object);
+    writer_map(&n->out, t->nfields - left_out);
     for (size_t i = 0; i < t->nfields; i++) {
-        if (is_left_out(&t->fields[i], object))
+        if (is_left_out(t, &t->fields[i], object))
             continue;
-        encode_text(n, t->fields[i].name);
+        writer_text(&n->out, t->fields[i].name);
         const enum status s = encode_field(n, &t->fields[i], object);
         if (s)
             return s;
@@ -159,14 +145,15 @@ static enum status encode_map(struct encoder *n, const struct table *t, char *ob
 /* Moves what was packed into part 1. */
 static enum status place(struct encoder *n)
 {
-    const size_t size = n->buffer.size;
-    if (n->full)
+    const size_t size = n->out.size;
+    if (n->out.full)
         return error_memory(n->e, "a message");
     if (size > MESSAGE_METADATA_MAX)
         return error_set(n->e, STATUS_FAILED,
                          "the metadata of a message has %zu bytes, at most %d are allowed", size,
                          MESSAGE_METADATA_MAX);
-    n->m->parts[1] = pack_take(&n->buffer);
+    n->m->parts[1] = part_written(&n->out);
+    n->out = (struct writer){0};
     return STATUS_OK;
 }
 
@@ -180,11 +167,9 @@ enum status fields_encode(const struct table *t, void *object, bool give, struct
             return s;
     }
     struct encoder n = {.give = give, .m = m, .e = e};
-    msgpack_sbuffer_init(&n.buffer);
-    msgpack_packer_init(&n.packer, &n, write_bytes);
     enum status s = encode_map(&n, t, object);
     if (s == STATUS_OK)
         s = place(&n);
-    msgpack_sbuffer_destroy(&n.buffer);
+    mem_free(n.out.bytes);
     return s;
 }

@@ -24,6 +24,11 @@ static bool number(const struct reader *r, size_t size, uint64_t *value)
 {
     if (left(r) < 1 + size)
         return false;
+    if (size == 8) {  // as most
+        memcpy(value, r->at + 1, size);
+        *value = __builtin_bswap64(*value);
+        return true;
+    }
     *value = 0;
     for (size_t i = 1; i <= size; i++)
         *value = *value << 8 | r->at[i];
@@ -100,6 +105,10 @@ bool reader_uint(struct reader *r, uint64_t max, uint64_t *value)
 {
     bool negative;
     uint64_t bits;
+    if (left(r) && *r->at < 0x80 && *r->at <= max) {  // as mostly
+        *value = *r->at++;
+        return true;
+    }
     const size_t size = integer(r, &negative, &bits);
     if (!size || negative || bits > max)
         return false;
@@ -181,15 +190,40 @@ static bool is_tag(const struct reader *r, uint8_t fixed, uint8_t mask, uint8_t 
     return left(r) && ((*r->at & mask) == fixed || (*r->at >= first && *r->at <= last));
 }
 
-bool reader_text(struct reader *r, char *text, size_t size)
+/* Text of at most `max` bytes without NUL. */
+static bool text_bytes(struct reader *r, size_t max, struct reader *bytes)
 {
     struct layout l;
-    if (!is_tag(r, 0xa0, 0xe0, 0xd9, 0xdb) || !layout(r, &l) || l.body >= size ||
+    if (!is_tag(r, 0xa0, 0xe0, 0xd9, 0xdb) || !layout(r, &l) || l.body > max ||
         memchr(r->at + l.head, 0, l.body))
         return false;
-    memcpy(text, r->at + l.head, l.body);
-    text[l.body] = 0;
-    r->at += l.head + l.body;
+    *bytes = reader_over(r->at + l.head, l.body);
+    r->at = bytes->end;
+    return true;
+}
+
+bool reader_key(struct reader *r, struct reader *key)
+{
+    return text_bytes(r, READER_KEY_MAX, key);
+}
+
+bool reader_key_is(struct reader *r, const char *text, size_t size, struct reader *key)
+{
+    if (left(r) <= size || *r->at != (0xa0 | size) || memcmp(r->at + 1, text, size) != 0)
+        return false;
+    *key = reader_over(r->at + 1, size);
+    r->at = key->end;
+    return true;
+}
+
+bool reader_text(struct reader *r, char *text, size_t size)
+{
+    struct reader bytes;
+    if (!text_bytes(r, size - 1, &bytes))
+        return false;
+    const size_t length = left(&bytes);
+    memcpy(text, bytes.at, length);
+    text[length] = 0;
     return true;
 }
 

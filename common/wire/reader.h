@@ -32,6 +32,13 @@ bool reader_real(struct reader *r, double *value);
 /* Text of at most size - 1 bytes without NUL, into `text` with a NUL at the end. */
 bool reader_text(struct reader *r, char *text, size_t size);
 
+/* Text of at most READER_KEY_MAX bytes without NUL: *key reads no further than it reaches. */
+enum { READER_KEY_MAX = 63 };
+bool reader_key(struct reader *r, struct reader *key);
+
+/* Likewise, if it is this one of `size` bytes, fewer than 32, as the writer has it. */
+bool reader_key_is(struct reader *r, const char *text, size_t size, struct reader *key);
+
 /* Headers; the count is at most `max` and at most what the bytes left could hold. */
 bool reader_array(struct reader *r, uint32_t max, uint32_t *count);
 bool reader_map(struct reader *r, uint32_t max, uint32_t *count);

@@ -3,8 +3,8 @@
 #include <string.h>
 
 #include "base/crc32c.h"
-#include "wire/pack.h"
 #include "wire/reader.h"
+#include "wire/writer.h"
 
 enum { ROUTE_ITEMS = 11 };
 
@@ -53,21 +53,19 @@ bool route_sum_matches(const struct route *r, const struct message *m)
     return route_sum_matches_first(r, m, &first);
 }
 
-static int pack(const struct route *r, msgpack_packer *p)
+static void write(const struct route *r, struct writer *w)
 {
-    const size_t length = strlen(r->stage);
-    int bad = msgpack_pack_array(p, ROUTE_ITEMS);
-    bad |= msgpack_pack_uint8(p, WIRE_VERSION);
-    bad |= msgpack_pack_uint8(p, (uint8_t)r->type);
-    bad |= msgpack_pack_uint64(p, r->run);
-    bad |= msgpack_pack_uint32(p, r->incarnation);
-    bad |= msgpack_pack_uint64(p, r->frame);
-    bad |= msgpack_pack_uint32(p, r->attempt);
-    bad |= msgpack_pack_str(p, length);
-    bad |= msgpack_pack_str_body(p, r->stage, length);
-    bad |= msgpack_pack_uint32(p, r->flags);
-    bad |= msgpack_pack_uint32(p, r->payload_count);
-    return bad | msgpack_pack_uint32(p, r->payload_crc);
+    writer_array(w, ROUTE_ITEMS);
+    writer_uint(w, WIRE_VERSION);
+    writer_uint(w, r->type);
+    writer_uint(w, r->run);
+    writer_uint(w, r->incarnation);
+    writer_uint(w, r->frame);
+    writer_uint(w, r->attempt);
+    writer_text(w, r->stage);
+    writer_uint(w, r->flags);
+    writer_uint(w, r->payload_count);
+    writer_uint(w, r->payload_crc);
 }
 
 /* The sum over part 0, as far as its last item, and part 1; never 0, which means none. */
@@ -80,16 +78,14 @@ static uint32_t head_sum(const void *items, size_t size, const struct part *meta
 enum status route_encode(const struct route *r, const struct part *metadata, struct part *part,
                          struct error *e)
 {
-    msgpack_sbuffer buffer;
-    msgpack_sbuffer_init(&buffer);
-    msgpack_packer packer;
-    msgpack_packer_init(&packer, &buffer, msgpack_sbuffer_write);
-    if (pack(r, &packer) != 0 ||
-        msgpack_pack_uint32(&packer, head_sum(buffer.data, buffer.size, metadata)) != 0) {
-        msgpack_sbuffer_destroy(&buffer);
+    struct writer w = {0};
+    write(r, &w);
+    writer_uint(&w, head_sum(w.bytes, w.size, metadata));
+    if (w.full) {
+        mem_free(w.bytes);
         return error_memory(e, "a route");
     }
-    *part = pack_take(&buffer);
+    *part = part_written(&w);
     return STATUS_OK;
 }
 

@@ -40,12 +40,13 @@ void packet_release(void *packet)
 void packet_open(struct packet *p, struct message *m)
 {
     uint8_t *at = p->bytes;
-    for (size_t i = 0; i < p->nparts; i++) {
-        p->references++;
-        if (message_add(m, (struct part){at, p->sizes[i], packet_release, p}, NULL) != STATUS_OK)
-            abort();
-        at += p->sizes[i];
-    }
+    m->parts = mem_array(p->nparts, sizeof *m->parts);
+    if (!m->parts)
+        abort();
+    m->nparts = m->capacity = p->nparts;
+    for (size_t i = 0; i < p->nparts; at += p->sizes[i++])
+        m->parts[i] = (struct part){at, p->sizes[i], packet_release, p};
+    p->references += (unsigned)p->nparts;
     packet_release(p);
 }
 

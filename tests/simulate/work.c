@@ -1,7 +1,6 @@
 #include "work.h"
 
 #include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -50,7 +49,7 @@ static struct item *make_item(const struct process *p, enum message_type type, s
                                  .frame = t.id,
                                  .attempt = t.attempt,
                                  .flags = (uint32_t)run->role.gives};
-    (void)snprintf(item->route.stage, sizeof item->route.stage, "%s", run->role.name);
+    memcpy(item->route.stage, run->role.name, strlen(run->role.name));
     add_part(&item->message, "", 1);  // in place of the route
     add_part(&item->message, "", 1);
     add_part(&item->message, &bytes, sizeof bytes);

@@ -20,7 +20,7 @@ static void grows_as_items_come(void **state)
     }
     for (uint32_t i = 0; i < 10000; i++)
         assert_int_equal(items[i], i);
-    assert_true(moves < 12);
+    assert_true(moves < 14);
     mem_free(items);
 }
 
