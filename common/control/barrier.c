@@ -16,21 +16,12 @@ static int by_uuid(const void *a, const void *b)
     return strcmp(((const struct neighbour *)a)->uuid, ((const struct neighbour *)b)->uuid);
 }
 
-/* The source itself has a link to the process. */
-static bool is_linked(const struct stream *s, const char *uuid)
-{
-    for (const struct link *l = s->links->first; l; l = l->next)
-        if (!l->port->up && strcmp(l->peer.uuid, uuid) == 0)
-            return true;
-    return false;
-}
-
 /* True when `uuid`, which a process names as the one before it, is one that frames reach, and that
  * names the process, too, if it names any. */
 static bool leads_to(const struct stream *s, const char *uuid, const struct peer *p)
 {
     if (strcmp(uuid, s->run->uuid) == 0)
-        return is_linked(s, p->hello.uuid);
+        return p->linked;
     const struct peer *up = roster_find(&s->roster, uuid);
     if (!up || !up->reached || up->bye || !up->hello.gives)
         return false;
@@ -52,7 +43,12 @@ static void find_reached(struct stream *s)
     struct peer *first = s->roster.first;
     bool changed = true;
     for (struct peer *p = first; p; p = p->next)
-        p->reached = false;
+        p->linked = p->reached = false;
+    for (const struct link *l = s->links->first; l; l = l->next) {
+        struct peer *p = l->port->up ? NULL : roster_find(&s->roster, l->peer.uuid);
+        if (p)
+            p->linked = true;
+    }
     while (changed) {
         changed = false;
         for (struct peer *p = first; p; p = p->next)

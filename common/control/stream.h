@@ -35,6 +35,7 @@ struct peer {
     uint64_t order_from;     // it is told what is to come from this place of the list on
     struct id_set told;      // what it was told last ...
     uint64_t told_until;     // ... and up to where; 0 for never
+    bool linked;             // the source itself has a link to it
     bool reached;            // the source's frames can get there
     bool known;              // they could at some time: what it says of frames counts
     bool out;                // it broke the rules before they could: it is not listened to
@@ -50,7 +51,7 @@ struct peer {
 };
 
 /* All of them, as they came. */
-enum { ROSTER_MAX = 4096, ROSTER_BUCKETS = 1024 };
+enum { ROSTER_MAX = 16384, ROSTER_BUCKETS = 1024 };
 
 struct roster {
     size_t count;

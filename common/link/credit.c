@@ -51,14 +51,24 @@ static struct link *choose(struct links *ls, unsigned group)
     return best;
 }
 
-/* Those that hold a frame up until they have it. */
-static uint64_t open_groups(const struct links *ls)
+/* Groups by bits: those that hold a frame up until they have it, and those with credit. */
+struct groups {
+    bool known;
+    uint64_t open, ready;
+};
+
+/* A look at all links, unless nothing has changed since the last one. */
+static void find_groups(const struct links *ls, struct groups *g)
 {
-    uint64_t groups = 0;
-    for (struct link *l = ls->first; l; l = l->next)
-        if (is_open(ls, l) && waited_is(ls, l))
-            groups |= UINT64_C(1) << l->group;
-    return groups;
+    if (g->known)
+        return;
+    *g = (struct groups){.known = true};
+    for (struct link *l = ls->first; l; l = l->next) {
+        if (!is_open(ls, l))
+            continue;
+        g->open |= (uint64_t)waited_is(ls, l) << l->group;
+        g->ready |= (uint64_t)(l->credit > 0) << l->group;
+    }
 }
 
 static bool note_sent(struct link *l, uint64_t id)
@@ -72,11 +82,14 @@ static bool note_sent(struct link *l, uint64_t id)
 }
 
 /* Sends to one process of a group; false while none has credit. */
-static bool send_to_group(struct links *ls, const struct item *item, unsigned group)
+static bool send_to_group(struct links *ls, const struct item *item, unsigned group,
+                          struct groups *g)
 {
     struct link *l;
     while ((l = choose(ls, group))) {
-        if (!send_down(ls, l, item))
+        const bool sent = send_down(ls, l, item);
+        g->known &= sent && l->credit > 1;
+        if (!sent)
             continue;  // that one is gone
         if (!--l->credit)
             l->spent_ns = ls->now_ns;
@@ -89,13 +102,14 @@ static bool send_to_group(struct links *ls, const struct item *item, unsigned gr
 
 /* Sends one frame to every group; false while some group has no credit.  A group that
  * vanished meanwhile is passed over: the source knows whether it must have the frame. */
-static bool send_frame(struct links *ls, struct item *item)
+static bool send_frame(struct links *ls, struct item *item, struct groups *groups)
 {
-    const uint64_t open = open_groups(ls);
+    find_groups(ls, groups);
+    const uint64_t open = groups->open, ready = groups->ready;
     item->pending = item->taken ? item->pending & open : open;
     for (unsigned g = 0; g < ls->ngroups && !ls->run->stopping; g++) {
         const uint64_t bit = UINT64_C(1) << g;
-        if (item->pending & bit && send_to_group(ls, item, g)) {
+        if (item->pending & ready & bit && send_to_group(ls, item, g, groups)) {
             item->pending &= ~bit;
             item->taken = true;
         }
@@ -120,30 +134,18 @@ static void send_experiment(struct links *ls)
     }
 }
 
-static void send_items(struct links *ls)
+static void send_items(struct links *ls, struct groups *g)
 {
     for (struct item *item; !ls->run->stopping && (item = exchange_peek(&ls->exchange));) {
         if (item->route.type == MESSAGE_EXPERIMENT) {
             ls->experiment = item->message;
             item->message = (struct message){0};
             send_experiment(ls);
-        } else if (!send_frame(ls, item)) {
+        } else if (!send_frame(ls, item, g)) {
             return;
         }
         exchange_pop(&ls->exchange);
     }
-}
-
-/* Until credit comes nothing can leave. */
-static bool is_stuck(const struct links *ls)
-{
-    uint64_t lacking = open_groups(ls);
-    if (!ls->experiment.nparts || !lacking)
-        return false;
-    for (const struct link *l = ls->first; l; l = l->next)
-        if (is_open(ls, l) && l->credit)
-            lacking &= ~(UINT64_C(1) << l->group);
-    return lacking != 0;
 }
 
 static void return_to(struct link *l, uint64_t id)
@@ -233,13 +235,22 @@ static void return_credit(struct links *ls, uint64_t now_ns)
     }
 }
 
+void credit_move(struct links *ls, uint64_t now_ns)
+{
+    struct groups g = {.known = false};
+    ls->now_ns = now_ns;
+    send_items(ls, &g);
+    find_groups(ls, &g);
+    /* Until credit comes nothing can leave. */
+    exchange_set_stuck(&ls->exchange, ls->experiment.nparts && g.open & ~g.ready);
+    return_credit(ls, now_ns);
+}
+
 void credit_pump(struct links *ls, uint64_t now_ns)
 {
     ls->now_ns = now_ns;
     send_experiment(ls);
-    send_items(ls);
-    exchange_set_stuck(&ls->exchange, is_stuck(ls));
-    return_credit(ls, now_ns);
+    credit_move(ls, now_ns);
 }
 
 struct id_set credit_ids(const struct links *ls)

@@ -4,7 +4,10 @@
 
 #include "link/links.h"
 
-/* Sends what credit allows, returns credit. */
+/* Sends frames as credit allows, returns credit. */
+void credit_move(struct links *ls, uint64_t now_ns);
+
+/* Likewise, and the experiment to who has not got it. */
 void credit_pump(struct links *ls, uint64_t now_ns);
 
 /* A frame is done with here: its credit may return.  Likewise, but it stays here. */

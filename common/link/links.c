@@ -5,7 +5,7 @@
 #include "base/log.h"
 
 enum {
-    LINKS_MAX = 1024,           // of one process
+    LINKS_MAX = 16384,          // of one process
     RECIPE_PART_MAX = 1 << 28,  // bytes of orientations and mosaic domains, and some more
 };
 

@@ -154,7 +154,8 @@ void truth_check(const struct process *p)
 {
     if (p->job == JOB_SOURCE)
         check_window(p);
-    check_links(p);
+    if (!world.timed)
+        check_links(p);
 }
 
 bool truth_ended(const struct process *p)
