@@ -103,6 +103,8 @@ static void list_fenced(const struct stream *s, struct run_status *r, uint64_t n
 static enum status make_status(struct stream *s, struct run_status *r, struct error *e)
 {
     const struct exchange_view view = exchange_look(&s->links->exchange);
+    const size_t all = 1 + s->roster.count;
+    const size_t rows = all < STATUS_PROCESSES_MAX ? all : STATUS_PROCESSES_MAX;
     *r = (struct run_status){.known = s->ready,
                              .total = s->total,
                              .issued = view.issued,
@@ -110,7 +112,7 @@ static enum status make_status(struct stream *s, struct run_status *r, struct er
                              .window = s->window.size,
                              .elapsed_ns = s->open ? clock_ns() - s->open_ns : 0,
                              .given_up = s->given_up,
-                             .processes = mem_array(STATUS_PROCESSES_MAX, sizeof *r->processes),
+                             .processes = mem_array(rows, sizeof *r->processes),
                              .fenced = mem_array(STATUS_FENCED_MAX, sizeof *r->fenced)};
     if (!r->processes || !r->fenced)
         return error_memory(e, "the status");
