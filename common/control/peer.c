@@ -3,17 +3,26 @@
 #include "base/clock.h"
 #include "link/send.h"
 
+/* To all, or one. */
+static void send_to(struct stream *s, struct peer *one, enum message_type type, struct notice *n)
+{
+    struct message m;
+    const bool made = send_make_notice(s->run, type, n, &m);
+    for (struct peer *p = one ? one : s->roster.first; p; p = one ? NULL : p->next)
+        if (!p->bye && !p->out && !(made && send_sealed(&s->run->control, &p->address, &m)) &&
+            !p->lost_ns)
+            p->lost_ns = clock_ns();  // its bye may still be under way
+    message_free(&m);
+}
+
 void peer_send(struct stream *s, struct peer *p, enum message_type type, struct notice *n)
 {
-    if (!p->bye && !p->out && !send_notice(s->run, &s->run->control, &p->address, type, n) &&
-        !p->lost_ns)
-        p->lost_ns = clock_ns();  // its bye may still be under way
+    send_to(s, p, type, n);
 }
 
 void peer_send_all(struct stream *s, enum message_type type, struct notice *n)
 {
-    for (struct peer *p = s->roster.first; p; p = p->next)
-        peer_send(s, p, type, n);
+    send_to(s, NULL, type, n);
 }
 
 void peer_send_total(struct stream *s, struct peer *p)

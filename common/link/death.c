@@ -7,10 +7,10 @@
 
 bool death_is_known(const struct links *ls, const char *uuid)
 {
-    for (size_t i = 0; i < ls->nburied; i++)
-        if (strcmp(ls->buried[i].uuid, uuid) == 0)
-            return true;
-    return false;
+    const struct buried *b = ls->buried[links_bucket(uuid, strlen(uuid))];
+    while (b && strcmp(b->uuid, uuid) != 0)
+        b = b->next;
+    return b;
 }
 
 /* Remembers for ever who is out; false when memory is. */
@@ -18,12 +18,13 @@ static bool remember(struct links *ls, const char *uuid)
 {
     if (death_is_known(ls, uuid))
         return true;
-    struct neighbour *list =
-        mem_grow(ls->buried, ls->nburied, 1, sizeof *list, &ls->buried_capacity);
-    if (!list)
+    struct buried *b = mem_array(1, sizeof *b),
+                  **at = &ls->buried[links_bucket(uuid, strlen(uuid))];
+    if (!b)
         return false;
-    ls->buried = list;
-    memcpy(ls->buried[ls->nburied++].uuid, uuid, UUID_SIZE);
+    b->next = *at;
+    memcpy(b->uuid, uuid, sizeof b->uuid);
+    *at = b;
     return true;
 }
 
@@ -55,11 +56,7 @@ static void note_lost(struct links *ls, const struct link *l, bool died)
 
 void link_drop(struct links *ls, struct link *l, bool died)
 {
-    struct link **at = &ls->first;
-    while (*at != l)
-        at = &(*at)->next;
-    *at = l->next;
-    ls->nlinks--;
+    link_unlist(ls, l);
     for (size_t i = 0; i < ls->nheld; i++)
         if (ls->held[i].from == l)
             ls->held[i].from = NULL;  // it stays a frame of ours

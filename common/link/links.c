@@ -2,6 +2,7 @@
 
 #include "base/alloc.h"
 #include "base/clock.h"
+#include "base/hash.h"
 #include "base/log.h"
 
 enum {
@@ -9,12 +10,17 @@ enum {
     RECIPE_PART_MAX = 1 << 28,  // bytes of orientations and mosaic domains, and some more
 };
 
+size_t links_bucket(const void *key, size_t size)
+{
+    return hash_finish(hash_bytes(HASH_START, key, size)) % LINK_BUCKETS;
+}
+
 struct link *link_find(const struct links *ls, const struct port *port,
                        const struct address *address)
 {
-    struct link *l = ls->first;
+    struct link *l = ls->by_address[links_bucket(address->bytes, address->size)];
     while (l && (l->port != port || !address_equal(&l->address, address)))
-        l = l->next;
+        l = l->next_by_address;
     return l;
 }
 
@@ -34,10 +40,28 @@ struct link *link_add(struct links *ls, struct port *port, const struct address 
             log_line(LOG_WARNING, "%s: more than %d processes connect", port->endpoint, LINKS_MAX);
         return NULL;
     }
-    *l = (struct link){
-        .next = ls->first, .port = port, .address = *address, .answered = !port->bound};
+    struct link **at = &ls->by_address[links_bucket(address->bytes, address->size)];
+    *l = (struct link){.next = ls->first,
+                       .next_by_address = *at,
+                       .port = port,
+                       .address = *address,
+                       .answered = !port->bound};
+    *at = l;
     ls->nlinks++;
     return ls->first = l;
+}
+
+void link_unlist(struct links *ls, struct link *l)
+{
+    struct link **at = &ls->first;
+    while (*at != l)
+        at = &(*at)->next;
+    *at = l->next;
+    at = &ls->by_address[links_bucket(l->address.bytes, l->address.size)];
+    while (*at != l)
+        at = &(*at)->next_by_address;
+    *at = l->next_by_address;
+    ls->nlinks--;
 }
 
 void link_free(struct link *l)
@@ -64,7 +88,11 @@ void links_clear(struct links *ls)
     id_set_clear(&ls->acks);
     id_set_clear(&ls->kept);
     id_set_clear(&ls->kept_due);
-    mem_free(ls->buried);
+    for (size_t i = 0; i < LINK_BUCKETS; i++)
+        for (struct buried *next; ls->buried[i]; ls->buried[i] = next) {
+            next = ls->buried[i]->next;
+            mem_free(ls->buried[i]);
+        }
     mem_free(ls->held);
 }
 

@@ -27,7 +27,7 @@ enum { PORTS_MAX = 2 * OPT_TEXTS_MAX };
 
 /* One peer on the data plane: first what every look at all links asks for. */
 struct link {
-    struct link *next;
+    struct link *next, *next_by_address;
     struct port *port;
     unsigned group;        // down: index into groups
     bool spare;            // down: a last stage that nobody asked for
@@ -62,6 +62,12 @@ struct link {
     struct address address;
 };
 
+/* A process that is out. */
+struct buried {
+    struct buried *next;
+    char uuid[UUID_SIZE];
+};
+
 /* A frame in this process and where its credit goes. */
 struct held {
     uint64_t id;
@@ -86,6 +92,8 @@ struct lost {
     struct id_range ids[];
 };
 
+enum { LINK_BUCKETS = 256 };
+
 struct links {
     struct run *run;
     enum kind wants;  // KIND_ANY until the stage before has said what it gives
@@ -96,6 +104,7 @@ struct links {
     struct port ports[PORTS_MAX];
     size_t nlinks;
     struct link *first;
+    struct link *by_address[LINK_BUCKETS];
     size_t ngroups;
     char groups[GROUPS_MAX][GROUP_SIZE];
     size_t nwaited;  // groups of last stages that must have every frame; none: not known yet
@@ -108,14 +117,13 @@ struct links {
     bool given;                 // the experiment has come
     size_t nheld, held_capacity;
     struct held *held;
-    struct seen seen;    // sink: what arrived
-    struct order order;  // with --order: what waits for its turn
-    size_t nburied, buried_capacity;
-    struct neighbour *buried;  // processes that are out
-    bool looks;                // asks in this round whether connections are cut ...
-    uint64_t looked_ns;        // ... as it did last then
-    uint64_t asked_who_ns;     // an unknown process was asked to connect anew last then
-    uint64_t ticks;            // progress: counts up while frames move
+    struct seen seen;                     // sink: what arrived
+    struct order order;                   // with --order: what waits for its turn
+    struct buried *buried[LINK_BUCKETS];  // by uuid
+    bool looks;                           // asks in this round whether connections are cut ...
+    uint64_t looked_ns;                   // ... as it did last then
+    uint64_t asked_who_ns;                // an unknown process was asked to connect anew last then
+    uint64_t ticks;                       // progress: counts up while frames move
 
     struct pipe_end in, out;
     char line[PIPE_LINE_SIZE];  // what stdin gave so far
@@ -142,8 +150,12 @@ struct link *link_of_port(const struct links *ls, const struct port *port);
 /* Adds one, unless there are too many: then NULL. */
 struct link *link_add(struct links *ls, struct port *port, const struct address *address);
 
-/* Frees one that is in no list. */
+/* Takes one out of the lists; frees one that is in none. */
+void link_unlist(struct links *ls, struct link *l);
 void link_free(struct link *l);
+
+/* In which bucket of by_address or buried an address or a uuid is. */
+size_t links_bucket(const void *key, size_t size);
 
 /* Frees all that *ls owns but the exchange, sockets and the experiment. */
 void links_clear(struct links *ls);

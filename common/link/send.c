@@ -6,15 +6,23 @@
 
 #include "base/alloc.h"
 
-bool send_message(const struct run *run, struct port *port, const struct address *to,
-                  enum message_type type, struct message *m, enum status s)
+static bool seal(const struct run *run, enum message_type type, struct message *m)
 {
     struct route r = {.type = type, .run = run->id, .incarnation = run->incarnation};
     memcpy(r.stage, run->role.name, strnlen(run->role.name, sizeof r.stage - 1));
-    bool sent = false;
-    if (s == STATUS_OK && route_seal(&r, m, NULL) == STATUS_OK)
-        sent = port_send(port->socket, to, m, NULL);
+    return route_seal(&r, m, NULL) == STATUS_OK;
+}
+
+bool send_sealed(struct port *port, const struct address *to, const struct message *m)
+{
     port->stirred = true;
+    return port_send(port->socket, to, m, NULL);
+}
+
+bool send_message(const struct run *run, struct port *port, const struct address *to,
+                  enum message_type type, struct message *m, enum status s)
+{
+    const bool sent = s == STATUS_OK && seal(run, type, m) && send_sealed(port, to, m);
     message_free(m);
     return sent;
 }
@@ -78,6 +86,13 @@ bool send_hello(struct links *ls, struct port *port, const struct address *to, b
     struct message m = {0};
     const enum status s = encode_hello(ls, port, &h, &m);
     return send_message(ls->run, port, to, MESSAGE_HELLO, &m, s);
+}
+
+bool send_make_notice(const struct run *run, enum message_type type, struct notice *n,
+                      struct message *m)
+{
+    *m = (struct message){0};
+    return control_notice_encode(type, n, m, NULL) == STATUS_OK && seal(run, type, m);
 }
 
 bool send_notice(const struct run *run, struct port *port, const struct address *to,

@@ -34,11 +34,9 @@ static void world_open(struct world *w, size_t image_bytes, const char *endpoint
     assert_int_equal(port_open(w->run.context, &w->run.curve, false, p->endpoint, PORT_WORDS_MAX,
                                &p->socket, &p->watch, NULL),
                      STATUS_OK);
-    w->link = mem_array(1, sizeof *w->link);
+    w->link = link_add(&w->links, p, &(struct address){0});
     assert_non_null(w->link);
-    *w->link = (struct link){.port = p, .answered = true};
     memcpy(w->link->peer.uuid, "peer", sizeof "peer");
-    w->links.first = w->link;
 }
 
 static void world_close(struct world *w)

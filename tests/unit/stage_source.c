@@ -52,15 +52,13 @@ static struct peer *add_sink(struct world *w, const char *uuid, const char *grou
     static const struct neighbour source = {"source"};
     const struct address at = {.size = 1, .bytes = {(uint8_t)(1 + w->source->roster.count)}};
     struct peer *p = roster_add(&w->source->roster, &at, uuid);
-    struct link *l = mem_array(1, sizeof *l);
+    struct link *l = link_add(&w->links, &w->down, &at);
     assert_true(p && l);
     p->hello.durable = true;
     (void)snprintf(p->hello.group, sizeof p->hello.group, "%s", group);
     p->hello.nupstreams = 1;
     p->hello.upstreams = mem_copy(&source, 1, sizeof source);
-    *l = (struct link){.next = w->links.first, .port = &w->down};
     (void)snprintf(l->peer.uuid, sizeof l->peer.uuid, "%s", uuid);
-    w->links.first = l;
     w->source->changed = true;
     return p;
 }
