@@ -4,7 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=1:2000
+check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=1:3000
 
 check 'what failed once does not fail again' simulate --past=100
 

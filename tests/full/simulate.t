@@ -3,9 +3,9 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 
-simulate --seeds=100000:40000 >first &
+simulate --seeds=100000:52000 >first &
 other=$!
-check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=200000:40000
+check 'no frame is lost, none is there twice, and every run ends' simulate --seeds=200000:52000
 status=0
 wait $other || status=$?
 is 'also with other seeds' "$status" 0

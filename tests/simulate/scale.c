@@ -54,8 +54,8 @@ int scale_row(unsigned workers, unsigned sinks)
 
 int scale_table(void)
 {
-    static const unsigned rows[][2] = {{10, 1},   {10, 8},   {100, 1},  {100, 8},
-                                       {100, 64}, {1000, 1}, {1000, 8}, {1000, 64}};
+    static const unsigned rows[][2] = {{10, 1},   {10, 8},   {100, 1},   {100, 8}, {100, 64},
+                                       {1000, 1}, {1000, 8}, {1000, 64}, {3000, 1}};
     printf("                 of a frame at the source      ends   a tenth is lost\n"
            "workers sinks messages       us         s   later, s       us\n");
     int status = 0;
