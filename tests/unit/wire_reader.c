@@ -7,6 +7,7 @@
 #include <msgpack.h>
 
 #include "wire/reader.h"
+#include "wire/writer.h"
 
 #define OVER(...) \
     reader_over((const uint8_t[]){__VA_ARGS__}, sizeof((const uint8_t[]){__VA_ARGS__}))
@@ -136,6 +137,34 @@ static void counts_are_limited(void **state)
     assert_true(reader_map(&m, 2, &count) && count == 2);
 }
 
+/* A key as the writer has it, and as others may write it. */
+static void keys_as_they_stand(void **state)
+{
+    (void)state;
+    static const uint8_t wide[] = {0xd9, 3, 'i', 'd', 's'};
+    struct writer w = {0};
+    struct reader key;
+    writer_text(&w, "ids");
+    writer_uint(&w, 7);
+    struct reader r = reader_over(w.bytes, w.size);
+    assert_false(reader_key_is(&r, "idt", 3, &key));
+    assert_false(reader_key_is(&r, "id", 2, &key));
+    assert_false(reader_key_is(&r, "idsx", 4, &key));
+    assert_true(reader_key_is(&r, "ids", 3, &key));
+    assert_int_equal(key.end - key.at, 3);
+    assert_int_equal(w.bytes + w.size - r.at, 1);
+    for (size_t size = 1; size < 4; size++) {  // cut off
+        struct reader less = reader_over(w.bytes, size);
+        assert_false(reader_key_is(&less, "ids", 3, &key));
+        assert_false(reader_key(&less, &key));
+    }
+    r = reader_over(wide, sizeof wide);
+    assert_false(reader_key_is(&r, "ids", 3, &key));
+    assert_true(reader_key(&r, &key));
+    assert_memory_equal(key.at, "ids", 3);
+    mem_free(w.bytes);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -146,6 +175,7 @@ int main(void)
         cmocka_unit_test(depth_bomb),
         cmocka_unit_test(skips_every_type),
         cmocka_unit_test(counts_are_limited),
+        cmocka_unit_test(keys_as_they_stand),
     };
     return unit_run(tests);
 }
