@@ -22,6 +22,8 @@ struct refine_options {
     bool has_background, has_gain, has_adc_offset, overwrite, pass;
 };
 
+enum { REFINE_ROUNDS = 12 };  // pixels of a frame are chosen so often at most
+
 /* What became of a frame.  Only of a good one the recipe is another than before. */
 enum refine_verdict {
     REFINE_GOOD,
@@ -47,6 +49,7 @@ struct refine_result {
     size_t lattices, pixels, far;
     double photons, chi2;
     int steps;
+    bool settled;  // it was fitted to the pixels that its model chooses
     enum refine_verdict verdict;
     double *start, *value, *error;  // [count], owned, in the units of the names
     double *total;                  // [count]: steps from the start
@@ -185,8 +188,10 @@ void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, do
                          double adc_offset, const struct image *image);
 
 /* Lists the pixels in which p->blurred has more than a third of a photon, and finds the
- * background between: `flat` everywhere, or, with NaN, the mean over squares of 16 pixels. */
-void refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat);
+ * background between: `flat` everywhere, or, with NaN, the mean over squares of 16 pixels.
+ * `keeps`: those that are listed stay.  Whether others are listed now than before. */
+bool refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat,
+                          bool keeps);
 
 /* A copy of its own; freed after an error, too. */
 enum status refine_list_copy(struct refine_list *to, const struct refine_list *from,

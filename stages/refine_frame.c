@@ -6,7 +6,7 @@
 #include "engine/parameter_step.h"
 #include "refine.h"
 
-enum { ROUNDS = 3, PIXELS_LEAST = 10 };
+enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds whose choice is that of the model alone
 static const double LEVEL_LIMIT = 0.7;
 static const double LOG_FAR = 5.0, LOG_AWAY = 2.0;  // factors that have run away, and may have
 
@@ -75,14 +75,14 @@ void refine_limits(const struct free_parameters *free, const struct refine_place
 }
 
 /* Chooses pixels about the model as it is; too few are dark. */
-static enum status choose_pixels(struct refine *f, double *total, struct refine_result *r,
-                                 struct error *e)
+static enum status choose_pixels(struct refine *f, int round, double *total,
+                                 struct refine_result *r, struct error *e)
 {
     const double flat = f->options->has_background ? f->options->background : NAN;
     const enum status s = refine_blur(f, e);
     if (s)
         return s;
-    refine_pixels_choose(&f->pixels, f->data, flat);
+    r->settled = !refine_pixels_choose(&f->pixels, f->data, flat, round >= ROUNDS_FREE);
     if (isnan(flat) && f->free.has_background) {
         total[f->free.local_of_set] = 0.0;
         f->here.level = 1.0;
@@ -98,11 +98,11 @@ static enum status choose_pixels(struct refine *f, double *total, struct refine_
 }
 
 /* Chooses pixels, and fits the model to them. */
-static enum status round_of(struct refine *f, double *total, struct refine_result *r,
+static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
 {
     double limit[FREE_PARAMETERS_MAX], centre[FREE_PARAMETERS_MAX];
-    enum status s = choose_pixels(f, total, r, e);
+    enum status s = choose_pixels(f, round, total, r, e);
     if (s || r->verdict == REFINE_DARK)
         return s;
     refine_limits(&f->free, &f->here, limit);
@@ -154,20 +154,22 @@ static enum status take_back(struct refine *f, double *total, bool *any, struct 
     return s;
 }
 
-/* Refines f->here; `r` has its start. */
+/* Refines f->here; `r` has its start.  Ends with a fit to the pixels that the fit before it chose:
+ * which these are does not depend on the start.  A few pixels may come and go with what they
+ * change: after ROUNDS_FREE rounds they stay. */
 static enum status refine_here(struct refine *f, struct refine_result *r, struct error *e)
 {
     double total[FREE_PARAMETERS_MAX] = {0};
     struct fit_result fit;
     enum status s = STATUS_OK;
+    bool again = true;
     f->here.level = 1.0;
-    for (int round = 0; round < ROUNDS && !s; round++) {
-        bool again = true;
-        s = round_of(f, total, r, &fit, e);
+    for (int round = 0; round < REFINE_ROUNDS && again && !s; round++) {
+        s = round_of(f, round, total, r, &fit, e);
+        r->settled = r->settled && round > 0;
+        again = !r->settled && r->verdict != REFINE_DARK;
         if (r->verdict == REFINE_UNTOLD && !s)
             s = take_back(f, total, &again, e);
-        if (r->verdict == REFINE_DARK || !again)
-            break;
     }
     return s;
 }

@@ -134,19 +134,26 @@ static void find_panel_background(struct refine_pixels *p, const struct panel *p
     mem_free(tiles);
 }
 
-void refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat)
+bool refine_pixels_choose(struct refine_pixels *p, const struct experiment *x, double flat,
+                          bool keeps)
 {
+    struct refine_list *list = &p->list;
+    for (size_t i = 0; i < list->count && keeps; i++)
+        p->blurred[list->listed[i]] = INFINITY;
     for (size_t i = 0; i < x->npanels && isnan(flat); i++)
         find_panel_background(p, &x->panels[i]);
-    struct refine_list *list = &p->list;
+    const size_t before = list->count;
+    bool changed = false;
     list->count = 0;
     for (size_t i = 0; i < p->all; i++) {
         if (isnan(p->counts[i]) || !((double)p->blurred[i] > LEAST_PHOTONS))
             continue;
+        changed = changed || list->count >= before || list->listed[list->count] != (int64_t)i;
         list->listed[list->count] = (int64_t)i;
         list->counts[list->count] = p->counts[i];
         list->background[list->count++] = isnan(flat) ? p->background[i] : (float)flat;
     }
+    return changed || list->count != before;
 }
 
 enum status refine_list_copy(struct refine_list *to, const struct refine_list *from,

@@ -119,12 +119,15 @@ static void print_correlated(const struct refine *f, double *room, FILE *out)
 void refine_print(const struct refine *f, FILE *out)
 {
     char line[256];
-    size_t good = 0;
+    size_t good = 0, unsettled = 0;
     double *room = mem_array(f->nresults + 1, sizeof *room);
     if (!room)
         return;
-    for (size_t i = 0; i < f->nresults; i++)
-        good += f->results[i].verdict == REFINE_GOOD;
+    for (size_t i = 0; i < f->nresults; i++) {
+        const bool is_good = f->results[i].verdict == REFINE_GOOD;
+        good += is_good;
+        unsettled += is_good && !f->results[i].settled;
+    }
     (void)refine_count(f, line, sizeof line);
     fprintf(out, "%s; %.4g photons in spots of a frame, chi2 %.4g a pixel\n", line,
             usual(f, room, photons, 0), usual(f, room, chi2, 0));
@@ -136,6 +139,9 @@ void refine_print(const struct refine *f, FILE *out)
                 usual(f, room, change, k), usual(f, room, error_bar, k));
     if (good)
         print_correlated(f, room, out);
+    if (unsettled)
+        fprintf(out, "pixels of %zu good frames did not stay the same in %d rounds\n", unsettled,
+                REFINE_ROUNDS);
     mem_free(room);
 }
 

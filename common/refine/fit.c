@@ -7,7 +7,7 @@
 #include "refine/symmetric.h"
 
 enum { TRIALS_MAX = 200 };
-static const double GAIN_LEAST = 1e-3;  // of the likelihood, that a step is worth
+static const double GAIN_LEAST = 1e-5;  // of the likelihood, that a step is worth
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 static const double MEAN_LEAST = 1e-9, FAR = 5.0;
 

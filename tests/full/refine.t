@@ -60,6 +60,21 @@ sed 's/^/# /' errors
 check 'rms of errors over error bars, of each parameter, is 1 within 0.3' awk 'NF == 3 && ($2 < 0.7 || $2 > 1.3) { exit 1 }' errors
 check 'none is beyond 4.5' awk 'NF == 3 && $3 > 4.5 { exit 1 }' errors
 check 'chi2 is 1 within 0.02' awk '$1 == "chi2" && ($2 < 0.98 || $2 > 1.02) { exit 1 }' errors
+# refine_one ENGINE
+refine_one() {
+	bragg-replay --quiet --first=1 noisy.rec | bragg-refine --quiet --start=0.1.rec --parameters=rot,cell,ncells,mosaic,scale,background \
+		--engine="$1" --table="$1.tsv" --expt="$1.expt" >/dev/null
+}
+refine_one cpu
+refine_one reference
+is 'the reference engine finds the same, to a fiftieth of error bars' "$(sed 1d reference.tsv >row
+	sed 1d cpu.tsv | paste - row | awk -F'\t' '{ half = NF / 2; for (i = 9; i < half; i += 2) bad += ($i - $(i + half)) ^ 2 > 4e-4 * $(i + 1) ^ 2; print half, bad + 0 }')" '32 0'
+if command -v dials.show >/dev/null; then
+	dials.show cpu.expt >shown 2>&1
+	is 'dials.show reads its experiment list' "$(grep -c 'Domain size' shown)" 1
+else
+	skip 'dials.show reads its experiment list' 'dials.show is missing'
+fi
 refine 0.5 >said.far
 is '0.5 degrees away they come to the same' "$(verdicts 0.5)" ' 50 good '
 note "$(sed -n 2,4p said.far)"
