@@ -6,6 +6,7 @@
 #include "engine/photons.h"
 #include "gpu/plan.h"
 #include "physics/background.h"
+#include "physics/poisson_table.h"
 
 /* Curved panels take sines, which differ between the card and this processor. */
 static bool is_flat(const struct experiment *x)
@@ -34,7 +35,17 @@ static void take_noise(struct gpu_afterwards *a, const struct engine_after *afte
                                      .gain = n->gain,
                                      .offset_adu = n->offset_adu,
                                      .readout_adu = n->readout_adu,
-                                     .largest_adu = floor(n->saturation_adu)};
+                                     .largest_adu = floor(n->saturation_adu),
+                                     .table = a->table};
+}
+
+static enum status upload_table(struct plan *p, struct error *e)
+{
+    struct gpu_afterwards *a = &p->afterwards;
+    void *to = NULL;
+    const enum status s = p->device->reserve(p->context, sizeof *a->table, &to, e);
+    a->table = to;
+    return s ? s : gpu_upload(p, to, poisson_table(), sizeof *a->table, e);
 }
 
 static enum status upload_scene(struct plan *p, const struct engine_after *after, struct error *e)
@@ -76,6 +87,9 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
         p->out_bytes[OUT_BACKGROUND] = sizeof(float);
     }
     if (counts) {
+        const enum status s = after->noise->poisson ? upload_table(p, e) : STATUS_OK;
+        if (s)
+            return s;
         take_noise(a, after);
         after->noise = NULL;
         p->out_bytes[OUT_COUNTS] = pixel_size(a->type);

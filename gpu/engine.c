@@ -25,6 +25,7 @@ static void plan_destroy(struct plan **plan)
     if (p->context) {
         gpu_drop_out(p);
         p->device->release(p->context, p->afterwards.resident);
+        p->device->release(p->context, p->afterwards.table);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
         gpu_dense_close(p);

@@ -15,13 +15,13 @@ SIZE_IS(gpu_panel, 352);
 SIZE_IS(gpu_frame, 272);
 SIZE_IS(dense_lattice, 144);
 SIZE_IS(gpu_rows, 32);
-SIZE_IS(gpu_after, 112);
+SIZE_IS(gpu_after, 120);
 SIZE_IS(gpu_verdict, 24);
 SIZE_IS(cpu_source, 96);
 SIZE_IS(cpu_lattice, 176);
 SIZE_IS(cpu_table, 64);
 SIZE_IS(background_scene, 112);
-SIZE_IS(noise_pixels, 80);
+SIZE_IS(noise_pixels, 88);
 #undef SIZE_IS
 
 #endif

@@ -13,6 +13,7 @@ struct gpu_afterwards {
     struct noise_pixels noise;             // without seed and frame
     struct clipped *clipped;               // of struct noise
     void *resident;                        // on the card: materials, sources
+    struct poisson_table *table;           // there: of the noise
     struct background_scene scene;         // of the experiment; its pointers are of the card
     struct background_scene recipe_scene;  // the same with sources of the recipe at hand
     const struct source *sources;          // these, on the card

@@ -27,6 +27,7 @@ enum { LANES = 4 };
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+typedef uint16_t shorts __attribute__((vector_size(2 * LANES)));
 typedef int32_t ints __attribute__((vector_size(4 * LANES)));
 typedef double doubles __attribute__((vector_size(4 * LANES)));
 typedef uint64_t long_words __attribute__((vector_size(4 * LANES)));
@@ -242,6 +243,13 @@ LANES_INLINE ints ints_of_floats(floats v)
 LANES_INLINE floats floats_of_ints(words v)
 {
     return __builtin_convertvector((ints)v, floats);
+}
+
+LANES_INLINE words words_of_shorts(const uint16_t *from)
+{
+    shorts v;
+    memcpy(&v, from, sizeof v);
+    return __builtin_convertvector(v, words);
 }
 
 /* Bits of the lanes where a < b, the first one lowest. */

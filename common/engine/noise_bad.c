@@ -24,8 +24,9 @@ static double own_counts(const struct noise *n, const struct noise_key *key,
     const uint32_t pixel = (uint32_t)b->pixel;
     if (!n->poisson || mean <= 0.0)
         return mean;
-    return b->dark < (float)POISSON_SMALL_MEAN ? noise_count_small(key, pixel, mean)
-                                               : noise_count_large(key, pixel, mean);
+    return b->dark < (float)POISSON_SMALL_MEAN
+               ? noise_count_small(key, pixel, mean, poisson_table())
+               : noise_count_large(key, pixel, mean);
 }
 
 void noise_bad_read(const struct noise *n, uint64_t seed, uint64_t id, struct noise_chunk *c,

@@ -5,7 +5,7 @@
 
 #include "physics/poisson.h"
 
-enum { INVERSES = POISSON_SMALL_END + (int)POISSON_SMALL_MEAN + 8 };  // and ends of vectors
+enum { INVERSES = POISSON_NEAR_END + 8 };  // and ends of vectors
 
 /* 1/k. */
 #ifdef __CUDACC__
@@ -15,8 +15,7 @@ __constant__
 #define I(k) 1.0f / (k)
 #define I10(k) \
     I(k), I(k + 1), I(k + 2), I(k + 3), I(k + 4), I(k + 5), I(k + 6), I(k + 7), I(k + 8), I(k + 9)
-        0.0f,    I10(1),  I10(11),  I10(21),  I10(31),  I10(41),  I10(51),  I10(61),  I10(71),
-        I10(81), I10(91), I10(101), I10(111), I10(121), I10(131), I10(141), I10(151),
+        0.0f, I10(1), I10(11), I10(21), I10(31), I10(41),
 #undef I10
 #undef I
 };

@@ -38,19 +38,23 @@ INLINE void block_uniforms(const struct noise_key *key, int64_t first, double *r
     }
 }
 
-/* A word for each of NOISE_BLOCK pixels from `first`: of their quads. */
-INLINE void block_words(const struct noise_key *key, int64_t first, uint32_t *restrict word)
+/* 16 bits for each of SEARCH_PIXELS pixels from `first`: of their octets. */
+INLINE void batch_bits(const struct noise_key *key, int64_t first, enum noise_draw draw,
+                       uint16_t *restrict bits)
 {
     const struct rest rest = rest_of(key, 0);
-    philox_lanes quad = count_up(first / 4);
-    for (int i = 0; i < NOISE_QUADS; i += PHILOX_BLOCKS, quad += PHILOX_BLOCKS) {
-        philox_lanes w[PHILOX_SIDE][4] = {{quad}, {quad + PHILOX_LANES}};
+    philox_lanes octet = count_up(first / 8);
+    for (int i = 0; i < SEARCH_PIXELS / 8; i += PHILOX_BLOCKS, octet += PHILOX_BLOCKS) {
+        const philox_lanes next = octet + PHILOX_LANES;
+        philox_lanes w[PHILOX_SIDE][4] = {{2 * octet + (uint64_t)draw},
+                                          {2 * next + (uint64_t)draw}};
         philox_words(w, rest.word, key->seed);
 #pragma GCC unroll 2
         for (int s = 0; s < PHILOX_SIDE; s++) {
-            uint32_t *to = word + 2 * (i + s * PHILOX_LANES);
+            const int at = i + s * PHILOX_LANES;
+            uint16_t *to = bits + at / NOISE_OCTETS * NOISE_BLOCK + at % NOISE_OCTETS * 4;
             philox_store_pairs(w[s][0], w[s][1], to);
-            philox_store_pairs(w[s][2], w[s][3], to + 2 * NOISE_QUADS);
+            philox_store_pairs(w[s][2], w[s][3], to + NOISE_PAIRS);
         }
     }
 }
@@ -66,51 +70,47 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
-/* Lists the large means among the SEARCH_PIXELS of a chunk from `first`, and the far ones where
- * their group is dark but for a few; what is listed is not searched for in *s.  False when all
- * are large. */
-INLINE bool poisson_list(struct search *s, int first, const double *value, struct pending *large,
-                         struct listed *listed)
+/* Which means among SEARCH_PIXELS there are. */
+struct kinds {
+    bool small, far;  // any; with a whole part
+};
+
+/* Lists the large means among the SEARCH_PIXELS of a chunk from `first`. */
+INLINE struct kinds poisson_list(int first, const double *value, struct pending *large)
 {
-    uint32_t left = 0;
+    struct kinds any = {false, false};
     for (int at = 0; at < SEARCH_PIXELS; at += GROUP_PIXELS) {
-        const uint32_t far = search_beyond(s, at, NEAR_MEAN);
-        if (!far) {
-            left = 1;
-            continue;
-        }
-        const uint32_t small = ~search_beyond(s, at, (float)POISSON_SMALL_MEAN);
-        const uint32_t bright = search_beyond(s, at, BRIGHT_MEAN) & small;
-        const bool few = __builtin_popcount(bright) <= FEW_PIXELS;
-        pending_add(large, first + at, ~small, value + at);
-        if (few)
-            listed_add(listed, first + at, far & small, value + at);
-        search_drop(s, at, few ? NEAR_MEAN : (float)POISSON_SMALL_MEAN);
-        left |= small;
+        const uint32_t far = search_beyond(value + at, (float)POISSON_NEAR_MEAN);
+        const uint32_t beyond = far ? search_beyond(value + at, (float)POISSON_SMALL_MEAN) : 0;
+        pending_add(large, first + at, beyond, value + at);
+        any.small = any.small || beyond != UINT32_MAX;
+        any.far = any.far || far != beyond;
     }
-    return left != 0;
+    return any;
 }
 
 static void poisson(const struct noise_key *key, struct noise_chunk *c)
 {
+    const struct poisson_table *table = poisson_table();
     struct pending large;
-    struct listed listed;
     struct search s;
-    uint32_t word[SEARCH_PIXELS];
-    large.n = listed.n = 0;
-    for (int first = 0; first < c->blocks * NOISE_BLOCK; first += SEARCH_PIXELS) {
-        double *value = c->value + first;
-        int listed_before = listed.n;
-        search_load(&s, value);
-        if (!poisson_list(&s, first, value, &large, &listed))
+    uint16_t bits[SEARCH_PIXELS];
+    large.n = 0;
+    for (int at = 0; at < c->blocks * NOISE_BLOCK; at += SEARCH_PIXELS) {
+        const int64_t first = c->first + at;
+        double *restrict value = c->value + at;
+        const struct kinds any = poisson_list(at, value, &large);
+        if (!any.small)
             continue;
-        for (int at = 0; at < SEARCH_PIXELS; at += NOISE_BLOCK)
-            block_words(key, c->first + first + at, word + at);
-        for (int i = listed_before; i < listed.n; i++)
-            listed.word[i] = word[listed.pixel[i] - first];
-        search_all(&s, key, c->first + first, word, value);
+        batch_bits(key, first, NOISE_REST, bits);
+        search_rests(&s, key, first, bits, value, any.far);
+        if (any.far) {
+            batch_bits(key, first, NOISE_WHOLE, bits);
+            search_wholes(&s, key, first, bits, table);
+        }
+        for (int i = 0; i < SEARCH_PIXELS; i++)  // vectorised
+            value[i] = (double)s.count[i];
     }
-    listed_search(key, c->first, &listed, c->value);
     poisson_large(key, c, &large);
 }
 

@@ -12,17 +12,23 @@
 
 /*
  * Pixels share blocks of four random words.  Of every 64 pixels in a row, normal deviates
- * give one block to the pair i, i + 32, and counts of small means one word each of a block
- * to the quad 2i, 2i + 1, 2i + 32, 2i + 33.  What a pixel draws beyond that (more digits,
- * large means) comes from blocks of its own, numbered from 1.
+ * give one block to the pair i, i + 32.  Counts of small means draw 16 bits, each half of a word
+ * of a block for the octet 4i to 4i + 3, 4i + 32 to 4i + 35: two blocks for each octet, see enum
+ * noise_draw.  What a pixel draws beyond that (more digits, large means) comes from blocks of its
+ * own, numbered from 1.
  */
 enum {
     NOISE_PAIRS = 32,
-    NOISE_QUADS = 16,
+    NOISE_OCTETS = 8,
     NOISE_BLOCK = 64,
     NOISE_BATCH = 4 * NOISE_BLOCK,  // pixels that are looked at together
     NOISE_CHUNK = 8 * NOISE_BATCH,
 };
+
+/* What 16 bits are drawn for: the rest of a mean, and its whole part, see struct poisson_parts. */
+enum noise_draw { NOISE_REST, NOISE_WHOLE };
+
+struct poisson_table;
 
 /* Of a frame; struct noise without what needs neighbours. */
 struct noise_pixels {
@@ -32,6 +38,7 @@ struct noise_pixels {
     double gain, offset_adu, readout_adu;
     double largest_adu;  // whole
     uint64_t seed, frame;
+    const struct poisson_table *table;  // where who counts can read it
 };
 
 /* Which random numbers. */

@@ -76,7 +76,7 @@ static inline __attribute__((always_inline)) void philox_words(philox_lanes word
 
 /* Stores words as pairs (even word, odd word), one pair a lane. */
 static inline __attribute__((always_inline)) void philox_store_pairs(philox_lanes even,
-                                                                     philox_lanes odd, uint32_t *to)
+                                                                     philox_lanes odd, void *to)
 {
     const philox_lanes bits = (even & 0xffffffffu) | odd << 32;
     memcpy(to, &bits, sizeof bits);

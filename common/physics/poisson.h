@@ -3,7 +3,9 @@
  * vectorise, and of + - * / sqrt only, so that they give the same bits on every
  * machine (a source that includes this defines FASTMATH_UNFUSED).
  *
- *   mean < POISSON_SMALL_MEAN   inversion: adding up the probabilities
+ *   mean < POISSON_NEAR_MEAN    inversion: adding up the probabilities
+ *   mean < POISSON_SMALL_MEAN   the count of its whole part, see physics/poisson_table.h, and that
+ *                               of the rest by inversion
  *   up to POISSON_LARGE_MEAN    transformed rejection with squeeze, algorithm PTRS of
  *                               W. Hormann, "The transformed rejection method for
  *                               generating Poisson random variables", Insurance:
@@ -11,7 +13,7 @@
  *   above                       a normal deviate with the first Cornish-Fisher term,
  *                               whose distribution function is off by less than 1e-7
  *
- * The first two are exact but for the rounding of doubles (1e-15 in a probability
+ * All but the last are exact but for the rounding of doubles (1e-15 in a probability
  * of a small mean, 1e-9 relative at a million); uniforms have 52 bits, so tails reach
  * 2e-16.
  */
@@ -24,11 +26,12 @@
 #include "base/portable_math.h"
 #include "physics/fastmath.h"
 
-#define POISSON_SMALL_MEAN 64.0   // below: inversion; PTRS needs at least 10
+#define POISSON_NEAR_MEAN 8.0     // below: inversion
+#define POISSON_SMALL_MEAN 64.0   // from here on PTRS, which needs at least 10
 #define POISSON_LARGE_MEAN 1e6    // above: normal
 #define POISSON_LEAST_COUNT 10.0  // of POISSON_SMALL_MEAN and more: chances below are 1e-17
 
-enum { POISSON_SMALL_END = 160, POISSON_SCALE = 100 };
+enum { POISSON_NEAR_END = 48 };
 
 /* Largest integer <= x for |x| < 2^51. */
 HD double poisson_floor(double x)
@@ -44,12 +47,25 @@ HD double poisson_stirling(double k)
     return r * (1.0 / 12 - r2 * (1.0 / 360 - r2 * (1.0 / 1260 - r2 / 1680)));
 }
 
-/* The count of a small mean for a uniform: how many sums of probabilities it exceeds.
- * The reference of the vectorised search; no probability is left beyond 160 in 53 bits. */
+/* A mean below POISSON_SMALL_MEAN as a sum: whole, 0 where it is near; and the rest. */
+struct poisson_parts {
+    int32_t whole;
+    float rest;
+};
+
+HD struct poisson_parts poisson_parts(float mean)
+{
+    const int32_t whole = mean < (float)POISSON_NEAR_MEAN ? 0 : (int32_t)mean;
+    const struct poisson_parts parts = {whole, mean - (float)whole};
+    return parts;
+}
+
+/* The count of a near mean for a uniform: how many sums of probabilities it exceeds.
+ * The reference of the vectorised search; no probability is left beyond 48 in 53 bits. */
 HD double poisson_invert(double mean, double u)
 {
     double k = 0.0, p = exp_fast(-mean), sum = p;
-    while (u > sum && k < POISSON_SMALL_END) {
+    while (u > sum && k < POISSON_NEAR_END) {
         k = k + 1.0;
         p = p * mean / k;
         sum = sum + p;
@@ -57,21 +73,19 @@ HD double poisson_invert(double mean, double u)
     return k;
 }
 
-/* e^-x 2^POISSON_SCALE for 0 <= x <= 80 in single precision, relative error 3e-7.  The
- * scale keeps small probabilities away from slow denormal numbers. */
+/* e^-x for 0 <= x <= 80 in single precision, relative error 3e-7.  The polynomial is off by 1e-7 at
+ * most; its terms stand in pairs, which need not wait for each other. */
 HD float poisson_exp_f(float x)
 {
-    const float turns = x * -0x1.715476p+0f;
-    const float n = (turns + 0x1.8p23f) - 0x1.8p23f;
-    const float r = (-x - n * 0x1.62ep-1f) - n * 0x1.0bfbe8p-15f;  // ln 2 in two parts
-    float p = 0x1.6c16c2p-10f;
-    p = p * r + 0x1.111112p-7f;
-    p = p * r + 0x1.555556p-5f;
-    p = p * r + 0x1.555556p-3f;
-    p = p * r + 0.5f;
-    p = p * r + 1.0f;
-    p = p * r + 1.0f;
-    const uint32_t bits = (uint32_t)((int32_t)n + 127 + POISSON_SCALE) << 23;
+    const float shifted = x * 0x1.715476p+0f + 0x1.8p23f;  // x/ln 2 rounded, in the low bits
+    const float n = shifted - 0x1.8p23f;
+    const float r = (n * 0x1.62ep-1f - x) + n * 0x1.0bfbe8p-15f;  // ln 2 in two parts
+    const float r2 = r * r;
+    const float p = ((1.0f + r) + (0x1.fffdfcp-2f + 0x1.5557bp-3f * r) * r2) +
+                    (0x1.572a64p-5f + 0x1.106252p-7f * r) * (r2 * r2);
+    uint32_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (127 - bits) << 23;
     float power;
     memcpy(&power, &bits, sizeof power);
     return p * power;

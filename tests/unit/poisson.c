@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "engine/noise_loop.h"
-#include "physics/poisson.h"
+#include "physics/poisson_table.h"
 
 enum { DRAWS = 500 * NOISE_CHUNK, BINS = 4096 };
 
@@ -41,8 +41,8 @@ static void draw(double mean)
 static void mean_variance_and_skewness_are_the_mean(void **state)
 {
     (void)state;
-    static const double means[] = {0.015625, 0.5, 3,  9.75, 11.984375, 12,     14.5,
-                                   63.5,     64,  70, 1000, 1e5,       999936, 2097152};
+    static const double means[] = {0.015625, 0.5, 3,  7.9375, 8,   9.75,   11.984375, 14.5,
+                                   63.5,     64,  70, 1000,   1e5, 999936, 2097152};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         const double mean = means[m];
         double sum = 0, sum2 = 0, sum3 = 0;
@@ -92,8 +92,8 @@ static double chi_square(double mean, int *freedom)
 static void values_are_distributed_as_poisson(void **state)
 {
     (void)state;
-    static const double means[] = {0.125, 0.5,  3,  7,  11.875, 12,   12.5, 20,
-                                   50,    63.5, 64, 80, 300,    1000, 3000};
+    static const double means[] = {0.125, 0.5, 3,    7,  7.9375, 8,   8.25, 12.5,
+                                   20,    50,  63.5, 64, 80,     300, 1000, 3000};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         int n;
         const double chi2 = chi_square(means[m], &n);
@@ -197,29 +197,74 @@ static void the_search_reaches_the_far_tail(void **state)
     (void)state;
     assert_true(poisson_invert(3, 1 - tail(3, 20) * 1.01) == 19);
     assert_true(poisson_invert(3, 1 - tail(3, 20) * 0.99) == 20);
-    assert_true(poisson_invert(63.9, 1 - 0x1p-53) < POISSON_SMALL_END);
+    assert_true(poisson_invert(7.999, 1 - 0x1p-53) < POISSON_NEAR_END);
 }
 
-/* The count of a pixel as the text of the algorithm has it, for small means. */
+/* The count of a pixel as the text of the algorithm has it, for small means: of 16 bits that it
+ * shares and all further ones. */
 static double plainly(float mean, uint32_t pixel)
 {
     const uint32_t in_block = pixel % NOISE_BLOCK, half = in_block / 32, place = in_block % 32;
     const uint32_t k[2] = {(uint32_t)key.seed, 0};
-    uint32_t counter[4] = {pixel / NOISE_BLOCK * NOISE_QUADS + place / 2,
-                           (uint32_t)key.purpose << 24, (uint32_t)key.frame, 0};
-    uint32_t word[4], more[4];
-    philox4x32(counter, k, word);
-    counter[0] = pixel;
-    counter[1]++;
+    const uint32_t octet = pixel / NOISE_BLOCK * NOISE_OCTETS + place / 4;
+    uint32_t counter[4] = {pixel, (uint32_t)key.purpose << 24 | 1, (uint32_t)key.frame, 0};
+    uint32_t word[4], more[4], bits[2];
     philox4x32(counter, k, more);
-    return poisson_invert((double)mean, rng_uniform_of(word[2 * half + place % 2], more[0]));
+    for (uint32_t draw = 0; draw < 2; draw++) {
+        counter[0] = 2 * octet + draw;
+        counter[1] = (uint32_t)key.purpose << 24;
+        philox4x32(counter, k, word);
+        bits[draw] = word[2 * half + place % 4 / 2] >> 16 * (place % 2) & 0xffff;
+    }
+    const uint64_t low = (uint64_t)more[0] << 32 | more[1];
+    const uint64_t digits = (uint64_t)bits[0] << 48 | low >> 16;
+    const int whole = mean < 8 ? 0 : (int)floorf(mean);
+    const double rest = poisson_invert((double)(mean - (float)whole),
+                                       rng_uniform_of((uint32_t)(digits >> 32), (uint32_t)digits));
+    if (!whole)
+        return rest;
+    const uint32_t row = (uint32_t)whole - 7, at = bits[1] / 512;
+    const double share = (bits[1] % 512 + rng_uniform_of(more[2], more[3])) / 512;
+    const uint32_t entry = poisson_table()->entry[row][at];
+    return rest + (share < poisson_table()->chance[row][at] ? entry >> 10 & 255 : entry >> 18);
+}
+
+/* The chance of each count from its places, against that of the whole mean; and the first digits,
+ * of which a wrong one would be found by counting only after 1e5 draws and more. */
+static void the_table_holds_the_chances(void **state)
+{
+    (void)state;
+    const struct poisson_table *t = poisson_table();
+    double worst = 0, left_out = 0;
+    for (int row = 1; row <= POISSON_WHOLES; row++) {
+        double of[256] = {0}, sum = 0;
+        for (int i = 0; i < POISSON_PLACES; i++) {
+            const uint32_t entry = t->entry[row][i];
+            const double chance = t->chance[row][i];
+            assert_true(chance >= 0 && chance <= 1);
+            assert_true((entry & 1023) == (uint32_t)(chance * 512));
+            of[entry >> 10 & 255] += chance / POISSON_PLACES;
+            of[entry >> 18 & 255] += (1 - chance) / POISSON_PLACES;
+        }
+        for (int k = 0; k < 256; k++) {
+            const double mean = row + 7, want = exp(k * log(mean) - mean - lgamma(k + 1.0));
+            if (of[k] > 0)
+                worst = fmax(worst, fabs(of[k] - want));
+            sum += of[k] > 0 ? 0 : want;
+        }
+        left_out = fmax(left_out, sum);
+    }
+    print_message("# off by %.2g, left out %.2g\n", worst, left_out);
+    assert_true(worst < 1e-14 && left_out < 5e-16);
+    for (int i = 0; i < POISSON_PLACES; i++)
+        assert_true(t->entry[0][i] == POISSON_DIGITS);
 }
 
 static void the_search_is_the_plain_one(void **state)
 {
     (void)state;
-    static const float means[] = {0,    1e-30f, 1e-7f,   1e-3f, 0.3f,  1.7f,   3,
-                                  6.3f, 9,      11.999f, 12,    29.5f, 63.999f};
+    static const float means[] = {0,      1e-30f, 1e-7f, 1e-3f,   0.3f, 1.7f,  3,      6.3f,
+                                  7.999f, 8,      9,     11.999f, 12,   29.5f, 63.75f, 63.999f};
     for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
         draw_from(NULL, means[m], 64000);
         for (uint32_t i = 0; i < DRAWS; i++)
@@ -227,8 +272,24 @@ static void the_search_is_the_plain_one(void **state)
     }
 }
 
-/* Neighbours of unequal means, none of which is large: groups that begin in the middle of the
- * sums, at 0, and that list their bright pixels. */
+/* Pixels that share a block, or follow one another, draw on their own. */
+static void neighbours_are_independent(void **state)
+{
+    (void)state;
+    static const int apart[] = {1, 2, 3, 4, 31, 32, 33, 64};
+    static const double means[] = {0.5, 3, 8.5, 40.5};
+    for (size_t m = 0; m < sizeof means / sizeof *means; m++) {
+        draw(means[m]);
+        for (size_t a = 0; a < sizeof apart / sizeof *apart; a++) {
+            double product = 0;
+            for (int i = 0; i + apart[a] < DRAWS; i++)
+                product += (count[i] - means[m]) * (count[i + apart[a]] - means[m]);
+            assert_true(fabs(product / means[m] / DRAWS) < 4.5 / sqrt(DRAWS));
+        }
+    }
+}
+
+/* Neighbours of unequal means, none of which is large: groups with and without whole parts. */
 static void unequal_neighbours_have_plain_counts(void **state)
 {
     (void)state;
@@ -397,8 +458,7 @@ static void the_short_exponential_is_close(void **state)
     (void)state;
     for (int i = 0; i <= 120000; i++) {
         const float x = (float)i * 1e-4f;
-        assert_true(fabs(ldexp((double)poisson_exp_f(x), -POISSON_SCALE) / exp(-(double)x) - 1) <
-                    3e-7);
+        assert_true(fabs((double)poisson_exp_f(x) / exp(-(double)x) - 1) < 3e-7);
     }
 }
 
@@ -418,7 +478,9 @@ int main(void)
         cmocka_unit_test(tails_have_their_probability),
         cmocka_unit_test(large_values_are_distributed_as_poisson),
         cmocka_unit_test(the_search_reaches_the_far_tail),
+        cmocka_unit_test(the_table_holds_the_chances),
         cmocka_unit_test(the_search_is_the_plain_one),
+        cmocka_unit_test(neighbours_are_independent),
         cmocka_unit_test(unequal_neighbours_have_plain_counts),
         cmocka_unit_test(every_instruction_set_gives_the_same),
         cmocka_unit_test(branches_meet_at_one_million),
