@@ -4,7 +4,7 @@
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
 scratch
 says() { grep -q -- "$@"; }
-# images are small: threads would wait for each other, and spin
+# images are small: threads would wait for each other
 OMP_THREAD_LIMIT=1
 export OMP_THREAD_LIMIT
 FRAMES=6
@@ -67,7 +67,7 @@ check 'errors are as large as error bars say' awk -v b="$(bars seeds.tsv "$truth
 	'BEGIN { split(b, v, " "); exit !(v[1] > 0.8 && v[1] < 1.2 && v[2] < 4.5 && v[3] == 198) }'
 note "$(bars seeds.tsv "$truth")"
 check 'chi2 is 1' awk -F'\t' 'NR > 1 && ($7 < 0.95 || $7 > 1.05) { exit 1 }' all.tsv
-OMP_THREAD_LIMIT=3 refined --parameters=$ALL --threads=3 --table=one.tsv >one
+OMP_THREAD_LIMIT=3 refined --parameters=$ALL --threads=3 --table=one.tsv --expt=all.expt >one
 is 'any number of threads' "$(cat one one.tsv)" "$(cat said all.tsv)"
 # the whole set of names: in tests/full/refine.t
 bragg-replay --quiet --first=1 noisy.rec | bragg-tap --record=one.rec
@@ -154,7 +154,6 @@ bragg-replay --quiet noisy.rec | bragg-refine --start=four.rec --pass --paramete
 is 'a frame without a start flows on as a blank' "$(cut -d' ' -f1 passed.count) $(cat told)" 'frames=6 bragg-refine: warning: 4 of 6 frames good, 2 no start'
 
 # --- for DIALS
-refined --parameters=rot,cell,ncells,mosaic,scale,background --expt=all.expt >all.said
 cat >expt.py <<'PYTHON'
 import json, sys
 import numpy as np
