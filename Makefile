@@ -43,10 +43,11 @@ objects = $(patsubst %.c,$(BUILD)/obj/%.o,$(wildcard common/$(1)/*.c))
 
 # Where programs find the shipped pipelines, from their bin as once installed.
 SHIPPED := $(BUILD)/share/braggpipe/pipelines
-$(SHIPPED):
-	$(Q)mkdir -p $(@D) && ln -sfnrT pipelines $@
 
 all: $(PROGRAMS) $(BUILD)/bin/skeleton | $(SHIPPED)  ## build all programs into build/bin
+
+$(SHIPPED):
+	$(Q)mkdir -p $(@D) && ln -sfnrT pipelines $@
 
 # For the fuzzers, see below.  Without trace-cmp they take twice as many inputs a second.
 FUZZ_CC := clang -std=c11 -O2 -g $(CPPFLAGS) -fsanitize=fuzzer,address,undefined -fno-sanitize-coverage=trace-cmp -fno-sanitize-recover=all
