@@ -14,6 +14,12 @@ typedef void bitshuffle(const void *items, size_t count, size_t size, uint8_t *s
 
 extern bitshuffle bitshuffle_baseline, bitshuffle_avx2, bitshuffle_avx512;
 
+/* And back: `count` items from as many bytes of `rows`. */
+typedef void bitunshuffle(const uint8_t *rows, size_t count, size_t size, uint8_t *scratch,
+                          void *items);
+
+extern bitunshuffle bitunshuffle_baseline, bitunshuffle_avx2, bitunshuffle_avx512;
+
 /* Bit j of byte k of the argument becomes bit k of byte j, both counted from the least. */
 static inline uint64_t bitshuffle_group(uint64_t x)
 {

@@ -116,3 +116,47 @@ void NAME(bitshuffle_, ISA)(const void *items, size_t count, size_t size, uint8_
     for (size_t b = 0; b < size; b++)
         put_plane(planes + b * count, count, out + b * count);
 }
+
+/* --- back ---------------------------------------------------------------- */
+
+/* 8 rows of count / 8 bytes become one plane. */
+INLINE void get_plane(const uint8_t *restrict rows, size_t count, uint8_t *restrict plane)
+{
+    const size_t stride = count / 8;
+    if (is_zero(rows, count)) {
+        memset(plane, 0, count);
+        return;
+    }
+    for (size_t m = 0; m < stride; m++) {  // vectorised
+        uint64_t word = 0;
+        for (size_t j = 0; j < 8; j++)
+            word |= (uint64_t)rows[j * stride + m] << (8 * j);
+        word = bitshuffle_group(word);
+        memcpy(plane + 8 * m, &word, sizeof word);
+    }
+}
+
+INLINE void merge_u16(const uint8_t *restrict planes, size_t count, uint16_t *restrict items)
+{
+    for (size_t i = 0; i < count; i++)  // vectorised
+        items[i] = (uint16_t)(planes[i] | planes[count + i] << 8);
+}
+
+INLINE void merge_u32(const uint8_t *restrict planes, size_t count, uint32_t *restrict items)
+{
+    for (size_t i = 0; i < count; i++)  // vectorised
+        items[i] = planes[i] | (uint32_t)planes[count + i] << 8 |
+                   (uint32_t)planes[2 * count + i] << 16 | (uint32_t)planes[3 * count + i] << 24;
+}
+
+void NAME(bitunshuffle_, ISA)(const uint8_t *rows, size_t count, size_t size, uint8_t *scratch,
+                              void *items)
+{
+    uint8_t *planes = size == 1 ? items : scratch;
+    for (size_t b = 0; b < size; b++)
+        get_plane(rows + b * count, count, planes + b * count);
+    if (size == 2)
+        merge_u16(planes, count, items);
+    else if (size == 4)
+        merge_u32(planes, count, items);
+}

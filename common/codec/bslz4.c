@@ -46,41 +46,20 @@ size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size
 
 /* --- back ---------------------------------------------------------------- */
 
-/* Sorts the planes of 8 items into items. */
-static void join(const uint64_t planes[4], size_t size, uint8_t *items)
-{
-    for (size_t i = 0; i < BITSHUFFLE_GROUP; i++)
-        for (size_t b = 0; b < size; b++)
-            items[i * size + b] = (uint8_t)(planes[b] >> (8 * i));
-}
-
-/* And back; one for all instruction sets. */
-static void bitshuffle_undo(const uint8_t *bits, size_t count, size_t size, void *items)
-{
-    const size_t stride = count / 8;
-    uint8_t *to = items;
-    for (size_t m = 0; m < stride; m++) {
-        uint64_t planes[4] = {0};
-        for (size_t b = 0; b < size; b++) {
-            for (size_t j = 0; j < 8; j++)
-                planes[b] |= (uint64_t)bits[(b * 8 + j) * stride + m] << (8 * j);
-            planes[b] = bitshuffle_group(planes[b]);
-        }
-        join(planes, size, to + m * BITSHUFFLE_GROUP * size);
-    }
-}
-
 static enum status cut_off(size_t left, struct error *e)
 {
     return error_set(e, STATUS_INPUT, "bslz4: a block is cut off or damaged, %zu bytes to come",
                      left);
 }
 
-/* Blocks from chunk[at]; `bits` holds one of them. */
+/* Blocks from chunk[at]; `bits` holds two of them. */
 static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, size_t block,
                                uint8_t *to, size_t left, size_t size, uint8_t *bits,
                                struct error *e)
 {
+    static bitunshuffle *const unshuffles[ISA_COUNT] = {bitunshuffle_baseline, bitunshuffle_avx2,
+                                                        bitunshuffle_avx512};
+    bitunshuffle *const unshuffle = unshuffles[isa_best()];
     const size_t group = BITSHUFFLE_GROUP * size;
     while (left >= group) {
         const size_t bytes = left < block ? left - left % group : block;
@@ -91,7 +70,7 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
         if (LZ4_decompress_safe((const char *)chunk + at, (char *)bits, (int)packed, (int)bytes) !=
             (int)bytes)
             return cut_off(left, e);
-        bitshuffle_undo(bits, bytes / size, size, to);
+        unshuffle(bits, bytes / size, size, bits + bytes, to);
         at += packed;
         to += bytes;
         left -= bytes;
@@ -103,15 +82,28 @@ static enum status read_blocks(const uint8_t *chunk, size_t at, size_t length, s
     return STATUS_OK;
 }
 
+static enum status get_head(const uint8_t *chunk, size_t length, size_t count, size_t size,
+                            size_t *block, struct error *e)
+{
+    return chunk_head_get(chunk, length, "bslz4", count * size, BITSHUFFLE_GROUP * size, BLOCK_MAX,
+                          block, e);
+}
+
+enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_t size,
+                        struct error *e)
+{
+    size_t block;
+    return get_head(chunk, length, count, size, &block, e);
+}
+
 enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,
                              size_t size, struct error *e)
 {
     size_t block;
-    enum status s = chunk_head_get(chunk, length, "bslz4", count * size, BITSHUFFLE_GROUP * size,
-                                   BLOCK_MAX, &block, e);
+    enum status s = get_head(chunk, length, count, size, &block, e);
     if (s)
         return s;
-    uint8_t *bits = mem_array(block < count * size ? block : count * size, 1);
+    uint8_t *bits = mem_array(block < count * size ? block : count * size, 2);
     if (!bits)
         return error_memory(e, "a block");
     s = read_blocks(chunk, CHUNK_HEAD, length, block, items, count * size, size, bits, e);

@@ -32,6 +32,11 @@ size_t bslz4_bound(size_t count, size_t size);
  * little-endian; the same bytes for every instruction set that is present. */
 size_t bslz4_compress(enum isa isa, const void *items, size_t count, size_t size, uint8_t *out);
 
+/* Whether the head of a chunk is that of `count` items of `size` bytes; STATUS_INPUT, where it is
+ * not, before anything is allocated for them. */
+enum status bslz4_check(const uint8_t *chunk, size_t length, size_t count, size_t size,
+                        struct error *e);
+
 /* Reads a chunk of exactly `count` items of `size` bytes (1, 2 or 4), with blocks of any
  * length up to 16 MiB.  STATUS_INPUT for anything else. */
 enum status bslz4_decompress(const uint8_t *chunk, size_t length, void *items, size_t count,

@@ -12,6 +12,8 @@ enum { MOST = 9000 };  // items: more than a block of any size, and a rest
 
 static bitshuffle *const shuffles[ISA_COUNT] = {bitshuffle_baseline, bitshuffle_avx2,
                                                 bitshuffle_avx512};
+static bitunshuffle *const unshuffles[ISA_COUNT] = {bitunshuffle_baseline, bitunshuffle_avx2,
+                                                    bitunshuffle_avx512};
 static uint32_t items[MOST], back[MOST];
 
 /* 16 items i * 0x1234567 + 0x89, as Debian's bitshuffle transposes them: the first 16 bytes
@@ -39,6 +41,8 @@ static void known_bits(void **state)
             if (isa_present(isa)) {
                 shuffles[isa](all[i], 16, (size_t)1 << i, scratch, bits);
                 assert_memory_equal(bits, expected, 16u << i);
+                unshuffles[isa](expected, 16, (size_t)1 << i, scratch, items);
+                assert_memory_equal(items, all[i], 16u << i);
             }
 }
 
@@ -54,6 +58,20 @@ static void fill(uint32_t kind, size_t size, size_t count)
                                           : (uint32_t)(8.0 * v);
         memcpy(to + i * size, &value, size);
     }
+}
+
+/* One block of any length, by every instruction set. */
+static void unshuffle_all(size_t size, size_t count)
+{
+    static uint8_t bits[sizeof items], scratch[sizeof items];
+    shuffles[ISA_BASELINE](items, count, size, scratch, bits);
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++)
+        if (isa_present(isa)) {
+            memset(back, 0xee, sizeof back);
+            unshuffles[isa](bits, count, size, scratch, back);
+            assert_memory_equal(back, items, count * size);
+            assert_int_equal(((uint8_t *)back)[count * size], 0xee);
+        }
 }
 
 static void there_and_back(void **state)
@@ -73,6 +91,7 @@ static void there_and_back(void **state)
         memset(back, 0xee, sizeof back);
         assert_int_equal(bslz4_decompress(one, length, back, count, size, NULL), STATUS_OK);
         assert_memory_equal(back, items, count * size);
+        unshuffle_all(size, count & ~(size_t)7);
     }
     free(one);
     free(other);
