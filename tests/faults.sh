@@ -6,6 +6,7 @@ mkdir -p run
 helper=
 first_options= # of all first stages
 guard=--insecure # of tcp endpoints between test stages
+compress= # of makers there
 export XDG_RUNTIME_DIR="$d"
 
 # stage NAME ARGUMENT...: runs a test stage, or bragg-*, bench-*, valgrind, leaving its process
@@ -117,7 +118,7 @@ network() {
 		stage first first --out="@$at:$1" $guard $first_options &
 		stage source source --in="$at:$5" --out="@$at:$2" --control="$at:$4" --frames="$network_frames" --verbose $guard $limits &
 		for i in 1 2; do
-			stage make$i make --in="$at:$6" --out="$at:$7" --sleep=4 --verbose $guard &
+			stage make$i make --in="$at:$6" --out="$at:$7" --sleep=4 --verbose $compress $guard &
 		done
 		stage work work --in="@$at:$3" --out="@ipc://$d/x" --verbose $guard &
 		stage sink sink out --in="ipc://$d/x" $guard &

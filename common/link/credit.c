@@ -26,8 +26,9 @@ static bool is_open(const struct links *ls, const struct link *l)
 
 static bool send_down(struct links *ls, struct link *l, const struct item *item)
 {
-    if (shared_send(ls, l, item)) {
-        atomic_fetch_add(&ls->bytes_out, message_size(&item->message));
+    const size_t bytes = shared_send(ls, l, item);
+    if (bytes) {
+        atomic_fetch_add(&ls->bytes_out, bytes);
         l->nmessages++;
         return true;
     }
@@ -207,6 +208,7 @@ static bool is_due(const struct links *ls, struct link *l, size_t image_bytes, u
 static void send_credit(struct links *ls, struct link *l)
 {
     struct notice n = {.grant = ls->run->leaving ? 0 : l->grant,
+                       .packed = true,
                        .shared = l->pool != NULL,
                        .slots = l->pool ? mapping_take_returned(l->pool) : 0,
                        .nids = l->returned.count,

@@ -36,6 +36,7 @@ void item_free(struct item *item)
     if (item) {
         message_free(&item->message);
         message_free(&item->shared);
+        message_free(&item->packed);
     }
     mem_free(item);
 }

@@ -38,6 +38,7 @@ struct link {
     uint64_t lost_ns;      // since when it cannot be reached, 0: it can
     bool experiment_sent;  // down
     uint64_t nhellos;      // how often it said hello
+    bool packed;           // down: it reads packed pixels
     bool shared;           // down: it reads our pool
     bool inline_told;      // down: that it does not
     uint64_t slots;        // down: bits of the slots that it reads

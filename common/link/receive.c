@@ -13,6 +13,7 @@
 #include "link/send.h"
 #include "link/shared.h"
 #include "link/waited.h"
+#include "wire/packed.h"
 
 enum {
     RECEIVE_AT_ONCE = 64,
@@ -44,7 +45,8 @@ static void deliver(struct links *ls, struct link *l, const struct route *r, str
         note_size(ls, m);
     *item = (struct item){
         .route = *r, .message = *m, .network = endpoint_is_network(l->port->endpoint)};
-    item->route.flags &= ~(uint32_t)ROUTE_SHARED;  // the pixels are in their place
+    if (r->flags & ROUTE_SHARED)  // the pixels are in their place
+        item->route.flags &= (uint32_t)ROUTE_KIND_MASK;
     *m = (struct message){0};
     if (in_order)
         order_receive(ls, item);
@@ -108,16 +110,19 @@ static bool is_new(struct links *ls, const struct route *r, const struct message
 }
 
 /* A frame of which a network damaged the payload.  Its sum stays with the message. */
-static bool is_damaged(const struct link *l, const struct route *r, struct message *m)
+static bool is_damaged(struct links *ls, const struct link *l, struct route *r, struct message *m)
 {
     if (!endpoint_is_network(l->port->endpoint))
         return false;
+    const size_t pixels = exchange_look(&ls->exchange).image_bytes / sizeof(float);
+    if (packed_open(r, m, pixels, NULL) != STATUS_OK)
+        return true;
     const bool intact = route_sum_matches_first(r, m, &m->sum);
     m->has_sum = true;
     return !intact;
 }
 
-static void on_frame(struct links *ls, struct link *l, const struct route *r, struct message *m)
+static void on_frame(struct links *ls, struct link *l, struct route *r, struct message *m)
 {
     struct error e;
     if (!hold(ls, l, r)) {
@@ -130,7 +135,7 @@ static void on_frame(struct links *ls, struct link *l, const struct route *r, st
     }
     const bool order = ls->run->settings.order;
     /* One that is damaged has not arrived: the main thread drops it, and those behind it wait. */
-    const bool damaged = order && !id_set_has(&ls->seen.ids, r->frame) && is_damaged(l, r, m);
+    const bool damaged = order && !id_set_has(&ls->seen.ids, r->frame) && is_damaged(ls, l, r, m);
     if (role_is_sink(&ls->run->role) && !damaged && !is_new(ls, r, m)) {
         if (order && !ls->run->stopping)
             order_skip(ls, r->frame);

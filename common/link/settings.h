@@ -24,6 +24,7 @@ struct settings {
     double source_timeout_s;                        // 0: twice what the source calls dead
     double dead_after_s, hang_s, rejoin_timeout_s;  // source
     const char *stats, *trace;                      // files; NULL: none
+    bool compress;                                  // pixels that leave through tcp
     bool order;                                     // take frames as the source lists them
     bool restricted;  // options come from a file: take none that does more than make frames
     bool verbose, quiet;

@@ -45,23 +45,37 @@ enum status shared_fetch(struct link *l, struct message *m, struct error *e)
     return STATUS_OK;
 }
 
-bool shared_send(struct links *ls, struct link *l, const struct item *item)
+/* What goes in place of parts 0 and 2; NULL: nothing. */
+static const struct message *instead_of(const struct link *l, const struct item *item)
 {
-    const bool possible = item->shared.nparts > 0, shared = possible && l->shared;
+    if (item->shared.nparts && l->shared)
+        return &item->shared;
+    return item->packed.nparts && l->packed && endpoint_is_network(l->port->endpoint)
+               ? &item->packed
+               : NULL;
+}
+
+size_t shared_send(struct links *ls, struct link *l, const struct item *item)
+{
+    const struct message *instead = instead_of(l, item);
+    const bool possible = item->shared.nparts > 0, shared = possible && instead == &item->shared;
+    size_t bytes = message_size(&item->message);
     if (possible && !shared && !l->inline_told)
         log_line(LOG_INFO, "images go to %s (process %lld) in messages", l->peer.stage,
                  (long long)l->peer.pid);
     l->inline_told |= possible && !shared;
     const bool sent =
-        port_send(l->port->socket, &l->address, &item->message, shared ? item->shared.parts : NULL);
+        port_send(l->port->socket, &l->address, &item->message, instead ? instead->parts : NULL);
     l->port->stirred = true;
     if (!sent)
-        return false;
+        return 0;
+    if (instead == &item->packed)
+        bytes -= item->message.parts[2].size - instead->parts[1].size;
     if (shared) {
         pool_retain(ls->pool, item->slot);
         l->slots |= UINT64_C(1) << item->slot;
     }
-    return true;
+    return bytes;
 }
 
 /* Slots of the pool that a link reads no more. */
@@ -75,6 +89,7 @@ static void give_back(struct links *ls, struct link *l, uint64_t slots)
 
 void shared_credit(struct links *ls, struct link *l, const struct notice *n)
 {
+    l->packed = n->packed;
     l->shared = n->shared && ls->pool;
     give_back(ls, l, n->slots);
 }

@@ -11,8 +11,9 @@ void shared_meet(struct links *ls, struct link *l, const struct notice *n);
 /* Puts the pixels in place of their descriptor; STATUS_INPUT when there are none. */
 enum status shared_fetch(struct link *l, struct message *m, struct error *e);
 
-/* Sends a frame, with its pixels or without; false when the other end cannot be reached. */
-bool shared_send(struct links *ls, struct link *l, const struct item *item);
+/* Sends a frame with its pixels, with packed ones or without.  Returns its bytes, those in shared
+ * memory among them; 0 when the other end cannot be reached. */
+size_t shared_send(struct links *ls, struct link *l, const struct item *item);
 
 /* Slots came back with credit; the other end reads none any more. */
 void shared_credit(struct links *ls, struct link *l, const struct notice *n);

@@ -114,7 +114,7 @@ enum status worker_begin(struct worker *w, bool *more, struct error *e)
         if (s == STATUS_OK)
             s = codec_experiment_encode(&w->experiment, &m, e);
         if (s == STATUS_OK)
-            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, more, e);
+            s = worker_send(w, MESSAGE_EXPERIMENT, (struct ticket){0}, &m, 0, more, e);
         else
             message_free(&m);
     }

@@ -67,6 +67,7 @@ static int run_open(struct worker *w)
     fused_await_end();
     const char *more = w->stage->report ? w->stage->report(w->state) : NULL;
     images_close(&w->images);
+    packer_free(&w->packer);
     if (w->rt.run.dropped)
         log_line(LOG_INFO, "dropped %" PRIu64 " messages that were damaged or not for this run",
                  w->rt.run.dropped);

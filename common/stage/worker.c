@@ -13,8 +13,24 @@ const char *worker_identity(const struct worker *w)
     return w->stage->identity ? w->stage->identity(w->state) : "any";
 }
 
+/* Whether pixels are to leave packed, as they do through a network. */
+static bool compresses(const struct settings *o)
+{
+    for (size_t i = 0; i < o->out.count && o->compress; i++)
+        if (endpoint_is_network(o->out.text[i] + (*o->out.text[i] == '@')))
+            return true;
+    return false;
+}
+
+static enum status pack(struct worker *w, struct item *item, size_t pixel_bytes, struct error *e)
+{
+    const enum status s =
+        packed_make(&w->packer, &item->route, &item->message, pixel_bytes, &item->packed, e);
+    return s ? s : port_share(&item->packed, e);
+}
+
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, bool *more, struct error *e)
+                        struct message *m, size_t pixel_bytes, bool *more, struct error *e)
 {
     struct route r = {.type = type,
                       .run = w->run,
@@ -34,6 +50,8 @@ enum status worker_send(struct worker *w, enum message_type type, struct ticket 
     }
     *item = (struct item){.route = r, .message = *m};
     s = images_share(&w->images, item, e);
+    if (s == STATUS_OK && pixel_bytes && compresses(&w->rt.run.settings))
+        s = pack(w, item, pixel_bytes, e);
     if (s) {
         item_free(item);
         return s;
@@ -48,7 +66,8 @@ enum status worker_check_sum(struct worker *w, const struct item *item, bool *dr
                              struct error *e)
 {
     *dropped = false;
-    if (route_sum_matches_first(&item->route, &item->message, &w->first_sum)) {
+    if (!packed_is(&item->route) &&
+        route_sum_matches_first(&item->route, &item->message, &w->first_sum)) {
         w->damaged = 0;
         return STATUS_OK;
     }

@@ -10,6 +10,7 @@
 #include "stage/progress.h"
 #include "stage/runtime.h"
 #include "wire/codec.h"
+#include "wire/packed.h"
 
 /* Bytes of the text that the lineage is the hash of, and of its last lines. */
 enum { LINEAGE_TEXT = 16384, LINEAGE_MORE = 256 };
@@ -27,6 +28,7 @@ struct worker {
     uint64_t run;
     uint32_t incarnation;
     struct images images;
+    struct packer packer;
     struct progress progress;
     unsigned damaged;  // messages one after the other, by a network
     uint32_t
@@ -38,9 +40,9 @@ struct worker {
 const char *worker_identity(const struct worker *w);
 
 /* Seals *m, of which it takes ownership, and hands it to the I/O thread; false in *more at the
- * end of the stream. */
+ * end of the stream.  Its pixels have `pixel_bytes` each, 0: there are none. */
 enum status worker_send(struct worker *w, enum message_type type, struct ticket t,
-                        struct message *m, bool *more, struct error *e);
+                        struct message *m, size_t pixel_bytes, bool *more, struct error *e);
 
 /* Sums up the payload.  A network may damage it: then it is dropped, and sent again; by
  * other ways, and when none gets through, the sender is at fault. */

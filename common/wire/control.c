@@ -132,6 +132,7 @@ static const struct field notice_fields[] = {
            .table = &range_table, .count_offset = offsetof(struct notice, nids)),
     NOTICE(T(HAVE) | T(WELCOME) | T(TOTAL), known, BOOL),
     NOTICE(T(BYE), leaves, BOOL, OPTIONAL),
+    NOTICE(T(CREDIT), packed, BOOL, OPTIONAL),
     NOTICE(T(POOL), pid, I64),
     NOTICE(T(HEARTBEAT), progress, U64),
     NOTICE_TEXT(T(BYE) | T(FREE) | T(FENCE), reason, .flags = 0),

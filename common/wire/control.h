@@ -65,6 +65,7 @@ struct notice {
     bool known;                 // WELCOME, TOTAL: the total is known; HAVE: these were the last
     uint64_t total;             // WELCOME, TOTAL, FLUSH: frames of the stream
     uint32_t grant;             // CREDIT: how many frames more may be sent
+    bool packed;                // CREDIT: I can read packed pixels
     bool shared;                // CREDIT: I can read your shared memory
     uint64_t slots;             // CREDIT: bit i is set: slot i of it is not read any more
     int64_t pid;                // POOL: the process with the shared memory ...

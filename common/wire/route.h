@@ -44,8 +44,9 @@ enum message_type {
 enum { MESSAGE_LAST = MESSAGE_FLUSH };
 
 /* Low bits of the flags: what travels (0 nothing, 1 experiment, 2 recipes, 3 images);
- * part 2 is the descriptor of shared memory instead of the pixels. */
-enum { ROUTE_KIND_MASK = 3, ROUTE_SHARED = 4 };
+ * part 2 is the descriptor of shared memory instead of the pixels, or they are packed there,
+ * of 16 or of 32 bits each (packed.h). */
+enum { ROUTE_KIND_MASK = 3, ROUTE_SHARED = 4, ROUTE_PACKED_16 = 8, ROUTE_PACKED_32 = 16 };
 
 struct route {
     enum message_type type;

@@ -3,10 +3,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from braggpipe import _packed
 from braggpipe._frame import Array
 from braggpipe._shared import Lease, Pool
 from braggpipe._sockets import Address, Port
-from braggpipe._wire import ANYTHING, IMAGES, SHARED, TYPES, End, Keys, Message
+from braggpipe._wire import ANYTHING, IMAGES, PACKED, SHARED, TYPES, End, Keys, Message
 
 LEASES_MAX = 6  # slots of shared memory, and half of them, that are read at a time
 
@@ -63,6 +64,16 @@ class Held:
                 raise ValueError("a descriptor of shared memory that is not named")
             self.lease = link.pool.lease(message.payload[0])
             message.payload[0] = self.lease.pixels
+
+    def is_whole(self, count: int) -> bool:
+        """Unpacks the pixels, if they are packed; False when the message was damaged by a network on its way."""
+        size = PACKED.get(self.message.flags & sum(PACKED)) if not self.lease else None
+        if size:
+            try:
+                self.message.payload[0] = _packed.unpack(self.message.payload[0], count, size)
+            except (ValueError, IndexError):
+                return False
+        return not (self.network or size) or self.message.is_whole()
 
     def array(self, worker: Any) -> Array | None:
         """The pixels that lie in shared memory; None when they came in the message.  Who keeps many gets copies."""

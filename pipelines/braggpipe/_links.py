@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from braggpipe._link import Held, Link
+from braggpipe._packed import is_able
 from braggpipe._sockets import NOTICE_MAX, Address, Port, Sockets, is_local
 from braggpipe._wire import (ACK, BYE, CREDIT, EXPERIMENT, FRAME, HEARTBEAT, HELLO, KINDS, LOST, NOTHING, POOL, End, Keys,
                              Message, pack, ranges)
@@ -339,5 +340,7 @@ class Links:
             self.credit(frame.link, 1, [frame.number])
 
     def credit(self, link: Link, grant: int, numbers: list[int]) -> bool:
-        pool = {"shared": True, "slots": link.pool.take_returned()} if link.pool else {}
-        return self.say(link.port, CREDIT, link.address, grant=grant, ids=ranges(numbers), **pool)
+        able: Keys = {"packed": True} if is_able() else {}
+        if link.pool:
+            able |= {"shared": True, "slots": link.pool.take_returned()}
+        return self.say(link.port, CREDIT, link.address, grant=grant, ids=ranges(numbers), **able)

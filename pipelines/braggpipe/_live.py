@@ -145,12 +145,12 @@ class Live(Frames):
 
     def _frame(self, held: Held) -> Frame | None:
         message, taker = held.message, self._taker
-        if held.network and not message.is_whole():
+        assert taker.experiment
+        if not held.is_whole(taker.experiment.count):
             held.damaged = True
             return None
         if message.keys["lineage"] != taker.came:
             raise Error(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {taker.came})")
-        assert taker.experiment
         return frame_of(message.frame, message.keys, message.payload, taker.experiment, held.array(taker))
 
     def __iter__(self) -> Iterator[Frame]:

@@ -13,6 +13,7 @@ import numpy
 NOTHING, RECIPES, IMAGES, ANYTHING = 0, 2, 3, 4  # the kinds that flow
 KINDS = ["nothing", "experiment", "recipe", "image", "anything"]
 SHARED = 4  # the flag of a route whose pixels lie in shared memory
+PACKED = {8: 2, 16: 4}  # of those whose pixels are packed: bytes of each
 TYPES = ["<f4", "<u2", "<u4", "<i4"]  # of pixels
 
 Keys = dict[str, Any]

@@ -131,7 +131,7 @@ class Worker(threading.Thread):
     def compute(self, held: Held) -> None:
         message = held.message
         begin_ns = time.monotonic_ns()
-        if held.network and not message.is_whole():
+        if not held.is_whole(self.shown.count):
             held.damaged = True
             return
         if message.keys["lineage"] != self.came:

@@ -11,6 +11,7 @@
 #include "wire/control.h"
 #include "wire/descriptor.h"
 #include "wire/message.h"
+#include "wire/packed.h"
 #include "wire/route.h"
 
 /* Cuts the input into parts that lie in memory of their own, so that a read
@@ -40,10 +41,13 @@ static void decode_experiment(struct message *m)
     experiment_free(&x);
 }
 
-static void decode_frame(struct message *m)
+/* `which` also chooses how its pixels are packed. */
+static void decode_frame(uint8_t which, struct message *m)
 {
-    const struct codec_expected expected = {.pixels = 4, .crystals = 1};
+    const struct codec_expected expected = {.pixels = which & 0x80 ? 40 : 4, .crystals = 1};
+    struct route r = {.flags = which & (ROUTE_PACKED_16 | ROUTE_PACKED_32)};
     struct frame f = {0};
+    (void)packed_open(&r, m, expected.pixels, NULL);
     (void)codec_frame_decode(&f, &expected, m, NULL);
     frame_free(&f);
 }
@@ -88,7 +92,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (m.nparts > 1 && data[0] % 3 == 0)
         decode_experiment(&m);
     else if (m.nparts > 1 && data[0] % 3 == 1)
-        decode_frame(&m);
+        decode_frame(data[0], &m);
     else if (m.nparts > 1)
         decode_control(data[0], &m);
     message_free(&m);

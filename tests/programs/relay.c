@@ -7,6 +7,9 @@
  *   twice    passes it on twice
  *   other    passes on a copy with other pixels, too
  *   stale    passes on copies of an earlier and of another run, too
+ *   flip     changes a bit of its pixels ...
+ *   bomb     ... or the first bytes of a chunk that tell how many there are ...
+ *   cut      ... or passes on the first half of them; packed ones, and sums stay as they are
  *
  * It ends at SIGTERM.
  */
@@ -17,11 +20,14 @@
 #include <string.h>
 #include <zmq.h>
 
+#include "base/alloc.h"
 #include "link/port.h"
 #include "wire/control.h"
+#include "wire/packed.h"
 
 struct relay {
-    void *up, *down;
+    void *context, *up, *down, *watches[2];
+    char up_endpoint[ENDPOINT_SIZE];
     const char *how;
     uint64_t frame;
     bool done;
@@ -34,6 +40,19 @@ static void on_end(int number)
 {
     (void)number;
     ended = 1;
+}
+
+/* Connects to the stage before, anew if need be. */
+static void connect_up(struct relay *x)
+{
+    const struct curve curve = {.insecure = true};
+    struct error e;
+    port_close(&x->up, &x->watches[0]);
+    if (port_open(x->context, &curve, false, x->up_endpoint, PORT_PART_MAX, &x->up, &x->watches[0],
+                  &e) != STATUS_OK) {
+        fprintf(stderr, "relay: %s\n", e.text);
+        exit(1);
+    }
 }
 
 static void return_credit(struct relay *x, const struct route *r)
@@ -57,6 +76,32 @@ static void send_copy(struct relay *x, struct route r, struct message *m)
         (void)port_send(x->down, &x->below, m, NULL);
 }
 
+static void cut_part(struct part *p)
+{
+    const size_t size = p->size / 2;
+    void *half = mem_copy(p->data, size, 1);
+    p->release(p->owner);
+    *p = (struct part){.data = half, .size = size, .release = mem_free, .owner = half};
+}
+
+/* Changes part 2 in one of these ways; false when it is not one of them, or not packed. */
+static bool damage(const char *how, const struct route *r, struct message *m)
+{
+    struct part *chunk = &m->parts[2];
+    uint8_t *bytes = chunk->data;
+    if (!packed_is(r))
+        return false;
+    if (strcmp(how, "flip") == 0)
+        bytes[chunk->size / 2] ^= 4;
+    else if (strcmp(how, "bomb") == 0)
+        bytes[1] = 0xff;
+    else if (strcmp(how, "cut") == 0)
+        cut_part(chunk);
+    else
+        return false;
+    return true;
+}
+
 /* False when the message is not to be passed on. */
 static bool meddle(struct relay *x, const struct route *r, struct message *m)
 {
@@ -68,6 +113,8 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
         return_credit(x, r);
         return false;
     }
+    if (damage(x->how, r, m))
+        return true;
     if (strcmp(x->how, "twice") == 0) {
         (void)port_send(x->down, &x->below, m, NULL);
     } else if (strcmp(x->how, "stale") == 0) {
@@ -87,20 +134,21 @@ static bool meddle(struct relay *x, const struct route *r, struct message *m)
     return true;
 }
 
-static void pass(struct relay *x, void *from, void *to)
+static void pass(struct relay *x, bool downwards)
 {
-    const bool downwards = from == x->up;
     const struct address nobody = {0};
     struct address address;
     struct message m;
     struct route r;
-    while (port_receive(from, !downwards, &address, &m) == PORT_MESSAGE) {
+    while (port_receive(downwards ? x->up : x->down, !downwards, &address, &m) == PORT_MESSAGE) {
+        if (!downwards && x->below.size && !address_equal(&x->below, &address))
+            connect_up(x);  // the stage after this one does so, too
         if (!downwards)
             x->below = address;
         const bool chosen = downwards && !x->done && route_open(&r, &m, NULL) == STATUS_OK &&
                             r.type == MESSAGE_FRAME && r.frame == x->frame;
         if (!chosen || meddle(x, &r, &m))
-            (void)port_send(to, downwards ? &x->below : &nobody, &m, NULL);
+            (void)port_send(downwards ? x->down : x->up, downwards ? &x->below : &nobody, &m, NULL);
         message_free(&m);
     }
 }
@@ -109,17 +157,16 @@ int main(int argc, char **argv)
 {
     if (argc != 5)
         return 2;
-    char up[ENDPOINT_SIZE], down[ENDPOINT_SIZE];
+    char down[ENDPOINT_SIZE];
     struct error e;
-    const struct curve curve = {0};  // ipc only
-    void *watches[2];
-    struct relay x = {.how = argv[1], .frame = strtoull(argv[2], NULL, 10)};
-    void *context = zmq_ctx_new();
-    (void)snprintf(up, sizeof up, "%s", argv[3]);
+    const struct curve curve = {.insecure = true};
+    struct relay x = {
+        .how = argv[1], .frame = strtoull(argv[2], NULL, 10), .context = zmq_ctx_new()};
+    (void)snprintf(x.up_endpoint, sizeof x.up_endpoint, "%s", argv[3]);
     (void)snprintf(down, sizeof down, "%s", argv[4]);
-    if (port_open(context, &curve, false, up, PORT_PART_MAX, &x.up, &watches[0], &e) != STATUS_OK ||
-        port_open(context, &curve, true, down, PORT_WORDS_MAX, &x.down, &watches[1], &e) !=
-            STATUS_OK) {
+    connect_up(&x);
+    if (port_open(x.context, &curve, true, down, PORT_WORDS_MAX, &x.down, &x.watches[1], &e) !=
+        STATUS_OK) {
         fprintf(stderr, "relay: %s\n", e.text);
         return 1;
     }
@@ -128,12 +175,12 @@ int main(int argc, char **argv)
         zmq_pollitem_t items[2] = {{.socket = x.up, .events = ZMQ_POLLIN},
                                    {.socket = x.down, .events = ZMQ_POLLIN}};
         (void)zmq_poll(items, 2, 100);
-        pass(&x, x.down, x.up);
+        pass(&x, false);
         if (x.below.size)
-            pass(&x, x.up, x.down);
+            pass(&x, true);
     }
-    port_close(&x.up, &watches[0]);
-    port_close(&x.down, &watches[1]);
-    (void)zmq_ctx_term(context);
+    port_close(&x.up, &x.watches[0]);
+    port_close(&x.down, &x.watches[1]);
+    (void)zmq_ctx_term(x.context);
     return x.done ? 0 : 1;
 }

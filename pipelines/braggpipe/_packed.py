@@ -1,0 +1,70 @@
+"""Pixels that travel packed, by bitshuffle and LZ4, as bragg-wire(5) says."""
+from __future__ import annotations
+
+import ctypes
+import struct
+from typing import Any
+
+import numpy
+
+_HEAD, _LENGTH, _BATCH = struct.Struct(">QI"), struct.Struct(">I"), 64  # blocks that are transposed at a time
+_BLOCK_MAX = 1 << 24
+
+
+def _load() -> Any:
+    """LZ4's function, which braggpipe's programs use, too; None where it is not installed."""
+    try:
+        function = ctypes.CDLL("liblz4.so.1").LZ4_decompress_safe
+    except (OSError, AttributeError):
+        return None
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int, ctypes.c_int], ctypes.c_int
+    return function
+
+
+_DECOMPRESS = _load()
+
+
+def is_able() -> bool:
+    """Whether this process can unpack."""
+    return _DECOMPRESS is not None
+
+
+def _transpose(bits: Any, size: int) -> Any:
+    """Items, as bytes, from the rows of their bits: one row of `bits` for each block."""
+    planes = bits.reshape(len(bits), size, 8, -1).transpose(0, 3, 1, 2)  # 8 bytes that hold one byte of 8 items
+    words = numpy.ascontiguousarray(planes).view("<u8")[..., 0]
+    for shift, mask in ((7, 0x00AA00AA00AA00AA), (14, 0x0000CCCC0000CCCC), (28, 0x00000000F0F0F0F0)):
+        swap = (words ^ words >> numpy.uint64(shift)) & numpy.uint64(mask)
+        words = words ^ swap ^ swap << numpy.uint64(shift)
+    items = words[..., None].view("u1").transpose(0, 1, 3, 2)
+    return numpy.ascontiguousarray(items).reshape(-1)
+
+
+def _open_block(chunk: Any, at: int, bits: Any) -> int:
+    """One block into `bits`; where the next one begins."""
+    end = at + _LENGTH.size
+    length = _LENGTH.unpack(chunk[at:end])[0] if end <= len(chunk) else len(chunk)
+    if length > len(chunk) - end or _DECOMPRESS(chunk.ctypes.data + end, bits.ctypes.data, length, len(bits)) != len(bits):
+        raise ValueError("packed pixels that are cut off or damaged")
+    return int(end + length)
+
+
+def unpack(data: Any, count: int, size: int) -> Any:
+    """`count` items of `size` bytes, as an array of bytes.  ValueError for what is damaged or of another size, found before
+    anything is made."""
+    chunk = numpy.frombuffer(data, "u1")
+    total, block = _HEAD.unpack(chunk[:_HEAD.size]) if len(chunk) >= _HEAD.size else (-1, 0)
+    if total != count * size or not 0 < block <= _BLOCK_MAX or block % (8 * size):
+        raise ValueError("packed pixels of another size")
+    items, at, to = numpy.empty(total, "u1"), _HEAD.size, 0
+    while total - to >= 8 * size:
+        rows = min(_BATCH, (total - to) // block) or 1
+        bits = numpy.empty((rows, block if total - to >= block else (total - to) // (8 * size) * 8 * size), "u1")
+        for row in bits:
+            at = _open_block(chunk, at, row)
+        items[to:to + bits.size] = _transpose(bits, size)
+        to += bits.size
+    if len(chunk) - at != total - to:
+        raise ValueError("packed pixels with bytes behind them")
+    items[to:] = chunk[at:]
+    return items
