@@ -21,6 +21,7 @@
 #include "run/hosts_check.h"
 #include "run/hosts_find.h"
 #include "run/keeper.h"
+#include "run/packing.h"
 #include "run/pipeline.h"
 #include "run/program.h"
 #include "run/remote.h"
@@ -92,7 +93,8 @@ static const struct opt_program program = {
     .max_operands = 1,
     .details =
         "FILE is YAML: a list 'stages' of mappings with the keys name, program, args, count, "
-        "threads, window, input, restart, order, hosts, cpus, gpus and after, such as '- name: "
+        "threads, window, input, restart, order, hosts, cpus, gpus, compress and after, such as '- "
+        "name: "
         "noise'.",
 };
 
@@ -132,6 +134,8 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
         s = hosts_find(hosts, (enum launcher)o->launcher, o->hosts, p, e);
     if (s == STATUS_OK && hosts->count > 1 && !o->wraps.count)
         s = fold(p, o, hosts, e);
+    if (s == STATUS_OK)
+        s = packing_choose(p, hosts, e);
     return s ? s : pipeline_check(p, e);
 }
 

@@ -47,6 +47,7 @@ static enum status add(struct pipeline_stage *to, const struct pipeline_stage *s
     const char *dash = strchr(s->program, '-');
     (void)snprintf(text, sizeof text, "--fuse=%s", dash + 1);
     bool good = true;
+    to->compress = s->compress == COMPRESS_NOT_SAID ? to->compress : s->compress;
     for (size_t i = 0; i < s->nargs && good; i++)
         good = words_append(text, sizeof text, s->args[i]);
     if (good)

@@ -88,20 +88,41 @@ static enum status read_args(const struct reader *r, size_t i, struct error *e)
     return STATUS_OK;
 }
 
+/* True or false; *value keeps its default where there is none. */
+static enum status read_bool(const struct reader *r, size_t i, enum yaml_key key, bool *value,
+                             struct error *e)
+{
+    const char *text = r->yaml.stage[i].value[key];
+    if (text && strcmp(text, "true") != 0 && strcmp(text, "false") != 0)
+        return wrong(r, i, key, e, "%s: '%.40s' is not allowed: true or false", yaml_key_names[key],
+                     text);
+    *value = text ? strcmp(text, "true") == 0 : *value;
+    return STATUS_OK;
+}
+
 static enum status read_order(const struct reader *r, size_t i, struct error *e)
 {
-    const char *text = r->yaml.stage[i].value[YAML_ORDER];
-    if (!text || strcmp(text, "false") == 0)
-        return STATUS_OK;
-    if (strcmp(text, "true") != 0)
-        return wrong(r, i, YAML_ORDER, e, "order: '%.40s' is not allowed: true or false", text);
+    bool order = false;
+    const enum status s = read_bool(r, i, YAML_ORDER, &order, e);
+    if (s || !order)
+        return s;
     return pipeline_set(&r->pipeline->stages[i], yaml_key_names[YAML_ORDER], NULL, e);
+}
+
+static enum status read_compress(const struct reader *r, size_t i, struct error *e)
+{
+    bool compress = false;
+    const enum status s = read_bool(r, i, YAML_COMPRESS, &compress, e);
+    if (r->yaml.stage[i].value[YAML_COMPRESS])
+        r->pipeline->stages[i].compress = compress ? COMPRESS_TRUE : COMPRESS_FALSE;
+    return s;
 }
 
 /* The program of somebody else waits for a stage above, and takes nothing from the stream. */
 static enum status read_after(const struct reader *r, size_t i, struct error *e)
 {
-    static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER};
+    static const enum yaml_key frames[] = {YAML_INPUT, YAML_THREADS, YAML_WINDOW, YAML_ORDER,
+                                           YAML_COMPRESS};
     const struct yaml_stage *raw = &r->yaml.stage[i];
     const char *after = raw->value[YAML_AFTER];
     struct pipeline_stage *s = &r->pipeline->stages[i];
@@ -154,6 +175,8 @@ static enum status read_stage(const struct reader *r, size_t i, struct error *e)
         s = read_option(r, i, YAML_THREADS, 1024, e);
     if (s == STATUS_OK)
         s = read_order(r, i, e);
+    if (s == STATUS_OK)
+        s = read_compress(r, i, e);
     return s ? s : read_option(r, i, YAML_WINDOW, 65536, e);
 }
 

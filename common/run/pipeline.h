@@ -10,6 +10,7 @@
  *     input    name of the stage before; the one above in the list by default
  *     restart  how often a process that died is started again (without limit)
  *     order    true: --order of its one process
+ *     compress true: --compress of each, false: never (counts that go to another host)
  *     hosts    with a launcher: first, spread, each, or names of hosts, parted by commas (first,
  *              with a count: spread)
  *     cpus     how many processors each of its processes has for itself (all together have all)
@@ -34,6 +35,8 @@ enum {
     PIPELINE_BYTES_MAX = 1 << 20,
 };
 
+enum compress { COMPRESS_NOT_SAID, COMPRESS_FALSE, COMPRESS_TRUE };
+
 struct pipeline_stage {
     char name[PIPELINE_NAME_SIZE];
     char *program;                      // owned
@@ -43,7 +46,8 @@ struct pipeline_stage {
     int64_t count;
     int64_t cpus, gpus;  // of each process, 0: not given
     int64_t restart;     // INT64_MAX: without limit
-    int input;           // index of the stage before, -1 for the first one
+    enum compress compress;
+    int input;  // index of the stage before, -1 for the first one
     int after;  // index of the stage that it waits for, takes no frames; -1: it is one of ours
     long line;  // of its name in the file
 };

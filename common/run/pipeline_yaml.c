@@ -6,9 +6,9 @@
 
 #include "base/alloc.h"
 
-const char *const yaml_key_names[YAML_KEYS] = {"name",   "program", "args",    "count", "threads",
-                                               "window", "input",   "restart", "order", "after",
-                                               "hosts",  "cpus",    "gpus"};
+const char *const yaml_key_names[YAML_KEYS] = {"name",   "program", "args",    "count",   "threads",
+                                               "window", "input",   "restart", "order",   "after",
+                                               "hosts",  "cpus",    "gpus",    "compress"};
 
 /* One event after the other: what the file may hold is known at each of them, so that nothing is
  * kept and nothing can be nested too deeply. */
@@ -89,7 +89,7 @@ static bool take_pair(struct events *in, struct yaml_stage *s)
     if (good && k == YAML_KEYS)
         good = wrong(in, name,
                      " is no key of a stage, allowed are name, program, args, count, threads, "
-                     "window, input, restart, order, after, hosts, cpus and gpus");
+                     "window, input, restart, order, after, hosts, cpus, gpus and compress");
     else if (good && s->line[k])
         good = wrong(in, name, ": the key is given twice in this stage");
     mem_free(name);

@@ -20,6 +20,7 @@ enum yaml_key {
     YAML_HOSTS,
     YAML_CPUS,
     YAML_GPUS,
+    YAML_COMPRESS,
     YAML_KEYS,
 };
 

@@ -106,8 +106,13 @@ bragg-run --launcher=ssh --hosts=a,b --workdir=eleven --verbose kit/p.yaml >said
 is 'and the folder of the pipeline file' "$(grep -c "|$tap_scratch/kit|$" said)" 2
 
 # --- ends
+# packs: how many processes that compute have --compress
+packs() {
+	for pid in $(pids intensity); do tr '\0' '\n' <"/proc/$pid/cmdline"; done | grep -c -x -e --compress
+}
+# slow [KEYS-OF-NOISE]
 slow() {
-	usual
+	usual "$1"
 	sed -i 's/--frames=30/&, --dead-after=0.7/
 		/write/s/.*/  - {name: slow, program: teststage, args: [pass, --sleep=40]}\n&/' p.yaml
 }
@@ -127,6 +132,7 @@ bragg-run --quiet --workdir=slow p.yaml
 expected=$(digest slow)
 mkdir seven eight nine ten
 behind seven --hosts=a,b --set=slow.sleep=150 # so that it goes on until that is seen
+is 'counts that go to another host are packed' "$(packs)" 3
 kill -9 $(pids intensity)
 wait $runner
 is 'who is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
@@ -135,12 +141,16 @@ behind eight --hosts=a,b,shaky --set=slow.sleep=150
 touch far/cut
 wait $runner
 is 'who lost the connection, on the next' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"
+slow ', compress: false'
 behind nine --hosts=a,b --set=slow.sleep=300
+is 'unless the file says no' "$(packs)" 0
 kill -INT $runner
 wait $runner
 is 'Ctrl-C goes over' "$?" 130
 check 'and nothing is left' soon idle
+slow ', hosts: first'
 behind ten --hosts=a,b --set=slow.sleep=300
+is 'photons are not' "$(packs)" 0
 kill -9 $runner
 check 'nor when bragg-run is killed' soon idle
 wait $runner 2>/dev/null

@@ -74,6 +74,7 @@ static void one_process_takes_frames_in_order(void **state)
     assert_int_equal(load(&p, text, &e), STATUS_OK);
     assert_int_equal(p.stages[0].nargs, 0);
     assert_string_equal(p.stages[1].args[0], "--order");
+    assert_int_equal(p.stages[1].compress, COMPRESS_NOT_SAID);
     assert_int_equal(pipeline_check(&p, &e), STATUS_OK);
     assert_int_equal(pipeline_set_count(&p, "b=2", &e), STATUS_OK);
     assert_int_equal(pipeline_check(&p, &e), STATUS_INPUT);
@@ -108,6 +109,10 @@ static void bad_files_are_refused_with_their_line(void **state)
         {"stages:\n- name: a\n- name: b\n  restart: 1e3\n",
          ":4: restart: '1e3' is no whole number"},
         {"stages:\n- name: a\n- name: b\n  order: yes\n", ":4: order: 'yes' is not allowed: true"},
+        {"stages:\n- name: a\n- name: b\n  compress: 1\n",
+         ":4: compress: '1' is not allowed: true or false"},
+        {"stages:\n- name: a\n- {name: b, program: c, after: a, compress: true}\n",
+         ":3: compress: a program with after: takes no frames"},
         {"stages:\n- name: a\n- name: b\n  args: --x\n", ":4: args: must be a list"},
         {"stages:\n- name: a\n- name: b\n  args: [--x, [1]]\n",
          ":4: args: must be a text or a number"},
