@@ -3,7 +3,7 @@
  * move images and compute as little as they can, and a bare pair of sockets.
  *
  *   first -> one panel of --pixels^2 float32
- *   source -> --frames recipes
+ *   source -> --frames recipes of --domains
  *   make -> images of zeros; with --touch written anew for every frame
  *   null -> the same images; with --touch copied
  *   sink -> nothing
@@ -29,7 +29,7 @@
 enum { WARM = 10 };
 
 struct hop {
-    int64_t frames, pixels;
+    int64_t frames, pixels, domains;
     bool touch;
     const char *report, *endpoint;
     size_t count;  // pixels
@@ -44,6 +44,8 @@ static const struct opt options[] = {
     {"frames", "N", "How many", OPT_INT, AT(frames), .min = 1, .max = 1e9, .usual = "100"},
     {"pixels", "N", "Edge of the panel", OPT_INT, AT(pixels), .min = 1, .max = 1e5,
      .usual = "4096"},
+    {"domains", "N", "Of the lattice of a recipe, 72 bytes each", OPT_INT, AT(domains), .min = 1,
+     .max = 1000, .usual = "1"},
     {"touch", NULL, "Write all pixels", OPT_FLAG, AT(touch)},
     {"report", "FILE", "Append what this process cost", OPT_TEXT, AT(report)},
     {"endpoint", "ENDPOINT", "Of push and pull", OPT_TEXT, AT(endpoint)},
@@ -108,12 +110,15 @@ static enum status source_list(void *state, struct id_set *ids, struct error *e)
 
 static enum status source_frame(void *state, struct frame *f, struct error *e)
 {
-    (void)state;
+    struct hop *h = state;
+    tick(h);
     f->recipe.lattices = mem_array(1, sizeof *f->recipe.lattices);
     if (!f->recipe.lattices)
         return error_memory(e, "a lattice");
     f->recipe.nlattices = 1;
-    return lattice_reserve(f->recipe.lattices, 1, 1) ? STATUS_OK : error_memory(e, "a lattice");
+    return lattice_reserve(f->recipe.lattices, 1, (size_t)h->domains)
+               ? STATUS_OK
+               : error_memory(e, "a lattice");
 }
 
 static enum status begin(void *state, struct experiment *x, struct error *e)

@@ -37,8 +37,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, reflections, derivatives, noise, stream, transport, output, cold, pipeline, "
-     "boundary, diagnose "
-     "(all but that)",
+     "boundary, compress, workers, diagnose "
+     "(all but the last three)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -72,6 +72,7 @@ static const struct part {
     {"pipeline", bench_pipeline},       {"boundary", bench_boundary},
     {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
     {"derivatives", bench_derivatives}, {"closed", bench_closed},
+    {"compress", bench_compress},       {"workers", bench_workers},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -84,6 +85,14 @@ static bool next_item(const char **list, char item[32])
     (void)snprintf(item, 32, "%.*s", (int)length, *list);
     *list += length + ((*list)[length] == ',');
     return true;
+}
+
+bool bench_wants(const struct bench *b, const char *name)
+{
+    bool found = b->o.workloads.count == 0;
+    for (size_t i = 0; i < b->o.workloads.count; i++)
+        found = found || strstr(name, b->o.workloads.text[i]);
+    return found;
 }
 
 static enum status parse_sizes(struct bench *b, struct error *e)

@@ -44,6 +44,9 @@ struct bench {
     int unsteady;      // results whose coefficient of variation is above 5 %
 };
 
+/* Whether --workload names a part of this, or nothing at all. */
+bool bench_wants(const struct bench *b, const char *name);
+
 /* --- times ---------------------------------------------------------------- */
 
 /* One contestant's rounds, in ns. */
@@ -120,6 +123,8 @@ enum status bench_boundary(struct bench *b, struct error *e);
 enum status bench_reflections(struct bench *b, struct error *e);
 enum status bench_closed(struct bench *b, struct error *e);
 enum status bench_derivatives(struct bench *b, struct error *e);
+enum status bench_compress(struct bench *b, struct error *e);
+enum status bench_workers(struct bench *b, struct error *e);
 enum status bench_diagnose(struct bench *b, struct error *e);
 
 #endif

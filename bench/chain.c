@@ -34,6 +34,7 @@ static size_t read_costs(const char *folder, struct cost costs[STAGES_MAX])
         c->wait_out_s = field(line, "wait_out_s");
         c->frames = field(line, "frames");
         c->setups = field(line, "setups");
+        c->bytes_out = field(line, "bytes_out");
     }
     if (in)
         (void)fclose(in);

@@ -11,6 +11,7 @@ struct cost {
     char stage[32];
     double cpu_s, compute_cpu_s, wall_s, compute_s, codec_s, wait_in_s, wait_out_s;
     double frames, setups;  // frames; set-ups of the engine
+    double bytes_out;       // of all messages
 };
 
 /* What a pipe took. */

@@ -309,15 +309,6 @@ static enum status run_workload(struct bench *b, const struct workload *w, int64
     return s;
 }
 
-/* Whether --workload names a part of it, or nothing at all. */
-static bool chosen(const struct bench *b, const struct workload *w)
-{
-    bool found = b->o.workloads.count == 0;
-    for (size_t i = 0; i < b->o.workloads.count; i++)
-        found = found || strstr(w->name, b->o.workloads.text[i]);
-    return found;
-}
-
 enum status bench_kernel(struct bench *b, struct error *e)
 {
     enum status s = STATUS_OK;
@@ -330,7 +321,7 @@ enum status bench_kernel(struct bench *b, struct error *e)
            "|---|---|---|---|---|---|---|---|---|---|---|\n");
     for (size_t i = 0; i < nworkloads && !s; i++) {
         const struct workload *w = &workloads[i];
-        if (!chosen(b, w))
+        if (!bench_wants(b, w->name))
             continue;
         if (!w->sweep && !b->o.has_sizes)
             s = run_workload(b, w, w->size, e);

@@ -64,6 +64,14 @@ is 'fused, with shared memory, and with messages' "$(sed -n 's/.*"stages": "\([a
 	tr -s ' \n' ' ')" ' 2 fused 2 messages 2 shared memory '
 rm boundary.jsonl
 
+check 'packed pixels are timed' bench --parts=compress --workload='16 bits, background 3' --sizes=64 --iterations=1 \
+	--frames=3 --out=compress.jsonl
+is 'three links, as they are and packed, which is less' "$(sed -n 's/.*"packed": \([01]\), "mb": \([0-9.e-]*\),.*/\1 \2/p' compress.jsonl |
+	awk '{ bytes[$1] += $2; n[$1]++ } END { print n[0], n[1], bytes[1] < bytes[0] }')" '3 3 1'
+check 'workers of one source are counted' bench --parts=workers --iterations=1 --frames=3 --out=workers.jsonl
+check 'a hundred of them and more' grep -q '"workers": 100, "frames_per_s": [1-9]' workers.jsonl
+rm compress.jsonl workers.jsonl
+
 still='--cell=70,80,90,90,90,90 --default-F=100 --ncells=5 --wavelength=1 --distance=100 --detpixels=300 --pixel=0.2'
 still="bragg-geometry --quiet $still | bragg-orient --quiet --frames=7 --random --seed=7 | bragg-intensity --quiet |
 bragg-background --quiet --water=7.5 | bragg-noise --quiet | bragg-write --quiet f_%d.cbf"
