@@ -136,6 +136,8 @@ static enum status change(struct pipeline *p, struct options *o, struct hosts *h
         s = fold(p, o, hosts, e);
     if (s == STATUS_OK)
         s = packing_choose(p, hosts, e);
+    if (s == STATUS_OK)
+        s = pipeline_widen(p, e);
     return s ? s : pipeline_check(p, e);
 }
 

@@ -122,6 +122,11 @@ enum status pipeline_add_word(struct pipeline_stage *s, const char *word, struct
 enum status pipeline_set(struct pipeline_stage *s, const char *name, const char *value,
                          struct error *e);
 
+/* Where the stage that numbers the frames is one of ours without --window, and the usual 32 frames
+ * are fewer than four for each process of the largest stage, it gets that many.  STATUS_INPUT when
+ * there is no room. */
+enum status pipeline_widen(struct pipeline *p, struct error *e);
+
 /* The command line's changes; all STATUS_USAGE when refused.
  *   --set STAGE.OPTION=VALUE, or STAGE.OPTION for one without a value
  *   --count STAGE=N

@@ -1,4 +1,5 @@
 /* What the command line changes in a pipeline. */
+#include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
@@ -146,4 +147,19 @@ enum status pipeline_set_frames(struct pipeline *p, int64_t frames, struct error
     (void)snprintf(value, sizeof value, "%lld", (long long)frames);
     return pipeline_set(source, pipeline_is_program(source, "bragg-replay") ? "first" : "frames",
                         value, e);
+}
+
+enum status pipeline_widen(struct pipeline *p, struct error *e)
+{
+    enum { USUAL = 32, EACH = 4 };
+    char text[24];
+    int64_t most = 0;
+    struct pipeline_stage *source = pipeline_source(p);
+    for (size_t i = 0; i < p->nstages; i++)
+        most = p->stages[i].count > most ? p->stages[i].count : most;
+    if (!source || !pipeline_is_ours(source) || pipeline_has(source, "window") ||
+        EACH * most <= USUAL)
+        return STATUS_OK;
+    (void)snprintf(text, sizeof text, "%" PRId64, EACH * most);
+    return pipeline_set(source, "window", text, e);
 }

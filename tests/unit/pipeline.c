@@ -82,6 +82,33 @@ static void one_process_takes_frames_in_order(void **state)
     pipeline_close(&p);
 }
 
+/* How many frames may be under way, by the option of the first stage; NULL: as usual. */
+static const char *window_of(const char *key, int count)
+{
+    static char window[32];
+    struct pipeline p;
+    struct error e = {0};
+    char text[200];
+    (void)snprintf(text, sizeof text,
+                   "stages:\n- {name: orient%s}\n- {name: intensity, count: %d}\n", key, count);
+    assert_int_equal(load(&p, text, &e), STATUS_OK);
+    assert_int_equal(pipeline_widen(&p, &e), STATUS_OK);
+    const bool any = p.stages[0].nargs > 0;
+    (void)snprintf(window, sizeof window, "%s", any ? p.stages[0].args[0] : "");
+    pipeline_close(&p);
+    return any ? window : NULL;
+}
+
+static void each_process_of_many_has_frames(void **state)
+{
+    (void)state;
+    assert_null(window_of("", 8));
+    assert_string_equal(window_of("", 9), "--window=36");
+    assert_string_equal(window_of("", 1000), "--window=4000");
+    assert_string_equal(window_of(", window: 5", 40), "--window=5");
+    assert_null(window_of(", program: mine, args: []", 40));
+}
+
 static void bad_files_are_refused_with_their_line(void **state)
 {
     (void)state;
@@ -185,6 +212,7 @@ int main(void)
         cmocka_unit_test(a_file_is_read),
         cmocka_unit_test(the_order_may_differ_from_the_list),
         cmocka_unit_test(one_process_takes_frames_in_order),
+        cmocka_unit_test(each_process_of_many_has_frames),
         cmocka_unit_test(bad_files_are_refused_with_their_line),
         cmocka_unit_test(options_are_replaced_or_added),
         cmocka_unit_test(bad_changes_are_refused),
