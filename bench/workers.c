@@ -13,7 +13,7 @@
 /* Of 72 bytes each, so that a frame has 4 KiB; frames in units of --frames. */
 enum { DOMAINS = 51, FACTOR = 1000, WINDOW_EACH = 8 };
 
-static const int64_t COUNTS[] = {1, 10, 100, 200, 400};
+static const int64_t COUNTS[] = {1, 10, 100, 200, 400, 1000};
 enum { NCOUNTS = sizeof COUNTS / sizeof *COUNTS };
 
 struct side {
