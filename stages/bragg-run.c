@@ -385,7 +385,8 @@ static enum status load_and_run(struct pipeline *p, const char *file, struct opt
     if (s == STATUS_OK)
         s = change(p, o, &hosts, e);
     if (s == STATUS_OK)
-        s = is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run, e)
+        s = is_job(o) ? slurm_begin(p->path, o->workdir, o->slurm, o->argv, o->dry_run,
+                                    !o->quiet && isatty(STDERR_FILENO), e)
                       : run(p, o, &hosts, e);
     hosts_close(&hosts);
     mem_free(shipped);

@@ -8,9 +8,10 @@
 
 #include "base/alloc.h"
 #include "base/words.h"
+#include "run/follow.h"
 #include "run/workdir.h"
 
-enum { HOSTS_BYTES = 1 << 18 };
+enum { HOSTS_BYTES = 1 << 18, WORDS_SIZE = 256 };
 
 bool slurm_is_inside(void)
 {
@@ -91,9 +92,12 @@ static void write_script(const struct job *job, FILE *out)
     putc('\n', out);
 }
 
-static enum status submit(const struct job *job, const char *path, struct error *e)
+/* What sbatch says last, "Submitted batch job 12", goes to stdout and into `last`. */
+static enum status submit(const struct job *job, const char *path, char last[WORDS_SIZE],
+                          struct error *e)
 {
-    char line[256] = "", last[256] = "sbatch says nothing";
+    char line[WORDS_SIZE] = "";
+    (void)snprintf(last, WORDS_SIZE, "sbatch says nothing");
     FILE *script = fopen(path, "we");
     if (!script)
         return error_errno(e, STATUS_FAILED, "%s", path);
@@ -105,17 +109,28 @@ static enum status submit(const struct job *job, const char *path, struct error 
     while (said && fgets(line, sizeof line, said)) {
         line[strcspn(line, "\n")] = 0;
         if (*line)
-            memcpy(last, line, sizeof last);
+            memcpy(last, line, sizeof line);
     }
     if (!said || pclose(said) != 0)
         return error_set(e, STATUS_FAILED, "--launcher=slurm: %.200s", last);
     printf("%s\n", last);
+    (void)fflush(stdout);
     return STATUS_OK;
 }
 
-enum status slurm_begin(const char *path, const char *workdir, const char *options,
-                        const char *const *argv, bool dry, struct error *e)
+/* The number in the words of sbatch, at their front then; "" where there is none. */
+static void keep_number(char *words)
 {
+    const char *digits = words + strcspn(words, "0123456789");
+    const size_t length = strspn(digits, "0123456789");
+    memmove(words, digits, length);
+    words[length] = 0;
+}
+
+enum status slurm_begin(const char *path, const char *workdir, const char *options,
+                        const char *const *argv, bool dry, bool follow, struct error *e)
+{
+    char words[WORDS_SIZE];
     char here[PATH_MAX], dir[2 * PATH_MAX], log[sizeof dir + 16], script[sizeof dir + 20];
     int made = 0;
     const char *slash = strrchr(path, '/');
@@ -137,9 +152,11 @@ enum status slurm_begin(const char *path, const char *workdir, const char *optio
     }
     enum status s = workdir_make(dir, &made, e);
     if (s == STATUS_OK)
-        s = submit(&job, script, e);
-    if (s == STATUS_OK)
-        return s;
+        s = submit(&job, script, words, e);
+    if (s == STATUS_OK) {
+        keep_number(words);
+        return follow && *words ? follow_job(words, dir, log, e) : s;
+    }
     (void)unlink(script);
     workdir_remove(dir, made);
     return s;

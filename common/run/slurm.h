@@ -18,8 +18,8 @@ char *slurm_hosts(struct error *e);
  * bragg-run, again with --resume when Slurm has taken the hosts away.  `path`: of the pipeline
  * file; `workdir`: as given, NULL: the working folder; `options`: of sbatch, parted by blanks,
  * NULL: none; `argv`: of bragg-run, ended by NULL.  STATUS_FAILED with the last words of sbatch,
- * and nothing is left. */
+ * and nothing is left.  With `follow` it stays until the job ends, see follow.h. */
 enum status slurm_begin(const char *path, const char *workdir, const char *options,
-                        const char *const *argv, bool dry, struct error *e);
+                        const char *const *argv, bool dry, bool follow, struct error *e);
 
 #endif

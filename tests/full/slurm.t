@@ -49,6 +49,8 @@ behind two
 is 'workers are spread' "$(for pid in $(pgrep -x bragg-intensity); do tr '\0' '\n' <"/proc/$pid/environ" | grep SLURMD_NODENAME; done | sort | tr '\n' ' ')" \
 	'SLURMD_NODENAME=n1 SLURMD_NODENAME=n2 SLURMD_NODENAME=n3 '
 ended 'in an allocation' two 'started again' 0
+is 'eight workers' "$(salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --count=intensity=8 --workdir=eight p.yaml 2>&1
+	digest eight)" "$expected"
 behind three
 kill -9 $(pgrep -x bragg-intensity | head -n 1)
 ended 'a worker is killed' three 'was killed by signal 9: started again' 1
@@ -112,6 +114,23 @@ over() {
 soon over
 is 'a job that is requeued in the middle goes on' "$(digest five)" "$expected"
 is 'nothing is left' "$(find . -maxdepth 2 -name 'bragg-run-*'; pgrep bragg- | wc -l)" 0
+
+# on a terminal
+job="bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4 --time=5' --workdir"
+script -qec "$job=followed p.yaml" /dev/null </dev/null >said 2>&1
+is 'on a terminal it shows how far the job is, until that ends' \
+	"$? $(digest followed) $(grep -c '\[#[#.]*\] [0-9]* of 100' said | sed 's/[1-9][0-9]*/some/') $(grep -c 'is COMPLETED' said)" "0 $expected some 1"
+mkfifo keys
+env --default-signal=INT script -qec "trap : INT; $job=asked p.yaml" /dev/null <keys >said 2>&1 &
+exec 3>keys
+soon grown asked 5
+printf '\003' >&3
+soon grep -q 'end job' said
+echo y >&3
+wait
+exec 3>&-
+soon over
+is 'Ctrl-C and yes end the job' "$(tr -d '\r' <said | grep -c 'end job [0-9]*?') $(digest asked | grep -c "$expected")" '1 0'
 
 bragg-run --launcher=slurm --slurm='--nodes=3 --ntasks-per-node=4' --workdir=untimed p.yaml >said 2>&1
 is 'a job without a time has that of its partition' "$? $(grep -c '^Submitted' said) $(squeue -h -o %l)" '0 1 1:00:00'
