@@ -79,6 +79,10 @@ rm far/calls
 check 'this host takes part' bragg-run --launcher=ssh --hosts=a,.,loud --workdir=four --count=intensity=1 p.yaml
 is 'each has its process' "$(calls a loud) $(digest four)" "6 2 $expected"
 usual
+sed -i 's/name: write,/& count: 2, hosts: spread,/' p.yaml
+check 'writers on both hosts' far writers
+is 'share the frames' "$(digest writers) $(cut -f5 writers/x.img.index | grep -c '^x_') $(calls a b)" "$expected 30 6 3"
+usual
 check 'a page and statistics are put together' far five --report=five.html --stats
 is 'of all processes' "$(grep -c '^intensity\.' five.stats 2>/dev/null || grep -o 'intensity\.[123]' five.html | sort -u | wc -l)" 3
 
@@ -192,6 +196,7 @@ usual ', hosts: c'
 refused 3 "p.yaml:5: hosts: stage 'noise' is to run on c: say --launcher=ssh"
 usual
 run=$(command -v bragg-run)
+is 'no srun is a line' "$(SLURM_JOB_ID=1 PATH=/nowhere "$run" --launcher=slurm p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'srun' in PATH"
 is 'no ssh is a line' "$(PATH=/nowhere "$run" $ssh --hosts=a p.yaml 2>&1)" "bragg-run: --launcher: there is no program 'ssh' in PATH"
 printf 'nonsense\0' | bragg-run --remote >said 2>&1
 is 'what --remote does not know' "$? $(cat said)" "2 bragg-run: --remote: 'nonsense' is not known"
