@@ -53,7 +53,7 @@ def unpack(data: Any, count: int, size: int) -> Any:
     """`count` items of `size` bytes, as an array of bytes.  ValueError for what is damaged or of another size, found before
     anything is made."""
     chunk = numpy.frombuffer(data, "u1")
-    total, block = _HEAD.unpack(chunk[:_HEAD.size]) if len(chunk) >= _HEAD.size else (-1, 0)
+    total, block = _HEAD.unpack(bytes(chunk[:_HEAD.size])) if len(chunk) >= _HEAD.size else (-1, 0)
     if total != count * size or not 0 < block <= _BLOCK_MAX or block % (8 * size):
         raise ValueError("packed pixels of another size")
     items, at, to = numpy.empty(total, "u1"), _HEAD.size, 0
