@@ -87,14 +87,6 @@ static bool next_item(const char **list, char item[32])
     return true;
 }
 
-bool bench_wants(const struct bench *b, const char *name)
-{
-    bool found = b->o.workloads.count == 0;
-    for (size_t i = 0; i < b->o.workloads.count; i++)
-        found = found || strstr(name, b->o.workloads.text[i]);
-    return found;
-}
-
 static enum status parse_sizes(struct bench *b, struct error *e)
 {
     char item[32];

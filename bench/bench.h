@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <string.h>
 
 #include "base/error.h"
 #include "base/folder.h"
@@ -45,7 +46,13 @@ struct bench {
 };
 
 /* Whether --workload names a part of this, or nothing at all. */
-bool bench_wants(const struct bench *b, const char *name);
+static inline bool bench_wants(const struct bench *b, const char *name)
+{
+    bool found = b->o.workloads.count == 0;
+    for (size_t i = 0; i < b->o.workloads.count; i++)
+        found = found || strstr(name, b->o.workloads.text[i]);
+    return found;
+}
 
 /* --- times ---------------------------------------------------------------- */
 
