@@ -13,6 +13,7 @@
 #include <string.h>
 
 #include "base/log.h"
+#include "base/program.h"
 #include "link/fused.h"
 
 enum { STAGES_MAX = 8, WORDS_MAX = 64, WORD_SIZE = 64 };
@@ -98,6 +99,7 @@ static enum status parse(char *pipe, struct thread threads[STAGES_MAX], int *n, 
 
 int main(int argc, char **argv)
 {
+    program_sleeps(argv);  // before a stage's main does, with its own words
     static struct thread threads[STAGES_MAX];
     struct fused fused;
     struct error e = {0};
