@@ -108,7 +108,8 @@ for how in flip bomb cut; do
 		stage first first --out="@ipc://$d/g" &
 		stage source source --in="ipc://$d/g" --out="@ipc://$d/s" --frames=60 --verbose $limits &
 		stage make make --in="ipc://$d/s" --out="@$at:$1" --sleep=2 --compress $guard &
-		stage work work --in="$at:$2" --out="@ipc://$d/w" --verbose $order $guard &
+		rm -f taken
+		stage work work --in="$at:$2" --out="@ipc://$d/w" --log="$tap_scratch/taken" --verbose $order $guard &
 		stage sink sink out --in="ipc://$d/w" &
 		relay $how 23 "$at:$1" "$at:$2" 2>relay.errors &
 		helper=$!
@@ -120,6 +121,7 @@ for how in flip bomb cut; do
 		settle
 		is "$how $order: done to a frame, all end well" "$relay_status $(statuses first source make work sink)" '0 0 0 0 0 0'
 		is "$how $order: the same files" "$(digest out)" "$expected"
+		[ -z "$order" ] || check "$how $order: in order" sort -n -c -u taken
 		is "$how $order: no death" "$(grep -h -e 'going on' -e 'waiting' -e 'died' errors.*)" ''
 		is "$how $order: one, counted" "$(grep -v insecure errors.work)" 'test-work: dropped 1 messages that were damaged or not for this run'
 	done
