@@ -207,7 +207,7 @@ static size_t blanks(double mean, double gain, double readout_adu, double flicke
     return n;
 }
 
-/* At most 6 in 10^8 pixels are expected, less as photons are whole. */
+/* At most 6 in 10^8 pixels are expected, less as photons are whole: 26 in 7 10^8. */
 static void blanks_have_no_peaks(void **state)
 {
     (void)state;
@@ -220,7 +220,8 @@ static void blanks_have_no_peaks(void **state)
         print_message("# mean %g: %zu peaks in %d megapixels\n", means[i], here, each);
         n += here;
     }
-    assert_true(n <= (size_t)each / 3);
+    const double expected = each / 3.0;
+    assert_true((double)n <= expected + 3 * sqrt(expected));
 }
 
 /* Gain and offset are taken off, and what scatters more than photons makes no peaks. */
@@ -260,9 +261,10 @@ struct finds {
     size_t others;  // peaks that belong to none
 };
 
-static struct finds find_spots(double mean, double sigma, double photons)
+enum { ROW = EDGE / STEP };  // of spots
+
+static struct finds find_spots(double mean, double sigma, double photons, uint64_t id)
 {
-    enum { ROW = EDGE / STEP };
     static double at[ROW * ROW][2];
     struct rng r = rng_stream(3, RNG_ORIENTATION, 0, 0);
     struct scene c;
@@ -275,7 +277,7 @@ static struct finds find_spots(double mean, double sigma, double photons)
         at[i][1] = i / ROW * STEP + STEP / 2 + rng_uniform(&r);
         add_spot(&c, at[i][0], at[i][1], sigma, photons);
     }
-    const size_t n = expose(&c, 0);
+    const size_t n = expose(&c, id);
     for (size_t i = 0; i < n; i++) {
         const int spot = (int)found[i].slow / STEP * ROW + (int)found[i].fast / STEP;
         const double away = hypot(found[i].fast - at[spot][0], found[i].slow - at[spot][1]);
@@ -302,22 +304,24 @@ static void weak_spots_are_found(void **state)
     static const struct {
         double mean;      // photons of the background in a pixel
         double height;    // photons above it in the brightest pixel of a spot that is well centred
-        double found[4];  // share at least, for spots of these sigmas:
-    } rows[] = {{0, 5, {0.75, 0.97, 0.97, 0.9}},    {0.1, 5, {0.4, 0.87, 0.95, 0.87}},
-                {1, 5, {0.01, 0.18, 0.5, 0.6}},     {1, 10, {0.44, 0.93, 0.97, 0.95}},
-                {10, 15, {0.03, 0.36, 0.74, 0.82}}, {10, 25, {0.47, 0.95, 0.98, 0.98}},
-                {100, 50, {0.06, 0.6, 0.91, 0.92}}, {1000, 150, {0.05, 0.56, 0.9, 0.92}}};
+        double found[4];  // share in eight images, for spots of these sigmas:
+    } rows[] = {{0, 5, {0.803, 0.994, 0.993, 0.948}},    {0.1, 5, {0.465, 0.923, 0.980, 0.926}},
+                {1, 5, {0.027, 0.225, 0.537, 0.658}},    {1, 10, {0.478, 0.961, 0.997, 0.985}},
+                {10, 15, {0.040, 0.384, 0.799, 0.880}},  {10, 25, {0.499, 0.988, 0.999, 0.998}},
+                {100, 50, {0.089, 0.626, 0.950, 0.969}}, {1000, 150, {0.074, 0.589, 0.943, 0.969}}};
     static const double sigmas[4] = {0.4, 0.7, 1, 1.5};
     size_t others = 0;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
         for (size_t k = 0; k < 4; k++) {
             const double photons = rows[i].height / brightest(sigmas[k]);
-            const struct finds f = find_spots(rows[i].mean, sigmas[k], photons);
+            const struct finds f = find_spots(rows[i].mean, sigmas[k], photons, 4 * i + k);
             print_message("# mean %g: spots of %.0f photons, %g in the brightest pixel, sigma %g "
                           "pixels: %.2f found, %.2f again\n",
                           rows[i].mean, photons, rows[i].height, sigmas[k], f.share, f.again);
-            if (f.share < rows[i].found[k] || f.again > 0.05)
-                fail_msg("%g are to be found", rows[i].found[k]);
+            const double mean = rows[i].found[k];
+            const double sd = sqrt(mean * (1 - mean) / (ROW * ROW));
+            if (f.share < mean - 3 * sd || f.again > 0.05)
+                fail_msg("%g are to be found, less three of %g", mean, sd);
             others += f.others;
         }
     print_message("# and %zu that are none in 32 megapixels\n", others);
