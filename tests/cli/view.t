@@ -16,8 +16,9 @@ view() {
 	viewer=$!
 	soon test -s address
 }
-# leave NAME: after the stream
+# leave NAME: after the stream, of whose end pages know before the program waits for a signal
 leave() {
+	sleep 0.5
 	kill -TERM "$viewer"
 	status=0
 	wait "$viewer" || status=$?
