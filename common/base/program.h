@@ -13,7 +13,7 @@ void program_open(const char *name);
 /* First of all in programs whose threads compute frame after frame: those without work sleep.  By
  * default threads of OpenMP spin for some milliseconds before they do, which other programs of a
  * pipeline lack.  OpenMP reads its settings before main, so the program begins anew, once; not
- * where OMP_WAIT_POLICY or GOMP_SPINCOUNT are set. */
+ * where OMP_WAIT_POLICY or GOMP_SPINCOUNT are set, nor under valgrind, which would lose it. */
 void program_sleeps(char *const *argv);
 
 /* pthread_create, for who can tell of a failure himself: returns 0 or an errno.

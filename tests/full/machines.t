@@ -58,11 +58,13 @@ cat >p.yaml <<-'END'
 END
 bragg-run --quiet --workdir=one p.yaml
 expected=$(digest one)
-# behind FOLDER: on the three hosts, in the background, until frames arrive
+# behind FOLDER OPTION...: on the three hosts, in the background, until frames arrive
 behind() {
-	bragg-run --launcher=ssh --hosts=n1,n2,n3 --workdir="$1" p.yaml >said 2>&1 &
+	behind_folder=$1
+	shift
+	bragg-run --launcher=ssh --hosts=n1,n2,n3 --workdir="$behind_folder" "$@" p.yaml >said 2>&1 &
 	runner=$!
-	soon grown "$1" 5
+	soon grown "$behind_folder" 5
 }
 # ended NAME FOLDER TEXT COUNT: with the same frames, and so many lines like that
 ended() {
@@ -82,7 +84,7 @@ behind two
 bragg-top --once --json two >top.json
 is 'bragg-top tells where they run' "$(grep -o '"host":"n[123]"' top.json | sort | uniq -c | tr -s ' ' | tr '\n' ' ')" ' 5 "host":"n1"  2 "host":"n2"  1 "host":"n3" '
 ended 'three hosts' two 'started again' 0
-behind three
+behind three --set=slow.sleep=100
 kill -9 $(processes n2 bragg-intensity) $(processes n2 bragg-noise)
 ended 'processes killed on one of them' three 'was killed by signal 9: started again' 2
 behind four
@@ -104,17 +106,17 @@ if tc qdisc add dev bragg-n2 root netem delay 2ms 1ms loss 2% reorder 25% duplic
 else
 	skip 'links that lose, delay, reorder and double packets' 'tc or netem is missing'
 fi
-behind five
+behind five --set=slow.sleep=100
 kill -STOP $(processes n3 bragg-intensity)
 ended 'a frozen process' five 'does not answer any more: started again' 1
-behind six
+behind six --set=slow.sleep=100
 kill -9 "$(cat n3.pid)"
 ended 'a host that dies: its worker goes to the next' six 'intensity.3 lost the connection to its host: started again' 1
 bragg-run --launcher=ssh --hosts=n1,n3 --workdir=bad p.yaml >said 2>&1
 is 'and is named when it is wanted again' "$? $(cat said)" "1 bragg-run: host 'n3' does not answer: ssh: connect to host n3 port 22: No route to host"
 bragg-run --launcher=ssh --hosts=.,n1,n2 --workdir=seven --quiet p.yaml
 is 'this host and two more' "$? $(digest seven)" "0 $expected"
-behind eight
+behind eight --set=slow.sleep=100
 kill -9 $runner
 gone() {
 	! pgrep -f "$tap_scratch/eight" >/dev/null && [ -z "$(find eight -name 'bragg-run-*')" ]
