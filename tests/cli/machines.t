@@ -142,6 +142,8 @@ wait $runner
 is 'who is killed on a host is started again there' "$? $(digest seven) $(grep -c 'intensity.[123] was killed by signal 9: started again' said)" "0 $expected 3"
 rm -f far/calls
 behind eight --hosts=a,b,shaky --set=slow.sleep=150
+at_work() { [ "$(pids intensity | wc -w)" = 3 ]; }
+soon at_work
 touch far/cut
 wait $runner
 is 'who lost the connection, on the next' "$? $(digest eight) $(grep -c 'intensity.3 lost the connection to its host: started again' said) $(calls shaky)" "0 $expected 1 2"
