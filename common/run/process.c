@@ -152,10 +152,13 @@ static bool is_endpoint(const char *line)
            !strpbrk(line, " \t");
 }
 
-/* What bragg-tap has counted it also tells where others failed. */
+/* A line that may tell why the process fails: not what bragg-tap has counted, which it also tells
+ * where others failed, nor how srun saw its task end. */
 static bool is_message(const struct process *p)
 {
-    static const char tap[] = "bragg-tap";
+    static const char tap[] = "bragg-tap", srun[] = "srun: ";
+    if (p->command->hosts && strncmp(p->line, srun, sizeof srun - 1) == 0)
+        return !strstr(p->line, ": task ");
     return !pipeline_is_program(p->command->stage, tap) ||
            strncmp(p->line, tap, sizeof tap - 1) == 0;
 }

@@ -86,6 +86,7 @@ mkdir full
 mount -t tmpfs -o size=400k none full
 salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --launcher=slurm --workdir=full p.yaml >said 2>&1
 is 'a full workdir is named' "$? $(grep -c 'No space left on device' said)" '1 1'
+grep -q 'No space left on device' said || complain "$(cat said)"
 mount -o remount,size=40m full
 salloc --quiet --nodes=3 --ntasks-per-node=4 bragg-run --quiet --launcher=slurm --resume --workdir=full p.yaml
 is 'and filled once there is room' "$? $(digest full)" "0 $expected"
