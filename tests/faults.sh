@@ -42,6 +42,16 @@ flowing() {
 	done
 }
 
+# settle_relay: waits for the sink, ends the relay that $helper is, and settles; its status is relay_status.
+settle_relay() {
+	while [ ! -e sink.status ]; do sleep 0.1; done
+	relay_status=0
+	kill "$helper"
+	wait "$helper" || relay_status=$?
+	helper=
+	settle
+}
+
 # settle: waits for the source, then for all; who was started too late is ended, and $helper.
 settle() {
 	while [ ! -e source.status ]; do sleep 0.1; done

@@ -3,8 +3,9 @@
 #include <stddef.h>
 #include <string.h>
 
-/* Who has an option: a first stage, the source, a middle one, a last one; who consumes. */
-enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16 };
+/* Who has an option: a first stage, the source, a middle one, a last one; who consumes; who may
+ * send images. */
+enum { FIRST = 1, SOURCE = 2, MIDDLE = 4, LAST = 8, ALL = 15, CONSUMER = 16, IMAGES = 32 };
 
 #define AT(member) .offset = offsetof(struct settings, member)
 
@@ -43,7 +44,7 @@ static const struct {
     {MIDDLE | LAST,
      {"group", "NAME", "Share frames with these processes; every group gets all (program, output)",
       OPT_TEXT, AT(group)}},
-    {SOURCE | MIDDLE,
+    {IMAGES,
      {"compress", NULL, "Pack pixels that leave through tcp, by bitshuffle and LZ4", OPT_FLAG,
       AT(compress)}},
     {MIDDLE | LAST,
@@ -113,11 +114,12 @@ static unsigned who_is(const struct stage *stage)
 {
     const struct role role = stage_role(stage);
     const unsigned consumer = stage->wants == KIND_NONE ? 0 : CONSUMER;
+    const unsigned images = stage->gives == KIND_IMAGE || stage->gives == KIND_ANY ? IMAGES : 0;
     if (role_is_source(&role))
-        return SOURCE | consumer;
+        return SOURCE | consumer | images;
     if (role_is_sink(&role))
         return LAST | consumer;
-    return consumer ? MIDDLE | consumer : FIRST;
+    return consumer ? MIDDLE | consumer | images : FIRST;
 }
 
 const struct opt *options_table(const struct stage *stage)

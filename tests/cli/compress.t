@@ -113,12 +113,7 @@ for how in flip bomb cut; do
 		stage sink sink out --in="ipc://$d/w" &
 		relay $how 23 "$at:$1" "$at:$2" 2>relay.errors &
 		helper=$!
-		while [ ! -e sink.status ]; do sleep 0.1; done
-		relay_status=0
-		kill $helper
-		wait $helper || relay_status=$?
-		helper=
-		settle
+		settle_relay
 		is "$how $order: done to a frame, all end well" "$relay_status $(statuses first source make work sink)" '0 0 0 0 0 0'
 		is "$how $order: the same files" "$(digest out)" "$expected"
 		[ -z "$order" ] || check "$how $order: in order" sort -n -c -u taken

@@ -15,12 +15,7 @@ meddled() {
 	relay "$1" 23 "ipc://$d/w" "ipc://$d/x" &
 	helper=$!
 	stage sink sink out --in="ipc://$d/x" --verbose &
-	while [ ! -e sink.status ]; do sleep 0.1; done
-	relay_status=0
-	kill $helper
-	wait $helper || relay_status=$?
-	helper=
-	settle
+	settle_relay
 }
 fresh
 teststage first | teststage source --frames=60 | teststage make | teststage sink out
