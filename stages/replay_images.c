@@ -28,6 +28,7 @@ struct replay_images {
     bool numbered;          // frames keep the numbers of their one NXmx file
     struct nxmx_rows rows;  // of that file
     double axes[9];         // NeXus' axes in the lab
+    struct experiment setup;  // as replay_images_open found it, until replay_images_begin
     char digest[17];
 };
 
@@ -94,6 +95,14 @@ static enum status add_ids(const struct replay_images *r, struct id_set *ids, st
     return STATUS_OK;
 }
 
+static enum status set_up(struct replay_images *r, struct error *e)
+{
+    const char *path = r->entries->path;
+    return r->entries->nxmx ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, &r->setup,
+                                                r->axes, e)
+                            : replay_setup_header(path, &r->setup, e);
+}
+
 struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
                                          struct error *e)
 {
@@ -111,6 +120,7 @@ struct replay_images *replay_images_open(const char *const *paths, size_t count,
     r->numbered = !s && count == 1 && r->entries->nxmx;
     (void)snprintf(r->digest, sizeof r->digest, "%016" PRIx64, hash_finish(hash));
     s = s ? s : add_ids(r, ids, e);
+    s = s ? s : set_up(r, e);
     if (!s)
         return r;
     replay_images_close(r);
@@ -127,15 +137,15 @@ void replay_images_close(struct replay_images *r)
     if (!r)
         return;
     nxmx_rows_free(&r->rows);
+    experiment_free(&r->setup);
     mem_free(r->entries);
     mem_free(r);
 }
 
-enum status replay_images_begin(struct replay_images *r, struct experiment *x, struct error *e)
+void replay_images_begin(struct replay_images *r, struct experiment *x)
 {
-    const char *path = r->entries->path;
-    return r->entries->nxmx ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, x, r->axes, e)
-                            : replay_setup_header(path, x, e);
+    *x = r->setup;
+    r->setup = (struct experiment){0};
 }
 
 /* ---- frames --------------------------------------------------------------------------- */
