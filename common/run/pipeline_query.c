@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "run/pipeline.h"
+#include "run/program.h"
 
 struct pipeline_stage *pipeline_find(const struct pipeline *p, const char *name, size_t length)
 {
@@ -44,8 +45,7 @@ bool pipeline_is_program(const struct pipeline_stage *s, const char *name)
 
 bool pipeline_is_ours(const struct pipeline_stage *s)
 {
-    const char *slash = strrchr(s->program, '/');
-    return strncmp(slash ? slash + 1 : s->program, "bragg-", 6) == 0;
+    return program_is_ours(s->program);
 }
 
 static const char *value_of(const struct pipeline_stage *s, const char *name)

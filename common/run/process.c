@@ -14,6 +14,7 @@
 #include "base/log.h"
 #include "link/endpoint.h"
 #include "run/launch.h"
+#include "run/program.h"
 #include "run/remote.h"
 
 static const uint64_t CUT_NS = UINT64_C(1000000000);  // so long a host may take to kill
@@ -85,7 +86,7 @@ static _Noreturn void become(const struct process *p, const struct environment *
     (void)dup2(output, STDOUT_FILENO);
     (void)dup2(output, STDERR_FILENO);
     (void)signal(SIGPIPE, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &env->mask, NULL);
+    program_signals(p->command->argv[0], &env->mask);
     if (getppid() != parent)
         _exit(STATUS_FAILED);
     if (p->command->hosts)
@@ -123,7 +124,7 @@ enum status process_start(struct process *p, const struct environment *env, stru
     p->length = 0;
     if (!open_input(p, &input) || pipe2(fd, O_CLOEXEC) != 0)
         return error_errno(e, STATUS_FAILED, "cannot make a pipe for %s", p->command->name);
-    p->pid = fork();
+    p->pid = program_fork();
     if (p->pid == 0)
         become(p, env, input, fd[1], parent);
     (void)close(input);

@@ -10,6 +10,33 @@
 
 #include "base/alloc.h"
 #include "base/nearest.h"
+#include "link/leave.h"
+
+bool program_is_ours(const char *program)
+{
+    const char *slash = strrchr(program, '/');
+    return strncmp(slash ? slash + 1 : program, "bragg-", 6) == 0;
+}
+
+pid_t program_fork(void)
+{
+    sigset_t leave, before;
+    (void)sigemptyset(&leave);
+    (void)sigaddset(&leave, LEAVE_SIGNAL);
+    (void)sigprocmask(SIG_BLOCK, &leave, &before);
+    const pid_t child = fork();
+    if (child != 0)
+        (void)sigprocmask(SIG_SETMASK, &before, NULL);
+    return child;
+}
+
+void program_signals(const char *program, const sigset_t *mask)
+{
+    sigset_t blocked = *mask;
+    if (program_is_ours(program))
+        (void)sigaddset(&blocked, LEAVE_SIGNAL);
+    (void)sigprocmask(SIG_SETMASK, &blocked, NULL);
+}
 
 static char *join(const char *folder, const char *name)
 {

@@ -2,13 +2,25 @@
 #ifndef BRAGG_RUN_PROGRAM_H
 #define BRAGG_RUN_PROGRAM_H
 
+#include <signal.h>
 #include <stdbool.h>
+#include <sys/types.h>
 
 /* What to execute for `program`, found beside this executable, else in PATH: a plain name when
  * a folder of PATH that is no relative one leads to the right one, so that printed commands are
  * short, else its absolute path.  A name with a slash is a path.  NULL when there is none, or no
  * memory; the caller frees it with mem_free. */
 char *program_find(const char *program);
+
+/* True for one of these, bragg-NAME, in whatever folder. */
+bool program_is_ours(const char *program);
+
+/* As fork; LEAVE_SIGNAL waits in the child until program_signals. */
+pid_t program_fork(void);
+
+/* In that child, about to become `program`: signals are blocked as in `mask`, and for one of ours
+ * LEAVE_SIGNAL, too, which waits until that can hear it. */
+void program_signals(const char *program, const sigset_t *mask);
 
 /* The pipeline file that ships with the programs under this name, such as "lysozyme": in
  * share/braggpipe/pipelines beside the bin of this executable.  NULL for what is no plain name,

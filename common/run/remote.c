@@ -55,7 +55,7 @@ static _Noreturn void become(struct remote *r)
     (void)setpgid(0, 0);
     (void)prctl(PR_SET_PDEATHSIG, SIGKILL);
     (void)signal(SIGPIPE, SIG_DFL);
-    (void)sigprocmask(SIG_SETMASK, &r->before, NULL);
+    program_signals(r->argv[0], &r->before);
     (void)!freopen("/dev/null", "re", stdin);
     struct error e = {0};
     const enum status shared = share_take(&r->share, &e);
@@ -82,7 +82,7 @@ static enum status start(struct remote *r, struct error *e)
     (void)sigaddset(&mine, SIGINT);
     (void)sigprocmask(SIG_BLOCK, &mine, &r->before);
     r->signals = signalfd(-1, &mine, SFD_CLOEXEC | SFD_NONBLOCK);
-    r->child = fork();
+    r->child = program_fork();
     if (r->child == 0)
         become(r);
     if (r->signals < 0 || r->child < 0)
