@@ -36,8 +36,8 @@ static const struct opt OPTIONS[] = {
     {"workload", "TEXT", "Only workloads whose name holds this; may be repeated", OPT_TEXTS,
      AT(workloads)},
     {"parts", "NAME,...",
-     "kernel, closed, reflections, derivatives, noise, stream, transport, output, cold, pipeline, "
-     "boundary, compress, workers, diagnose "
+     "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
+     "cold, pipeline, boundary, compress, workers, diagnose "
      "(all but the last three)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
@@ -73,6 +73,7 @@ static const struct part {
     {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
     {"derivatives", bench_derivatives}, {"closed", bench_closed},
     {"compress", bench_compress},       {"workers", bench_workers},
+    {"background", bench_background},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 
@@ -172,8 +173,8 @@ int main(int argc, char **argv)
               .threads = 1,
               .frames = 12,
               .sizes = "256,512,1024,2048,4096",
-              .parts = "kernel,closed,reflections,derivatives,noise,stream,transport,output,"
-                       "cold,pipeline,boundary"}};
+              .parts = "kernel,closed,reflections,derivatives,background,noise,stream,transport,"
+                       "output,cold,pipeline,boundary"}};
     struct error e = {0};
     int noperands;
     log_open(PROGRAM.name);

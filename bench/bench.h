@@ -120,6 +120,7 @@ enum status floats_read(const char *path, float *pixels, size_t count, struct er
 
 enum status bench_machine(struct bench *b, struct error *e);  // who is measured, and its peak
 enum status bench_kernel(struct bench *b, struct error *e);
+enum status bench_background(struct bench *b, struct error *e);
 enum status bench_noise(struct bench *b, struct error *e);
 enum status bench_stream(struct bench *b, struct error *e);
 enum status bench_transport(struct bench *b, struct error *e);

@@ -51,23 +51,45 @@ HD size_t amorphous_row(const struct amorphous *a, double stol_1_m)
     return low;
 }
 
+/* Where F is held, and at what. */
+struct amorphous_ends {
+    double first_1_m, last_1_m, F_first, F_last;
+};
+
+HD struct amorphous_ends amorphous_ends(const struct amorphous *a)
+{
+    const size_t first = AMORPHOUS_PADDING, last = a->count - AMORPHOUS_PADDING - 1;
+    const struct amorphous_ends held = {a->stol_1_m[first], a->stol_1_m[last], a->F[first],
+                                        a->F[last]};
+    const struct amorphous_ends open = {-INFINITY, INFINITY, 0.0, 0.0};
+    return a->hold_ends ? held : open;
+}
+
+/* F of the cubic, or that of an end. */
+HD double amorphous_within(const struct amorphous_ends *ends, double stol_1_m, double F)
+{
+    const double below = stol_1_m >= ends->last_1_m ? ends->F_last : F;
+    return stol_1_m <= ends->first_1_m ? ends->F_first : below;
+}
+
+/* F squared, with the sign of F. */
+HD double amorphous_square(double F)
+{
+    return (F < 0.0 ? -1.0 : 1.0) * F * F;
+}
+
 /* F at sin(theta)/lambda = `stol`, by the cubic through the four rows around it. */
 HD double amorphous_F(const struct amorphous *a, double stol_1_m)
 {
-    const size_t first = AMORPHOUS_PADDING, last = a->count - AMORPHOUS_PADDING - 1;
-    if (a->hold_ends && stol_1_m <= a->stol_1_m[first])
-        return a->F[first];
-    if (a->hold_ends && stol_1_m >= a->stol_1_m[last])
-        return a->F[last];
+    const struct amorphous_ends ends = amorphous_ends(a);
     const size_t n = amorphous_row(a, stol_1_m) - 1;
-    return cubic_lagrange(a->stol_1_m + n, a->F + n, stol_1_m);
+    return amorphous_within(&ends, stol_1_m, cubic_lagrange(a->stol_1_m + n, a->F + n, stol_1_m));
 }
 
 /* Coherent intensity of one molecule in electrons squared, with the sign of F. */
 HD double amorphous_intensity(const struct amorphous *a, double stol_1_m)
 {
-    const double F = amorphous_F(a, stol_1_m);
-    return (F < 0.0 ? -1.0 : 1.0) * F * F;
+    return amorphous_square(amorphous_F(a, stol_1_m));
 }
 
 /* sin(theta)/lambda in 1/m from unit vectors of the incident and the diffracted

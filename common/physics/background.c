@@ -3,6 +3,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/isa.h"
+#include "physics/background_loop.h"
+
 struct background_scene background_scene(const struct experiment *x, const struct source *sources,
                                          size_t nsources,
                                          const struct background_material *materials,
@@ -55,28 +58,34 @@ const struct source *background_sources(const struct beam *beam, const struct re
     return gathered;
 }
 
-static float photons_of(const struct background_scene *scene, const struct panel *p, int64_t fast,
-                        int64_t slow)
+static void fill_row(const struct background_kernels *kernels, const struct background_scene *scene,
+                     const struct panel *p, int64_t slow, float *photons)
 {
-    double position[3];
-    if (!pixel_is_computed(p, fast, slow))
-        return 0.0f;
-    pixel_position(p, scene->physics, scene->beam, fast, slow, 0, 0, 0, 1, position);
-    return (float)background_photons(scene, p, position);
+    const struct roi *roi = &p->roi;
+    const bool crossed = slow >= roi->slow_min && slow <= roi->slow_max;
+    const int64_t end = crossed ? roi->fast_max + 1 : 0;
+    for (int64_t fast = roi->fast_min; fast < end; fast += BACKGROUND_RUN) {
+        const int64_t left = end - fast;
+        kernels->run(scene, p, fast, slow, left < BACKGROUND_RUN ? (int)left : BACKGROUND_RUN,
+                     photons + fast);
+    }
+    for (int64_t fast = 0; fast < p->fast_pixels; fast++)
+        if (!pixel_is_computed(p, fast, slow))
+            photons[fast] = 0.0f;
 }
 
 void background_image(const struct experiment *x, const struct source *sources, size_t nsources,
                       const struct background_material *materials, size_t nmaterials, int threads,
                       float *photons)
 {
+    static const struct background_kernels *const all[ISA_COUNT] = ISA_TABLE(background_kernels_);
+    const struct background_kernels *kernels = all[isa_best()];
     const struct background_scene scene =
         background_scene(x, sources, nsources, materials, nmaterials);
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
 #pragma omp parallel for num_threads(threads) schedule(static)
         for (int64_t slow = 0; slow < p->slow_pixels; slow++)
-            for (int64_t fast = 0; fast < p->fast_pixels; fast++)
-                photons[p->first_pixel + slow * p->fast_pixels + fast] =
-                    photons_of(&scene, p, fast, slow);
+            fill_row(kernels, &scene, p, slow, photons + p->first_pixel + slow * p->fast_pixels);
     }
 }

@@ -31,14 +31,18 @@ struct background_scene {
     size_t nmaterials;
 };
 
+/* Logarithm of the share of photons along `diffracted` that pass the sensor, above -700. */
+HD double background_passed(const struct panel *p, const double diffracted[3])
+{
+    const double parallax = fabs(vec_dot(diffracted, p->normal));
+    const double depth = p->layers * p->layer_m * p->absorption_1_m;
+    return depth < 700.0 * parallax ? -depth / parallax : -699.0;
+}
+
 /* Share of photons along `diffracted` that stop in the sensor, over all layers. */
 HD double background_capture(const struct panel *p, const double diffracted[3])
 {
-    if (!(p->thickness_m > 0.0))
-        return 1.0;
-    const double parallax = fabs(vec_dot(diffracted, p->normal));
-    const double depth = p->layers * p->layer_m * p->absorption_1_m;
-    return depth < 700.0 * parallax ? 1.0 - portable_exp(-depth / parallax) : 1.0;
+    return p->thickness_m > 0.0 ? 1.0 - portable_exp(background_passed(p, diffracted)) : 1.0;
 }
 
 /* One source: molecules times intensity, with polarization and weight. */

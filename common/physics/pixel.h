@@ -32,6 +32,17 @@ HD double pixel_layer_depth(const struct panel *p, int layer)
     return layer * p->layer_m + p->layer_depth_m;
 }
 
+/* The point at `fast_m`, `slow_m` along the axes of the plane that the panel is cut from, `depth_m`
+ * in the sensor, in m from the sample. */
+HD void pixel_flat_point(const struct panel *p, double fast_m, double slow_m, double depth_m,
+                         double position[3])
+{
+    const double *corner = pixel_plane(p);
+    for (int i = 0; i < 3; i++)
+        position[i] =
+            fast_m * p->fast[i] + slow_m * p->slow[i] + depth_m * p->normal[i] + corner[i];
+}
+
 /* Centre of subpixel (sub_fast, sub_slow) of pixel (fast, slow) in sensor layer
  * `layer`, in m from the sample, on the flat panel. */
 HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, int layer,
@@ -40,10 +51,7 @@ HD void pixel_flat_position(const struct panel *p, int64_t fast, int64_t slow, i
     const double edge = p->pixel_m / oversample;
     const double f = edge * (double)((fast + p->grid_fast) * oversample + sub_fast) + edge / 2.0;
     const double s = edge * (double)((slow + p->grid_slow) * oversample + sub_slow) + edge / 2.0;
-    const double o = pixel_layer_depth(p, layer);
-    const double *corner = pixel_plane(p);
-    for (int i = 0; i < 3; i++)
-        position[i] = f * p->fast[i] + s * p->slow[i] + o * p->normal[i] + corner[i];
+    pixel_flat_point(p, f, s, pixel_layer_depth(p, layer), position);
 }
 
 /* nanoBragg's curved panel: turns the beam about slow and fast by lab y and z of the

@@ -37,11 +37,12 @@ for threads in '' --threads=3; do
 done
 is 'nothing is left behind' "$(echo *)" kernel.jsonl
 
-check 'noise, wire, files and pipelines are timed' bench --parts=noise,stream,transport,output,cold,pipeline,diagnose --sizes=32 \
+check 'background, noise, wire, files and pipelines are timed' \
+	bench --parts=background,noise,stream,transport,output,cold,pipeline,diagnose --sizes=32 \
 	--iterations=2 --processes=1 --frames=3 --out=rest.jsonl
 check 'these results are JSON too' parses rest.jsonl
 is 'each part has results' "$(sed 's/.*"part": "\([a-z]*\).*/\1/' rest.jsonl | uniq | tr '\n' ' ')" \
-	'machine noise stream transport output cold pipeline diagnose '
+	'machine background noise stream transport output cold pipeline diagnose '
 is 'the chain is timed with compressed output too' "$(grep -c '"part": "pipeline", "kind": ' rest.jsonl)" 2
 is 'the engine is set up once' "$(sed -n 's/.*"setups": \([0-9]*\), "setup_hits": \([0-9]*\).*/\1 \2/p' rest.jsonl)" '1 2'
 rm rest.jsonl

@@ -4,7 +4,9 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/isa.h"
 #include "physics/background.h"
+#include "physics/background_loop.h"
 
 enum { EDGE = 11, PIXELS = EDGE * EDGE };
 
@@ -162,6 +164,81 @@ static void narrow_spectra_are_one_source(void **state)
     amorphous_free(&m.table);
 }
 
+/* ---- instruction sets ------------------------------------------------------------ */
+
+enum { ICE_ROWS = 500 };
+
+/* A table that pixels fall on many rows of, or one that ends among them and runs below 0. */
+static struct background_material rings(bool many)
+{
+    double stol[ICE_ROWS], F[ICE_ROWS];
+    const size_t rows = many ? ICE_ROWS : 4;
+    struct background_material m = {.molecules = many ? 3e11 : 1e12};
+    struct error e;
+    for (size_t i = 0; i < rows; i++) {
+        stol[i] = (many ? 1e7 : 4e8) * (double)i;
+        F[i] = many ? (double)(i * 37 % 11) - 1.0 : 9.0 - 3.0 * (double)i;
+    }
+    assert_int_equal(amorphous_make(&m.table, stol, F, rows, many, &e), STATUS_OK);
+    return m;
+}
+
+/* A run of pixels from `fast` on is that of the pixels alone, to the bit. */
+static void assert_run(const struct background_kernels *kernels,
+                       const struct background_scene *scene, const struct panel *p, int64_t fast,
+                       int count)
+{
+    float run[BACKGROUND_RUN], alone[BACKGROUND_RUN];
+    kernels->run(scene, p, fast, 3, count, run);
+    for (int i = 0; i < count; i++) {
+        double position[3];
+        pixel_position(p, scene->physics, scene->beam, fast + i, 3, 0, 0, 0, 1, position);
+        alone[i] = (float)background_photons(scene, p, position);
+    }
+    assert_memory_equal(run, alone, (size_t)count * sizeof *run);
+}
+
+/* All that the formula knows, one thing after the other switched on. */
+static void assert_scenes(const struct background_kernels *kernels, struct background_scene scene)
+{
+    static const int counts[] = {1, 7, 8, 61, 255, BACKGROUND_RUN};
+    for (int what = 0; what < 64; what++) {
+        struct panel p = panel;
+        p.pixel_m = 75e-6;
+        p.grid_fast = what & 1 ? 900 : 0;
+        p.curved = what & 2;
+        p.beam_fast_m = p.beam_slow_m = 5e-3;
+        p.point_pixel = what & 4;
+        p.thickness_m = what & 8 ? 450e-6 : 0.0;
+        p.layer_m = 450e-6;
+        p.absorption_1_m = what & 32 ? 1e7 : 1 / 300e-6;
+        scene.no_polarization = what & 16;
+        scene.physics = what & 32 ? PHYSICS_FAITHFUL : PHYSICS_PHYSICAL;
+        assert_run(kernels, &scene, &p, what * 20, counts[what % 6]);
+    }
+}
+
+static void instruction_sets_have_the_same_bytes(void **state)
+{
+    (void)state;
+    static const struct background_kernels *const all[ISA_COUNT] = ISA_TABLE(background_kernels_);
+    struct background_material m[2] = {rings(true), rings(false)};
+    const struct source three[3] = {
+        {{-1, 0, 0}, 1e-10, 1}, {{-0.8, 0.6, 0}, 1.3e-10, 0.25}, {{-1, 0, 0}, 0.7e-10, 1.75}};
+    struct experiment x = experiment;
+    x.beam.kahn = 0.7;
+    for (enum isa isa = 0; isa < ISA_COUNT; isa++) {
+        if (!isa_present(isa)) {
+            print_message("skipped: no %s\n", isa_name(isa));
+            continue;
+        }
+        assert_scenes(all[isa], background_scene(&x, three, 3, m, 2));
+        assert_scenes(all[isa], background_scene(&x, three, 1, m + 1, 1));
+    }
+    amorphous_free(&m[0].table);
+    amorphous_free(&m[1].table);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -172,6 +249,7 @@ int main(void)
         cmocka_unit_test(thin_sensors_catch_their_share),
         cmocka_unit_test(roi_mask_and_threads),
         cmocka_unit_test(narrow_spectra_are_one_source),
+        cmocka_unit_test(instruction_sets_have_the_same_bytes),
     };
     return unit_run(tests);
 }
