@@ -25,9 +25,21 @@ struct dead_time {
     double share;  // of the exposure, tau/T, below 1
 };
 
+enum { DEAD_TIME_ROWS = 1024, DEAD_TIME_SUMS = 16 };
+
+/* Photons, below `rows`, that are missed independently of one another: by the number of photons,
+ * how many on average, and the probabilities that at most 0, 1, ... are. */
+struct dead_time_table {
+    int rows;
+    double missed[DEAD_TIME_ROWS], at_most[DEAD_TIME_ROWS][DEAD_TIME_SUMS];
+};
+
+void dead_time_tabulate(const struct dead_time *d, struct dead_time_table *table);
+
 /* Turns the photons of the first `count` pixels of *c into counts of frame `id`: whole ones that
- * are drawn, or, where the photons are `expected` ones, their mean. */
-void dead_time_count(const struct dead_time *d, bool expected, uint64_t seed, uint64_t id,
+ * are drawn, or, where the photons are `expected` ones, their mean.  Spoils c->deviate. */
+void dead_time_count(const struct dead_time *d, const struct dead_time_table *table,
+                     const struct noise_kernels *kernels, bool expected, uint64_t seed, uint64_t id,
                      struct noise_chunk *c, int count);
 
 #endif

@@ -20,9 +20,10 @@ struct noise_plan {
     struct noise noise;
     const struct experiment *experiment;
     const struct noise_kernels *kernels;
-    int64_t count;       // pixels
-    float *sensitivity;  // of every pixel; NULL: all are 1
-    double energy_keV;   // of a photon
+    int64_t count;                  // pixels
+    float *sensitivity;             // of every pixel; NULL: all are 1
+    double energy_keV;              // of a photon
+    struct dead_time_table missed;  // where n->dead_time is set
     struct spread *spread;
     struct crc32c_piece *sums;  // of what each thread reads out
 };
@@ -73,6 +74,8 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
         return error_memory(e, "the noise");
     *p = (struct noise_plan){
         .noise = *n, .experiment = x, .kernels = kernels, .count = experiment_pixels(x)};
+    if (n->dead_time)
+        dead_time_tabulate(n->dead_time, &p->missed);
     enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
     p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
     if (!s && !p->sums)
@@ -135,7 +138,7 @@ static void read_out(const struct noise_plan *p, uint64_t seed, uint64_t id, str
     const int count = chunk_pixels(p, c->first);
     noise_bad_read(n, seed, id, c, count);
     if (n->dead_time)
-        dead_time_count(n->dead_time, !n->poisson, seed, id, c, count);
+        dead_time_count(n->dead_time, &p->missed, p->kernels, !n->poisson, seed, id, c, count);
     if (n->readout_adu > 0.0)
         p->kernels->normals(&(struct noise_key){seed, id, RNG_READOUT}, c);
     if (n->stages)

@@ -70,6 +70,19 @@ static void normals(const struct noise_key *key, struct noise_chunk *c)
     }
 }
 
+static void uniforms(const struct noise_key *key, struct noise_chunk *c)
+{
+    const struct rest rest = rest_of(key, 0);
+    philox_lanes pixel = count_up(c->first);
+    for (int i = 0; i < c->blocks * NOISE_BLOCK; i += PHILOX_BLOCKS, pixel += PHILOX_BLOCKS) {
+        philox_lanes w[PHILOX_SIDE][4] = {{pixel}, {pixel + PHILOX_LANES}};
+        philox_words(w, rest.word, key->seed);
+#pragma GCC unroll 2
+        for (int s = 0; s < PHILOX_SIDE; s++)
+            philox_store_uniforms(w[s][2], w[s][3], c->deviate + i + s * PHILOX_LANES);
+    }
+}
+
 /* Which means among SEARCH_PIXELS there are. */
 struct kinds {
     bool small, far;  // any; with a whole part
@@ -193,6 +206,7 @@ static void store_u32(const struct noise_chunk *c, uint32_t *restrict to, int co
 const struct noise_kernels NAME(noise_kernels_, ISA) = {
     .load = load,
     .normals = normals,
+    .uniforms = uniforms,
     .vary = vary,
     .scale = scale,
     .poisson = poisson,

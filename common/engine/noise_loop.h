@@ -78,6 +78,8 @@ struct noise_kernels {
     bool (*load)(struct noise_chunk *c, const float *photons, int count);
     /* deviate[] = normal deviates of mean 0 and variance 1. */
     void (*normals)(const struct noise_key *key, struct noise_chunk *c);
+    /* deviate[] = what the second rng_uniform of each pixel's own stream gives. */
+    void (*uniforms)(const struct noise_key *key, struct noise_chunk *c);
     /* value[] *= max(0, 1 + sigma deviate[]). */
     void (*vary)(struct noise_chunk *c, double sigma);
     /* value[] *= factor[]. */
