@@ -1,27 +1,51 @@
 #include "gateway/pixels.h"
 
-#include <math.h>
-
 #include "gateway/delivery.h"
 
-/* False when the value has no exact form in this type. */
-static bool store(struct image *image, size_t i, double v)
-{
-    static const double min[] = {0, 0, 0, INT32_MIN},
-                        max[] = {0, UINT16_MAX, UINT32_MAX, INT32_MAX};
-    if (image->type == PIXEL_F32) {
-        ((float *)image->pixels)[i] = (float)v;
-        return (double)(float)v == v;
+enum { RUN = 1024 };  // pixels that stay in the first cache meanwhile
+
+/* Whole numbers from `least` to `most`, or not all are good. */
+#define NARROW(type, least, most, values, count, to, good)                             \
+    for (size_t i = 0; i < (count); i++) {                                             \
+        const double v = (values)[i];                                                  \
+        ((type *)(to))[i] = (type)(v >= (least) && v <= (most) ? v : (double)(least)); \
+        (good) &= (double)((type *)(to))[i] == v;                                      \
     }
-    if (!(v >= min[image->type] && v <= max[image->type]) || v != nearbyint(v))
-        return false;
-    if (image->type == PIXEL_U16)
-        ((uint16_t *)image->pixels)[i] = (uint16_t)v;
-    else if (image->type == PIXEL_U32)
-        ((uint32_t *)image->pixels)[i] = (uint32_t)v;
-    else
-        ((int32_t *)image->pixels)[i] = (int32_t)v;
-    return true;
+
+/* False when one of the values has no exact form in the image's type. */
+static bool store(struct image *image, size_t first, size_t count, const double *values)
+{
+    void *to = (char *)image->pixels + first * pixel_size(image->type);
+    bool good = true;
+    switch (image->type) {
+    case PIXEL_F32:
+        for (size_t i = 0; i < count; i++) {
+            ((float *)to)[i] = (float)values[i];
+            good &= (double)((float *)to)[i] == values[i];
+        }
+        break;
+    case PIXEL_U16:
+        NARROW(uint16_t, 0, UINT16_MAX, values, count, to, good)
+        break;
+    case PIXEL_U32:
+        NARROW(uint32_t, 0, UINT32_MAX, values, count, to, good)
+        break;
+    case PIXEL_I32:
+        NARROW(int32_t, INT32_MIN, INT32_MAX, values, count, to, good)
+        break;
+    }
+    return good;
+}
+
+/* Names the first pixel from `first` on that has no exact form. */
+static enum status refuse(const struct image *from, size_t first, struct image *to, struct error *e)
+{
+    const char *type = delivery_dtype(to->type);
+    double value = image_value(from, first);
+    while (store(to, first, 1, &value))
+        value = image_value(from, ++first);
+    image_free(to);
+    return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", first, value, type);
 }
 
 enum status pixels_convert(const struct image *from, enum pixel_type type, struct image *to,
@@ -30,11 +54,12 @@ enum status pixels_convert(const struct image *from, enum pixel_type type, struc
     *to = (struct image){0};
     if (!image_reserve(to, type, from->unit, from->count))
         return error_memory(e, "an image for the clients");
-    for (size_t i = 0; i < from->count; i++)
-        if (!store(to, i, image_value(from, i))) {
-            image_free(to);
-            return error_set(e, STATUS_INPUT, "pixel %zu is %g, which %s cannot hold", i,
-                             image_value(from, i), delivery_dtype(type));
-        }
+    for (size_t first = 0; first < from->count; first += RUN) {
+        double values[RUN];
+        const size_t left = from->count - first, count = left < RUN ? left : RUN;
+        image_values(from, first, count, values);
+        if (!store(to, first, count, values))
+            return refuse(from, first, to, e);
+    }
     return STATUS_OK;
 }

@@ -24,6 +24,28 @@ double image_value(const struct image *image, size_t i)
     return 0.0;
 }
 
+#define WIDEN(type, image, first, count, values)                      \
+    for (size_t i = 0; i < (count); i++) /* one loop for each type */ \
+    (values)[i] = (double)((const type *)(image)->pixels)[(first) + i]
+
+void image_values(const struct image *image, size_t first, size_t count, double *values)
+{
+    switch (image->type) {
+    case PIXEL_F32:
+        WIDEN(float, image, first, count, values);
+        break;
+    case PIXEL_U16:
+        WIDEN(uint16_t, image, first, count, values);
+        break;
+    case PIXEL_U32:
+        WIDEN(uint32_t, image, first, count, values);
+        break;
+    case PIXEL_I32:
+        WIDEN(int32_t, image, first, count, values);
+        break;
+    }
+}
+
 /* Eight pixels at a time, of which vector instructions take care. */
 struct image_range image_range(const struct image *image)
 {
@@ -36,8 +58,7 @@ struct image_range image_range(const struct image *image)
     for (size_t i = 0; i < image->count; i += LANES) {
         const size_t left = image->count - i, lanes = left < LANES ? left : LANES;
         double v[LANES];
-        for (size_t k = 0; k < lanes; k++)
-            v[k] = image_value(image, i + k);
+        image_values(image, i, lanes, v);
         for (size_t k = 0; k < lanes; k++) {
             sum[k] += v[k];
             least[k] = v[k] < least[k] ? v[k] : least[k];

@@ -60,6 +60,9 @@ bool image_reserve(struct image *image, enum pixel_type type, enum pixel_unit un
 /* Pixel number i as a number. */
 double image_value(const struct image *image, size_t i);
 
+/* Pixels `first` to `first` + count - 1 likewise. */
+void image_values(const struct image *image, size_t first, size_t count, double *values);
+
 /* The least, the largest and the sum of all pixels; of no pixels +infinity, -infinity and 0. */
 struct image_range {
     double least, most, sum;

@@ -159,6 +159,25 @@ static void conversion_is_exact_or_refused(void **state)
     assert_null(out.pixels);
 }
 
+/* Pixels of a large image, and which one is refused. */
+static void conversion_keeps_places(void **state)
+{
+    (void)state;
+    enum { COUNT = 5000, BAD = 3001 };
+    static uint32_t values[COUNT];
+    struct error e;
+    struct image out, image = {.type = PIXEL_U32, .count = COUNT, .pixels = values};
+    for (uint32_t i = 0; i < COUNT; i++)
+        values[i] = 13 * i;
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &e), STATUS_OK);
+    for (uint32_t i = 0; i < COUNT; i++)
+        assert_int_equal(((uint16_t *)out.pixels)[i], 13 * i);
+    image_free(&out);
+    values[BAD] = values[BAD + 1] = values[COUNT - 1] = 70000;
+    assert_int_equal(pixels_convert(&image, PIXEL_U16, &out, &e), STATUS_INPUT);
+    assert_string_equal(e.text, "pixel 3001 is 70000, which uint16 cannot hold");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -168,6 +187,7 @@ int main(void)
         cmocka_unit_test(guard_wants_finite_values),
         cmocka_unit_test(guard_wants_distinct_keys),
         cmocka_unit_test(conversion_is_exact_or_refused),
+        cmocka_unit_test(conversion_keeps_places),
     };
     return unit_run(tests);
 }
