@@ -39,6 +39,9 @@ static double photons_of(const struct drawn *d, const struct experiment *x, cons
 {
     double position[3], toward[3], capture = 0.0;
     pixel_position(p, x->physics, x->beam.direction, fast, slow, 0, 0, 0, 1, position);
+    const double most = 1.001 * FARTHEST * d->width * vec_dot(position, x->beam.direction);
+    if (fabs(vec_dot(position, d->across)) > most)
+        return 0.0;  // surely dark, and most pixels are
     const double distance = vec_unit(position, toward);
     const double forward = vec_dot(toward, x->beam.direction);
     if (!(forward > 0.0))
