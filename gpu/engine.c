@@ -36,6 +36,7 @@ static void plan_destroy(struct plan **plan)
     mem_free(p->afterwards.gathered);
     mem_free(p->panels);
     mem_free(p->packed);
+    moved_close(&p->moved);
     mem_free(p);
 }
 
@@ -55,6 +56,7 @@ static enum status upload_experiment(struct plan *p, struct error *e)
     gpu_pack_experiment(&pack, p->experiment, p->panels, p->tables, p->precision, &p->frame,
                         &p->on_card);
     status = gpu_upload(p, p->resident, pack.to, pack.bytes, e);
+    memcpy(p->panels, pack.to, p->experiment->npanels * sizeof *p->panels);
     mem_free(pack.to);
     return status;
 }
@@ -84,17 +86,19 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
     if (!p)
         return error_memory(e, "the plan");
     p->device = device;
-    p->experiment = x;
+    p->experiment = &p->moved.x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
     p->out_bytes[OUT_PHOTONS] = sizeof(float);
-    enum status status = device->attach(&p->context, options, p->description, e);
+    enum status status = moved_open(&p->moved, x) ? STATUS_OK : error_memory(e, "the panels");
+    if (!status)
+        status = device->attach(&p->context, options, p->description, e);
     if (!status)
         status = open_panels(p, e);
     if (!status)
         status = cpu_tables_open(&p->tables, x, p->precision, e);
     if (!status)
-        status = footprint_create(&p->footprint, x, options->threads, e);
+        status = footprint_create(&p->footprint, p->experiment, options->threads, e);
     if (!status)
         status = gpu_dense_open(p, e);
     if (!status)
@@ -163,6 +167,17 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
+/* The panels on the card follow those of p->experiment. */
+static enum status move_panels(struct plan *p, struct error *e)
+{
+    if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
+        return STATUS_OK;
+    memcpy(p->by_m, p->moved.by_m, sizeof p->by_m);
+    p->afterwards.has_background = false;
+    gpu_panels_move(p->panels, p->experiment);
+    return gpu_upload(p, p->resident, p->panels, p->experiment->npanels * sizeof *p->panels, e);
+}
+
 /* A frame as asked for. */
 struct task {
     const struct recipe *recipe;
@@ -203,11 +218,14 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
     struct cpu_job job;
     struct gpu_frame frame = p->frame;
     p->times = (struct gpu_times){0};
+    (void)moved_to(&p->moved, t->recipe);
     enum status status = cpu_job_open(&job, p->experiment, p->tables, t->recipe, e);
     if (!status && !t->seed && recipe_is_dark(p->experiment, t->recipe)) {
         recipe_run_dark(p->experiment, (float *)(void *)t->to, t->done);
     } else if (!status && p->rows && p->widest) {
         status = gpu_dense_choose(p, &job, e);
+        if (!status)
+            status = move_panels(p, e);
         if (!status)
             status = upload_recipe(p, &job, &frame, e);
         if (!status)
@@ -222,7 +240,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
 static enum status plan_run(struct plan *p, const struct recipe *recipe, float *pixels,
                             atomic_uint_fast64_t *done, struct error *e)
 {
-    enum status status = recipe_check(p->experiment, recipe, e);
+    enum status status = recipe_check(moved_to(&p->moved, recipe), recipe, e);
     if (status)
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
@@ -243,15 +261,16 @@ static enum status plan_reflections(struct plan *p, const struct recipe *recipe,
                                     const float *pixels, const struct reflections_wanted *wanted,
                                     struct reflection_table *table, struct error *e)
 {
-    return cpu_reflections(p->experiment, p->tables, p->footprint, NULL, p->threads, recipe, pixels,
-                           wanted, table, e);
+    return cpu_reflections(moved_to(&p->moved, recipe), p->tables, p->footprint, NULL, p->threads,
+                           recipe, pixels, wanted, table, e);
 }
 
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
-    return cpu_trace_one(kernels, p->experiment, p->tables, p->padded, recipe, trace, e);
+    return cpu_trace_one(kernels, moved_to(&p->moved, recipe), p->tables, p->padded, recipe, trace,
+                         e);
 }
 
 static enum status plan_pin(struct plan *p, void *pixels, size_t bytes, struct error *e)

@@ -48,6 +48,17 @@ struct gpu_panel *gpu_panels(const struct experiment *x)
     return panels;
 }
 
+void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x)
+{
+    for (size_t i = 0; i < x->npanels; i++) {
+        struct gpu_panel *to = &panels[rank(x, &x->panels[i])];
+        uint8_t *mask = to->panel.mask;
+        to->panel = x->panels[i];
+        to->panel.mask = mask;
+        to->nearest_column = nearest_column(&to->panel);
+    }
+}
+
 static void pack_panels(struct gpu_pack *pack, const struct gpu_panel *panels,
                         struct gpu_frame *frame)
 {

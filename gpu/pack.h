@@ -23,8 +23,11 @@ void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_
  * is out.  Masks are borrowed; the caller frees the array with mem_free. */
 struct gpu_panel *gpu_panels(const struct experiment *x);
 
-/* Panels (see gpu_panels) with their masks, and structure factors.  Sets the members of *frame that
- * are of the experiment, and *on_card to the address of the tables there. */
+/* Takes over where the panels of *x stand, whose masks stay. */
+void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x);
+
+/* Panels (see gpu_panels), which come first, with their masks, and structure factors.  Sets the
+ * members of *frame that are of the experiment, and *on_card to the address of the tables there. */
 void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
                          const struct gpu_panel *panels, const struct cpu_table *tables,
                          enum engine_precision precision, struct gpu_frame *frame,

@@ -6,6 +6,7 @@
 #include "engine/footprint.h"
 #include "gpu/device.h"
 #include "gpu/pack.h"
+#include "model/moved.h"
 
 /* What becomes of photons on the card; PIXEL_F32 and no materials: nothing. */
 struct gpu_afterwards {
@@ -38,10 +39,12 @@ enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 struct plan {
     const struct gpu_device *device;
     void *context;  // of the device
-    const struct experiment *experiment;
+    struct moved moved;
+    const struct experiment *experiment;  // &moved.x
     enum engine_precision precision;
     int threads;                      // of what the host does
-    struct gpu_panel *panels;         // in the order of their pixels
+    struct gpu_panel *panels;         // in the order of their pixels, masks on the card
+    double by_m[3];                   // how they stand there, see struct moved
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there
     bool as_cpu;                      // frames have the bytes of the cpu engine

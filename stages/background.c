@@ -115,11 +115,11 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     return s;
 }
 
-static void compute(const struct background *o, const struct source *sources, size_t nsources,
-                    bool ice, float *photons)
+static void compute(const struct background *o, const struct experiment *x,
+                    const struct source *sources, size_t nsources, bool ice, float *photons)
 {
-    background_image(o->experiment, sources, nsources, o->materials,
-                     o->nmaterials - (o->ice_um > 0 && !ice), (int)o->threads, photons);
+    background_image(x, sources, nsources, o->materials, o->nmaterials - (o->ice_um > 0 && !ice),
+                     (int)o->threads, photons);
 }
 
 enum status background_start(void *state, struct error *e)
@@ -134,7 +134,7 @@ enum status background_start(void *state, struct error *e)
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
         if (!o->photons[ice])
             return error_memory(e, "the background");
-        compute(o, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
+        compute(o, x, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
     }
     return o->gathered ? STATUS_OK : error_memory(e, "the background");
 }
@@ -146,6 +146,8 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "the beam has no size, so the amount of matter in it is unknown");
     o->experiment = x;
+    if (!moved_open(&o->moved, x))
+        return error_memory(e, "the panels");
     const enum status s = o->ice_um > 0 ? add_ice(o, x, e) : STATUS_OK;
     if (s)
         return s;
@@ -227,36 +229,46 @@ static double fluence_of(const struct recipe *r)
     return r->nsources ? sum / (double)r->nsources : 1.0;
 }
 
-static enum status frame(void *state, struct frame *f, struct error *e)
+/* Of a frame that no other is like, into photons[experiment_pixels()]. */
+static void make(struct background *o, const struct recipe *r, bool ice, double amount,
+                 float *photons)
 {
-    const struct background *o = state;
     const size_t count = (size_t)experiment_pixels(o->experiment);
-    if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
-        return error_set(e, STATUS_INPUT,
-                         "frame %" PRIu64
-                         " holds no float32 photons: bragg-background goes before bragg-noise",
-                         f->recipe.id);
-    const bool ice = has_ice(o, &f->recipe);
-    const double amount = amount_of(o, &f->recipe);
-    if (!f->recipe.nsources && amount == 1.0 && !(o->streak_photons > 0))
-        return add(o->experiment, f, o->photons[ice], e);
-    /* a frame with a spectrum of its own, with more or less matter, or with a streak */
-    float *photons = mem_array(count, sizeof *photons);
-    if (!photons)
-        return error_memory(e, "the background");
-    if (f->recipe.nsources) {
+    const struct experiment *x = moved_to(&o->moved, r);
+    if (r->nsources) {
         size_t nsources;
-        const struct source *sources =
-            background_sources(&o->experiment->beam, &f->recipe, o->gathered, &nsources);
-        compute(o, sources, nsources, ice, photons);
+        const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
+        compute(o, x, sources, nsources, ice, photons);
+    } else if (r->has_shift) {
+        compute(o, x, x->beam.sources, x->beam.nsources, ice, photons);
     } else {
         memcpy(photons, o->photons[ice], count * sizeof *photons);
     }
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
     if (o->streak_photons > 0)
-        streak_add(&o->streak, o->experiment, fluence_of(&f->recipe), f->recipe.seed, f->recipe.id,
-                   (int)o->threads, photons);
+        streak_add(&o->streak, x, fluence_of(r), r->seed, r->id, (int)o->threads, photons);
+}
+
+static enum status frame(void *state, struct frame *f, struct error *e)
+{
+    struct background *o = state;
+    const struct recipe *r = &f->recipe;
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (f->image.type != PIXEL_F32 || f->image.unit != UNIT_PHOTONS || f->image.count != count)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64
+                         " holds no float32 photons: bragg-background goes before bragg-noise",
+                         r->id);
+    const bool ice = has_ice(o, r);
+    const double amount = amount_of(o, r);
+    if (!r->nsources && !r->has_shift && amount == 1.0 && !(o->streak_photons > 0))
+        return add(o->experiment, f, o->photons[ice], e);
+    /* with a spectrum of its own, a detector elsewhere, more or less matter, or a streak */
+    float *photons = mem_array(count, sizeof *photons);
+    if (!photons)
+        return error_memory(e, "the background");
+    make(o, r, ice, amount, photons);
     const enum status s = add(o->experiment, f, photons, e);
     mem_free(photons);
     return s;
@@ -270,6 +282,7 @@ static void close_background(void *state)
     mem_free(o->photons[0]);
     mem_free(o->photons[1]);
     mem_free(o->gathered);
+    moved_close(&o->moved);
 }
 
 const struct stage stage_background = {

@@ -7,6 +7,7 @@
 
 #include "base/opt.h"
 #include "model/experiment.h"
+#include "model/moved.h"
 #include "physics/background_pixel.h"
 #include "physics/streak.h"
 
@@ -29,6 +30,7 @@ struct background {
     char digest[17];    // of the table in the file
     struct streak streak;
     const struct experiment *experiment;
+    struct moved moved;  // that of the frame at hand
     bool deferred;
     float *photons[2];        // of the experiment's own sources, without and with ice; owned,
                               // NULL: no frame is so

@@ -7,8 +7,8 @@
 #include "base/alloc.h"
 #include "base/units.h"
 #include "base/vec.h"
-#include "engine/parameter_step.h"
 #include "engines.h"
+#include "model/moved.h"
 
 /* ---- parameters ------------------------------------------------------------------------- */
 

@@ -15,9 +15,11 @@
 #include "engine/engine.h"
 #include "engine/footprint.h"
 #include "engine/recipe_check.h"
+#include "model/moved.h"
 
 struct plan {
-    const struct experiment *experiment;
+    struct moved moved;
+    const struct experiment *experiment;  // &moved.x
     const struct cpu_kernels *kernels;
     struct cpu_table *tables;     // one per crystal
     struct dense_table *padded;   // likewise; NULL: the dense loop is not for this precision
@@ -53,6 +55,7 @@ static void cpu_destroy(struct plan **plan)
     footprint_destroy(&p->footprint);
     diffuse_destroy(&p->diffuse);
     dense_frame_close(&p->shares);
+    moved_close(&p->moved);
     mem_free(p);
 }
 
@@ -81,7 +84,7 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");
-    p->experiment = experiment;
+    p->experiment = &p->moved.x;
     p->kernels = kernels;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
@@ -90,16 +93,18 @@ static enum status cpu_create(struct plan **plan, const struct experiment *exper
                    closed ? "closed form" : kernels->name,
                    !closed && options->precision == PRECISION_DOUBLE ? ", double precision" : "",
                    p->threads, p->threads == 1 ? "" : "s");
-    if (!closed)
+    if (!moved_open(&p->moved, experiment))
+        status = error_memory(e, "the panels");
+    if (!status && !closed)
         status = cpu_tables_open(&p->tables, experiment, options->precision, e);
     if (!status && !closed && kernels->dense) {
         p->padded = mem_array(experiment->ncrystals, sizeof *p->padded);
         status = p->padded ? STATUS_OK : error_memory(e, "the structure factors");
     }
     if (!status)
-        status = footprint_create(&p->footprint, experiment, p->threads, e);
+        status = footprint_create(&p->footprint, p->experiment, p->threads, e);
     if (!status)
-        status = diffuse_create(&p->diffuse, experiment, options->isa, p->threads, e);
+        status = diffuse_create(&p->diffuse, p->experiment, options->isa, p->threads, e);
     if (!status && !closed && options->reflections && kernels->dense)
         status = dense_frame_open(&p->shares, (size_t)experiment_rows(experiment), p->threads, e);
     p->sums = !closed && options->sums && !p->footprint && !p->diffuse && rows_follow(experiment);
@@ -134,6 +139,7 @@ static enum status run_closed(const struct plan *plan, const struct recipe *reci
 static enum status cpu_run(struct plan *plan, const struct recipe *recipe, float *pixels,
                            atomic_uint_fast64_t *rows, struct error *e)
 {
+    (void)moved_to(&plan->moved, recipe);
     if (plan->closed)
         return run_closed(plan, recipe, pixels, rows, e);
     struct cpu_job job;
@@ -170,7 +176,7 @@ static enum status derive_by_reference(const struct plan *plan, const struct rec
 {
     struct plan *other;
     const struct engine_options options = {.threads = plan->threads};
-    enum status status = engine_reference.create(&other, plan->experiment, &options, e);
+    enum status status = engine_reference.create(&other, plan->moved.of, &options, e);
     if (!status)
         status = engine_reference.derive(other, recipe, request, e);
     engine_reference.destroy(&other);
@@ -182,6 +188,7 @@ static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
 {
     if (plan->closed)
         return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivatives");
+    (void)moved_to(&plan->moved, recipe);
     if (!cpu_slopes_can(plan->experiment, plan->precision))
         return derive_by_reference(plan, recipe, request, e);
     struct cpu_job job;
@@ -199,6 +206,7 @@ static enum status cpu_plan_reflections(struct plan *plan, const struct recipe *
                                         const struct reflections_wanted *wanted,
                                         struct reflection_table *table, struct error *e)
 {
+    (void)moved_to(&plan->moved, recipe);
     if (plan->closed)
         return closed_reflections(plan->closed, plan->experiment, plan->footprint, plan->threads,
                                   recipe, pixels, wanted, table, e);
@@ -252,6 +260,7 @@ static enum status cpu_trace(struct plan *plan, const struct recipe *recipe,
 {
     if (plan->closed)
         return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
+    (void)moved_to(&plan->moved, recipe);
     return cpu_trace_one(plan->kernels, plan->experiment, plan->tables, plan->padded, recipe, trace,
                          e);
 }

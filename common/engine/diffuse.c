@@ -17,7 +17,14 @@ struct diffuse {
     const struct experiment *x;
     halo_sum *sum;
     struct halo *halos;  // one per crystal; without nodes: it has none
+    double reach_1_A;    // of halos of the detector as it stands
+    int nearer;          // they are for one that sees HALO_NEARER times farther, so often
 };
+
+/* Of frames whose detector moves towards the sample: halos are made anew for every tenth that it
+ * sees more; the last 2 % are for other wavelengths. */
+#define HALO_NEARER 1.1
+#define HALO_ENOUGH 1.03
 
 /* A lattice at one step. */
 struct pose {
@@ -47,7 +54,8 @@ enum status diffuse_refuse(const struct experiment *x, const char *name, struct 
                              : STATUS_OK;
 }
 
-/* The largest scattering vector of a panel's corners, 1/A, with 5 % for other wavelengths. */
+/* The largest scattering vector of a panel's corners that counts, 1/A, with 5 % for other
+ * wavelengths. */
 static double farthest(const struct experiment *x)
 {
     double most = 0.0;
@@ -61,7 +69,33 @@ static double farthest(const struct experiment *x)
             q[k] = d[k] - x->beam.direction[k];
         most = fmax(most, vec_length(q));
     }
-    return 1.05 * fmin(most, 2.0) * 1e-10 / x->beam.wavelength_m;
+    most = 1.05 * fmin(most, 2.0) * 1e-10 / x->beam.wavelength_m;
+    return x->dmin_m > 0.0 ? fmin(most, 1e-10 / x->dmin_m) : most;
+}
+
+static enum status open_halos(struct diffuse *d, int nearer, int threads, struct error *e)
+{
+    enum status s = STATUS_OK;
+    double reach_1_A = d->reach_1_A;
+    for (int i = 0; i < nearer; i++)
+        reach_1_A *= HALO_NEARER;
+    for (size_t i = 0; i < d->x->ncrystals && !s; i++) {
+        halo_close(&d->halos[i]);
+        if (d->x->crystals[i].has_diffuse)
+            s = halo_open(&d->halos[i], &d->x->crystals[i], reach_1_A, threads, e);
+    }
+    d->nearer = s ? -1 : nearer;
+    return s;
+}
+
+/* Halos for where the detector stands, which depend on that alone. */
+static enum status follow(struct diffuse *d, const struct recipe *r, int threads, struct error *e)
+{
+    double enough = HALO_ENOUGH * d->reach_1_A;
+    int nearer = 0;
+    for (const double needed = r->has_shift ? farthest(d->x) : 0.0; needed > enough; nearer++)
+        enough *= HALO_NEARER;
+    return nearer == d->nearer ? STATUS_OK : open_halos(d, nearer, threads, e);
 }
 
 enum status diffuse_create(struct diffuse **d, const struct experiment *x, const char *isa,
@@ -84,11 +118,9 @@ enum status diffuse_create(struct diffuse **d, const struct experiment *x, const
     }
     new->x = x;
     new->sum = all[at]->sum;
-    const double reach = x->dmin_m > 0.0 ? fmin(farthest(x), 1e-10 / x->dmin_m) : farthest(x);
+    new->reach_1_A = farthest(x);
     *d = new;
-    for (size_t i = 0; i < x->ncrystals && !s; i++)
-        if (x->crystals[i].has_diffuse)
-            s = halo_open(&new->halos[i], &x->crystals[i], reach, threads, e);
+    s = open_halos(new, 0, threads, e);
     if (s)
         diffuse_destroy(d);
     return s;
@@ -191,11 +223,14 @@ static void add_row(const struct diffuse_frame *f, const struct panel *p, int64_
             row[fast] = (float)((double)row[fast] + photons_of(f, p, fast, slow));
 }
 
-enum status diffuse_add(const struct diffuse *d, const struct recipe *r, int threads,
-                        float *photons, struct error *e)
+enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
+                        struct error *e)
 {
     if (!d || !r->nlattices)
         return STATUS_OK;
+    const enum status s = follow(d, r, threads, e);
+    if (s)
+        return s;
     struct diffuse_frame f = {.d = d};
     open_beam(&f.beam, d->x, r);
     struct pose *poses = list_poses(d, r, &f.nposes);

@@ -29,9 +29,9 @@ enum status diffuse_create(struct diffuse **d, const struct experiment *x, const
 void diffuse_destroy(struct diffuse **d);
 
 /* Adds to photons[experiment_pixels()], of a recipe that is checked.  Nothing for NULL.  Same bytes
- * for any number of threads and any instruction set. */
-enum status diffuse_add(const struct diffuse *d, const struct recipe *r, int threads,
-                        float *photons, struct error *e);
+ * for any number of threads and any instruction set, and whatever frames were before. */
+enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
+                        struct error *e);
 
 /* The halos of a crystal at real indices, in units of F^2 F_latt^2; 0 beyond the grid. */
 double diffuse_at(const struct diffuse *d, size_t crystal, const double hkl[3]);

@@ -57,9 +57,11 @@ float *footprint_begin(struct footprint *f, const struct recipe *r, float *pixel
             f->is_seen = false;
         return pixels;
     }
-    if (f->is_seen && memcmp(f->lit, lit, sizeof lit) == 0)
+    if (f->is_seen && memcmp(f->lit, lit, sizeof lit) == 0 &&
+        memcmp(f->shift_m, r->shift_m, sizeof f->shift_m) == 0)
         return f->photons;
     memcpy(f->lit, lit, sizeof lit);
+    memcpy(f->shift_m, r->shift_m, sizeof f->shift_m);
     f->is_seen = false;
     for (size_t i = 0; i < f->x->npanels; i++)
         if (footprint_panel_make(f, i, e))

@@ -42,6 +42,7 @@ struct footprint {
     int threads;
     bool is_seen;                   // by the recipe at hand, a hundredth of a pixel at least
     double lit[9];                  // the lit part that the panels are made for
+    double shift_m[3];              // of the detector, likewise
     struct footprint_panel *panel;  // owned, [x->npanels]
     float *photons;                 // owned, [experiment_pixels()]: what an engine computes ...
 };

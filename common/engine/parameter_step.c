@@ -8,6 +8,7 @@
 #include "engine/direct.h"
 #include "engine/slopes.h"
 #include "model/incident.h"
+#include "model/moved.h"
 
 static const double TURN_RAD = 3e-3, LENGTH_SHARE = 2e-3, LOG_MOST = 0.7, PIXELS = 2.0;
 static const double ANGLE_RAD = 2e-3;  // of a cell
@@ -233,22 +234,6 @@ static enum status step_sources(double factor, const struct experiment *x, struc
     for (size_t i = 0; i < r->nsources; i++)
         r->sources[i].wavelength_m *= factor;
     return STATUS_OK;
-}
-
-void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3])
-{
-    for (int i = 0; i < 3; i++) {
-        p->origin_m[i] += by_m[i];
-        p->grid_m[i] += by_m[i];
-    }
-    const double fast_m = vec_dot(by_m, p->fast), slow_m = vec_dot(by_m, p->slow);
-    const double along_m = vec_dot(by_m, x->beam.direction);
-    p->distance_m += along_m;
-    p->close_distance_m += vec_dot(p->normal, by_m);
-    p->close_fast_m -= fast_m;
-    p->close_slow_m -= slow_m;
-    p->beam_fast_m -= fast_m - along_m * vec_dot(x->beam.direction, p->fast);
-    p->beam_slow_m -= slow_m - along_m * vec_dot(x->beam.direction, p->slow);
 }
 
 static void step_panels(const struct parameters *set, const double *steps, struct experiment *x)

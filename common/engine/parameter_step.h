@@ -35,7 +35,4 @@ enum status parameter_step_take(const struct parameters *set, const double *step
 /* Turns a lattice of frames of *x about axes of the lab, at phi 0. */
 void lattice_turn(const struct experiment *x, struct lattice *l, const double turn[9]);
 
-/* Moves a panel of *x, with all that is said of where it is. */
-void panel_shift(const struct experiment *x, struct panel *p, const double by_m[3]);
-
 #endif

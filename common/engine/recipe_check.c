@@ -58,9 +58,32 @@ static enum status check_lattice(const struct experiment *x, const struct lattic
     return STATUS_OK;
 }
 
+/* Panels of *x, moved already, that the recipe moves. */
+static enum status check_shift(const struct experiment *x, const struct recipe *r, struct error *e)
+{
+    static const double NEAREST_M = 1e-6;
+    if (!r->has_shift)
+        return STATUS_OK;
+    if (!all_finite(r->shift_m, 3))
+        return error_set(e, STATUS_INPUT, "the shift of the detector is not finite");
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT,
+                         "a detector that moves from frame to frame needs --physics=physical");
+    for (size_t i = 0; i < x->npanels; i++) {
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT, "a curved detector cannot move from frame to frame");
+        if (!(x->panels[i].close_distance_m > NEAREST_M))
+            return error_set(e, STATUS_INPUT,
+                             "panel %zu, moved as the recipe of frame %llu says, is not behind the "
+                             "sample",
+                             i, (unsigned long long)r->id);
+    }
+    return STATUS_OK;
+}
+
 enum status recipe_check(const struct experiment *x, const struct recipe *r, struct error *e)
 {
-    enum status s = STATUS_OK;
+    enum status s = check_shift(x, r, e);
     for (size_t i = 0; i < r->nlattices && !s; i++)
         s = check_lattice(x, &r->lattices[i], i, e);
     const struct source *sources = r->nsources ? r->sources : x->beam.sources;

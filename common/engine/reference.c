@@ -14,12 +14,14 @@
 #include "engine/photons.h"
 #include "engine/recipe_check.h"
 #include "engine/reference_pixel.h"
+#include "model/moved.h"
 #include "physics/pixel.h"
 
 struct plan {
-    const struct experiment *experiment;
-    struct footprint *footprint;  // NULL: of points
-    struct diffuse *diffuse;      // NULL: no halos
+    struct moved moved;
+    const struct experiment *experiment;  // &moved.x
+    struct footprint *footprint;          // NULL: of points
+    struct diffuse *diffuse;              // NULL: no halos
     int threads;
     char description[48];
 };
@@ -81,6 +83,7 @@ static void reference_destroy(struct plan **plan)
     if (*plan) {
         footprint_destroy(&(*plan)->footprint);
         diffuse_destroy(&(*plan)->diffuse);
+        moved_close(&(*plan)->moved);
     }
     mem_free(*plan);
     *plan = NULL;
@@ -98,15 +101,18 @@ static enum status reference_create(struct plan **plan, const struct experiment 
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");
-    p->experiment = experiment;
+    p->experiment = &p->moved.x;
     p->threads =
         experiment->physics == PHYSICS_FAITHFUL || options->threads < 1 ? 1 : options->threads;
     (void)snprintf(p->description, sizeof p->description, "%s, %d thread%s",
                    experiment->physics == PHYSICS_FAITHFUL ? "faithful" : "physical", p->threads,
                    p->threads == 1 ? "" : "s");
-    enum status status = footprint_create(&p->footprint, experiment, p->threads, e);
+    enum status status =
+        moved_open(&p->moved, experiment) ? STATUS_OK : error_memory(e, "the panels");
     if (!status)
-        status = diffuse_create(&p->diffuse, experiment, "baseline", p->threads, e);
+        status = footprint_create(&p->footprint, p->experiment, p->threads, e);
+    if (!status)
+        status = diffuse_create(&p->diffuse, p->experiment, "baseline", p->threads, e);
     *plan = p;
     if (status)
         reference_destroy(plan);
@@ -128,6 +134,7 @@ static enum status reference_run(struct plan *plan, const struct recipe *recipe,
                                  atomic_uint_fast64_t *rows, struct error *e)
 {
     struct reference_scene s;
+    (void)moved_to(&plan->moved, recipe);
     enum status status = reference_scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;
@@ -155,6 +162,7 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
                                     const struct derive_request *request, struct error *e)
 {
     struct derived_scene d = {0};
+    (void)moved_to(&plan->moved, recipe);
     enum status status = reference_scene_open(&d.scene, plan->experiment, recipe, e);
     if (status || (status = derive_check(plan->experiment, recipe, request, e))) {
         reference_scene_close(&d.scene);
@@ -175,7 +183,7 @@ static enum status reference_reflections(struct plan *plan, const struct recipe 
                                          const struct reflections_wanted *wanted,
                                          struct reflection_table *table, struct error *e)
 {
-    const struct experiment *x = plan->experiment;
+    const struct experiment *x = moved_to(&plan->moved, recipe);
     const bool spread = plan->footprint && plan->footprint->is_seen;
     const int64_t rows = experiment_rows(x);
     struct reference_scene s;
@@ -222,6 +230,7 @@ static enum status reference_trace(struct plan *plan, const struct recipe *recip
     if (status)
         return status;
     struct reference_scene s;
+    (void)moved_to(&plan->moved, recipe);
     status = reference_scene_open(&s, plan->experiment, recipe, e);
     if (status)
         return status;

@@ -152,8 +152,9 @@ struct experiment {
     struct crystal *crystals;  // owned
     bool has_pulse_ids;        // frames are numbered as pulses, too
     struct pulse_ids pulse_ids;
-    bool has_reasons;  // is known why pixels are masked:
-    uint8_t *reasons;  // owned; bits for each pixel of the frame; NULL: there is no sensor
+    bool detector_moves;  // its frames may have shifts, see struct recipe
+    bool has_reasons;     // is known why pixels are masked:
+    uint8_t *reasons;     // owned; bits for each pixel of the frame; NULL: there is no sensor
     /* What later stages add for headers and clients. */
     double adc_offset;                      // ADU that stand for zero photons (0 before noise)
     double gain;                            // ADU per photon (1 before noise)

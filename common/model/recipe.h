@@ -33,6 +33,8 @@ struct recipe {
     uint64_t seed;             // of all randomness of this frame, with id and purpose
     double phi_rad;            // start of the rotation (for headers)
     double osc_rad;            // its width, 0 for a still
+    bool has_shift;            // all panels stand elsewhere in this frame: as the experiment says,
+    double shift_m[3];         // and so far from there, in the lab
     size_t nlattices;          // 0: a blank frame, the beam met no crystal
     struct lattice *lattices;  // owned
     size_t nsources;           // 0: the beam's own list is used

@@ -170,6 +170,8 @@ static const struct field experiment_fields[] = {
     MEMBER(convention, ENUM, .limit = CONVENTION_CUSTOM),
     MEMBER(crystals, LIST, .table = &crystal_table,
            .count_offset = offsetof(struct experiment, ncrystals)),
+    MEMBER(detector_moves, BOOL, .flags = FIELD_ABSENT,
+           .present_offset = offsetof(struct experiment, detector_moves)),
     MEMBER(dmin_m, REAL),
     MEMBER(gain, REAL),
     MEMBER(history, TEXT, .count = EXPERIMENT_HISTORY_SIZE),

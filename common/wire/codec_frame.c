@@ -81,6 +81,8 @@ static const struct field recipe_fields[] = {
     MEMBER(osc_rad, REAL),
     MEMBER(phi_rad, REAL),
     MEMBER(seed, U64),
+    MEMBER(shift_m, REAL, .count = 3, .present_offset = offsetof(struct recipe, has_shift),
+           .flags = FIELD_ABSENT),
     MEMBER(sources, DATA, .bytes = recipe_source_bytes, .flags = FIELD_REALS),
 };
 TABLE(recipe);
