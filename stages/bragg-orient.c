@@ -17,6 +17,7 @@
 #include "io/expt.h"
 #include "io/orientations.h"
 #include "io/replace.h"
+#include "io/shifts.h"
 #include "io/spectra.h"
 #include "io/truth.h"
 #include "orient_frame.h"
@@ -72,6 +73,15 @@ static enum status open_pulse(struct orient *o, struct error *e)
     return spectra_read(o->options.spectra, &s->listed, e);
 }
 
+/* Where the detector stands. */
+static enum status open_shift(struct orient *o, struct error *e)
+{
+    o->shift = o->options.shift;
+    return o->options.shifts
+               ? shifts_read(o->options.shifts, &o->shift.listed_m, &o->shift.nlisted, e)
+               : STATUS_OK;
+}
+
 static enum status open_orient(void *state, const char **operands, int noperands, struct error *e)
 {
     struct orient *o = state;
@@ -90,7 +100,8 @@ static enum status open_orient(void *state, const char **operands, int noperands
         p->has_frames = true;
     }
     p->frames = p->has_frames ? p->frames : 1;
-    if ((s = open_pulse(o, e)) || (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
+    if ((s = open_pulse(o, e)) || (s = open_shift(o, e)) ||
+        (s = orient_runs_read(&o->runs, p->runs, e)) || !p->orientations)
         return s;
     /* how many lattices there are is known for sure when the crystals are: see begin */
     const uint64_t lattices = p->population.has_lattices ? (uint64_t)p->population.lattices : 1;
@@ -111,6 +122,10 @@ static void hash_files(struct orient *o)
     (void)snprintf(o->spectra, sizeof o->spectra, "%016" PRIx64, spectra);
     o->options.orientations = o->listed ? o->digest : NULL;
     o->options.spectra = l->shots ? o->spectra : NULL;
+    const uint64_t shifts = hash_finish(
+        hash_bytes(HASH_START, o->shift.listed_m, o->shift.nlisted * sizeof *o->shift.listed_m));
+    (void)snprintf(o->shifts, sizeof o->shifts, "%016" PRIx64, shifts);
+    o->options.shifts = o->shift.nlisted ? o->shifts : NULL;
     o->options.runs = o->runs.nlines ? o->runs.digest : NULL;
 }
 
@@ -190,6 +205,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     struct orient *o = state;
     struct orient_options *p = &o->options;
     o->experiment = x;
+    x->detector_moves = shift_moves(&o->shift);
     x->pulse_ids = orient_pulse_ids(p);
     x->has_pulse_ids = x->pulse_ids.facility != FACILITY_NONE || x->pulse_ids.has_pump;
     const size_t kinds = p->pump.has_share ? 1 : x->ncrystals;  // a lattice is of both states
@@ -204,13 +220,14 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     hash_files(o);
     if (x->physics == PHYSICS_FAITHFUL &&
         (p->population.lattices > 1 || p->population.has_mean_lattices || pulse_varies(&o->pulse) ||
-         p->runs || p->pump.has_share || *p->population.cell_spread_percent > 0))
-        return error_set(
-            e, STATUS_USAGE,
-            "several lattices, runs, jitter, spectra and cells that vary need bragg-geometry "
-            "--physics=physical");
+         p->runs || p->pump.has_share || shift_moves(&o->shift) ||
+         *p->population.cell_spread_percent > 0))
+        return error_set(e, STATUS_USAGE,
+                         "several lattices, runs, jitter, spectra, cells that vary and a detector "
+                         "that moves need "
+                         "bragg-geometry --physics=physical");
     if ((s = orient_sampling(p, x, &o->pulse.spectrum, e)) ||
-        (s = pulse_check(&o->pulse, &x->beam, e)) ||
+        (s = pulse_check(&o->pulse, &x->beam, e)) || (s = shift_check(&o->shift, x, e)) ||
         (s = orient_runs_begin(&o->runs, &p->population, &o->pulse, x->beam.wavelength_m,
                                !p->random && !p->orientations, e)))
         return s;
@@ -237,6 +254,7 @@ static void close_orient(void *state)
 {
     struct orient *o = state;
     mem_free(o->listed);
+    mem_free(o->shift.listed_m);
     orient_runs_free(&o->runs);
     spectra_free(&o->pulse.spectrum.listed);
 }

@@ -61,6 +61,7 @@ enum status orient_recipe(const struct orient *o, const struct orientation_reque
     const struct orient_options *p = &o->options;
     const struct orient_run *run = orient_runs_of(&o->runs, r->id);
     r->seed = (uint64_t)p->seed;
+    shift_make(&o->shift, o->experiment, r);
     const size_t count = population_count(&run->population, r->seed, r->id);
     const size_t most = p->pump.has_share ? LATTICES_MAX / 2 : LATTICES_MAX;
     r->lattices = mem_array(2 * count, sizeof *r->lattices);

@@ -13,6 +13,8 @@ struct orient {
     char digest[17];     // of the list
     struct pulse pulse;  // as asked for, with what is usual where nothing was said
     char spectra[17];    // digest of the file
+    struct shift shift;  // with the list of the file, owned
+    char shifts[17];     // digest of that
     struct orient_runs runs;
 };
 

@@ -12,6 +12,7 @@
 #include "physics/pulse.h"
 #include "physics/pump.h"
 #include "physics/request.h"
+#include "physics/shift.h"
 
 /* --steps. */
 enum steps_choice { STEPS_GIVEN, STEPS_AUTO };
@@ -21,7 +22,7 @@ struct orient_options {
     int64_t frames, only, seed, phi_steps, mosaic_domains, mosaic_seed;
     double misset_deg[3], phi0_deg, osc_deg, mosaic_deg, ripple_percent;
     int steps;
-    const char *orientations, *scan, *truth, *spectra, *runs;
+    const char *orientations, *scan, *truth, *spectra, *runs, *shifts;
     bool overwrite;
     bool random;
     bool has_frames, has_only, has_misset, has_phi0, has_phi_steps, has_osc, has_mosaic,
@@ -29,6 +30,7 @@ struct orient_options {
     struct population population;
     struct pulse pulse;
     struct pump pump;
+    struct shift shift;
     int facility;
     int64_t first_pulse, pulse_step, train_pulses, run_start_s;
     bool has_first_pulse, has_pulse_step, has_train_pulses, has_run_start;

@@ -46,6 +46,7 @@ enum rng_purpose {
     RNG_DEAD_TIME = 23,  // what a counter misses
     RNG_STREAK = 24,     // of a jet: how bright, and its direction
     RNG_DIRECTION = 25,  // of the beam
+    RNG_SHIFT = 26,      // of the detector
 };
 
 /* One stream of draws. */

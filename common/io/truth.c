@@ -22,6 +22,15 @@ static void write_pulse(FILE *out, const struct experiment *x, const struct reci
     fputc('\n', out);
 }
 
+/* In the frame of the beam. */
+static void write_shift(FILE *out, const struct recipe *r, const double frame[9])
+{
+    double by_m[3];
+    mat_apply(frame, r->shift_m, by_m);
+    for (int i = 0; i < 3; i++)
+        fprintf(out, "\t%.9g", m_to_mm(by_m[i]));
+}
+
 void truth_write_title(FILE *out, const struct experiment *x, const char *more)
 {
     fputs("frame\tlattices\tfluence\twavelength_A\tlattice\tcrystal\tname\tshare"
@@ -30,6 +39,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
           "\tastar_x\tastar_y\tastar_z\tbstar_x\tbstar_y\tbstar_z\tcstar_x\tcstar_y\tcstar_z"
           "\tpanel_deg",
           out);
+    if (x->detector_moves)
+        fputs("\tshift_x_mm\tshift_y_mm\tcoffset_mm", out);
     fputs(more, out);
     write_pulse(out, x, NULL);
 }
@@ -87,6 +98,8 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
         for (int k = 0; k < BLANK_ITEMS && !r->nlattices; k++)
             fputs("\t-", out);
         fprintf(out, "\t%.9g", rad_to_deg(atan2(fast[1], fast[0])));
+        if (x->detector_moves)
+            write_shift(out, r, frame);
         fputs(more, out);
         write_pulse(out, x, r);
     }

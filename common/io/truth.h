@@ -14,6 +14,8 @@
  *     astar_x ... cstar_z the same in the middle of the frame's rotation, in the frame of the beam:
  *                         z along it, x along the fast axis, as CrystFEL has them
  *     panel_deg           the fast axis of panel 0 there, from x to y
+ *     shift_x_mm shift_y_mm coffset_mm   where the detector moves: how far, across and along the
+ *                         beam there
  *
  * and then, where there are such: what the caller adds, and the numbers of the pulse, by their
  * names.
