@@ -21,6 +21,7 @@
 #include "link/endpoint.h"
 #include "link/keys.h"
 #include "link/zap.h"
+#include "model/moved.h"
 #include "physics/panels.h"
 #include "serve_files.h"
 #include "serve_options.h"
@@ -34,6 +35,7 @@ struct serve {
     struct serve_options options;  // first: parsed into it
     const struct protocol *speaks;
     const struct experiment *experiment;  // as clients see it
+    struct moved moved;                   // in the frame at hand
     struct assembly assembly;  // of panels that are one image to them, and of what is no data
     struct gateway *gateway;
     struct zap zap;                // who may connect to it
@@ -141,6 +143,8 @@ static enum status serve_begin(void *state, struct experiment *x, struct error *
         v->experiment = &v->assembly.whole;
     }
     panels_frame(v->experiment, v->options.content.lab);
+    if (!moved_open(&v->moved, v->experiment))
+        return error_memory(e, "the panels");
     enum status s = serve_key_begin(&v->key, x, e);
     if (s || (!v->options.geom && !v->options.cell))
         return s;
@@ -170,7 +174,7 @@ static enum pixel_type type_for(const struct serve *v, enum pixel_type type)
 static enum status announce(struct serve *v, const struct frame *f, struct error *e)
 {
     struct message m = {0};
-    enum status s = v->speaks->start(&v->options.content, v->experiment, f, &m, e);
+    enum status s = v->speaks->start(&v->options.content, &v->moved.x, f, &m, e);
     if (s == STATUS_OK)
         s = gateway_announce(v->gateway, &m, e);
     message_free(&m);
@@ -200,7 +204,7 @@ static enum status make_message(struct serve *v, const struct frame *f, uint64_t
         copy.image = v->assembly.image;
     }
     if (s == STATUS_OK)
-        s = protocol_message(v->speaks, &v->options.content, v->experiment, &copy,
+        s = protocol_message(v->speaks, &v->options.content, moved_to(&v->moved, &f->recipe), &copy,
                              unix_time_ns(due_ns), spoil, m, e);
     if (s == STATUS_OK && opens)
         s = announce(v, &copy, e);
@@ -406,6 +410,7 @@ static void serve_close(void *state)
     outgoing_free(&v->sender.held);
     close_gateway(v);
     serve_key_close(&v->key);
+    moved_close(&v->moved);
     assembly_free(&v->assembly);
 }
 

@@ -52,6 +52,8 @@ enum status outputs_begin(struct outputs *o, const struct output_settings *setti
         if (s)
             return error_set(e, s, "%s: %s", image->name.text, cause.text);
     }
+    if (!moved_open(&o->moved, o->assembly.of ? &o->assembly.whole : x))
+        return error_memory(e, "the panels");
     if (!outputs_have(o, FORMAT_CBF) || settings->cbf_header == CBF_GENERIC)
         return STATUS_OK;
     return cbf_header_check(settings->cbf_header, o->assembly.of ? &o->assembly.whole : x, e);
@@ -155,6 +157,7 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
     char path[TEMPLATE_PATH_MAX];
     struct frame whole;
     const bool assembled = o->assembly.of != NULL;
+    const struct experiment *seen = moved_to(&o->moved, &f->recipe);
     enum status s = assembled ? assemble(o, f, &whole, e) : STATUS_OK;
     for (int i = 0; i < o->count && s == STATUS_OK; i++) {
         struct output *out = &o->all[i];
@@ -162,8 +165,8 @@ static enum status put_all(struct outputs *o, const struct output_settings *sett
         if (output_is_of_run(out))
             s = out->format == FORMAT_EXPT ? STATUS_OK : run_table_add(&out->run, f, e);
         else
-            s = assembled && output_is_image(out)
-                    ? output_put(out, settings, &o->assembly.whole, &whole, path, &files[i], e)
+            s = output_is_image(out)
+                    ? output_put(out, settings, seen, assembled ? &whole : f, path, &files[i], e)
                     : output_put(out, settings, x, f, path, &files[i], e);
     }
     return s;
@@ -294,5 +297,6 @@ void outputs_close(struct outputs *o)
         clipped_say(&o->all[i].clipped, o->all[i].name.text);
         output_close(&o->all[i]);
     }
+    moved_close(&o->moved);
     assembly_free(&o->assembly);
 }

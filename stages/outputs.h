@@ -7,6 +7,7 @@
 
 #include "io/assembly.h"
 #include "io/frame_index.h"
+#include "model/moved.h"
 #include "output.h"
 
 enum {
@@ -21,6 +22,7 @@ struct outputs {
     struct output *series;     // the one of NXmx, or NULL
     bool named;                // files, not of the series, were to get their names
     struct assembly assembly;  // of several panels, where some output holds one image
+    struct moved moved;        // of that, or else of the panels: as the frame at hand saw it
 };
 
 /* Adds one, see output_parse; at most OUTPUTS_MAX.  STATUS_USAGE for a name that is there, and for

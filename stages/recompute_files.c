@@ -10,6 +10,7 @@
 #include "difference.h"
 #include "io/image_file.h"
 #include "io/nxmx_read.h"
+#include "model/moved.h"
 #include "origin.h"
 #include "output.h"
 
@@ -103,8 +104,13 @@ static enum status compare_whole(const struct recomputed *r, enum format format,
     if (format == FORMAT_CBF)
         settings.cbf_header = cbf_kind_of(path);
     (void)snprintf(again, sizeof again, "%s/frame.img", r->folder);
-    enum status s = output_write(&output, &settings, r->experiment, r->frame, again, e);
+    struct moved moved;
+    enum status s = moved_open(&moved, r->experiment) ? STATUS_OK : error_memory(e, "the panels");
+    if (s == STATUS_OK)
+        s = output_write(&output, &settings, moved_to(&moved, &r->frame->recipe), r->frame, again,
+                         e);
     output_close(&output);
+    moved_close(&moved);
     if (s == STATUS_OK)
         s = compare_bytes(path, again, differs, &where, e);
     if (s == STATUS_OK && !*differs)

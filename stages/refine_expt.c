@@ -66,6 +66,7 @@ static enum status read_good(void *state, size_t i, const void **bytes, size_t *
                                    m_to_angstrom(incident_beam(&g->f->model, recipe).mean_m),
                                .nlattices = n,
                                .has_mosaic = true};
+    memcpy(at->shift_m, recipe->shift_m, sizeof at->shift_m);
     double *matrix = (double *)(at + 1);
     struct dials_mosaic *mosaic = (struct dials_mosaic *)(matrix + 9 * n);
     for (size_t k = 0; k < n; k++, matrix += 9) {

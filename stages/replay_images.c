@@ -25,9 +25,9 @@ struct entry {
 struct replay_images {
     struct entry *entries;  // owned
     size_t count, room;
-    bool numbered;          // frames keep the numbers of their one NXmx file
-    struct nxmx_rows rows;  // of that file
-    double axes[9];         // NeXus' axes in the lab
+    bool numbered;            // frames keep the numbers of their one NXmx file
+    struct nxmx_rows rows;    // of that file
+    double axes[9];           // NeXus' axes in the lab
     struct experiment setup;  // as replay_images_open found it, until replay_images_begin
     char digest[17];
 };
@@ -98,9 +98,9 @@ static enum status add_ids(const struct replay_images *r, struct id_set *ids, st
 static enum status set_up(struct replay_images *r, struct error *e)
 {
     const char *path = r->entries->path;
-    return r->entries->nxmx ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, &r->setup,
-                                                r->axes, e)
-                            : replay_setup_header(path, &r->setup, e);
+    return r->entries->nxmx
+               ? replay_setup_nxmx(path, r->numbered ? &r->rows : NULL, &r->setup, r->axes, e)
+               : replay_setup_header(path, &r->setup, e);
 }
 
 struct replay_images *replay_images_open(const char *const *paths, size_t count, struct id_set *ids,
@@ -220,6 +220,11 @@ static enum status read_nxmx(const struct replay_images *r, const struct experim
     f->recipe.seed = frame->seed;
     f->recipe.phi_rad = deg_to_rad(frame->rotation_start);
     f->recipe.osc_rad = deg_to_rad(frame->rotation_width);
+    for (int i = 0; i < 3; i++) {
+        f->recipe.shift_m[i] = r->axes[i] * frame->shift_m[0] + r->axes[3 + i] * frame->shift_m[1] +
+                               r->axes[6 + i] * frame->shift_m[2];
+        f->recipe.has_shift = f->recipe.has_shift || frame->shift_m[i] != 0.0;
+    }
     return take_lattices(r, x, frame, &f->recipe, e);
 }
 

@@ -130,6 +130,14 @@ static enum status use_crystals(const struct nxmx_rows *rows, struct request *q,
     return s;
 }
 
+static bool moves(const struct nxmx_rows *rows)
+{
+    bool any = false;
+    for (size_t i = 0; rows && i < 3 * rows->nframes; i++)
+        any = any || rows->frames[i / 3].shift_m[i % 3] != 0.0;
+    return any;
+}
+
 /* Why pixels of the panels are masked, where a file says it of one of them. */
 static enum status take_reasons(const struct nxmx_geometry *g, struct experiment *x,
                                 struct error *e)
@@ -183,6 +191,7 @@ enum status replay_setup_nxmx(const char *path, const struct nxmx_rows *rows, st
     const enum status s = use_nxmx(path, rows, &q, &p, x, e);
     geometry_panels_free(&p, q.detector.nplaces);
     x->gain = 1;
+    x->detector_moves = moves(rows);
     if (s == STATUS_OK)
         nxmx_axes(x, axes);
     return s;

@@ -25,10 +25,11 @@ struct dials_spot {
     int32_t id;  // of the experiment; packed: of the lattice
     int32_t hkl[3];
     int32_t panel, pixels;
-    int32_t box[6];  // fast, slow, image: first, behind the last
-    int32_t side;    // of the plane through beam and spindle, -1 or 1; 0 in a still
-    int32_t cut;     // 1: the sweep begins or ends within it
-    int32_t scaled;  // 1: it is whole, and so a scaled intensity
+    int32_t box[6];     // fast, slow, image: first, behind the last
+    int32_t side;       // of the plane through beam and spindle, -1 or 1; 0 in a still
+    int32_t cut;        // 1: the sweep begins or ends within it
+    int32_t scaled;     // 1: it is whole, and so a scaled intensity
+    double shift_m[3];  // of the detector in its frame, in our lab
 };
 
 /* The blocks of a crystal, as dxtbx has them. */
@@ -43,6 +44,7 @@ struct dials_frame {
     uint64_t id;
     double phi_rad, osc_rad;  // osc_rad 0: a still
     double wavelength_A;      // mean
+    double shift_m[3];        // of the detector, in our lab
     uint64_t nlattices, nspots;
     bool has_mosaic;  // has no spots then
 };

@@ -110,7 +110,8 @@ static void direction_of(const struct experiment *x, const struct dials_spot *s,
     const struct panel *p = &x->panels[s->panel];
     double at[3];
     for (int i = 0; i < 3; i++)
-        at[i] = p->origin_m[i] + p->pixel_m * (s->fast * p->fast[i] + s->slow * p->slow[i]);
+        at[i] = s->shift_m[i] + p->origin_m[i] +
+                p->pixel_m * (s->fast * p->fast[i] + s->slow * p->slow[i]);
     (void)vec_unit(at, out);
 }
 

@@ -60,16 +60,19 @@ static void write_beam(void *state, const struct dials_sweep *s)
             fraction);
 }
 
-static void write_panel(FILE *out, const struct experiment *x, size_t i)
+static void write_panel(FILE *out, const struct experiment *x, const double shift_m[3], size_t i)
 {
     const struct panel *p = &x->panels[i];
+    double origin_m[3];
+    for (int k = 0; k < 3; k++)
+        origin_m[k] = p->origin_m[k] + shift_m[k];
     const double depth_m = panel_depth_m(p), pixel_mm = m_to_mm(p->pixel_m);
     fprintf(out, "%s{\"name\": \"p%zu\", \"type\": \"SENSOR_PAD\", ", i ? ",\n  " : "", i);
     write_vector(out, x, "fast_axis", p->fast, 1.0);
     fputs(", ", out);
     write_vector(out, x, "slow_axis", p->slow, 1.0);
     fputs(", ", out);
-    write_vector(out, x, "origin", p->origin_m, 1e3);
+    write_vector(out, x, "origin", origin_m, 1e3);
     fprintf(out,
             ", \"raw_image_offset\": [0, 0], \"image_size\": [%" PRId64 ", %" PRId64
             "], \"pixel_size\": [%.17g, %.17g], \"trusted_range\": [0, %.17g], ",
@@ -84,11 +87,17 @@ static void write_panel(FILE *out, const struct experiment *x, size_t i)
             depth_m > 0.0 ? "ParallaxCorrectedPxMmStrategy" : "SimplePxMmStrategy");
 }
 
-static void write_detector(FILE *out, const struct experiment *x)
+/* One for all sweeps, or one for each where it moves. */
+static void write_detector(void *state, const struct dials_sweep *s)
 {
-    fputs("\"detector\": [{\"panels\": [", out);
+    struct list *l = state;
+    const struct experiment *x = l->x;
+    FILE *out = l->out;
+    if (l->sweeps++ && !x->detector_moves)
+        return;
+    fputs(l->sweeps > 1 ? ",\n  {\"panels\": [" : "{\"panels\": [", out);
     for (size_t i = 0; i < x->npanels; i++)
-        write_panel(out, x, i);
+        write_panel(out, x, s->start->shift_m, i);
     fputs("],\n  \"hierarchy\": {\"name\": \"\", \"type\": \"\", \"fast_axis\": [1, 0, 0], "
           "\"slow_axis\": [0, 1, 0], \"origin\": [0, 0, 0], "
           "\"raw_image_offset\": [0, 0], \"image_size\": [0, 0], \"pixel_size\": [0, 0], "
@@ -98,7 +107,7 @@ static void write_detector(FILE *out, const struct experiment *x)
           out);
     for (size_t i = 0; i < x->npanels; i++)
         fprintf(out, "%s{\"panel\": %zu}", i ? ", " : "", i);
-    fputs("]}}],\n", out);
+    fputs("]}}", out);
 }
 
 static bool rotates(const struct dials_sweep *s)
@@ -184,8 +193,9 @@ static void write_experiments(void *state, const struct dials_sweep *s)
         dials_identifier(l->x, s, i, name);
         fprintf(l->out,
                 "%s{\"__id__\": \"Experiment\", \"identifier\": \"%s\", \"beam\": %" PRIu64
-                ", \"detector\": 0, ",
-                s->experiment + i ? ",\n  " : "", name, l->sweeps);
+                ", \"detector\": %" PRIu64 ", ",
+                s->experiment + i ? ",\n  " : "", name, l->sweeps,
+                l->x->detector_moves ? l->sweeps : 0);
         if (l->images.files)
             fprintf(l->out, "\"imageset\": %" PRIu64 ", ", l->sweeps);
         if (rotates(s))
@@ -216,7 +226,7 @@ enum status dials_write_expt(FILE *out, const struct experiment *x, struct dials
     enum status s = write_list(l, "experiment", write_experiments, all, e);
     s = s ? s : dials_write_images(out, images, all, path, e);
     s = s ? s : write_list(l, "beam", write_beam, all, e);
-    write_detector(out, x);
+    s = s ? s : write_list(l, "detector", write_detector, all, e);
     s = s ? s : write_list(l, "goniometer", write_goniometer, all, e);
     s = s ? s : write_list(l, "scan", write_scan, all, e);
     s = s ? s : write_list(l, "crystal", write_crystals, all, e);

@@ -39,12 +39,14 @@ static void box_of(const struct panel *p, const uint32_t *pixels, int32_t count,
 }
 
 /* Which of its two crossings of the sphere: they lie on two sides of beam and spindle. */
-static int32_t side_of(const struct experiment *x, const struct reflection_row *row)
+static int32_t side_of(const struct experiment *x, const double shift_m[3],
+                       const struct reflection_row *row)
 {
     const struct panel *p = &x->panels[row->panel];
     double at[3], across[3];
     for (int i = 0; i < 3; i++)
-        at[i] = p->origin_m[i] + p->pixel_m * (row->fast * p->fast[i] + row->slow * p->slow[i]);
+        at[i] = shift_m[i] + p->origin_m[i] +
+                p->pixel_m * (row->fast * p->fast[i] + row->slow * p->slow[i]);
     vec_cross(x->spindle, x->beam.direction, across);
     return vec_dot(at, across) < 0.0 ? -1 : 1;
 }
@@ -68,9 +70,10 @@ static struct dials_spot spot_of(const struct experiment *x, const struct frame 
                            .panel = row->panel,
                            .pixels = row->pixels};
     memcpy(s.hkl, row->hkl, sizeof s.hkl);
+    memcpy(s.shift_m, r->shift_m, sizeof s.shift_m);
     if (rotates) {
         s.image = first + (row->phi_deg - rad_to_deg(r->phi_rad)) / rad_to_deg(r->osc_rad);
-        s.side = side_of(x, row);
+        s.side = side_of(x, r->shift_m, row);
     }
     box_of(&x->panels[row->panel], pixels, row->pixels, s.box);
     s.box[4] = (int32_t)first;
@@ -97,7 +100,7 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
     const enum status s = check(x, f, path, e);
     if (s)
         return s;
-    const struct dials_frame head = {
+    struct dials_frame head = {
         .id = r->id,
         .phi_rad = r->phi_rad,
         .osc_rad = r->osc_rad,
@@ -105,6 +108,7 @@ enum status dials_pack(const struct experiment *x, const struct frame *f, const 
         .nlattices = r->nlattices,
         .nspots = t->count,
     };
+    memcpy(head.shift_m, r->shift_m, sizeof head.shift_m);
     *size = sizeof head + r->nlattices * 9 * sizeof(double) + t->count * sizeof(struct dials_spot);
     struct dials_frame *packed = *bytes = mem_array(1, *size);
     if (!packed)

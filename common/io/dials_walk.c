@@ -31,6 +31,7 @@ static bool continues(const struct dials_sweep *s, const struct dials_frame *f)
     const struct dials_frame *start = s->start;
     return start && f->osc_rad != 0.0 && f->osc_rad == start->osc_rad &&
            f->id == start->id + s->count && f->wavelength_A == start->wavelength_A &&
+           memcmp(f->shift_m, start->shift_m, sizeof f->shift_m) == 0 &&
            fabs(f->phi_rad - start->phi_rad - (double)s->count * f->osc_rad) <=
                PHI_TOLERANCE * fabs(f->osc_rad) &&
            f->nlattices == start->nlattices &&

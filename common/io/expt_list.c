@@ -1,5 +1,7 @@
 #include "io/expt_list.h"
 
+#include <math.h>
+
 #include <stdio.h>
 #include <string.h>
 
@@ -137,14 +139,40 @@ static enum status read_crystal(const struct expt_json *l, struct expt_list *lis
 
 /* --- the list ----------------------------------------------------------------------- */
 
-static enum status check_detector(const struct expt_json *l, const struct json_at *first,
-                                  struct error *e)
+/* Whether panels are the same but for a shift of all of them. */
+static bool is_shifted(const struct expt *first, const struct expt *other, double by_m[3])
+{
+    static const double SAME = 1e-9;  // of unit vectors, and in m
+    bool same = first->npanels == other->npanels;
+    for (size_t i = 0; same && i < first->npanels; i++) {
+        const struct geom_panel *a = &first->panels[i], *b = &other->panels[i];
+        same = a->fast_pixels == b->fast_pixels && a->slow_pixels == b->slow_pixels &&
+               fabs(a->pixel_m - b->pixel_m) < SAME;
+        for (int k = 0; k < 3; k++) {
+            const double by = b->corner_m[k] - a->corner_m[k];
+            by_m[k] = i ? by_m[k] : by;
+            same = same && fabs(by - by_m[k]) < SAME && fabs(a->fast[k] - b->fast[k]) < SAME &&
+                   fabs(a->slow[k] - b->slow[k]) < SAME;
+        }
+    }
+    return same;
+}
+
+/* It may stand elsewhere than that of the first experiment. */
+static enum status read_shift(const struct expt_json *l, const struct expt *setup,
+                              const struct json_at *first, struct expt_experiment *x,
+                              struct error *e)
 {
     struct json_at detector;
-    const enum status s = expt_model(&l->chosen, &l->root, "detector", &detector, e);
+    struct expt other = {0};
+    enum status s = expt_model(&l->chosen, &l->root, "detector", &detector, e);
     if (s || (detector.value && json_equal(detector.value, first->value)))
         return s;
-    return json_at_error(&l->chosen, e, "has another detector than the first experiment");
+    s = detector.value ? expt_detector(&detector, &other, e) : STATUS_OK;
+    if (!s && (!detector.value || !is_shifted(setup, &other, x->shift_m)))
+        s = json_at_error(&l->chosen, e, "has another detector than the first experiment");
+    expt_free(&other);
+    return s;
 }
 
 static enum status read_items(struct expt_json *l, struct expt_list *list, struct error *e)
@@ -159,7 +187,7 @@ static enum status read_items(struct expt_json *l, struct expt_list *list, struc
         struct expt_experiment *x = &list->items[list->count++];
         json_at_item(&all, i, &l->chosen);
         copy_text(&l->chosen, "identifier", x->identifier);
-        s = check_detector(l, &first, e);
+        s = read_shift(l, &list->setup, &first, x, e);
         s = s ? s : read_images(l, list, x, e);
         s = s ? s : read_crystal(l, list, x, e);
     }

@@ -24,6 +24,7 @@ struct expt_experiment {
     const int64_t *indices;     // ... and their places in it; of the list
     struct expt_scan scan;      // images 0: a still
     double spindle[3];          // unit vector, in our lab
+    double shift_m[3];          // how far its detector stands from that of the first, likewise
     bool has_crystal;
     double reciprocal_A[9];  // rows a*, b*, c* in 1/A, where the scan axis is at 0
     size_t npoints;          // of a crystal that changes, 0: it does not
@@ -31,7 +32,7 @@ struct expt_experiment {
 };
 
 struct expt_list {
-    struct expt setup;  // of the first experiment; detectors of all are the same
+    struct expt setup;  // of the first experiment; detectors of all differ by where they stand
     size_t count;
     struct expt_experiment *items;  // owned
     size_t nindices, indices_room, npoints, points_room;
@@ -39,8 +40,8 @@ struct expt_list {
     double *points;    // owned
 };
 
-/* STATUS_INPUT with "FILE: WHERE: " for what cannot be, and for several detectors; STATUS_FAILED
- * when the file cannot be read.  expt_list_free frees *list, also after an error. */
+/* STATUS_INPUT with "FILE: WHERE: " for what cannot be, and for detectors that differ;
+ * STATUS_FAILED when the file cannot be read.  expt_list_free frees *list, also after an error. */
 enum status expt_list_read(const char *path, struct expt_list *list, struct error *e);
 void expt_list_free(struct expt_list *list);
 

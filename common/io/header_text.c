@@ -117,6 +117,14 @@ static void append_pulse(const struct writer *w, const struct experiment *x, uin
     header_append(w->h, "%s", w->style->behind);
 }
 
+/* How far the detector stands from its place, in the lab. */
+static void append_shift(const struct writer *w, const struct recipe *r)
+{
+    const double mm[] = {m_to_mm(r->shift_m[0]), m_to_mm(r->shift_m[1]), m_to_mm(r->shift_m[2])};
+    if (r->has_shift)
+        append_list(w, "BRAGG_SHIFT_MM", mm, 3);
+}
+
 /* A line per stage, or none. */
 static void append_stages(const struct writer *w, const char *history, size_t most)
 {
@@ -151,6 +159,7 @@ void header_append_truth(struct header_text *h, const struct experiment *x, cons
     append_polarization(&w, &x->beam);
     if (x->npanels && x->panels->thickness_m > 0.0)
         append_sensor(&w, x->panels);
+    append_shift(&w, r);
     append_whole(&w, "BRAGG_LATTICES", r->nlattices);
     append_stages(&w, x->history, most);
     size_t whole = h->length;

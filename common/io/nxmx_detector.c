@@ -7,6 +7,7 @@
 #include "io/nxmx_layout.h"
 
 #define DETECTOR NXMX_INSTRUMENT "/detector"
+#define SHIFT DETECTOR "/transformations/shift_"
 
 enum { GROUP_BYTES = 64, PATH_BYTES = 128 };
 
@@ -75,12 +76,32 @@ static void put_module(struct hdf5_file *f, const struct experiment *x, size_t n
 #undef IN
 }
 
-static void put_modules(struct hdf5_file *f, const struct experiment *x)
+/* Axes along x, y and z, each with a number for every frame; the last is that of z. */
+static void put_shifts(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    static const char *const paths[] = {".", SHIFT "x", SHIFT "y", SHIFT "z"};
+    double *values = mem_array(rows->nframes, sizeof *values);
+    if (!hdf5_good(f, values ? 0 : -1))
+        return;
+    for (int k = 0; k < 3; k++) {
+        const double along[3] = {k == 0, k == 1, k == 2};
+        for (size_t i = 0; i < rows->nframes; i++)
+            values[i] = rows->frames[i].shift_m[k];
+        hdf5_reals(f, paths[k + 1], 1, &(hsize_t){rows->nframes}, values);
+        nxmx_note_axis(f, paths[k + 1], "translation", along, "m", paths[k]);
+    }
+    mem_free(values);
+}
+
+static void put_modules(struct hdf5_file *f, const struct experiment *x,
+                        const struct nxmx_rows *rows)
 {
     hsize_t slow = 0;
     hdf5_group(f, DETECTOR "/transformations", "NXtransformations");
+    if (x->detector_moves)
+        put_shifts(f, rows);
     put_translation(f, DETECTOR "/transformations/det_z", x->panels->distance_m,
-                    (const double[]){0, 0, 1}, ".");
+                    (const double[]){0, 0, 1}, x->detector_moves ? SHIFT "z" : ".");
     hdf5_text(f, DETECTOR "/depends_on", DETECTOR "/transformations/det_z");
     for (size_t i = 0; i < x->npanels; i++) {
         char group[GROUP_BYTES] = DETECTOR "/module";
@@ -131,7 +152,8 @@ static void put_range(struct hdf5_file *f, const struct experiment *x, enum pixe
     hdf5_whole(f, DETECTOR "/bit_depth_readout", 8 * pixel_size(type));
 }
 
-void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
+void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind,
+                       const struct nxmx_rows *rows)
 {
     const struct panel *p = kind->experiment->panels;
     hdf5_group(f, DETECTOR, "NXdetector");
@@ -151,5 +173,5 @@ void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind)
     hdf5_link(f, DETECTOR "/data", NXMX_DATA);
     put_range(f, kind->experiment, kind->type);
     put_mask(f, kind->experiment);
-    put_modules(f, kind->experiment);
+    put_modules(f, kind->experiment, rows);
 }

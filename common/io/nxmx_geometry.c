@@ -265,6 +265,30 @@ static enum status read_wavelength(const struct nexus *n, const char *entry,
     return STATUS_OK;
 }
 
+/* In our own files of a detector that moves: from where it stands in the first frame to where it
+ * stands without a shift. */
+static enum status take_back_shift(const struct nexus *n, const char *entry, const char *detector,
+                                   struct nxmx_geometry *g, struct error *e)
+{
+    static const char *const names[] = {"transformations/shift_x", "transformations/shift_y",
+                                        "transformations/shift_z"};
+    char path[NEXUS_PATH];
+    double nexus_m[3], by_m[3];
+    if (!nexus_has(n, entry, "braggpipe/detector_shift", path))
+        return STATUS_OK;
+    for (int i = 0; i < 3; i++) {
+        if (!nexus_has(n, detector, names[i], path))
+            return STATUS_OK;
+        const enum status s = nexus_real(n, path, &nexus_m[i], e);
+        if (s)
+            return s;
+    }
+    to_beam(nexus_m, by_m);
+    for (size_t i = 0; i < 3 * g->npanels; i++)
+        g->panels[i / 3].corner_m[i % 3] -= by_m[i % 3];
+    return STATUS_OK;
+}
+
 static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, struct error *e)
 {
     char entry[NEXUS_PATH], instrument[NEXUS_PATH], detector[NEXUS_PATH];
@@ -281,6 +305,7 @@ static enum status read_all(const struct nexus *n, struct nxmx_geometry *g, stru
     enum status s = read_modules(n, detector, &list, &count, e);
     s = s ? s : take_modules(n, detector, list, count, g, e);
     s = s ? s : read_sensor(n, detector, g, e);
+    s = s ? s : take_back_shift(n, entry, detector, g, e);
     s = s ? s : read_wavelength(n, entry, g, e);
     mem_free(list);
     return s;

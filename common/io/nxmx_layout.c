@@ -240,7 +240,7 @@ static void put_truth(struct hdf5_file *f, const struct nxmx_kind *kind,
     for (size_t i = 0; i < x->ncrystals; i++)
         put_crystal(f, &x->crystals[i], i);
     put_pulses(f, x, rows);
-    nxmx_put_rows(f, rows);
+    nxmx_put_rows(f, rows, x->detector_moves);
 }
 
 /* --- the file ------------------------------------------------------------ */
@@ -291,6 +291,6 @@ void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct
     hdf5_text(f, NXMX_INSTRUMENT "/name", "braggpipe");
     hdf5_note_text(f, NXMX_INSTRUMENT "/name", "short_name", "braggpipe");
     put_beam(f, kind->experiment, rows);
-    nxmx_put_detector(f, kind);
+    nxmx_put_detector(f, kind, rows);
     put_truth(f, kind, rows);
 }

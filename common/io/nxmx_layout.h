@@ -13,7 +13,8 @@
 void nxmx_layout(struct hdf5_file *f, const struct nxmx_kind *kind, const struct nxmx_rows *rows);
 
 /* The group of the detector; nxmx_layout's. */
-void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind);
+void nxmx_put_detector(struct hdf5_file *f, const struct nxmx_kind *kind,
+                       const struct nxmx_rows *rows);
 
 /* Makes a data set an axis along or about v; `on` is the one that it depends on. */
 void nxmx_note_axis(struct hdf5_file *f, const char *path, const char *type, const double v[3],
@@ -25,8 +26,9 @@ void nxmx_image_size(const struct experiment *x, hsize_t size[2]);
 /* A type of HDF5 that need not be closed. */
 hid_t nxmx_pixel_type(enum pixel_type type);
 
-/* The tables: written, and read back (false when that cannot be). */
-void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows);
+/* The tables: written, with shifts where the detector `moves`, and read back (false when that
+ * cannot be). */
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves);
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows);
 
 /* Reads the packed image at a place; false when that cannot be. */

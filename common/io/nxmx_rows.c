@@ -142,19 +142,20 @@ enum status nxmx_rows_add(struct nxmx_rows *rows, const struct experiment *x,
                           const struct recipe *r, uint64_t file, struct error *e)
 {
     const struct incident beam = incident_beam(x, r);
-    const struct nxmx_frame frame = {.number = r->id,
-                                     .seed = r->seed,
-                                     .file = file,
-                                     .rotation_start = rad_to_deg(r->phi_rad),
-                                     .rotation_width = rad_to_deg(r->osc_rad),
-                                     .wavelength = m_to_angstrom(beam.mean_m),
-                                     .fluence = beam.fluence_ph_m2,
-                                     .lattices = r->nlattices};
+    struct nxmx_frame frame = {.number = r->id,
+                               .seed = r->seed,
+                               .file = file,
+                               .rotation_start = rad_to_deg(r->phi_rad),
+                               .rotation_width = rad_to_deg(r->osc_rad),
+                               .wavelength = m_to_angstrom(beam.mean_m),
+                               .fluence = beam.fluence_ph_m2,
+                               .lattices = r->nlattices};
     struct nxmx_lattice *lattices;
     double axes[9];
+    nxmx_axes(x, axes);
+    mat_apply(axes, r->shift_m, frame.shift_m);
     nxmx_rows_remove(rows, r->id);
     const enum status s = insert(rows, &frame, &lattices, e);
-    nxmx_axes(x, axes);
     for (size_t i = 0; i < r->nlattices && !s; i++)
         lattices[i] = lattice_row(axes, x, r, &r->lattices[i]);
     return s;

@@ -23,6 +23,7 @@ struct nxmx_frame {
     double wavelength;      // A, mean of its sources
     double fluence;         // photons per m^2
     uint64_t lattices;      // 0: a blank, else a hit
+    double shift_m[3];      // of the detector; no member in files, but in a table of its own
 };
 
 /* Vectors are in the coordinates of NeXus: z along the beam. */

@@ -1,11 +1,16 @@
 /* The truth about frames as compound data sets. */
 #include <stdlib.h>
+#include <string.h>
 
+#include "base/alloc.h"
 #include "io/nxmx_layout.h"
 
 #define FRAMES NXMX_TRUTH "/frames"
 #define LATTICES NXMX_TRUTH "/lattices"
 #define REFLECTIONS NXMX_TRUTH "/reflections"
+#define SHIFTS NXMX_TRUTH "/detector_shift"
+
+enum { FRAME_BYTES = offsetof(struct nxmx_frame, shift_m) };  // in files
 
 static void add(hid_t type, const char *name, size_t offset, hid_t member)
 {
@@ -23,7 +28,7 @@ static void add_array(hid_t type, const char *name, size_t offset, unsigned rank
 static hid_t frame_type(void)
 {
 #define MEMBER(name, kind) add(type, #name, HOFFSET(struct nxmx_frame, name), H5T_NATIVE_##kind)
-    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(struct nxmx_frame));
+    const hid_t type = H5Tcreate(H5T_COMPOUND, FRAME_BYTES);
     MEMBER(number, UINT64);
     MEMBER(seed, UINT64);
     MEMBER(file, UINT64);
@@ -73,9 +78,34 @@ static void put_table(struct hdf5_file *f, const char *path, hid_t type, size_t 
     (void)H5Tclose(type);
 }
 
-void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows)
+static void put_frames(struct hdf5_file *f, const struct nxmx_rows *rows)
 {
-    put_table(f, FRAMES, frame_type(), rows->nframes, rows->frames);
+    char *packed = mem_array(rows->nframes, FRAME_BYTES);
+    if (!hdf5_good(f, packed ? 0 : -1))
+        return;
+    for (size_t i = 0; i < rows->nframes; i++)
+        memcpy(packed + i * FRAME_BYTES, &rows->frames[i], FRAME_BYTES);
+    put_table(f, FRAMES, frame_type(), rows->nframes, packed);
+    mem_free(packed);
+}
+
+static void put_shifts(struct hdf5_file *f, const struct nxmx_rows *rows)
+{
+    double(*shifts_m)[3] = mem_array(rows->nframes, sizeof *shifts_m);
+    if (!hdf5_good(f, shifts_m ? 0 : -1))
+        return;
+    for (size_t i = 0; i < rows->nframes; i++)
+        memcpy(shifts_m[i], rows->frames[i].shift_m, sizeof *shifts_m);
+    hdf5_reals(f, SHIFTS, 2, (const hsize_t[]){rows->nframes, 3}, *shifts_m);
+    hdf5_note_text(f, SHIFTS, "units", "m");
+    mem_free(shifts_m);
+}
+
+void nxmx_put_rows(struct hdf5_file *f, const struct nxmx_rows *rows, bool moves)
+{
+    put_frames(f, rows);
+    if (moves)
+        put_shifts(f, rows);
     put_table(f, LATTICES, lattice_type(), rows->nlattices, rows->lattices);
     if (rows->has_reflections)
         put_table(f, REFLECTIONS, told_type(), rows->nframes, rows->reflections);
@@ -160,11 +190,38 @@ static bool get_reflections(struct hdf5_file *f, struct nxmx_rows *rows)
     return rows->reflections;
 }
 
+static bool get_frames(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    char *packed = NULL;
+    if (!get_table(f, FRAMES, frame_type(), FRAME_BYTES, &rows->nframes, &packed))
+        return false;
+    rows->frames = calloc(rows->nframes + 1, sizeof *rows->frames);
+    for (size_t i = 0; rows->frames && i < rows->nframes; i++)
+        memcpy(&rows->frames[i], packed + i * FRAME_BYTES, FRAME_BYTES);
+    free(packed);
+    return rows->frames;
+}
+
+/* Of files of a detector that moves. */
+static bool get_shifts(struct hdf5_file *f, struct nxmx_rows *rows)
+{
+    double *shifts_m = NULL;
+    size_t count = 0;
+    if (H5Lexists(f->id, SHIFTS, H5P_DEFAULT) <= 0)
+        return true;
+    const bool good =
+        get_table(f, SHIFTS, H5Tcopy(H5T_NATIVE_DOUBLE), sizeof *shifts_m, &count, &shifts_m) &&
+        count == 3 * rows->nframes;
+    for (size_t i = 0; i < count && good; i++)
+        rows->frames[i / 3].shift_m[i % 3] = shifts_m[i];
+    free(shifts_m);
+    return good;
+}
+
 bool nxmx_get_rows(struct hdf5_file *f, struct nxmx_rows *rows)
 {
     *rows = (struct nxmx_rows){0};
-    bool good =
-        get_table(f, FRAMES, frame_type(), sizeof *rows->frames, &rows->nframes, &rows->frames);
+    bool good = get_frames(f, rows) && get_shifts(f, rows);
     good = good && get_table(f, LATTICES, lattice_type(), sizeof *rows->lattices, &rows->nlattices,
                              &rows->lattices);
     good = good && get_reflections(f, rows);

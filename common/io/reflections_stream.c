@@ -108,7 +108,8 @@ void reflections_write_chunk(FILE *out, const struct experiment *x, const struct
             f->reflections.count > 0, lattices ? "file" : "none");
     fprintf(out, "photon_energy_eV = %.6f\nheader/int/frame_id = %" PRIu64 "\n",
             m_to_ev(beam.mean_m), f->recipe.id);
-    fprintf(out, "average_camera_length = %.6f m\n", x->panels[0].distance_m);
+    fprintf(out, "average_camera_length = %.6f m\n",
+            x->panels[0].distance_m + vec_dot(f->recipe.shift_m, x->beam.direction));
     write_peaks(out, x, f);
     for (size_t i = 0; i < lattices; i++)
         write_crystal(out, x, f, i, lab);

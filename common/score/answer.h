@@ -42,8 +42,10 @@ struct answer {
     uint64_t event;      // number of the image in that file, from 0
     bool says_hit, hit;  // whether the analysis says it is one, and what it says
     bool has_score;
-    double score;   // how sure the analysis is of a hit, in any unit; more is surer
-    double time_s;  // when the result came, Unix time; 0: not known
+    double score;       // how sure the analysis is of a hit, in any unit; more is surer
+    double time_s;      // when the result came, Unix time; 0: not known
+    double shift_m[3];  // how far its detector stands from that of the results, in the frame of the
+                        // beam
     size_t nspots, nlattices, nreflections;
     struct answer_spot *spots;              // owned
     struct answer_lattice *lattices;        // owned

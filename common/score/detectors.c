@@ -198,20 +198,26 @@ enum status detectors_assume(struct detectors *d, const struct geom_panel *truth
 }
 
 /* Solves corner + pixel (f fast + s slow) = t direction by Cramer's rule. */
-bool detectors_project(const struct detectors *d, int32_t panel, double fast, double slow,
-                       double out[2])
+bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
+                       int32_t panel, double fast, double slow, double out[2])
 {
     if (d->model_of[panel] < 0)
         return false;
     const struct geom_panel *m = &d->model[d->model_of[panel]];
-    double direction[3], normal[3], c[3];
+    double direction[3], corner[3], normal[3], c[3];
+    vec_copy(corner, model_m);
+    turn_about_beam(corner, d->turn_rad);
     point_of(&d->truth[panel], fast, slow, direction);
+    for (int i = 0; i < 3; i++)
+        direction[i] += true_m[i];
+    for (int i = 0; i < 3; i++)
+        corner[i] += m->corner_m[i];
     vec_cross(m->fast, m->slow, normal);
-    const double t = vec_dot(normal, m->corner_m) / vec_dot(normal, direction);
+    const double t = vec_dot(normal, corner) / vec_dot(normal, direction);
     if (!(t > 0.0 && isfinite(t)))
         return false;
     for (int i = 0; i < 3; i++)
-        c[i] = (t * direction[i] - m->corner_m[i]) / m->pixel_m;
+        c[i] = (t * direction[i] - corner[i]) / m->pixel_m;
     const double ff = vec_dot(m->fast, m->fast), ss = vec_dot(m->slow, m->slow),
                  fs = vec_dot(m->fast, m->slow), cf = vec_dot(c, m->fast), cs = vec_dot(c, m->slow);
     out[0] = (cf * ss - cs * fs) / (ff * ss - fs * fs);

@@ -40,10 +40,11 @@ enum status detectors_assume(struct detectors *d, const struct geom_panel *truth
 /* Turns the lattices of an answer with the model. */
 void detectors_turn(const struct detectors *d, struct answer *a);
 
-/* (fast, slow), px, where the model puts the direction of a place on a true panel; false when the
- * model lacks the panel or it faces away. */
-bool detectors_project(const struct detectors *d, int32_t panel, double fast, double slow,
-                       double out[2]);
+/* (fast, slow), px, where the model puts the direction of a place on a true panel, which stands
+ * true_m from where the key has it, the model model_m from where the results have it; false when
+ * the model lacks the panel or it faces away. */
+bool detectors_project(const struct detectors *d, const double true_m[3], const double model_m[3],
+                       int32_t panel, double fast, double slow, double out[2]);
 
 void detectors_free(struct detectors *d);
 

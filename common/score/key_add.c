@@ -69,7 +69,10 @@ enum status key_add_frame(struct key_part *k, uint64_t number, const struct answ
             l->a_matrix[m] = 0.0 - l->a_matrix[m];  // from the frame of the beam to NeXus
         s = add_rows(k, a, &a->lattices[i], (int32_t)i, e);
     }
-    frames[r->nframes] = (struct nxmx_frame){.number = number, .lattices = a->nlattices};
+    frames[r->nframes] =
+        (struct nxmx_frame){.number = number,
+                            .lattices = a->nlattices,
+                            .shift_m = {0.0 - a->shift_m[0], 0.0 - a->shift_m[1], a->shift_m[2]}};
     counts[r->nframes++] = (struct nxmx_told){.rows = k->nblock - first};
     return s;
 }

@@ -237,13 +237,16 @@ static enum status take_spots(struct score *s, const struct key_frame *f, const 
 }
 
 /* From the two models alone. */
-static enum status take_geometry(struct score *s, const struct key_frame *f,
+static enum status take_geometry(struct score *s, const struct key_frame *f, const struct answer *a,
                                  const struct detectors *d, struct error *e)
 {
+    /* from NeXus to the frame of the beam */
+    const double *nexus_m = f->frame->shift_m;
+    const double true_m[3] = {-nexus_m[0], -nexus_m[1], nexus_m[2]};
     for (size_t i = 0; i < f->nrows && d->model != d->truth; i++) {
         const struct reflection_row *r = &f->rows[i];
         double at[2];
-        if (detectors_project(d, r->panel, r->fast, r->slow, at) &&
+        if (detectors_project(d, true_m, a->shift_m, r->panel, r->fast, r->slow, at) &&
             !offsets_add(&s->geometry, r->fast - at[0], r->slow - at[1], 1.0))
             return error_memory(e, "the places of reflections");
     }
@@ -304,7 +307,7 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     s->nscores += a->has_score;
     status = score_truth(s, &f, hit, a->nspots, a->has_score ? a->score : -INFINITY, &truth, e);
     s->frames[place].wrong = truth != hit;
-    status = status ? status : take_geometry(s, &f, d, e);
+    status = status ? status : take_geometry(s, &f, a, d, e);
     status = status ? status : take_spots(s, &f, a, d, e);
     if (k->tells.no_lattices) {
         s->lattices_found += a->nlattices;
