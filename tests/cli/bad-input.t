@@ -34,6 +34,10 @@ printf 'first hit_rate\n0 1\n' > rate.ok.runs
 printf 'first\n' > none.runs
 printf 'first energy_eV\n0 5000\n' > energy.runs
 printf '1 2\n' > early.shadow
+printf '0\n-101\n' > far.shifts
+printf '1 2\n' > two.shifts
+printf '1\n1 2 3\n' > odd.shifts
+printf 'nan 2 3\n' > nan.shifts
 printf 'shadow 0\n1 2\n3 4\nshadow 1\n' > line.shadow
 printf 'shadow 2\n' > bright.shadow
 printf '1 2 3 10\n0 0 1 5\n1 2 3 20\n' > twice.hkl
