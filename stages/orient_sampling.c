@@ -21,6 +21,11 @@ static void warn(const struct sampling_report *r)
                  "subpixels are %.3g deg wide, spots %.3g wide need %.3g: bragg-geometry "
                  "--oversample=%.0f or more",
                  rad_to_deg(r->subpixel_rad), spot, rad_to_deg(r->spot_share_rad), r->oversample);
+    if (r->layers_coarse)
+        log_line(LOG_WARNING,
+                 "slanted rays leave photons of neighbouring layers of the sensor %.3g pixels "
+                 "apart: bragg-geometry --layers=%.0f or more",
+                 r->layer_px, r->layers);
     if (r->phi_coarse)
         log_line(LOG_WARNING,
                  "phi steps are %.3g deg apart, spots %.3g wide need %.3g: --phi-steps=%.0f or "

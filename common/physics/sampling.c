@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "base/vec.h"
+#include "physics/sensor.h"
 
 /* Mean distance in rad of `domains` orientations that fill a cap of half-width
  * `spread_rad`, as seen along a reflection (which two of the three rotations
@@ -72,13 +73,42 @@ static double pixel_angle(const struct experiment *x)
     return largest;
 }
 
+/* How far photons of neighbouring layers may be apart on the panel: a pixel, or what a spot is wide
+ * for points, along the slant of the rays, if that is more. */
+static double layers_apart_m(const struct panel *p, double slant, double spot_share_rad)
+{
+    return fmax(p->pixel_m, spot_share_rad * p->close_distance_m * (1.0 + slant * slant));
+}
+
+/* Depth at which a slanted ray has left 95 % of its photons. */
+static double depth_m(const struct panel *p, double slant)
+{
+    const double stopped_m = 3.0 / (p->absorption_1_m * sqrt(1.0 + slant * slant));
+    return p->thickness_m > 0.0 ? fmin(p->thickness_m, stopped_m) : 0.0;
+}
+
+/* Of the panel that needs most of them. */
+static void check_layers(const struct experiment *x, struct sampling_report *r)
+{
+    for (size_t i = 0; i < x->npanels && x->physics == PHYSICS_PHYSICAL; i++) {
+        const struct panel *p = &x->panels[i];
+        const double slant = sensor_slant(p), apart_m = layers_apart_m(p, slant, r->spot_share_rad);
+        const double needed = ceil(p->thickness_m * slant / apart_m);
+        if (p->curved || !(depth_m(p, slant) * slant > apart_m) || !(needed > r->layers))
+            continue;
+        r->layers = needed;
+        r->layer_px = p->layer_m * slant / p->pixel_m;
+        r->layers_coarse = p->layers < needed;
+    }
+}
+
 struct sampling_report sampling_check(const struct experiment *x, const struct lattice *l,
                                       double osc_rad, double spread_rad, double ripple)
 {
     const struct crystal *c = &x->crystals[l->crystal];
     const double edge_m = largest_edge_m(c, x->physics == PHYSICS_FAITHFUL, l->cells_m);
     const double widths = widths_apart(c, ripple);
-    struct sampling_report r = {.phi_steps = 1, .domains = 1, .oversample = 1};
+    struct sampling_report r = {.phi_steps = 1, .domains = 1, .oversample = 1, .layers = 1};
     r.spot_rad = x->beam.wavelength_m / edge_m;
     r.rocking_rad = smallest_spacing_m(x) / edge_m;
     r.spot_share_rad = widths * r.spot_rad;
@@ -94,6 +124,7 @@ struct sampling_report sampling_check(const struct experiment *x, const struct l
     const double pixel_rad = pixel_angle(x);
     r.subpixel_rad = pixel_rad / x->sampling.oversample;
     r.oversample = fmax(1.0, ceil(pixel_rad / r.spot_share_rad));
+    check_layers(x, &r);
     r.phi_coarse = r.phi_step_rad > r.rocking_share_rad;
     r.domains_coarse = r.domain_rad > r.rocking_share_rad;
     r.pixels_coarse = r.subpixel_rad > r.spot_share_rad;

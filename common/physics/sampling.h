@@ -6,7 +6,9 @@
  * stand out instead of a smooth profile: SQUARE 0.7 (no ripple along the axes and a face
  * diagonal), ROUND 0.9 (none), TOPHAT 0.35 (5 %), GAUSS by the ripple that is allowed: points D
  * apart give a sum that is wrong by 2 exp(-2 pi^2 w^2 / D^2) at worst, the spot being Gaussian of
- * rms w = 0.397/N; 0.77 for 1 %.
+ * rms w = 0.397/N; 0.77 for 1 %.  Layers of a sensor are each sampled by all subpixels: slanted
+ * rays smear a spot over as many places as there are layers, which must not be farther apart than a
+ * pixel, or so much of the spot.
  */
 #ifndef BRAGG_PHYSICS_SAMPLING_H
 #define BRAGG_PHYSICS_SAMPLING_H
@@ -23,9 +25,10 @@ struct sampling_report {
     double phi_step_rad;                       // between neighbouring phi steps; 0 for a still
     double domain_rad;    // mean distance of neighbouring domains; 0 for one domain
     double subpixel_rad;  // a subpixel where the panel is closest, seen from the sample
-    bool phi_coarse, domains_coarse, pixels_coarse;  // farther apart
+    double layer_px;      // between photons of neighbouring layers of the sensor, most slanted rays
+    bool phi_coarse, domains_coarse, pixels_coarse, layers_coarse;  // farther apart
     /* The smallest numbers that would do. */
-    double phi_steps, domains, oversample;
+    double phi_steps, domains, oversample, layers;
 };
 
 /* Compares the sampling of crystal l->crystal with the width of its spots, which for GAUSS and

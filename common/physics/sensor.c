@@ -74,8 +74,7 @@ enum status sensor_setup(const struct detector_request *d, bool faithful, struct
     return STATUS_OK;
 }
 
-/* Tangent of the largest angle between the normal and a ray to a corner. */
-static double largest_slant(const struct panel *p)
+double sensor_slant(const struct panel *p)
 {
     const double fast_m = p->pixel_m * (double)p->fast_pixels;
     const double slow_m = p->pixel_m * (double)p->slow_pixels;
@@ -92,7 +91,7 @@ void sensor_divide(const struct detector_request *d, struct experiment *x)
     for (size_t i = 0; i < x->npanels; i++) {
         const struct panel *p = &x->panels[i];
         if (!p->curved)
-            needed = fmax(needed, ceil(p->thickness_m * largest_slant(p) / p->pixel_m));
+            needed = fmax(needed, ceil(p->thickness_m * sensor_slant(p) / p->pixel_m));
     }
     for (size_t i = 0; i < x->npanels; i++)
         if (x->panels[i].thickness_m > 0.0)

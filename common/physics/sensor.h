@@ -18,6 +18,9 @@ double silicon_absorption_1_m(double energy_eV);
  * bias of V: sqrt(2 (kT/q) z d / V) with kT/q of 293 K.  0 for a panel without a sensor. */
 double sensor_cloud_m(const struct panel *p, double bias_V);
 
+/* Tangent of the largest angle between the normal and a ray to a corner of a flat panel. */
+double sensor_slant(const struct panel *p);
+
 /* Sets thickness, attenuation and layers of *p.  In physical mode N layers share the thickness,
  * and photons stop in a layer where they do on average, not at its front; where the request says
  * no number it is one, until sensor_divide.  STATUS_INPUT for what is out of range. */

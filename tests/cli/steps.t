@@ -47,4 +47,25 @@ is 'nothing is left to warn of' "$(told 20 --osc=4 --steps=auto | grep -c 'need'
 is 'but what was given' "$(told 20 --osc=4 --steps=auto --phi-steps=3 | grep -o 'phi steps are.* apart')" 'phi steps are 1.33 deg apart'
 is 'as many terms as nobody waits for' "$(told 200 --steps=auto --osc=360 | grep -c 'a pixel, must be at most 1e+06')" 1
 is 'a ripple of nothing' "$(told 20 --ripple=2)" 'bragg-orient: --ripple is for --steps=auto'
+
+# --- layers of a thick sensor: what a slanted ray leaves in it
+thick() { # LAYERS [OPTION...]: spots at 50 degrees on 1 mm of silicon
+	layers=$1
+	shift
+	bragg-geometry --quiet --detpixels=1000 --pixel=0.1 --distance=50 --thickness=1000 --ncells=${wide:-20} --oversample=2 --roi=880,999,880,999 --shape=gauss \
+		--default-F=100 --cell=40,40,40,90,90,90 --wavelength=0.6 "$@" | bragg-orient --random --seed=4 --osc=1 --phi-steps=20 2>layers.err |
+		bragg-intensity --quiet | bragg-write --quiet --overwrite "layers_$layers.raw"
+	sed -n 's/.* need.* //; s/.*bragg-geometry --layers=\([0-9]*\) or more/\1/p' layers.err
+}
+thick 60 --layers=60 >/dev/null
+is 'as many layers as the sensor gets need no warning' "$(thick own)" ''
+is 'fewer do' "$(thick 5 --layers=5)" 15
+is 'as many as it says do not' "$(thick 15 --layers=15)" ''
+check 'and there the image is right, to 5 % of the brightest pixel' /usr/bin/python3 -c "
+import numpy
+def a(n): return numpy.fromfile('layers_%s.raw' % n, '<f4').astype(float)
+def off(n): return abs(a(n) - a(60)).max() / a(60).max()
+print(off(5), off(15), off('own'))
+assert off(15) < 0.05 and off('own') < 0.05 and off(5) > 0.2"
+is 'wide spots need fewer' "$(wide=4 thick 2 --layers=2 | awk '$1 < 15 { print "fewer" }')" fewer
 finish
