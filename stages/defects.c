@@ -59,9 +59,24 @@ static enum status open_bad_pixels(struct defects *d, struct error *e)
     return s;
 }
 
+static enum status open_map(struct defects *d, struct error *e)
+{
+    const struct transmission *t = &d->map;
+    if (!d->transmission)
+        return STATUS_OK;
+    const enum status s = transmission_read(d->transmission, &d->map, e);
+    if (s)
+        return s;
+    (void)snprintf(d->map_digest, sizeof d->map_digest, "%016" PRIx64,
+                   hash_finish(hash_bytes(HASH_START, t->passes, t->count * sizeof *t->passes)));
+    d->transmission = d->map_digest;
+    return STATUS_OK;
+}
+
 enum status defects_open(struct defects *d, struct error *e)
 {
-    const enum status s = open_shadows(d, e);
+    enum status s = open_shadows(d, e);
+    s = s ? s : open_map(d, e);
     return s ? s : open_bad_pixels(d, e);
 }
 
@@ -82,7 +97,7 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
     if (!d->passes)
         return error_memory(e, "the shadow");
     for (size_t i = 0; i < count; i++)
-        d->passes[i] = 1.0f;
+        d->passes[i] = d->map.passes && d->map.passes[i] == 0.0f ? 0.0f : 1.0f;
     if (d->has_stop)
         shadow_cast(&stop, x, d->passes);
     for (const struct polygon *p = d->shadows.polygons;
@@ -95,6 +110,13 @@ static enum status cast(struct defects *d, const struct experiment *x, struct er
         shadow_cast(&plate, x, d->passes);
     }
     return STATUS_OK;
+}
+
+/* What passes the map, too; not before the mask is made, to which thin things are none. */
+static void dim(struct defects *d)
+{
+    for (size_t i = 0; i < d->map.count; i++)
+        d->passes[i] *= d->map.passes[i];
 }
 
 /* --- bad pixels -------------------------------------------------------------------------- */
@@ -139,6 +161,20 @@ static enum status choose(struct defects *d, uint64_t seed, const struct experim
                 if (panel_computes(p, fast, slow))
                     s = add(d, seed, p->first_pixel + slow * p->fast_pixels + fast, &room, e);
     return s;
+}
+
+static enum status check_map(const struct transmission *t, const struct experiment *x,
+                             struct error *e)
+{
+    const bool fits = t->count == (size_t)experiment_pixels(x) &&
+                      (!t->fast_pixels || t->fast_pixels == x->panels[0].fast_pixels);
+    if (!t->passes || fits)
+        return STATUS_OK;
+    return error_set(e, STATUS_INPUT,
+                     "--transmission: the file has %zu pixels in rows of %" PRId64
+                     ", frames have %" PRId64 " in rows of %" PRId64,
+                     t->count, t->fast_pixels ? t->fast_pixels : (int64_t)t->count,
+                     experiment_pixels(x), x->panels[0].fast_pixels);
 }
 
 static enum status check_size(const struct defects *d, const struct experiment *x, struct error *e)
@@ -190,20 +226,25 @@ enum status defects_make(struct defects *d, uint64_t seed, struct experiment *x,
 {
     const bool chooses = d->dead > 0.0 || d->hot > 0.0 || d->kinds;
     enum status s = check_size(d, x, e);
+    s = s ? s : check_map(&d->map, x, e);
     if (!s && chooses)
         s = choose(d, seed, x, e);
-    if (!s && (d->has_stop || d->shadows.npolygons))
+    if (!s && (d->has_stop || d->shadows.npolygons || d->map.passes))
         s = cast(d, x, e);
-    if (s || d->unmasked || !(d->passes || d->nbad))
-        return s;
-    for (size_t i = 0; i < x->npanels && !s; i++)
+    const bool masks = !s && !d->unmasked && (d->passes || d->nbad);
+    for (size_t i = 0; i < x->npanels && masks && !s; i++)
         s = mask_panel(d, &x->panels[i], e);
-    return s ? s : tell_reasons(d, x, e);
+    if (!s && masks)
+        s = tell_reasons(d, x, e);
+    if (!s)
+        dim(d);
+    return s;
 }
 
 void defects_free(struct defects *d)
 {
     shadows_free(&d->shadows);
+    transmission_free(&d->map);
     mem_free(d->kinds);
     mem_free(d->passes);
     mem_free(d->bad);

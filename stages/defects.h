@@ -8,12 +8,13 @@
 #include "base/error.h"
 #include "engine/noise.h"
 #include "io/shadows.h"
+#include "io/transmission.h"
 #include "model/experiment.h"
 
 struct defects {
     /* options */
     double dead, hot, hot_photons;
-    const char *file, *shadow;
+    const char *file, *shadow, *transmission;
     double stop_mm[2], stop_offset_mm[2], stop_distance_mm, stop_transmission, arm_mm, arm_deg;
     int stop_shape;
     bool has_stop, has_shape, has_offset, has_distance, has_transmission, has_arm, has_arm_angle,
@@ -21,16 +22,18 @@ struct defects {
     /* state */
     uint8_t *kinds;  // what the file says of each pixel; owned
     int64_t fast_pixels, slow_pixels;
-    char digest[17];         // of the file
-    struct shadows shadows;  // owned
-    char shadow_digest[17];  // of them
-    float *passes;           // as in struct noise; owned
-    struct bad_pixel *bad;   // owned
+    char digest[17];          // of the file
+    struct shadows shadows;   // owned
+    char shadow_digest[17];   // of them
+    struct transmission map;  // owned
+    char map_digest[17];      // of that
+    float *passes;            // as in struct noise; owned
+    struct bad_pixel *bad;    // owned
     size_t nbad;
 };
 
-/* Reads the files of bad pixels and shadows; from here on d->file and d->shadow are what the
- * lineage tells of them. */
+/* Reads the files of bad pixels, shadows and transmission; from here on d->file, d->shadow and
+ * d->transmission are what the lineage tells of them. */
 enum status defects_open(struct defects *d, struct error *e);
 
 /* Sets passes, bad and nbad for the frames of *x, and masks there what they spoil. */
