@@ -7,7 +7,7 @@ for script in $scripts "$top"/tests/*/*.t "$top"/tests/*.sh "$top"/.ci/run; do
 	head -n 1 "$script" | grep -q 'python\|perl\|awk' && continue
 	check "$(basename "$script") parses" sh -n "$script"
 done
-for script in $scripts; do
+for script in $scripts "$top"/tests/*/*.t; do
 	check "$(basename "$script") can be run" test -x "$script"
 done
 house='.ci .clang-format .editorconfig .gitignore CHANGELOG.md CITATION.cff CONTRIBUTING.md LICENSE Makefile README.md bench common gpu pipelines scripts stages tests '
