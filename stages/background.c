@@ -229,10 +229,10 @@ static double fluence_of(const struct recipe *r)
     return r->nsources ? sum / (double)r->nsources : 1.0;
 }
 
-/* Of a frame that no other is like, into photons[experiment_pixels()]. */
-static void make(struct background *o, const struct recipe *r, bool ice, double amount,
-                 float *photons)
+/* Of a frame that no other is like, into o->own. */
+static void make(struct background *o, const struct recipe *r, bool ice, double amount)
 {
+    float *photons = o->own;
     const size_t count = (size_t)experiment_pixels(o->experiment);
     const struct experiment *x = moved_to(&o->moved, r);
     if (r->nsources) {
@@ -265,13 +265,10 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     if (!r->nsources && !r->has_shift && amount == 1.0 && !(o->streak_photons > 0))
         return add(o->experiment, f, o->photons[ice], e);
     /* with a spectrum of its own, a detector elsewhere, more or less matter, or a streak */
-    float *photons = mem_array(count, sizeof *photons);
-    if (!photons)
+    if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
-    make(o, r, ice, amount, photons);
-    const enum status s = add(o->experiment, f, photons, e);
-    mem_free(photons);
-    return s;
+    make(o, r, ice, amount);
+    return add(o->experiment, f, o->own, e);
 }
 
 static void close_background(void *state)
@@ -281,6 +278,7 @@ static void close_background(void *state)
         amorphous_free(&o->materials[i].table);
     mem_free(o->photons[0]);
     mem_free(o->photons[1]);
+    mem_free(o->own);
     mem_free(o->gathered);
     moved_close(&o->moved);
 }
