@@ -84,7 +84,8 @@ class Held:
 
         def free() -> None:
             worker.freed.put(lease)
-            worker.wake()
+            if worker.is_waiting:  # else it says soon that it has a frame ready
+                worker.wake()
 
         array: Array = lease.array(dtype, free)
         if lease.pool.leased.bit_count() <= min(LEASES_MAX, lease.pool.slots // 2):

@@ -261,8 +261,6 @@ class Links:
         for link in links:
             if link.port.up and not link.granted:
                 link.granted = self.credit(link, CREDIT_FIRST, [])
-            elif link.port.up and link.pool and link.pool.returned:
-                self.credit(link, 0, [])
             elif not link.port.up and not link.given:
                 self.announce(link)
                 link.given = self.send(link, self.worker.experiment)
@@ -272,6 +270,9 @@ class Links:
             self.acks = []
         while self.ready and self.pass_on(self.ready[0], [link for link in links if link.given]):
             self.passed(self.ready.pop(0))
+        for link in links:
+            if link.port.up and link.pool and link.pool.returned:  # slots that no frame's credit has taken along
+                self.credit(link, 0, [])
 
     def announce(self, link: Link) -> None:
         """Where our shared memory is."""

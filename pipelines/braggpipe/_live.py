@@ -41,6 +41,13 @@ class _Taker:
         self.have: list[int] = []
         self.over: list[Held] = []  # came in a run that is over
         self.start_ns, self.frames, self.count = time.monotonic_ns(), 0, 0
+        self.is_waiting = False  # the loop, for a frame
+
+    def take(self) -> Held | End:
+        self.is_waiting = True
+        held = self.came_queue.get()
+        self.is_waiting = False
+        return held
 
     def begin(self, message: Message, network: bool) -> None:
         self.lineage = self.came = message.keys["lineage"]
@@ -156,7 +163,7 @@ class Live(Frames):
     def __iter__(self) -> Iterator[Frame]:
         taker = self._taker
         try:
-            while isinstance(held := taker.came_queue.get(), Held):
+            while isinstance(held := taker.take(), Held):
                 frame = self._frame(held)
                 if frame:
                     yield frame

@@ -16,7 +16,7 @@ from braggpipe._shared import GENERATIONS, HEADER, MAGIC, PAGE, SLOTS_MAX
 
 _ADD_SEALS, _SEALS, _SEAL_FUTURE_WRITE = 1033, 1 | 2 | 4, 16  # F_ADD_SEALS; against seals, shrinking and growing
 _WORTH_BYTES, _SMALL_BYTES, _POOL_BYTES = 1 << 16, 1 << 20, 1 << 30
-_SLOTS_MIN, _USEFUL_SLOTS_MIN = 6, 3
+_SLOTS_MIN, _USEFUL_SLOTS_MIN, _KEPT_MAX = 6, 3, 1
 
 
 class Slots:
@@ -83,6 +83,7 @@ class Memory:
         self.free: collections.deque[bytearray] = collections.deque(maxlen=4)
         self.slots: Slots | None = None
         self.window = SLOTS_MAX  # frames under way at most
+        self.kept = 0  # images that were lent and not given back
 
     def open(self, uuid: str, run: int, image_bytes: int) -> None:
         """Results are made in shared memory from now on, if they are large enough and the system has it."""
@@ -100,9 +101,11 @@ class Memory:
         weakref.finalize(array, self.free.append, memory).atexit = False  # views hold it
         return array
 
-    def copy(self, image: Array) -> Array:
-        copy = self._own(image.dtype, image.size).reshape(image.shape)
-        numpy.copyto(copy, image)
+    def lend(self, image: Array) -> Array:
+        """A copy for a function to change, all in one row; others may read it there, if nobody keeps it."""
+        shared = self.slots.take(image.dtype, image.size, self.window) if self.slots and self.kept <= _KEPT_MAX else None
+        copy = self._own(image.dtype, image.size) if shared is None else shared
+        numpy.copyto(copy, image.ravel())
         return copy
 
     def result(self, image: Array, dtype: Any) -> Array:

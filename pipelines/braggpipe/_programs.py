@@ -38,8 +38,8 @@ def _run(worker: Worker, options: argparse.Namespace, stdin: int = 0) -> NoRetur
 def transform(name: str, function: Callable[[Array, Frame], Any], options: argparse.Namespace | None = None) -> NoReturn:
     """A stage in the middle: function(image, frame) gives the image that goes on.
 
-    `image` is a copy of frame.image that may be changed: float32 photons, or whole numbers in detector units.  What is
-    given has as many pixels, all finite; whole numbers that are no uint16, uint32 or int32 become int32, others float32.
+    `image` is a copy of frame.image that may be changed: float32 photons, or whole numbers in detector units.  To change
+    it in place and give it back is fastest.  What is given has as many pixels, all finite; whole numbers that are no uint16, uint32 or int32 become int32, others float32.
     What the function raises ends the run.
 
     `options` are what parser().parse_args() gave; those that were added to the parser enter the lineage of the frames.

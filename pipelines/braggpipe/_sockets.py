@@ -19,8 +19,10 @@ from braggpipe._wire import End, Message
 Address = tuple[bytes, ...]  # of a neighbour behind a bound socket; empty behind one that connects
 
 PART_MAX, NOTICE_MAX = 1 << 33, 1 << 20  # bytes of a part: from the stage before; where no pixels come
+COPIED = 1 << 16  # bytes of a part that stays where it is when it is sent, and is held until then
 LINGER_MS = 500  # that a last word may take
 WATCHED = zmq.EVENT_DISCONNECTED | zmq.EVENT_HANDSHAKE_FAILED_AUTH
+_DONTWAIT, _SNDMORE, _POLLIN = int(zmq.DONTWAIT), int(zmq.SNDMORE), int(zmq.POLLIN)  # to join enums costs more than to send
 
 # --- endpoints ----------------------------------------------------------------
 
@@ -195,31 +197,32 @@ class Port:
         """False when nobody is there."""
         if not self.socket:
             return False
+        whole: list[Any] = [*address, *parts]
+        last = whole.pop()
         try:
-            self.socket.send_multipart([*address, *parts], zmq.DONTWAIT, copy=len(parts) < 3)
+            for part in whole:
+                self.socket.send(part, _DONTWAIT | _SNDMORE, copy=len(part) < COPIED)
+            self.socket.send(last, _DONTWAIT, copy=len(last) < COPIED)
         except zmq.ZMQError:
             return False
         return True
 
     def receive(self) -> Iterator[tuple[Address, Message | None]]:
         """(address, message or None for a damaged one) for each that is there."""
-        while self.socket:
-            try:
-                parts = [self.socket.recv(zmq.DONTWAIT, copy=False)]
-                while parts[-1].more:
-                    parts.append(self.socket.recv(copy=False))
-            except zmq.Again:
-                return
+        while self.socket and self.socket.get(zmq.EVENTS) & _POLLIN:
+            parts = [self.socket.recv(copy=False)]
+            while parts[-1].more:
+                parts.append(self.socket.recv(copy=False))
             if self.bound and self.network and self.sockets.folder and parts[-1].get("User-Id") != "client":
                 continue  # a watcher has no business where frames flow
             address = (parts.pop(0).bytes,) if self.bound else ()
             try:
-                yield address, Message([part.buffer for part in parts])
+                yield address, Message([part.buffer for part in parts], self.network)
             except (ValueError, TypeError, msgpack.UnpackException):
                 yield address, None
 
     def was_cut(self) -> bool:
-        """Whether its connection ended since this was last asked."""
+        """Whether its connection ended since this was last asked: where the watch has something to read."""
         cut = False
         while self.watch and self.watch.events & zmq.POLLIN:
             cut, self.cuts = True, self.cuts + 1

@@ -253,7 +253,7 @@ class Stream(Links):
             self.worker.interrupted()
 
     def listen(self, port: Port, events: dict[Any, int], handle: Callable[..., None]) -> None:
-        cut = port.was_cut()
+        cut = port.watch in events and port.was_cut()
         if cut or port.socket in events:
             for address, message in port.receive():
                 try:
@@ -261,9 +261,10 @@ class Stream(Links):
                 except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
                     self.dropped += 1
                     self.warn(f"dropped a message that is not as bragg-wire(5) says: {error!r}")
-        link = self.link_of(port)
-        if cut and port.socket and not (link and link.gone):
-            self.cut(port)
+        if cut and port.socket:
+            link = self.link_of(port)
+            if not (link and link.gone):
+                self.cut(port)
 
     def wait(self) -> dict[Any, int]:
         """What has happened, as zmq.Poller tells."""

@@ -111,16 +111,15 @@ def _head_sum(route: Any, metadata: Any) -> int:
 
 
 class Message:
-    """A message that came: .payload are buffers.  ValueError when it is none."""
+    """A message that came: .payload are buffers.  ValueError when it is none; through a network its sums count."""
 
-    def __init__(self, parts: Sequence[Any]) -> None:
+    def __init__(self, parts: Sequence[Any], network: bool = True) -> None:
         head, metadata, *self.payload = parts
         route = msgpack.unpackb(head) if len(head) <= 128 and len(metadata) <= 1 << 20 else []
         if len(route) != 11 or route[0] != 1 or not route[8] == len(self.payload) <= 1024:
             raise ValueError("a message without a route")
         _, self.kind, self.run, self.incarnation, self.frame, self.attempt, self.stage, self.flags, _, self.sum, _ = route
-        before = len(head) - len(msgpack.packb(route[10]))
-        if route[10] and route[10] != _head_sum(head[:before], metadata):
+        if network and route[10] and route[10] != _head_sum(head[:len(head) - len(msgpack.packb(route[10]))], metadata):
             raise ValueError("a message with a damaged route")
         self.keys: Keys = msgpack.unpackb(metadata)
         if not isinstance(self.keys, dict):

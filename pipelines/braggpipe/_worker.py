@@ -32,25 +32,38 @@ class Wrong(Exception):
     """What came, or what the function gave, is not as it must be; says why."""
 
 
-def as_image(result: Any, count: int, memory: Memory) -> Array:
-    """What the function gave, as `count` pixels in one of the types that an image may have."""
+def as_row(result: Any, count: int) -> Array:
+    """What the function gave, as `count` numbers in a row."""
     given: Array = numpy.ascontiguousarray(result).ravel()
-    kind, is_ready = given.dtype.kind, given.dtype.str in TYPES
-    if kind not in "fiub":
+    if given.dtype.kind not in "fiub":
         raise Wrong(f"the function gave {given.dtype}, must be numbers")
     if given.size != count:
         raise Wrong(f"the function gave {given.size} pixels, must be {count}")
-    # a copy: the function may change its own meanwhile
+    return given
+
+
+def as_image(given: Array, memory: Memory) -> Array:
+    """A copy, as the function may change its own meanwhile, in one of the types that an image may have."""
+    kind, is_ready = given.dtype.kind, given.dtype.str in TYPES
     image = memory.result(given, given.dtype if is_ready else numpy.dtype("<f4" if kind == "f" else "<i4"))
-    if not (_is_finite(image) if kind == "f" else is_ready or numpy.array_equal(image, given)):
-        at = int((~numpy.isfinite(image) if kind == "f" else image != given).argmax())
-        raise Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
+    if kind == "f":
+        check_finite(image, given)
+    elif not (is_ready or numpy.array_equal(image, given)):
+        raise _wrong(given, image != given)
     return image
 
 
-def _is_finite(image: Array) -> bool:
-    with numpy.errstate(invalid="ignore"):
-        return bool(numpy.isfinite(image.min()) and numpy.isfinite(image.max()))  # one that is no number is both
+def check_finite(image: Array, given: Array) -> None:
+    """Of whole numbers all are.  One that is not makes a sum that is not; so may many that are."""
+    with numpy.errstate(over="ignore", invalid="ignore"):
+        is_finite = image.dtype.kind != "f" or numpy.isfinite(numpy.einsum("i->", image)) or numpy.isfinite(image).all()
+    if not is_finite:
+        raise _wrong(given, ~numpy.isfinite(image))
+
+
+def _wrong(given: Array, wrong: Array) -> Wrong:
+    at = int(wrong.argmax())
+    return Wrong(f"pixel {at} is {given[at]}, must be finite and fit into 32 bits")
 
 
 class Worker(threading.Thread):
@@ -71,6 +84,7 @@ class Worker(threading.Thread):
         self.freed: queue.SimpleQueue[Any] = queue.SimpleQueue()  # leases of pixels that nobody reads any more
         self.memory, self.lineage = Memory(), ""
         self.at_work: Held | None = None
+        self.is_waiting = False
         self.have: list[int] = []
         self.former = int(os.environ.get(FORMER_RUN, "0"), 16)
         self.start_ns, self.compute_ns, self.codec_ns, self.frames = time.monotonic_ns(), 0, 0, 0
@@ -119,7 +133,9 @@ class Worker(threading.Thread):
 
     def run(self) -> None:
         while True:
+            self.is_waiting = True
             self.at_work = held = self.tasks.get()
+            self.is_waiting = False
             try:
                 self.compute(held)
             except BaseException as error:
@@ -137,9 +153,9 @@ class Worker(threading.Thread):
         if message.keys["lineage"] != self.came:
             raise Wrong(f"{message.stage} computes something else (lineage {message.keys['lineage']}, not {self.came})")
         frame = frame_of(message.frame, message.keys, message.payload, self.shown, held.array(self))
-        argument = self.argument(frame)
+        lent = self.lend(frame)
         compute_ns = time.monotonic_ns()
-        result = self.call(argument, frame)
+        result = self.call(lent, frame)
         encode_ns = time.monotonic_ns()
         if held.lease and not held.lease.is_intact():
             raise Wrong("its pixels were taken away while they were read")
@@ -152,12 +168,26 @@ class Worker(threading.Thread):
             self.spans += [("decode", held.number, begin_ns, compute_ns), ("compute", held.number, compute_ns, encode_ns),
                            ("encode", held.number, encode_ns, end_ns)]
 
-    def argument(self, frame: Frame) -> Array | None:
-        """A copy of the image, which the function may change."""
-        return self.memory.copy(frame.image)
+    def lend(self, frame: Frame) -> list[Array]:
+        """Copies of the image, which the function may change."""
+        return [self.memory.lend(frame.image)]
 
-    def call(self, argument: Array | None, frame: Frame) -> Any:
-        return as_image(self.function(argument, frame), self.shown.count, self.memory)
+    def call(self, lent: list[Array], frame: Frame) -> Any:
+        """The image that goes on: what was lent, if that is given back and nobody keeps a part of it, else a copy."""
+        image = lent.pop()
+        holders, address = sys.getrefcount(image), image.ctypes.data
+        given = as_row(self.function(image.reshape(frame.image.shape), frame), image.size)
+        is_back = given.dtype == image.dtype and given.ctypes.data == address
+        if is_back:
+            del given
+        is_kept = sys.getrefcount(image) > holders
+        self.memory.kept += is_kept
+        if is_back and not is_kept:
+            check_finite(image, image)
+            return image
+        given = image if is_back else given
+        del image  # its memory serves again
+        return as_image(given, self.memory)
 
     def finish(self, held: Held, result: Any) -> None:
         """Packs what the function gave."""
@@ -188,11 +218,11 @@ class Painter(Worker):
 
     wants = RECIPES
 
-    def argument(self, frame: Frame) -> Array | None:
-        return None
+    def lend(self, frame: Frame) -> list[Array]:
+        return []
 
-    def call(self, argument: Array | None, frame: Frame) -> Any:
-        return as_image(self.function(frame), self.shown.count, self.memory)
+    def call(self, lent: list[Array], frame: Frame) -> Any:
+        return as_image(as_row(self.function(frame), self.shown.count), self.memory)
 
     def finish(self, held: Held, result: Any) -> None:
         keys, recipe = held.message.keys, held.message.keys["recipe"]
@@ -208,10 +238,10 @@ class Eater(Worker):
 
     gives = NOTHING
 
-    def argument(self, frame: Frame) -> Array | None:
-        return None
+    def lend(self, frame: Frame) -> list[Array]:
+        return []
 
-    def call(self, argument: Array | None, frame: Frame) -> Any:
+    def call(self, lent: list[Array], frame: Frame) -> Any:
         self.function(frame)
 
     def finish(self, held: Held, result: Any) -> None:

@@ -17,6 +17,7 @@ loop 'sums of any length' sums
 loop 'a source in Python, and a sink' stages
 loop 'a second loop over the same frames ends, too' again
 loop 'a function may use its memory again' memory
+loop 'images with pixels that are not finite do not pass' unsound
 loop 'Ctrl-C ends what a source in Python started' source
 
 # ratios to a plain copy, with room for other programs on this machine: half of what is reached there

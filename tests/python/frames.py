@@ -270,6 +270,63 @@ def memory():
     assert len(frames) == 200 and all((frame.image == frame.number).all() for frame in frames)
 
 
+LENT = """import braggpipe, numpy
+kept = []
+def back(image, frame):
+    "What it was lent, or what else has these pixels; .kept are parts that it changes later."
+    for part in kept:
+        part[:] = -1
+    kept.clear()
+    image[:] = frame.image * 2
+    n = frame.number
+    if n % 8 == 1:
+        kept.append(image[5:, 3:])
+    if n % 8 == 2:
+        kept.append(memoryview(image).cast("B"))
+        kept[-1] = numpy.frombuffer(kept[-1], "f4")
+    if n % 8 == 3:
+        return image.astype("f8")
+    if n % 8 == 4:
+        image.shape = (-1,)
+    if n % 8 == 5:
+        return image.view("u4") if n == 5 else image[::1]
+    if n % 8 == 6:
+        return numpy.asfortranarray(image)
+    if n % 8 == 7:
+        return [*image]
+    return image
+braggpipe.transform("back", back)
+"""
+
+
+def lent():
+    """A function gives back what it was lent: as it is then, whatever is done to it later."""
+    with open("back.py", "w") as file:
+        file.write(LENT)
+    bare = {frame.number: frame.image.copy() for frame in braggpipe.open(LARGE.format(16))}
+    count = 0
+    for frame in braggpipe.open(LARGE.format(16) + f" | {sys.executable} back.py --quiet"):
+        time.sleep(0.02)  # the function is ahead
+        expected = bare[frame.number] * 2
+        assert numpy.array_equal(frame.image, expected.view("u4") if frame.number == 5 else expected), frame.number
+        count += 1
+    assert count == 16 and bare[0].max() > 0
+
+
+def unsound():
+    """What is not finite does not pass; what only adds up to that does."""
+    for pixels, words in (("[numpy.inf, -numpy.inf]", "pixel 7 is inf"), ("[0, numpy.nan]", "pixel 8 is nan"), ("[-numpy.inf, 1]", "pixel 7 is -inf"),
+                          ("[3e38, 3e38]", "")):
+        with open("unsound.py", "w") as file:
+            file.write("import braggpipe, numpy\ndef change(image, frame):\n"
+                       f"    image.ravel()[7:9] = {pixels}\n    return image\nbraggpipe.transform('unsound', change)\n")
+        try:
+            (frame,) = braggpipe.open(LARGE.format(1) + f" | {sys.executable} unsound.py --quiet")
+            assert not words and frame.pixels[7] == frame.pixels[8] == numpy.float32(3e38)
+        except braggpipe.Error as error:
+            assert words and words in str(error) and "must be finite" in str(error), error
+
+
 def source():
     """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed."""
     with open("source.py", "w") as file:
