@@ -37,8 +37,8 @@ static const struct opt OPTIONS[] = {
      AT(workloads)},
     {"parts", "NAME,...",
      "kernel, closed, reflections, derivatives, background, noise, stream, transport, output, "
-     "cold, pipeline, boundary, compress, workers, diagnose "
-     "(all but the last three)",
+     "cold, pipeline, boundary, compress, workers, diagnose, python "
+     "(all but the last four)",
      OPT_TEXT, AT(parts)},
     {"peer", "PATH", "A nanoBragg-compatible program to run in the same rounds", OPT_TEXT,
      AT(peer)},
@@ -73,7 +73,7 @@ static const struct part {
     {"diagnose", bench_diagnose},       {"reflections", bench_reflections},
     {"derivatives", bench_derivatives}, {"closed", bench_closed},
     {"compress", bench_compress},       {"workers", bench_workers},
-    {"background", bench_background},
+    {"background", bench_background},   {"python", bench_python},
 };
 enum { NPARTS = sizeof PARTS / sizeof *PARTS };
 

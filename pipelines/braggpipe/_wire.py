@@ -1,6 +1,7 @@
 """What this module needs of bragg-wire(5): messages and their sums."""
 from __future__ import annotations
 
+import ctypes
 import functools
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -83,9 +84,27 @@ def _add(register: int, data: Any) -> int:
     return int(numpy.bitwise_xor.reduce(_TABLES[_BEHIND[_CHUNK - length:], mixed])) ^ register >> 8 * length
 
 
+def _load() -> Any:
+    """ISA-L's function for this sum, which is five times as fast; None where Debian's libisal2 is not installed."""
+    try:
+        function = ctypes.CDLL("libisal.so.2").crc32_iscsi
+    except (OSError, AttributeError):
+        return None
+    function.argtypes, function.restype = [ctypes.c_void_p, ctypes.c_int, ctypes.c_uint], ctypes.c_uint
+    return function if function(b"123456789", 9, 0xFFFFFFFF) == 0xE3069283 ^ 0xFFFFFFFF else None
+
+
+_FAST = _load()
+_FAST_MAX = 1 << 30  # bytes at a time
+
+
 def crc32c(data: Any, crc: int = 0) -> int:
     """CRC-32C of bytes, continuing `crc`."""
     rest, register = numpy.frombuffer(data, "u1"), crc ^ 0xFFFFFFFF
+    if _FAST:
+        for at in range(0, len(rest), _FAST_MAX):
+            register = _FAST(rest.ctypes.data + at, min(_FAST_MAX, len(rest) - at), register)
+        return int(register) ^ 0xFFFFFFFF
     size = len(rest) & ~7
     if size > 4096:
         words = rest[:size].view("<u8")
