@@ -85,6 +85,8 @@ class Stream(Links):
         self.worker.wake()
 
     def close_pipes(self) -> None:
+        if self.worker.is_program:
+            signal.set_wakeup_fd(-1)
         with self.lock:
             self.worker.wake = lambda: None
             for fd in self.own_fds:

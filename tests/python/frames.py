@@ -330,21 +330,22 @@ def unsound():
 
 
 def source():
-    """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed."""
+    """Ctrl-C ends a source in Python and the pipeline that it started, the first time it is typed; once more at the end says nothing."""
     with open("source.py", "w") as file:
-        file.write("import braggpipe, numpy\n"
+        file.write("import atexit, braggpipe, numpy, os, signal\natexit.register(lambda: os.kill(os.getpid(), signal.SIGINT))\n"
                    "def flat(frame):\n    if frame.number == 50:\n        open('begun', 'w').close()\n"
                    "    return numpy.ones((64, 64))\n"
                    "braggpipe.source('flat', flat, frames=1000000, detpixels=64)\n")
     pipe = subprocess.Popen(f"trap : INT; {sys.executable} source.py --quiet </dev/null | bragg-tap --quiet --record=flat.rec",
-                            shell=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL))
+                            shell=True, start_new_session=True, preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+                            stderr=subprocess.PIPE, text=True)
     for _ in range(600):
         if os.path.exists("begun"):
             break
         time.sleep(0.05)
     os.killpg(pipe.pid, signal.SIGINT)
-    pipe.wait(30)
-    assert has_ended(offspring())
+    said = pipe.communicate(timeout=30)[1]
+    assert has_ended(offspring()) and not said, said
     assert len(list(braggpipe.open("flat.rec"))) > 10  # the recording is whole
 
 
