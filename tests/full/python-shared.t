@@ -7,7 +7,7 @@ scratch
 . "$BRAGG_TESTS/faults.sh"
 export PYTHONDONTWRITEBYTECODE=1 PYTHONPATH="$top/pipelines"
 limits='--dead-after=3 --rejoin-timeout=20 --attempts=100'
-printf '#!/usr/bin/python3\nimport braggpipe, time\n\n\ndef relay(image, frame):\n    time.sleep(0.015)\n    return image + 1\n\n\nbraggpipe.transform("relay", relay)\n' >relay.py
+printf '#!/usr/bin/python3\nimport braggpipe, time\n\n\ndef relay(image, frame):\n    time.sleep(0.015)\n    image += 1\n    return image if frame.number %% 2 else image.copy()\n\n\nbraggpipe.transform("relay", relay)\n' >relay.py
 chmod +x relay.py
 stage() { # as in faults.sh, but env is no test stage
 	stage_name=$1
@@ -41,13 +41,17 @@ expected() {
 	digest out
 }
 
+mapped() { # by who reads
+	[ "$(grep -c memfd:bragg "/proc/$(cat sink.pid)/maps")" = "$pools" ]
+}
+
 for edge in 100 200 600; do # too small for it, small, and large, where as many slots as frames under way must do
-	expected=$(expected $edge 100)
-	net $edge 100 5 --window=3
-	maps=$(grep -c memfd:bragg "/proc/$(cat sink.pid)/maps")
+	expected=$(expected $edge 200)
+	net $edge 200 5 --window=3
+	pools=$((edge > 127 ? 2 : 0)) # of both relays, once the second one is up, too
+	check "$edge pixels: mapped by who reads" soon mapped
 	settle
 	is "$edge pixels: the same files" "$(statuses source relay1 relay2 sink) $(digest out)" "0 0 0 0 $expected"
-	is "$edge pixels: mapped by who reads" "$maps" $((edge > 127 ? 2 : 0))
 	is "$edge pixels: nothing is said" "$(cat errors.*)" ''
 done
 
