@@ -10,6 +10,8 @@ import subprocess
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy
+
 STAGES = ["geometry", "orient", "intensity", "background", "noise"]
 
 
@@ -26,10 +28,10 @@ def _options(program: str) -> dict[str, bool]:
 
 
 def _words(option: str, value: Any, repeats: bool) -> list[str]:
-    if value is None or value is False:
+    if value is None:
         return []
-    if value is True:
-        return [f"--{option}"]
+    if isinstance(value, (bool, numpy.bool_)):
+        return [f"--{option}"] * bool(value)
     if isinstance(value, Mapping):
         value = " ".join(f"{key}={_text(one)}" for key, one in value.items())
     elif repeats and isinstance(value, Sequence) and not isinstance(value, str):

@@ -172,7 +172,7 @@ def died():
 
 
 def options():
-    frames = list(braggpipe.simulate(detpixels=(40, 30), frames=2, random=True, default_F=100, cell=(60, 70, 80, 90, 90, 90),
+    frames = list(braggpipe.simulate(detpixels=(40, 30), frames=2, random=numpy.bool_(True), default_F=100, cell=(60, 70, 80, 90, 90, 90),
                                      crystal=[{"name": "A"}, {"name": "B", "ncells": 9}], water=0.1, noise={"seed": 3}))
     assert len(frames) == 2 and frames[0].image.shape == (30, 40) and frames[0].unit == "ADU"
     assert [c.name for c in frames[0].experiment.crystals] == ["A", "B"]
