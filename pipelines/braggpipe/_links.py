@@ -36,6 +36,7 @@ class Links:
         self.ready: list[Held] = []  # all that are here, as they came; those to be sent
         self.buried: set[str] = set()
         self.dropped, self.ticks, self.hello_due = 0, 0, False
+        self.kept_s = 0.0  # when connections were last looked after; 0: they are to be
         self.bytes_in = self.bytes_out = 0
         self.seen: dict[int, int] = {}
         self.acks: list[int] = []  # of a last stage: sums of frames that came; what the source is still to be told
@@ -161,6 +162,7 @@ class Links:
     def cut(self, port: Port) -> None:
         """A connection begins anew; should it be a death, the source tells."""
         port.drop()
+        self.kept_s = 0.0
         for link in self.links:
             if link.port is port:
                 link.lost_s = link.lost_s or time.monotonic()
@@ -171,7 +173,7 @@ class Links:
         if link and link.port.network and not link.port.bound:
             self.cut(link.port)
         elif link and link.port.network:
-            link.answered = False  # another hello asks the other end to connect anew
+            link.answered, self.kept_s = False, 0.0  # another hello asks the other end to connect anew
 
     # --- the data plane -------------------------------------------------------
 

@@ -19,7 +19,7 @@ from braggpipe._links import Links
 from braggpipe._sockets import NOTICE_MAX, PART_MAX, Address, Port, Sockets, is_refused, parse_endpoint
 from braggpipe._wire import BYE, FENCE, FREE, HAVE, HEARTBEAT, HELLO, TOTAL, WELCOME, End, Keys, Message, ranges
 
-TICK_MS, REOPEN_S, GRACE_S = 100, 0.1, 0.5  # GRACE_S: how long a bye may lag behind a closed pipe
+TICK_MS, REOPEN_S, GRACE_S, KEEP_S = 100, 0.1, 0.5, 0.01  # GRACE_S: how long a bye may lag behind a closed pipe
 
 
 def _write_quietly(fd: int) -> None:
@@ -292,10 +292,12 @@ class Stream(Links):
             self.listen(port, events, self.take)
         if self.source:
             self.listen(self.source, events, self.hear)
-        self.check(now)
-        for port in self.ports:
-            port.reopen(now, REOPEN_S)
-        self.greet(now)
+        if self.hello_due or now > self.kept_s + KEEP_S:  # not for every frame
+            self.kept_s = now
+            self.check(now)
+            for port in self.ports:
+                port.reopen(now, REOPEN_S)
+            self.greet(now)
         self.pump()
         if self.source:
             self.pump_control(now)
