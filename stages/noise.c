@@ -185,9 +185,11 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         photons = memcpy(o->photons, photons, count * sizeof *photons);
     if (o->switching.on)
         noise_set_energy(o->plan, switching_energy_keV(o->experiment, &f->recipe));
-    const enum status s = o->generator == GENERATOR_NANOBRAGG
-                              ? run_nanobragg(o, seed, id, photons, &adu, e)
-                              : noise_apply(o->plan, seed, id, photons, &adu, e);
+    enum status s = o->generator == GENERATOR_NANOBRAGG
+                        ? run_nanobragg(o, seed, id, photons, &adu, e)
+                        : noise_apply(o->plan, seed, id, photons, &adu, e);
+    if (!s && o->plan)
+        s = noise_planes(o->plan, &f->planes, e);
     if (s) {
         image_free(&adu);
         return s;

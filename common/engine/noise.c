@@ -25,6 +25,7 @@ struct noise_plan {
     double energy_keV;              // of a photon
     struct dead_time_table missed;  // where n->dead_time is set
     struct spread *spread;
+    int64_t *halves;            // of the point spread of the last frame's panels
     struct crc32c_piece *sums;  // of what each thread reads out
 };
 
@@ -78,7 +79,8 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
         dead_time_tabulate(n->dead_time, &p->missed);
     enum status s = spread_create(&p->spread, &n->psf, n->isa, n->threads, e);
     p->sums = mem_array((size_t)n->threads, sizeof *p->sums);
-    if (!s && !p->sums)
+    p->halves = mem_array(x->npanels, sizeof *p->halves);
+    if (!s && !(p->sums && p->halves))
         s = error_memory(e, "the sums");
     if (!s && (n->calibration > 0.0 || n->passes)) {
         p->sensitivity = mem_array((size_t)p->count, sizeof *p->sensitivity);
@@ -105,6 +107,7 @@ void noise_destroy(struct noise_plan **plan)
     if (*plan) {
         mem_free((*plan)->sensitivity);
         mem_free((*plan)->sums);
+        mem_free((*plan)->halves);
         spread_destroy(&(*plan)->spread);
     }
     mem_free(*plan);
@@ -211,7 +214,7 @@ static enum status refuse(const struct noise_plan *p, uint64_t id, const float *
     return photons_refuse(p->experiment, id, first, photons[first], e);
 }
 
-static enum status spread(const struct noise_plan *p, float *photons, struct error *e)
+static enum status spread(struct noise_plan *p, float *photons, struct error *e)
 {
     for (size_t i = 0; i < p->experiment->npanels; i++) {
         const struct panel *panel = &p->experiment->panels[i];
@@ -219,8 +222,36 @@ static enum status spread(const struct noise_plan *p, float *photons, struct err
                                            panel->fast_pixels, panel->slow_pixels, e);
         if (s)
             return s;
+        p->halves[i] = spread_last(p->spread);
     }
     return STATUS_OK;
+}
+
+static enum status spread_panel(struct noise_plan *p, size_t panel, struct planes *planes,
+                                struct error *e)
+{
+    const struct panel *at = &p->experiment->panels[panel];
+    enum status s = STATUS_OK;
+    for (size_t k = 0; k < planes->count && !s; k++)
+        s = spread_signed(p->spread, planes->items[k].values + at->first_pixel, at->fast_pixels,
+                          at->slow_pixels, p->halves[panel], e);
+    return s;
+}
+
+enum status noise_planes(struct noise_plan *p, struct planes *planes, struct error *e)
+{
+    const struct noise *n = &p->noise;
+    enum status s = STATUS_OK;
+    for (size_t k = 0; k < planes->count && p->sensitivity; k++)
+        for (int64_t i = 0; i < p->count; i++)
+            planes->items[k].values[i] *= p->sensitivity[i];
+    for (size_t i = 0; i < p->experiment->npanels && n->psf.kind != PSF_NONE && !s; i++)
+        s = spread_panel(p, i, planes, e);
+    for (size_t k = 0; k < planes->count; k++)
+        for (size_t i = 0; i < n->nbad; i++)
+            if (n->bad[i].dead)
+                planes->items[k].values[n->bad[i].pixel] = 0.0f;
+    return s;
 }
 
 /* Reads out what the point spread has left. */

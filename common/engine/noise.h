@@ -75,6 +75,11 @@ enum status noise_create(struct noise_plan **plan, const struct noise *n,
 enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, float *photons,
                         struct image *adu, struct error *e);
 
+/* Makes planes, derivatives of the photons that noise_apply took last, those of the photons that
+ * pixels count on average: what reaches a pixel, its sensitivity, the point spread and dead pixels
+ * are in them, counts that are missed are not.  STATUS_FAILED when memory is out. */
+enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct error *e);
+
 /* Energy of a photon in the frames to come; asked for by noise with stages alone. */
 void noise_set_energy(struct noise_plan *plan, double energy_keV);
 

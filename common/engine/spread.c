@@ -20,6 +20,7 @@ struct spread {
     int64_t pairs;   // half, rounded up to whole SPREAD_PAIRS
     int64_t stride;  // of a padded row
     int64_t rows;    // of a tile
+    int64_t last;    // what spread_last tells
     int terms;
     double kept;    // share of the light within the square
     float *factor;  // terms rows of pairs + 1; 0 beyond half
@@ -63,6 +64,11 @@ void spread_destroy(struct spread **spread)
         forget_image(*spread);
     mem_free(*spread);
     *spread = NULL;
+}
+
+int64_t spread_last(const struct spread *s)
+{
+    return s->last;
 }
 
 int spread_terms(const struct spread *s)
@@ -234,13 +240,11 @@ static void spread_tile(const struct spread *s, int64_t x, int64_t y, float even
     }
 }
 
-enum status spread_apply(struct spread *s, float *image, int64_t nx, int64_t ny, struct error *e)
+/* Of which `sum` is the light. */
+static enum status spread_image(struct spread *s, float *image, int64_t nx, int64_t ny,
+                                int64_t half, double sum, struct error *e)
 {
-    double sum, brightest;
-    s->kernels->light(image, nx * ny, &sum, &brightest);
-    if (!(brightest > 0.0))
-        return STATUS_OK;
-    const enum status status = prepare(s, nx, ny, spread_half(&s->psf, brightest, nx, ny), e);
+    const enum status status = prepare(s, nx, ny, half, e);
     if (status)
         return status;
     const float even = (float)(fmax(0.0, 1.0 - s->kept) * sum / (double)(nx * ny));
@@ -257,4 +261,20 @@ enum status spread_apply(struct spread *s, float *image, int64_t nx, int64_t ny,
             spread_tile(s, i % across * SPREAD_TILE, i / across * s->rows, even, image);
     }
     return STATUS_OK;
+}
+
+enum status spread_apply(struct spread *s, float *image, int64_t nx, int64_t ny, struct error *e)
+{
+    double sum, brightest;
+    s->kernels->light(image, nx * ny, &sum, &brightest);
+    s->last = spread_half(&s->psf, brightest, nx, ny);
+    return brightest > 0.0 ? spread_image(s, image, nx, ny, s->last, sum, e) : STATUS_OK;
+}
+
+enum status spread_signed(struct spread *s, float *image, int64_t nx, int64_t ny, int64_t half,
+                          struct error *e)
+{
+    double sum, brightest;
+    s->kernels->light(image, nx * ny, &sum, &brightest);
+    return spread_image(s, image, nx, ny, half, sum, e);
 }

@@ -37,6 +37,13 @@ enum status spread_create(struct spread **spread, const struct psf *psf, const c
 enum status spread_apply(struct spread *spread, float *image, int64_t nx, int64_t ny,
                          struct error *e);
 
+/* Spreads an image of any sign as spread_apply spreads one that gets the half width `half`. */
+enum status spread_signed(struct spread *spread, float *image, int64_t nx, int64_t ny, int64_t half,
+                          struct error *e);
+
+/* Half width R that spread_apply gave to the last image. */
+int64_t spread_last(const struct spread *spread);
+
 /* Half width R that an image with this brightest pixel gets, in pixels. */
 int64_t spread_half(const struct psf *psf, double brightest, int64_t nx, int64_t ny);
 

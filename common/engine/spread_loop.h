@@ -16,7 +16,7 @@ struct spread_kernels {
     /* out[i] += sum over SPREAD_PAIRS of factor[k] (before[k][i] + after[k][i]). */
     void (*add)(float *out, const float *const *before, const float *const *after,
                 const float *factor);
-    /* Sum and largest of n pixels >= 0. */
+    /* Sum of n pixels, and the largest of them and 0. */
     void (*light)(const float *pixels, int64_t n, double *sum, double *largest);
 };
 

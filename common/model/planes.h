@@ -1,6 +1,6 @@
 /*
  * Planes of a frame: images of float32 beside its own, each with a name.  They hold the derivatives
- * of its expected photons, before background, noise and point spread.
+ * of its expected photons without background; after noise, of those that pixels count on average.
  */
 #ifndef BRAGG_MODEL_PLANES_H
 #define BRAGG_MODEL_PLANES_H

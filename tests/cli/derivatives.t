@@ -33,6 +33,8 @@ p1/fs = 0.98480775x +0y +0.17364818z
 p1/ss = 0x +1y
 p1/coffset = 0.002
 END
+check 'after noise they are those of what pixels count' \
+	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" counted
 recipes() {
 	bragg-geometry --quiet --geom=two.geom --ncells=8 --dmin=2.5 --fluence=1e28 |
 		bragg-orient --quiet --frames=3 --random ${window:+--window=$window}

@@ -53,6 +53,20 @@ def images():
     assert one().derivatives is None
 
 
+def counted():
+    """After noise they are those of what pixels count: of each panel's point spread, sensitivities and dead pixels."""
+    step, gain = 5e-3, 1e6
+    for psf in dict(psf="gauss", psf_fwhm=1500), dict(psf="fiber", psf_fwhm=1200, psf_radius=9), dict(psf="none"):
+        noise = dict(bits=32, adc_offset=0, no_poisson=True, calibration=0.1, dead=0.02, gain=gain, **psf)
+        frame, up, down = (braggpipe.simulate(geom="two.geom", ncells=5, cell=CELL, default_F=100, fluence=1e28, misset=(10.0, 20.0, 30.0 + turn),
+                                              precision="double", derivatives="scale,rot_z", noise=noise) for turn in (0, step, -step))
+        (frame,), (up,), (down,) = frame, up, down
+        scale, turned = frame.derivatives["scale"], frame.derivatives["rot_z"]
+        assert apart(scale, frame.image / gain) < 1e-6 and (scale == 0).any() and (turned < 0).any(), psf
+        error = apart(turned, (up.image.astype("f8") - down.image) / (2 * step * gain))
+        assert error < 5e-4, (psf, error)
+
+
 def read(name):
     return sorted(braggpipe.open(name), key=lambda frame: frame.number)
 

@@ -143,6 +143,29 @@ static void images_of_another_size_are_prepared_anew(void **state)
     spread_destroy(&s);
 }
 
+/* As the differences of images that get the same half width. */
+static void derivatives_are_spread_as_images(void **state)
+{
+    (void)state;
+    static float up[COUNT], down[COUNT], slope[COUNT];
+    const struct psf psf = {.kind = PSF_FIBER, .fwhm_px = 1.2};
+    struct spread *s;
+    (void)picture(up);
+    for (int i = 0; i < COUNT; i++) {
+        down[i] = up[(i + 7 * NX + 5) % COUNT];
+        slope[i] = up[i] - down[i];
+    }
+    assert_int_equal(spread_create(&s, &psf, NULL, 1, NULL), STATUS_OK);
+    assert_int_equal(spread_apply(s, up, NX, NY, NULL), STATUS_OK);
+    const int64_t half = spread_last(s);
+    assert_int_equal(spread_apply(s, down, NX, NY, NULL), STATUS_OK);
+    assert_true(half > 1 && spread_last(s) == half);
+    assert_int_equal(spread_signed(s, slope, NX, NY, half, NULL), STATUS_OK);
+    for (int i = 0; i < COUNT; i++)
+        assert_true(fabs((double)slope[i] - ((double)up[i] - (double)down[i])) < 2e-3);
+    spread_destroy(&s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -150,6 +173,7 @@ int main(void)
         cmocka_unit_test(passes_are_close_to_the_scatter),
         cmocka_unit_test(threads_and_instruction_sets_give_the_same),
         cmocka_unit_test(images_of_another_size_are_prepared_anew),
+        cmocka_unit_test(derivatives_are_spread_as_images),
     };
     return unit_run(tests);
 }
