@@ -5,12 +5,10 @@
 #include <string.h>
 
 #include "base/alloc.h"
-#include "base/units.h"
 #include "engine/threads.h"
 #include "noise_state.h"
 #include "physics/constants.h"
 #include "physics/noisify.h"
-#include "physics/sensor.h"
 #include "stage/stage.h"
 
 static enum pixel_type pixel_type(const struct noise_stage *o)
@@ -47,7 +45,7 @@ enum status noise_start(void *state, struct error *e)
 {
     struct noise_stage *o = state;
     const struct experiment *x = o->experiment;
-    if (o->psf != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
+    if (o->psf.kind != PSF_NONE || o->generator == GENERATOR_NANOBRAGG) {
         o->photons = mem_array((size_t)experiment_pixels(x), sizeof *o->photons);
         if (!o->photons)
             return error_memory(e, "the photons");
@@ -56,20 +54,13 @@ enum status noise_start(void *state, struct error *e)
                                                : noise_create(&o->plan, &o->noise, x, e);
 }
 
-/* Of the point spread, in m. */
-static double fwhm_m(const struct noise_stage *o, const struct panel *p)
-{
-    return o->psf == PSF_CHARGE ? sqrt(8.0 * log(2.0)) * sensor_cloud_m(p, o->bias_V)
-                                : um_to_m(o->psf_fwhm_um);
-}
-
 static enum status begin(void *state, struct experiment *x, struct error *e)
 {
     struct noise_stage *o = state;
     if (o->generator == GENERATOR_NANOBRAGG && (x->physics != PHYSICS_FAITHFUL || x->npanels != 1))
         return error_set(e, STATUS_USAGE,
                          "--generator=nanobragg needs bragg-geometry --physics=faithful");
-    if (o->psf == PSF_CHARGE &&
+    if (o->psf.kind == PSF_CHARGE &&
         (o->generator == GENERATOR_NANOBRAGG || !(x->panels[0].thickness_m > 0.0)))
         return error_set(e, STATUS_USAGE,
                          "--psf=charge needs --generator=philox and a sensor: bragg-geometry "
@@ -90,9 +81,7 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         .bad = o->defects.bad,
         .nbad = o->defects.nbad,
         .poisson = !o->no_poisson,
-        .psf = {.kind = (enum psf_kind)o->psf,
-                .fwhm_px = fwhm_m(o, &x->panels[0]) / x->panels[0].pixel_m,
-                .radius_px = o->psf_radius_px},
+        .psf = point_spread_on(&o->psf, &x->panels[0]),
         .gain = o->gain,
         .offset_adu = o->adc_offset,
         .readout_adu = o->readout,

@@ -10,16 +10,17 @@
 #include "defects.h"
 #include "engine/dead_time.h"
 #include "engine/noise.h"
+#include "point_spread.h"
 #include "switching.h"
 
 enum generator { GENERATOR_PHILOX, GENERATOR_NANOBRAGG };
 
 struct noise_stage {
     /* options */
-    double gain, adc_offset, readout, flicker, calibration, psf_fwhm_um, bias_V, saturation,
-        dead_time_ns, count_time_ms;
-    int64_t calibration_seed, psf_radius_px, seed, threads;
-    int psf, bits, generator, counter;
+    double gain, adc_offset, readout, flicker, calibration, saturation, dead_time_ns, count_time_ms;
+    int64_t calibration_seed, seed, threads;
+    struct point_spread psf;
+    int bits, generator, counter;
     bool has_seed, has_saturation, has_psf, has_calibration_seed, has_psf_fwhm, has_psf_radius,
         has_bias, has_dead_time, has_count_time, no_poisson;
     struct defects defects;

@@ -42,6 +42,20 @@ static enum status make_plans(struct refine *f, struct error *e)
     return s ? s : f->engine->create(&f->blurry_plan, &f->blurry, &how, e);
 }
 
+/* That of the options, else that which bragg-noise gave the frames. */
+static enum status open_spread(struct refine *f, struct error *e)
+{
+    const struct point_spread p =
+        f->options->has_psf ? f->options->psf : point_spread_told(f->data->history);
+    const struct psf psf = point_spread_on(&p, &f->data->panels[0]);
+    if (p.kind != PSF_NONE && !(psf.fwhm_px > 0.0))
+        return error_set(e, STATUS_USAGE,
+                         "--psf=charge: the detector of the frames has no sensor with a thickness");
+    return p.kind == PSF_NONE
+               ? STATUS_OK
+               : refine_spread_open(&f->spread, &psf, f->data, (int)f->options->threads, e);
+}
+
 enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e)
 {
     const struct refine_options *o = f->options;
@@ -69,6 +83,7 @@ enum status refine_begin(struct refine *f, const struct experiment *data, struct
     if (!s && o->has_background && f->free.has_background && !(o->background > 0.0))
         s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     s = s ? s : make_plans(f, e);
+    s = s ? s : open_spread(f, e);
     return s ? s : refine_pixels_open(&f->pixels, (size_t)experiment_pixels(data), e);
 }
 
@@ -91,6 +106,7 @@ void refine_close(struct refine *f)
     experiment_free(&f->model);
     experiment_free(&f->blurry);
     refine_pixels_close(&f->pixels);
+    refine_spread_close(&f->spread);
     fit_room_free(&f->room);
     for (size_t i = 0; i < f->nresults; i++)
         refine_result_free(&f->results[i]);

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "free_parameters.h"
 #include "model/frame.h"
+#include "point_spread.h"
 #include "refine/fit.h"
 #include "refine_indexed.h"
 #include "wire/codec.h"
@@ -16,10 +17,11 @@
 
 struct refine_options {
     const char *parameters, *share, *start, *table, *recipes, *expt, *engine;
+    struct point_spread psf;
     struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
     int64_t threads;
-    bool has_background, has_gain, has_adc_offset, overwrite, pass;
+    bool has_background, has_gain, has_adc_offset, has_psf, overwrite, pass;
 };
 
 enum { REFINE_ROUNDS = 12 };  // pixels of a frame are chosen so often at most
@@ -42,6 +44,7 @@ struct refine_list {
     int64_t *listed;             // owned: their numbers
     float *counts, *background;  // owned: photons
     size_t count;
+    double brightest;  // photons, of the pixels of the frame that count
 };
 
 struct refine_result {
@@ -96,6 +99,7 @@ struct refine {
     const struct experiment *data;  // of the frames
     double gain, adc_offset;        // ADU for a photon, and for none
     struct refine_pixels pixels;
+    struct refine_spread *spread;  // owned; NULL: the detector has no point spread
     struct refine_place here, there;
     struct fit_room *room;
     /* results */
@@ -158,6 +162,26 @@ void refine_accept(void *model);
 
 /* The model with broad spots of as many photons, into f->pixels.blurred. */
 enum status refine_blur(struct refine *f, struct error *e);
+
+/* --- point spread (refine_spread.c) --------------------------------------------------- */
+
+struct refine_spread;
+
+/* For frames of this experiment, which is to stay.  Closed after an error, too. */
+enum status refine_spread_open(struct refine_spread **spread, const struct psf *psf,
+                               const struct experiment *x, int threads, struct error *e);
+void refine_spread_close(struct refine_spread **spread);
+
+/* Spreads an image as far as the light of the brightest pixel of a frame goes. */
+enum status refine_spread_image(struct refine_spread *s, double brightest, float *image,
+                                struct error *e);
+
+/* Photons and derivatives, means[] and slopes[set->count x ...], of the pixels of the list, after
+ * the point spread. */
+enum status refine_spread_derive(struct refine_spread *s, const struct engine *engine,
+                                 struct refine_place *at, const struct parameters *set,
+                                 const struct refine_list *list, double *means, float *slopes,
+                                 struct error *e);
 
 /* --- of one frame (refine_frame.c) ------------------------------------------------- */
 

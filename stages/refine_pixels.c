@@ -71,6 +71,9 @@ void refine_pixels_count(struct refine_pixels *p, const struct experiment *x, do
 {
     for (size_t i = 0; i < x->npanels; i++)
         count_panel(p, x, &x->panels[i], gain, adc_offset, image);
+    p->list.brightest = 0.0;
+    for (size_t i = 0; i < p->all; i++)
+        p->list.brightest = fmax(p->list.brightest, (double)p->counts[i]);  // NaN is none
 }
 
 /* ---- background ------------------------------------------------------------------------- */
@@ -160,6 +163,7 @@ enum status refine_list_copy(struct refine_list *to, const struct refine_list *f
                              struct error *e)
 {
     to->count = from->count;
+    to->brightest = from->brightest;
     to->listed = mem_copy(from->listed, from->count, sizeof *to->listed);
     to->counts = mem_copy(from->counts, from->count, sizeof *to->counts);
     to->background = mem_copy(from->background, from->count, sizeof *to->background);

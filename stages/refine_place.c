@@ -69,7 +69,9 @@ enum status refine_model(struct refine *f, const struct free_parameters *free,
                                      .npixels = n,
                                      .photons = means,
                                      .planes = slopes};
-    const enum status s = f->engine->derive(at->plan, &at->recipe, &q, e);
+    const enum status s = f->spread ? refine_spread_derive(f->spread, f->engine, at, &free->set,
+                                                           list, means, slopes, e)
+                                    : f->engine->derive(at->plan, &at->recipe, &q, e);
     if (s)
         return s;
     for (size_t k = 0; k < free->set.count; k++) {
@@ -137,6 +139,8 @@ enum status refine_blur(struct refine *f, struct error *e)
         spread(&r.lattices[i]);
     }
     s = s ? s : f->engine->run(f->blurry_plan, &r, f->pixels.blurred, NULL, e);
+    if (!s && f->spread)
+        s = refine_spread_image(f->spread, f->pixels.list.brightest, f->pixels.blurred, e);
     recipe_free(&r);
     return s;
 }
