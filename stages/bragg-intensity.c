@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/alloc.h"
 #include "base/isa.h"
 #include "base/log.h"
 #include "base/program.h"
@@ -17,6 +18,7 @@
 struct intensity {
     /* options */
     const char *engine_name, *derivative_names;
+    char *plane_names;  // owned: those but for F; NULL: there are no planes
     int isa, precision;
     int64_t threads, device;
     double trace_pixel[2];
@@ -63,8 +65,8 @@ static const struct opt options[] = {
     {"labels", NULL, "With them: for each pixel which reflection gives it most photons", OPT_FLAG,
      AT(wanted.labels), .flags = OPT_CONTENT, .needs = "reflections"},
     {"derivatives", "NAME,...",
-     "Planes with the derivatives of the image by these parameters, such as rot,cell", OPT_TEXT,
-     AT(derivative_names), .flags = OPT_CONTENT},
+     "Derivatives of the image by these parameters, such as rot,cell: planes, and F near spots",
+     OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
@@ -79,6 +81,25 @@ static enum status unknown_engine(const char *name, struct error *e)
                      names);
 }
 
+/* F is not of planes but of reflections. */
+static enum status take_names(struct intensity *o, struct error *e)
+{
+    const char *names = o->derivative_names;
+    if (!names)
+        return STATUS_OK;
+    o->plane_names = mem_array(strlen(names) + 2, 1);
+    if (!o->plane_names)
+        return error_memory(e, "the names");
+    o->wanted.slopes = derivatives_by_F(names, o->plane_names);
+    if (o->wanted.slopes && !o->has_reflections)
+        o->wanted.least_photons = 1.0;
+    if (o->wanted.slopes && !*o->plane_names) {
+        mem_free(o->plane_names);
+        o->plane_names = NULL;
+    }
+    return STATUS_OK;
+}
+
 static enum status open_intensity(void *state, const char **operands, int noperands,
                                   struct error *e)
 {
@@ -88,8 +109,10 @@ static enum status open_intensity(void *state, const char **operands, int nopera
     o->engine = engine_find(o->engine_name);
     if (!o->engine)
         return unknown_engine(o->engine_name, e);
-    o->fuse.reflections = o->has_reflections ? &o->wanted : NULL;
-    enum status s = o->derivative_names ? derivatives_check(o->engine, e) : STATUS_OK;
+    enum status s = take_names(o, e);
+    o->fuse.reflections = o->has_reflections || o->wanted.slopes ? &o->wanted : NULL;
+    if (!s && o->plane_names)
+        s = derivatives_check(o->engine, e);
     if (!s)
         s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);
@@ -149,8 +172,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     if (s)
         return s;
     o->setups++;
-    if (o->derivative_names)
-        s = derivatives_begin(&o->derivatives, o->derivative_names, &o->experiment, e);
+    if (o->wanted.slopes)
+        s = derivatives_check_F(&o->experiment, e);
+    if (!s && o->plane_names)
+        s = derivatives_begin(&o->derivatives, o->plane_names, &o->experiment, e);
     if (s)
         return s;
     o->fuse.looked = !is_first_worker();
@@ -185,7 +210,7 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
     atomic_store(&o->rows, 0);
     enum status s = STATUS_OK;
-    if (o->derivative_names)
+    if (o->plane_names)
         s = derivatives_make(&o->derivatives, o->engine, o->plan, f, e);
     if (!s)
         s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
@@ -213,6 +238,7 @@ static void close_intensity(void *state)
         o->engine->destroy(&o->plan);
     fuse_close(&o->fuse);
     derivatives_free(&o->derivatives);
+    mem_free(o->plane_names);
     experiment_free(&o->experiment);
 }
 

@@ -11,6 +11,35 @@
 _Static_assert((int)PLANES_MAX == (int)PARAMETERS_MAX, "every parameter may have its plane");
 _Static_assert((int)PLANE_NAME_SIZE == (int)PARAMETER_NAME_SIZE, "planes have their names");
 
+bool derivatives_by_F(const char *names, char *rest)
+{
+    bool found = false;
+    *rest = '\0';
+    for (const char *word = names; word; word = strchr(word, ',') ? strchr(word, ',') + 1 : NULL) {
+        const size_t length = strcspn(word, ",");
+        if (length == 1 && *word == 'F' && !found) {
+            found = true;
+            continue;
+        }
+        if (*rest)
+            strcat(rest, ",");
+        strncat(rest, word, length);
+    }
+    return found;
+}
+
+enum status derivatives_check_F(const struct experiment *x, struct error *e)
+{
+    if (x->physics == PHYSICS_FAITHFUL)
+        return error_set(e, STATUS_INPUT, "--derivatives=F: faithful physics has no derivatives");
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].interpolate)
+            return error_set(e, STATUS_INPUT,
+                             "--derivatives=F: structure factors are interpolated: a pixel has no "
+                             "reflection of its own");
+    return STATUS_OK;
+}
+
 enum status derivatives_check(const struct engine *engine, struct error *e)
 {
     return engine->derive ? STATUS_OK

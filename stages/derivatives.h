@@ -12,6 +12,13 @@ struct derivatives {
     float *values;  // owned: [set.count x pixels], of the frame at hand
 };
 
+/* Whether F is among the names, which is no plane: its derivatives are in the table of reflections
+ * (model/reflections.h).  The other names go to rest[size], which names has room in. */
+bool derivatives_by_F(const char *names, char *rest);
+
+/* Whether this experiment has derivatives by F; STATUS_INPUT where it has not. */
+enum status derivatives_check_F(const struct experiment *x, struct error *e);
+
 /* STATUS_USAGE for an engine that has no derivatives. */
 enum status derivatives_check(const struct engine *engine, struct error *e);
 

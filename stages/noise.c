@@ -166,6 +166,11 @@ static enum status frame(void *state, struct frame *f, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "frame %" PRIu64 " holds no float32 photons: it has its noise already",
                          id);
+    if (f->reflections.has_slopes && o->psf.kind != PSF_NONE)
+        return error_set(e, STATUS_INPUT,
+                         "frame %" PRIu64 ": --psf: derivatives by F are of single pixels, and not "
+                         "spread: leave F out of bragg-intensity --derivatives",
+                         id);
     struct image adu = {.memory = f->image.memory};
     if (!image_reserve(&adu, pixel_type(o), UNIT_ADU, count))
         return error_memory(e, "the counts");
@@ -179,6 +184,8 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                         : noise_apply(o->plan, seed, id, photons, &adu, e);
     if (!s && o->plan)
         s = noise_planes(o->plan, &f->planes, e);
+    if (!s && o->plan && f->reflections.has_slopes)
+        noise_pixels(o->plan, f->reflections.pixels, f->reflections.slopes, f->reflections.npixels);
     if (s) {
         image_free(&adu);
         return s;

@@ -177,6 +177,9 @@ static void warn_of_planes(struct outputs *o, const struct frame *f)
 {
     if (f->planes.count && !o->named && !outputs_have(o, FORMAT_RAW) && !o->series)
         log_line(LOG_WARNING, "the planes of derivatives are in no file: .raw and NXmx keep them");
+    if (f->reflections.has_slopes && !o->named)
+        log_line(LOG_WARNING, "the derivatives by F are in no file: streams and recordings keep "
+                              "them");
 }
 
 /* Gives a file its name, after those of its planes. */

@@ -52,6 +52,7 @@ struct pixel_trace {
 struct reflections_wanted {
     double least_photons;  // rows have more; not negative
     bool labels;
+    bool slopes;  // of the photons of pixels by structure factors
 };
 
 struct background_material;

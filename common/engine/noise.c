@@ -238,6 +238,17 @@ static enum status spread_panel(struct noise_plan *p, size_t panel, struct plane
     return s;
 }
 
+void noise_pixels(const struct noise_plan *p, const uint32_t *pixels, float *values, size_t count)
+{
+    const struct noise *n = &p->noise;
+    for (size_t i = 0; i < count; i++) {
+        if (p->sensitivity)
+            values[i] *= p->sensitivity[pixels[i]];
+        if (noise_bad_is_dead(n, pixels[i]))
+            values[i] = 0.0f;
+    }
+}
+
 enum status noise_planes(struct noise_plan *p, struct planes *planes, struct error *e)
 {
     const struct noise *n = &p->noise;

@@ -80,6 +80,10 @@ enum status noise_apply(struct noise_plan *plan, uint64_t seed, uint64_t id, flo
  * are in them, counts that are missed are not.  STATUS_FAILED when memory is out. */
 enum status noise_planes(struct noise_plan *plan, struct planes *planes, struct error *e);
 
+/* The same of single pixels, but for the point spread. */
+void noise_pixels(const struct noise_plan *plan, const uint32_t *pixels, float *values,
+                  size_t count);
+
 /* Energy of a photon in the frames to come; asked for by noise with stages alone. */
 void noise_set_energy(struct noise_plan *plan, double energy_keV);
 

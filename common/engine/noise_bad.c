@@ -17,6 +17,12 @@ static size_t first_from(const struct noise *n, int64_t pixel)
     return low;
 }
 
+bool noise_bad_is_dead(const struct noise *n, int64_t pixel)
+{
+    const size_t i = first_from(n, pixel);
+    return i < n->nbad && n->bad[i].pixel == pixel && n->bad[i].dead;
+}
+
 static double own_counts(const struct noise *n, const struct noise_key *key,
                          const struct bad_pixel *b)
 {

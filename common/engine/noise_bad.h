@@ -14,4 +14,7 @@
 void noise_bad_read(const struct noise *n, uint64_t seed, uint64_t id, struct noise_chunk *c,
                     int count);
 
+/* Whether no light reaches the counter of a pixel. */
+bool noise_bad_is_dead(const struct noise *n, int64_t pixel);
+
 #endif

@@ -1,4 +1,5 @@
 /* The table of reflections of a frame, from its sorted shares. */
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -30,11 +31,30 @@ struct making {
     const struct sorting *t;
     struct lit_pixel *spare;  // owned: as many as a reflection has at most
     float *most;              // owned: for labels
+    size_t capacity, slopes_capacity;
 };
 
+/* Photons go with |F|^2, and pixels with their derivatives are those that the row lists. */
+static bool add_slopes(struct reflection_table *table, const struct reflection_row *row,
+                       const struct lit_pixel *lit, size_t *capacity)
+{
+    const size_t listed = (size_t)row->pixels, first = table->npixels - listed;
+    const double per_F = 2.0 / sqrt((double)row->F2);
+    float *slopes = mem_grow(table->slopes, first, listed, sizeof *slopes, capacity);
+    if (!slopes)
+        return false;
+    table->slopes = slopes;
+    for (size_t k = first; k < table->npixels; k++, lit++) {
+        while (lit->pixel != table->pixels[k])
+            lit++;
+        slopes[k] = (float)(per_F * lit->photons);
+    }
+    return true;
+}
+
 /* One row, if it has photons enough. */
-static bool add_row(const struct making *m, const struct lit_reflection *f,
-                    struct reflection_table *table, size_t *capacity)
+static bool add_row(struct making *m, const struct lit_reflection *f,
+                    struct reflection_table *table)
 {
     const struct shares *s = m->t->s;
     struct reflection_row *row = &table->rows[table->count];
@@ -49,7 +69,9 @@ static bool add_row(const struct making *m, const struct lit_reflection *f,
     *row = (struct reflection_row){0};
     describe(s, f, row);
     if (good && count)
-        good = reflection_measure(s->x, lit, count, spare, row, table, capacity);
+        good = reflection_measure(s->x, lit, count, spare, row, table, &m->capacity);
+    if (good && count && table->has_slopes)
+        good = add_slopes(table, row, lit, &m->slopes_capacity);
     if (good && row->photons > table->least_photons) {
         if (m->most)
             reflection_label(table, m->most, table->count, lit, count);
@@ -65,7 +87,6 @@ static bool make_rows(const struct sorting *t, const struct reflections_wanted *
                       struct reflection_table *table)
 {
     struct making m = {.t = t};
-    size_t capacity = 0;
     table->rows = mem_array(t->nwanted, sizeof *table->rows);
     m.spare = mem_array(t->most, sizeof *m.spare);
     bool good = table->rows && m.spare;
@@ -76,7 +97,7 @@ static bool make_rows(const struct sorting *t, const struct reflections_wanted *
         good = m.most && table->labels;
     }
     for (size_t i = 0; i < t->nwanted && good; i++)
-        good = add_row(&m, t->wanted[i], table, &capacity);
+        good = add_row(&m, t->wanted[i], table);
     mem_free(m.spare);
     mem_free(m.most);
     return good;
@@ -96,7 +117,8 @@ enum status shares_table(const struct shares *s, const struct reflections_wanted
 {
     struct share_room own = {0};
     struct sorting t = {.s = s, .room = s->room ? s->room : &own};
-    *table = (struct reflection_table){.present = true, .least_photons = wanted->least_photons};
+    *table = (struct reflection_table){
+        .present = true, .least_photons = wanted->least_photons, .has_slopes = wanted->slopes};
     const bool good = shares_sort(&t, wanted->least_photons) && make_rows(&t, wanted, table);
     if (good)
         count_rest(s, table);

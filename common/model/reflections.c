@@ -8,6 +8,7 @@ void reflection_table_free(struct reflection_table *t)
 {
     mem_free(t->rows);
     mem_free(t->pixels);
+    mem_free(t->slopes);
     mem_free(t->labels);
     *t = (struct reflection_table){0};
 }

@@ -40,6 +40,9 @@ struct reflection_table {
     struct reflection_row *rows;  // owned
     size_t npixels;               // the sum of the pixels of all rows, or 0: they are not listed
     uint32_t *pixels;             // owned: items of the image, row after row, ascending in each
+    bool has_slopes;              // false: the next is NULL
+    float *slopes;                // owned: [npixels], of each listed pixel the derivative of its
+                                  // photons by |F| of the row, photons per electron
     size_t nlabels;               // 0, or pixels of the image
     uint32_t *labels;             // owned: for each pixel the number, from 1, of the row that gives
                                   // it most photons; 0: none gives LABEL_LEAST_PHOTONS

@@ -113,10 +113,16 @@ static size_t labels_bytes(const void *object)
 
 #define OBJECT reflection_table
 static const struct field reflection_table_fields[] = {
-    MEMBER(count, SIZE),         MEMBER(labels, DATA, .bytes = labels_bytes),
-    MEMBER(least_photons, REAL), MEMBER(nlabels, SIZE),
-    MEMBER(npixels, SIZE),       MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
-    MEMBER(rest_photons, REAL),  MEMBER(rows, DATA, .bytes = rows_bytes),
+    MEMBER(count, SIZE),
+    MEMBER(labels, DATA, .bytes = labels_bytes),
+    MEMBER(least_photons, REAL),
+    MEMBER(nlabels, SIZE),
+    MEMBER(npixels, SIZE),
+    MEMBER(pixels, DATA, .bytes = row_pixels_bytes),
+    MEMBER(rest_photons, REAL),
+    MEMBER(rows, DATA, .bytes = rows_bytes),
+    MEMBER(slopes, DATA, .bytes = row_pixels_bytes, .flags = FIELD_OPTIONAL | FIELD_ABSENT,
+           .present_offset = offsetof(struct reflection_table, has_slopes)),
 };
 TABLE(reflection_table);
 #undef OBJECT
@@ -203,8 +209,10 @@ static bool are_consistent(const struct reflection_table *t, const struct recipe
             return false;
         left -= t->npixels ? (size_t)row->pixels : 0;
     }
+    if (t->has_slopes && t->npixels && !t->slopes)
+        return false;
     for (size_t i = 0; i < t->npixels; i++)
-        if (t->pixels[i] >= pixels)
+        if (t->pixels[i] >= pixels || (t->has_slopes && !isfinite(t->slopes[i])))
             return false;
     for (size_t i = 0; i < t->nlabels; i++)
         if (t->labels[i] > t->count)

@@ -124,7 +124,7 @@ class Frame:
 
     def __init__(self, number: int, experiment: Experiment, pixels: Array, recipe: Callable[[], Truth], is_adu: bool,
                  reflections: Array | None = None, labels: Array | None = None,
-                 derivatives: Mapping[str, Array] | None = None) -> None:
+                 derivatives: Mapping[str, Array] | None = None, F_derivatives: tuple[Array, Array] | None = None) -> None:
         self.number = number  #: its number in the run
         self.experiment = experiment
         self.pixels = pixels  #: (count,) all pixels, panel after panel: float32, uint16, uint32 or int32
@@ -133,6 +133,9 @@ class Frame:
         #: panel, fast, slow (centroid, px: pixel i covers i to i + 1), photons, peak, pixels, phi (deg), s (1/A), F2,
         #: background.  None: nobody asked bragg-intensity for --reflections
         self.reflections = reflections
+        #: (pixels, values): by the structure factors of .reflections, row after row, of as many pixels as column pixels says:
+        #: items of .pixels, uint32, and photons per electron, float32.  None without bragg-intensity --derivatives=F
+        self.F_derivatives = F_derivatives
         self._labels, self._derivatives = labels, derivatives
         self._recipe = recipe
 
@@ -157,6 +160,18 @@ class Frame:
         if self._derivatives is None:
             return None
         return {name: plane.reshape(self.experiment.shape) for name, plane in self._derivatives.items()}
+
+    def F_vjp(self, weights: Any) -> Array:
+        """(rows,): for each row of .reflections the sum over pixels of weights, of the shape of .image, times the derivatives
+        by its structure factor |F|: the gradient by F of a function of the image whose derivatives by pixels are the weights."""
+        if self.F_derivatives is None or self.reflections is None:
+            raise ValueError("a frame without derivatives by F: bragg-intensity --derivatives=F")
+        given: Array = numpy.asarray(weights, "f8")
+        if given.shape != self.experiment.shape:
+            raise ValueError(f"weights have the shape {given.shape}, must have {self.experiment.shape}")
+        pixels, values = self.F_derivatives
+        rows = numpy.repeat(numpy.arange(self.reflections.size), self.reflections["pixels"])
+        return numpy.bincount(rows, given.ravel()[pixels] * values, self.reflections.size)
 
     @property
     def panels(self) -> list[Array]:
@@ -237,6 +252,14 @@ def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | Non
     return numpy.frombuffer(rows, ROW), numpy.frombuffer(labels, "<u4") if keys["nlabels"] else None
 
 
+def _F_derivatives(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array, Array] | None:
+    """Pixels of rows, and values."""
+    if keys is None or "slopes" not in keys:
+        return None
+    pixels, values = (b"" if keys[name] is None else payload[keys[name]] for name in ("pixels", "slopes"))
+    return numpy.frombuffer(pixels, "<u4"), numpy.frombuffer(values, "<f4")
+
+
 def _derivatives(planes: list[Keys] | None, payload: Sequence[Any], count: int) -> dict[str, Array] | None:
     if planes is None:
         return None
@@ -258,7 +281,8 @@ def frame_of(number: int, keys: Keys, payload: Sequence[Any], experiment: Experi
     pixels.flags.writeable = False
     arrays = [None, *payload[1:]] if image["pixels"] == 0 else list(payload)  # the truth does not hold the pixels
     return Frame(number, experiment, pixels, lambda: _truth(recipe, arrays, experiment), image["unit"] == 1,
-                 *_reflections(keys.get("reflections"), payload), _derivatives(keys.get("planes"), payload, experiment.count))
+                 *_reflections(keys.get("reflections"), payload), _derivatives(keys.get("planes"), payload, experiment.count),
+                 _F_derivatives(keys.get("reflections"), payload))
 
 
 # --- sources of frames --------------------------------------------------------

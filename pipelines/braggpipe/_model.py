@@ -33,6 +33,8 @@ class Model:
     divergence_h, divergence_v, fudge.  All else is as `options`, those of braggpipe.simulate, say; what programs choose by
     the start, as --oversample, stays.
 
+    F is not of the values, as there are thousands of them: F_vjp has the gradient by structure factors.
+
     Values are those of the options, in their units: A, deg, mm, um.  Three differ: rot_x, rot_y, rot_z are a rotation vector
     in deg, about axes of the lab, by which the lattices turn from the start, where it is 0; scale and mosaic are factors on
     fluence and spread, 1 at the start.
@@ -46,6 +48,7 @@ class Model:
         self._simulate = simulate
         words = names.split(",") if isinstance(names, str) else list(names)
         self._asked = ",".join(dict.fromkeys("rot" if word in _ROTATIONS else word for word in words))
+        self._frame: Frame | None = None  #: of the last values
         self._options: dict[str, Any] = {**options, "noise": False}
         self.images = 0  #: that the programs have computed
         self._values = self._image = self._jacobian = numpy.zeros(0)
@@ -127,7 +130,7 @@ class Model:
         if numpy.array_equal(new, self._values):
             return
         with tempfile.TemporaryDirectory() as folder:
-            frame = self._run(self._set(new, folder))
+            frame = self._frame = self._run(self._set(new, folder))
         planes = {name: plane.astype("f8") for name, plane in (frame.derivatives or {}).items()}
         at = dict(zip(self.names, new))
         if set(_ROTATIONS) & at.keys():
@@ -156,6 +159,16 @@ class Model:
         if given.shape != self._image.shape:
             raise ValueError(f"weights have the shape {given.shape}, must have {self._image.shape}")
         return numpy.tensordot(self._jacobian, given, given.ndim)
+
+    def F_vjp(self, values: Any, weights: Any) -> tuple[Array, Array]:
+        """(reflections, (reflections,)): Frame.reflections at these values, with lattice, h, k, l, F2, and for each the sum over
+        pixels of weights times derivatives by its structure factor |F|, per electron.  With F among the names.
+
+        Reflections have more than a photon (options: reflections=PHOTONS), and the pixels that hold 99 % of theirs."""
+        self._compute(values)
+        if self._frame is None or self._frame.reflections is None:
+            raise ValueError("a model without derivatives by F: it is not among the names")
+        return self._frame.reflections, self._frame.F_vjp(weights)
 
     def torch(self) -> Callable[[Any], Any]:
         """The model as a function of PyTorch: from a tensor of values to one of the image, with vjp as its gradient."""

@@ -9,6 +9,9 @@ check 'planes are the differences of images' \
 check 'the model of Python has the derivatives of its images' \
 	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" model
 
+check 'those by structure factors are differences near spots' \
+	timeout 100 /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" structure_factors
+
 # --- on their way: two panels, pixels left out by resolution
 cat >two.geom <<'END'
 photon_energy = 12398.42
@@ -60,6 +63,19 @@ check 'two workers' bragg-run --quiet workers.yaml
 check 'background, noise, recordings, a stage in Python and other workers keep their bytes' \
 	/usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept
 check 'a recorded frame is computed again with its planes' bragg-replay --recompute fused.rec:2
+
+for threads in 1 3; do
+	recipes | bragg-intensity --quiet --threads=$threads --derivatives=scale,F | bragg-background --quiet --water=20 | bragg-tap --quiet --record=F$threads.rec
+done
+bragg-replay --quiet F1.rec | "$top/pipelines/vignette.py" --quiet | bragg-tap --quiet --record=Fv.rec
+check 'those by F, too' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept_F
+bragg-replay --quiet F1.rec 2>/dev/null | {
+	bragg-noise --quiet --psf=gauss 2>said
+	echo $? >status
+} | bragg-tap --quiet --record=none.rec 2>/dev/null
+is 'but they are not spread' "$(cat status) $(wc -l <said) $(grep -c 'leave F out of' said)" '3 1 1'
+bragg-replay --quiet F1.rec | bragg-write 'lone_F_%d.raw' 2>&1 | grep -c 'by F are in no file' >said
+is 'nor kept in files' "$(cat said)" 1
 
 # --- pixels and lineage are the same without
 recipes | bragg-intensity --quiet --threads=2 | bragg-write --quiet 'without_%d.raw'
@@ -135,6 +151,8 @@ refuses() {
 refuses 'a name that there is not: what is allowed' 2 "'foo', must be rot cell" '' --derivatives=rot,foo
 refuses 'twice the same' 2 'twice' '' --derivatives=rot,rot_x
 refuses 'no name' 2 'empty' '' --derivatives=
+refuses 'F between reflections' 3 'interpolated' --interpolate=on --derivatives=F
+refuses 'F twice' 2 "'F', must be" '' --derivatives=F,F
 refuses 'tophat' 3 'gauss' --shape=tophat --derivatives=rot
 refuses 'one domain' 3 'mosaic domain' '' --derivatives=mosaic
 refuses 'a panel too many' 3 'panel 1' '' --derivatives=panel.1.tilt_f

@@ -67,6 +67,42 @@ def counted():
         assert error < 5e-4, (psf, error)
 
 
+def structure_factors():
+    """By F: the difference of images at the pixels of each reflection, which have 99 % of it; products; what noise changes."""
+    with open("F.hkl", "w") as table:
+        table.write("".join(f"{h} {k} {l} {40 + 7 * abs(h) + 5 * abs(k) + 3 * abs(l)}\n" for h in range(-9, 10)
+                            for k in range(-9, 10) for l in range(-9, 10)))
+    options = {**BASE, "ncells": 9, "default_F": 0, "hkl": "F.hkl", "fluence": 1e27}
+    frame = one(derivatives="F", **options)
+    rows, (pixels, slopes) = frame.reflections, frame.F_derivatives
+    assert frame.derivatives is None and pixels.size == slopes.size == rows["pixels"].sum() and rows.size > 20
+    ends = numpy.cumsum(rows["pixels"])
+    weights = numpy.random.default_rng(1).normal(size=frame.image.shape)
+    gradient = frame.F_vjp(weights)
+    for number in numpy.argsort(-rows["photons"])[[0, 3, 9]]:
+        row, images = rows[number], []
+        for step in 2.0, -2.0:
+            with open("F.hkl") as table, open("step.hkl", "w") as changed:
+                for line in table:
+                    h, k, l, F = map(float, line.split())
+                    same = [h, k, l] == [row["h"], row["k"], row["l"]]
+                    changed.write(f"{h:.0f} {k:.0f} {l:.0f} {F + step * same}\n")
+            images.append(one(**{**options, "hkl": "step.hkl"}).image.astype("f8"))
+        difference = ((images[0] - images[1]) / 4).ravel()
+        where = slice(ends[number] - row["pixels"], ends[number])
+        assert apart(slopes[where], difference[pixels[where]]) < 1e-4, (row, apart(slopes[where], difference[pixels[where]]))
+        assert slopes[where].sum() > 0.989 * difference.sum()
+        assert abs(gradient[number] - (slopes[where] * weights.ravel()[pixels[where]]).sum()) < 1e-6 * slopes[where].sum()
+    planes = one(derivatives="rot,F,scale", **options)
+    assert list(planes.derivatives) == ["rot_x", "rot_y", "rot_z", "scale"] and (planes.F_derivatives[1] == slopes).all()
+    noisy, = braggpipe.simulate(**{**options, "derivatives": "F,scale", "noise": {"calibration": 0.1, "dead": 0.1}})
+    share = (noisy.derivatives["scale"] / planes.derivatives["scale"]).ravel()[pixels]
+    assert numpy.allclose(noisy.F_derivatives[1] / slopes, share) and (share == 0).any() and share.std() > 0.05
+    model = braggpipe.Model("cell,F", **options)
+    found, product = model.F_vjp(model.start + 0, weights)
+    assert model.names[0] == "cell_a" and (found["F2"] == rows["F2"]).all() and numpy.allclose(product, gradient)
+
+
 def read(name):
     return sorted(braggpipe.open(name), key=lambda frame: frame.number)
 
@@ -90,6 +126,16 @@ def kept():
     assert list(frames[0].derivatives) == ["rot_x", "rot_y", "rot_z", "panel.1.tilt_s", "scale"]
     assert len(frames) == 3 and (frames[0].derivatives["rot_x"] != frames[1].derivatives["rot_x"]).any()
     for name in ("again.rec", "noise.rec", "fused.rec", "workers.rec", "vignette.rec"):
+        same(read(name), frames)
+
+
+def kept_F():
+    """The same from any number of threads, and behind a stage in Python."""
+    frames = read("F1.rec")
+    assert all(frame.F_derivatives[0].size == frame.reflections["pixels"].sum() > 9 for frame in frames)
+    for name in ("F3.rec", "Fv.rec"):
+        for one, other in zip(read(name), frames, strict=True):
+            assert all(mine.tobytes() == its.tobytes() for mine, its in zip(one.F_derivatives, other.F_derivatives))
         same(read(name), frames)
 
 

@@ -111,7 +111,7 @@ static void list(const struct engine *engine, const struct experiment *x, const 
     struct error e = {0};
     const struct engine_options how = {
         .threads = threads, .precision = PRECISION_DOUBLE, .reflections = true};
-    const struct reflections_wanted wanted = {1e-9, true};
+    const struct reflections_wanted wanted = {.least_photons = 1e-9, .labels = true};
     float *image = mem_array((size_t)experiment_pixels(x), sizeof *image);
     *table = (struct reflection_table){0};
     if (engine->create(&plan, x, &how, &e) || engine->run(plan, r, image, NULL, &e) ||
