@@ -5,6 +5,7 @@
 #include <stddef.h>
 #include <stdio.h>
 
+#include "alone.h"
 #include "base/program.h"
 #include "base/target.h"
 #include "engine/threads.h"
@@ -49,7 +50,9 @@ static enum status open_fisher(void *state, const char **operands, int noperands
     (void)operands;
     (void)noperands;
     t->fisher.options = &t->options;
-    enum status s = t->options.table ? target_check(t->options.table, e) : STATUS_OK;
+    enum status s = alone_check("", e);
+    if (!s && t->options.table)
+        s = target_check(t->options.table, e);
     if (!s && t->options.report)
         s = document_check(t->options.report, e);
     return s ? s : threads_start(&t->options.threads, e);

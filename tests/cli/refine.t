@@ -232,6 +232,14 @@ bragg-replay --quiet --first=1 spread.rec | bragg-write --quiet spread_0.cbf
 bragg-replay --quiet spread_0.cbf | bragg-refine --quiet --start=start.rec --parameters=$ALL --gain=100 --adc-offset=40 --psf=gauss --psf-fwhm=300 --table=psf_cbf.tsv >psf
 is 'of a file by options' "$(apart psf_told.tsv psf_cbf.tsv)" same
 
+# --- each of two would have half of the frames
+for name in refine fisher; do
+	printf 'stages:\n- {name: replay, args: [start.rec]}\n- {name: %s, args: [--parameters=scale, --table=half.tsv], count: 2}\n' $name >half.yaml
+	check_status "$name in two processes" 2 sh -c 'bragg-run --quiet half.yaml 2>said'
+	check 'is refused' says "bragg-$name: what comes of all frames is for one process: count: 1" said
+	check 'before there is a table' test ! -e half.tsv
+done
+
 # --- frames that cannot be
 bragg-replay --quiet --first=4 start.rec | bragg-tap --record=few.rec
 bragg-replay --quiet noisy.rec | bragg-refine --quiet --start=few.rec --parameters=rot,scale --table=few.tsv >few
