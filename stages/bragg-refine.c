@@ -100,8 +100,9 @@ static enum status open_refine(void *state, const char **operands, int noperands
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
             return error_memory(e, "the names of files");
     enum status s =
-        o->pass ? STATUS_OK
-                : alone_check(", or, with --pass, for stages in the middle, as many as you like", e);
+        o->pass
+            ? STATUS_OK
+            : alone_check(", or, with --pass, for stages in the middle, as many as you like", e);
     if (!s && o->table)
         s = target_check(o->table, e);
     if (!s && o->expt)

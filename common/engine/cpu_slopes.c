@@ -58,6 +58,12 @@ static void open_step(const struct slopes_frame *f, size_t index, size_t t, size
     turn_rate(known->turn_axis + 3 * k, 1.0, to->cell, to->rate[SLOPES_MOSAIC]);
     turn_rate(spindle, 1.0, to->cell, to->rate[SLOPES_PHI]);
     turn_rate(spindle, ((double)t + 0.5) / (double)l->nphi, to->cell, to->rate[SLOPES_OSC]);
+    for (int i = 0; i < 9; i++) {
+        to->in_A.back[i] = (float)to->back[i];
+        to->in_A.cell[i] = (float)(to->cell[i] * ANGSTROM_1_M);
+        for (int rate = 0; rate < SLOPES_RATES; rate++)
+            to->in_A.rate[rate][i] = (float)(to->rate[rate][i] * ANGSTROM_1_M);
+    }
 }
 
 static bool open_lattice(const struct cpu_slopes *job, size_t index, struct cpu_slopes_lattice *to)

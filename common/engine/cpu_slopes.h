@@ -24,6 +24,8 @@ enum {
     SLOPES_CELLS_MAX = 3000,  // along an axis, in mixed precision
 };
 
+#define ANGSTROM_1_M 1e10
+
 /* What terms are summed up to, with g_i = d(F^2 S)/dh_i, vectors in A and 1/A. */
 enum slopes_sum {
     SLOPES_CELL,                     // 9: g_i q_j, q turned back to phi 0
@@ -44,6 +46,9 @@ struct cpu_slopes_step {
     double cell[9];                // direct vectors as they lie, m
     double back[9];                // turns a vector back to phi 0
     double rate[SLOPES_RATES][9];  // change of the direct vectors, m
+    struct {
+        float back[9], cell[9], rate[SLOPES_RATES][9];
+    } in_A;  // the same in A
 };
 
 struct cpu_slopes_lattice {

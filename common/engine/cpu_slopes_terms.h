@@ -9,8 +9,11 @@
 #include <string.h>
 
 #include "engine/cpu_slopes_shape.h"
-
-#define ANGSTROM_1_M 1e10
+#if CPU_DOUBLE
+#include "engine/cpu_slopes_grating.h"
+#else
+#include "engine/cpu_slopes_lanes.h"
+#endif
 
 /* A row or matrix of a step as the loops want it. */
 INLINE void as_real(const double *from, double scale, real out[9])
@@ -63,11 +66,17 @@ static void structure_factors(const struct cpu_table *table, int n, struct cpu_s
 static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
                    struct cpu_slopes_scratch *s)
 {
-    if (l->shape == SHAPE_SQUARE && cells)
+#if CPU_DOUBLE  // cpu_slopes_lanes.h has it in mixed precision
+    if (l->shape == SHAPE_SQUARE && cells) {
         square_slopes(l, true, n, s);
-    else if (l->shape == SHAPE_SQUARE)
+        return;
+    }
+    if (l->shape == SHAPE_SQUARE) {
         square_slopes(l, false, n, s);
-    else if (l->shape == SHAPE_ROUND && cells)
+        return;
+    }
+#endif
+    if (l->shape == SHAPE_ROUND && cells)
         round_slopes(l, true, n, s);
     else if (l->shape == SHAPE_ROUND)
         round_slopes(l, false, n, s);
@@ -154,6 +163,20 @@ static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_latti
         add_v(step->cell, n, s);
 }
 
+/* Sums of steps first .. end - 1. */
+static void add_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                      size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
+{
+#if !CPU_DOUBLE
+    if (l->shape == SHAPE_SQUARE) {
+        add_square_steps(job, l, first, end, n, s);
+        return;
+    }
+#endif
+    for (; first < end; first++)
+        add_term(job, l, &l->steps[first], n, s);
+}
+
 /* ---- from terms to photons ----------------------------------------------------------- */
 
 /* to += weight factor sum. */
@@ -204,8 +227,8 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
         const size_t left = l->nsteps - first,
                      end = first + (left < TERMS_MOST ? left : TERMS_MOST);
         memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
-        for (; first < end; first++)
-            add_term(job, l, &l->steps[first], n, s);
+        add_steps(job, l, first, end, n, s);
+        first = end;
         settle(job, index, n, s);
     }
 }

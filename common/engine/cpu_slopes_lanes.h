@@ -1,0 +1,175 @@
+/*
+ * Derivatives of SQUARE in mixed precision, LANES pixels at a time through all steps of a lattice,
+ * so that sums stay in registers and look-ups pass beside arithmetic: a part of the loops of
+ * cpu_slopes.h, written as vectors.  What bounds it: arithmetic of cpu_slopes_square.h; with a
+ * table half as much again for the gather.
+ */
+#ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
+#define BRAGG_ENGINE_CPU_SLOPES_LANES_H
+
+#include "engine/cpu_slopes.h"
+#include "engine/cpu_slopes_square.h"
+#include "engine/lanes.h"
+
+/* What is asked for; constants where the loop is called, but for the last two. */
+struct lanes_kind {
+    bool cell, turned, cells;
+    bool v;
+    const bool *rate;  // [SLOPES_RATES]
+};
+
+/* As enum slopes_sum. */
+struct lanes_sums {
+    floats cell[9], cells[3], rate[SLOPES_RATES], value, v[3];
+};
+
+/* Fixed point: the low half of FIXED_MAGIC - h is what h is off the nearest whole number, halves
+ * down, in 2^-32 and but for a half; the high half is FIXED_HIGH less that number.  |h| < 2^19. */
+#define FIXED_MAGIC (0x1.8p20 + 0.5)
+#define FIXED_HIGH 0x41380000u
+
+/* Offset of the index along one cell vector, and the nearest whole number. */
+LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[3], words *whole)
+{
+    const doubles x = doubles_of(-c[0]), y = doubles_of(-c[1]), z = doubles_of(-c[2]);
+    const doubles magic = doubles_of(FIXED_MAGIC);
+    const long_words first = (long_words)doubles_fused(
+        x, q[0].first, doubles_fused(y, q[1].first, doubles_fused(z, q[2].first, magic)));
+    const long_words second = (long_words)doubles_fused(
+        x, q[0].second, doubles_fused(y, q[1].second, doubles_fused(z, q[2].second, magic)));
+    *whole = FIXED_HIGH - words_high(first, second);
+    return floats_of_ints(words_low(first, second) ^ 0x80000000u) * -0x1p-32f;
+}
+
+/* As table_slot. */
+LANES_INLINE words lanes_slot(const struct cpu_table *t, const words whole[3])
+{
+    const words a = whole[0] - (uint32_t)t->min[0], b = whole[1] - (uint32_t)t->min[1];
+    const words c = whole[2] - (uint32_t)t->min[2];
+    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
+    const words inside = (words)(a < (uint32_t)t->count[0]) & (words)(b < nb) & (words)(c < nc);
+    return (((a * nb + b) * nc + c) & inside) | ((uint32_t)t->default_slot & ~inside);
+}
+
+/* c[0] x + c[1] y + c[2] z. */
+LANES_INLINE floats lanes_along(const float c[3], const floats x[3])
+{
+    return floats_fused(floats_of(c[0]), x[0], floats_fused(floats_of(c[1]), x[1], x[2] * c[2]));
+}
+
+/* g_i q_j, q turned back to phi 0. */
+LANES_INLINE void lanes_cell(const float back[9], bool turned, const floats q[3], const floats g[3],
+                             floats sums[9])
+{
+    floats at[3] = {q[0], q[1], q[2]};
+    if (turned)
+        for (int j = 0; j < 3; j++)
+            at[j] = lanes_along(back + 3 * j, q);
+    for (int i = 0; i < 3; i++)
+        for (int j = 0; j < 3; j++)
+            sums[3 * i + j] = floats_fused(g[i], at[j], sums[3 * i + j]);
+}
+
+/* g_i times what the indices change by. */
+LANES_INLINE floats lanes_rate(const float rate[9], const floats q[3], const floats g[3])
+{
+    return floats_fused(
+        g[0], lanes_along(rate, q),
+        floats_fused(g[1], lanes_along(rate + 3, q), g[2] * lanes_along(rate + 6, q)));
+}
+
+/* g_i times the direct vectors as they lie. */
+LANES_INLINE void lanes_v(const float cell[9], const floats g[3], floats sums[3])
+{
+    for (int j = 0; j < 3; j++)
+        sums[j] += floats_fused(g[0], floats_of(cell[j]),
+                                floats_fused(g[1], floats_of(cell[3 + j]), g[2] * cell[6 + j]));
+}
+
+/* One step as LANES pixels see it. */
+LANES_INLINE void lanes_term(const struct cpu_slopes_lattice *l, const struct cpu_slopes_step *step,
+                             struct lanes_kind kind, const struct doubles_pair q[3],
+                             const floats q_A[3], struct lanes_sums *sums)
+{
+    floats d[3], g[3];
+    words whole[3];
+    for (int i = 0; i < 3; i++)
+        d[i] = lanes_offset(step->cell + 3 * i, q, &whole[i]);
+    const floats F_sqr = l->table->flat
+                             ? floats_of(l->table->F_sqr[0])
+                             : floats_gather(l->table->F_sqr, lanes_slot(l->table, whole));
+    square_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells);
+    if (kind.cell)
+        lanes_cell(step->in_A.back, kind.turned, q_A, g, sums->cell);
+    for (int k = 0; k < SLOPES_RATES; k++)
+        if (kind.rate[k])
+            sums->rate[k] += lanes_rate(step->in_A.rate[k], q_A, g);
+    if (kind.v)
+        lanes_v(step->in_A.cell, g, sums->v);
+}
+
+LANES_INLINE void lanes_store(const floats *from, int count, int sum, int i,
+                              struct cpu_slopes_scratch *s)
+{
+    for (int k = 0; k < count; k++)
+        floats_store(s->terms.in_float.sums[sum + k] + i, from[k]);
+}
+
+/* Sums of steps first .. end - 1 for pixels i .. i + LANES - 1. */
+LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l, size_t first, size_t end,
+                              struct lanes_kind kind, int i, struct cpu_slopes_scratch *s)
+{
+    struct lanes_sums sums = {0};
+    struct doubles_pair q[3];
+    floats q_A[3];
+    for (int k = 0; k < 3; k++) {
+        q[k] = doubles_pair_load(s->q[k] + i, true);
+        q_A[k] = floats_load(s->terms.in_float.q[k] + i);
+    }
+    for (size_t step = first; step < end; step++)
+        lanes_term(l, &l->steps[step], kind, q, q_A, &sums);
+    lanes_store(&sums.value, 1, SLOPES_VALUE, i, s);
+    lanes_store(sums.rate, SLOPES_RATES, SLOPES_RATE, i, s);
+    lanes_store(sums.v, 3, SLOPES_V, i, s);
+    if (kind.cell)
+        lanes_store(sums.cell, 9, SLOPES_CELL, i, s);
+    if (kind.cells)
+        lanes_store(sums.cells, 3, SLOPES_CELLS, i, s);
+}
+
+/* A function of its own for each, because compilers run out of registers in larger ones. */
+#define LANES_FUNCTION(name, is_cell, is_turned, is_cells)                                       \
+    __attribute__((noinline)) static void name(const struct cpu_slopes *job,                     \
+                                               const struct cpu_slopes_lattice *l, size_t first, \
+                                               size_t end, int n, struct cpu_slopes_scratch *s)  \
+    {                                                                                            \
+        const struct lanes_kind kind = {(is_cell), (is_turned), (is_cells), job->v, job->rate};  \
+        for (int i = 0; i < CPU_LANES * n; i += LANES)                                           \
+            lanes_steps(l, first, end, kind, i, s);                                              \
+    }
+LANES_FUNCTION(lanes_plain, false, false, false)
+LANES_FUNCTION(lanes_cells, false, false, true)
+LANES_FUNCTION(lanes_still, true, false, false)
+LANES_FUNCTION(lanes_still_cells, true, false, true)
+LANES_FUNCTION(lanes_turned, true, true, false)
+LANES_FUNCTION(lanes_turned_cells, true, true, true)
+
+/* Sums of steps first .. end - 1 of a lattice that is SQUARE for CPU_LANES n pixels. */
+static void add_square_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                             size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
+{
+    if (!job->cell && job->cells)
+        lanes_cells(job, l, first, end, n, s);
+    else if (!job->cell)
+        lanes_plain(job, l, first, end, n, s);
+    else if (l->turned && job->cells)
+        lanes_turned_cells(job, l, first, end, n, s);
+    else if (l->turned)
+        lanes_turned(job, l, first, end, n, s);
+    else if (job->cells)
+        lanes_still_cells(job, l, first, end, n, s);
+    else
+        lanes_still(job, l, first, end, n, s);
+}
+
+#endif
