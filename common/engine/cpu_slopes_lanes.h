@@ -1,18 +1,19 @@
 /*
- * Derivatives of SQUARE in mixed precision, LANES pixels at a time through all steps of a lattice,
- * so that sums stay in registers and look-ups pass beside arithmetic: a part of the loops of
- * cpu_slopes.h, written as vectors.  What bounds it: arithmetic of cpu_slopes_square.h; with a
- * table half as much again for the gather.
+ * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
+ * lattice, so that sums stay in registers and look-ups pass beside arithmetic: a part of the loops
+ * of cpu_slopes.h, written as vectors.  What bounds it: arithmetic, most of it the shape's.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
 
 #include "engine/cpu_slopes.h"
+#include "engine/cpu_slopes_gauss.h"
 #include "engine/cpu_slopes_square.h"
 #include "engine/lanes.h"
 
 /* What is asked for; constants where the loop is called, but for the last two. */
 struct lanes_kind {
+    enum crystal_shape shape;  // SQUARE or GAUSS
     bool cell, turned, cells;
     bool v;
     const bool *rate;  // [SLOPES_RATES]
@@ -20,7 +21,7 @@ struct lanes_kind {
 
 /* As enum slopes_sum. */
 struct lanes_sums {
-    floats cell[9], cells[3], rate[SLOPES_RATES], value, v[3];
+    floats cell[9], cells[3], rate[SLOPES_RATES], fudge, value, v[3];
 };
 
 /* Fixed point: the low half of FIXED_MAGIC - h is what h is off the nearest whole number, halves
@@ -98,7 +99,10 @@ LANES_INLINE void lanes_term(const struct cpu_slopes_lattice *l, const struct cp
     const floats F_sqr = l->table->flat
                              ? floats_of(l->table->F_sqr[0])
                              : floats_gather(l->table->F_sqr, lanes_slot(l->table, whole));
-    square_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells);
+    if (kind.shape == SHAPE_SQUARE)
+        square_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells);
+    else
+        gauss_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells, &sums->fudge);
     if (kind.cell)
         lanes_cell(step->in_A.back, kind.turned, q_A, g, sums->cell);
     for (int k = 0; k < SLOPES_RATES; k++)
@@ -129,6 +133,7 @@ LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l, size_t first, 
     for (size_t step = first; step < end; step++)
         lanes_term(l, &l->steps[step], kind, q, q_A, &sums);
     lanes_store(&sums.value, 1, SLOPES_VALUE, i, s);
+    lanes_store(&sums.fudge, 1, SLOPES_FUDGE, i, s);
     lanes_store(sums.rate, SLOPES_RATES, SLOPES_RATE, i, s);
     lanes_store(sums.v, 3, SLOPES_V, i, s);
     if (kind.cell)
@@ -138,38 +143,47 @@ LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l, size_t first, 
 }
 
 /* A function of its own for each, because compilers run out of registers in larger ones. */
-#define LANES_FUNCTION(name, is_cell, is_turned, is_cells)                                       \
+#define LANES_FUNCTION(name, shape, is_cell, is_turned, is_cells)                                \
     __attribute__((noinline)) static void name(const struct cpu_slopes *job,                     \
                                                const struct cpu_slopes_lattice *l, size_t first, \
                                                size_t end, int n, struct cpu_slopes_scratch *s)  \
     {                                                                                            \
-        const struct lanes_kind kind = {(is_cell), (is_turned), (is_cells), job->v, job->rate};  \
+        const struct lanes_kind kind = {shape,      (is_cell), (is_turned),                      \
+                                        (is_cells), job->v,    job->rate};                       \
         for (int i = 0; i < CPU_LANES * n; i += LANES)                                           \
             lanes_steps(l, first, end, kind, i, s);                                              \
     }
-LANES_FUNCTION(lanes_plain, false, false, false)
-LANES_FUNCTION(lanes_cells, false, false, true)
-LANES_FUNCTION(lanes_still, true, false, false)
-LANES_FUNCTION(lanes_still_cells, true, false, true)
-LANES_FUNCTION(lanes_turned, true, true, false)
-LANES_FUNCTION(lanes_turned_cells, true, true, true)
+#define LANES_FUNCTIONS(name, shape)                              \
+    LANES_FUNCTION(name##_plain, shape, false, false, false)      \
+    LANES_FUNCTION(name##_plain_cells, shape, false, false, true) \
+    LANES_FUNCTION(name##_still, shape, true, false, false)       \
+    LANES_FUNCTION(name##_still_cells, shape, true, false, true)  \
+    LANES_FUNCTION(name##_turned, shape, true, true, false)       \
+    LANES_FUNCTION(name##_turned_cells, shape, true, true, true)
+LANES_FUNCTIONS(square, SHAPE_SQUARE)
+LANES_FUNCTIONS(gauss, SHAPE_GAUSS)
 
-/* Sums of steps first .. end - 1 of a lattice that is SQUARE for CPU_LANES n pixels. */
-static void add_square_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
-                             size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
+typedef void lanes_function(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                            size_t first, size_t end, int n, struct cpu_slopes_scratch *s);
+
+/* Sets the sums of steps first .. end - 1 of a lattice for CPU_LANES n pixels; false for a shape
+ * that is not here. */
+static bool add_lanes(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
+                      size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
 {
-    if (!job->cell && job->cells)
-        lanes_cells(job, l, first, end, n, s);
-    else if (!job->cell)
-        lanes_plain(job, l, first, end, n, s);
-    else if (l->turned && job->cells)
-        lanes_turned_cells(job, l, first, end, n, s);
-    else if (l->turned)
-        lanes_turned(job, l, first, end, n, s);
-    else if (job->cells)
-        lanes_still_cells(job, l, first, end, n, s);
-    else
-        lanes_still(job, l, first, end, n, s);
+    static lanes_function *const all[2][3][2] = {
+        {{square_plain, square_plain_cells},
+         {square_still, square_still_cells},
+         {square_turned, square_turned_cells}},
+        {{gauss_plain, gauss_plain_cells},
+         {gauss_still, gauss_still_cells},
+         {gauss_turned, gauss_turned_cells}},
+    };
+    if (l->shape != SHAPE_SQUARE && l->shape != SHAPE_GAUSS)
+        return false;
+    const int turned = l->turned ? 2 : 1;
+    all[l->shape == SHAPE_GAUSS][job->cell ? turned : 0][job->cells](job, l, first, end, n, s);
+    return true;
 }
 
 #endif

@@ -1,7 +1,7 @@
 /*
  * Squared lattice factors and their derivatives for blocks of pixels, in the precision of the file
  * that includes this (`real`): see shape_slopes.h for the formulas.  What bounds them: arithmetic.
- * SQUARE has files of its own.
+ * SQUARE and GAUSS have files of their own.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_SHAPE_H
 #define BRAGG_ENGINE_CPU_SLOPES_SHAPE_H
@@ -15,7 +15,6 @@ typedef double real;
 #define F_SQR(table) ((table)->F_sqr_double)
 #define FUSED fused
 #define NEAREST_WHOLE ROUND_MAGIC
-#define EXP2_NEGATIVE exp2_negative
 #define ROOT sqrt
 static const size_t TERMS_MOST = SIZE_MAX;  // summed up before they are weighted
 
@@ -48,7 +47,6 @@ typedef float real;
 #define F_SQR(table) ((table)->F_sqr)
 #define FUSED fused_f
 #define NEAREST_WHOLE 0x1.8p23f
-#define EXP2_NEGATIVE exp2_negative_f
 #define ROOT sqrtf
 static const size_t TERMS_MOST = SLOPES_TERMS;
 
@@ -68,39 +66,6 @@ INLINE void waves(float z, float *a, float *b)
     *b = fused_f(p, z, -0x1.a51a66p+1f);
 }
 #endif
-
-/* GAUSS from offsets to the nearest lattice point, times F_sqr: slopes by indices, sums of the
- * rest: V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2. */
-INLINE void gauss_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
-                         struct cpu_slopes_scratch *s)
-{
-    const double volume = l->N[0] * l->N[1] * l->N[2], steep = 2.0 * l->fudge / 0.63;
-    const real top = (real)(volume * volume * 0x1p-100), exponent = (real)(steep * M_LOG2E);
-    const real by_R = (real)-steep, by_fudge = (real)(-2.0 / 0.63), two = 2;
-    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2];
-    const real per0 = two / N0, per1 = two / N1, per2 = two / N2;
-    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
-        const real x = TERMS(s)->d[0][i] * N0, y = TERMS(s)->d[1][i] * N1;
-        const real z = TERMS(s)->d[2][i] * N2;
-        const real R = FUSED(x, x, FUSED(y, y, z * z));
-        const real value = EXP2_NEGATIVE(R * exponent) * top * TERMS(s)->F_sqr[i];
-        const real lean = value * by_R, slope = lean + lean;
-        TERMS(s)->sums[SLOPES_VALUE][i] += value;
-        TERMS(s)->by_index[0][i] = slope * x * N0;
-        TERMS(s)->by_index[1][i] = slope * y * N1;
-        TERMS(s)->by_index[2][i] = slope * z * N2;
-        TERMS(s)->sums[SLOPES_FUDGE][i] =
-            FUSED(by_fudge * R, value, TERMS(s)->sums[SLOPES_FUDGE][i]);
-        if (cells) {
-            TERMS(s)->sums[SLOPES_CELLS + 0][i] =
-                FUSED(per0, FUSED(lean * x, x, value), TERMS(s)->sums[SLOPES_CELLS + 0][i]);
-            TERMS(s)->sums[SLOPES_CELLS + 1][i] =
-                FUSED(per1, FUSED(lean * y, y, value), TERMS(s)->sums[SLOPES_CELLS + 1][i]);
-            TERMS(s)->sums[SLOPES_CELLS + 2][i] =
-                FUSED(per2, FUSED(lean * z, z, value), TERMS(s)->sums[SLOPES_CELLS + 2][i]);
-        }
-    }
-}
 
 /* j = 3 (sin x - x cos x)/x^3 and its derivative over x, both up to one common sign, from x^2 =
  * pi^2 r: by the power series up to 1, where differences of the closed forms cancel. */
@@ -135,7 +100,8 @@ INLINE void ball(real r, real *j, real *slope)
     *slope = z < one ? two * q : steep;
 }
 
-/* ROUND likewise: K j^2, r = fudge R. */
+/* ROUND from offsets to the nearest lattice point, times F_sqr: slopes by indices, sums of the
+ * rest: K j^2, r = fudge R. */
 INLINE void round_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
                          struct cpu_slopes_scratch *s)
 {

@@ -10,7 +10,7 @@
 
 #include "engine/cpu_slopes_shape.h"
 #if CPU_DOUBLE
-#include "engine/cpu_slopes_grating.h"
+#include "engine/cpu_slopes_double.h"
 #else
 #include "engine/cpu_slopes_lanes.h"
 #endif
@@ -66,24 +66,21 @@ static void structure_factors(const struct cpu_table *table, int n, struct cpu_s
 static void shapes(const struct cpu_slopes_lattice *l, bool cells, int n,
                    struct cpu_slopes_scratch *s)
 {
-#if CPU_DOUBLE  // cpu_slopes_lanes.h has it in mixed precision
-    if (l->shape == SHAPE_SQUARE && cells) {
+#if CPU_DOUBLE
+    if (l->shape == SHAPE_SQUARE && cells)
         square_slopes(l, true, n, s);
-        return;
-    }
-    if (l->shape == SHAPE_SQUARE) {
+    else if (l->shape == SHAPE_SQUARE)
         square_slopes(l, false, n, s);
-        return;
-    }
-#endif
-    if (l->shape == SHAPE_ROUND && cells)
-        round_slopes(l, true, n, s);
-    else if (l->shape == SHAPE_ROUND)
-        round_slopes(l, false, n, s);
-    else if (cells)
+    else if (l->shape == SHAPE_GAUSS && cells)
         gauss_slopes(l, true, n, s);
-    else
+    else if (l->shape == SHAPE_GAUSS)
         gauss_slopes(l, false, n, s);
+    else
+#endif
+        if (cells)
+        round_slopes(l, true, n, s);
+    else
+        round_slopes(l, false, n, s);
 }
 
 /* ---- sums of terms ------------------------------------------------------------------- */
@@ -163,16 +160,15 @@ static void add_term(const struct cpu_slopes *job, const struct cpu_slopes_latti
         add_v(step->cell, n, s);
 }
 
-/* Sums of steps first .. end - 1. */
+/* Sets the sums of steps first .. end - 1. */
 static void add_steps(const struct cpu_slopes *job, const struct cpu_slopes_lattice *l,
                       size_t first, size_t end, int n, struct cpu_slopes_scratch *s)
 {
 #if !CPU_DOUBLE
-    if (l->shape == SHAPE_SQUARE) {
-        add_square_steps(job, l, first, end, n, s);
+    if (add_lanes(job, l, first, end, n, s))
         return;
-    }
 #endif
+    memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
     for (; first < end; first++)
         add_term(job, l, &l->steps[first], n, s);
 }
@@ -226,7 +222,6 @@ static void add_lattice(const struct cpu_slopes *job, size_t index, int n,
     for (size_t first = 0; first < l->nsteps;) {
         const size_t left = l->nsteps - first,
                      end = first + (left < TERMS_MOST ? left : TERMS_MOST);
-        memset(TERMS(s)->sums, 0, (job->v ? SLOPES_SUMS : SLOPES_KEPT) * sizeof *TERMS(s)->sums);
         add_steps(job, l, first, end, n, s);
         first = end;
         settle(job, index, n, s);

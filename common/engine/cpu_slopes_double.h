@@ -1,9 +1,10 @@
 /*
- * The squared lattice factor of SQUARE and its derivatives in double precision: see shape_slopes.h
- * for the formulas.  What bounds it: arithmetic, twelve polynomials and a division.
+ * The squared lattice factors of SQUARE and GAUSS and their derivatives in double precision: see
+ * shape_slopes.h for the formulas, and cpu_slopes_lanes.h for mixed precision.  What bounds them:
+ * arithmetic, for SQUARE twelve polynomials and a division.
  */
-#ifndef BRAGG_ENGINE_CPU_SLOPES_GRATING_H
-#define BRAGG_ENGINE_CPU_SLOPES_GRATING_H
+#ifndef BRAGG_ENGINE_CPU_SLOPES_DOUBLE_H
+#define BRAGG_ENGINE_CPU_SLOPES_DOUBLE_H
 
 #include "engine/cpu_slopes_shape.h"
 
@@ -80,6 +81,39 @@ INLINE void square_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
                 FUSED(e1 * all[1], grating_by_N(&y, r1), TERMS(s)->sums[SLOPES_CELLS + 1][i]);
             TERMS(s)->sums[SLOPES_CELLS + 2][i] =
                 FUSED(e2 * all[2], grating_by_N(&z, r2), TERMS(s)->sums[SLOPES_CELLS + 2][i]);
+        }
+    }
+}
+
+/* GAUSS from offsets to the nearest lattice point, times F_sqr: slopes by indices, sums of the
+ * rest: V^2 exp(-2 fudge R/0.63), R = sum (N_i d_i)^2. */
+INLINE void gauss_slopes(const struct cpu_slopes_lattice *l, bool cells, int n,
+                         struct cpu_slopes_scratch *s)
+{
+    const double volume = l->N[0] * l->N[1] * l->N[2], steep = 2.0 * l->fudge / 0.63;
+    const real top = (real)(volume * volume * 0x1p-100), exponent = (real)(steep * M_LOG2E);
+    const real by_R = (real)-steep, by_fudge = (real)(-2.0 / 0.63), two = 2;
+    const real N0 = (real)l->N[0], N1 = (real)l->N[1], N2 = (real)l->N[2];
+    const real per0 = two / N0, per1 = two / N1, per2 = two / N2;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        const real x = TERMS(s)->d[0][i] * N0, y = TERMS(s)->d[1][i] * N1;
+        const real z = TERMS(s)->d[2][i] * N2;
+        const real R = FUSED(x, x, FUSED(y, y, z * z));
+        const real value = exp2_negative(R * exponent) * top * TERMS(s)->F_sqr[i];
+        const real lean = value * by_R, slope = lean + lean;
+        TERMS(s)->sums[SLOPES_VALUE][i] += value;
+        TERMS(s)->by_index[0][i] = slope * x * N0;
+        TERMS(s)->by_index[1][i] = slope * y * N1;
+        TERMS(s)->by_index[2][i] = slope * z * N2;
+        TERMS(s)->sums[SLOPES_FUDGE][i] =
+            FUSED(by_fudge * R, value, TERMS(s)->sums[SLOPES_FUDGE][i]);
+        if (cells) {
+            TERMS(s)->sums[SLOPES_CELLS + 0][i] =
+                FUSED(per0, FUSED(lean * x, x, value), TERMS(s)->sums[SLOPES_CELLS + 0][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 1][i] =
+                FUSED(per1, FUSED(lean * y, y, value), TERMS(s)->sums[SLOPES_CELLS + 1][i]);
+            TERMS(s)->sums[SLOPES_CELLS + 2][i] =
+                FUSED(per2, FUSED(lean * z, z, value), TERMS(s)->sums[SLOPES_CELLS + 2][i]);
         }
     }
 }
