@@ -1,6 +1,7 @@
 #include "preview.h"
 
 #include "io/picture_draw.h"
+#include "model/moved.h"
 #include "preview_marks.h"
 
 /* Smaller pictures have no room for marks; larger squares than ZOOM_MAX show nothing more. */
@@ -67,14 +68,18 @@ enum status preview_write(struct preview *p, const struct preview_settings *sett
 {
     const struct image *image;
     struct picture picture = {0};
+    struct panel seen = {0};  // as the frame saw it
     enum status s = preview_open(p, x, look->edge_max, e);
     if (s == STATUS_OK)
         s = preview_image(p, &f->image, &image, e);
     if (s == STATUS_OK)
         s = picture_make(&picture, image, preview_panel(p), look, e);
     picture.colors = settings->colors;
-    if (s == STATUS_OK)
-        s = dress(&picture, look->edge_max, x, preview_panel(p), &f->recipe, settings->truth, e);
+    if (s == STATUS_OK) {
+        seen = *preview_panel(p);
+        panel_shift(x, &seen, f->recipe.shift_m);
+        s = dress(&picture, look->edge_max, x, &seen, &f->recipe, settings->truth, e);
+    }
     if (s == STATUS_OK)
         s = picture_write_png(out, &picture, path, e);
     picture_free(&picture);

@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "model/moved.h"
 #include "physics/aim.h"
 #include "physics/pixel.h"
 #include "preview_marks.h"
@@ -69,16 +70,18 @@ enum status view_marks(const struct experiment *x, const struct panel *shown, co
                        struct web_mark **marks, size_t *count, struct error *e)
 {
     struct reflections list = {0};
+    struct panel seen = *shown;  // as the frame saw it
+    panel_shift(x, &seen, f->recipe.shift_m);
     const bool exact = f->reflections.present;
     *marks = NULL;
     *count = 0;
-    const enum status s = exact ? STATUS_OK : preview_predict(x, shown, &f->recipe, &list, e);
+    const enum status s = exact ? STATUS_OK : preview_predict(x, &seen, &f->recipe, &list, e);
     const size_t n = exact ? f->reflections.count : list.count;
     if (s == STATUS_OK && n)
         *marks = mem_array(n < VIEW_MARKS_MAX ? n + 1 : VIEW_MARKS_MAX + 1, sizeof **marks);
     if (*marks)
         *count = exact ? mark_true(x, shown, &f->reflections, *marks)
-                       : mark_predicted(x, shown, &list, *marks);
+                       : mark_predicted(x, &seen, &list, *marks);
     predict_free(&list);
     return s == STATUS_OK && n && !*marks ? error_memory(e, "the marks") : s;
 }

@@ -62,6 +62,7 @@ class Truth:
     phi_deg: float  #: where the spindle stood at the start, deg
     osc_deg: float  #: how far it turned, deg
     lattices: list[Lattice]  #: empty: a blank frame
+    shift_m: Array  #: (3,) how far the detector stands from where the experiment has it, in the lab
 
 
 def _matrix(numbers: Sequence[float]) -> Array:
@@ -241,7 +242,7 @@ def _truth(recipe: Keys, payload: Sequence[Any], experiment: Experiment) -> Trut
         lattices.append(Lattice(one["crystal"], crystal.name, _own_cell(crystal.cell, reciprocal_A), _matrix(one["rotation"]),
                                 reciprocal_A, one["weight"]))
     return Truth(recipe["seed"], wavelength_A, fluence, float(numpy.degrees(recipe["phi_rad"])),
-                 float(numpy.degrees(recipe["osc_rad"])), lattices)
+                 float(numpy.degrees(recipe["osc_rad"])), lattices, numpy.array(recipe.get("shift_m", [0.0] * 3), "f8"))
 
 
 def _reflections(keys: Keys | None, payload: Sequence[Any]) -> tuple[Array | None, Array | None]:

@@ -59,6 +59,10 @@ class NXmx(Frames):
             raise ValueError(f"{path}: has no frames of bragg-write (/entry/braggpipe, /entry/data/data)")
         self.own = self.file["entry/braggpipe"]
         self.to_lab = numpy.linalg.inv(self.own["lab_to_nexus"][()])
+        numbers = self.own["frames"]["number"].tolist()
+        moves = self.own["detector_shift"][()] if "detector_shift" in self.own else numpy.zeros((len(numbers), 3))
+        self.shift_m = dict(zip(numbers, moves @ self.to_lab.T))  # by frame
+        self.first_m = numpy.array(self.shift_m[numbers[0]] if numbers else numpy.zeros(3))
         self._experiment = self._read_experiment()
 
     @property
@@ -71,7 +75,7 @@ class NXmx(Frames):
         corner_m = _place_m(self.file, _text(fast.attrs["depends_on"]))
         (row, _), (rows, columns) = module["data_origin"][()].tolist(), module["data_size"][()].tolist()
         vectors = [self.to_lab @ numpy.array(axis.attrs["vector"], "f8") for axis in (fast, slow)]
-        return Panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m, *vectors)
+        return Panel((rows, columns), row * columns, _length_m(fast), self.to_lab @ corner_m - self.first_m, *vectors)
 
     def _spindle(self) -> Array:
         """(3,) of a rotation series; not a number for stills."""
@@ -101,7 +105,8 @@ class NXmx(Frames):
                                     self.to_lab @ one["orientation"].reshape(3, 3),
                                     (self.to_lab @ one["a_matrix"].reshape(3, 3)).T, float(one["share"])))
         return Truth(int(row["seed"]), float(row["wavelength"]), float(row["fluence"]),
-                     float(row["rotation_start"]), float(row["rotation_width"]), lattices)
+                     float(row["rotation_start"]), float(row["rotation_width"]), lattices,
+                     self.shift_m[int(row["number"])])
 
     def _reflections(self) -> Iterator[Array | None]:
         """Those of one frame after the other."""
