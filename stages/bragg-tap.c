@@ -167,6 +167,9 @@ static enum status print_frame(const struct tap *t, const struct frame *f, struc
     print_route(t);
     printf(" attempt=%" PRIu32 " seed=%" PRIu64 " lattices=%zu phi_deg=%.9g osc_deg=%.9g",
            t->route.attempt, r->seed, r->nlattices, rad_to_deg(r->phi_rad), rad_to_deg(r->osc_rad));
+    if (r->has_shift)
+        printf(" shift_mm=%.9g,%.9g,%.9g", m_to_mm(r->shift_m[0]), m_to_mm(r->shift_m[1]),
+               m_to_mm(r->shift_m[2]));
     print_planes(&f->planes);
     if (f->image.count)
         print_image(&f->image);

@@ -58,6 +58,8 @@ assert min(off(y[:-1], n[1:]), off(y[1:], n[:-1])) < 1e-6 < 1e-2 < off(y, n)"
 is 'the table has how far' "$(cut -f37-39 x.tsv | tr '\n' ' ')" "$(printf 'shift_x_mm\tshift_y_mm\tcoffset_mm 0.4\t0\t0 ')"
 is 'and none where nothing moves' "$(grep -c coffset none.tsv)" 0
 
+is 'a tap shows it' "$(geometry --distance=125 | bragg-orient --quiet --coffset=2 | bragg-tap | grep -o "shift_mm=[^ ]*")" 'shift_mm=2,0,0'
+
 # --- jitter
 geometry --distance=125 | bragg-orient --quiet --frames=1000 --coffset=2 --coffset-jitter=50 --shift-jitter=20 --seed=5 --truth=many.tsv | bragg-tap --quiet >/dev/null
 check 'as wide as asked for, each axis for itself' /usr/bin/python3 -c "
