@@ -229,6 +229,16 @@ static double fluence_of(const struct recipe *r)
     return r->nsources ? sum / (double)r->nsources : 1.0;
 }
 
+/* That of the experiment's own sources, made anew where the detector has moved since. */
+static const float *usual(struct background *o, const struct recipe *r, bool ice)
+{
+    const struct experiment *x = moved_to(&o->moved, r);
+    if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
+        compute(o, x, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
+    memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
+    return o->photons[ice];
+}
+
 /* Of a frame that no other is like, into o->own. */
 static void make(struct background *o, const struct recipe *r, bool ice, double amount)
 {
@@ -239,10 +249,8 @@ static void make(struct background *o, const struct recipe *r, bool ice, double 
         size_t nsources;
         const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
         compute(o, x, sources, nsources, ice, photons);
-    } else if (r->has_shift) {
-        compute(o, x, x->beam.sources, x->beam.nsources, ice, photons);
     } else {
-        memcpy(photons, o->photons[ice], count * sizeof *photons);
+        memcpy(photons, usual(o, r, ice), count * sizeof *photons);
     }
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
@@ -262,9 +270,9 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          r->id);
     const bool ice = has_ice(o, r);
     const double amount = amount_of(o, r);
-    if (!r->nsources && !r->has_shift && amount == 1.0 && !(o->streak_photons > 0))
-        return add(o->experiment, f, o->photons[ice], e);
-    /* with a spectrum of its own, a detector elsewhere, more or less matter, or a streak */
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0))
+        return add(o->experiment, f, usual(o, r, ice), e);
+    /* with a spectrum of its own, more or less matter, or a streak */
     if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
     make(o, r, ice, amount);

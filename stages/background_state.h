@@ -34,6 +34,7 @@ struct background {
     bool deferred;
     float *photons[2];        // of the experiment's own sources, without and with ice; owned,
                               // NULL: no frame is so
+    double photons_m[2][3];   // the shift of the detector that they are of
     float *own;               // of the frame at hand that is like no other; owned, NULL at first
     struct source *gathered;  // room for those of a recipe; owned
 };
