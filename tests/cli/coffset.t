@@ -138,4 +138,16 @@ bragg-geometry --quiet --detpixels=60 --pixel=0.8 --ncells=5 --oversample=1 --di
 bragg-geometry --quiet --detpixels=60 --pixel=0.8 --ncells=5 --oversample=1 --distance=125 | bragg-orient --quiet --random --coffset=31.25 |
 	bragg-fisher --quiet --parameters=rot,scale >moved.txt
 check 'error bars are those of a detector there' sh -c "sed 's/156.25/125/' there.txt | cmp - moved.txt"
+bragg-geometry --quiet --detpixels=256 --pixel=0.4 --distance=100 --cell=50,60,70,90,90,90 --ncells=15 --default-F=100 --fluence=3e24 --oversample=3 |
+	bragg-orient --quiet --random --frames=2 --coffset-jitter=2000 --shift-jitter=500 | bragg-intensity --quiet |
+	bragg-background --quiet --water=0.05 | bragg-tap --record=refined.rec >/dev/null 2>&1
+bragg-replay --quiet refined.rec | bragg-noise --quiet --bits=32 |
+	bragg-refine --start=refined.rec --parameters=rot,cell --table=refined.tsv >/dev/null 2>&1
+check 'refinement has the detector where it was: cells within 4 of their error bars' /usr/bin/python3 -c "
+import csv
+rows = list(csv.DictReader(open('refined.tsv'), delimiter='\t'))
+assert [r['verdict'] for r in rows] == ['good', 'good']
+for r in rows:
+    for edge, A in zip('abc', (50, 60, 70)):
+        assert abs(float(r[f'cell_{edge}_A']) - A) < 4 * float(r[f'error_cell_{edge}_A']), r"
 finish
