@@ -78,7 +78,7 @@ run --workdir=n never.yaml
 is 'after a failure nothing starts' "$((status != 0)) $(ls n 2>/dev/null)" '1 '
 
 # Ctrl-C reaches one that would not end
-file "$WRITE" '{name: waits, program: sleep, args: [1000], after: write}' >waits.yaml
+file "$WRITE" '{name: waits, program: sleep, args: [1003], after: write}' >waits.yaml
 env --default-signal=INT bragg-run --quiet --workdir=i waits.yaml 2>message &
 run=$!
 soon test -e i/a_3.img
@@ -86,7 +86,7 @@ sleep 1
 kill -INT $run
 status=0
 wait $run || status=$?
-is 'Ctrl-C ends all' "$status $(pgrep -x sleep -a | grep -c 1000)" '130 0'
+is 'Ctrl-C ends all' "$status $(pgrep -x sleep -a | grep -c 1003)" '130 0'
 
 refuse() { # NAME TEXT LAST...
 	name=$1 text=$2
