@@ -58,11 +58,12 @@ cat >p.yaml <<-'END'
 END
 bragg-run --quiet --workdir=one p.yaml
 expected=$(digest one)
-# behind FOLDER OPTION...: on the three hosts, in the background, until frames arrive
+# behind FOLDER OPTION...: on the hosts, in the background, until frames arrive
+hosts=n1,n2,n3
 behind() {
 	behind_folder=$1
 	shift
-	bragg-run --launcher=ssh --hosts=n1,n2,n3 --workdir="$behind_folder" "$@" p.yaml >said 2>&1 &
+	bragg-run --launcher=ssh --hosts=$hosts --workdir="$behind_folder" "$@" p.yaml >said 2>&1 &
 	runner=$!
 	soon grown "$behind_folder" 5
 }
@@ -116,8 +117,9 @@ bragg-run --launcher=ssh --hosts=n1,n3 --workdir=bad p.yaml >said 2>&1
 is 'and is named when it is wanted again' "$? $(cat said)" "1 bragg-run: host 'n3' does not answer: ssh: connect to host n3 port 22: No route to host"
 bragg-run --launcher=ssh --hosts=.,n1,n2 --workdir=seven --quiet p.yaml
 is 'this host and two more' "$? $(digest seven)" "0 $expected"
+hosts=n1,n2
 behind eight --set=slow.sleep=100
-kill -9 $runner
+check 'bragg-run is killed' kill -9 $runner
 gone() {
 	! pgrep -f "$tap_scratch/eight" >/dev/null && [ -z "$(find eight -name 'bragg-run-*')" ]
 }
