@@ -80,7 +80,11 @@ def watch(whole, master):
             b = entry(master)
             numbers = b["braggpipe/frames"]["number"]
             same_truth(a, b, numbers)
-            assert (a["data/data"][()][numbers] == b["data/data"][()]).all(), numbers
+            try:
+                pixels = b["data/data"][()]
+            except OSError:  # a file that grew between two looks of HDF5: those who read look again
+                continue
+            assert (a["data/data"][()][numbers] == pixels).all(), numbers
             seen.add(len(numbers))
             if len(numbers) == want:
                 break
