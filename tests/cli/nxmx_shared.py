@@ -72,17 +72,28 @@ def same(whole, master, most=None):
     return len(of_file)
 
 
+def replaced(path, inode):
+    """Whether another file takes the place of this one soon."""
+    end = time.monotonic() + 30
+    while os.stat(path).st_ino == inode and time.monotonic() < end:
+        time.sleep(0.01)
+    return os.stat(path).st_ino != inode
+
+
 def watch(whole, master):
+    """A whole series is what it says at every look, but where a data file has grown and its master comes after it."""
     a, seen, end = entry(whole), set(), time.monotonic() + 120
     want = len(a["braggpipe/frames"])
     while time.monotonic() < end:
         if os.path.exists(master):
+            inode = os.stat(master).st_ino
             b = entry(master)
             numbers = b["braggpipe/frames"]["number"]
             same_truth(a, b, numbers)
             try:
                 pixels = b["data/data"][()]
-            except OSError:  # a file that grew between two looks of HDF5: those who read look again
+            except OSError:
+                assert replaced(master, inode), "a master that its files do not fit"
                 continue
             assert (a["data/data"][()][numbers] == pixels).all(), numbers
             seen.add(len(numbers))
