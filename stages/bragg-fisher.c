@@ -5,7 +5,6 @@
 #include <stddef.h>
 #include <stdio.h>
 
-#include "alone.h"
 #include "base/program.h"
 #include "base/target.h"
 #include "engine/threads.h"
@@ -50,9 +49,7 @@ static enum status open_fisher(void *state, const char **operands, int noperands
     (void)operands;
     (void)noperands;
     t->fisher.options = &t->options;
-    enum status s = alone_check("", e);
-    if (!s && t->options.table)
-        s = target_check(t->options.table, e);
+    enum status s = t->options.table ? target_check(t->options.table, e) : STATUS_OK;
     if (!s && t->options.report)
         s = document_check(t->options.report, e);
     return s ? s : threads_start(&t->options.threads, e);

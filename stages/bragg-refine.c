@@ -8,7 +8,6 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "alone.h"
 #include "base/hash.h"
 #include "base/input.h"
 #include "base/log.h"
@@ -99,12 +98,7 @@ static enum status open_refine(void *state, const char **operands, int noperands
     for (size_t i = 0; i < o->indexed.count; i++)
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))
             return error_memory(e, "the names of files");
-    enum status s =
-        o->pass
-            ? STATUS_OK
-            : alone_check(", or, with --pass, for stages in the middle, as many as you like", e);
-    if (!s && o->table)
-        s = target_check(o->table, e);
+    enum status s = o->table ? target_check(o->table, e) : STATUS_OK;
     if (!s && o->expt)
         s = target_check(o->expt, e);
     if (!s && o->recipes)

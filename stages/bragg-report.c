@@ -8,7 +8,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "alone.h"
 #include "base/clock.h"
 #include "frame_facts.h"
 #include "io/replace.h"
@@ -45,8 +44,7 @@ static enum status report_open(void *state, const char **operands, int noperands
     struct report *r = state;
     (void)noperands;
     r->path = operands[0];
-    const enum status s = alone_check("", e);
-    return s ? s : document_check(r->path, e);
+    return document_check(r->path, e);
 }
 
 /* Beside other last stages nothing waits for it, unless it is to hold the stream. */

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/alloc.h"
+#include "io/hdf5_file.h"
 #include "io/image_file.h"
 #include "io/nxmx_geometry.h"
 #include "io/trial.h"
@@ -48,14 +49,12 @@ static enum status read_set(hid_t data, const char *path, struct transmission *t
 
 static enum status read_hdf5(const char *path, struct transmission *t, struct error *e)
 {
-    (void)H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    const hid_t data = file < 0 ? -1 : H5Dopen2(file, DATA, H5P_DEFAULT);
+    struct hdf5_file f;
+    const hid_t data = hdf5_open(&f, path) ? H5Dopen2(f.id, DATA, H5P_DEFAULT) : -1;
     const enum status s = read_set(data, path, t, e);
     if (data >= 0)
         (void)H5Dclose(data);
-    if (file >= 0)
-        (void)H5Fclose(file);
+    hdf5_abort(&f);
     return s;
 }
 

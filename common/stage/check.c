@@ -1,5 +1,6 @@
 #include "stage/check.h"
 
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -55,6 +56,8 @@ enum status check_stage(const struct stage *stage, const struct settings *o, str
         return error_set(e, STATUS_USAGE,
                          "--order is not for a stage that only watches: nobody waits until it has "
                          "a frame, or brings it again");
+    if (stage->in_memory && getenv("BRAGG_WORKER"))
+        return error_set(e, STATUS_USAGE, "what comes of all frames is for one process: count: 1");
     if (stage->wants != KIND_NONE && !o->in.count && !is_pipe(STDIN_FILENO))
         return error_set(
             e, STATUS_USAGE,

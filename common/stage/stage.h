@@ -64,7 +64,8 @@ struct stage {
     bool verbatim;    // gives what others computed: adds nothing to the lineage
     bool speaks;      // a last stage that writes to stdout: shows no progress
     bool in_memory;   // a last stage whose result is in its memory until the end: if it dies, what
-                      // it took is computed again
+                      // it took is computed again; one of several processes is refused, which
+                      // would have some of the frames
     const char *group;  // default of --group; NULL: program and what it gives
     size_t state_size;  // bytes of the state, zeroed; the options struct comes first in it
 

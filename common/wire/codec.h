@@ -26,6 +26,7 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 struct codec_expected {
     char lineage[17];
     size_t pixels, panels, crystals;
+    bool detector_moves;
 };
 
 /* Taken from the experiment as it arrived, before the stage changes it. */

@@ -182,8 +182,10 @@ enum status codec_frame_encode(struct frame *f, const char *lineage, struct mess
 
 struct codec_expected codec_expect(const struct experiment *x)
 {
-    struct codec_expected expected = {
-        .pixels = (size_t)experiment_pixels(x), .panels = x->npanels, .crystals = x->ncrystals};
+    struct codec_expected expected = {.pixels = (size_t)experiment_pixels(x),
+                                      .panels = x->npanels,
+                                      .crystals = x->ncrystals,
+                                      .detector_moves = x->detector_moves};
     memcpy(expected.lineage, x->lineage, sizeof expected.lineage);
     return expected;
 }
@@ -237,6 +239,11 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
             return error_set(e, STATUS_INPUT,
                              "frame %llu has a lattice of crystal %u, the experiment has %zu", id,
                              r->lattices[i].crystal, expected->crystals);
+    if (r->has_shift && !expected->detector_moves)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu has a shift of the detector, which stands still in the "
+                         "experiment",
+                         id);
     if (!are_consistent(&n->frame.reflections, r, expected))
         return error_set(e, STATUS_INPUT, "frame %llu has reflections that contradict themselves",
                          id);

@@ -325,10 +325,25 @@ static void planes_that_are_none_are_refused(void **state)
     }
 }
 
+static void a_detector_that_stands_has_no_shift(void **state)
+{
+    (void)state;
+    for (int moves = 0; moves < 2; moves++) {
+        struct experiment x;
+        struct frame f;
+        draw_frame(&x, &f, has_planes);
+        x.detector_moves = moves;
+        f.recipe.has_shift = true;
+        f.recipe.shift_m[2] = 0.01;
+        send_frame(&x, &f, moves, "stands still");
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_that_are_none_are_refused),
+        cmocka_unit_test(a_detector_that_stands_has_no_shift),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),
         cmocka_unit_test(frames_survive),
