@@ -155,6 +155,7 @@ enum status replace_refuse(const char *path, struct error *e)
 enum status replace_commit(struct replace *r, struct error *e)
 {
     enum status s = r->flushed ? STATUS_OK : replace_flush(r, e);
+    const int locked = dup(fileno(r->stream));  // until it has its name it is no leftover
     errno = 0;
     if (fclose(r->stream) != 0 && s == STATUS_OK)
         s = cannot_write(r, e);
@@ -162,6 +163,8 @@ enum status replace_commit(struct replace *r, struct error *e)
         s = give_name(r, e);
     if (s && r->temporary)
         unlink(r->temporary);
+    if (locked >= 0)
+        (void)close(locked);
     errno = 0;
     if (s == STATUS_OK && r->temporary && r->sync && !sync_folder(r->path))
         s = cannot_write(r, e);

@@ -3,6 +3,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 
 #include "base/log.h"
 #include "io/frame_index.h"
@@ -440,6 +441,30 @@ static void empty_index_of_another_lineage_is_replaced(void **state)
     unlink(scratch_path("a.index"));
 }
 
+/* A writer that begins takes no file for a leftover that another is just giving its name. */
+static void names_are_given_beside_who_removes_leftovers(void **state)
+{
+    (void)state;
+    enum { FILES = 5000 };
+    char path[256];
+    struct template t;
+    (void)snprintf(path, sizeof path, "%s", scratch_path("a.img"));
+    assert_int_equal(template_parse(&t, path, NULL), STATUS_OK);
+    const pid_t other = fork();
+    while (other == 0)
+        leftovers_remove(&t);
+    int failed = 0;
+    for (int i = 0; i < FILES; i++) {
+        struct replace r;
+        struct error e;
+        failed += replace_open(&r, path, &e) || replace_commit(&r, &e);
+    }
+    (void)kill(other, SIGKILL);
+    (void)waitpid(other, NULL, 0);
+    assert_int_equal(failed, 0);
+    unlink(path);
+}
+
 int main(void)
 {
     log_set_level(LOG_ERROR);
@@ -448,6 +473,7 @@ int main(void)
         cmocka_unit_test(guarded_file_loses_nothing),
         cmocka_unit_test(full_disk_leaves_the_old_file),
         cmocka_unit_test(leftovers_of_the_dead_are_removed),
+        cmocka_unit_test(names_are_given_beside_who_removes_leftovers),
         cmocka_unit_test(index_without_frames_is_no_file),
         cmocka_unit_test(index_is_continued),
         cmocka_unit_test(unfinished_head_is_written_again),
