@@ -18,11 +18,12 @@ static void forget(struct replace *r)
     *r = (struct replace){0};
 }
 
-/* Another process may take a new file for a leftover until it is locked: then it is gone. */
+/* Another process may take a new file for a leftover until it is locked: then it is gone.  The lock
+ * is one that readers share, for it outlasts the moment when the file gets its name. */
 static bool is_gone(int file)
 {
     struct stat st;
-    (void)flock(file, LOCK_EX);
+    (void)flock(file, LOCK_SH);
     return fstat(file, &st) == 0 && st.st_nlink == 0;
 }
 

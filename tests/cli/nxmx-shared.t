@@ -44,11 +44,14 @@ recipes --frames=40 | photons | counts | write whole/s.nxs
 same 'one writer' whole/s.nxs whole/s.nxs
 : >message
 frames 40
-/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_shared.py" watch whole/s.nxs two/s.nxs >watched 2>&1 &
 writers 2 two
 same 'two writers: the same images in the same order, each with files of its own' whole/s.nxs two/s.nxs
 is 'they are replayed' "$(replayed two/s.nxs 'replayed/%02d.raw')" "$(replayed whole/s.nxs 'replayed/%02d.raw')"
 is 'and recomputed' "$(for i in 7 18 39; do bragg-replay --recompute two/s.nxs:$i 2>&1; done)" "$(for i in 7 18 39; do bragg-replay --recompute whole/s.nxs:$i 2>&1; done | sed 's/whole/two/g')"
+# so slowly that who looks on sees it grow
+recipes --frames=40 | photons | teststage pass --sleep=50 | counts --out="@ipc://$d/n" &
+/usr/bin/python3 "$BRAGG_TESTS/cli/nxmx_shared.py" watch whole/s.nxs slow/s.nxs >watched 2>&1 &
+writers 2 slow
 is 'who reads meanwhile sees nothing else' "$(cat watched)" ''
 frames 40
 writers 4 four
