@@ -109,12 +109,20 @@ static enum status evaluate(const struct fit *f, struct fit_room *r, const doubl
 
 /* ---- steps ------------------------------------------------------------------------------ */
 
+/* Information about what is free. */
+static void take_block(const struct fit *f, struct fit_room *r)
+{
+    const size_t n = f->count - f->held;
+    for (size_t k = 0; k < n; k++)
+        memcpy(r->damped + k * n, r->here.fisher + k * f->count, n * sizeof *r->damped);
+}
+
 /* The step from `here`; false: even damped, it is not told. */
 static bool choose_step(const struct fit *f, struct fit_room *r, double damping, bool *limited)
 {
-    const size_t n = f->count;
+    const size_t n = f->count - f->held;
     double share = 1.0;
-    memcpy(r->damped, r->here.fisher, n * n * sizeof *r->damped);
+    take_block(f, r);
     for (size_t k = 0; k < n; k++)
         r->damped[k * n + k] *= 1.0 + damping;
     if (!symmetric_invert(n, r->damped, r->inverse, r->work, r->weakest))
@@ -187,6 +195,23 @@ void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *f
     *chi2 = f->pixels ? sum / (double)f->pixels : 0.0;
 }
 
+/* Covariance and error bars, 0 of what is held; whether they are known. */
+static bool find_errors(const struct fit *f, struct fit_room *r)
+{
+    const size_t n = f->count, free = n - f->held;
+    take_block(f, r);
+    const bool told = symmetric_invert(free, r->damped, r->inverse, r->work, r->weakest);
+    for (size_t i = n * n; i-- > 0;) {
+        const size_t row = i / n, column = i % n;
+        r->inverse[i] = row < free && column < free ? r->inverse[row * free + column] : 0.0;
+    }
+    for (size_t k = 0; k < n; k++)
+        r->error[k] = k >= free ? 0.0 : told ? sqrt(r->inverse[k * n + k]) : INFINITY;
+    for (size_t k = free; k < n; k++)
+        r->weakest[k] = 0.0;
+    return told;
+}
+
 enum status fit_run(const struct fit *f, struct fit_room **room, const double *total,
                     struct fit_result *result, struct error *e)
 {
@@ -208,12 +233,11 @@ enum status fit_run(const struct fit *f, struct fit_room **room, const double *t
     if (s)
         return s;
     fit_judge(f, r->means, &result->chi2, &result->far);
-    result->told = symmetric_invert(n, r->here.fisher, r->inverse, r->work, r->weakest);
-    for (size_t k = 0; k < n; k++)
-        r->error[k] = result->told ? sqrt(r->inverse[k * n + k]) : INFINITY;
+    result->told = find_errors(f, r);
     result->total = r->total;
     result->error = r->error;
     result->inverse = r->inverse;
+    result->sums = &r->here;
     result->weakest = r->weakest;
     return STATUS_OK;
 }

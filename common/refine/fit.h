@@ -15,6 +15,7 @@
 /* What is fitted. */
 struct fit {
     size_t count, pixels;  // parameters; data
+    size_t held;           // so many of the parameters, the last, stay where they are
     const float *counts;   // [pixels], photons
     double variance;       // of the readout, photons^2
     const double *limit;   // [count]: the longest step
@@ -43,16 +44,17 @@ void fit_sum(const struct fit *f, const double *means, const float *slopes, cons
 void fit_judge(const struct fit *f, const double *means, double *chi2, size_t *far);
 
 struct fit_result {
-    int steps, trials;      // that were taken; that were evaluated
-    bool converged;         // the last step gained next to nothing
-    bool limited;           // it was as long as it may be
-    double chi2;            // Pearson's, a pixel: 1 for the right model
-    size_t far;             // pixels beyond 5 sigma
-    const double *total;    // [count]: sum of all steps
-    const double *error;    // [count]: error bars; those of the prior count
-    const double *inverse;  // [count x count]: covariance
-    bool told;              // they are known
-    const double *weakest;  // [count]: of a fit that is not `told`, what it cannot tell apart
+    int steps, trials;            // that were taken; that were evaluated
+    bool converged;               // the last step gained next to nothing
+    bool limited;                 // it was as long as it may be
+    double chi2;                  // Pearson's, a pixel: 1 for the right model
+    size_t far;                   // pixels beyond 5 sigma
+    const double *total;          // [count]: sum of all steps
+    const double *error;          // [count]: error bars; those of the prior count
+    const double *inverse;        // [count x count]: covariance
+    bool told;                    // they are known
+    const struct fit_sums *sums;  // where it ended
+    const double *weakest;        // [count]: of a fit that is not `told`, what it cannot tell apart
 };
 
 /* Room for a fit; all arrays of results lie in it. */

@@ -163,9 +163,63 @@ static void test_prior(void **state)
     fit_room_free(&room);
 }
 
+/* A mean that grows along the pixels: level and slope, of which the second stays where it is. */
+static enum status lean(void *model, const double *steps, double *means, float *slopes,
+                        struct error *e)
+{
+    double *const at = model;
+    (void)e;
+    at[2] = at[0] + steps[0];
+    at[3] = at[1] + steps[1];
+    for (int i = 0; i < PIXELS; i++) {
+        const double along = (double)i / PIXELS;
+        means[i] = at[2] + at[3] * along;
+        slopes[i] = 1.0f;
+        slopes[PIXELS + i] = (float)along;
+    }
+    return STATUS_OK;
+}
+
+static void go_there(void *model)
+{
+    double *const at = model;
+    at[0] = at[2];
+    at[1] = at[3];
+}
+
+static void what_is_held_stays(void **state)
+{
+    (void)state;
+    static const double limit[2] = {100.0, 100.0}, prior[2] = {0.0, 4.0}, centre[2] = {0.0, 0.0};
+    double at[4] = {10.0, 0.5};
+    struct fit_room *room = NULL;
+    struct fit_result r;
+    struct error e = {0};
+    draw(20.0);
+    const struct fit f = {.count = 2,
+                          .held = 1,
+                          .pixels = PIXELS,
+                          .counts = counts,
+                          .limit = limit,
+                          .prior = prior,
+                          .centre = centre,
+                          .evaluate = lean,
+                          .accept = go_there,
+                          .model = at};
+    assert_int_equal(fit_run(&f, &room, NULL, &r, &e), STATUS_OK);
+    assert_true(r.converged && r.told && at[1] == 0.5 && r.total[1] == 0.0);
+    assert_true(fabs(at[0] + 0.25 - moment(1.0)) < 0.01);
+    assert_true(fabs(r.error[0] / sqrt(20.0 / PIXELS) - 1.0) < 0.1 && r.error[1] == 0.0);
+    /* what it tells about the other: the slope is 0 by the counts */
+    assert_true(fabs(r.sums->gradient[0]) < 1.0 && r.sums->gradient[1] < 0.0);
+    assert_true(fabs(r.sums->fisher[3] / (PIXELS / 20.0 / 3.0 + 4.0) - 1.0) < 0.1);
+    fit_room_free(&room);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(what_is_held_stays),
         cmocka_unit_test(test_error_bars),
         cmocka_unit_test(test_prior),
     };
