@@ -117,4 +117,5 @@ void frame_free(struct frame *f)
     image_free(&f->image);
     reflection_table_free(&f->reflections);
     planes_free(&f->planes);
+    refined_free(&f->refined);
 }

@@ -1,6 +1,6 @@
 /*
  * The frame: a recipe and, from the intensity stage on, its image and perhaps its reflections and
- * planes.
+ * planes; or what was fitted to its image.
  */
 #ifndef BRAGG_MODEL_FRAME_H
 #define BRAGG_MODEL_FRAME_H
@@ -11,6 +11,7 @@
 
 #include "model/planes.h"
 #include "model/recipe.h"
+#include "model/refined.h"
 #include "model/reflections.h"
 
 enum pixel_type { PIXEL_F32, PIXEL_U16, PIXEL_U32, PIXEL_I32 };
@@ -48,6 +49,7 @@ struct frame {
     struct image image;
     struct reflection_table reflections;
     struct planes planes;
+    struct refined refined;
 };
 
 /* Bytes of one pixel. */
@@ -84,7 +86,7 @@ void image_was_read(const struct image *image, size_t count);
 /* Releases the pixels and clears *image but for its memory. */
 void image_free(struct image *image);
 
-/* Frees recipe, image, reflections and planes and clears *f. */
+/* Frees all that *f has and clears it. */
 void frame_free(struct frame *f);
 
 #endif

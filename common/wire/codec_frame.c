@@ -144,6 +144,22 @@ static const struct field plane_fields[] = {
 TABLE(plane);
 #undef OBJECT
 
+static size_t refined_bytes(const void *object)
+{
+    const size_t numbers = refined_numbers(((const struct refined *)object)->count);
+    return numbers == SIZE_MAX ? SIZE_MAX : doubles(numbers, 1);
+}
+
+#define OBJECT refined
+static const struct field refined_fields[] = {
+    MEMBER(chi2, REAL),     MEMBER(count, SIZE),  MEMBER(far, SIZE),
+    MEMBER(lattices, SIZE), MEMBER(local, SIZE),  MEMBER(numbers, DATA, .bytes = refined_bytes),
+    MEMBER(photons, REAL),  MEMBER(pixels, SIZE), MEMBER(settled, BOOL),
+    MEMBER(steps, SIZE),    MEMBER(verdict, U32), MEMBER_TEXT(why),
+};
+TABLE(refined);
+#undef OBJECT
+
 #define OBJECT envelope
 static const struct field envelope_fields[] = {
     {"image", FIELD_MAP, .offset = offsetof(struct envelope, frame.image), .table = &image_table},
@@ -153,6 +169,9 @@ static const struct field envelope_fields[] = {
      .present_offset = offsetof(struct envelope, frame.planes.present), .flags = FIELD_ABSENT},
     {"recipe", FIELD_MAP, .offset = offsetof(struct envelope, frame.recipe),
      .table = &recipe_table},
+    {"refined", FIELD_MAP, .offset = offsetof(struct envelope, frame.refined),
+     .table = &refined_table, .present_offset = offsetof(struct envelope, frame.refined.present),
+     .flags = FIELD_ABSENT},
     {"reflections", FIELD_MAP, .offset = offsetof(struct envelope, frame.reflections),
      .table = &reflection_table_table,
      .present_offset = offsetof(struct envelope, frame.reflections.present), .flags = FIELD_ABSENT},
@@ -252,6 +271,11 @@ static enum status check_frame(const struct envelope *n, const struct codec_expe
                          "frame %llu has planes of another size than its image, or with names that "
                          "are none or twice the same",
                          id);
+    if (n->frame.refined.local > n->frame.refined.count)
+        return error_set(e, STATUS_INPUT,
+                         "frame %llu was fitted by %zu parameters, of which %zu "
+                         "are its own",
+                         id, n->frame.refined.count, n->frame.refined.local);
     return STATUS_OK;
 }
 

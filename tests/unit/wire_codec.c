@@ -325,6 +325,40 @@ static void planes_that_are_none_are_refused(void **state)
     }
 }
 
+static bool is_fitted(const struct frame *f)
+{
+    return f->refined.count >= 2 && !f->reflections.present;  // its numbers are the last part
+}
+
+/* Of parameters that there are, with numbers of all of them. */
+static void fits_that_contradict_themselves_are_refused(void **state)
+{
+    (void)state;
+    static const char *const said[] = {NULL, "of which", "numbers", "numbers"};
+    for (int wrong = 0; wrong < 4; wrong++) {
+        struct experiment x;
+        struct frame f;
+        draw_frame(&x, &f, is_fitted);
+        if (wrong == 1)
+            f.refined.local = f.refined.count + 1;
+        struct message m = {0};
+        struct frame g;
+        struct error e = {0};
+        const struct codec_expected expected = codec_expect(&x);
+        assert_int_equal(codec_frame_encode(&f, x.lineage, &m, &e), STATUS_OK);
+        if (wrong == 2)
+            m.parts[m.nparts - 1].size -= sizeof(double);
+        if (wrong == 3)
+            m.parts[m.nparts - 1].size += sizeof(double);
+        assert_int_equal(codec_frame_decode(&g, &expected, &m, &e),
+                         wrong ? STATUS_INPUT : STATUS_OK);
+        assert_true(!wrong || strstr(e.text, said[wrong]));
+        frame_free(&g);
+        message_free(&m);
+        experiment_free(&x);
+    }
+}
+
 static void a_detector_that_stands_has_no_shift(void **state)
 {
     (void)state;
@@ -343,6 +377,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(planes_that_are_none_are_refused),
+        cmocka_unit_test(fits_that_contradict_themselves_are_refused),
         cmocka_unit_test(a_detector_that_stands_has_no_shift),
         cmocka_unit_test(reflections_that_contradict_themselves_are_refused),
         cmocka_unit_test(experiments_survive),

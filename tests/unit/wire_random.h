@@ -161,6 +161,25 @@ static inline void random_planes(struct frame *f)
     }
 }
 
+static inline void random_refined(struct frame *f)
+{
+    struct refined *r = &f->refined;
+    *r = (struct refined){.present = true,
+                          .verdict = (uint32_t)draw(8),
+                          .why = "cell_a",
+                          .lattices = draw(3),
+                          .pixels = draw(1000),
+                          .far = draw(9),
+                          .steps = draw(9),
+                          .photons = draw_real(),
+                          .chi2 = draw_real(),
+                          .settled = draw(2),
+                          .count = draw(5)};
+    r->local = draw(r->count + 1);
+    r->numbers = r->count ? mem_array(refined_numbers(r->count), sizeof *r->numbers) : NULL;
+    fill(r->numbers, refined_numbers(r->count));
+}
+
 static inline void random_frame(struct frame *f, const struct experiment *x, bool image)
 {
     *f = (struct frame){
@@ -189,6 +208,8 @@ static inline void random_frame(struct frame *f, const struct experiment *x, boo
         if (draw(2))
             random_planes(f);
     }
+    if (draw(2))
+        random_refined(f);
 }
 
 #endif
