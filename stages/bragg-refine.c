@@ -1,7 +1,8 @@
 /*
  * bragg-refine: a last stage for images that fits what made them: orientations, cells, sizes of
  * blocks, mosaic spread and brightness, frame by frame, with error bars.  With --pass it is a stage
- * in the middle, from images to refined recipes.
+ * in the middle, from images to refined recipes; with --part likewise, to fits that a last one with
+ * --gather puts together.
  */
 #include <inttypes.h>
 #include <stddef.h>
@@ -32,7 +33,7 @@ static const struct opt options[] = {
     {"parameters", "NAME,NAME", "What is refined in every frame, see bragg-refine(1)", OPT_TEXT,
      AT(parameters), .flags = OPT_BYTES, .usual = "rot,cell,ncells,scale,background"},
     {"share", "NAME,NAME", "What all frames have in common, refined after that", OPT_TEXT,
-     AT(share)},
+     AT(share), .flags = OPT_BYTES | OPT_WHEN_SET},
     {"start", "FILE", "Recording of recipes to start from (those that come with the frames)",
      OPT_TEXT, AT(start), .flags = OPT_CONTENT | OPT_INPUT},
     {"indexed", "FILE",
@@ -76,6 +77,18 @@ static const struct opt options[] = {
     {"pass", NULL,
      "Pass refined recipes on to the next stage, frame by frame, in place of all that is written",
      OPT_FLAG, AT(pass), .excludes = "share table recipes expt overwrite"},
+    {"part", NULL,
+     "Be one of many processes that fit frames for a bragg-refine --gather, which comes next",
+     OPT_FLAG, AT(part), .flags = OPT_BYTES | OPT_WHEN_SET,
+     .excludes = "pass gather table recipes expt overwrite"},
+    {"hold", NULL,
+     "Fit frames with what they share as the start has it, the recipes of a --gather: for another, "
+     "which goes on from there",
+     OPT_FLAG, AT(hold), .flags = OPT_BYTES | OPT_WHEN_SET, .needs = "part share"},
+    {"gather", NULL, "Take what the processes of bragg-refine --part have fitted, not images",
+     OPT_FLAG, AT(gather),
+     .excludes = "pass parameters share start indexed prior background readout gain adc-offset psf "
+                 "psf-fwhm psf-radius bias poor-above engine threads"},
     {"engine", "reference|cpu", "Which engine computes", OPT_TEXT, AT(engine), .flags = OPT_BYTES,
      .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
@@ -154,7 +167,8 @@ static enum status end(void *state, struct error *e)
 {
     struct state *t = state;
     refine_sort(&t->refine);
-    enum status s = refine_share(&t->refine, e);
+    enum status s =
+        t->options.gather ? refine_gather_share(&t->refine, e) : refine_share(&t->refine, e);
     s = s ? s : write_file(&t->refine, t->options.table, refine_write_table, e);
     s = s ? s : write_file(&t->refine, t->options.expt, refine_write_expt, e);
     if (!s && t->options.recipes && t->refine.nresults)
@@ -179,7 +193,8 @@ static enum status begin_passing(void *state, struct experiment *x, struct error
     const enum status s = refine_begin(&t->refine, &t->data, e);
     if (s)
         return s;
-    if (!refine_copy_model(&t->refine, &model))
+    if (!(t->options.part ? experiment_copy(&model, &t->refine.model)
+                          : refine_copy_model(&t->refine, &model)))
         return error_memory(e, "the experiment");
     const struct indexed *found = &t->refine.indexed;
     uint64_t hash = hash_text(hash_text(HASH_START, x->lineage), model.lineage);
@@ -202,7 +217,11 @@ static enum status pass(void *state, struct frame *f, struct error *e)
     const enum status s = frame(state, f, e);
     if (s)
         return s;
-    refine_give(&((struct state *)state)->refine, &f->recipe);
+    struct state *t = state;
+    if (t->options.part)
+        refine_send(&t->refine, f);
+    else
+        refine_give(&t->refine, &f->recipe);
     image_free(&f->image);
     reflection_table_free(&f->reflections);
     planes_free(&f->planes);
@@ -241,13 +260,43 @@ static const struct stage passing = {
     .close = close_refine,
 };
 
+/* ---- at the end of many ------------------------------------------------------------------ */
+
+static enum status begin_gathering(void *state, struct experiment *x, struct error *e)
+{
+    return refine_gather_begin(&((struct state *)state)->refine, x, e);
+}
+
+static enum status gather(void *state, struct frame *f, struct error *e)
+{
+    return refine_gather_take(&((struct state *)state)->refine, f, e);
+}
+
+static const struct stage gathering = {
+    .name = "bragg-refine",
+    .summary = "Put together what many processes have fitted to frames.",
+    .options = options,
+    .wants = KIND_RECIPE,
+    .gives = KIND_NONE,
+    .takes_fits = true,
+    .speaks = true,
+    .in_memory = true,
+    .state_size = sizeof(struct state),
+    .open = open_refine,
+    .message = message,
+    .begin = begin_gathering,
+    .frame = gather,
+    .end = end,
+    .close = close_refine,
+};
+
 /* ---- at the end ------------------------------------------------------------------------- */
 
 static const struct stage stage = {
     .name = "bragg-refine",
     .summary = "Fit orientations, cells and more to frames, with error bars.",
     .examples = "bragg-replay noisy.rec | bragg-refine --start=start.rec --table=refined.tsv\n"
-                "... | bragg-refine --parameters=rot,scale --pass | bragg-intensity | ...",
+                "... | bragg-refine --part --share=distance | bragg-refine --gather",
     .options = options,
     .wants = KIND_IMAGE,
     .gives = KIND_NONE,
@@ -266,8 +315,11 @@ static const struct stage stage = {
 int main(int argc, char **argv)
 {
     program_sleeps(argv);
-    bool passes = false;
+    const struct stage *is = &stage;
     for (int i = 1; i < argc; i++)
-        passes = passes || strcmp(argv[i], "--pass") == 0;
-    return stage_main(passes ? &passing : &stage, argc, argv);
+        if (strcmp(argv[i], "--pass") == 0 || strcmp(argv[i], "--part") == 0)
+            is = &passing;
+        else if (strcmp(argv[i], "--gather") == 0)
+            is = &gathering;
+    return stage_main(is, argc, argv);
 }

@@ -171,6 +171,8 @@ static enum status print_frame(const struct tap *t, const struct frame *f, struc
         printf(" shift_mm=%.9g,%.9g,%.9g", m_to_mm(r->shift_m[0]), m_to_mm(r->shift_m[1]),
                m_to_mm(r->shift_m[2]));
     print_planes(&f->planes);
+    if (f->refined.present)
+        printf(" fitted=%zu", f->refined.count);
     if (f->image.count)
         print_image(&f->image);
     putchar('\n');

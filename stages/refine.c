@@ -6,9 +6,7 @@
 #include "base/alloc.h"
 #include "engine/parameter_step.h"
 
-enum { CELLS_BLURRED = 7 };  // along an edge: spots of a third of the resolution
-
-static bool is_of_experiment(const struct parameter *p)
+bool refine_is_of_experiment(const struct parameter *p)
 {
     return p->kind == PARAMETER_CELLS || p->kind == PARAMETER_FUDGE ||
            p->kind >= PARAMETER_DISTANCE;
@@ -34,10 +32,7 @@ static enum status make_plans(struct refine *f, struct error *e)
     const struct engine_options how = {.threads = (int)f->options->threads};
     if (!experiment_copy(&f->blurry, &f->model))
         return error_memory(e, "the experiment");
-    f->blurry.sampling.oversample = 1;
-    for (size_t i = 0; i < f->blurry.ncrystals; i++)
-        for (int k = 0; k < 3; k++)
-            f->blurry.crystals[i].cells[k] = fmin(f->blurry.crystals[i].cells[k], CELLS_BLURRED);
+    refine_broaden(&f->blurry);
     const enum status s = f->engine->create(&f->plan, &f->model, &how, e);
     return s ? s : f->engine->create(&f->blurry_plan, &f->blurry, &how, e);
 }
@@ -56,30 +51,38 @@ static enum status open_spread(struct refine *f, struct error *e)
                : refine_spread_open(&f->spread, &psf, f->data, (int)f->options->threads, e);
 }
 
-enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e)
+enum status refine_check_names(struct refine *f, struct error *e)
 {
     const struct refine_options *o = f->options;
     const char *writes = o->recipes ? "--recipes" : o->pass ? "--pass" : o->expt ? "--expt" : NULL;
-    f->data = data;
-    f->gain = o->has_gain ? o->gain : data->gain;
-    f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
-    enum status s = refine_starts_open(f, e);
-    s = s ? s : check_model(f, e);
-    s = s ? s : free_parameters_parse(&f->free, o->parameters, o->share, &f->model, e);
-    s = s ? s : parameter_step_check(&f->free.set, e);
-    for (size_t i = 0; i < o->priors.count && !s; i++)
-        s = free_parameters_prior(&f->free, o->priors.text[i], true, e);
+    enum status s = parameter_step_check(&f->free.set, e);
     for (size_t i = 0; i < f->free.set.count && !s; i++) {
         const struct parameter *p = &f->free.set.items[i];
         const bool is_own = i < f->free.local_of_set;
-        f->moves_experiment = f->moves_experiment || is_of_experiment(p);
-        f->own_moves = f->own_moves || (is_own && is_of_experiment(p));
+        f->moves_experiment = f->moves_experiment || refine_is_of_experiment(p);
+        f->own_moves = f->own_moves || (is_own && refine_is_of_experiment(p));
         const bool is_kept = p->kind == PARAMETER_CELLS && !o->recipes && !o->pass;
-        if (writes && is_own && is_of_experiment(p) && !is_kept)
+        if (writes && is_own && refine_is_of_experiment(p) && !is_kept)
             s = error_set(e, STATUS_USAGE,
                           "%s: '%s' is of the experiment, which all frames share, not of recipes",
                           writes, p->name);
     }
+    return s;
+}
+
+enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e)
+{
+    const struct refine_options *o = f->options;
+    f->data = data;
+    f->gain = o->has_gain ? o->gain : data->gain;
+    f->adc_offset = o->has_adc_offset ? o->adc_offset : data->adc_offset;
+    f->shares = o->share;
+    enum status s = refine_starts_open(f, e);
+    s = s ? s : check_model(f, e);
+    s = s ? s : free_parameters_parse(&f->free, o->parameters, o->share, &f->model, e);
+    for (size_t i = 0; i < o->priors.count && !s; i++)
+        s = free_parameters_prior(&f->free, o->priors.text[i], true, e);
+    s = s ? s : refine_check_names(f, e);
     if (!s && o->has_background && f->free.has_background && !(o->background > 0.0))
         s = error_set(e, STATUS_USAGE, "parameter 'background' needs --background above 0");
     s = s ? s : make_plans(f, e);

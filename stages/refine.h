@@ -11,6 +11,7 @@
 #include "model/frame.h"
 #include "point_spread.h"
 #include "refine/fit.h"
+#include "refine/joint.h"
 #include "refine_indexed.h"
 #include "wire/codec.h"
 #include "wire/recording.h"
@@ -21,10 +22,11 @@ struct refine_options {
     struct opt_texts priors, indexed;
     double background, readout, gain, adc_offset, chi2_max;
     int64_t threads;
-    bool has_background, has_gain, has_adc_offset, has_psf, overwrite, pass;
+    bool has_background, has_gain, has_adc_offset, has_psf, overwrite, pass, part, hold, gather;
 };
 
 enum { REFINE_ROUNDS = 12 };  // pixels of a frame are chosen so often at most
+enum { REFINE_WHY_SIZE = 120 };
 
 /* What became of a frame.  Only of a good one the recipe is another than before. */
 enum refine_verdict {
@@ -56,9 +58,10 @@ struct refine_result {
     enum refine_verdict verdict;
     double *start, *value, *error;  // [count], owned, in the units of the names
     double *total;                  // [count]: steps from the start
-    double *correlation;            // [count x count]: of its own fit
+    double *gradient;               // [count]: of its own fit, without the priors of what is shared
+    double *fisher, *correlation;   // [count x count]: of its own fit; fisher likewise
     double level;                   // factor on the background
-    char why[120];                  // UNTOLD, FAILED: more words
+    char why[REFINE_WHY_SIZE];      // UNTOLD, FAILED: more words
     struct recipe recipe;           // owned
     struct recipe start_recipe;     // owned: as it was, of one that was fitted
     struct refine_list kept;        // likewise, where frames share parameters
@@ -86,6 +89,7 @@ struct refine {
     const struct engine *engine;
     struct free_parameters free;
     bool moves_experiment, own_moves;  // some parameter is of the experiment; of those of a frame
+    bool shares;                       // frames have some in common
     /* starts */
     struct recording recording;
     struct codec_expected expected;
@@ -111,6 +115,12 @@ struct refine {
 /* Takes names, priors and starts for frames of this experiment.  *f is zeroed but for its options;
  * followed by refine_close after errors, too. */
 enum status refine_begin(struct refine *f, const struct experiment *data, struct error *e);
+
+/* Whether a parameter is of the experiment, not of recipes. */
+bool refine_is_of_experiment(const struct parameter *p);
+
+/* Whether recipes, or whatever is written, can hold these parameters. */
+enum status refine_check_names(struct refine *f, struct error *e);
 
 /* After all frames: fits what they share, with what each has of its own. */
 enum status refine_share(struct refine *f, struct error *e);
@@ -160,6 +170,9 @@ enum status refine_evaluate(void *model, const double *steps, double *means, flo
                             struct error *e);
 void refine_accept(void *model);
 
+/* Gives crystals small blocks: broad spots. */
+void refine_broaden(struct experiment *x);
+
 /* The model with broad spots of as many photons, into f->pixels.blurred. */
 enum status refine_blur(struct refine *f, struct error *e);
 
@@ -183,6 +196,44 @@ enum status refine_spread_derive(struct refine_spread *s, const struct engine *e
                                  const struct refine_list *list, double *means, float *slopes,
                                  struct error *e);
 
+/* --- frames that share parameters (refine_team.c) ------------------------------------ */
+
+/* The good frames, after refine_team_open. */
+struct refine_team {
+    size_t count;
+    struct refine_result **members;  // owned
+    struct fit_sums *sums;           // owned, with the arrays of the members: of their own fits
+    double *totals;                  // [count x parameters], owned: of their own fits
+    double *steps;                   // likewise: to where they agree, as joint_meet says
+    double away[FREE_PARAMETERS_MAX];
+    struct joint problem;  // but for what evaluates; *t is to stay
+};
+
+/* Finds where frames agree.  Frames then are, in what they share, where all began: their recipes
+ * and their totals.  Closed after an error, too. */
+enum status refine_team_open(const struct refine *f, struct refine_team *t, struct error *e);
+void refine_team_close(struct refine_team *t);
+
+/* Of steps, those that change recipes, or the experiment, as all frames or only this one have it:
+ * set[] of the engine's parameters. */
+enum refine_change { REFINE_CHANGES_RECIPE, REFINE_CHANGES_ALL, REFINE_CHANGES_OWN };
+void refine_team_pick(const struct free_parameters *free, const double *steps,
+                      enum refine_change change, double *set);
+
+/* Values with error bars: own ones with what all frames tell of the shared ones. */
+enum status refine_team_tell(const struct refine *f, const struct refine_team *t,
+                             const struct fit_sums *sums, struct error *e);
+
+/* --- fits of many processes (refine_gather.c) ------------------------------------------ */
+
+/* Gives the frame that was taken last what was found, and forgets all but its verdict. */
+void refine_send(struct refine *f, struct frame *frame);
+
+/* In the place of refine_begin, refine_take and refine_share, for what others sent. */
+enum status refine_gather_begin(struct refine *f, const struct experiment *data, struct error *e);
+enum status refine_gather_take(struct refine *f, struct frame *frame, struct error *e);
+enum status refine_gather_share(struct refine *f, struct error *e);
+
 /* --- of one frame (refine_frame.c) ------------------------------------------------- */
 
 /* Of the readout, photons^2. */
@@ -192,11 +243,18 @@ double refine_variance(const struct refine *f);
 void refine_limits(const struct free_parameters *free, const struct refine_place *at,
                    double *limit);
 
+/* An empty result, one more. */
+enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e);
+
 /* Whether a fit is good or poor; the recipe of a poor one is as it was. */
 void refine_decide(const struct refine *f, struct refine_result *r);
 
 /* The middle of the prior of a parameter, in steps from the start. */
 double refine_centre(const struct free_parameters *free, const struct refine_result *r, size_t k);
+
+/* Correlations of a frame's own fit, from its information; 0 where it cannot tell. */
+enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
+                             struct error *e);
 
 /* Values and error bars of one parameter, in the unit of its name, from those of steps. */
 void refine_tell(const struct free_parameters *free, size_t k, double total, double error,

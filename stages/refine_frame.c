@@ -5,6 +5,7 @@
 #include "base/alloc.h"
 #include "engine/parameter_step.h"
 #include "refine.h"
+#include "refine/symmetric.h"
 
 enum { ROUNDS_FREE = 8, PIXELS_LEAST = 10 };  // rounds whose choice is that of the model alone
 static const double LEVEL_LIMIT = 0.7;
@@ -31,6 +32,25 @@ void refine_tell(const struct free_parameters *free, size_t k, double total, dou
     r->value[k] = value_of(free, k, r->start[k], total);
     r->error[k] = 0.5 * fabs(value_of(free, k, r->start[k], total + error) -
                              value_of(free, k, r->start[k], total - error));
+}
+
+enum status refine_correlate(const struct free_parameters *free, struct refine_result *r,
+                             struct error *e)
+{
+    const size_t n = free->count;
+    double *all = mem_array(2 * n * n + n + symmetric_work(n) + 1, sizeof *all);
+    if (!all)
+        return error_memory(e, "the results");
+    double *const inverse = all + n * n, *const weakest = inverse + n * n;
+    memcpy(all, r->fisher, n * n * sizeof *all);
+    for (size_t k = free->local; k < n; k++)
+        all[k * n + k] += free->prior[k];
+    const bool told = symmetric_invert(n, all, inverse, weakest + n, weakest);
+    for (size_t i = 0; i < n * n; i++)
+        r->correlation[i] =
+            told ? inverse[i] / sqrt(inverse[i / n * (n + 1)] * inverse[i % n * (n + 1)]) : 0.0;
+    mem_free(all);
+    return STATUS_OK;
 }
 
 static enum refine_verdict judge(const struct refine *f, const struct fit_result *fit,
@@ -97,6 +117,19 @@ static enum status choose_pixels(struct refine *f, int round, double *total,
     return STATUS_OK;
 }
 
+/* Its own fit, without the priors of what is shared. */
+static void note_sums(const struct free_parameters *free, const struct fit_sums *sums,
+                      struct refine_result *r)
+{
+    const size_t n = free->count;
+    memcpy(r->gradient, sums->gradient, n * sizeof *r->gradient);
+    memcpy(r->fisher, sums->fisher, n * n * sizeof *r->fisher);
+    for (size_t k = free->local; k < n; k++) {
+        r->gradient[k] += free->prior[k] * (r->total[k] - refine_centre(free, r, k));
+        r->fisher[k * n + k] -= free->prior[k];
+    }
+}
+
 /* Chooses pixels, and fits the model to them. */
 static enum status round_of(struct refine *f, int round, double *total, struct refine_result *r,
                             struct fit_result *fit, struct error *e)
@@ -109,6 +142,7 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     for (size_t k = 0; k < f->free.count; k++)
         centre[k] = refine_centre(&f->free, r, k);
     const struct fit problem = {.count = f->free.count,
+                                .held = f->options->hold ? f->free.count - f->free.local : 0,
                                 .pixels = r->pixels,
                                 .counts = f->pixels.list.counts,
                                 .variance = refine_variance(f),
@@ -125,11 +159,9 @@ static enum status round_of(struct refine *f, int round, double *total, struct r
     r->steps += fit->steps;
     r->chi2 = fit->chi2;
     r->far = fit->far;
-    const size_t n = f->free.count;
-    for (size_t k = 0; k < n; k++)
+    for (size_t k = 0; k < f->free.count; k++)
         refine_tell(&f->free, k, total[k], fit->error[k], r);
-    for (size_t i = 0; i < n * n; i++)
-        r->correlation[i] = fit->inverse[i] / (fit->error[i / n] * fit->error[i % n]);
+    note_sums(&f->free, fit->sums, r);
     r->verdict = judge(f, fit, r);
     return STATUS_OK;
 }
@@ -174,7 +206,7 @@ static enum status refine_here(struct refine *f, struct refine_result *r, struct
     return s;
 }
 
-static enum status open_result(struct refine *f, struct refine_result **r, struct error *e)
+enum status refine_open_result(struct refine *f, struct refine_result **r, struct error *e)
 {
     const size_t n = f->free.count;
     struct refine_result *grown =
@@ -184,12 +216,14 @@ static enum status open_result(struct refine *f, struct refine_result **r, struc
     f->results = grown;
     *r = &grown[f->nresults];
     **r = (struct refine_result){0};
-    if (!((*r)->start = mem_array(4 * n + n * n + 1, sizeof(double))))
+    if (!((*r)->start = mem_array(refined_numbers(n) + n * n + 1, sizeof(double))))
         return error_memory(e, "the results");
     (*r)->value = (*r)->start + n;
     (*r)->error = (*r)->value + n;
     (*r)->total = (*r)->error + n;
-    (*r)->correlation = (*r)->total + n;
+    (*r)->gradient = (*r)->total + n;
+    (*r)->fisher = (*r)->gradient + n;
+    (*r)->correlation = (*r)->fisher + n * n;
     f->nresults++;
     return STATUS_OK;
 }
@@ -205,18 +239,19 @@ static void note_start(const struct refine *f, struct refine_result *r)
     memcpy(r->value, r->start, free->count * sizeof *r->value);
 }
 
-/* What came of a frame that was fitted; whether it is good is decided when what frames share is
- * known. */
+/* What came of a frame that was fitted. */
 static enum status keep(struct refine *f, struct refine_result *r, struct error *e)
 {
     r->start_recipe = r->recipe;
     r->recipe = (struct recipe){0};
     r->level = f->here.level;
-    const enum status s = refine_copy(&r->recipe, &f->here.recipe, e);
-    if (s || f->options->share)
-        return s ? s : refine_list_copy(&r->kept, &f->pixels.list, e);
+    enum status s = refine_copy(&r->recipe, &f->here.recipe, e);
+    if (s || (s = refine_correlate(&f->free, r, e)))
+        return s;
     refine_decide(f, r);
-    return STATUS_OK;
+    return f->shares && !f->options->part && r->verdict == REFINE_GOOD
+               ? refine_list_copy(&r->kept, &f->pixels.list, e)
+               : STATUS_OK;
 }
 
 enum status refine_take(struct refine *f, const struct frame *frame, struct error *e)
@@ -225,7 +260,7 @@ enum status refine_take(struct refine *f, const struct frame *frame, struct erro
     struct recipe start = {0};
     struct error why = {0};
     bool found;
-    enum status s = open_result(f, &r, e);
+    enum status s = refine_open_result(f, &r, e);
     s = s ? s : refine_start(f, &frame->recipe, &start, &found, e);
     if (s) {
         recipe_free(&start);

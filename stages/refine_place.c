@@ -9,6 +9,7 @@
 #include "engine/parameter_step.h"
 #include "refine.h"
 
+enum { CELLS_BLURRED = 7 };  // along an edge: spots of a third of the resolution
 static const double SPREAD_BLURRED_RAD = 0.2 * M_PI / 180.0;
 
 enum status refine_copy(struct recipe *to, const struct recipe *from, struct error *e)
@@ -127,20 +128,44 @@ static void spread(struct lattice *l)
     }
 }
 
+void refine_broaden(struct experiment *x)
+{
+    x->sampling.oversample = 1;
+    for (size_t i = 0; i < 3 * x->ncrystals; i++)
+        x->crystals[i / 3].cells[i % 3] =
+            fmin(fmax(1.0, nearbyint(x->crystals[i / 3].cells[i % 3])), CELLS_BLURRED);
+}
+
+/* Experiment and plan of broad spots, where the detector of *here is. */
+static enum status open_broad(struct refine *f, struct refine_place *p, struct error *e)
+{
+    *p = (struct refine_place){.x = &f->blurry, .plan = f->blurry_plan};
+    if (!f->moves_experiment)
+        return STATUS_OK;
+    const enum status s = refine_own(p, f->here.x, e);
+    if (s)
+        return s;
+    refine_broaden(p->x);
+    return refine_plan(f, p, e);
+}
+
 enum status refine_blur(struct refine *f, struct error *e)
 {
     struct recipe r = {0};
-    enum status s = refine_copy(&r, &f->here.recipe, e);
+    struct refine_place broad;
+    enum status s = open_broad(f, &broad, e);
+    s = s ? s : refine_copy(&r, &f->here.recipe, e);
     for (size_t i = 0; i < r.nlattices && !s; i++) {
         const struct crystal *sharp = &f->here.x->crystals[r.lattices[i].crystal];
-        const struct crystal *broad = &f->blurry.crystals[r.lattices[i].crystal];
+        const double *cells = broad.x->crystals[r.lattices[i].crystal].cells;
         for (int k = 0; k < 3; k++)
-            r.lattices[i].weight *= sharp->cells[k] / broad->cells[k];
+            r.lattices[i].weight *= sharp->cells[k] / cells[k];
         spread(&r.lattices[i]);
     }
-    s = s ? s : f->engine->run(f->blurry_plan, &r, f->pixels.blurred, NULL, e);
+    s = s ? s : f->engine->run(broad.plan, &r, f->pixels.blurred, NULL, e);
     if (!s && f->spread)
         s = refine_spread_image(f->spread, f->pixels.list.brightest, f->pixels.blurred, e);
     recipe_free(&r);
+    refine_leave(f, &broad);
     return s;
 }

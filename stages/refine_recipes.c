@@ -8,14 +8,17 @@
 #include "link/role.h"
 #include "refine.h"
 
-enum { LINE_SIZE = 2048 };
+enum { LINE_SIZE = 4096 };
 
 /* The model's lineage, and what was refined of which frames. */
 static void extend_lineage(const struct refine *f, struct experiment *x)
 {
     char line[LINE_SIZE];
-    (void)snprintf(line, sizeof line, "parameters=%.1000s\nframes=%s\n", f->options->parameters,
-                   f->data->lineage);
+    size_t at = 0;
+    for (size_t k = 0; k < f->free.count; k++)
+        at += (size_t)snprintf(line + at, sizeof line - at, "%s%s",
+                               k ? "," : "parameters=", f->free.name[k]);
+    (void)snprintf(line + at, sizeof line - at, "\nframes=%s\n", f->data->lineage);
     uint64_t hash = hash_text(hash_text(HASH_START, x->lineage), line);
     for (size_t i = 0; i < f->nresults; i++)
         hash = hash_bytes(hash, f->results[i].value, f->free.count * sizeof(double));

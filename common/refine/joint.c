@@ -8,6 +8,7 @@
 
 enum { TRIALS_MAX = 100 };
 static const double GAIN_LEAST = 1e-4;  // of the likelihood of all frames
+static const char UNTOLD[] = "all frames together do not tell what they share";
 static const double DAMPING_FIRST = 1e-3, DAMPING_MOST = 1e7, DAMPING_FACTOR = 5.0;
 
 /* Matrices of one frame: its own block inverted, that times the mixed block, and what the rest
@@ -213,9 +214,7 @@ static enum status descend(const struct joint *j, struct joint_result *here, str
         }
         damping = gain >= 0.0 ? damping / DAMPING_FACTOR : damping * DAMPING_FACTOR;
     }
-    return damping < DAMPING_MOST
-               ? STATUS_OK
-               : error_set(e, STATUS_INPUT, "all frames together do not tell what they share");
+    return damping < DAMPING_MOST ? STATUS_OK : error_set(e, STATUS_INPUT, "%s", UNTOLD);
 }
 
 enum status joint_run(const struct joint *j, struct joint_result *result, struct error *e)
@@ -227,8 +226,39 @@ enum status joint_run(const struct joint *j, struct joint_result *result, struct
     enum status s = result->sums && result->memory && result->total && open_room(j, &room)
                         ? STATUS_OK
                         : error_memory(e, "the fit");
-    s = s ? s : j->evaluate(j->model, room.steps, result->sums, e);
+    s = s ? s : j->evaluate(j->model, j->first, result->sums, e);
+    if (!s) {
+        memcpy(result->total, j->first, j->frames * j->count * sizeof *result->total);
+        j->accept(j->model);
+    }
     s = s ? s : descend(j, result, &room, e);
+    close_room(&room);
+    return s;
+}
+
+/* Gradients as they are where all began with what is in common, by the curvature. */
+static void begin_in_common(const struct joint *j, struct fit_sums *s, const double *total)
+{
+    const size_t n = j->count;
+    for (size_t i = 0; i < n; i++)
+        for (size_t k = j->local; k < n; k++)
+            s->gradient[i] += s->fisher[i * n + k] * total[k];
+}
+
+enum status joint_meet(const struct joint *j, struct fit_sums *sums, const double *totals,
+                       double *steps, struct error *e)
+{
+    const size_t n = j->count;
+    struct room room = {0};
+    struct joint_result here = {.sums = sums, .total = mem_array(n + 1, sizeof *here.total)};
+    enum status s = here.total && open_room(j, &room) ? STATUS_OK : error_memory(e, "the fit");
+    for (size_t f = 0; f < j->frames && !s; f++)
+        begin_in_common(j, &sums[f], totals + f * n);
+    if (!s && !choose_common(j, &here, 0.0, &room))
+        s = error_set(e, STATUS_INPUT, "%s", UNTOLD);
+    for (size_t f = 0; f < j->frames && !s; f++)
+        choose_own(j, &sums[f], 0.0, &room, steps + f * n);
+    mem_free(here.total);
     close_room(&room);
     return s;
 }

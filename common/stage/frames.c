@@ -176,6 +176,10 @@ static enum status receive_frame(struct worker *w, struct item *item, struct fra
         (f->recipe.id != item->route.frame || (w->wants == KIND_IMAGE && !f->image.count)))
         s = error_set(e, STATUS_INPUT, "frame %" PRIu64 " from %s contradicts itself",
                       item->route.frame, item->route.stage);
+    if (s == STATUS_OK && w->stage->wants == KIND_RECIPE && f->refined.present &&
+        !w->stage->takes_fits)
+        s = error_set(e, STATUS_INPUT, "what %s found of frames is for bragg-refine --gather",
+                      item->route.stage);
     return s;
 }
 

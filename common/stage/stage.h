@@ -61,6 +61,7 @@ struct stage {
     enum kind wants, gives;
     bool transient;   // a last stage that only watches: nothing waits for its frames
     bool reads_only;  // `frame` never writes to the pixels that came, see there
+    bool takes_fits;  // frames without images may come with what was fitted to them
     bool verbatim;    // gives what others computed: adds nothing to the lineage
     bool speaks;      // a last stage that writes to stdout: shows no progress
     bool in_memory;   // a last stage whose result is in its memory until the end: if it dies, what

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "refine/information.h"
+#include "refine/joint.h"
 #include "refine/symmetric.h"
 
 static double work[36];  // for matrices of up to four rows
@@ -77,6 +78,51 @@ static void frames_that_share(void **state)
     information_free(&all);
 }
 
+/* The same two frames, each fitted by itself: where they agree is the solution of the whole system,
+ * and the prior of what they share counts once. */
+static void frames_that_meet(void **state)
+{
+    (void)state;
+    const double prior = 2.0, away = -0.7;  // its middle is 0.7 from where they began
+    const double one[4] = {4.5, 1, 1, 3}, two[4] = {9.5, -2, -2, 5};
+    const double totals[4] = {0.1, 0.4, -0.3, 0.9};
+    const double whole[9] = {4.5, 0, 1, 0, 9.5, -2, 1, -2, 3 + 5 + 2};
+    double pull[4] = {0, 0.2, 0, -0.3};  // what holds each where it is besides the counts
+    double inverse[9], weakest[3], steps[4], right[3] = {0, 0, -prior * away}, want[3] = {0};
+    for (int f = 0; f < 2; f++) {  // gradients where all began, own parameters as they are
+        const double *fisher = f ? two : one, common = totals[2 * f + 1];
+        right[f] += fisher[1] * common;
+        right[2] += pull[2 * f + 1] + fisher[3] * common;
+    }
+    assert_true(symmetric_invert(3, whole, inverse, work, weakest));
+    for (int i = 0; i < 9; i++)
+        want[i / 3] += inverse[i] * right[i % 3];
+    double fisher[8];
+    memcpy(fisher, one, sizeof one);
+    memcpy(fisher + 4, two, sizeof two);
+    struct fit_sums sums[2] = {{.gradient = pull, .fisher = fisher},
+                               {.gradient = pull + 2, .fisher = fisher + 4}};
+    const struct joint j = {.frames = 2, .count = 2, .local = 1, .prior = &prior, .away = &away};
+    struct error e = {0};
+    assert_int_equal(joint_meet(&j, sums, totals, steps, &e), STATUS_OK);
+    assert_true(fabs(steps[0] - want[0]) < 1e-12 && fabs(steps[2] - want[1]) < 1e-12);
+    assert_true(fabs(steps[1] - want[2]) < 1e-12 && steps[3] == steps[1]);
+}
+
+/* Two frames that say nothing of what they share. */
+static void frames_that_never_meet(void **state)
+{
+    (void)state;
+    const double prior = 0.0, away = 0.0, totals[4] = {0};
+    double pull[4] = {0}, fisher[8] = {4, 0, 0, 0, 9, 0, 0, 0}, steps[4];
+    struct fit_sums sums[2] = {{.gradient = pull, .fisher = fisher},
+                               {.gradient = pull + 2, .fisher = fisher + 4}};
+    const struct joint j = {.frames = 2, .count = 2, .local = 1, .prior = &prior, .away = &away};
+    struct error e = {0};
+    assert_int_equal(joint_meet(&j, sums, totals, steps, &e), STATUS_INPUT);
+    assert_non_null(strstr(e.text, "do not tell what they share"));
+}
+
 static void frames_that_cannot_tell(void **state)
 {
     (void)state;
@@ -106,6 +152,8 @@ int main(void)
         cmocka_unit_test(units_do_not_matter),
         cmocka_unit_test(what_is_not_told_is_named),
         cmocka_unit_test(frames_that_share),
+        cmocka_unit_test(frames_that_meet),
+        cmocka_unit_test(frames_that_never_meet),
         cmocka_unit_test(frames_that_cannot_tell),
     };
     return unit_run(tests);
