@@ -157,6 +157,21 @@ static void add_sum(double *restrict to, const double *restrict sum, double fact
         to[i] = fused(factor, sum[i], to[i]);
 }
 
+/* Of the direct vectors, where change[] says how they do. */
+static void add_cell_sums(double *restrict to, double (*restrict sums)[SLOPES_BLOCK],
+                          const double change[9], int n)
+{
+    double c[9];
+    for (int i = 0; i < 9; i++)
+        c[i] = change[i] * ANGSTROM_1_M;
+    for (int i = 0; i < CPU_LANES * n; i++) {  // vectorised
+        double sum = to[i];
+        for (int k = 0; k < 9; k++)
+            sum = fused(c[k], sums[SLOPES_CELL + k][i], sum);
+        to[i] = sum;
+    }
+}
+
 /* Derivatives by parameter k from the sums of lattice `index`. */
 static void contract(const struct cpu_slopes *job, size_t k, size_t index, int n,
                      struct cpu_slopes_scratch *s)
@@ -165,8 +180,7 @@ static void contract(const struct cpu_slopes *job, size_t k, size_t index, int n
     const double *change = job->frame.lattices[index].cell + 9 * k;
     double *to = s->of[k].sum, (*sums)[SLOPES_BLOCK] = s->lattices[index];
     if (p->kind == PARAMETER_ROTATION || p->kind == PARAMETER_CELL)
-        for (int i = 0; i < 9; i++)
-            add_sum(to, sums[SLOPES_CELL + i], change[i] * ANGSTROM_1_M, n);
+        add_cell_sums(to, sums, change, n);
     if (p->kind == PARAMETER_CELLS)
         add_sum(to, sums[SLOPES_CELLS + p->axis], 1.0, n);
     if (p->kind == PARAMETER_FUDGE)

@@ -1,7 +1,8 @@
 /*
  * Derivatives of SQUARE and GAUSS in mixed precision, LANES pixels at a time through all steps of a
- * lattice, so that sums stay in registers and look-ups pass beside arithmetic: a part of the loops
- * of cpu_slopes.h, written as vectors.  What bounds it: arithmetic, most of it the shape's.
+ * lattice: first the slopes of all terms, then one sum after the other, so that each stays in
+ * registers.  A part of the loops of cpu_slopes.h, written as vectors.  What bounds it: arithmetic,
+ * most of it the shape's.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_LANES_H
 #define BRAGG_ENGINE_CPU_SLOPES_LANES_H
@@ -9,6 +10,7 @@
 #include "engine/cpu_slopes.h"
 #include "engine/cpu_slopes_gauss.h"
 #include "engine/cpu_slopes_square.h"
+#include "engine/cpu_slopes_window.h"
 #include "engine/lanes.h"
 
 /* What is asked for; constants where the loop is called, but for the last two. */
@@ -29,7 +31,8 @@ struct lanes_sums {
 #define FIXED_MAGIC (0x1.8p20 + 0.5)
 #define FIXED_HIGH 0x41380000u
 
-/* Offset of the index along one cell vector, and the nearest whole number. */
+/* Offset of the index along one cell vector, which is never 0 but for half of what it is a whole
+ * number of, and the nearest whole number. */
 LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[3], words *whole)
 {
     const doubles x = doubles_of(-c[0]), y = doubles_of(-c[1]), z = doubles_of(-c[2]);
@@ -39,17 +42,8 @@ LANES_INLINE floats lanes_offset(const double c[3], const struct doubles_pair q[
     const long_words second = (long_words)doubles_fused(
         x, q[0].second, doubles_fused(y, q[1].second, doubles_fused(z, q[2].second, magic)));
     *whole = FIXED_HIGH - words_high(first, second);
-    return floats_of_ints(words_low(first, second) ^ 0x80000000u) * -0x1p-32f;
-}
-
-/* As table_slot. */
-LANES_INLINE words lanes_slot(const struct cpu_table *t, const words whole[3])
-{
-    const words a = whole[0] - (uint32_t)t->min[0], b = whole[1] - (uint32_t)t->min[1];
-    const words c = whole[2] - (uint32_t)t->min[2];
-    const uint32_t nb = (uint32_t)t->count[1], nc = (uint32_t)t->count[2];
-    const words inside = (words)(a < (uint32_t)t->count[0]) & (words)(b < nb) & (words)(c < nc);
-    return (((a * nb + b) * nc + c) & inside) | ((uint32_t)t->default_slot & ~inside);
+    const floats off = floats_of_ints(words_low(first, second) ^ 0x80000000u);
+    return floats_fused(off, floats_of(-0x1p-32f), floats_of(-0x1p-33f));
 }
 
 /* c[0] x + c[1] y + c[2] z. */
@@ -58,58 +52,64 @@ LANES_INLINE floats lanes_along(const float c[3], const floats x[3])
     return floats_fused(floats_of(c[0]), x[0], floats_fused(floats_of(c[1]), x[1], x[2] * c[2]));
 }
 
+/* Slopes of the terms by indices. */
+typedef floats lanes_slopes[SLOPES_TERMS][3];
+
 /* g_i q_j, q turned back to phi 0. */
-LANES_INLINE void lanes_cell(const float back[9], bool turned, const floats q[3], const floats g[3],
-                             floats sums[9])
+LANES_INLINE void lanes_cell(const struct cpu_slopes_step *step, size_t count, bool turned,
+                             const floats q[3], const lanes_slopes g, floats sums[9])
 {
-    floats at[3] = {q[0], q[1], q[2]};
-    if (turned)
-        for (int j = 0; j < 3; j++)
-            at[j] = lanes_along(back + 3 * j, q);
-    for (int i = 0; i < 3; i++)
-        for (int j = 0; j < 3; j++)
-            sums[3 * i + j] = floats_fused(g[i], at[j], sums[3 * i + j]);
+    for (size_t k = 0; k < count; k++) {
+        floats at[3] = {q[0], q[1], q[2]};
+        if (turned)
+            for (int j = 0; j < 3; j++)
+                at[j] = lanes_along(step[k].in_A.back + 3 * j, q);
+        for (int i = 0; i < 3; i++)
+            for (int j = 0; j < 3; j++)
+                sums[3 * i + j] = floats_fused(g[k][i], at[j], sums[3 * i + j]);
+    }
 }
 
 /* g_i times what the indices change by. */
-LANES_INLINE floats lanes_rate(const float rate[9], const floats q[3], const floats g[3])
+LANES_INLINE void lanes_rate(const struct cpu_slopes_step *step, size_t count, int which,
+                             const floats q[3], const lanes_slopes g, floats *sum)
 {
-    return floats_fused(
-        g[0], lanes_along(rate, q),
-        floats_fused(g[1], lanes_along(rate + 3, q), g[2] * lanes_along(rate + 6, q)));
+    for (size_t k = 0; k < count; k++) {
+        const float *rate = step[k].in_A.rate[which];
+        *sum += floats_fused(
+            g[k][0], lanes_along(rate, q),
+            floats_fused(g[k][1], lanes_along(rate + 3, q), g[k][2] * lanes_along(rate + 6, q)));
+    }
 }
 
 /* g_i times the direct vectors as they lie. */
-LANES_INLINE void lanes_v(const float cell[9], const floats g[3], floats sums[3])
+LANES_INLINE void lanes_v(const struct cpu_slopes_step *step, size_t count, const lanes_slopes g,
+                          floats sums[3])
 {
-    for (int j = 0; j < 3; j++)
-        sums[j] += floats_fused(g[0], floats_of(cell[j]),
-                                floats_fused(g[1], floats_of(cell[3 + j]), g[2] * cell[6 + j]));
+    for (size_t k = 0; k < count; k++)
+        for (int j = 0; j < 3; j++) {
+            const float *cell = step[k].in_A.cell;
+            sums[j] +=
+                floats_fused(g[k][0], floats_of(cell[j]),
+                             floats_fused(g[k][1], floats_of(cell[3 + j]), g[k][2] * cell[6 + j]));
+        }
 }
 
 /* One step as LANES pixels see it. */
 LANES_INLINE void lanes_term(const struct cpu_slopes_lattice *l, const struct cpu_slopes_step *step,
                              struct lanes_kind kind, const struct doubles_pair q[3],
-                             const floats q_A[3], struct lanes_sums *sums)
+                             struct lanes_window *window, floats g[3], struct lanes_sums *sums)
 {
-    floats d[3], g[3];
+    floats d[3];
     words whole[3];
     for (int i = 0; i < 3; i++)
         d[i] = lanes_offset(step->cell + 3 * i, q, &whole[i]);
-    const floats F_sqr = l->table->flat
-                             ? floats_of(l->table->F_sqr[0])
-                             : floats_gather(l->table->F_sqr, lanes_slot(l->table, whole));
+    const floats F_sqr =
+        l->table->flat ? floats_of(l->table->F_sqr[0]) : lanes_look_up(l->table, whole, window);
     if (kind.shape == SHAPE_SQUARE)
         square_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells);
     else
         gauss_lanes(l, d, F_sqr, kind.cells, g, &sums->value, sums->cells, &sums->fudge);
-    if (kind.cell)
-        lanes_cell(step->in_A.back, kind.turned, q_A, g, sums->cell);
-    for (int k = 0; k < SLOPES_RATES; k++)
-        if (kind.rate[k])
-            sums->rate[k] += lanes_rate(step->in_A.rate[k], q_A, g);
-    if (kind.v)
-        lanes_v(step->in_A.cell, g, sums->v);
 }
 
 LANES_INLINE void lanes_store(const floats *from, int count, int sum, int i,
@@ -119,19 +119,31 @@ LANES_INLINE void lanes_store(const floats *from, int count, int sum, int i,
         floats_store(s->terms.in_float.sums[sum + k] + i, from[k]);
 }
 
-/* Sums of steps first .. end - 1 for pixels i .. i + LANES - 1. */
+/* Sums of steps first .. end - 1 for pixels i .. i + LANES - 1: one after the other, because there
+ * are not registers enough for all at once. */
 LANES_INLINE void lanes_steps(const struct cpu_slopes_lattice *l, size_t first, size_t end,
                               struct lanes_kind kind, int i, struct cpu_slopes_scratch *s)
 {
     struct lanes_sums sums = {0};
+    const struct cpu_slopes_step *const steps = l->steps + first;
+    const size_t count = end - first;
+    lanes_slopes g;
+    struct lanes_window window = lanes_window_none();
     struct doubles_pair q[3];
     floats q_A[3];
     for (int k = 0; k < 3; k++) {
         q[k] = doubles_pair_load(s->q[k] + i, true);
         q_A[k] = floats_load(s->terms.in_float.q[k] + i);
     }
-    for (size_t step = first; step < end; step++)
-        lanes_term(l, &l->steps[step], kind, q, q_A, &sums);
+    for (size_t k = 0; k < count; k++)
+        lanes_term(l, &steps[k], kind, q, &window, g[k], &sums);
+    if (kind.cell)
+        lanes_cell(steps, count, kind.turned, q_A, g, sums.cell);
+    for (int k = 0; k < SLOPES_RATES; k++)
+        if (kind.rate[k])
+            lanes_rate(steps, count, k, q_A, g, &sums.rate[k]);
+    if (kind.v)
+        lanes_v(steps, count, g, sums.v);
     lanes_store(&sums.value, 1, SLOPES_VALUE, i, s);
     lanes_store(&sums.fudge, 1, SLOPES_FUDGE, i, s);
     lanes_store(sums.rate, SLOPES_RATES, SLOPES_RATE, i, s);

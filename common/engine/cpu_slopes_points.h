@@ -24,10 +24,12 @@ INLINE bool moves_factors(const struct parameter *p)
 /* Columns and rows of the plane; lanes beyond the last pixel compute that once more. */
 static void places(const struct cpu_slopes_where *w, int n, struct cpu_slopes_scratch *s)
 {
+    struct derive_place at = {.number = -1, .fast = -1};
     for (int i = 0; i < CPU_LANES * n; i++) {
-        const int64_t number = w->numbers[i < w->count ? i : w->count - 1];
-        s->fast[i] = (double)(number % w->panel->fast_pixels + w->panel->grid_fast);
-        s->slow[i] = (double)(number / w->panel->fast_pixels + w->panel->grid_slow);
+        if (i < w->count)
+            at = derive_place_next(at, w->numbers[i], w->panel->fast_pixels);
+        s->fast[i] = (double)(at.fast + w->panel->grid_fast);
+        s->slow[i] = (double)(at.slow + w->panel->grid_slow);
     }
 }
 

@@ -74,22 +74,30 @@ static void engine_values(const struct derive_job *job, size_t each, const int64
                           int count, double (*values)[DERIVE_BLOCK])
 {
     struct gathered g = {.panel = job->x->panels};
-    memset(values, 0, each * sizeof *values);
+    struct derive_place at = {.number = -1, .fast = -1};
     for (int i = 0; i < count; i++) {
         const struct panel *p = g.panel;
         if (!panel_holds(p, numbers[i]))
             for (p = job->x->panels; !panel_holds(p, numbers[i]);)
                 p++;
-        if (p != g.panel)
+        if (p != g.panel) {
             compute(job, each, &g, values);
+            at = (struct derive_place){.number = -1, .fast = -1};
+        }
         g.panel = p;
-        const int64_t at = numbers[i] - p->first_pixel;
-        if (!pixel_is_computed(p, at % p->fast_pixels, at / p->fast_pixels))
-            continue;
-        g.item[g.count] = i;
-        g.number[g.count++] = at;
+        at = derive_place_next(at, numbers[i] - p->first_pixel, p->fast_pixels);
+        if (pixel_is_computed(p, at.fast, at.slow)) {
+            g.item[g.count] = i;
+            g.number[g.count++] = at.number;
+        } else {
+            for (size_t k = 0; k < each; k++)
+                values[k][i] = 0.0;
+        }
     }
-    compute(job, each, &g, values);
+    if (g.count == count)  // all of them are of one panel
+        job->pixels(job->context, g.panel, g.number, count, values);
+    else
+        compute(job, each, &g, values);
 }
 
 /* Adds an item of the request to the sums of its block; false where the model is not positive. */

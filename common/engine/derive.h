@@ -49,6 +49,21 @@ struct derive_request {
     struct derive_sums *sums;
 };
 
+/* Where a pixel of a panel is. */
+struct derive_place {
+    int64_t number, fast, slow;
+};
+
+/* The next one, often the neighbour: divisions are slow. */
+static inline struct derive_place derive_place_next(struct derive_place last, int64_t number,
+                                                    int64_t fast_pixels)
+{
+    const bool follows = number == last.number + 1 && last.fast + 1 < fast_pixels;
+    const struct derive_place neighbour = {number, last.fast + 1, last.slow};
+    return follows ? neighbour
+                   : (struct derive_place){number, number % fast_pixels, number / fast_pixels};
+}
+
 enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
 
 /* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has

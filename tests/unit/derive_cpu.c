@@ -221,6 +221,57 @@ static void test_others(void **state)
     compare(&v, "rot_x,ncells_b", 1e-9);
 }
 
+/* What `got` has, of pixels that are no neighbours. */
+static void same_scattered(const struct scene *s, const struct parameters *set,
+                           const struct how *how)
+{
+    enum { LISTED = 100 };
+    int64_t listed[LISTED];
+    for (int i = 0; i < LISTED; i++)
+        listed[i] = (i * 137 + 5) % (PIXELS - 30);
+    ask(s, set, how, listed, LISTED, &again);
+    for (int i = 0; i < LISTED; i++) {
+        assert_true(again.photons[i] == got.photons[listed[i]]);
+        for (size_t k = 0; k < set->count; k++)
+            assert_true(again.planes[k * LISTED + (size_t)i] ==
+                        got.planes[k * PIXELS + (size_t)listed[i]]);
+    }
+}
+
+/* Structure factors of neighbours, which are looked up together, and of others; of a table that
+ * holds all, some, or next to none of the reflections. */
+static void test_look_ups(void **state)
+{
+    (void)state;
+    for (int reach = 1; reach < 40; reach += reach < 16 ? 1 : 23) {
+        struct variant v = SQUARE;
+        struct scene s;
+        struct parameters set;
+        struct error e = {0};
+        enum isa at;
+        v.table = v.nearest = true;
+        begin(&v, "rot,cell_b,ncells_a", &s, &set);
+        for (int k = 0; k < 3; k++) {
+            s.x.crystals[0].table.min[k] = -reach;
+            s.x.crystals[0].table.count[k] = 2 * reach + 1;
+        }
+        s.x.panels[0].pixel_m *= 0.3;  // reflections are a few pixels apart
+        struct how how = {&engine_cpu, NULL, PRECISION_MIXED, 1};
+        ask(&s, &set, &how, NULL, PIXELS, &got);
+        same_scattered(&s, &set, &how);
+        how.isa = "avx2";
+        if (!isa_choose(&at, how.isa, &e))
+            same_scattered(&s, &set, &how);
+        how.isa = "baseline";
+        ask(&s, &set, &how, NULL, PIXELS, &again);
+        assert_true(apart(got.planes, again.planes) < 1e-5);
+        how = (struct how){&engine_cpu, NULL, PRECISION_DOUBLE, 1};
+        ask(&s, &set, &how, NULL, PIXELS, &again);
+        assert_true(apart(got.planes, again.planes) < 1e-5);
+        close_scene(&s);
+    }
+}
+
 /* Numbers of pixels in any order, twice the same one among them; any number of threads; footprint
  * of a crystal; instruction sets with fused operations: all the same bytes. */
 static void test_same_bytes(void **state)
@@ -231,8 +282,6 @@ static void test_same_bytes(void **state)
             struct variant v = SQUARE;
             struct scene s;
             struct parameters set;
-            enum { LISTED = 100 };
-            int64_t listed[LISTED];
             v.extended = extended;
             begin(&v, "rot,ncells_a,mosaic,distance,dispersion", &s, &set);
             s.x.panels[0].roi.fast_min = 3;
@@ -244,15 +293,7 @@ static void test_same_bytes(void **state)
             again.sums.gradient = got.sums.gradient;
             again.sums.fisher = got.sums.fisher;
             assert_memory_equal(&got, &again, sizeof got);
-            for (int i = 0; i < LISTED; i++)
-                listed[i] = (i * 137 + 5) % (PIXELS - 30);
-            ask(&s, &set, &how, listed, LISTED, &again);
-            for (int i = 0; i < LISTED; i++) {
-                assert_true(again.photons[i] == got.photons[listed[i]]);
-                for (size_t k = 0; k < set.count; k++)
-                    assert_true(again.planes[k * LISTED + (size_t)i] ==
-                                got.planes[k * PIXELS + (size_t)listed[i]]);
-            }
+            same_scattered(&s, &set, &how);
             struct error e = {0};
             enum isa at;
             if (!isa_choose(&at, "avx512", &e)) {
@@ -272,9 +313,10 @@ static void test_same_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_square), cmocka_unit_test(test_gauss),
-        cmocka_unit_test(test_culled), cmocka_unit_test(test_others),
-        cmocka_unit_test(test_round),  cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_look_ups),   cmocka_unit_test(test_square),
+        cmocka_unit_test(test_gauss),      cmocka_unit_test(test_culled),
+        cmocka_unit_test(test_others),     cmocka_unit_test(test_round),
+        cmocka_unit_test(test_same_bytes),
     };
     return unit_run(tests);
 }
