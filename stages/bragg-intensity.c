@@ -23,7 +23,7 @@ struct intensity {
     int64_t threads, device;
     double trace_pixel[2];
     struct reflections_wanted wanted;
-    bool has_isa, has_device, has_trace_pixel, has_reflections;
+    bool has_isa, has_device, has_trace_pixel, has_reflections, has_near_spots;
     struct opt_texts fuse_texts;
     /* state */
     const struct engine *engine;
@@ -31,6 +31,7 @@ struct intensity {
     struct plan *plan;
     struct fuse fuse;  // stages after this one
     struct derivatives derivatives;
+    float *photons;  // owned: the image, where others are added to it; NULL: they are not
     atomic_uint_fast64_t rows;
     uint64_t setups;    // plans made: one serves all frames
     char figures[640];  // the same and the engine's counts, for --stats
@@ -67,6 +68,10 @@ static const struct opt options[] = {
     {"derivatives", "NAME,...",
      "Derivatives of the image by these parameters, such as rot,cell: planes, and F near spots",
      OPT_TEXT, AT(derivative_names), .flags = OPT_CONTENT},
+    {"near-spots", "PHOTONS",
+     "Planes only where the image has so many photons, which costs less; else they are 0", OPT_REAL,
+     AT(derivatives.least), .min = 0, .max = 1e30, .flags = OPT_CONTENT | OPT_OPEN_MIN,
+     GIVEN(near_spots), .needs = "derivatives"},
     {"trace-pixel", "FAST,SLOW", "Print all intermediates of this pixel in frame 0", OPT_REALS,
      AT(trace_pixel), .min = 0, .max = 65535, .count = 2, .flags = OPT_WHOLE, GIVEN(trace_pixel)},
     {0},
@@ -176,6 +181,9 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         s = derivatives_check_F(&o->experiment, e);
     if (!s && o->plane_names)
         s = derivatives_begin(&o->derivatives, o->plane_names, &o->experiment, e);
+    if (!s && o->plane_names && o->has_near_spots && o->fuse.n &&
+        !(o->photons = mem_array(o->derivatives.pixels, sizeof *o->photons)))
+        s = error_memory(e, "the image");
     if (s)
         return s;
     o->fuse.looked = !is_first_worker();
@@ -209,11 +217,16 @@ static enum status frame(void *state, struct frame *f, struct error *e)
     struct intensity *o = state;
     const size_t pixels = (size_t)experiment_pixels(&o->experiment);
     atomic_store(&o->rows, 0);
+    const bool later = o->has_near_spots && !o->photons;  // the image tells where they are
     enum status s = STATUS_OK;
-    if (o->plane_names)
-        s = derivatives_make(&o->derivatives, o->engine, o->plan, f, e);
+    if (o->photons)
+        s = o->engine->run(o->plan, &f->recipe, o->photons, NULL, e);
+    if (!s && o->plane_names && !later)
+        s = derivatives_make(&o->derivatives, o->engine, o->plan, o->photons, f, e);
     if (!s)
         s = fuse_frame(&o->fuse, f, pixels, &o->rows, e);
+    if (!s && o->plane_names && later)
+        s = derivatives_make(&o->derivatives, o->engine, o->plan, f->image.pixels, f, e);
     return s ? s : trace(o, f, e);
 }
 
@@ -239,6 +252,7 @@ static void close_intensity(void *state)
     fuse_close(&o->fuse);
     derivatives_free(&o->derivatives);
     mem_free(o->plane_names);
+    mem_free(o->photons);
     experiment_free(&o->experiment);
 }
 

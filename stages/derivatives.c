@@ -60,32 +60,50 @@ enum status derivatives_begin(struct derivatives *d, const char *names, const st
     size_t count;
     d->values =
         size_multiply(d->set.count, d->pixels, &count) ? mem_array(count, sizeof *d->values) : NULL;
-    return d->values ? STATUS_OK : error_memory(e, "the derivatives");
+    if (d->least > 0.0)
+        d->near = mem_array(d->pixels + 1, sizeof *d->near);
+    return d->values && (d->near || !(d->least > 0.0)) ? STATUS_OK
+                                                       : error_memory(e, "the derivatives");
 }
 
-static enum status take_plane(struct plane *p, const struct parameter *of, const float *values,
-                              size_t pixels, uint64_t id, struct error *e)
+/* Pixels near spots; how many. */
+static size_t list_near(struct derivatives *d, const float *photons)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < d->pixels; i++)
+        if ((double)photons[i] >= d->least)
+            d->near[count++] = (int64_t)i;
+    return count;
+}
+
+/* values[count], of all pixels or of those near spots. */
+static enum status take_plane(const struct derivatives *d, struct plane *p,
+                              const struct parameter *of, const float *values, size_t count,
+                              uint64_t id, struct error *e)
 {
     (void)snprintf(p->name, sizeof p->name, "%s", of->name);
     (void)snprintf(p->unit, sizeof p->unit, "%s", of->unit);
-    if (!photons_are_finite(values, pixels))
+    if (!photons_are_finite(values, count))
         return error_set(e, STATUS_INPUT,
                          "--derivatives: frame %" PRIu64 ": that by %s is not finite", id,
                          of->name);
-    p->count = pixels;
-    p->values = mem_copy(values, pixels, sizeof *values);
+    p->count = d->pixels;
+    p->values = d->near ? mem_array(d->pixels, sizeof *values)
+                        : mem_copy(values, d->pixels, sizeof *values);
+    for (size_t i = 0; i < count && d->near && p->values; i++)
+        p->values[d->near[i]] = values[i];
     return p->values ? STATUS_OK : error_memory(e, "a plane");
 }
 
 /* The values of all planes; a blank frame has 0 for every parameter, also for those of lattices. */
 static enum status compute(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                           const struct recipe *recipe, struct error *e)
+                           const struct recipe *recipe, size_t count, struct error *e)
 {
     const struct derive_request request = {
-        .set = &d->set, .npixels = d->pixels, .planes = d->values};
+        .set = &d->set, .listed = d->near, .npixels = count, .planes = d->values};
     struct error cause = {0};
     if (!recipe->nlattices) {
-        memset(d->values, 0, d->set.count * d->pixels * sizeof *d->values);
+        memset(d->values, 0, d->set.count * count * sizeof *d->values);
         return STATUS_OK;
     }
     const enum status s = engine->derive(plan, recipe, &request, &cause);
@@ -94,19 +112,21 @@ static enum status compute(struct derivatives *d, const struct engine *engine, s
 }
 
 enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             struct frame *frame, struct error *e)
+                             const float *photons, struct frame *frame, struct error *e)
 {
-    enum status s = compute(d, engine, plan, &frame->recipe, e);
+    const size_t count = d->near ? list_near(d, photons) : d->pixels;
+    enum status s = compute(d, engine, plan, &frame->recipe, count, e);
     if (!s && !planes_reserve(&frame->planes, d->set.count))
         s = error_memory(e, "the planes");
     for (size_t i = 0; i < d->set.count && !s; i++)
-        s = take_plane(&frame->planes.items[i], &d->set.items[i], d->values + i * d->pixels,
-                       d->pixels, frame->recipe.id, e);
+        s = take_plane(d, &frame->planes.items[i], &d->set.items[i], d->values + i * count, count,
+                       frame->recipe.id, e);
     return s;
 }
 
 void derivatives_free(struct derivatives *d)
 {
     mem_free(d->values);
+    mem_free(d->near);
     *d = (struct derivatives){0};
 }

@@ -9,7 +9,9 @@
 struct derivatives {
     struct parameters set;
     size_t pixels;  // of a frame
+    double least;   // photons of a pixel that has derivatives; 0: all have
     float *values;  // owned: [set.count x pixels], of the frame at hand
+    int64_t *near;  // owned: [pixels] numbers of those; NULL: all
 };
 
 /* Whether F is among the names, which is no plane: its derivatives are in the table of reflections
@@ -23,15 +25,16 @@ enum status derivatives_check_F(const struct experiment *x, struct error *e);
 enum status derivatives_check(const struct engine *engine, struct error *e);
 
 /* Takes names with commas between them, see engine/parameter.h.  STATUS_USAGE for names that there
- * are not, STATUS_INPUT for those that the experiment does not have.  *d is zeroed before and
- * freed by the caller, after an error too. */
+ * are not, STATUS_INPUT for those that the experiment does not have.  *d is zeroed before, but for
+ * `least`, and freed by the caller, after an error too. */
 enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
                               struct error *e);
 
-/* Computes the planes of the frame's recipe into frame->planes, which is empty before.
+/* Computes the planes of the frame's recipe into frame->planes, which is empty before.  With
+ * d->least, photons[d->pixels] is the image of the recipe, and planes are 0 where it has fewer.
  * STATUS_INPUT for recipes that cannot have them, and derivatives that are not finite. */
 enum status derivatives_make(struct derivatives *d, const struct engine *engine, struct plan *plan,
-                             struct frame *frame, struct error *e);
+                             const float *photons, struct frame *frame, struct error *e);
 
 void derivatives_free(struct derivatives *d);
 

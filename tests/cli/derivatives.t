@@ -64,6 +64,13 @@ check 'background, noise, recordings, a stage in Python and other workers keep t
 	/usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" kept
 check 'a recorded frame is computed again with its planes' bragg-replay --recompute fused.rec:2
 
+bend --near-spots=2 | bragg-tap --quiet --record=near.rec
+bend --near-spots=2 --threads=3 --fuse='background --water=20' --fuse=noise | bragg-tap --quiet --record=near_fused.rec
+bragg-geometry --quiet --geom=two.geom --ncells=8 | bragg-orient --quiet --random --hit-rate=0 |
+	bragg-intensity --quiet --derivatives=rot,panel.1.tilt_s,scale --near-spots=2 | bragg-tap --quiet --record=near_blank.rec
+check 'near spots they are the same, and 0 elsewhere' /usr/bin/python3 "$BRAGG_TESTS/python/derivatives.py" near_spots
+check 'they are computed again so' bragg-replay --recompute near.rec:1
+
 for threads in 1 3; do
 	recipes | bragg-intensity --quiet --threads=$threads --derivatives=scale,F | bragg-background --quiet --water=20 | bragg-tap --quiet --record=F$threads.rec
 done
@@ -156,5 +163,7 @@ refuses 'F twice' 2 "'F', must be" '' --derivatives=F,F
 refuses 'tophat' 3 'gauss' --shape=tophat --derivatives=rot
 refuses 'one domain' 3 'mosaic domain' '' --derivatives=mosaic
 refuses 'a panel too many' 3 'panel 1' '' --derivatives=panel.1.tilt_f
+refuses 'near spots of nothing' 2 'near-spots needs --derivatives' '' --near-spots=1
+refuses 'near spots of no photons' 2 'must be greater than 0' '' --derivatives=rot --near-spots=0
 check_status 'cuda' 2 bragg-intensity --engine=cuda --derivatives=rot
 finish

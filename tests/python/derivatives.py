@@ -9,6 +9,7 @@ import braggpipe
 CELL = [45.0, 52.0, 61.0, 80.0, 95.0, 105.0]
 BASE = dict(detpixels=32, pixel=3.0, ncells=4, cell=CELL, default_F=100, fluence=1e24, thickness=400, absorption=300, oversample=2, wavelength=1.1,
             polarization=0.6, beam_center=(47.0, 49.0), distance=90.0, misset=(0.0, 0.0, 20.0), phi0=3.0, osc=0.4, precision="double")
+LEAST = 2.0  #: photons of pixels near spots
 #: by the parameter: what changes it by so much, and the step
 CHANGES = {
     "rot_z": (lambda h: {"misset": (0.0, 0.0, 20.0 + h)}, 5e-3),
@@ -127,6 +128,19 @@ def kept():
     assert len(frames) == 3 and (frames[0].derivatives["rot_x"] != frames[1].derivatives["rot_x"]).any()
     for name in ("again.rec", "noise.rec", "fused.rec", "workers.rec", "vignette.rec"):
         same(read(name), frames)
+
+
+def near_spots():
+    """Planes of pixels with photons are those of all pixels, whatever is added to the image; others are 0."""
+    frames = read("near.rec")
+    for whole, near in zip(read("photons.rec"), frames, strict=True):
+        lit = whole.image >= numpy.float32(LEAST)
+        assert near.image.tobytes() == whole.image.tobytes() and 0.02 < lit.mean() < 0.8, lit.mean()
+        for name, plane in near.derivatives.items():
+            assert (plane[lit] == whole.derivatives[name][lit]).all() and not plane[~lit].any(), name
+    same(read("near_fused.rec"), frames)
+    blank, = read("near_blank.rec")
+    assert not blank.image.any() and len(blank.derivatives) == 5 and not any(plane.any() for plane in blank.derivatives.values())
 
 
 def kept_F():
