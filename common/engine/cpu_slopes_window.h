@@ -12,6 +12,36 @@
 
 enum { WINDOW_L = LANES >= 8 ? LANES / 4 : 1 };  // a power of two; 1: there is no shuffle
 
+/* Whether any bit is set. */
+LANES_INLINE bool words_any(words v)
+{
+#if defined(__AVX512F__)
+    return _mm512_test_epi32_mask((__m512i)v, (__m512i)v) != 0;
+#elif defined(__AVX2__)
+    return !_mm256_testz_si256((__m256i)v, (__m256i)v);
+#else
+    uint32_t bits = 0;
+    for (int i = 0; i < LANES; i++)
+        bits |= v[i];
+    return bits != 0;
+#endif
+}
+
+/* Items at[i] < LANES of a vector. */
+LANES_INLINE floats floats_shuffled(floats from, words at)
+{
+#if defined(__AVX512F__)
+    return (floats)_mm512_permutexvar_ps((__m512i)at, (__m512)from);
+#elif defined(__AVX2__)
+    return (floats)_mm256_permutevar8x32_ps((__m256)from, (__m256i)at);
+#else
+    floats v;
+    for (int i = 0; i < LANES; i++)
+        v[i] = from[at[i]];
+    return v;
+#endif
+}
+
 struct lanes_window {
     words first[3];  // indices of its first reflection
     floats F_sqr;    // l fastest, then k, h
