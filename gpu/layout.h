@@ -10,8 +10,8 @@
 #include "gpu/after_kernel.h"
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
-SIZE_IS(panel, 336);
-SIZE_IS(gpu_panel, 352);
+SIZE_IS(panel, 344);
+SIZE_IS(gpu_panel, 360);
 SIZE_IS(gpu_frame, 272);
 SIZE_IS(dense_lattice, 144);
 SIZE_IS(gpu_rows, 32);

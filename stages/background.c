@@ -8,7 +8,6 @@
 
 #include "background_state.h"
 #include "base/alloc.h"
-#include "base/crc32c.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "base/units.h"
@@ -19,8 +18,6 @@
 #include "physics/ice.h"
 #include "physics/water.h"
 #include "stage/stage.h"
-
-enum { SUM_BLOCK = 4096 };  // pixels that are summed up while they are in the first cache
 
 static enum status add_material(struct background *o, const double *stol_1_m, const double *F,
                                 size_t rows, double thickness_m, double density_g_cm3,
@@ -115,11 +112,33 @@ static enum status add_ice(struct background *o, const struct experiment *x, str
     return s;
 }
 
-static void compute(const struct background *o, const struct experiment *x,
-                    const struct source *sources, size_t nsources, bool ice, float *photons)
+/* Photons of the third harmonic, whose wavelength is far from all others, on top. */
+static enum status add_harmonic(struct background *o, const struct recipe *r,
+                                const struct source *sources, size_t nsources, size_t materials,
+                                float *photons, struct error *e)
 {
-    background_image(x, sources, nsources, o->materials, o->nmaterials - (o->ice_um > 0 && !ice),
-                     (int)o->threads, photons);
+    const struct source *its = harmonic_sources(&o->harmonic, sources, nsources);
+    const size_t count = (size_t)experiment_pixels(o->experiment);
+    if (!its || (!o->extra && !(o->extra = mem_array(count, sizeof *o->extra))))
+        return error_memory(e, "the background");
+    const struct experiment *x = r ? moved_to(&o->harmonic_moved, r) : &o->harmonic.x;
+    background_image(x, its, nsources, o->materials, materials, (int)o->threads, o->extra);
+    for (size_t i = 0; i < count; i++)
+        photons[i] += o->extra[i];
+    return STATUS_OK;
+}
+
+/* Of the sources, where the detector stands in the frame of *r; NULL: where it always does. */
+static enum status compute(struct background *o, const struct recipe *r,
+                           const struct source *sources, size_t nsources, bool ice, float *photons,
+                           struct error *e)
+{
+    const size_t materials = o->nmaterials - (o->ice_um > 0 && !ice);
+    background_image(r ? moved_to(&o->moved, r) : o->experiment, sources, nsources, o->materials,
+                     materials, (int)o->threads, photons);
+    return o->experiment->beam.harmonic_share > 0
+               ? add_harmonic(o, r, sources, nsources, materials, photons, e)
+               : STATUS_OK;
 }
 
 enum status background_start(void *state, struct error *e)
@@ -128,15 +147,16 @@ enum status background_start(void *state, struct error *e)
     const struct experiment *x = o->experiment;
     const bool used[2] = {!(o->ice_um > 0) || o->ice_frames<1, o->ice_um> 0};
     o->gathered = mem_array(x->beam.nsources, sizeof *o->gathered);
-    for (int ice = 0; ice < 2 && o->gathered; ice++) {
+    enum status s = o->gathered ? STATUS_OK : error_memory(e, "the background");
+    for (int ice = 0; ice < 2 && !s; ice++) {
         if (!used[ice])
             continue;
         o->photons[ice] = mem_array((size_t)experiment_pixels(x), sizeof(float));
-        if (!o->photons[ice])
-            return error_memory(e, "the background");
-        compute(o, x, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
+        s = o->photons[ice]
+                ? compute(o, NULL, x->beam.sources, x->beam.nsources, ice, o->photons[ice], e)
+                : error_memory(e, "the background");
     }
-    return o->gathered ? STATUS_OK : error_memory(e, "the background");
+    return s;
 }
 
 static enum status begin(void *state, struct experiment *x, struct error *e)
@@ -146,7 +166,10 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
         return error_set(e, STATUS_INPUT,
                          "the beam has no size, so the amount of matter in it is unknown");
     o->experiment = x;
-    if (!moved_open(&o->moved, x))
+    const bool harmonic = x->beam.harmonic_share > 0;
+    if (!moved_open(&o->moved, x) ||
+        (harmonic &&
+         (!harmonic_open(&o->harmonic, x) || !moved_open(&o->harmonic_moved, &o->harmonic.x))))
         return error_memory(e, "the panels");
     const enum status s = o->ice_um > 0 ? add_ice(o, x, e) : STATUS_OK;
     if (s)
@@ -184,18 +207,8 @@ static enum status add(const struct experiment *x, struct frame *f, const float 
     struct image sum = {.memory = image->memory};
     if (!image_reserve(&sum, PIXEL_F32, UNIT_PHOTONS, image->count))
         return error_memory(e, "the image");
-    const float *photons = image->pixels;
-    float *pixels = sum.pixels;
-    bool finite = true;
-    for (size_t first = 0; first < sum.count; first += SUM_BLOCK) {
-        const size_t end = first + SUM_BLOCK < sum.count ? first + SUM_BLOCK : sum.count;
-        for (size_t i = first; i < end; i++)
-            pixels[i] = photons[i] + background[i];
-        finite = photons_are_finite(pixels + first, end - first) && finite;
-        sum.sum = crc32c(sum.sum, pixels + first, (end - first) * sizeof *pixels);
-    }
-    if (!finite) {
-        const enum status s = photons_check(x, f->recipe.id, pixels, e);
+    if (!photons_add(image->pixels, background, sum.count, sum.pixels, &sum.sum)) {
+        const enum status s = photons_check(x, f->recipe.id, sum.pixels, e);
         image_free(&sum);
         return s;
     }
@@ -230,32 +243,39 @@ static double fluence_of(const struct recipe *r)
 }
 
 /* That of the experiment's own sources, made anew where the detector has moved since. */
-static const float *usual(struct background *o, const struct recipe *r, bool ice)
+static enum status usual(struct background *o, const struct recipe *r, bool ice,
+                         const float **photons, struct error *e)
 {
-    const struct experiment *x = moved_to(&o->moved, r);
+    const struct beam *beam = &moved_to(&o->moved, r)->beam;
+    enum status s = STATUS_OK;
     if (memcmp(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m) != 0)
-        compute(o, x, x->beam.sources, x->beam.nsources, ice, o->photons[ice]);
+        s = compute(o, r, beam->sources, beam->nsources, ice, o->photons[ice], e);
     memcpy(o->photons_m[ice], o->moved.by_m, sizeof o->moved.by_m);
-    return o->photons[ice];
+    *photons = o->photons[ice];
+    return s;
 }
 
 /* Of a frame that no other is like, into o->own. */
-static void make(struct background *o, const struct recipe *r, bool ice, double amount)
+static enum status make(struct background *o, const struct recipe *r, bool ice, double amount,
+                        struct error *e)
 {
     float *photons = o->own;
     const size_t count = (size_t)experiment_pixels(o->experiment);
     const struct experiment *x = moved_to(&o->moved, r);
-    if (r->nsources) {
-        size_t nsources;
-        const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
-        compute(o, x, sources, nsources, ice, photons);
-    } else {
-        memcpy(photons, usual(o, r, ice), count * sizeof *photons);
-    }
+    const float *same = NULL;
+    size_t nsources;
+    const struct source *sources = background_sources(&x->beam, r, o->gathered, &nsources);
+    const enum status s = r->nsources ? compute(o, r, sources, nsources, ice, photons, e)
+                                      : usual(o, r, ice, &same, e);
+    if (s)
+        return s;
+    if (!r->nsources)
+        memcpy(photons, same, count * sizeof *photons);
     for (size_t i = 0; i < count && amount != 1.0; i++)
         photons[i] = (float)(amount * photons[i]);
     if (o->streak_photons > 0)
         streak_add(&o->streak, x, fluence_of(r), r->seed, r->id, (int)o->threads, photons);
+    return STATUS_OK;
 }
 
 static enum status frame(void *state, struct frame *f, struct error *e)
@@ -270,13 +290,17 @@ static enum status frame(void *state, struct frame *f, struct error *e)
                          r->id);
     const bool ice = has_ice(o, r);
     const double amount = amount_of(o, r);
-    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0))
-        return add(o->experiment, f, usual(o, r, ice), e);
+    const float *photons;
+    enum status s = STATUS_OK;
+    if (!r->nsources && amount == 1.0 && !(o->streak_photons > 0)) {
+        s = usual(o, r, ice, &photons, e);
+        return s ? s : add(o->experiment, f, photons, e);
+    }
     /* with a spectrum of its own, more or less matter, or a streak */
     if (!o->own && !(o->own = mem_array(count, sizeof *o->own)))
         return error_memory(e, "the background");
-    make(o, r, ice, amount);
-    return add(o->experiment, f, o->own, e);
+    s = make(o, r, ice, amount, e);
+    return s ? s : add(o->experiment, f, o->own, e);
 }
 
 static void close_background(void *state)
@@ -288,7 +312,10 @@ static void close_background(void *state)
     mem_free(o->photons[1]);
     mem_free(o->own);
     mem_free(o->gathered);
+    mem_free(o->extra);
     moved_close(&o->moved);
+    moved_close(&o->harmonic_moved);
+    harmonic_close(&o->harmonic);
 }
 
 const struct stage stage_background = {

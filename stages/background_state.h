@@ -9,6 +9,7 @@
 #include "model/experiment.h"
 #include "model/moved.h"
 #include "physics/background_pixel.h"
+#include "physics/harmonic.h"
 #include "physics/streak.h"
 
 enum { MATERIALS_MAX = 4 };
@@ -31,6 +32,9 @@ struct background {
     struct streak streak;
     const struct experiment *experiment;
     struct moved moved;  // that of the frame at hand
+    struct harmonic harmonic;
+    struct moved harmonic_moved;  // h.x likewise, where the beam has one
+    float *extra;                 // owned: what its photons add, NULL at first
     bool deferred;
     float *photons[2];        // of the experiment's own sources, without and with ice; owned,
                               // NULL: no frame is so

@@ -29,6 +29,7 @@ struct intensity {
     const struct engine *engine;
     struct experiment experiment;  // the engine's own, with the F tables
     struct plan *plan;
+    struct harmonic_image harmonic;
     struct fuse fuse;  // stages after this one
     struct derivatives derivatives;
     float *photons;  // owned: the image, where others are added to it; NULL: they are not
@@ -166,16 +167,24 @@ static enum status begin(void *state, struct experiment *x, struct error *e)
     enum status s = take_experiment(o, x, e);
     if (s)
         return s;
+    const bool harmonic = x->beam.harmonic_share > 0;
+    if (harmonic && o->plane_names)
+        return error_set(e, STATUS_INPUT,
+                         "--derivatives: the beam has a third harmonic, whose derivatives are not "
+                         "known");
     struct engine_options how = {.threads = (int)o->threads,
                                  .isa = o->has_isa ? isa_name((enum isa)o->isa) : NULL,
                                  .precision = (enum engine_precision)o->precision,
-                                 .sums = !o->fuse.n,
+                                 .sums = !o->fuse.n && !harmonic,
                                  .reflections = o->fuse.reflections};
     s = choose_device(o, &how, e);
     if (!s)
         s = o->engine->create(&o->plan, &o->experiment, &how, e);
+    if (!s && harmonic)
+        s = harmonic_image_open(&o->harmonic, o->engine, &o->experiment, &how, e);
     if (s)
         return s;
+    o->fuse.harmonic = harmonic ? &o->harmonic : NULL;
     o->setups++;
     if (o->wanted.slopes)
         s = derivatives_check_F(&o->experiment, e);
@@ -249,6 +258,7 @@ static void close_intensity(void *state)
     struct intensity *o = state;
     if (o->plan)
         o->engine->destroy(&o->plan);
+    harmonic_image_close(&o->harmonic);
     fuse_close(&o->fuse);
     derivatives_free(&o->derivatives);
     mem_free(o->plane_names);

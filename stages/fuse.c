@@ -118,7 +118,8 @@ enum status fuse_begin(struct fuse *f, const struct engine *engine, struct plan 
 {
     enum status s = STATUS_OK;
     const void *background = state_of(f, &stage_background);
-    const bool takes = engine->prepare && !f->reflections &&  // which are of photons that leave
+    const bool takes = engine->prepare && !f->reflections &&
+                       !f->harmonic &&  // which are of photons that leave
                        !(background && background_varies(background));
     f->engine = engine;
     f->plan = plan;
@@ -162,12 +163,13 @@ static enum status render(struct fuse *f, struct frame *frame, size_t pixels,
     const uint64_t seed = f->noise ? noise_seed(f->noise, &frame->recipe) : 0;
     if (f->taken)
         return f->engine->develop(f->plan, &frame->recipe, seed, image->pixels, rows, e);
-    const enum status s = f->engine->run(f->plan, &frame->recipe, image->pixels, rows, e);
+    enum status s = f->engine->run(f->plan, &frame->recipe, image->pixels, rows, e);
     if (!s && f->engine->sum)
         image->has_sum = f->engine->sum(f->plan, &image->sum);
-    return s || !f->reflections ? s
-                                : f->engine->reflections(f->plan, &frame->recipe, image->pixels,
-                                                         f->reflections, &frame->reflections, e);
+    if (!s && f->reflections)
+        s = f->engine->reflections(f->plan, &frame->recipe, image->pixels, f->reflections,
+                                   &frame->reflections, e);
+    return s || !f->harmonic ? s : harmonic_image_add(f->harmonic, frame, e);
 }
 
 enum status fuse_frame(struct fuse *f, struct frame *frame, size_t pixels,

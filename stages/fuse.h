@@ -4,6 +4,7 @@
 
 #include "base/opt.h"
 #include "engine/engine.h"
+#include "harmonic_image.h"
 #include "stage/guest.h"
 
 enum { FUSE_MAX = 2, FUSE_PLACES = 64 };
@@ -28,6 +29,7 @@ struct fuse {
     enum pixel_type type;      // ... and leave such pixels
     const void *noise;         // state of bragg-noise among them, or NULL
     struct fuse_memory own;    // for images between stages
+    struct harmonic_image *harmonic;  // to be added to each image; NULL: the beam has none
     const struct reflections_wanted *reflections;  // NULL: none
     bool looked;    // at whether frames are faint (one tells of all), or need not
     bool unpinned;  // the engine gains nothing by places that it knows

@@ -86,6 +86,14 @@ enum status geometry_list(struct error *e)
 
 /* --- names --------------------------------------------------------------------------- */
 
+/* A counter takes a photon of any energy for one. */
+static void count_harmonic(const struct geometry_options *o, const struct preset_detector *d,
+                           struct beam_request *b)
+{
+    if (o->has_harmonic && !o->has_harmonic_signal && d->counts)
+        b->harmonic_signal = 1.0;
+}
+
 static enum status set_preset(const struct geometry_options *o,
                               const struct preset_detector *preset, struct request *r,
                               struct geometry_panels *p, struct error *e)
@@ -94,6 +102,7 @@ static enum status set_preset(const struct geometry_options *o,
     const bool panels = o->has_panels ? o->panels == 1 : preset->panels;
     d->pixel_m = preset->pixel_m;
     p->saturation = preset->saturation;
+    count_harmonic(o, preset, &r->beam);
     if (preset->silicon_m > 0 && !o->has_thickness)
         geometry_set_thickness(preset->silicon_m, d);
     for (int i = 0; i < 2; i++)
@@ -165,6 +174,7 @@ static enum status use_preset(const struct geometry_options *o, const struct pre
                               struct geometry_panels *p, struct error *e)
 {
     p->saturation = d->saturation;
+    count_harmonic(o, d, &r->beam);
     if (d->silicon_m > 0 && !o->has_thickness)
         geometry_set_thickness(d->silicon_m, &r->detector);
     if (o->has_panels ? o->panels == 1 : d->panels) {

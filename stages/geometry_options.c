@@ -3,6 +3,7 @@
 #include <string.h>
 
 #include "base/units.h"
+#include "physics/harmonic.h"
 
 /* Vectors belong to the custom convention and choose it. */
 static enum status choose_convention(const struct geometry_options *o, struct detector_request *d,
@@ -77,6 +78,8 @@ static enum status set_detector(const struct geometry_options *o, struct detecto
     d->point_pixel = o->point_pixel;
     d->has_absorption = o->has_absorption;
     d->absorption_1_m = o->has_absorption ? 1.0 / um_to_m(o->absorption_um) : 0.0;
+    d->harmonic_absorption_1_m =
+        o->has_harmonic_absorption ? 1.0 / um_to_m(o->harmonic_absorption_um) : 0.0;
     d->thickness = (struct steps_request){.has_range = o->has_thickness,
                                           .range = um_to_m(o->thickness_um),
                                           .has_count = o->has_layers,
@@ -117,6 +120,10 @@ static void set_beam(const struct geometry_options *o, struct beam_request *b)
     b->kahn = o->has_polarization || o->physics != PHYSICS_FAITHFUL ? o->polarization : 0.0;
     b->no_polarization = o->no_polarization;
     b->fluence_ph_m2 = o->fluence;
+    b->harmonic_share = percent_to_fraction(o->harmonic_percent);
+    b->harmonic_signal = o->has_harmonic_signal ? o->harmonic_signal
+                         : o->has_harmonic      ? HARMONIC_ORDER
+                                                : 0.0;
     b->flux_ph_s = o->flux;
     b->exposure_s = o->exposure_s;
     b->size_m = mm_to_m(o->beam_size_mm);

@@ -35,6 +35,8 @@ struct geometry_options {
     double thickness_um, absorption_um;
     int64_t layers;
     bool has_thickness, has_absorption, has_layers;
+    double harmonic_percent, harmonic_signal, harmonic_absorption_um;
+    bool has_harmonic, has_harmonic_signal, has_harmonic_absorption;
     double roi[4];
     bool has_roi;
     const char *mask;

@@ -70,6 +70,11 @@
         .name = n, .metavar = list, .doc = text, .type = OPT_CHOICE, AT(member), .choices = list, \
         .flags = OPT_BYTES | OPT_WHEN_SET, __VA_ARGS__                                            \
     }
+#define WHEN_SET(n, meta, text, member, high, ...)                                       \
+    {                                                                                    \
+        .name = n, .metavar = meta, .doc = text, .type = OPT_REAL, AT(member), .min = 0, \
+        .max = high, .flags = OPT_BYTES | OPT_WHEN_SET | OPT_OPEN_MIN, __VA_ARGS__       \
+    }
 #define VECTOR(n, text, member) REALS(n, "X,Y,Z", text, member, 3, -1e6, 1e6, GIVEN(member))
 #define NOTHING .given = 0
 
@@ -192,6 +197,18 @@ const struct opt geometry_table[] = {
     POSITIVE("flux", "PH/S", "Photons per second, in place of --fluence", flux, 1e60, GIVEN(flux)),
     POSITIVE("exposure", "S", "Exposure of a frame, with --flux", exposure_s, 1e9, GIVEN(exposure),
              .needs = "flux|expt", .usual = "1"),
+    WHEN_SET("third-harmonic", "PERCENT",
+             "Photons of a third of the wavelength besides, of those of the beam", harmonic_percent,
+             10, GIVEN(harmonic), .needs = "physics=physical"),
+    WHEN_SET(
+        "harmonic-signal", "X",
+        "What one of them adds to a pixel, in photons of the beam (3; a --detector that counts: "
+        "1)",
+        harmonic_signal, 3, GIVEN(harmonic_signal), .needs = "third-harmonic"),
+    WHEN_SET("harmonic-absorption", "UM",
+             "Attenuation depth of the sensor for them (that of silicon; of other sensors 27 times "
+             "--absorption)",
+             harmonic_absorption_um, 1e9, GIVEN(harmonic_absorption), .needs = "third-harmonic"),
     POSITIVE("beam-size", "MM", "Edge of the square beam", beam_size_mm, 1e6, GIVEN(beam_size),
              .usual = "0.0003"),
     POSITIVE("beam-height", "MM", "Of a beam that is --beam-size wide along E (a square)",

@@ -25,6 +25,10 @@ HD bool photons_are_finite(const float *photons, size_t count)
     return !bad;
 }
 
+/* Into out[i] the sum of a[i] and b[i], and in *crc the CRC-32C of out, formed while it is in the
+ * cache; false where one is not finite.  `out` may be `a`. */
+bool photons_add(const float *a, const float *b, size_t count, float *out, uint32_t *crc);
+
 /* STATUS_INPUT: says which pixel of frame `id` it is, by its panel, and what it has. */
 enum status photons_refuse(const struct experiment *x, uint64_t id, int64_t pixel, float photons,
                            struct error *e);

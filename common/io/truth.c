@@ -41,6 +41,8 @@ void truth_write_title(FILE *out, const struct experiment *x, const char *more)
           out);
     if (x->detector_moves)
         fputs("\tshift_x_mm\tshift_y_mm\tcoffset_mm", out);
+    if (x->beam.harmonic_share > 0)
+        fputs("\tthird_harmonic", out);
     fputs(more, out);
     write_pulse(out, x, NULL);
 }
@@ -100,6 +102,8 @@ void truth_write(FILE *out, const struct experiment *x, const struct recipe *r,
         fprintf(out, "\t%.9g", rad_to_deg(atan2(fast[1], fast[0])));
         if (x->detector_moves)
             write_shift(out, r, frame);
+        if (x->beam.harmonic_share > 0)
+            write_reals(out, &x->beam.harmonic_share, 1);
         fputs(more, out);
         write_pulse(out, x, r);
     }

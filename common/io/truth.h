@@ -16,6 +16,7 @@
  *     panel_deg           the fast axis of panel 0 there, from x to y
  *     shift_x_mm shift_y_mm coffset_mm   where the detector moves: how far, across and along the
  *                         beam there
+ *     third_harmonic      where the beam has one: its photons, of those of fluence
  *
  * and then, where there are such: what the caller adds, and the numbers of the pulse, by their
  * names.

@@ -44,25 +44,26 @@ struct roi {
  */
 struct panel {
     int64_t fast_pixels, slow_pixels;
-    int64_t first_pixel;           // index of this panel's pixel (0,0) in the frame
-    int64_t grid_fast, grid_slow;  // both 0: the plane begins with this panel
-    double grid_m[3];              // unused then
-    double pixel_m;                // edge of a pixel
-    double fast[3], slow[3];       // unit vectors along growing f and s
-    double normal[3];              // unit vector "odet", away from the sample
-    double origin_m[3];            // outer corner of pixel (0,0) ("pix0")
-    double distance_m;             // along the beam, from sample to the panel
-    double close_distance_m;       // shortest, along the normal
-    bool curved;                   // pixels lie on a sphere about the sample
-    bool point_pixel;              // solid angle 1/r^2, no pixel area and no obliquity
-    int layers;                    // sensor layers, 1 when the thickness is 0
-    double thickness_m;            // 0: no absorption is modelled
-    double layer_m;                // thickness of a layer
-    double layer_depth_m;          // from its front to the point that stands for it
-    double absorption_1_m;         // mu, inverse attenuation depth
-    char material[MATERIAL_SIZE];  // of the sensor, "Si"; "": not known
-    struct roi roi;                // pixels outside stay 0; empty: all
-    uint8_t *mask;                 // fast_pixels * slow_pixels, 0 = not computed; NULL: none
+    int64_t first_pixel;             // index of this panel's pixel (0,0) in the frame
+    int64_t grid_fast, grid_slow;    // both 0: the plane begins with this panel
+    double grid_m[3];                // unused then
+    double pixel_m;                  // edge of a pixel
+    double fast[3], slow[3];         // unit vectors along growing f and s
+    double normal[3];                // unit vector "odet", away from the sample
+    double origin_m[3];              // outer corner of pixel (0,0) ("pix0")
+    double distance_m;               // along the beam, from sample to the panel
+    double close_distance_m;         // shortest, along the normal
+    bool curved;                     // pixels lie on a sphere about the sample
+    bool point_pixel;                // solid angle 1/r^2, no pixel area and no obliquity
+    int layers;                      // sensor layers, 1 when the thickness is 0
+    double thickness_m;              // 0: no absorption is modelled
+    double layer_m;                  // thickness of a layer
+    double layer_depth_m;            // from its front to the point that stands for it
+    double absorption_1_m;           // mu, inverse attenuation depth
+    double harmonic_absorption_1_m;  // the same for photons of the third harmonic, if there are any
+    char material[MATERIAL_SIZE];    // of the sensor, "Si"; "": not known
+    struct roi roi;                  // pixels outside stay 0; empty: all
+    uint8_t *mask;                   // fast_pixels * slow_pixels, 0 = not computed; NULL: none
     /* What headers and clients want to know. */
     double beam_fast_m, beam_slow_m;    // where the beam hits, from the outer corner
     double close_fast_m, close_slow_m;  // nearest point to the sample, likewise
@@ -84,6 +85,8 @@ struct beam {
     bool no_polarization;    // polarization factor 1 everywhere
     double wavelength_m;     // central
     double fluence_ph_m2;    // photons per m^2 and frame
+    double harmonic_share;   // photons of a third of the wavelength besides, for each of these
+    double harmonic_signal;  // what one of them adds to a pixel, in photons of the wavelength
     double size_m;           // edge of the square beam; negative: wider than the sample
     bool has_height;         // it is no square ...
     double height_m;         // ... but so high, and size_m wide along E

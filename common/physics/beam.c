@@ -150,6 +150,8 @@ enum status beam_setup(const struct beam_request *r, const struct frame_axes *ax
     b->kahn = r->kahn;
     b->no_polarization = r->no_polarization;
     b->wavelength_m = r->wavelength_m;
+    b->harmonic_share = r->harmonic_share;
+    b->harmonic_signal = r->harmonic_signal;
     enum status s = check_wavelength(r->wavelength_m, e);
     if (s || (s = check_range("polarization factor", r->kahn, 1.0, "", -1.0, 1.0, e)) ||
         (s = set_fluence(r, b, e)) ||

@@ -25,6 +25,7 @@ struct preset_detector {
     bool panels;        // what its files hold: the modules, else one image with masked gaps
     size_t nplaces;     // modules at places of their own; 0: all lie in one plane
     struct preset_stand (*stand)(size_t module);  // of these
+    bool counts;  // photons above a threshold, else it adds up their energies
 };
 
 /* Number `index` of the list, NULL behind its end. */

@@ -59,6 +59,7 @@ struct detector_request {
     bool curved, point_pixel;
     bool has_absorption;             // attenuation depth was given
     double absorption_1_m;           // 1/depth; 0 = transparent
+    double harmonic_absorption_1_m;  // of the third harmonic, likewise; 0: by the sensor's material
     char material[MATERIAL_SIZE];    // of the sensor, as panel.material
     struct steps_request thickness;  // range in m
     bool has_roi;
@@ -89,9 +90,10 @@ struct beam_request {
     double kahn;
     bool no_polarization;
     double fluence_ph_m2;
-    double flux_ph_s, exposure_s;  // both > 0 and size_m > 0: they set the fluence
-    double size_m;                 // edge of the square; its width along E where it has a height
-    double height_m;               // > 0: of a beam that is no square
+    double flux_ph_s, exposure_s;            // both > 0 and size_m > 0: they set the fluence
+    double harmonic_share, harmonic_signal;  // as in struct beam
+    double size_m;    // edge of the square; its width along E where it has a height
+    double height_m;  // > 0: of a beam that is no square
 };
 
 enum interpolation { INTERPOLATE_AUTO, INTERPOLATE_ON, INTERPOLATE_OFF };

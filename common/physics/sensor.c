@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "physics/check.h"
+#include "physics/harmonic.h"
 #include "physics/steps.h"
 
 double silicon_absorption_1_m(double energy_eV)
@@ -25,6 +26,19 @@ static double mean_depth_m(double layer_m, double absorption_1_m)
 {
     const double x = layer_m * absorption_1_m;
     return layer_m * (x < 1e-3 ? 0.5 - x / 12.0 : 1.0 / x - 1.0 / expm1(x));
+}
+
+double sensor_harmonic_1_m(const struct panel *p, double energy_eV)
+{
+    return strcmp(p->material, "Si") == 0 ? silicon_absorption_1_m(HARMONIC_ORDER * energy_eV)
+                                          : p->absorption_1_m / 27.0;
+}
+
+void sensor_absorb(struct panel *p, double absorption_1_m)
+{
+    p->absorption_1_m = absorption_1_m;
+    if (p->thickness_m > 0.0)
+        p->layer_depth_m = mean_depth_m(p->layer_m, absorption_1_m);
 }
 
 double sensor_cloud_m(const struct panel *p, double bias_V)

@@ -13,6 +13,13 @@
  * and Seltzer (NIST SRD 126), straight lines between logarithms, and 2.33 g/cm^3. */
 double silicon_absorption_1_m(double energy_eV);
 
+/* The same of the sensor of a panel for photons of three times the beam's energy: of silicon by the
+ * table, of others a 27th of what it is at `energy_eV`, as between absorption edges. */
+double sensor_harmonic_1_m(const struct panel *p, double energy_eV);
+
+/* Makes the sensor of *p absorb so much, in physical mode. */
+void sensor_absorb(struct panel *p, double absorption_1_m);
+
 /* The charge of a photon where it is collected: rms width in m, along each axis, of a cloud that
  * drifted from where photons stop on average, z before the end of a sensor of thickness d under a
  * bias of V: sqrt(2 (kT/q) z d / V) with kT/q of 293 K.  0 for a panel without a sensor. */

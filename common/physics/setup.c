@@ -9,6 +9,7 @@
 #include "physics/cell.h"
 #include "physics/check.h"
 #include "physics/detector.h"
+#include "physics/harmonic.h"
 #include "physics/lit.h"
 #include "physics/mosaic.h"
 #include "physics/panels.h"
@@ -113,6 +114,8 @@ enum status setup_laboratory(const struct request *r, struct experiment *x, stru
         (r->detector.places && (s = panels_place(&r->detector, x, e))))
         return s;
     sensor_divide(&r->detector, x);
+    if (x->beam.harmonic_share > 0.0)
+        harmonic_sensors(&r->detector, x);
     return STATUS_OK;
 }
 

@@ -42,6 +42,7 @@ static const struct field panel_fields[] = {
     MEMBER(grid_fast, I64, .flags = FIELD_ABSENT),
     MEMBER(grid_m, REAL, .count = 3, .flags = FIELD_ABSENT),
     MEMBER(grid_slow, I64, .flags = FIELD_ABSENT),
+    MEMBER(harmonic_absorption_1_m, REAL, .flags = FIELD_ABSENT),
     MEMBER(layer_depth_m, REAL, .flags = FIELD_ABSENT),
     MEMBER(layer_m, REAL),
     MEMBER(layers, INT),
@@ -69,6 +70,8 @@ static size_t beam_source_bytes(const void *object)
 static const struct field beam_fields[] = {
     MEMBER(direction, REAL, .count = 3),
     MEMBER(fluence_ph_m2, REAL),
+    MEMBER(harmonic_share, REAL, .flags = FIELD_ABSENT),
+    MEMBER(harmonic_signal, REAL, .flags = FIELD_ABSENT),
     GIVEN(height_m, 0, has_height),
     MEMBER(kahn, REAL),
     MEMBER(no_polarization, BOOL),

@@ -87,6 +87,7 @@ static void nothing_is_forgotten(void **state)
                                  .thickness_m = 2,
                                  .layer_m = 3,
                                  .absorption_1_m = 4,
+                                 .harmonic_absorption_1_m = 17,
                                  .beam_fast_m = 5,
                                  .beam_slow_m = 6,
                                  .close_fast_m = 7,
@@ -113,23 +114,23 @@ static void nothing_is_forgotten(void **state)
                                      .fudge = 2,
                                      .interpolate = true,
                                      .table.default_F = 3};
-    static struct experiment a = {.physics = PHYSICS_FAITHFUL,
-                                  .convention = CONVENTION_XDS,
-                                  .spindle = {1, 0, 0},
-                                  .dmin_m = 1,
-                                  .water_m = 2,
-                                  .sampling = {3, true, true, true},
-                                  .beam =
-                                      {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 10, true, 11, 0, NULL},
-                                  .npanels = 1,
-                                  .panels = &panel,
-                                  .ncrystals = 1,
-                                  .crystals = &crystal,
-                                  .adc_offset = 4,
-                                  .gain = 5,
-                                  .saturation = 6,
-                                  .lineage = "0123456789abcdef"},
-                             b;
+    static struct experiment
+        a = {.physics = PHYSICS_FAITHFUL,
+             .convention = CONVENTION_XDS,
+             .spindle = {1, 0, 0},
+             .dmin_m = 1,
+             .water_m = 2,
+             .sampling = {3, true, true, true},
+             .beam = {{1, 2, 3}, {4, 5, 6}, 7, true, 8, 9, 0.5, 3, 10, true, 11, 0, NULL},
+             .npanels = 1,
+             .panels = &panel,
+             .ncrystals = 1,
+             .crystals = &crystal,
+             .adc_offset = 4,
+             .gain = 5,
+             .saturation = 6,
+             .lineage = "0123456789abcdef"},
+        b;
     struct message m = {0};
     assert_int_equal(codec_experiment_encode(&a, &m, NULL), 0);
     assert_int_equal(codec_experiment_decode(&b, &m, NULL), 0);

@@ -99,6 +99,12 @@ static inline void random_experiment(struct experiment *x)
     x->beam.sources = mem_array(x->beam.nsources, sizeof *x->beam.sources);
     fill((double *)(void *)x->beam.sources, 5 * x->beam.nsources);
     x->beam.fluence_ph_m2 = 1e24;
+    if (draw(2)) {
+        x->beam.harmonic_share = draw_real();
+        x->beam.harmonic_signal = draw_real();
+        for (size_t i = 0; i < x->npanels; i++)
+            x->panels[i].harmonic_absorption_1_m = draw_real();
+    }
     x->gain = draw_real();
     x->sampling.oversample = (int)draw(9);
     (void)snprintf(x->lineage, sizeof x->lineage, "%016x", (unsigned)draw(UINT32_MAX));

@@ -1,0 +1,59 @@
+#!/bin/sh
+# bragg-geometry --third-harmonic: photons of a third of the wavelength, absolute and where they belong.
+. "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
+scratch
+sums="/usr/bin/python3 $BRAGG_TESTS/cli/harmonic_sums.py"
+
+# --- reflections 300, 700, 800 and 900 of a cell of 100 A, turned through by the harmonic of 1.5 A, and 300 by the beam:
+# 900 of a third of the wavelength lies where 300 lies; 700 and 800 stand between orders of the beam
+printf '3 0 0 100\n7 0 0 60\n8 0 0 80\n9 0 0 50\n' >one.hkl
+for engine in reference cpu; do
+	bragg-geometry --quiet --wavelength=1.5 --detpixels=31,500 --pixel=0.1 --distance=1000 --beam-center=48,1.55 --cell=100,100,100,90,90,90 \
+		--hkl=one.hkl --ncells=40 --shape=gauss --oversample=1 --no-polarization --fluence=1e26 --thickness=320 --third-harmonic=0.5 |
+		bragg-orient --quiet --misset=0,0,90 --osc=2.6 --phi-steps=65 | bragg-intensity --quiet --engine=$engine | bragg-write --quiet $engine.raw
+	# shellcheck disable=SC2086 # a program and its script
+	check "$engine: each order where it belongs, with its photons" $sums $engine.raw 0.005 3 1
+done
+
+# --- an image is the sum of two, each with a sensor and a background of its own
+frame() {
+	name=$1
+	shift
+	bragg-geometry --quiet --detpixels=120,100 --pixel=0.4 --distance=100 --ncells=5 --thickness=320 "$@" |
+		bragg-orient --quiet --random --spectrum=gauss --channels=3 --truth=$name.tsv | bragg-intensity --quiet --precision=double |
+		bragg-background --quiet --water=10 | bragg-write --quiet $name.raw $name.cbf --scale=1
+}
+frame beam --wavelength=1.5 --absorption=100 --oversample=1
+frame both --wavelength=1.5 --absorption=100 --oversample=1 --third-harmonic=1 --harmonic-absorption=2000
+frame its --wavelength=0.5 --absorption=2000 --oversample=2 --fluence=3e23
+check 'the beam and its harmonic' /usr/bin/python3 -c "
+import numpy
+beam, its, both = (numpy.fromfile(n + '.raw', '<f4').astype(float) for n in ('beam', 'its', 'both'))
+off = abs(both - beam - its).max()
+assert its.max() > 1e-3 and off < 1e-6 * beam.max() + 1e-5 * its.max(), (off, its.max())"
+is 'the table has its share' "$(cut -f37 both.tsv | tr '\n' ' ')" 'third_harmonic 0.01 '
+is 'and the wavelength and fluence of the beam' "$(cut -f3,4 both.tsv)" "$(cut -f3,4 beam.tsv)"
+is 'so do headers' "$(head -c 2000 both.cbf | grep -a Wavelength)" "$(head -c 2000 beam.cbf | grep -a Wavelength)"
+
+# --- what a photon of it counts
+pixels() {
+	bragg-geometry --quiet --roi=0,99,0,99 --third-harmonic=10 "$@" | bragg-orient --quiet --random | bragg-intensity --quiet | bragg-write --quiet p.raw --overwrite
+	cksum <p.raw
+}
+is 'counters count photons' "$(pixels --detector=pilatus-300k)" "$(pixels --detector=pilatus-300k --harmonic-signal=1)"
+is 'others add up energies' "$(pixels --thickness=500)" "$(pixels --thickness=500 --harmonic-signal=3)"
+
+# --- reflections are those of the beam; its harmonic is in the rest
+bragg-geometry --quiet --detpixels=120 --pixel=0.4 --ncells=5 --third-harmonic=5 | bragg-orient --quiet --random |
+	bragg-intensity --quiet --reflections=0.01 | bragg-write --quiet keyed.raw keyed.nxs
+check 'rows and rest are the image' /usr/bin/python3 -c "
+import h5py, numpy
+image = numpy.fromfile('keyed.raw', '<f4').sum(dtype=float)
+f = h5py.File('keyed.nxs')
+rows, rest = f['entry/reflections/photons'][:].sum(), f['entry/braggpipe/reflections']['rest_photons'][:].sum()
+assert rest > 1e-3 * image and abs((rows + rest) / image - 1) < 1e-6, (rows, rest, image)"
+
+bragg-geometry --quiet --third-harmonic=1 | bragg-orient --quiet | bragg-intensity --quiet --derivatives=rot 2>err | bragg-write --quiet d.raw 2>/dev/null || true
+is 'no derivatives of it' "$(cat err)" 'bragg-intensity: --derivatives: the beam has a third harmonic, whose derivatives are not known'
+check 'nothing is left behind' test ! -e d.raw
+finish
