@@ -78,8 +78,9 @@ static bool same_direction(const struct source *a, const struct source *b)
     return memcmp(a->direction, b->direction, sizeof a->direction) == 0;
 }
 
-/* Channels of the direction of source `at`, which no source before it has. */
-static void add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
+/* Channels of the direction of source `at`, which no source before it has; false when memory is
+ * out. */
+static bool add_beam(struct closed *c, const struct source *sources, size_t count, size_t at,
                      size_t *nchannels)
 {
     struct closed_beam *b = &c->beams[c->nbeams++];
@@ -98,6 +99,7 @@ static void add_beam(struct closed *c, const struct source *sources, size_t coun
     for (int k = 0; k < 3; k++)
         b->incident[k] = -sources[at].direction[k];
     polarization_axes(b->incident, c->x->beam.polarization, b->e, b->b);
+    return ensemble_waves_open(&b->waves, c->channels + b->first, b->count);
 }
 
 static enum status open_beams(struct closed *c, const struct source *sources, size_t count,
@@ -112,8 +114,8 @@ static enum status open_beams(struct closed *c, const struct source *sources, si
         bool seen = false;
         for (size_t k = 0; k < i && !seen; k++)
             seen = same_direction(&sources[k], &sources[i]);
-        if (!seen)
-            add_beam(c, sources, count, i, &nchannels);
+        if (!seen && !add_beam(c, sources, count, i, &nchannels))
+            return error_memory(e, "the channels");
     }
     return STATUS_OK;
 }
@@ -172,6 +174,8 @@ enum status closed_open(struct closed *c, const struct experiment *x, const stru
 
 void closed_close(struct closed *c)
 {
+    for (size_t i = 0; i < c->nbeams; i++)
+        ensemble_waves_close(&c->beams[i].waves);
     mem_free(c->beams);
     mem_free(c->channels);
     mem_free(c->steps);

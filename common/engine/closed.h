@@ -17,13 +17,14 @@
 #include "physics/ensemble.h"
 
 /* Same bytes for any number of threads. */
-#define CLOSED_IDENTITY "closed-2"
+#define CLOSED_IDENTITY "closed-3"
 
 /* Wavelengths of one direction of the beam. */
 struct closed_beam {
     double incident[3], e[3], b[3];  // as struct cpu_source
     double per_A;                    // weighted mean wave number
     size_t first, count;             // of the channels
+    struct ensemble_waves waves;     // the same in groups
 };
 
 /* A lattice at one step, in one beam. */

@@ -19,7 +19,15 @@ struct look {
     const struct closed_step *step;
     double least, most;  // wave numbers of the beam, 1/A
     double farthest;     // from 0 that the detector sees, 1/A
+    double reach;        // of the widest spot, 1/A
     int min[3], max[3];
+};
+
+/* Points p + m c* of a row of the reciprocal lattice. */
+struct lattice_row {
+    double p[3];
+    int first, last;  // values of m that may be excited ...
+    int skip[2];      // ... but those between these
 };
 
 /* Wave numbers for which the point at `centre` is within `reach` of the Ewald sphere; false for
@@ -59,6 +67,52 @@ static bool add_spot(const struct look *l, const int hkl[3], struct spot_list *l
     return true;
 }
 
+/* Between which m |q|^2 + 2 k q . incident of q = p + m c* is below `bound`; false for none. */
+static bool below(const struct look *l, const double p[3], double k, double bound, double ends[2])
+{
+    const double *step = l->step->ensemble.star + 6, *incident = l->step->ensemble.incident;
+    const double a = vec_dot(step, step), b = vec_dot(p, step) + k * vec_dot(incident, step);
+    const double left = b * b - a * (vec_dot(p, p) + 2.0 * k * vec_dot(p, incident) - bound);
+    if (!(left > 0.0))
+        return false;
+    ends[0] = (-b - sqrt(left)) / a;
+    ends[1] = (-b + sqrt(left)) / a;
+    return true;
+}
+
+static int within(double m, int min, int max)
+{
+    return (int)fmin(fmax(m, min), max);
+}
+
+/* Where a row can meet the shell about the Ewald spheres of all wave numbers that the widest spot
+ * reaches (see `excited`): inside of one of the outermost, but not deep in both of them.  False for
+ * nowhere. */
+static bool row_open(const struct look *l, struct lattice_row *row)
+{
+    const double outside = l->reach * (2.0 * l->most + l->reach),
+                 inside = -2.0 * l->most * l->reach;
+    const double k[2] = {l->least, l->most};
+    double from = INFINITY, to = -INFINITY, ends[2], deep[2] = {-INFINITY, INFINITY};
+    for (int i = 0; i < 2; i++) {
+        if (below(l, row->p, k[i], outside, ends)) {
+            from = fmin(from, ends[0]);
+            to = fmax(to, ends[1]);
+        }
+        const bool has = below(l, row->p, k[i], inside, ends);
+        deep[0] = has ? fmax(deep[0], ends[0]) : INFINITY;
+        deep[1] = has ? fmin(deep[1], ends[1]) : -INFINITY;
+    }
+    if (!(from <= to))
+        return false;
+    row->first = within(floor(from), l->min[2], l->max[2]);
+    row->last = within(ceil(to), l->min[2], l->max[2]);
+    const bool hollow = deep[0] < deep[1];
+    row->skip[0] = hollow ? within(ceil(deep[0]), row->first, row->last) : row->last;
+    row->skip[1] = hollow ? within(floor(deep[1]), row->first, row->last) : row->last;
+    return true;
+}
+
 /* All reflections of one h. */
 static bool list_plane(const struct look *l, int h, struct spot_list *list)
 {
@@ -66,8 +120,14 @@ static bool list_plane(const struct look *l, int h, struct spot_list *list)
     const double dmin_A = l->c->x->dmin_m * 1e10;
     const double far = dmin_A > 0.0 ? fmin(l->farthest, 1.0 / dmin_A) : l->farthest;
     bool good = true;
-    for (int k = l->min[1]; k <= l->max[1]; k++)
-        for (int m = l->min[2]; m <= l->max[2] && good; m++) {
+    for (int k = l->min[1]; k <= l->max[1]; k++) {
+        struct lattice_row row;
+        for (int i = 0; i < 3; i++)
+            row.p[i] = h * star[i] + k * star[3 + i];
+        if (!row_open(l, &row))
+            continue;
+        for (int m = row.first; m <= row.last && good; m++) {
+            m = m > row.skip[0] && m < row.skip[1] ? row.skip[1] : m;
             const int hkl[3] = {h, k, m};
             double centre[3], wave[2];
             for (int i = 0; i < 3; i++)
@@ -79,6 +139,7 @@ static bool list_plane(const struct look *l, int h, struct spot_list *list)
             if (excited(l, centre, sqr, reach, wave))
                 good = add_spot(l, hkl, list);
         }
+    }
     return good;
 }
 
@@ -139,6 +200,7 @@ static void look_open(struct look *l, const struct closed *c, const struct close
     set_box(l, cell_m);
     l->farthest = seen + widest_spot(l, seen);
     set_box(l, cell_m);
+    l->reach = widest_spot(l, l->farthest);
 }
 
 /* Reflections of one step, appended in the order of their indices. */

@@ -4,19 +4,24 @@
 
 #include "base/isa.h"
 #include "physics/pixel.h"
+#include "physics/polarization.h"
 
 static void look(struct closed_points *p)
 {
-    double position[3][ENSEMBLE_LANES];
-    for (int i = 0; i < ENSEMBLE_LANES; i++) {
-        double at[3];
-        pixel_flat_position(p->panel, p->fast + i, p->slow, p->layer, p->sub_fast, p->sub_slow,
-                            p->oversample, at);
-        for (int k = 0; k < 3; k++)
-            position[k][i] = at[k];
-    }
-    for (int i = 0; i < ENSEMBLE_LANES; i++) {  // vectorised
-        const double x = position[0][i], y = position[1][i], z = position[2][i];
+    const struct panel *of = p->panel;
+    const int n = p->oversample;
+    const double edge = of->pixel_m / n, depth_m = pixel_layer_depth(of, p->layer);
+    const double first = (double)((p->fast + of->grid_fast) * n + p->sub_fast);
+    const double row = (double)((p->slow + of->grid_slow) * n + p->sub_slow);
+    const double slow_m = edge * row + edge / 2.0, *corner = pixel_plane(of);
+    for (int i = 0; i < ENSEMBLE_LANES; i++) {  // vectorised, with the bits of pixel_flat_position
+        const double fast_m = edge * (first + (double)(i * n)) + edge / 2.0;
+        const double x =
+            fast_m * of->fast[0] + slow_m * of->slow[0] + depth_m * of->normal[0] + corner[0];
+        const double y =
+            fast_m * of->fast[1] + slow_m * of->slow[1] + depth_m * of->normal[1] + corner[1];
+        const double z =
+            fast_m * of->fast[2] + slow_m * of->slow[2] + depth_m * of->normal[2] + corner[2];
         const double distance = sqrt(x * x + y * y + z * z);
         p->d[0][i] = x / distance;
         p->d[1][i] = y / distance;
@@ -26,13 +31,38 @@ static void look(struct closed_points *p)
 }
 
 static bool sum(struct closed_points *p, const struct ensemble_spot *spot, const double incident[3],
-                const struct ensemble_channel *channels, size_t count)
+                const struct ensemble_waves *waves)
 {
     double g[3][ENSEMBLE_LANES];
     for (int k = 0; k < 3; k++)
         for (int i = 0; i < ENSEMBLE_LANES; i++)
             g[k][i] = p->d[k][i] - incident[k];
-    return ensemble_sum(spot, (const double(*)[ENSEMBLE_LANES])g, channels, count, p->sums);
+    return ensemble_sum(spot, (const double(*)[ENSEMBLE_LANES])g, waves, p->sums);
 }
 
-const struct closed_kernels NAME(closed_kernels_, ISA) = {.look = look, .sum = sum};
+/* As pixel_solid_angle, pixel_capture and polarization_factor. */
+static void add(const struct closed_points *p, const struct closed_factors *f, double scale,
+                double photons[ENSEMBLE_LANES])
+{
+    const struct panel *of = p->panel;
+    double factor[ENSEMBLE_LANES];
+    for (int i = 0; i < ENSEMBLE_LANES; i++)
+        factor[i] = scale * pixel_solid_angle(of, f->solid_angle->d[3][i]);
+    const double front = -f->layer * of->layer_m * of->absorption_1_m;
+    const double back = -(f->layer + 1) * of->layer_m * of->absorption_1_m;
+    for (int i = 0; i < ENSEMBLE_LANES && of->thickness_m > 0.0; i++) {
+        const double parallax = f->capture->d[0][i] * of->normal[0] +
+                                f->capture->d[1][i] * of->normal[1] +
+                                f->capture->d[2][i] * of->normal[2];
+        factor[i] *= exp_fast(front / parallax) - exp_fast(back / parallax);
+    }
+    for (int i = 0; i < ENSEMBLE_LANES && !f->no_polarization; i++) {
+        const double d[3] = {f->polarization->d[0][i], f->polarization->d[1][i],
+                             f->polarization->d[2][i]};
+        factor[i] *= polarization_factor(f->kahn, f->incident, d, f->e, f->b);
+    }
+    for (int i = 0; i < ENSEMBLE_LANES; i++)
+        photons[i] += p->sums[i] != 0.0 ? p->sums[i] * factor[i] : 0.0;
+}
+
+const struct closed_kernels NAME(closed_kernels_, ISA) = {.look = look, .sum = sum, .add = add};

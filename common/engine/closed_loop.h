@@ -18,13 +18,26 @@ typedef void closed_look(struct closed_points *p);
 
 /* Sets sums, for a beam along `incident`; false where all are 0. */
 typedef bool closed_sum(struct closed_points *p, const struct ensemble_spot *spot,
-                        const double incident[3], const struct ensemble_channel *channels,
-                        size_t count);
+                        const double incident[3], const struct ensemble_waves *waves);
+
+/* What multiplies a sum, as the reference engine has it, and the points that it is taken at. */
+struct closed_factors {
+    const struct closed_points *solid_angle, *capture, *polarization;
+    int layer;
+    const double *incident, *e, *b;  // as struct cpu_source
+    double kahn;
+    bool no_polarization;
+};
+
+/* Adds to photons[] the sums of *p times `scale` and factors. */
+typedef void closed_add(const struct closed_points *p, const struct closed_factors *f, double scale,
+                        double photons[ENSEMBLE_LANES]);
 
 /* Compiled for one instruction set; every one gives the same bytes. */
 struct closed_kernels {
     closed_look *look;
     closed_sum *sum;
+    closed_add *add;
 };
 
 extern const struct closed_kernels closed_kernels_baseline, closed_kernels_avx2,

@@ -4,10 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "base/vec.h"
 #include "engine/closed.h"
 #include "physics/pixel.h"
-#include "physics/polarization.h"
 
 /* The places of each row of the frame: items begin[row] .. begin[row + 1]. */
 struct row_places {
@@ -23,39 +21,29 @@ struct row {
     struct share_list *list;  // NULL: not wanted
 };
 
-/* What multiplies a term, as the reference engine has it: of the first point of the pixel where
- * it is not asked for each. */
-static double factor_at(const struct closed *c, const struct closed_beam *b, const struct panel *p,
-                        int layer, const double now[4], const double first[4],
-                        const double front[4])
-{
-    const struct sampling *each = &c->x->sampling;
-    const struct beam *beam = &c->x->beam;
-    const double *polarized = each->each_polarization ? now : front;
-    double factor = pixel_solid_angle(p, each->each_solid_angle ? now[3] : front[3]) *
-                    pixel_capture(p, each->each_thickness ? now : first, layer);
-    if (!beam->no_polarization)
-        factor *= polarization_factor(beam->kahn, b->incident, polarized, b->e, b->b);
-    return factor;
-}
-
-/* Vector and distance of one lane. */
-static void take_lane(const struct closed_points *p, int lane, double d[4])
-{
-    for (int k = 0; k < 4; k++)
-        d[k] = p->d[k][lane];
-}
-
 /* Photons of ENSEMBLE_LANES pixels from `fast` on by one reflection; false for none. */
 static bool photons_of(const struct row *row, const struct closed_spot *spot, int64_t fast,
                        double photons[ENSEMBLE_LANES])
 {
     const struct closed *c = row->c;
     const struct closed_beam *b = &c->beams[c->steps[spot->step].beam];
-    const int n = c->x->sampling.oversample;
-    struct closed_points now = {
-        .panel = row->panel, .fast = fast, .slow = row->slow, .oversample = n};
-    struct closed_points front, first;
+    const struct sampling *each = &c->x->sampling;
+    const int n = each->oversample;
+    const bool single = row->panel->layers == 1 && n == 1;
+    struct closed_points now, front, first;  // of the latter d alone is set, but for a single point
+    struct closed_factors factors = {
+        .solid_angle = single || each->each_solid_angle ? &now : &front,
+        .capture = single || each->each_thickness ? &now : &first,
+        .polarization = single || each->each_polarization ? &now : &front,
+        .incident = b->incident,
+        .e = b->e,
+        .b = b->b,
+        .kahn = c->x->beam.kahn,
+        .no_polarization = c->x->beam.no_polarization};
+    now.panel = row->panel;
+    now.fast = fast;
+    now.slow = row->slow;
+    now.oversample = n;
     bool lit = false;
     for (int i = 0; i < ENSEMBLE_LANES; i++)
         photons[i] = 0.0;
@@ -64,23 +52,15 @@ static bool photons_of(const struct row *row, const struct closed_spot *spot, in
             now.sub_fast = at % n;
             now.sub_slow = at / n;
             c->kernels->look(&now);
-            if (at == 0)
-                first = now;
-            if (at == 0 && now.layer == 0)
-                front = now;
-            if (!c->kernels->sum(&now, &spot->spot, b->incident, c->channels + b->first, b->count))
+            if (at == 0 && !single)
+                memcpy(first.d, now.d, sizeof first.d);
+            if (at == 0 && now.layer == 0 && !single)
+                memcpy(front.d, now.d, sizeof front.d);
+            if (!c->kernels->sum(&now, &spot->spot, b->incident, &b->waves))
                 continue;
             lit = true;
-            for (int i = 0; i < ENSEMBLE_LANES; i++) {
-                double d[3][4];
-                if (now.sums[i] == 0.0)
-                    continue;
-                take_lane(&now, i, d[0]);
-                take_lane(&first, i, d[1]);
-                take_lane(&front, i, d[2]);
-                photons[i] += spot->scale * now.sums[i] *
-                              factor_at(c, b, row->panel, now.layer, d[0], d[1], d[2]);
-            }
+            factors.layer = now.layer;
+            c->kernels->add(&now, &factors, spot->scale, photons);
         }
     return lit;
 }

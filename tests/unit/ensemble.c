@@ -72,19 +72,44 @@ static void test_matrix_of_cells(void **state)
     assert_false(ensemble_cells_fit(c.cells, c.cells_across));
 }
 
-/* The line through a Gaussian: the plain sum over all channels. */
-static void test_spectrum(void **state)
+enum { CHANNELS = 1601 };
+
+/* Even and smooth, or as spikes: most of the light in few channels, gathered at some places. */
+static void set_channels(bool spikes, struct ensemble_channel channels[CHANNELS])
 {
-    (void)state;
-    enum { CHANNELS = 1601 };
+    uint32_t random = 1;
+    for (int i = 0; i < CHANNELS; i++) {
+        double u[2];
+        for (int k = 0; k < 2; k++) {
+            random = random * 1664525 + 1013904223;
+            u[k] = (random + 1.0) / 4294967297.0;
+        }
+        const double at = spikes ? i / 40 * 40 + i % 40 * pow(u[0], 4) : i;
+        channels[i] = (struct ensemble_channel){0.7 + 5e-5 * at, spikes ? pow(-log(u[1]), 4)
+                                                                        : 1.0 + 0.7 * sin(0.1 * i)};
+    }
+    for (int i = 1; i < CHANNELS; i++)
+        for (int k = i; k > 0 && channels[k].per_A < channels[k - 1].per_A; k--) {
+            const struct ensemble_channel c = channels[k];
+            channels[k] = channels[k - 1];
+            channels[k - 1] = c;
+        }
+}
+
+/* The line through a Gaussian: the plain sum over all channels, within `bound` of the sum of
+ * weights of the spot's width. */
+static void check_spectrum(bool spikes, double bound)
+{
     const struct crystal c = tetragonal();
     struct ensemble s;
     struct ensemble_spot spot;
     struct ensemble_channel channels[CHANNELS];
     assert_true(ensemble_open(&s, &c, CELL, X, 0.726));
     assert_true(ensemble_spot_open(&s, HKL, &spot));
-    for (int i = 0; i < CHANNELS; i++)
-        channels[i] = (struct ensemble_channel){0.7 + 5e-5 * i, 1.0 + 0.7 * sin(0.1 * i)};
+    struct ensemble_waves waves;
+    double most = 0.0, worst = 0.0;
+    set_channels(spikes, channels);
+    assert_true(ensemble_waves_open(&waves, channels, CHANNELS));
     for (int k = -20; k <= 20; k++) {
         double g[3], lanes[3][ENSEMBLE_LANES], sums[ENSEMBLE_LANES], sum = 0.0;
         for (int i = 0; i < 3; i++) {
@@ -98,16 +123,62 @@ static void test_spectrum(void **state)
                 offset[j] = channels[i].per_A * g[j] - spot.centre[j];
             sum += channels[i].weight * ensemble_factor(&spot, offset);
         }
-        assert_true(
-            ensemble_sum(&spot, (const double(*)[ENSEMBLE_LANES])lanes, channels, CHANNELS, sums));
-        assert_near(sums[k & 7] / spot.peak, sum / spot.peak, 1e-6);
+        assert_true(ensemble_sum(&spot, (const double(*)[ENSEMBLE_LANES])lanes, &waves, sums));
+        most = fmax(most, sum);
+        worst = fmax(worst, fabs(sums[k & 7] - sum));
     }
+    print_message("# worst %g of the brightest\n", worst / most);
+    assert_true(worst < bound * most);
+    ensemble_waves_close(&waves);
+}
+
+static void test_spectrum(void **state)
+{
+    (void)state;
+    check_spectrum(false, 4e-9);
+    check_spectrum(true, 2e-8);
+}
+
+/* Every channel is in one group of each level, which are no wider than they may be. */
+static void test_groups(void **state)
+{
+    (void)state;
+    struct ensemble_channel channels[CHANNELS];
+    struct ensemble_waves w;
+    set_channels(true, channels);
+    double all = 0.0, mean = 0.0;
+    for (int i = 0; i < CHANNELS; i++) {
+        all += channels[i].weight;
+        mean += channels[i].weight * channels[i].per_A;
+    }
+    for (int count = 0; count < 3; count++) {
+        assert_true(ensemble_waves_open(&w, channels, (size_t)count));
+        assert_int_equal(w.levels, count == 2);
+        ensemble_waves_close(&w);
+    }
+    assert_true(ensemble_waves_open(&w, channels, CHANNELS));
+    assert_int_equal(w.levels, 10);
+    for (int i = 0; i < w.levels; i++) {
+        double weights = 0.0, sum = 0.0;
+        assert_true(w.begin[i + 1] - w.begin[i] <= 1u << i);
+        for (size_t k = w.begin[i]; k < w.begin[i + 1]; k++) {
+            const struct ensemble_group *g = &w.groups[k];
+            const double width = w.range / (1 << i);
+            weights += g->moment[0];
+            sum += g->moment[0] * g->per_A;
+            assert_true(k == w.begin[i] || g->per_A > g[-1].per_A);
+            assert_true(g->moment[2] <= g->moment[0] * width * width / 8.0 * 1.0001);
+        }
+        assert_near(weights / all, 1.0, 1e-12);
+        assert_near(sum / mean, 1.0, 1e-12);
+    }
+    ensemble_waves_close(&w);
 }
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_numbers),
-                                       cmocka_unit_test(test_matrix_of_cells),
-                                       cmocka_unit_test(test_spectrum)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_numbers), cmocka_unit_test(test_matrix_of_cells),
+        cmocka_unit_test(test_spectrum), cmocka_unit_test(test_groups)};
     return unit_run(tests);
 }
