@@ -8,6 +8,7 @@
 
 #include "base/isa.h"
 #include "engine/closed.h"
+#include "engine/closed_derive.h"
 #include "engine/cpu_shares.h"
 #include "engine/cpu_slopes.h"
 #include "engine/cpu_spots.h"
@@ -186,9 +187,10 @@ static enum status derive_by_reference(const struct plan *plan, const struct rec
 static enum status cpu_derive(struct plan *plan, const struct recipe *recipe,
                               const struct derive_request *request, struct error *e)
 {
-    if (plan->closed)
-        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivatives");
     (void)moved_to(&plan->moved, recipe);
+    if (plan->closed)
+        return closed_derive(plan->closed, plan->experiment, plan->footprint, plan->threads, recipe,
+                             request, e);
     if (!cpu_slopes_can(plan->experiment, plan->precision))
         return derive_by_reference(plan, recipe, request, e);
     struct cpu_job job;

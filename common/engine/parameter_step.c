@@ -27,23 +27,29 @@ bool parameter_step_is_log(const struct parameter *p)
     }
 }
 
+bool parameter_has_steps(const struct parameter *p)
+{
+    switch (p->kind) {
+    case PARAMETER_DISPERSION:
+    case PARAMETER_DIVERGENCE:
+    case PARAMETER_POLARIZATION:
+    case PARAMETER_TILT:
+    case PARAMETER_THICKNESS:
+    case PARAMETER_ABSORPTION:
+        return false;
+    default:
+        return true;
+    }
+}
+
 enum status parameter_step_check(const struct parameters *set, struct error *e)
 {
     for (size_t i = 0; i < set->count; i++)
-        switch (set->items[i].kind) {
-        case PARAMETER_DISPERSION:
-        case PARAMETER_DIVERGENCE:
-        case PARAMETER_POLARIZATION:
-        case PARAMETER_TILT:
-        case PARAMETER_THICKNESS:
-        case PARAMETER_ABSORPTION:
+        if (!parameter_has_steps(&set->items[i]))
             return error_set(e, STATUS_USAGE,
                              "parameter '%s' is not refined; others than dispersion, divergence, "
                              "polarization, tilts, thickness and absorption are",
                              set->items[i].name);
-        default:
-            break;
-        }
     return STATUS_OK;
 }
 

@@ -11,6 +11,9 @@
 #include "engine/parameter.h"
 #include "model/recipe.h"
 
+/* Whether there are steps of it. */
+bool parameter_has_steps(const struct parameter *p);
+
 /* STATUS_USAGE for a parameter of which no steps are taken. */
 enum status parameter_step_check(const struct parameters *set, struct error *e);
 
