@@ -7,6 +7,7 @@
 #include "base/alloc.h"
 #include "base/isa.h"
 #include "base/vec.h"
+#include "engine/diffuse_mesh.h"
 #include "engine/mean_beam.h"
 #include "engine/photons.h"
 #include "physics/constants.h"
@@ -182,6 +183,10 @@ static struct pose *list_poses(const struct diffuse *d, const struct recipe *r, 
     return poses;
 }
 
+/* How far apart pixels may be that are computed, in units of 1/(2 pi gamma): between them the peak
+ * of a halo, 1/(1 + v^2)^2, is within 1.7 MESH_APART^4 of itself. */
+#define MESH_APART 0.25
+
 struct diffuse_frame {
     const struct diffuse *d;
     struct halo_beam beam;
@@ -189,9 +194,24 @@ struct diffuse_frame {
     size_t nposes;
 };
 
-static double photons_of(const struct diffuse_frame *f, const struct panel *p, int64_t fast,
-                         int64_t slow)
+/* Pixels from node to node of the mesh, the same for all pieces of a plane. */
+static int mesh_step(const struct diffuse_frame *f)
 {
+    const struct experiment *x = f->d->x;
+    double gamma_A = 0.0, pixel_rad = 0.0;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        for (int k = 0; k < 3 && x->crystals[i].has_diffuse; k++)
+            gamma_A = fmax(gamma_A, x->crystals[i].diffuse_gamma_A[k]);
+    for (size_t i = 0; i < x->npanels; i++)
+        pixel_rad = fmax(pixel_rad, x->panels[i].pixel_m / x->panels[i].close_distance_m);
+    const double apart = 2.0 * M_PI * gamma_A * 1e-10 * f->beam.per_m * pixel_rad;
+    return (int)fmin(fmax(MESH_APART / apart, 1.0), MESH_MOST);
+}
+
+/* Of a frame, whatever the resolution. */
+static double photons_of(const void *frame, const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct diffuse_frame *f = frame;
     const struct experiment *x = f->d->x;
     const struct halo_beam *b = &f->beam;
     double position[3], d[3], q[3], sum = 0.0, factor = 0.0;
@@ -199,8 +219,6 @@ static double photons_of(const struct diffuse_frame *f, const struct panel *p, i
     const double distance = vec_unit(position, d);
     for (int k = 0; k < 3; k++)
         q[k] = b->per_m * (d[k] - b->incident[k]);
-    if (x->dmin_m > 0.0 && vec_length(q) * x->dmin_m > 1.0)
-        return 0.0;
     for (size_t i = 0; i < f->nposes; i++) {
         const double *cell = f->poses[i].cell_m;
         const double hkl[3] = {vec_dot(cell, q), vec_dot(cell + 3, q), vec_dot(cell + 6, q)};
@@ -214,13 +232,52 @@ static double photons_of(const struct diffuse_frame *f, const struct panel *p, i
                : sum * factor * polarization_factor(x->beam.kahn, b->incident, d, b->e, b->b);
 }
 
-static void add_row(const struct diffuse_frame *f, const struct panel *p, int64_t slow,
+/* Whether a pixel is beyond the resolution that is asked for. */
+static bool is_cut(const struct diffuse_frame *f, const struct panel *p, int64_t fast, int64_t slow)
+{
+    const struct experiment *x = f->d->x;
+    double d[3];
+    if (!(x->dmin_m > 0.0))
+        return false;
+    pixel_position(p, x->physics, x->beam.direction, fast, slow, p->layers / 2, 0, 0, 1, d);
+    vec_unit(d, d);
+    for (int k = 0; k < 3; k++)
+        d[k] -= f->beam.incident[k];
+    return vec_length(d) * f->beam.per_m * x->dmin_m > 1.0;
+}
+
+/* `room` is for a row of nodes, then one of pixels. */
+static void add_row(const struct diffuse_frame *f, const struct mesh *m, int64_t slow, double *room,
                     float *photons)
 {
+    const struct panel *p = m->panel;
     float *row = photons + p->first_pixel + slow * p->fast_pixels;
-    for (int64_t fast = 0; fast < p->fast_pixels; fast++)
-        if (pixel_is_computed(p, fast, slow))
-            row[fast] = (float)((double)row[fast] + photons_of(f, p, fast, slow));
+    double *pixels = room + m->count[0];
+    mesh_row(m, slow, room, pixels);
+    for (int64_t fast = p->roi.fast_min; fast <= p->roi.fast_max; fast++)
+        if (pixel_is_computed(p, fast, slow) && !is_cut(f, p, fast, slow))
+            row[fast] = (float)((double)row[fast] + pixels[fast - p->roi.fast_min]);
+}
+
+/* False when memory is out. */
+static bool add_panel(const struct diffuse_frame *f, const struct panel *p, int threads,
+                      float *photons)
+{
+    struct mesh m;
+    bool good = mesh_open(&m, p, mesh_step(f), photons_of, f, threads);
+#pragma omp parallel num_threads(threads) reduction(&& : good)
+    {
+        const size_t room = (size_t)m.count[0] + (size_t)p->fast_pixels;
+        double *line = good ? mem_array(room, sizeof *line) : NULL;
+        good = line;
+#pragma omp for schedule(static)
+        for (int64_t slow = p->roi.slow_min; slow <= p->roi.slow_max; slow++)
+            if (line)
+                add_row(f, &m, slow, line, photons);
+        mem_free(line);
+    }
+    mesh_close(&m);
+    return good;
 }
 
 enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, float *photons,
@@ -237,12 +294,11 @@ enum status diffuse_add(struct diffuse *d, const struct recipe *r, int threads, 
     if (!poses)
         return error_memory(e, "the halos of the lattices");
     f.poses = poses;
-    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0; i++) {
-        const struct panel *p = &d->x->panels[i];
-#pragma omp parallel for schedule(dynamic, 4) num_threads(threads)
-        for (int64_t slow = 0; slow < p->slow_pixels; slow++)
-            add_row(&f, p, slow, photons);
-    }
+    bool good = true;
+    for (size_t i = 0; i < d->x->npanels && f.nposes && f.beam.photons > 0.0 && good; i++)
+        good = add_panel(&f, &d->x->panels[i], threads, photons);
     mem_free(poses);
+    if (!good)
+        return error_memory(e, "the halos");
     return photons_check(d->x, r->id, photons, e);
 }

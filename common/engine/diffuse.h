@@ -1,6 +1,7 @@
 /*
- * Diffuse halos of a frame (physics/diffuse.h), once for each pixel and step: at its centre, at the
- * mean wavelength and direction of the beam, for the mean orientation of mosaic domains.
+ * Diffuse halos of a frame (physics/diffuse.h), once for each step and each pixel, or some of them
+ * (diffuse_mesh.h): at its centre, at the mean wavelength and direction of the beam, for the mean
+ * orientation of mosaic domains.
  *
  * Reflections near a point are summed exactly; what all others give is smooth, and interpolated
  * between nodes at whole indices, at which it comes from a convolution, once per crystal.
@@ -41,6 +42,8 @@ struct halo {
     int min[3], count[3];  // of nodes
     struct halo_nodes nodes;
     float *F_sqr, *X, *far;  // owned
+    unsigned char *needed;   // owned: nodes.orders
+    int orders;              // of any node
     double scale;            // to units of F^2 F_latt^2
 };
 

@@ -67,13 +67,43 @@ static enum status fill(struct halo *h, const struct crystal *c, double reach, s
         if (F != 0.0 && X > most)
             most = X;
     }
-    h->nodes.orders = diffuse_orders(most);
+    h->orders = diffuse_orders(most);
     if (most > DIFFUSE_MOST_X)
         return error_set(e, STATUS_INPUT,
                          "a motion that weakens reflections by e^-%.3g, must be e^-%g at most: "
                          "--diffuse-sigma is in A, and --dmin cuts",
                          most, DIFFUSE_MOST_X);
     return STATUS_OK;
+}
+
+/* The largest X that so many orders are enough for. */
+static double largest_X(int orders)
+{
+    double low = 0.0, high = 2.0 * DIFFUSE_MOST_X;
+    for (int i = 0; i < 60; i++) {
+        const double middle = 0.5 * (low + high);
+        *(diffuse_orders(middle) <= orders ? &low : &high) = middle;
+    }
+    return low;
+}
+
+/* Orders of each node, then the most of HALO_EDGE neighbours along each axis. */
+static void fill_needed(struct halo *h)
+{
+    const size_t count = nodes_of(h), strides[3] = {h->nodes.step[0], h->nodes.step[1], 1};
+    float limit[256];
+    for (int m = 0; m < h->orders; m++)
+        limit[m] = (float)largest_X(m + 1);
+    for (size_t i = 0; i < count; i++)
+        while (h->needed[i] + 1 < h->orders && h->X[i] > limit[h->needed[i]])
+            h->needed[i]++;
+    for (size_t i = 0; i < count; i++)
+        h->needed[i]++;
+    for (int axis = 0; axis < 3; axis++)
+        for (size_t i = 0; i < count; i++)
+            for (size_t k = 1; k < HALO_EDGE && i + k * strides[axis] < count; k++)
+                if (h->needed[i] < h->needed[i + k * strides[axis]])
+                    h->needed[i] = h->needed[i + k * strides[axis]];
 }
 
 /* Offset of a node of the box from its corner, the shorter way about. */
@@ -151,7 +181,7 @@ static bool add_orders(const struct halo *h, int m, int threads, struct wave *z,
                        struct wave *sum)
 {
     const size_t count = nodes_of(h);
-    const bool both = m < h->nodes.orders;
+    const bool both = m < h->orders;
     for (size_t i = 0; i < count; i++) {
         z[i] = (struct wave){source(h, i, m), both ? source(h, i, m + 1) : 0.0f};
         k[i] = (struct wave){far_kernel(h, i, (float)(m * m)),
@@ -174,7 +204,7 @@ static bool fill_far(struct halo *h, int threads)
     struct wave *z = mem_array(count, sizeof *z), *k = mem_array(count, sizeof *k);
     struct wave *sum = mem_array(count, sizeof *sum);
     bool good = z && k && sum;
-    for (int m = 1; m <= h->nodes.orders && good; m += 2)
+    for (int m = 1; m <= h->orders && good; m += 2)
         good = add_orders(h, m, threads, z, k, sum);
     good = good && fourier_box(sum, h->count, threads);
     /* twice the same transform turns the box about */
@@ -198,7 +228,8 @@ enum status halo_open(struct halo *h, const struct crystal *c, double reach, int
     h->F_sqr = mem_array(count, sizeof *h->F_sqr);
     h->X = mem_array(count, sizeof *h->X);
     h->far = mem_array(count, sizeof *h->far);
-    if (!h->F_sqr || !h->X || !h->far)
+    h->needed = mem_array(count, sizeof *h->needed);
+    if (!h->F_sqr || !h->X || !h->far || !h->needed)
         return error_memory(e, "the halos");
     diffuse_metric(c, c->diffuse_gamma_A, gamma);
     const double width[6] = {gamma[0],       gamma[4],       gamma[8],
@@ -210,8 +241,10 @@ enum status halo_open(struct halo *h, const struct crystal *c, double reach, int
     h->nodes.F_sqr = h->F_sqr;
     h->nodes.X = h->X;
     h->nodes.far = h->far;
+    h->nodes.orders = h->needed;
     if ((s = fill(h, c, reach, e)))
         return s;
+    fill_needed(h);
     return fill_far(h, threads) ? STATUS_OK : error_memory(e, "the halos");
 }
 
@@ -220,5 +253,6 @@ void halo_close(struct halo *h)
     mem_free(h->F_sqr);
     mem_free(h->X);
     mem_free(h->far);
+    mem_free(h->needed);
     *h = (struct halo){0};
 }

@@ -15,9 +15,9 @@ struct halo_nodes {
     size_t step[2];      // from node to node along h and k
     const float *F_sqr;  // electrons^2
     const float *X;
-    const float *far;  // what is not summed at the point itself
-    float width[6];    // u = w0 h^2 + w1 k^2 + w2 l^2 + w3 h k + w4 h l + w5 k l
-    int orders;
+    const float *far;             // what is not summed at the point itself
+    float width[6];               // u = w0 h^2 + w1 k^2 + w2 l^2 + w3 h k + w4 h l + w5 k l
+    const unsigned char *orders;  // that the HALO_NODES nodes from one on need, taken as even
 };
 
 /* What part of a reflection that is d indices away along an axis is summed at the point itself: the
