@@ -56,6 +56,30 @@ check_status 'a shape that is no Gaussian' 2 geometry_only --mosaic-model=gauss 
 check_status 'nanoBragg has none' 2 geometry_only --mosaic-model=gauss --physics=faithful
 check_status 'a spread without the model' 2 geometry_only --mosaic-rms=0.1
 check_status 'a spread of the other model' 2 geometry_only --mosaic-model=domains --mosaic-rms=0.1
+# --- derivatives, by which frames find the orientation that they were made with
+refined='--detpixels=128 --pixel=0.8 --ncells=8 --shape=gauss --oversample=1 --mosaic-model=gauss --mosaic-rms=0.15 --fluence=1e26'
+bragg-geometry --quiet $refined | bragg-orient --quiet --misset=10.08,20.05,29.95 | bragg-tap --quiet --record=start.rec >ignored
+bragg-geometry --quiet $refined | bragg-orient --quiet --misset=10,20,30 | bragg-intensity --quiet | bragg-noise --quiet --adc-offset=0 --seed=3 |
+	bragg-refine --quiet --start=start.rec --parameters=rot,scale --table=fit.tsv >ignored
+check 'a refinement finds the orientation' /usr/bin/python3 -c "
+import csv, numpy
+def turned(*deg):
+    m = numpy.eye(3)
+    for axis, angle in enumerate(numpy.radians(deg)):
+        i, j = (axis + 1) % 3, (axis + 2) % 3
+        r = numpy.eye(3)
+        r[i, i] = r[j, j] = numpy.cos(angle)
+        r[j, i], r[i, j] = numpy.sin(angle), -numpy.sin(angle)
+        m = r @ m
+    return m
+by = turned(10, 20, 30) @ turned(10.08, 20.05, 29.95).T
+want = numpy.degrees([by[2, 1], by[0, 2], by[1, 0]])
+(row,) = csv.DictReader(open('fit.tsv'), delimiter='\t')
+for w, axis in zip(want, 'xyz'):
+    found, error = float(row[f'rot_{axis}_deg']), float(row[f'error_rot_{axis}_deg'])
+    print(axis, w, found, error)
+    assert abs(found - w) < 4 * error < 0.3 * abs(w), axis"
+
 refusal_of() {
 	# shellcheck disable=SC2086 # options are meant to split
 	bragg-geometry $geometry --mosaic-model=gauss $1 2>/dev/null | bragg-orient $2 2>/dev/null | bragg-intensity $3 2>why | bragg-write refused.raw 2>/dev/null
