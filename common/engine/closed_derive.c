@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "engine/parameter_step.h"
+#include "engine/recipe_check.h"
 #include "physics/sampling.h"
 
 /* Of |h| N, as ensemble.c has it: 0.63^(1/2) / 2. */
@@ -142,8 +143,8 @@ enum status closed_derive(const struct closed_kernels *kernels, const struct exp
                           struct footprint *f, int threads, const struct recipe *r,
                           const struct derive_request *request, struct error *e)
 {
-    enum status s = derive_check(x, r, request, e);
-    if (s || (s = check(request->set, e)))
+    enum status s = recipe_check(x, r, e);
+    if (s || (s = derive_check(x, r, request, e)) || (s = check(request->set, e)))
         return s;
     struct planes_of_frame planes = {.count = request->set->count + 1,
                                      .pixels = (size_t)experiment_pixels(x)};

@@ -18,6 +18,13 @@ static size_t sums_of(size_t count)
     return 2 * count + count * count + 2;
 }
 
+/* Whether it has very many domains of different directions. */
+static bool is_spread(const struct crystal *c)
+{
+    return c->has_ensemble &&
+           fmax(c->mosaic_rms_rad[0], fmax(c->mosaic_rms_rad[1], c->mosaic_rms_rad[2])) > 0.0;
+}
+
 static enum status check_parameter(const struct experiment *x, const struct recipe *r,
                                    const struct parameter *p, struct error *e)
 {
@@ -28,8 +35,8 @@ static enum status check_parameter(const struct experiment *x, const struct reci
     if ((p->kind == PARAMETER_DISPERSION || p->kind == PARAMETER_DIVERGENCE) &&
         !(slopes_width(x, r, p) > 0.0))
         return error_set(e, STATUS_INPUT, "'%s': the sources of the recipe have none", p->name);
-    for (size_t i = 0; i < r->nlattices; i++)
-        if (p->kind == PARAMETER_MOSAIC && r->lattices[i].ndomains < 2)
+    for (size_t i = 0; i < r->nlattices && p->kind == PARAMETER_MOSAIC; i++)
+        if (r->lattices[i].ndomains < 2 && !is_spread(&x->crystals[r->lattices[i].crystal]))
             return error_set(e, STATUS_INPUT,
                              "'%s': lattice %zu has one mosaic domain, must have more", p->name, i);
     return STATUS_OK;

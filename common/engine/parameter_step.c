@@ -277,6 +277,8 @@ enum status parameter_step_take(const struct parameters *set, const double *step
                 x->crystals[i].cells[p->axis] *= exp(steps[k]);
             if (p->kind == PARAMETER_FUDGE)
                 x->crystals[i].fudge *= exp(steps[k]);
+            for (int axis = 0; axis < 3 && p->kind == PARAMETER_MOSAIC; axis++)
+                x->crystals[i].mosaic_rms_rad[axis] *= exp(steps[k]);
         }
     }
     for (size_t i = 0; i < r->nlattices; i++)
