@@ -53,4 +53,18 @@ noisy | bragg-intensity --quiet --threads=3 --fuse='background --water=10' --fus
 for k in 0 1; do
 	check "frame $k of a chain and of one program" cmp chain_$k.img fused_$k.img
 done
+# --- DIALS and CrystFEL are told of the beam
+needs 'DIALS' python:dxtbx
+bragg-geometry --quiet --detpixels=150,120 --pixel=0.3 --ncells=6 --wavelength=1.5 --third-harmonic=2 --write-geom=h.geom |
+	bragg-orient --quiet --random --spectrum=gauss --channels=3 | bragg-intensity --quiet --reflections=1 | bragg-noise --quiet |
+	bragg-write --quiet h_%d.cbf h_%d.img h.nxs --reflections=h.refl
+check 'wavelengths of files' /usr/bin/python3 -c "
+import dxtbx
+from dxtbx.model.experiment_list import ExperimentListFactory
+found = [dxtbx.load(n).get_beam().get_wavelength() for n in ('h_0.cbf', 'h_0.img')]
+found += [ExperimentListFactory.from_filenames(['h.nxs'])[0].beam.get_wavelength()]
+found += [ExperimentListFactory.from_json_file('h.expt', check_format=False)[0].beam.get_wavelength()]
+print(found)
+assert all(abs(w - 1.5) < 1e-4 for w in found)"
+check 'energy of a geometry' grep -q '^photon_energy = 8265.6' h.geom
 finish
