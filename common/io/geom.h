@@ -64,8 +64,9 @@ double geom_gain(const struct geom *g, double wavelength_m);
 /* How the frames that a geometry file is for are stored. */
 struct geom_style {
     const char *data;  // key of the array; panels are slabs of it, one after the other along slow
-    bool live;         // beam_energy in eV and detector_distance in mm come with the frames
-    bool peaks;        // and a peak_list
+    bool live;  // an array for each frame, with beam_energy in eV and detector_distance in mm; else
+                // one for all, [frame, slow, fast], as in NXmx
+    bool peaks;  // and a peak_list
 };
 
 /* Writes the geometry of *x: what is never computed as bad regions, max_adu, above which values

@@ -16,11 +16,13 @@ static void write_axis(FILE *out, size_t panel, const char *name, const double f
 }
 
 static void write_panel(FILE *out, size_t i, const struct experiment *x, const double frame[9],
-                        const char *key)
+                        const struct geom_style *style)
 {
     const struct panel *p = &x->panels[i];
     const int64_t first = p->first_pixel / p->fast_pixels;
-    fprintf(out, "\np%zu/data = %s\n", i, key);
+    fprintf(out, "\np%zu/data = %s\n", i, style->data);
+    if (!style->live)
+        fprintf(out, "p%zu/dim0 = %%\np%zu/dim1 = ss\np%zu/dim2 = fs\n", i, i, i);
     fprintf(out, "p%zu/min_fs = 0\np%zu/max_fs = %" PRId64 "\n", i, i, p->fast_pixels - 1);
     fprintf(out, "p%zu/min_ss = %" PRId64 "\np%zu/max_ss = %" PRId64 "\n", i, first, i,
             first + p->slow_pixels - 1);
@@ -97,8 +99,11 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
         fprintf(out, "; frames of bragg-serve --protocol=crystfel, as MessagePack\n"
                      "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
     else
-        fprintf(out, "photon_energy = %.9g eV\nclen = %.9f m\n", m_to_ev(x->beam.wavelength_m),
-                x->panels[0].distance_m);
+        fprintf(out,
+                "photon_energy = %.9g eV\nclen = %.9f m\n"
+                "; frames whose energy varies, in NXmx: "
+                "wavelength = /entry/instrument/beam/incident_wavelength A\n",
+                m_to_ev(x->beam.wavelength_m), x->panels[0].distance_m);
     fprintf(out, "adu_per_photon = %.9g\nres = %.9g\n", x->gain > 0 ? x->gain : 1.0,
             1 / x->panels[0].pixel_m);
     if (x->saturation >= 1)
@@ -108,6 +113,6 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
     if (style->peaks)
         fprintf(out, "peak_list = peak_list\n");
     for (size_t i = 0; i < x->npanels; i++)
-        write_panel(out, i, x, frame, style->data);
+        write_panel(out, i, x, frame, style);
     return write_bad(out, x, e);
 }

@@ -1,5 +1,6 @@
 #include "score/crystfel_stream.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/alloc.h"
@@ -20,16 +21,27 @@ static bool is(const struct crystfel_stream *s, const char *text)
     return strcmp(s->lines.line, text) == 0;
 }
 
-/* The next `count` numbers; *at moves behind them. */
-static bool take_reals(const char **at, int count, double *values)
+/* The next `count` numbers, which may be NaN; *at moves behind them. */
+static bool take_any(const char **at, int count, double *values)
 {
     for (int i = 0; i < count; i++) {
         const char *end;
         values[i] = number_real(*at, &end);
-        if (end == *at || values[i] - values[i] != 0.0)  // not finite
+        if (end == *at)
             return false;
         *at = end;
     }
+    return true;
+}
+
+/* Likewise, all finite. */
+static bool take_reals(const char **at, int count, double *values)
+{
+    if (!take_any(at, count, values))
+        return false;
+    for (int i = 0; i < count; i++)
+        if (!isfinite(values[i]))
+            return false;
     return true;
 }
 
@@ -136,12 +148,14 @@ static enum status read_peak(struct crystfel_stream *s, struct answer *a, struct
     return place(s, at, &spot->panel, &spot->fast, &spot->slow, e);
 }
 
-/* h k l I sigma(I) peak background fs/px ss/px panel */
+/* h k l I sigma(I) peak background fs/px ss/px panel.  Where nothing can be measured indexamajig
+ * writes NaN: it is predicted there all the same. */
 static enum status read_reflection(struct crystfel_stream *s, struct answer *a, struct error *e)
 {
     const char *at = s->lines.line;
-    double v[9];
-    if (!take_reals(&at, 9, v) || v[0] * v[0] + v[1] * v[1] + v[2] * v[2] > 1e9)
+    double hkl[3], value[4], at_px[2];
+    if (!take_reals(&at, 3, hkl) || !take_any(&at, 4, value) || !take_reals(&at, 2, at_px) ||
+        hkl[0] * hkl[0] + hkl[1] * hkl[1] + hkl[2] * hkl[2] > 1e9)
         return lines_fail(
             &s->lines, e,
             "'%.60s' is no reflection, must be h k l I sigma(I) peak background fs ss "
@@ -151,12 +165,14 @@ static enum status read_reflection(struct crystfel_stream *s, struct answer *a, 
     if (!r)
         return error_memory(e, "reflections");
     for (int i = 0; i < 3; i++)
-        r->hkl[i] = (int32_t)v[i];
-    r->measured = true;
-    r->intensity = v[3] / s->gain;
-    r->sigma = v[4] / s->gain;
-    r->fast = v[7];
-    r->slow = v[8];
+        r->hkl[i] = (int32_t)hkl[i];
+    r->measured = isfinite(value[0]) && isfinite(value[1]);
+    if (r->measured) {
+        r->intensity = value[0] / s->gain;
+        r->sigma = value[1] / s->gain;
+    }
+    r->fast = at_px[0];
+    r->slow = at_px[1];
     return place(s, at, &r->panel, &r->fast, &r->slow, e);
 }
 

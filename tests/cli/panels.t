@@ -97,6 +97,7 @@ bragg-geometry --detector=agipd-1m --distance=200 --ncells=5 | bragg-orient --fr
 check 'but into no picture' grep -q 'panels 0 and 8 of 128 do not lie on one grid' err
 
 bragg-geometry --detector=agipd-1m --distance=200 --write-geom=one.geom | bragg-tap --print >/dev/null
+is 'it says how NXmx holds its panels' "$(sed -n 's/^p127.d[ai][mt]//p' one.geom | tr '\n' ' ')" 'a = /entry/data/data 0 = % 1 = ss 2 = fs '
 bragg-geometry --geom=one.geom --write-geom=two.geom | bragg-tap --print >/dev/null
 check 'a geometry file that is read and written again is the same, but for the sensor in a comment' \
 	sh -c 'grep -v "^; sensor: Si, 0.5 mm, mu 4.20" one.geom | cmp - two.geom'

@@ -57,6 +57,11 @@ for option in --convention=dials '--convention=custom --spindle=0,0.6,0.8'; do
 	known "axes across the beam are CrystFEL's: $option" axes.nxs axes.stream '' frames=4 spots.recall=1 geometry_px.fast=0~1e-4 \
 		lattices.wrong=0 lattices.missed=0 angle_deg.max=0~1e-3 angle_deg.n=3
 done
+# indexamajig's NaN where nothing could be measured
+awk '/^ *h +k/ { n = 2; print; next } n { $(6 - n) = n > 1 ? "nan" : "-nan"; n-- } 1' perfect.stream >unmeasured.stream
+is 'two in each crystal' "$(grep -c nan unmeasured.stream)" 6
+known 'reflections that are not measured are predicted' key.nxs unmeasured.stream '' predicted_px.n="$true_spots" predicted.share=1 \
+	intensities.n=$((true_spots - 6)) intensities.cc=1 intensities.chi2=0
 known 'a stream in two parts' key.nxs 'half.stream second.stream' '' frames=4 frames_without_answer=0 spots.recall=1 lattices.missed=0
 
 # --- faults, each of which has its figure
@@ -161,6 +166,8 @@ refused 'another cell' 3 'another crystal: the first has edges of 84.37, 97.79, 
 	key.nxs other.stream
 awk '/End of peak list/ { peaks = 0 } !peaks { print } /^ *fs\/px/ && !/h / { peaks = 1 }' turned2.stream >astray.stream
 refused 'nothing in common' 3 'have nothing in common with key.nxs: of 0 found spots' key.nxs astray.stream
+awk '/^ *h +k/ { n = 1; print; next } n { $8 = "nan"; n-- } 1' perfect.stream >nowhere.stream
+refused 'a reflection that lies nowhere' 3 'is no reflection, must be h k l I sigma(I) peak background fs ss panel' key.nxs nowhere.stream
 refused 'no frames' 3 'empty.stream: holds no frames' key.nxs empty.stream
 refused 'the same frames twice' 3 'has a second answer' key.nxs perfect.stream perfect.stream
 refused 'another detector' 3 'panel p0 of 256 x 256 pixels is not on the detector of the key' key.nxs small.stream

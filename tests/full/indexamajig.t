@@ -200,4 +200,20 @@ is 'gaps: nothing is found or integrated in them' "$(awk '/^ *fs.px/ { f = 1 } /
 	f && $f + 0 == $f { n++; bad += int($f) % 494 >= 487 || int($(f + 1)) % 212 >= 195 } END { print (n > 1000), bad + 0 }' gaps/stream)" '1 0'
 is 'gaps: the truth is in the stream' "$(sed -n 's/^header.float.cstar_x = //p' gaps/stream | sort)" \
 	"$(awk -F '\t' 'NR > 1 { printf "%.6f\n", 10 * $26 }' gaps/lyso.tsv | sort)"
+
+# --- files: NXmx of many panels whose frames have energies of their own, by the geometry that is written with them
+bragg-geometry --detector=agipd-1m --distance=120 --ncells=20 --fluence=1e27 --write-geom=files.geom 2>said |
+	bragg-orient --quiet --frames=4 --random --seed=7 --wavelength-jitter=1 | bragg-intensity --quiet --reflections |
+	bragg-background --quiet --water=0.1 | bragg-noise --quiet | bragg-write --quiet --reflections=truth.stream files.nxs
+sed -i '/^photon_energy/d; s/^; frames whose energy varies, in NXmx: //' files.geom
+echo files.nxs >files.lst
+check 'files: indexamajig takes them' sh -c 'timeout 300 indexamajig -i files.lst -g files.geom -p shipped/lyso.cell -o files.stream \
+	--indexing=asdf --peaks=peakfinder8 --threshold=20 --min-snr=5 --min-pix-count=2 -j 2 >log 2>&1'
+bragg-score --json=score.json files.nxs files.stream >score
+check 'files: all lattices are found, and where the truth has them' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=4 \
+	lattices.right=4 lattices.wrong=0 angle_deg.max=0~0.1 cell.a.relative_error=0~0.003 geometry_px.fast=0~1e-4 geometry_px.slow=0~1e-4 \
+	found_px.fast=0~0.06 found_px.slow=0~0.06
+is 'files: each with its energy' "$(sed -n 's/^photon_energy_eV = //p' files.stream | sort -u | wc -l)" 4
+check 'process_hkl takes the reflections of bragg-write' process_hkl -i truth.stream -y mmm -o truth.hkl
+check 'most of them' test "$(grep -c '^ *-*[0-9]' truth.hkl)" -gt 1000
 finish
