@@ -258,7 +258,8 @@ static enum status read_setting(struct crystfel_stream *s, struct answer *a, str
         if (!a->has_frame)
             return lines_fail(&s->lines, e, "frame_id is '%.40s', must be a whole number from 0",
                               text);
-    }
+    } else if (behind(s, "header/str/frame_id = "))
+        a->no_number = true;
     return STATUS_OK;
 }
 

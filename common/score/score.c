@@ -288,6 +288,10 @@ enum status score_take(struct score *s, const struct answer *a, const struct det
     struct key_frame f;
     size_t place = 0;
     bool truth;
+    if (a->no_number && s->settings->again) {
+        s->nnameless++;
+        return STATUS_OK;
+    }
     enum status status = find_frame(s, a, path, &place, e);
     status = status ? status : check_panels(a, d, path, e);
     if (!status && s->frames[place].answered) {

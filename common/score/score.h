@@ -23,7 +23,7 @@ struct score_settings {
     int64_t hit_spots;             // a hit holds a lattice with at least so many reflections ...
     double strong_photons;         // ... above these photons
     const struct symmetry *group;  // borrowed; NULL: what the true cell allows
-    bool again;                    // a frame may have further answers, which only count
+    bool again;  // a frame may have further answers, and an answer no number: these only count
 };
 
 enum {
@@ -48,7 +48,7 @@ struct score {
     struct symmetry *ambiguities;           // owned: with what the cell allows beyond the group
     size_t ncrystals;
     struct score_frame *frames;  // owned: of the key
-    size_t nanswered, nagain;
+    size_t nanswered, nagain, nnameless;
     size_t true_positive, false_positive, false_negative, true_negative;
     size_t spots_true, spots_found, spots_right;
     size_t strong_true, strong_found, bin_true[SCORE_BINS], bin_found[SCORE_BINS];
@@ -80,8 +80,8 @@ enum status score_begin(struct score *s, const struct score_settings *settings, 
                         struct error *e);
 
 /* Takes what file `path` says about a frame, on the detectors *d.  STATUS_INPUT, with
- * "PATH:LINE: ", for an answer without a number of a frame, for a frame that is not the key's, for
- * a panel that is not, and for a second answer unless these are allowed. */
+ * "PATH:LINE: ", for an answer without a number of a frame and for a second one unless these are
+ * allowed, for a frame that is not the key's, and for a panel that is not. */
 enum status score_take(struct score *s, const struct answer *a, const struct detectors *d,
                        const char *path, struct error *e);
 

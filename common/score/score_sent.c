@@ -94,7 +94,7 @@ static void add_kind(struct figures *f, const struct kind *k)
     }
 }
 
-static void add_figures(struct tally *t, struct figures *f)
+static void add_figures(struct tally *t, double nameless, struct figures *f)
 {
     static const char *const why = "no result tells when it came";
     figures_add(f, "latency_s.median", values_percentile(&t->latency_s, 50.0), why);
@@ -104,6 +104,7 @@ static void add_figures(struct tally *t, struct figures *f)
     figures_add(f, "sent.taken", (double)t->fates[SENT_TAKEN], NULL);
     figures_add(f, "sent.dropped", (double)t->fates[SENT_DROPPED], NULL);
     figures_add(f, "sent.withheld", (double)t->fates[SENT_WITHHELD], NULL);
+    figures_add(f, "answers_without_frame", nameless, NULL);
     figures_add(f, "lost.by_sender", (double)t->by_sender, NULL);
     figures_add(f, "lost.by_client", (double)t->by_client, NULL);
     for (size_t i = 0; i < t->nkinds; i++)
@@ -119,7 +120,7 @@ enum status score_sent_figures(const struct score *s, const struct sent *sent, s
         fates ? count_messages(s, sent, fates, &t, e) : error_memory(e, "what became of frames");
     if (!status) {
         count_lost(s, fates, &t);
-        add_figures(&t, f);
+        add_figures(&t, (double)s->nnameless, f);
     }
     mem_free(fates);
     values_free(&t.latency_s);

@@ -217,6 +217,9 @@ known 'latency, losses and faults' key.nxs peaks.tsv --sent=sent.tsv latency_s.m
 known 'a frame that was answered twice' key.nxs twice.tsv --sent=sent.tsv frames=4 faults.duplicate.twice=2 faults.nan.twice=0
 refused 'is wrong where nothing is known of it' 3 'has a second answer' key.nxs twice.tsv
 known 'who lost frames' key.nxs half.stream --sent=sent.tsv lost.by_client=1 lost.by_sender=1 latency_s.median=absent faults.duplicate.ignored=2
+sed '/^Event/d; s|^header/int/frame_id = 3$|header/str/frame_id = damaged|' perfect.stream >damaged.stream
+known 'an answer whose number was damaged' key.nxs damaged.stream --sent=sent.tsv answers_without_frame=1 lost.by_client=1 frames_without_answer=1
+refused 'which is an error where nothing is known of faults' 3 'a chunk has no number of a frame' key.nxs damaged.stream
 refused 'no key of what was sent' 3 'names no column frame' --sent=perfect key.nxs perfect.stream
 
 # --- a file that grows

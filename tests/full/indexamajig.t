@@ -216,4 +216,29 @@ check 'files: all lattices are found, and where the truth has them' /usr/bin/pyt
 is 'files: each with its energy' "$(sed -n 's/^photon_energy_eV = //p' files.stream | sort -u | wc -l)" 4
 check 'process_hkl takes the reflections of bragg-write' process_hkl -i truth.stream -y mmm -o truth.hkl
 check 'most of them' test "$(grep -c '^ *-*[0-9]' truth.hkl)" -gt 1000
+
+# --- a client under fire: every kind of fault but those that cut connections or wait
+bragg-geometry --quiet --detpixels=512 --pixel=0.2 --distance=120 --ncells=20 | bragg-orient --quiet --frames=80 --random --seed=7 |
+	bragg-intensity --quiet --reflections | bragg-background --quiet --water=0.1 | bragg-noise --quiet | bragg-tap --quiet --record=fire.rec
+mkdir fire
+bragg-replay fire.rec | bragg-serve --protocol=crystfel --bind="ipc://$PWD/socket" --dtype=float32 --peaks=100 \
+	--geom=fire/lyso.geom --cell=fire/lyso.cell --key=fire/sent.tsv --inject-seed=3 \
+	--inject=duplicate:.07,drop:.07,swap:.07,truncate:.07,header:.1,nan:.07,type:.07,shape:.07,empty:.07,large:.07 >said 2>&1 &
+pipe=$!
+soon grep -q ipc: said
+timeout 300 indexamajig --zmq-input="ipc://$PWD/socket" --zmq-request=next --data-format=msgpack -g fire/lyso.geom -p fire/lyso.cell \
+	-o fire/stream --copy-header=frame_id --indexing=asdf --peaks=msgpack -j 2 >fire/log 2>&1 &
+indexer=$!
+status=0
+wait $pipe || status=$?
+is 'fire: all messages are taken' "$status" 0
+soon sh -c '[ "$(grep -c "^Image serial" fire/stream)" -ge 50 ]'
+sleep 5
+kill -INT $indexer
+wait $indexer 2>/dev/null
+bragg-score --json=score.json --sent=fire/sent.tsv fire.rec fire/stream >score
+check 'fire: damaged messages are not answered, others are, and rightly' /usr/bin/python3 "$BRAGG_TESTS/cli/score_figures.py" score.json frames=58 \
+	lattices.wrong=0 faults.truncate.answered=0 faults.empty.answered=0 faults.shape.answered=0 faults.drop.answered=0 \
+	faults.swap.ignored=0 faults.duplicate.ignored=0 faults.large.ignored=0 lost.by_sender="$(grep -c 'withheld' fire/sent.tsv)"
+note "$(grep -E '^(faults|answers|lost)' score | tr -s ' ' | tr '\n' ';')"
 finish
