@@ -1,5 +1,7 @@
 #include "score/answer.h"
 
+#include <string.h>
+
 #include "base/alloc.h"
 
 void answer_clear(struct answer *a)
@@ -52,4 +54,20 @@ void answer_free(struct answer *a)
     mem_free(a->lattices);
     mem_free(a->reflections);
     *a = (struct answer){0};
+}
+
+bool answer_frame_of_name(const char *path, uint64_t *frame)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
+               *dot = strrchr(name, '.');
+    size_t end = dot ? (size_t)(dot - name) : strlen(name);
+    while (end && !(name[end - 1] >= '0' && name[end - 1] <= '9'))
+        end--;
+    size_t first = end;
+    while (first && end - first < 18 && name[first - 1] >= '0' && name[first - 1] <= '9')
+        first--;
+    *frame = 0;
+    for (size_t i = first; i < end; i++)
+        *frame = 10 * *frame + (uint64_t)(name[i] - '0');
+    return first < end;
 }

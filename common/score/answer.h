@@ -57,6 +57,9 @@ struct answer {
 /* Makes *a empty and keeps its memory for the next frame. */
 void answer_clear(struct answer *a);
 
+/* The number of the frame in the name of a file of one image: its last digits before the ending. */
+bool answer_frame_of_name(const char *path, uint64_t *frame);
+
 /* A new last item, zeroed; NULL when memory is out. */
 struct answer_spot *answer_add_spot(struct answer *a);
 struct answer_lattice *answer_add_lattice(struct answer *a);

@@ -270,6 +270,8 @@ static enum status read_chunk(struct crystfel_stream *s, struct answer *a, struc
     while (!status && lines_next(&s->lines)) {
         if (is(s, "----- End chunk -----")) {
             a->time_s = lines_now(&s->lines);
+            if (!a->has_frame && !a->has_event && !a->no_number)
+                a->has_frame = answer_frame_of_name(a->file, &a->frame);
             return STATUS_OK;
         }
         if (is(s, "Peaks from peak search"))

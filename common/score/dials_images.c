@@ -28,23 +28,6 @@ bool dials_told_frame(const char *text, uint64_t *frame)
     return lattice != end + 1 && !*lattice;
 }
 
-/* The last digits in the name of a file, before its ending. */
-static bool frame_of_name(const char *path, uint64_t *frame)
-{
-    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path,
-               *dot = strrchr(name, '.');
-    size_t end = dot ? (size_t)(dot - name) : strlen(name);
-    while (end && !(name[end - 1] >= '0' && name[end - 1] <= '9'))
-        end--;
-    size_t first = end;
-    while (first && end - first < 18 && name[first - 1] >= '0' && name[first - 1] <= '9')
-        first--;
-    *frame = 0;
-    for (size_t i = first; i < end; i++)
-        *frame = 10 * *frame + (uint64_t)(name[i] - '0');
-    return first < end;
-}
-
 /* Image number `n` of a sequence, or of a still. */
 static enum status find_image(const struct dials_files *f, const struct expt_experiment *x,
                               int64_t n, uint64_t *image, struct error *e)
@@ -59,7 +42,7 @@ static enum status find_image(const struct dials_files *f, const struct expt_exp
         *image = (uint64_t)x->indices[place];
     else if (x->is_template)
         *image = (uint64_t)n;
-    else if (!x->nindices && *x->file && !sequence && frame_of_name(x->file, image))
+    else if (!x->nindices && *x->file && !sequence && answer_frame_of_name(x->file, image))
         return STATUS_OK;
     else if (!x->nindices && !*x->file && dials_told_frame(x->identifier, image))
         *image += (uint64_t)place;

@@ -111,10 +111,12 @@ static enum status find_frame(const struct score *s, const struct answer *a, con
     if (a->has_event && key_named(k, a->file, &part, &cause) && !a->has_frame)
         return refuse(a, path, e, "%s", cause.text);
     if (!a->has_frame && !part && a->line)
-        return refuse(a, path, e,
-                      "a chunk has no number of a frame: run indexamajig with "
-                      "--copy-header=frame_id on what bragg-serve sends, or on %s itself",
-                      k->path);
+        return refuse(
+            a, path, e,
+            "a chunk has no number of a frame: run indexamajig with "
+            "--copy-header=frame_id on what bragg-serve sends, on %s itself, or on files of "
+            "one image with the number of the frame in their names",
+            k->path);
     if (!a->has_frame && !part)
         return refuse(a, path, e,
                       "is of images of %.80s, which is not the key: analyse %s itself, or files of "

@@ -49,6 +49,9 @@ known 'a perfect answer' key.nxs perfect.stream '' frames=4 frames_without_answe
 known 'panels that begin elsewhere in the data' key.nxs first.stream '' spots.recall=1 found_px.fast=0 geometry_px.fast=0 predicted_px.fast=0
 known 'the distance comes with the frames' key.nxs distance.stream '' geometry_px.fast=0 geometry_px.slow=0
 known 'numbers of images in the key itself' key.nxs event.stream '' frames=4 spots.recall=1 angle_deg.max=0
+awk '/^----- Begin chunk/ { n++ } /^Event/ { $0 = "Event: //" } /^Image filename/ { $0 = sprintf("Image filename: run2/lyso_%04d.cbf", n - 1) }
+	!/frame_id/' perfect.stream >images.stream
+known 'numbers in the names of images' key.nxs images.stream '' frames=4 spots.recall=1 angle_deg.max=0
 for option in --convention=dials '--convention=custom --spindle=0,0.6,0.8'; do
 	rm -f axes*
 	# shellcheck disable=SC2086 # options are words
