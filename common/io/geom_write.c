@@ -100,7 +100,7 @@ enum status geom_write(FILE *out, const struct experiment *x, const struct geom_
                      "photon_energy = beam_energy eV\nclen = detector_distance mm\n");
     else
         fprintf(out,
-                "photon_energy = %.9g eV\nclen = %.9f m\n"
+                "photon_energy = %.9g\nclen = %.9f\n"
                 "; frames whose energy varies, in NXmx: "
                 "wavelength = /entry/instrument/beam/incident_wavelength A\n",
                 m_to_ev(x->beam.wavelength_m), x->panels[0].distance_m);

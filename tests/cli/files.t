@@ -244,10 +244,10 @@ geom() { # OPTION...
 echo user >a.geom
 is '--write-geom' "$(geom)" "bragg-geometry: a.geom: $foreign
 user"
-is '--write-geom --overwrite' "$(geom --overwrite)" 'photon_energy = 12398.42 eV'
-is '--write-geom: the same again' "$(geom)" 'photon_energy = 12398.42 eV'
+is '--write-geom --overwrite' "$(geom --overwrite)" 'photon_energy = 12398.42'
+is '--write-geom: the same again' "$(geom)" 'photon_energy = 12398.42'
 is '--write-geom: another one' "$(geom --energy=9300)" "bragg-geometry: a.geom: $foreign
-photon_energy = 12398.42 eV"
+photon_energy = 12398.42"
 echo user >cell
 is 'bragg-serve --cell' "$(photons 1 1 | bragg-serve --protocol=crystfel --bind="ipc://$tap_scratch/run/s" --cell=cell 2>&1 >announced; cat cell)" \
 	"bragg-serve: cell: $foreign

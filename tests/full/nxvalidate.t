@@ -2,7 +2,7 @@
 # NXmx by its definition: nxvalidate of nexusformat (scripts/install-deps full) finds no error in
 # stills, rotation series and panels, in masters and in data files.
 . "${BRAGG_TESTS:-$(dirname "$0")/..}/lib.sh"
-nexus=$(realpath -m "$BRAGG_TESTS/../build/nexus/bin")
+nexus=$(realpath -m "$BRAGG_TESTS/../build/pypi/bin")
 scratch
 needs 'NXmx by its definition' "$nexus/nxvalidate"
 

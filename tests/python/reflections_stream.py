@@ -17,7 +17,7 @@ def vector(words):
 
 
 res = float(re.search(r"^res = (.*)$", text, re.M)[1])
-clen = float(re.search(r"^clen = (.*) m$", text, re.M)[1])
+clen = float(re.search(r"^clen = (.*)$", text, re.M)[1])
 per_nm = float(re.search(r"^photon_energy_eV = (.*)$", text, re.M)[1]) / 1239.84198
 assert re.search(r"^header/int/frame_id = 3$", text, re.M) and len(panels) == 4
 crystals = re.findall(r"--- Begin crystal\n(.*?)--- End crystal", text, re.S)
