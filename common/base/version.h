@@ -4,6 +4,6 @@
 #define BRAGG_BASE_VERSION_H
 
 #define BRAGG_VERSION "0.1.0"
-#define PHYSICS_VERSION 6
+#define PHYSICS_VERSION 7
 
 #endif
