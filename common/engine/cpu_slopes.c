@@ -41,23 +41,12 @@ static void turn_rate(const double axis[3], double factor, const double cell[9],
 static void open_step(const struct slopes_frame *f, size_t index, size_t t, size_t k,
                       struct cpu_slopes_step *to)
 {
-    const struct lattice *l = &f->recipe->lattices[index];
-    const struct slopes_lattice *known = &f->lattices[index];
-    const double *turn = known->turn + 9 * t;
-    double spindle[3];
-    vec_copy(spindle, f->x->spindle);
-    if (l->mosaic)
-        mat_apply(l->domains + 9 * k, f->x->spindle, spindle);
-    for (int j = 0; j < 3; j++) {
-        /* column j of the domain times the turn is row j of its inverse */
-        const double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
-        vec_copy(to->back + 3 * j, column);
-        if (l->mosaic)
-            mat_apply(l->domains + 9 * k, column, to->back + 3 * j);
-    }
-    turn_rate(known->turn_axis + 3 * k, 1.0, to->cell, to->rate[SLOPES_MOSAIC]);
-    turn_rate(spindle, 1.0, to->cell, to->rate[SLOPES_PHI]);
-    turn_rate(spindle, ((double)t + 0.5) / (double)l->nphi, to->cell, to->rate[SLOPES_OSC]);
+    struct slopes_step step;
+    slopes_step(f, index, t, k, to->cell, &step);
+    memcpy(to->back, step.back, sizeof to->back);
+    turn_rate(step.axis, 1.0, to->cell, to->rate[SLOPES_MOSAIC]);
+    turn_rate(step.spindle, 1.0, to->cell, to->rate[SLOPES_PHI]);
+    turn_rate(step.spindle, step.part, to->cell, to->rate[SLOPES_OSC]);
     for (int i = 0; i < 9; i++) {
         to->in_A.back[i] = (float)to->back[i];
         to->in_A.cell[i] = (float)(to->cell[i] * ANGSTROM_1_M);
@@ -146,7 +135,12 @@ enum status cpu_slopes_derive(const struct cpu_job *cpu, const struct cpu_kernel
 {
     const struct experiment *x = cpu->x;
     struct cpu_slopes job = {.job = cpu, .block = kernels->slopes};
-    const struct derive_job served = {x, cpu->recipe, footprint, threads, pixels, &job};
+    const struct derive_job served = {.x = x,
+                                      .recipe = cpu->recipe,
+                                      .footprint = footprint,
+                                      .threads = threads,
+                                      .pixels = pixels,
+                                      .context = &job};
     enum status s = slopes_open(&job.frame, x, cpu->recipe, request->set, e);
     const double samples = (double)cpu->nsources * x->sampling.oversample * x->sampling.oversample;
     job.photons = ELECTRON_RADIUS_SQR_M2 * x->beam.fluence_ph_m2 / samples;

@@ -1,6 +1,6 @@
 /*
  * GAUSS and its derivatives in single precision for LANES pixels, as vectors: see shape_slopes.h
- * for the formulas, and gauss_slopes for the same in double precision.  What bounds it: arithmetic.
+ * for the formulas, and gauss_term for the same in double precision.  What bounds it: arithmetic.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_GAUSS_H
 #define BRAGG_ENGINE_CPU_SLOPES_GAUSS_H

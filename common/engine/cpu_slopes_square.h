@@ -1,6 +1,6 @@
 /*
  * The squared lattice factor of SQUARE and its derivatives in single precision for LANES pixels, as
- * vectors: see shape_slopes.h for the formulas, and square_slopes for the same in double precision.
+ * vectors: see shape_slopes.h for the formulas, and square_term for the same in double precision.
  * What bounds it: arithmetic, 42 of 100 operations being those of twelve polynomials.
  */
 #ifndef BRAGG_ENGINE_CPU_SLOPES_SQUARE_H

@@ -169,8 +169,12 @@ static enum status reference_derive(struct plan *plan, const struct recipe *reci
         return status;
     }
     status = slopes_open(&d.frame, plan->experiment, recipe, request->set, e);
-    const struct derive_job job = {plan->experiment, recipe,        plan->footprint,
-                                   plan->threads,    pixels_slopes, &d};
+    const struct derive_job job = {.x = plan->experiment,
+                                   .recipe = recipe,
+                                   .footprint = plan->footprint,
+                                   .threads = plan->threads,
+                                   .pixels = pixels_slopes,
+                                   .context = &d};
     if (!status)
         status = derive_run(&job, request, e);
     slopes_close(&d.frame);

@@ -184,6 +184,26 @@ enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
     return good ? STATUS_OK : error_memory(e, "the derivatives");
 }
 
+void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t domain,
+                 const double cell[9], struct slopes_step *to)
+{
+    const struct lattice *l = &f->recipe->lattices[index];
+    const double *turn = f->lattices[index].turn + 9 * step;
+    memcpy(to->cell, cell, sizeof to->cell);
+    vec_copy(to->spindle, f->x->spindle);
+    vec_copy(to->axis, f->lattices[index].turn_axis + 3 * domain);
+    to->part = ((double)step + 0.5) / (double)l->nphi;
+    if (l->mosaic)
+        mat_apply(l->domains + 9 * domain, f->x->spindle, to->spindle);
+    for (int j = 0; j < 3; j++) {
+        /* column j of the domain times the turn is row j of its inverse */
+        const double column[3] = {turn[j], turn[3 + j], turn[6 + j]};
+        vec_copy(to->back + 3 * j, column);
+        if (l->mosaic)
+            mat_apply(l->domains + 9 * domain, column, to->back + 3 * j);
+    }
+}
+
 void slopes_close(struct slopes_frame *f)
 {
     for (size_t i = 0; f->lattices && i < f->recipe->nlattices; i++) {

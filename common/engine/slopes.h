@@ -9,21 +9,9 @@
 #include <stdbool.h>
 
 #include "base/error.h"
-#include "engine/parameter.h"
+#include "engine/slopes_pull.h"
 #include "model/recipe.h"
 #include "physics/pixel_slopes.h"
-
-/* Sums over phi steps and domains of one lattice, for one scattering vector q in 1/m.  With
- * g_i = d(F^2 S)/dh_i, v = sum of g_i times the direct vectors as they lie, all in m. */
-struct pull {
-    double value;       // F^2 S
-    double by_cell[9];  // g_i q_j, q turned back to phi 0: by row i of the direct vectors, 1/m
-    double v[3];
-    double by_wave;    // -v.q: by ln wavelength
-    double by_mosaic;  // by ln spread
-    double by_phi, by_osc;
-    double by_cells[3], by_fudge;
-};
 
 /* What a lattice adds to a parameter. */
 struct slopes_lattice {
@@ -54,6 +42,11 @@ enum status slopes_open(struct slopes_frame *f, const struct experiment *x,
                         const struct recipe *recipe, const struct parameters *set, struct error *e);
 void slopes_close(struct slopes_frame *f);
 
+/* Phi step `step` and domain `domain` of lattice `index`, its direct vectors as they lie being
+ * cell[], into *to. */
+void slopes_step(const struct slopes_frame *f, size_t index, size_t step, size_t domain,
+                 const double cell[9], struct slopes_step *to);
+
 /* The width of what dispersion (a fraction) or divergence (rad) spreads over the sources of a
  * frame; 0 for other parameters. */
 double slopes_width(const struct experiment *x, const struct recipe *r, const struct parameter *p);
@@ -68,8 +61,7 @@ struct slopes {
     const struct panel_move *moves;  // of its panel
     double sum[PARAMETERS_MAX];      // of the intensity
     double capture[PARAMETERS_MAX], solid_angle[PARAMETERS_MAX], polarization[PARAMETERS_MAX];
-    double moved[PARAMETERS_MAX][3];   // of the point at hand, m
-    double turned[PARAMETERS_MAX][3];  // of the direction to it
+    double turned[PARAMETERS_MAX][3];  // of the direction to the point at hand
     struct pull pull;
 };
 
@@ -87,12 +79,6 @@ void slopes_polarization(struct slopes *s, size_t source, const double incident[
 /* One term of lattice `index`, F in electrons: phi step, domain, direct vectors as they lie. */
 void slopes_term(struct slopes *s, size_t index, size_t step, size_t domain, const double cell[9],
                  const double q[3], const double hkl[3], double F);
-
-/* Factors of terms. */
-struct slopes_factors {
-    double capture, solid_angle, polarization;  // of this term, 1 where the pixel has one
-    bool each_solid_angle, each_polarization;
-};
 
 /* Ends the terms of lattice `index` under a source: they count `weight`; `unweighted`: the
  * same for a lattice of weight 1. */

@@ -55,6 +55,20 @@ HD void panel_move_point(const struct panel *p, const struct panel_move *m, doub
         moved[i] += m->shift[i] + deeper * p->normal[i];
 }
 
+/* How the unit vector `along` to a point turns when the panel changes, `inverse` being 1 over its
+ * distance; returns the part by which that distance changes. */
+HD double panel_move_direction(const struct panel *p, const struct panel_move *m, int layer,
+                               const double position[3], const double along[3], double inverse,
+                               double turned[3])
+{
+    double moved[3];
+    panel_move_point(p, m, panel_move_deeper(p, m, layer), position, moved);
+    const double farther = vec_dot(along, moved);
+    for (int i = 0; i < 3; i++)
+        turned[i] = (moved[i] - farther * along[i]) * inverse;
+    return farther * inverse;
+}
+
 /* Change of the shortest distance to the plane over that distance: it is normal . corner, the
  * normal turns, the corner moves. */
 HD double panel_move_closer(const struct panel *p, const struct panel_move *m)
@@ -108,6 +122,28 @@ HD void polarization_axes_slopes(const double incident[3], const double turned[3
     vec_cross(incident, b_turned, more);
     for (int i = 0; i < 3; i++)
         e_turned[i] += more[i];
+}
+
+/* Change of polarization_factor when `incident` changes by `swept` and `diffracted` by `turned`;
+ * e[] and b[] are those of polarization_axes. */
+HD double polarization_slope(double kahn, const double axis[3], const double incident[3],
+                             const double diffracted[3], const double swept[3],
+                             const double turned[3], const double e[3], const double b[3])
+{
+    double de[3], db[3];
+    polarization_axes_slopes(incident, swept, axis, de, db);
+    const double in = vec_dot(incident, diffracted);
+    const double by_in = vec_dot(incident, turned) + vec_dot(swept, diffracted);
+    const double by_e = vec_dot(e, turned) + vec_dot(de, diffracted);
+    const double by_b = vec_dot(b, turned) + vec_dot(db, diffracted);
+    return in * by_in - kahn * (vec_dot(e, diffracted) * by_e - vec_dot(b, diffracted) * by_b);
+}
+
+/* Change of the same by `kahn`. */
+HD double polarization_by_kahn(const double diffracted[3], const double e[3], const double b[3])
+{
+    const double along_e = vec_dot(e, diffracted), along_b = vec_dot(b, diffracted);
+    return -0.5 * (along_e * along_e - along_b * along_b);
 }
 
 #endif
