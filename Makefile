@@ -79,17 +79,17 @@ NVCC        ?= $(shell command -v nvcc || ls /usr/local/cuda/bin/nvcc 2>/dev/nul
 CUDA        ?= $(if $(NVCC),$(if $(shell command -v $(NVCC) 2>/dev/null),1,0),0)
 CUDA_ARCH   ?= all-major
 NVCCFLAGS   := -std=c++17 -O3 -fmad=false -arch=$(CUDA_ARCH) --threads=0 -Xcompiler=-ffp-contract=off,-fno-exceptions,-fno-threadsafe-statics
-GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run,absent))
-GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(BUILD)/obj/gpu/host_loop.baseline.o $(BUILD)/obj/gpu/host_loop.avx2.o
+GPU_SOURCES := $(filter-out gpu/cuda_%.c gpu/%_loop.c,$(wildcard gpu/*.c)) $(patsubst %,gpu/cuda_%.c,$(if $(filter 1,$(CUDA)),device run slopes,absent))
+GPU_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(GPU_SOURCES)) $(foreach loop,host slopes slopes_double,$(BUILD)/obj/gpu/$(loop)_loop.baseline.o $(BUILD)/obj/gpu/$(loop)_loop.avx2.o)
 # CC and SANITIZE have no part in the kernels: builds may share a folder of them.
 GPU_KERNELS ?= $(BUILD)/obj/gpu
 ifeq ($(CUDA),1)
 # Where the toolkit is, by its compiler: folders differ from one installation to another.
 CUDA_DRYRUN  := $(shell $(NVCC) --dryrun -x cu /dev/null 2>&1 | sed -n 's/"//g; s/^.. INCLUDES=\|^.. LIBRARIES=/ /p')
 CUDA_HEADERS := $(patsubst -I%,-isystem %,$(filter -I%,$(CUDA_DRYRUN)))
-GPU_OBJECTS += $(GPU_KERNELS)/kernel.o $(GPU_KERNELS)/dense_kernel.o $(GPU_KERNELS)/after_kernel.o
+GPU_OBJECTS += $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.o,$(wildcard gpu/*.cu))
 LIBS_gpu    := $(filter -L%,$(CUDA_DRYRUN)) -lcudart_static -ldl -lrt -lpthread
-$(BUILD)/obj/gpu/cuda_device.o $(BUILD)/obj/gpu/cuda_run.o: CPPFLAGS += $(CUDA_HEADERS)
+$(patsubst %,$(BUILD)/obj/gpu/cuda_%.o,device run slopes): CPPFLAGS += $(CUDA_HEADERS)
 endif
 
 define kernel_rule
@@ -180,9 +180,9 @@ $(ENGINECHECK): $(ENGINECHECK_OBJECTS) $(ENGINECHECK_PEAK) $(ENGINECHECK_LIBRARI
 # Programs of the CUDA engine without a GPU, see tests/standin/cuda_runtime.c.
 ifeq ($(CUDA),1)
 STANDIN := $(BUILD)/obj/tests/standin/cuda_runtime.o
-STANDINS := $(BUILD)/tests/standin/bragg-intensity $(BUILD)/tests/standin/enginecheck
+STANDINS := $(patsubst %,$(BUILD)/tests/standin/%,bragg-intensity bragg-fisher enginecheck)
 $(STANDIN): CPPFLAGS += $(CUDA_HEADERS)
-$(BUILD)/tests/standin/bragg-intensity: $(BUILD)/obj/stages/bragg-intensity.o $(STANDIN) $(LIBRARIES)
+$(BUILD)/tests/standin/bragg-%: $(BUILD)/obj/stages/bragg-%.o $(STANDIN) $(LIBRARIES)
 	@mkdir -p $(@D)
 	$(Q)$(LINK)
 $(BUILD)/tests/standin/enginecheck: $(ENGINECHECK_OBJECTS) $(STANDIN) $(ENGINECHECK_LIBRARIES)
@@ -301,4 +301,4 @@ list:  ## this list
 
 .PHONY: FORCE all units fuzz deps check check-full gpu-check soak demo bench install deb clean list
 .SECONDARY:
--include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst %,$(GPU_KERNELS)/%.d,kernel dense_kernel after_kernel peak))
+-include $(shell find $(BUILD) -name '*.d' 2>/dev/null) $(wildcard $(patsubst gpu/%.cu,$(GPU_KERNELS)/%.d,$(wildcard gpu/*.cu)) $(GPU_KERNELS)/peak.d)

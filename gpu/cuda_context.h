@@ -46,5 +46,11 @@ enum status cuda_failed(cudaError_t code, const char *what, struct error *e);
 /* See struct gpu_device. */
 enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                      struct gpu_verdict *verdict, struct error *e);
+enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
+                        const struct gpu_slopes_batch *batch, const double **values,
+                        struct error *e);
+
+/* Pinned memory of so many bytes at c->pinned. */
+enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 
 #endif

@@ -221,4 +221,5 @@ const struct gpu_device gpu_device_cuda = {
     .pin = cuda_pin,
     .unpin = cuda_unpin,
     .run = cuda_run,
+    .slopes = cuda_slopes,
 };

@@ -21,7 +21,7 @@ enum status cuda_failed(cudaError_t code, const char *what, struct error *e)
     return error_set(e, STATUS_FAILED, "GPU, %s: %s", what, cudaGetErrorString(code));
 }
 
-static enum status grow_pinned(struct cuda *c, size_t bytes, struct error *e)
+enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e)
 {
     if (bytes <= c->pinned_bytes)
         return STATUS_OK;
@@ -176,7 +176,7 @@ enum status cuda_run(void *context, const struct gpu_run *r, void *to, struct gp
     const size_t size = pixel_size(gpu_leaving(r, &from));
     const size_t bytes = (size_t)r->part[r->nparts - 1].end * size;
     const bool straight = is_pinned(c, to, bytes);
-    enum status status = straight ? STATUS_OK : grow_pinned(c, bytes, e);
+    enum status status = straight ? STATUS_OK : cuda_grow_pinned(c, bytes, e);
     if (status)
         return status;
     c->nbands = 0;

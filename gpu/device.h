@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "gpu/after_kernel.h"
 #include "gpu/gpu.h"
+#include "gpu/slopes_frame.h"
 
 enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; parts at most
 
@@ -67,6 +68,12 @@ struct gpu_device {
      * NULL: nobody asks, and to *verdict. */
     enum status (*run)(void *context, const struct gpu_run *r, void *to, struct gpu_times *times,
                        struct gpu_verdict *verdict, struct error *e);
+
+    /* Computes pixels and their derivatives on the card; sets *values to a copy here of those of
+     * the batch, which is there until the next call. */
+    enum status (*slopes)(void *context, const struct gpu_slopes *frame,
+                          const struct gpu_slopes_batch *batch, const double **values,
+                          struct error *e);
 };
 
 /* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0

@@ -11,6 +11,7 @@
 #include "engine/cpu_shares.h"
 #include "engine/diffuse.h"
 #include "engine/recipe_check.h"
+#include "gpu/derive.h"
 #include "gpu/gpu.h"
 #include "gpu/layout.h"
 #include "gpu/pack.h"
@@ -26,6 +27,7 @@ static void plan_destroy(struct plan **plan)
         gpu_drop_out(p);
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->afterwards.table);
+        p->device->release(p->context, p->slopes);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
         gpu_dense_close(p);
@@ -122,8 +124,7 @@ static const char *plan_describe(const struct plan *plan)
 
 /* ---- once per frame --------------------------------------------------------------- */
 
-/* Room for a recipe of that size, here and on the card. */
-static enum status grow_recipe(struct plan *p, size_t bytes, struct error *e)
+enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e)
 {
     p->counts.buffers_found += bytes <= p->recipe_bytes;
     if (bytes <= p->recipe_bytes)
@@ -155,7 +156,7 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     struct gpu_pack count = {0};
     pack_recipe(p, &count, job, frame);
     gpu_after_recipe(p, &count, job->recipe);
-    const enum status status = grow_recipe(p, count.bytes, e);
+    const enum status status = gpu_grow_recipe(p, count.bytes, e);
     if (status)
         return status;
     struct gpu_pack pack = {p->packed, (uintptr_t)p->recipe, 0};
@@ -167,8 +168,7 @@ static enum status upload_recipe(struct plan *p, const struct cpu_job *job, stru
     return uploaded;
 }
 
-/* The panels on the card follow those of p->experiment. */
-static enum status move_panels(struct plan *p, struct error *e)
+enum status gpu_move_panels(struct plan *p, struct error *e)
 {
     if (memcmp(p->by_m, p->moved.by_m, sizeof p->by_m) == 0)
         return STATUS_OK;
@@ -225,7 +225,7 @@ static enum status perform(struct plan *p, const struct task *t, struct error *e
     } else if (!status && p->rows && p->widest) {
         status = gpu_dense_choose(p, &job, e);
         if (!status)
-            status = move_panels(p, e);
+            status = gpu_move_panels(p, e);
         if (!status)
             status = upload_recipe(p, &job, &frame, e);
         if (!status)
@@ -314,7 +314,8 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
         .name = its_name, .create = its_create, .identity = plan_identity,                        \
         .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
         .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .reflections = plan_reflections, .trace = plan_trace, .destroy = plan_destroy,            \
+        .derive = gpu_derive, .reflections = plan_reflections, .trace = plan_trace,               \
+        .destroy = plan_destroy,                                                                  \
     }
 
 const struct engine engine_cuda = ENGINE("cuda", cuda_create);

@@ -14,6 +14,7 @@ size_t gpu_host_memory = SIZE_MAX;
 struct host {
     void (*row)(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                 float *out);
+    gpu_host_slopes *slopes[2];  // by enum engine_precision
     const char *as_cpu;
     int threads;
     size_t used;  // bytes of the memory that it pretends to have
@@ -35,6 +36,9 @@ static enum status host_attach(void **context, const struct engine_options *opti
         return error_memory(e, "the plan");
     const bool fused = strcmp(best->name, "baseline") != 0;
     h->row = fused ? gpu_host_row_avx2 : gpu_host_row_baseline;
+    h->slopes[PRECISION_MIXED] = fused ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline;
+    h->slopes[PRECISION_DOUBLE] =
+        fused ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline;
     h->as_cpu = best->identity;
     h->threads = options->threads < 1 ? 1 : options->threads;
     (void)snprintf(description, GPU_DESCRIPTION, "the cuda engine on this processor, %s",
@@ -159,6 +163,18 @@ static enum status host_run(void *context, const struct gpu_run *r, void *to,
     return STATUS_OK;
 }
 
+static enum status host_slopes(void *context, const struct gpu_slopes *frame,
+                               const struct gpu_slopes_batch *batch, const double **values,
+                               struct error *e)
+{
+    const struct host *h = context;
+    (void)e;
+    h->slopes[frame->frame.kind.precise ? PRECISION_DOUBLE : PRECISION_MIXED](frame, batch,
+                                                                              h->threads);
+    *values = batch->values;
+    return STATUS_OK;
+}
+
 const struct gpu_device gpu_device_host = {
     .identity = {"cuda-host-2", "cuda-host-double"},
     .as_cpu = host_as_cpu,
@@ -172,4 +188,5 @@ const struct gpu_device gpu_device_host = {
     .pin = host_pin,
     .unpin = host_unpin,
     .run = host_run,
+    .slopes = host_slopes,
 };

@@ -3,6 +3,7 @@
 #define BRAGG_GPU_HOST_LOOP_H
 
 #include "gpu/after_kernel.h"
+#include "gpu/slopes_frame.h"
 
 /* All threads of one row: what blocks (row, 0), (row, 1) ... of gpu_kernel_launch do;
  * `row` counts from rows->first. */
@@ -10,6 +11,12 @@ void gpu_host_row_baseline(const struct gpu_frame *frame, const struct gpu_rows 
                            float *out);
 void gpu_host_row_avx2(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                        float *out);
+
+/* All threads of the kernels of derivatives. */
+typedef void gpu_host_slopes(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
+                             int threads);
+gpu_host_slopes gpu_host_slopes_baseline, gpu_host_slopes_avx2;
+gpu_host_slopes gpu_host_slopes_double_baseline, gpu_host_slopes_double_avx2;
 
 /* All threads of gpu_background_launch and of gpu_after_launch; the same bytes for any instruction
  * set. */

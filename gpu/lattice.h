@@ -47,13 +47,18 @@ INLINE struct index_split gpu_split(double scaled)
     return s;
 }
 
-/* As index_offset. */
-INLINE double gpu_offset(double scaled, int32_t *nearest)
+/* Offset of an index to the nearest whole one, halves down. */
+INLINE double gpu_nearest(double h, int32_t *nearest)
 {
-    const double h = scaled * (1.0 / INDEX_SCALE);
     const double d = h - gpu_round(h, nearest);
     *nearest -= d == -0.5;
     return d == -0.5 ? 0.5 : d;
+}
+
+/* As index_offset. */
+INLINE double gpu_offset(double scaled, int32_t *nearest)
+{
+    return gpu_nearest(scaled * (1.0 / INDEX_SCALE), nearest);
 }
 
 /* ---- squared lattice factors of one step / shape_unit, and the slot of F ---------- */

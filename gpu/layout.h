@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "gpu/after_kernel.h"
+#include "gpu/slopes_frame.h"
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
 SIZE_IS(panel, 344);
@@ -22,6 +23,13 @@ SIZE_IS(cpu_lattice, 176);
 SIZE_IS(cpu_table, 64);
 SIZE_IS(background_scene, 112);
 SIZE_IS(noise_pixels, 88);
+SIZE_IS(panel_move, 88);
+SIZE_IS(slopes_step, 200);
+SIZE_IS(gpu_slope, 24);
+SIZE_IS(gpu_slopes_source, 24);
+SIZE_IS(gpu_slopes_lattice, 96);
+SIZE_IS(gpu_slopes, 344);
+SIZE_IS(gpu_slopes_batch, 24);
 #undef SIZE_IS
 
 #endif

@@ -6,9 +6,7 @@
 
 enum { ALIGNMENT = 256 };  // bytes: that of cudaMalloc
 
-/* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
- * on the card. */
-static void *reserve(struct gpu_pack *pack, size_t bytes, void **here)
+void *gpu_pack_room(struct gpu_pack *pack, size_t bytes, void **here)
 {
     const size_t at = pack->bytes;
     pack->bytes += (bytes + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
@@ -21,14 +19,13 @@ void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_
     void *here;
     if (!items)
         return NULL;
-    void *there = reserve(pack, count * size, &here);
+    void *there = gpu_pack_room(pack, count * size, &here);
     if (here)
         memcpy(here, items, count * size);
     return there;
 }
 
-/* The place of a panel in the order of their pixels. */
-static size_t rank(const struct experiment *x, const struct panel *p)
+size_t gpu_panel_rank(const struct experiment *x, const struct panel *p)
 {
     size_t before = 0;
     for (size_t i = 0; i < x->npanels; i++)
@@ -40,7 +37,7 @@ struct gpu_panel *gpu_panels(const struct experiment *x)
 {
     struct gpu_panel *panels = mem_array(x->npanels, sizeof *panels);
     for (size_t i = 0; panels && i < x->npanels; i++)
-        panels[rank(x, &x->panels[i])].panel = x->panels[i];
+        panels[gpu_panel_rank(x, &x->panels[i])].panel = x->panels[i];
     for (size_t i = 1; panels && i < x->npanels; i++)
         panels[i].first_row = panels[i - 1].first_row + panels[i - 1].panel.slow_pixels;
     for (size_t i = 0; panels && i < x->npanels; i++)
@@ -51,7 +48,7 @@ struct gpu_panel *gpu_panels(const struct experiment *x)
 void gpu_panels_move(struct gpu_panel *panels, const struct experiment *x)
 {
     for (size_t i = 0; i < x->npanels; i++) {
-        struct gpu_panel *to = &panels[rank(x, &x->panels[i])];
+        struct gpu_panel *to = &panels[gpu_panel_rank(x, &x->panels[i])];
         uint8_t *mask = to->panel.mask;
         to->panel = x->panels[i];
         to->panel.mask = mask;
@@ -64,7 +61,7 @@ static void pack_panels(struct gpu_pack *pack, const struct gpu_panel *panels,
 {
     void *memory;
     const size_t count = (size_t)frame->npanels;
-    frame->panels = reserve(pack, count * sizeof *panels, &memory);
+    frame->panels = gpu_pack_room(pack, count * sizeof *panels, &memory);
     struct gpu_panel *here = memory;
     for (size_t i = 0; i < count; i++) {
         struct gpu_panel p = panels[i];
@@ -91,7 +88,7 @@ void gpu_pack_experiment(struct gpu_pack *pack, const struct experiment *x,
                                 .npanels = (int32_t)x->npanels};
     memcpy(frame->beam, x->beam.direction, sizeof frame->beam);
     pack_panels(pack, panels, frame);
-    *on_card = reserve(pack, x->ncrystals * sizeof **on_card, &memory);
+    *on_card = gpu_pack_room(pack, x->ncrystals * sizeof **on_card, &memory);
     struct cpu_table *here = memory;
     for (size_t i = 0; i < x->ncrystals; i++) {
         struct cpu_table t = tables[i];
@@ -114,7 +111,7 @@ void gpu_pack_recipe(struct gpu_pack *pack, const struct cpu_job *job,
     frame->nsources = job->nsources;
     frame->nlattices = job->nlattices;
     frame->sources = gpu_pack_add(pack, job->sources, job->nsources, sizeof *job->sources);
-    frame->lattices = reserve(pack, job->nlattices * sizeof *job->lattices, &memory);
+    frame->lattices = gpu_pack_room(pack, job->nlattices * sizeof *job->lattices, &memory);
     struct cpu_lattice *here = memory;
     for (size_t i = 0; i < job->nlattices; i++) {
         struct cpu_lattice l = job->lattices[i];
@@ -132,7 +129,7 @@ void gpu_pack_dense(struct gpu_pack *pack, const struct cpu_job *job,
 {
     void *memory;
     frame->ndense = job->ndense;
-    frame->dense = reserve(pack, job->ndense * sizeof *job->dense, &memory);
+    frame->dense = gpu_pack_room(pack, job->ndense * sizeof *job->dense, &memory);
     struct dense_lattice *here = memory;
     for (size_t i = 0; i < job->ndense; i++) {
         struct dense_lattice l = job->dense[i];
@@ -153,7 +150,7 @@ void gpu_pack_scene(struct gpu_pack *pack, struct background_scene *scene)
     void *memory;
     const struct background_material *from = scene->materials;
     scene->sources = gpu_pack_add(pack, scene->sources, scene->nsources, sizeof *scene->sources);
-    scene->materials = reserve(pack, scene->nmaterials * sizeof *from, &memory);
+    scene->materials = gpu_pack_room(pack, scene->nmaterials * sizeof *from, &memory);
     struct background_material *here = memory;
     for (size_t i = 0; i < scene->nmaterials; i++) {
         struct background_material m = from[i];

@@ -16,8 +16,15 @@ struct gpu_pack {
     size_t bytes;       // so far
 };
 
+/* Room for `bytes`; *here is where to write it, NULL while counting.  Returns its address
+ * on the card. */
+void *gpu_pack_room(struct gpu_pack *pack, size_t bytes, void **here);
+
 /* A copy of an array; returns its address on the card, NULL for NULL. */
 void *gpu_pack_add(struct gpu_pack *pack, const void *items, size_t count, size_t size);
+
+/* The place of a panel in the order of their pixels. */
+size_t gpu_panel_rank(const struct experiment *x, const struct panel *p);
 
 /* The panels in the order of their pixels, with the numbers of their rows; NULL when memory
  * is out.  Masks are borrowed; the caller frees the array with mem_free. */

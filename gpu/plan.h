@@ -56,12 +56,14 @@ struct plan {
     void *recipe;                     // on the card: sources, lattices
     unsigned char *packed;            // here: the same, before it is copied
     size_t recipe_bytes;              // of both
-    void *out[GPU_OUTS];              // on the card, of out_rows rows: apart, so that tools see
-                                      // what is written beyond the end of one
-    size_t out_bytes[GPU_OUTS];       // of a pixel; 0: there is none
-    int64_t rows, out_rows, widest;   // of all panels; of a part; pixels of the longest
-    bool timed;                       // somebody asks for
-    struct gpu_times times;           // ... those of the last frame
+    void *slopes;                     // on the card: a batch of pixels with derivatives
+    size_t slopes_bytes;
+    void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see
+                                     // what is written beyond the end of one
+    size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none
+    int64_t rows, out_rows, widest;  // of all panels; of a part; pixels of the longest
+    bool timed;                      // somebody asks for
+    struct gpu_times times;          // ... those of the last frame
     struct gpu_counts counts;
     struct gpu_afterwards afterwards;
     char description[GPU_DESCRIPTION];
@@ -69,6 +71,12 @@ struct plan {
 
 /* Copies to the card, and counts what. */
 enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes, struct error *e);
+
+/* Room for a recipe of that size at p->packed and, on the card, p->recipe. */
+enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
+
+/* The panels on the card follow those of p->experiment. */
+enum status gpu_move_panels(struct plan *p, struct error *e);
 
 /* Prepares the dense form if it is for this experiment, and finds out whether frames have the
  * bytes of the cpu engine. */

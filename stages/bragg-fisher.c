@@ -36,7 +36,7 @@ static const struct opt options[] = {
     {"report", "FILE.html", "Write a page, with plots over the distances", OPT_TEXT, AT(report)},
     {"overwrite", NULL, "Replace another file in the place of --table", OPT_FLAG, AT(overwrite),
      .needs = "table"},
-    {"engine", "reference|cpu", "Which engine computes derivatives", OPT_TEXT, AT(engine),
+    {"engine", "reference|cpu|cuda", "Which engine computes derivatives", OPT_TEXT, AT(engine),
      .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},

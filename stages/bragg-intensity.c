@@ -117,8 +117,6 @@ static enum status open_intensity(void *state, const char **operands, int nopera
         return unknown_engine(o->engine_name, e);
     enum status s = take_names(o, e);
     o->fuse.reflections = o->has_reflections || o->wanted.slopes ? &o->wanted : NULL;
-    if (!s && o->plane_names)
-        s = derivatives_check(o->engine, e);
     if (!s)
         s = threads_start(&o->threads, e);
     return s ? s : fuse_open(&o->fuse, &o->fuse_texts, o->threads, e);

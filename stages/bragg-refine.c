@@ -89,8 +89,8 @@ static const struct opt options[] = {
      OPT_FLAG, AT(gather),
      .excludes = "pass parameters share start indexed prior background readout gain adc-offset psf "
                  "psf-fwhm psf-radius bias poor-above engine threads"},
-    {"engine", "reference|cpu", "Which engine computes", OPT_TEXT, AT(engine), .flags = OPT_BYTES,
-     .usual = "cpu"},
+    {"engine", "reference|cpu|cuda", "Which engine computes", OPT_TEXT, AT(engine),
+     .flags = OPT_BYTES, .usual = "cpu"},
     {"threads", "N", "Threads of this process (as many as processors)", OPT_INT, AT(threads),
      .min = 1, .max = 1024},
     {0},
@@ -104,9 +104,9 @@ static enum status open_refine(void *state, const char **operands, int noperands
     (void)noperands;
     t->refine.options = o;
     t->refine.engine = engine_find(o->engine);
-    if (!t->refine.engine || !t->refine.engine->derive)
+    if (!t->refine.engine)
         return error_set(e, STATUS_USAGE,
-                         "--engine: '%.60s' has no derivatives, must be one of reference, cpu",
+                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
                          o->engine);
     for (size_t i = 0; i < o->indexed.count; i++)
         if (!(o->indexed.text[i] = input_path(o->indexed.text[i])))

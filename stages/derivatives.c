@@ -40,15 +40,6 @@ enum status derivatives_check_F(const struct experiment *x, struct error *e)
     return STATUS_OK;
 }
 
-enum status derivatives_check(const struct engine *engine, struct error *e)
-{
-    return engine->derive ? STATUS_OK
-                          : error_set(e, STATUS_USAGE,
-                                      "--derivatives: --engine=%s has no derivatives, reference "
-                                      "and cpu have",
-                                      engine->name);
-}
-
 enum status derivatives_begin(struct derivatives *d, const char *names, const struct experiment *x,
                               struct error *e)
 {

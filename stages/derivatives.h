@@ -21,9 +21,6 @@ bool derivatives_by_F(const char *names, char *rest);
 /* Whether this experiment has derivatives by F; STATUS_INPUT where it has not. */
 enum status derivatives_check_F(const struct experiment *x, struct error *e);
 
-/* STATUS_USAGE for an engine that has no derivatives. */
-enum status derivatives_check(const struct engine *engine, struct error *e);
-
 /* Takes names with commas between them, see engine/parameter.h.  STATUS_USAGE for names that there
  * are not, STATUS_INPUT for those that the experiment does not have.  *d is zeroed before, but for
  * `least`, and freed by the caller, after an error too. */

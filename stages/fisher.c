@@ -177,10 +177,9 @@ enum status fisher_take(struct fisher *f, const struct recipe *r, struct error *
 enum status fisher_begin(struct fisher *f, const struct experiment *x, struct error *e)
 {
     f->engine = engine_find(f->options->engine);
-    if (!f->engine || !f->engine->derive)
+    if (!f->engine)
         return error_set(e, STATUS_USAGE,
-                         "--engine: '%.60s' has no derivatives, must be one of "
-                         "reference, cpu",
+                         "--engine: '%.60s' is unknown, must be one of reference, cpu, cuda",
                          f->options->engine);
     enum status s = take_parameters(f, x, e);
     s = s ? s : take_distances(f, x, e);

@@ -140,11 +140,21 @@ static bool add_item(const struct derive_request *q, size_t item, const double *
 struct from {
     const struct derive_job *job;
     const float *planes;  // [1 + count] images; NULL: the engine
+    /* of the batch at hand, if there are batches */
+    const double *batch;  // [1 + count] times `items`
+    size_t first, items;  // of the request
 };
 
-static void values_of(const struct from *from, size_t each, const int64_t *numbers, int count,
-                      double (*values)[DERIVE_BLOCK])
+/* Those of `count` items, from `first` on. */
+static void values_of(const struct from *from, size_t each, size_t first, const int64_t *numbers,
+                      int count, double (*values)[DERIVE_BLOCK])
 {
+    if (from->batch) {
+        const double *at = from->batch + (first - from->first);
+        for (size_t k = 0; k < each; k++)
+            memcpy(values[k], at + k * from->items, (size_t)count * sizeof *at);
+        return;
+    }
     if (!from->planes) {
         engine_values(from->job, each, numbers, count, values);
         return;
@@ -153,6 +163,14 @@ static void values_of(const struct from *from, size_t each, const int64_t *numbe
     for (size_t i = 0; i < (size_t)count; i++)
         for (size_t k = 0; k < each; k++)
             values[k][i] = (double)from->planes[k * pixels + (size_t)numbers[i]];
+}
+
+/* Numbers of the pixels of items first .. first + items - 1. */
+static void number_items(const struct derive_request *q, size_t first, size_t items,
+                         int64_t *numbers)
+{
+    for (size_t i = 0; i < items; i++)
+        numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
 }
 
 /* One block; false where the model is not positive. */
@@ -164,9 +182,8 @@ static bool run_block(const struct from *from, const struct derive_request *q, s
     int64_t numbers[DERIVE_BLOCK];
     double values[1 + PARAMETERS_MAX][DERIVE_BLOCK];
     bool good = true;
-    for (size_t i = 0; i < items; i++)
-        numbers[i] = q->listed ? q->listed[first + i] : (int64_t)(first + i);
-    values_of(from, each, numbers, (int)items, values);
+    number_items(q, first, items, numbers);
+    values_of(from, each, first, numbers, (int)items, values);
     for (size_t i = 0; i < items && q->photons; i++)
         q->photons[first + i] = values[0][i];
     for (size_t k = 0; k < count && q->planes; k++)
@@ -202,6 +219,17 @@ static void collect(const struct derive_request *q, const double *sums, size_t n
     q->sums->pixels = (int64_t)total[each - 1];
 }
 
+/* Has the engine compute items from `first` on; room for their numbers. */
+static enum status open_batch(struct from *from, const struct derive_request *q, size_t first,
+                              int64_t *numbers, struct error *e)
+{
+    const size_t left = q->npixels - first;
+    from->first = first;
+    from->items = left < DERIVE_BATCH ? left : DERIVE_BATCH;
+    number_items(q, first, from->items, numbers);
+    return from->job->batch(from->job->context, numbers, from->items, &from->batch, e);
+}
+
 static enum status run_blocks(const struct from *from, const struct derive_request *q,
                               struct error *e)
 {
@@ -213,17 +241,29 @@ static enum status run_blocks(const struct from *from, const struct derive_reque
     bool good = true;
     if (!sums)
         return error_memory(e, "the sums of derivatives");
+    const bool batches = from->job->batch && !from->planes;
+    const size_t step = batches ? DERIVE_BATCH / DERIVE_BLOCK : nblocks + 1;
+    int64_t *numbers = batches ? mem_array(DERIVE_BATCH, sizeof *numbers) : NULL;
+    enum status s = batches && !numbers ? error_memory(e, "the batch") : STATUS_OK;
+    for (size_t first = 0; first < nblocks && !s; first += step) {
+        const size_t end = nblocks - first < step ? nblocks : first + step;
+        struct from at = *from;
+        s = batches ? open_batch(&at, q, first * DERIVE_BLOCK, numbers, e) : STATUS_OK;
 #pragma omp parallel for schedule(dynamic) num_threads(from->job->threads) reduction(&& : good)
-    for (size_t i = 0; i < nblocks; i++)
-        good = run_block(from, q, i, sums + each * (summed ? i : (size_t)omp_get_thread_num())) &&
-               good;
-    if (summed)
+        for (size_t i = first; i < (s ? first : end); i++)
+            good =
+                run_block(&at, q, i, sums + each * (summed ? i : (size_t)omp_get_thread_num())) &&
+                good;
+    }
+    if (summed && !s)
         collect(q, sums, nblocks);
+    mem_free(numbers);
     mem_free(sums);
-    return good ? STATUS_OK
-                : error_set(e, STATUS_INPUT,
-                            "the model has a pixel with data and a mean that is not above 0: it "
-                            "needs a background or a variance of readout");
+    if (!s && !good)
+        s = error_set(e, STATUS_INPUT,
+                      "the model has a pixel with data and a mean that is not above 0: it needs a "
+                      "background or a variance of readout");
+    return s;
 }
 
 /* All planes of all pixels, then the footprint on each. */
@@ -233,7 +273,7 @@ static enum status run_spread(const struct derive_job *job, const struct derive_
     const size_t pixels = (size_t)experiment_pixels(job->x), count = q->set->count;
     float *planes = mem_array((1 + count) * pixels, sizeof *planes);
     double *photons = mem_array(pixels, sizeof *photons);
-    const struct from engine = {job, NULL}, made = {job, planes};
+    const struct from engine = {.job = job}, made = {.job = job, .planes = planes};
     const struct derive_request all = {
         .set = q->set, .npixels = pixels, .photons = photons, .planes = planes + pixels};
     enum status s =
@@ -258,7 +298,7 @@ enum status derive_run(const struct derive_job *job, const struct derive_request
     const bool sized = job->footprint && !recipe_is_dark(job->x, job->recipe);
     if (sized && !footprint_begin(job->footprint, job->recipe, &none, e))
         return STATUS_INPUT;
-    const struct from engine = {job, NULL};
+    const struct from engine = {.job = job};
     return sized && job->footprint->is_seen ? run_spread(job, request, e)
                                             : run_blocks(&engine, request, e);
 }

@@ -64,7 +64,10 @@ static inline struct derive_place derive_place_next(struct derive_place last, in
                    : (struct derive_place){number, number % fast_pixels, number / fast_pixels};
 }
 
-enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
+enum {
+    DERIVE_BLOCK = 128,      // pixels that are computed together, at most
+    DERIVE_BATCH = 1 << 18,  // ... and that an engine is asked for at a time: whole blocks
+};
 
 /* Photons, then derivatives, of `count` pixels of one panel, 1 .. DERIVE_BLOCK: pixel i has
  * values[k][i], k = 0 .. set->count.  numbers[] count within the panel, row by row.  The pixels
@@ -72,13 +75,20 @@ enum { DERIVE_BLOCK = 128 };  // pixels that are computed together, at most
 typedef void derive_pixels(const void *context, const struct panel *p, const int64_t *numbers,
                            int count, double (*values)[DERIVE_BLOCK]);
 
+/* Photons, then derivatives, of pixels of the image, into values of its own that stay until the
+ * next call: pixel i has (*values)[k * count + i], 0 where it is not computed.  Called by the
+ * thread of derive_run, for DERIVE_BATCH pixels at most. */
+typedef enum status derive_batch(const void *context, const int64_t *numbers, size_t count,
+                                 const double **values, struct error *e);
+
 /* What an engine hands over to derive_run. */
 struct derive_job {
     const struct experiment *x;
     const struct recipe *recipe;
     struct footprint *footprint;  // NULL: of points
     int threads;
-    derive_pixels *pixels;
+    derive_pixels *pixels;  // or ...
+    derive_batch *batch;    // ... for an engine that wants many at a time
     const void *context;
 };
 

@@ -165,5 +165,4 @@ refuses 'one domain' 3 'mosaic domain' '' --derivatives=mosaic
 refuses 'a panel too many' 3 'panel 1' '' --derivatives=panel.1.tilt_f
 refuses 'near spots of nothing' 2 'near-spots needs --derivatives' '' --near-spots=1
 refuses 'near spots of no photons' 2 'must be greater than 0' '' --derivatives=rot --near-spots=0
-check_status 'cuda' 2 bragg-intensity --engine=cuda --derivatives=rot
 finish

@@ -74,7 +74,7 @@ refuses 'a prior of none' 2 "is of no parameter, must be of one of scale" --para
 refuses 'a prior without a number' 2 'must be NAME:SIGMA' --parameters=scale --prior=scale
 refuses 'a prior of 0' 2 'sigma must be above 0' --parameters=scale --prior=scale:0
 refuses 'a distance of 0' 2 "'0' is out of range" --distances=0
-refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
+refuses 'an engine that there is not' 2 "'opencl' is unknown, must be one of reference, cpu, cuda" --engine=opencl
 echo mine >mine
 refuses 'a file in the way' 1 'mine' --parameters=scale --table=mine
 is 'it stays' "$(cat mine)" mine

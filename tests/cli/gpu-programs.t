@@ -13,7 +13,7 @@ fi
 
 # Four frames of 0.26 MB.
 recipes() {
-	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 |
+	bragg-geometry --detpixels=256 --pixel=0.4 --distance=120 --ncells=8 ${geometry-} |
 		bragg-orient --quiet --frames=4 --random
 }
 # frames PREFIX OPTION...: by the stand-in, with ./stats and ./report
@@ -71,6 +71,40 @@ check 'are those of three programs' same_counts
 check 'of these nothing is left either' nothing_left
 is 'the background is made once' "$(count backgrounds_made) $(count backgrounds_found)" '1 3'
 
+# --- derivatives
+cat >near.py <<END
+import array, sys
+a, b = (array.array("f", open(name, "rb").read()) for name in sys.argv[1:])
+sys.exit(not 0 < sum((x - y) ** 2 for x, y in zip(a, b)) < 1e-10 * sum(y * y for y in b))
+END
+planes() {
+	recipes | "$1" "--engine=$2" --derivatives=rot,wavelength,distance | bragg-write --quiet "$2_%d.raw"
+}
+same_planes() {
+	for i in 0 1 2 3; do
+		for plane in rot_x rot_y rot_z wavelength distance; do
+			/usr/bin/python3 near.py "cuda_$i.$plane.raw" "cpu_$i.$plane.raw" || return 1
+		done
+	done
+}
+rm -f report
+export STANDIN_REPORT=$PWD/report
+check 'planes' planes "$intensity" cuda
+check 'of these nothing is left' nothing_left
+check 'planes of the cpu engine' planes bragg-intensity cpu
+check 'are the same' same_planes
+bars() {
+	recipes | "$1" --quiet "--engine=$2" --parameters=rot,scale --background=1 >"$2.bars"
+}
+check 'error bars' bars "$(dirname "$intensity")/bragg-fisher" cuda
+check 'error bars of the cpu engine' bars bragg-fisher cpu
+check 'are the same' awk '
+	/^#/ { next }
+	{ getline other <"cpu.bars"; n = split(other, value) }
+	{ for (i = 1; i <= NF; i++) if ($i != value[i] && !($i / value[i] > 0.9999 && $i / value[i] < 1.0001)) exit 1 }
+	END { exit NR < 2 }' cuda.bars
+unset STANDIN_REPORT
+
 # --- memory
 export STANDIN_PINS=0
 check 'without pinned slots' frames unpinned 2>err
@@ -108,6 +142,11 @@ STANDIN_DRIVER=11020 refused 'an old driver' 2 \
 STANDIN_CARDS=0 refused 'no GPU' 2 '--engine=cuda: no GPU is visible'
 STANDIN_CAPABILITY=61 refused 'an old GPU' 2 '--engine=cuda: a stand-in has compute capability 6.1, must be 7.5 or more'
 STANDIN_MEMORY=100000 refused 'little memory' 1 '2 MB do not fit into the memory of the GPU, 0 MB free'
+geometry=--curved
+refused 'planes on a curved detector' 3 \
+	'--derivatives: frame 0: the cuda engine has no derivatives for a curved detector: take --engine=cpu' \
+	--derivatives=rot
+geometry=
 STANDIN_CARDS=2 refused 'a GPU that is not there' 2 '--device: there is no GPU 2, must be 0 to 1' --device=2
 BRAGG_WORKER=some refused 'a worker without a number' 2 "BRAGG_WORKER: 'some' is no whole number"
 check_status 'a GPU for the cpu engine' 2 bragg-intensity --device=1

@@ -275,7 +275,7 @@ refuses 'two priors' 2 'has a prior already' --start=start.rec --parameters=scal
 refuses 'a prior of none' 2 'is of no parameter' --start=start.rec --parameters=scale --prior=cell:1
 refuses 'charge of no sensor' 2 'no sensor with a thickness' --start=start.rec --psf=charge
 refuses 'a width of none' 2 '--psf-fwhm is for' --start=start.rec --psf-fwhm=30
-refuses 'the cuda engine' 2 "'cuda' has no derivatives" --engine=cuda
+refuses 'an engine that there is not' 2 "'opencl' is unknown, must be one of reference, cpu, cuda" --engine=opencl
 refuses 'a start that is not there' 1 'gone.rec' --start=gone.rec
 refuses 'a start that is no recording' 3 'truth.tsv' --start=truth.tsv
 geometry --cell=70,80,90,90,90,90 | bragg-tap --record=experiment.rec

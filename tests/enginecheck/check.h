@@ -63,6 +63,10 @@ enum status check_times(struct run *run, const int64_t *numbers, struct error *e
  * size, which is timed. */
 enum status check_after(struct run *run, const int64_t *numbers, struct error *e);
 
+/* SIZE: planes of the cases of the table that have such against the reference, by root mean squares
+ * and sums; those of the second workload at that size, which are timed. */
+enum status check_derive(struct run *run, const int64_t *numbers, struct error *e);
+
 /* SIZE: frames of the first workload, with background and noise, into another process. */
 enum status check_stream(struct run *run, const int64_t *numbers, struct error *e);
 

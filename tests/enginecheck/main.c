@@ -36,12 +36,12 @@ static const struct opt_program PROGRAM = {
     .summary = "Compare the CUDA engine with the reference.",
     .max_operands = 3,
     .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE [WORKLOAD] | "
-                "after SIZE | stream SIZE | first SIZE | frame SIZE",
+                "after SIZE | derive SIZE | stream SIZE | first SIZE | frame SIZE",
     .details = "probe: what card there is.  table: every case of the unit tests.  bytes: whether "
                "they come out the same twice, and as on the processor.  random: N cases drawn by "
                "chance.  golden: one command line of nanoBragg.  times: the workloads of the "
                "benchmark at SIZE x SIZE pixels, or the one of that number.  after: background and "
-               "noise on the card.  "
+               "noise on the card.  derive: derivatives.  "
                "stream: frames with both into another process.  first: from the start of a "
                "process to its first frame, which frame makes.",
 };
@@ -77,9 +77,10 @@ static const struct {
     int numbers, more;  // of which so many may be left out
     enum status (*perform)(struct run *run, const int64_t *numbers, struct error *e);
 } MODES[] = {
-    {"probe", 0, 0, probe},         {"table", 0, 0, check_table}, {"bytes", 0, 0, check_bytes},
-    {"random", 2, 0, check_random}, {"times", 2, 1, check_times}, {"after", 1, 0, check_after},
-    {"stream", 1, 0, check_stream}, {"first", 1, 0, check_first}, {"frame", 1, 0, check_frame},
+    {"probe", 0, 0, probe},         {"table", 0, 0, check_table},   {"bytes", 0, 0, check_bytes},
+    {"random", 2, 0, check_random}, {"times", 2, 1, check_times},   {"after", 1, 0, check_after},
+    {"derive", 1, 0, check_derive}, {"stream", 1, 0, check_stream}, {"first", 1, 0, check_first},
+    {"frame", 1, 0, check_frame},
 };
 
 static enum status perform(struct run *run, const char **operands, int count, struct error *e)

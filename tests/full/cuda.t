@@ -24,7 +24,7 @@ kernel() {
 }
 for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] || continue
-	for name in kernel dense_kernel after_kernel; do
+	for name in kernel dense_kernel after_kernel slopes_kernel slopes_double_kernel; do
 		check "$name for $arch" kernel "$arch" $name
 		is "$arch: $name with stack or spills" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
 		note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
@@ -41,6 +41,16 @@ slots() {
 check 'slots of the dense form' slots
 note "$(sed 's/_Z9gpu_dense//; s/v9gpu[^ 	]*//; s/$/;/' slots | tr '\n\t' '  ')"
 is 'kernels of it' "$(wc -l <slots)" 9
+# those of derivatives: the longest way through a step, that of SQUARE
+slopes() {
+	for name in slopes slopes_double; do
+		# shellcheck disable=SC2086 # flags are words
+		nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/${name}_kernel.cu" \
+			-o $name.cubin && "$top/scripts/gpu-slots" --longest $name.cubin >>slots || return 1
+	done
+}
+check 'slots of derivatives' slopes
+note "$(tail -2 slots | tr '\n\t' '  ')"
 # within KERNEL STEP PIXEL BLOCK OTHERS
 within() {
 	awk -v name="$1" -v step="$2" -v pixel="$3" -v block="$4" -v others="$5" '
@@ -54,7 +64,7 @@ while IFS=$tab read -r kernel pixels step pixel block others what; do
 	check "$what: slots of gpu/slots.tsv" within "$kernel" "$step" "$pixel" "$block" "$others"
 	check "$what: blocks of $pixels pixels" test "$pixels" = "$(case $kernel in ILb1*) echo 1024 ;; *) echo 128 ;; esac)"
 done <held
-is 'kernels that are held' "$(wc -l <held)" 6
+is 'kernels that are held' "$(wc -l <held)" 8
 is 'shared memory of all but the general one' \
 	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.* \([0-9]*\) bytes smem.*/\1/p' report | sort -n | tail -1)" 9472
 
@@ -69,7 +79,7 @@ check 'slots of the search for counts' counts
 # What is forecast from them: the numbers of the manual, and what wants an explanation.
 "$top/scripts/gpu-forecast" >forecast
 sed -n 's/^| \(kernel\|recipe\)[^|]*|[^|]*| \([^|]*\) |.*/\2/p' forecast >ranges
-is 'forecasts' "$(wc -l <ranges)" 5
+is 'forecasts' "$(wc -l <ranges)" 6
 while read -r range; do
 	check "braggpipe-speed(7) says $range" grep -qwF -e "$range" "$top/stages/braggpipe-speed.7"
 done <ranges
@@ -140,8 +150,8 @@ unpinned() {
 }
 check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
-	'agreement,background and noise,bytes,card,first frame,peak,stream,times,'
-is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 7
+	'agreement,background and noise,bytes,card,derivatives,first frame,peak,planes,stream,times,'
+is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 8
 limited() {
 	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&
 		grep -q '^gpu-check: failed:.* times 4096 (left out),' err

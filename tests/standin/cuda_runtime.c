@@ -298,11 +298,15 @@ struct card_peak card_peak(void)
 
 /* ---- the kernels -------------------------------------------------------------------- */
 
+static bool is_fused(void)
+{
+    return strcmp(cpu_kernels_choose(NULL, PRECISION_MIXED, NULL)->name, "baseline") != 0;
+}
+
 int gpu_kernel_launch(const struct gpu_frame *frame, const struct gpu_rows *rows, float *out,
                       void *stream)
 {
-    const struct cpu_kernels *best = cpu_kernels_choose(NULL, PRECISION_MIXED, NULL);
-    const bool fused = strcmp(best->name, "baseline") != 0;
+    const bool fused = is_fused();
     (void)stream;
 #pragma omp parallel for schedule(dynamic)
     for (int64_t row = 0; row < rows->count; row++)
@@ -323,5 +327,21 @@ int gpu_after_launch(const struct gpu_after *after, int64_t first_pixel, int64_t
 {
     (void)stream;
     gpu_host_after(after, first_pixel, first, end, 2, verdict);
+    return cudaSuccess;
+}
+
+int gpu_slopes_mixed_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
+                            void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_slopes_batch *batch,
+                             void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline)(frame, batch, 2);
     return cudaSuccess;
 }

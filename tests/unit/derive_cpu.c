@@ -1,6 +1,7 @@
 /*
- * Derivatives of the CPU engine against those of the reference engine: every parameter, both
- * precisions, with every factor at work; lists, threads and instruction sets.
+ * Derivatives of the CPU engine, and of the CUDA engine with its threads run on this processor,
+ * against those of the reference engine: every parameter, both precisions, with every factor at
+ * work; lists, threads and instruction sets.
  */
 #include "unit.h"
 
@@ -13,6 +14,7 @@ enum { EDGE = 21, PIXELS = EDGE * EDGE };
 #include "base/isa.h"
 #include "derive_scene.h"
 #include "engine/engine.h"
+#include "gpu/gpu.h"
 
 #define ALL                                                                                  \
     "rot,cell_a,cell_b,cell_c,cell_alpha,cell_beta,cell_gamma,ncells,mosaic,scale,phi0,osc," \
@@ -102,32 +104,46 @@ static void begin(const struct variant *v, const char *names, struct scene *s,
     }
 }
 
+/* Against `want`. */
+static void hold(const char *name, const struct engine *engine, enum engine_precision precision,
+                 const struct parameters *set, double limit)
+{
+    const char *how = precision == PRECISION_MIXED ? "mixed" : "double";
+    for (int i = 0; i < PIXELS; i++)
+        if (!(fabs(got.photons[i] - want.photons[i]) <= 2 * limit * (want.photons[i] + 1e-3)))
+            fail_msg("%s, %s, %s: pixel %d has %.17g photons, not %.17g", engine->name, name, how,
+                     i, got.photons[i], want.photons[i]);
+    for (size_t k = 0; k < set->count; k++) {
+        const float *plane = want.planes + k * PIXELS;
+        const double error = apart(plane, got.planes + k * PIXELS);
+        const double off = fabs(got.product[k] - want.product[k]) / most(plane);
+        if (!(error <= fmax(limit, 1e-7)) || !(off <= limit))
+            fail_msg("%s, %s, %s: %s is wrong by %.3g, its product by %.3g", engine->name, name,
+                     how, set->items[k].name, error, off);
+    }
+}
+
 /* Against the reference, both precisions. */
-static void compare(const struct variant *v, const char *names, double mixed)
+static void compare_by(const struct engine *const *engines, int count, const struct variant *v,
+                       const char *names, double mixed)
 {
     struct scene s;
     struct parameters set;
     begin(v, names, &s, &set);
     ask(&s, &set, &(struct how){&engine_reference, .threads = 2}, NULL, PIXELS, &want);
-    for (int precision = PRECISION_MIXED; precision <= PRECISION_DOUBLE; precision++) {
-        const double limit = precision == PRECISION_MIXED ? mixed : 1e-9;
-        const struct how how = {&engine_cpu, NULL, (enum engine_precision)precision, 2};
+    for (int i = 0; i < 2 * count; i++) {
+        const enum engine_precision precision = i % 2 ? PRECISION_DOUBLE : PRECISION_MIXED;
+        const struct how how = {engines[i / 2], NULL, precision, 2};
         ask(&s, &set, &how, NULL, PIXELS, &got);
-        for (int i = 0; i < PIXELS; i++)
-            if (!(fabs(got.photons[i] - want.photons[i]) <= 2 * limit * (want.photons[i] + 1e-3)))
-                fail_msg("%s: pixel %d has %.17g photons, not %.17g", v->name, i, got.photons[i],
-                         want.photons[i]);
-        for (size_t k = 0; k < set.count; k++) {
-            const float *plane = want.planes + k * PIXELS;
-            const double error = apart(plane, got.planes + k * PIXELS);
-            const double off = fabs(got.product[k] - want.product[k]) / most(plane);
-            if (!(error <= fmax(limit, 1e-7)) || !(off <= limit))
-                fail_msg("%s, %s: %s is wrong by %.3g, its product by %.3g", v->name,
-                         precision == PRECISION_MIXED ? "mixed" : "double", set.items[k].name,
-                         error, off);
-        }
+        hold(v->name, how.engine, precision, &set, precision == PRECISION_MIXED ? mixed : 1e-9);
     }
     close_scene(&s);
+}
+
+static void compare(const struct variant *v, const char *names, double mixed)
+{
+    static const struct engine *const engines[] = {&engine_cpu, &engine_cuda_host};
+    compare_by(engines, 2, v, names, mixed);
 }
 
 static void test_square(void **state)
@@ -188,22 +204,42 @@ static void test_culled(void **state)
     (void)state;
     struct scene s;
     struct parameters set;
+    static const struct engine *const engines[] = {&engine_cpu, &engine_cuda_host};
     begin(&SQUARE, ALL, &s, &set);
     const struct how reference = {&engine_reference, .threads = 2};
-    const struct how cpu = {&engine_cpu, NULL, PRECISION_DOUBLE, 2};
     ask(&s, &set, &reference, NULL, PIXELS, &again);
     s.x.dmin_m = 12e-10;
     ask(&s, &set, &reference, NULL, PIXELS, &want);
-    ask(&s, &set, &cpu, NULL, PIXELS, &got);
     int dark = 0, less = 0;
     for (int i = 0; i < PIXELS; i++) {
         dark += want.photons[i] == 0;
         less += want.photons[i] > 0 && want.photons[i] < 0.9 * again.photons[i];
     }
     assert_true(dark > 10 && less > 3);
-    for (size_t k = 0; k < set.count; k++)
-        if (!(apart(want.planes + k * PIXELS, got.planes + k * PIXELS) < 1e-7))
-            fail_msg("%s", set.items[k].name);
+    for (int i = 0; i < 2; i++) {
+        ask(&s, &set, &(struct how){engines[i], NULL, PRECISION_DOUBLE, 2}, NULL, PIXELS, &got);
+        hold("culled", engines[i], PRECISION_DOUBLE, &set, 1e-9);
+    }
+    close_scene(&s);
+}
+
+/* What the CUDA engine does not take is refused in one line. */
+static void refused(const struct variant *v, const char *names, enum engine_precision precision,
+                    bool curved, const char *says)
+{
+    struct scene s;
+    struct parameters set;
+    struct error e = {0};
+    struct plan *plan;
+    const struct engine_options options = {.threads = 1, .precision = precision};
+    begin(v, names, &s, &set);
+    s.x.panels[0].curved = curved;
+    const struct derive_request q = {.set = &set, .npixels = PIXELS, .planes = got.planes};
+    assert_int_equal(engine_cuda_host.create(&plan, &s.x, &options, &e), STATUS_OK);
+    assert_int_equal(engine_cuda_host.derive(plan, &s.recipe, &q, &e), STATUS_INPUT);
+    if (!strstr(e.text, says))
+        fail_msg("%s", e.text);
+    engine_cuda_host.destroy(&plan);
     close_scene(&s);
 }
 
@@ -211,19 +247,29 @@ static void test_culled(void **state)
 static void test_others(void **state)
 {
     (void)state;
+    static const struct engine *const cpu = &engine_cpu;
     struct variant v = SQUARE;
+    refused(&v, "rot", PRECISION_MIXED, true, "a curved detector: take --engine=cpu");
     v.name = "tricubic";
     v.table = true;
-    compare(&v, "rot_x,cell_b", 1e-9);
+    compare_by(&cpu, 1, &v, "rot_x,cell_b", 1e-9);
+    refused(&v, "rot", PRECISION_DOUBLE, false, "interpolated structure factors");
     v.name = "enormous";
     v.table = false;
     set3(v.cells, 20, 3001, 15);
-    compare(&v, "rot_x,ncells_b", 1e-9);
+    compare_by(&cpu, 1, &v, "rot_x,ncells_b", 1e-9);
+    refused(&v, "rot", PRECISION_MIXED, false, "with --precision=double alone");
 }
 
-/* What `got` has, of pixels that are no neighbours. */
-static void same_scattered(const struct scene *s, const struct parameters *set,
-                           const struct how *how)
+static void assert_same(const struct answer *a, struct answer *b)
+{
+    b->sums.gradient = a->sums.gradient;
+    b->sums.fisher = a->sums.fisher;
+    assert_memory_equal(a, b, sizeof *a);
+}
+
+/* Numbers of pixels in any order, twice the same one among them. */
+static void ask_list(const struct scene *s, const struct parameters *set, const struct how *how)
 {
     enum { LISTED = 100 };
     int64_t listed[LISTED];
@@ -258,10 +304,10 @@ static void test_look_ups(void **state)
         s.x.panels[0].pixel_m *= 0.3;  // reflections are a few pixels apart
         struct how how = {&engine_cpu, NULL, PRECISION_MIXED, 1};
         ask(&s, &set, &how, NULL, PIXELS, &got);
-        same_scattered(&s, &set, &how);
+        ask_list(&s, &set, &how);
         how.isa = "avx2";
         if (!isa_choose(&at, how.isa, &e))
-            same_scattered(&s, &set, &how);
+            ask_list(&s, &set, &how);
         how.isa = "baseline";
         ask(&s, &set, &how, NULL, PIXELS, &again);
         assert_true(apart(got.planes, again.planes) < 1e-5);
@@ -272,51 +318,95 @@ static void test_look_ups(void **state)
     }
 }
 
-/* Numbers of pixels in any order, twice the same one among them; any number of threads; footprint
- * of a crystal; instruction sets with fused operations: all the same bytes. */
+static void same_bytes(const struct engine *engine, bool extended, enum engine_precision precision)
+{
+    struct variant v = SQUARE;
+    struct scene s;
+    struct parameters set;
+    struct error e = {0};
+    enum isa at;
+    v.extended = extended;
+    begin(&v, "rot,ncells_a,mosaic,distance,dispersion", &s, &set);
+    s.x.panels[0].roi.fast_min = 3;
+    struct how how = {engine, NULL, precision, 1};
+    ask(&s, &set, &how, NULL, PIXELS, &got);
+    assert_true(got.photons[2] == 0 || extended);
+    how.threads = 3;
+    ask(&s, &set, &how, NULL, PIXELS, &again);
+    assert_same(&got, &again);
+    ask_list(&s, &set, &how);
+    if (!isa_choose(&at, "avx512", &e)) {
+        how.isa = "avx2";
+        ask(&s, &set, &how, NULL, PIXELS, &again);
+        assert_same(&got, &again);
+    }
+    how.isa = "baseline";
+    ask(&s, &set, &how, NULL, PIXELS, &again);
+    assert_true(apart(got.planes, again.planes) < 1e-5);
+    close_scene(&s);
+}
+
+/* Lists; any number of threads; footprint of a crystal; instruction sets with fused operations: all
+ * the same bytes. */
 static void test_same_bytes(void **state)
 {
     (void)state;
-    for (int extended = 0; extended < 2; extended++)
-        for (int precision = PRECISION_MIXED; precision <= PRECISION_DOUBLE; precision++) {
-            struct variant v = SQUARE;
-            struct scene s;
-            struct parameters set;
-            v.extended = extended;
-            begin(&v, "rot,ncells_a,mosaic,distance,dispersion", &s, &set);
-            s.x.panels[0].roi.fast_min = 3;
-            struct how how = {&engine_cpu, NULL, (enum engine_precision)precision, 1};
-            ask(&s, &set, &how, NULL, PIXELS, &got);
-            assert_true(got.photons[2] == 0 || extended);
-            how.threads = 3;
-            ask(&s, &set, &how, NULL, PIXELS, &again);
-            again.sums.gradient = got.sums.gradient;
-            again.sums.fisher = got.sums.fisher;
-            assert_memory_equal(&got, &again, sizeof got);
-            same_scattered(&s, &set, &how);
-            struct error e = {0};
-            enum isa at;
-            if (!isa_choose(&at, "avx512", &e)) {
-                how.isa = "avx2";
-                ask(&s, &set, &how, NULL, PIXELS, &again);
-                again.sums.gradient = got.sums.gradient;
-                again.sums.fisher = got.sums.fisher;
-                assert_memory_equal(&got, &again, sizeof got);
-            }
-            how.isa = "baseline";
-            ask(&s, &set, &how, NULL, PIXELS, &again);
-            assert_true(apart(got.planes, again.planes) < 1e-5);
-            close_scene(&s);
-        }
+    for (int i = 0; i < 8; i++)
+        same_bytes(i & 1 ? &engine_cuda_host : &engine_cpu, i & 2,
+                   i & 4 ? PRECISION_DOUBLE : PRECISION_MIXED);
+}
+
+/* More pixels than a card is asked for at a time: sums and planes go on from batch to batch. */
+static void test_batches(void **state)
+{
+    (void)state;
+    enum { LISTED = DERIVE_BATCH + 3 * DERIVE_BLOCK + 7 };
+    struct variant v = SQUARE;
+    struct scene s;
+    struct parameters set;
+    struct error e = {0};
+    struct plan *plan;
+    v.perfect = v.still = true;
+    begin(&v, "rot_x,distance", &s, &set);
+    s.x.sampling.oversample = 1;
+    s.x.beam.nsources = 1;
+    ask(&s, &set, &(struct how){&engine_cuda_host, .threads = 2}, NULL, PIXELS, &got);
+    int64_t *listed = mem_array(LISTED, sizeof *listed);
+    float *planes = mem_array(2 * LISTED, sizeof *planes), *ones = mem_array(LISTED, sizeof *ones);
+    double product[2], sum[2] = {0.0};
+    for (int i = 0; i < LISTED; i++) {
+        listed[i] = i % PIXELS;
+        ones[i] = 1.0f;
+    }
+    const struct derive_request q = {.set = &set,
+                                     .listed = listed,
+                                     .npixels = LISTED,
+                                     .planes = planes,
+                                     .weights = ones,
+                                     .product = product};
+    const struct engine_options options = {.threads = 2};
+    assert_int_equal(engine_cuda_host.create(&plan, &s.x, &options, &e), STATUS_OK);
+    assert_int_equal(engine_cuda_host.derive(plan, &s.recipe, &q, &e), STATUS_OK);
+    engine_cuda_host.destroy(&plan);
+    for (int i = 0; i < 2 * LISTED; i++) {
+        assert_true(planes[i] == got.planes[i / LISTED * PIXELS + i % LISTED % PIXELS]);
+        sum[i / LISTED] += (double)planes[i];
+    }
+    for (int k = 0; k < 2; k++)
+        assert_true(fabs(product[k] - sum[k]) < 1e-5 * fabs(sum[k]));
+    mem_free(listed);
+    mem_free(planes);
+    mem_free(ones);
+    close_scene(&s);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_look_ups),   cmocka_unit_test(test_square),
-        cmocka_unit_test(test_gauss),      cmocka_unit_test(test_culled),
-        cmocka_unit_test(test_others),     cmocka_unit_test(test_round),
-        cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_square),  cmocka_unit_test(test_gauss),
+        cmocka_unit_test(test_culled),  cmocka_unit_test(test_others),
+        cmocka_unit_test(test_round),   cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_batches), cmocka_unit_test(test_look_ups),
     };
     return unit_run(tests);
 }

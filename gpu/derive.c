@@ -1,0 +1,109 @@
+/* Derivatives: many pixels at a time go to the card by their numbers, and come back as numbers in
+ * double precision that the host makes planes and sums of. */
+#include "gpu/derive.h"
+
+#include "engine/cpu_slopes.h"
+#include "gpu/layout.h"
+#include "gpu/slopes_pack.h"
+
+/* What the kernel does not take. */
+static enum status refuse(const struct experiment *x, enum engine_precision precision,
+                          struct error *e)
+{
+    if (cpu_slopes_can(x, precision))
+        return STATUS_OK;
+    for (size_t i = 0; i < x->ncrystals; i++)
+        if (x->crystals[i].interpolate)
+            return error_set(e, STATUS_INPUT,
+                             "the cuda engine has no derivatives of interpolated structure "
+                             "factors: take --engine=cpu");
+    for (size_t i = 0; i < x->npanels; i++)
+        if (x->panels[i].curved)
+            return error_set(e, STATUS_INPUT,
+                             "the cuda engine has no derivatives for a curved detector: take "
+                             "--engine=cpu");
+    return error_set(e, STATUS_INPUT,
+                     "the cuda engine has derivatives of crystals of more than %d cells along an "
+                     "axis with --precision=double alone",
+                     SLOPES_CELLS_MAX);
+}
+
+struct served {
+    struct plan *plan;
+    struct gpu_slopes frame;
+};
+
+/* Room on the card for a batch, kept from request to request. */
+static enum status open_batch(struct plan *p, size_t bytes, struct error *e)
+{
+    if (bytes <= p->slopes_bytes)
+        return STATUS_OK;
+    p->device->release(p->context, p->slopes);
+    p->slopes = NULL;
+    p->slopes_bytes = 0;
+    const enum status s = gpu_reserve(p, bytes, &p->slopes, e);
+    p->slopes_bytes = s ? 0 : bytes;
+    return s;
+}
+
+/* See derive_batch. */
+static enum status batch(const void *context, const int64_t *numbers, size_t count,
+                         const double **values, struct error *e)
+{
+    const struct served *s = context;
+    struct plan *p = s->plan;
+    const size_t listed = count * sizeof *numbers;
+    enum status status = open_batch(p, listed + (1 + s->frame.count) * count * sizeof **values, e);
+    if (status)
+        return status;
+    const struct gpu_slopes_batch b = {p->slopes, count, (double *)p->slopes + count};
+    status = gpu_upload(p, p->slopes, numbers, listed, e);
+    return status ? status : p->device->slopes(p->context, &s->frame, &b, values, e);
+}
+
+static enum status upload(struct plan *p, const struct cpu_job *job,
+                          const struct slopes_frame *slopes, struct gpu_slopes *frame,
+                          struct error *e)
+{
+    struct gpu_pack pack = {0};
+    enum status s = gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame, e);
+    if (!s)
+        s = gpu_grow_recipe(p, pack.bytes, e);
+    if (s)
+        return s;
+    pack = (struct gpu_pack){p->packed, (uintptr_t)p->recipe, 0};
+    s = gpu_pack_slopes(&pack, job, slopes, p->tables, p->on_card, &p->frame, frame, e);
+    return s ? s : gpu_upload(p, p->recipe, p->packed, pack.bytes, e);
+}
+
+enum status gpu_derive(struct plan *p, const struct recipe *recipe,
+                       const struct derive_request *request, struct error *e)
+{
+    const struct experiment *x = moved_to(&p->moved, recipe);
+    struct cpu_job job = {0};
+    struct slopes_frame slopes = {0};
+    struct served served = {.plan = p};
+    const struct derive_job serve = {.x = x,
+                                     .recipe = recipe,
+                                     .footprint = p->footprint,
+                                     .threads = p->threads,
+                                     .batch = batch,
+                                     .context = &served};
+    enum status s = refuse(x, p->precision, e);
+    if (!s)
+        s = cpu_job_open_slopes(&job, x, p->tables, recipe, e);
+    if (!s)
+        s = derive_check(x, recipe, request, e);
+    if (!s) {
+        s = slopes_open(&slopes, x, recipe, request->set, e);
+        if (!s)
+            s = gpu_move_panels(p, e);
+        if (!s)
+            s = upload(p, &job, &slopes, &served.frame, e);
+        if (!s)
+            s = derive_run(&serve, request, e);
+        slopes_close(&slopes);
+    }
+    cpu_job_close(&job);
+    return s;
+}

@@ -1,0 +1,252 @@
+/*
+ * What one thread of the GPU computes of derivatives: all those of one pixel.  The same text is the
+ * kernel (gpu/slopes_kernel.cu) and a loop on the processor (gpu/slopes_loop.c).  Terms leave a few
+ * sums behind in registers; the derivatives themselves are summed where they leave, and changes of
+ * factors are computed when they are wanted, so that a thread needs no arrays of parameters.
+ */
+#ifndef BRAGG_GPU_SLOPES_H
+#define BRAGG_GPU_SLOPES_H
+
+#include "gpu/slopes_terms.h"
+
+/* A pixel being summed up. */
+struct gpu_slopes_pixel {
+    const struct panel *panel;
+    const struct panel_move *moves;  // of its panel
+    int64_t fast, slow;              // of it
+    double *values;                  // photons, then derivatives, `stride` apart
+    size_t stride;
+    struct slopes_factors factors;  // of the terms at hand
+    double solid_angle, polarization;
+    double total;        // photons before factors of the pixel
+    int64_t capturing;   // number of the subpixel that capture is of
+    int64_t polarizing;  // of that which polarization is of; -1: none yet
+    size_t polarizer;    // ... and the source
+};
+
+/* A subpixel as seen from the sample. */
+struct gpu_view {
+    int layer;
+    double at[3], along[3];  // m; unit vector
+    double inverse;          // 1 over the distance, 1/m
+};
+
+INLINE struct gpu_view gpu_view(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x,
+                                int64_t number)
+{
+    const int oversample = f->frame.sampling.oversample;
+    const struct subpixel sub = subpixel_at(number, oversample);
+    const struct flat_row row = flat_row(x->panel, x->slow, oversample, sub);
+    const struct point at = flat_point(x->panel, &row, (int32_t)x->fast);
+    const double inverse = inverse_length(at);
+    const struct gpu_view v = {
+        sub.layer, {at.x, at.y, at.z}, {at.x * inverse, at.y * inverse, at.z * inverse}, inverse};
+    return v;
+}
+
+/* ---- changes by parameter k ---------------------------------------------------------- */
+
+/* How the direction turns; returns the part by which its distance changes. */
+INLINE double gpu_turn(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x, size_t k,
+                       const struct gpu_view *v, double turned[3])
+{
+    vec_set(turned, 0.0, 0.0, 0.0);
+    if (!parameter_moves_points(f->set[k].kind))
+        return 0.0;
+    return panel_move_direction(x->panel, &x->moves[k], v->layer, v->at, v->along, v->inverse,
+                                turned);
+}
+
+INLINE double gpu_capture_slope(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x,
+                                size_t k)
+{
+    double turned[3];
+    if (!parameter_moves_points(f->set[k].kind) || !(x->panel->thickness_m > 0.0))
+        return 0.0;
+    const struct gpu_view v = gpu_view(f, x, x->capturing);
+    (void)gpu_turn(f, x, k, &v, turned);
+    return panel_move_capture(x->panel, &x->moves[k], v.layer, v.along, turned);
+}
+
+/* Of the solid angle of a subpixel. */
+INLINE double gpu_solid_angle_slope(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x,
+                                    size_t k, const struct gpu_view *v, double farther)
+{
+    if (!parameter_moves_points(f->set[k].kind))
+        return 0.0;
+    const double closer = panel_move_closer(x->panel, &x->moves[k]);
+    return solid_angle_of(x->panel, v->inverse) * panel_move_solid_angle(x->panel, closer, farther);
+}
+
+/* Of the polarization of a subpixel by source number `source`. */
+INLINE double gpu_polarization_slope(const struct gpu_slopes *f, size_t k, size_t source,
+                                     const struct gpu_view *v, const double turned[3])
+{
+    const struct cpu_source *from = &f->frame.sources[source];
+    const enum parameter_kind kind = f->set[k].kind;
+    if (f->frame.no_polarization)
+        return 0.0;
+    if (kind == PARAMETER_POLARIZATION)
+        return polarization_by_kahn(v->along, from->e, from->b);
+    if (kind != PARAMETER_DIVERGENCE && !parameter_moves_points(kind))
+        return 0.0;
+    return polarization_slope(f->frame.kahn, f->axis, from->incident, v->along,
+                              f->sources[source].turned + 3 * k, turned, from->e, from->b);
+}
+
+/* ---- sums ---------------------------------------------------------------------------- */
+
+/* What source and subpixel at hand add to all derivatives: `weight` is that of the terms in *pull,
+ * `unweighted` the same by the share of lattice `index`. */
+INLINE void gpu_add_slopes(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
+                           const struct gpu_view *v, size_t source, const struct pull *pull,
+                           double weight, size_t index, double unweighted)
+{
+    const struct slopes_factors *by = &x->factors;
+    const double factor = by->capture * by->polarization * by->solid_angle;
+    for (size_t k = 0; k < f->count; k++) {
+        const struct gpu_slope *p = &f->set[k];
+        const struct gpu_slopes_source *from = &f->sources[source];
+        double turned[3];
+        const double farther = gpu_turn(f, x, k, v, turned);
+        const struct factor_slopes slopes = {
+            gpu_capture_slope(f, x, k),
+            by->each_solid_angle ? gpu_solid_angle_slope(f, x, k, v, farther) : 0.0,
+            by->each_polarization ? gpu_polarization_slope(f, k, source, v, turned) : 0.0,
+        };
+        const struct pull_change change = {p->kind,          p->axis,
+                                           p->unit_SI,       f->lattices[index].cell + 9 * k,
+                                           from->ln_wave[k], from->turned + 3 * k,
+                                           turned,           from->wavelength_m};
+        double sum = pull_slope(pull, &change) * factor + pull->value * factors_slope(by, slopes);
+        sum *= weight;
+        if (p->kind == PARAMETER_SHARE && p->index == index)
+            sum += unweighted * pull->value * factor;
+        x->values[(1 + k) * x->stride] += sum;
+    }
+}
+
+/* All terms of a source. */
+INLINE void gpu_add_pulls(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
+                          const struct gpu_view *v, size_t source)
+{
+    const struct cpu_source *from = &f->frame.sources[source];
+    const double per_m = from->index_per_m / INDEX_SCALE;
+    const double factor = x->factors.capture * x->factors.polarization * x->factors.solid_angle;
+    double q[3];
+    for (int i = 0; i < 3; i++)
+        q[i] = (v->along[i] - from->incident[i]) * per_m;
+    for (size_t i = 0; i < f->nlattices; i++) {
+        const struct gpu_slopes_lattice *l = &f->lattices[i];
+        const double unweighted = l->scale * from->weight, weight = unweighted * l->weight;
+        struct pull pull;
+        gpu_pull(l, q, &pull);
+        x->total = fused(weight * factor, pull.value, x->total);
+        gpu_add_slopes(f, x, v, source, &pull, weight, i, unweighted);
+    }
+}
+
+INLINE void gpu_slopes_source(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
+                              const struct gpu_view *v, int64_t number, size_t source)
+{
+    const struct cpu_source *from = &f->frame.sources[source];
+    const bool each = f->frame.sampling.each_polarization;
+    if (f->frame.culled && is_culled(from, v->along[0], v->along[1], v->along[2]))
+        return;
+    if (!f->frame.no_polarization && (each || x->polarizing < 0)) {
+        x->polarization = kahn_factor(from, f->frame.kahn, v->along[0], v->along[1], v->along[2]);
+        x->polarizing = number;
+        x->polarizer = source;
+    }
+    x->factors.polarization = each ? x->polarization : 1.0;
+    gpu_add_pulls(f, x, v, source);
+}
+
+/* One subpixel of one layer.  What is not taken of each is that of the first subpixel. */
+INLINE void gpu_slopes_subpixel(const struct gpu_slopes *f, struct gpu_slopes_pixel *x,
+                                int64_t number)
+{
+    const struct sampling *each = &f->frame.sampling;
+    const struct gpu_view v = gpu_view(f, x, number);
+    if (number == 0 || each->each_solid_angle)
+        x->solid_angle = solid_angle_of(x->panel, v.inverse);
+    if (each->each_thickness || number % ((int64_t)each->oversample * each->oversample) == 0) {
+        x->factors.capture = capture_of(x->panel, v.layer, v.along[0], v.along[1], v.along[2]);
+        x->capturing = number;
+    }
+    x->factors.solid_angle = each->each_solid_angle ? x->solid_angle : 1.0;
+    for (size_t i = 0; i < f->frame.nsources; i++)
+        gpu_slopes_source(f, x, &v, number, i);
+}
+
+/* Factors of the pixel, on all sums. */
+INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_pixel *x)
+{
+    const struct sampling *each = &f->frame.sampling;
+    const struct slopes_factors by = {1.0, each->each_solid_angle ? 1.0 : x->solid_angle,
+                                      each->each_polarization ? 1.0 : x->polarization,
+                                      each->each_solid_angle, each->each_polarization};
+    const double photons = x->total * by.polarization * by.solid_angle;
+    x->values[0] = photons;
+    for (size_t k = 0; k < f->count; k++) {
+        double *to = &x->values[(1 + k) * x->stride], turned[3];
+        struct factor_slopes slopes = {0.0, 0.0, 0.0};
+        struct gpu_view v = gpu_view(f, x, 0);
+        slopes.solid_angle = gpu_solid_angle_slope(f, x, k, &v, gpu_turn(f, x, k, &v, turned));
+        if (x->polarizing >= 0) {
+            v = gpu_view(f, x, x->polarizing);
+            (void)gpu_turn(f, x, k, &v, turned);
+            slopes.polarization = gpu_polarization_slope(f, k, x->polarizer, &v, turned);
+        }
+        *to = f->set[k].kind == PARAMETER_SCALE ? photons : pixel_slope(&by, slopes, x->total, *to);
+    }
+}
+
+/* ---- threads ------------------------------------------------------------------------- */
+
+/* Number, in the order of their pixels, of the panel that holds a pixel of the image. */
+INLINE int32_t gpu_panel_holding(const struct gpu_frame *f, int64_t pixel)
+{
+    int32_t low = 0, high = f->npanels - 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 1) / 2;
+        if (f->panels[middle].panel.first_pixel <= pixel)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return low;
+}
+
+/* Pixel `i` of a batch: all 0 outside the ROI and under the mask. */
+INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slopes_batch *b,
+                              size_t i)
+{
+    const int32_t number = gpu_panel_holding(&f->frame, b->numbers[i]);
+    const struct panel *p = &f->frame.panels[number].panel;
+    const int64_t at = b->numbers[i] - p->first_pixel;
+    const int64_t points = subpixels_of(p, f->frame.sampling.oversample);
+    struct gpu_slopes_pixel x = {
+        p,
+        f->moves + (size_t)number * f->count,
+        at % p->fast_pixels,
+        at / p->fast_pixels,
+        b->values + i,
+        b->count,
+        {1.0, 1.0, 1.0, f->frame.sampling.each_solid_angle, f->frame.sampling.each_polarization},
+        0.0,
+        f->frame.no_polarization ? 1.0 : 0.0,
+        0.0,
+        0,
+        -1,
+        0};
+    for (size_t k = 0; k <= f->count; k++)
+        x.values[k * x.stride] = 0.0;
+    if (!pixel_is_computed(p, x.fast, x.slow))
+        return;
+    for (int64_t point = 0; point < points; point++)
+        gpu_slopes_subpixel(f, &x, point);
+    gpu_end_slopes(f, &x);
+}
+
+#endif

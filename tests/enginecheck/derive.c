@@ -1,0 +1,180 @@
+/* Derivatives of the engine against those of the reference, and how long they take. */
+#include <math.h>
+#include <string.h>
+
+#include "../../bench/workload.h"
+#include "../unit/engine_table.h"
+#include "base/clock.h"
+#include "check.h"
+#include "engine/cpu_slopes.h"
+#include "engine/derive.h"
+
+enum { EDGE = 32, ROUNDS = 5 };
+/* 14 planes: orientation, cell, blocks, beam, detector. */
+static const char TIMED[] = "rot,cell,ncells,scale,wavelength,distance,beam_x,beam_y";
+#define UNPOLARIZED "scale,rot,ncells,phi0,wavelength,distance,beam_x,beam_y,panel.0.tilt_f"
+
+/* What one engine says. */
+struct answer {
+    float *planes;
+    double product[PARAMETERS_MAX];  // sums of planes
+};
+
+static enum status ask(const struct engine *engine, const struct engine_options *options,
+                       const struct experiment *x, const struct recipe *r,
+                       const struct parameters *set, struct answer *a, struct error *e)
+{
+    const size_t pixels = (size_t)experiment_pixels(x);
+    struct plan *plan = NULL;
+    float *ones = mem_array(pixels, sizeof *ones);
+    a->planes = mem_array(pixels * set->count, sizeof *a->planes);
+    if (!ones || !a->planes) {
+        mem_free(ones);
+        return error_memory(e, "the planes");
+    }
+    for (size_t i = 0; i < pixels; i++)
+        ones[i] = 1.0f;
+    const struct derive_request q = {
+        .set = set, .npixels = pixels, .planes = a->planes, .weights = ones, .product = a->product};
+    enum status s = engine->create(&plan, x, options, e);
+    if (!s)
+        s = engine->derive(plan, r, &q, e);
+    if (plan)
+        engine->destroy(&plan);
+    mem_free(ones);
+    return s;
+}
+
+/* How far plane k is off: root mean square over that of the reference, or its sum over that of
+ * absolute values, whichever is more. */
+static double off(const struct answer *a, const struct answer *reference, size_t k, size_t pixels)
+{
+    double wrong = 0.0, square = 0.0, sum = 0.0;
+    for (size_t i = k * pixels; i < (k + 1) * pixels; i++) {
+        const double want = (double)reference->planes[i], by = (double)a->planes[i] - want;
+        wrong += by * by;
+        square += want * want;
+        sum += fabs(want);
+    }
+    if (!(sum > 0.0))
+        return wrong > 0.0 ? HUGE_VAL : 0.0;
+    return fmax(sqrt(wrong / square), fabs(a->product[k] - reference->product[k]) / sum);
+}
+
+/* Planes are float32; phases in single precision lose with the number of cells. */
+static double limit_of(const struct experiment *x, enum engine_precision precision)
+{
+    const double *N = x->crystals[0].cells;
+    return precision == PRECISION_DOUBLE ? 1e-7
+                                         : 1e-5 * fmax(1.0, fmax(N[0], fmax(N[1], N[2])) / 20.0);
+}
+
+/* The first plane is the image, as it is by `scale`.  Mixed precision ends a spot where it is 5e-20
+ * of its largest: a frame of nothing else is left out. */
+static void report(struct run *run, const struct experiment *x, const char *name,
+                   enum engine_precision how, const struct parameters *set, const struct answer *a,
+                   const struct answer *reference)
+{
+    const char *precision = how == PRECISION_MIXED ? "mixed" : "double";
+    const size_t pixels = (size_t)experiment_pixels(x);
+    double worst = 0.0;
+    size_t at = 0;
+    for (size_t k = 0; k < set->count && reference->product[0] > 1e-9 * (double)pixels; k++) {
+        const double by = off(a, reference, k, pixels);
+        at = by > worst ? k : at;
+        worst = fmax(worst, by);
+    }
+    const bool good = worst <= limit_of(x, how);
+    run->cases++;
+    run->failed += !good;
+    run->worst = fmax(run->worst, worst);
+    printf("%-44s %-6s %.1e by %s%s\n", name, precision, worst, set->items[at].name,
+           good ? "" : ", FAILED");
+    if (run->json)
+        (void)fprintf(run->json,
+                      "{\"part\": \"derivatives\", \"case\": \"%s\", \"precision\": \"%s\", "
+                      "\"error\": %.3g, \"passed\": %s}\n",
+                      name, precision, worst, good ? "true" : "false");
+}
+
+/* One case in one precision, where the engine takes it. */
+static enum status compare(struct run *run, const struct engine_case *c,
+                           enum engine_precision precision, struct error *e)
+{
+    struct experiment x = {0};
+    struct recipe r = {0};
+    struct parameters set;
+    struct answer a = {0}, reference = {0};
+    struct engine_options options = run->options;
+    options.precision = precision;
+    enum status s = case_build(c, &x, &r, e);
+    if (!s && cpu_slopes_can(&x, precision)) {
+        s = parameters_parse(x.beam.no_polarization ? UNPOLARIZED : UNPOLARIZED ",polarization", &x,
+                             &set, e);
+        if (!s)
+            s = ask(&engine_reference, &options, &x, &r, &set, &reference, e);
+        if (!s)
+            s = ask(run->engine, &options, &x, &r, &set, &a, e);
+        if (!s)
+            report(run, &x, c->name, precision, &set, &a, &reference);
+    }
+    mem_free(a.planes);
+    mem_free(reference.planes);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+/* The second workload with its planes: the best of some rounds. */
+static enum status take_time(struct run *run, int64_t size, struct error *e)
+{
+    const struct workload *w = &workloads[1];
+    struct words words;
+    struct experiment x;
+    struct recipe r;
+    struct parameters set = {0};
+    struct plan *plan = NULL;
+    double least_ms = HUGE_VAL;
+    workload_words(w, size, &words);
+    enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
+    if (!s)
+        s = parameters_parse(TIMED, &x, &set, e);
+    float *planes = mem_array((size_t)(size * size) * set.count + 1, sizeof *planes);
+    if (!s && !planes)
+        s = error_memory(e, "the planes");
+    if (!s)
+        s = run->engine->create(&plan, &x, &run->options, e);
+    for (int i = 0; i < ROUNDS && !s; i++) {
+        const struct derive_request q = {
+            .set = &set, .npixels = (size_t)(size * size), .planes = planes};
+        const uint64_t start = clock_ns();
+        s = run->engine->derive(plan, &r, &q, e);
+        least_ms = fmin(least_ms, 1e-6 * (double)(clock_ns() - start));
+    }
+    if (!s)
+        printf("%s, %d x %d, %zu planes: %.3f ms\n", w->name, (int)size, (int)size, set.count,
+               least_ms);
+    if (!s && run->json)
+        (void)fprintf(run->json,
+                      "{\"part\": \"planes\", \"size\": %d, \"planes\": %zu, \"ms\": %.4g}\n",
+                      (int)size, set.count, least_ms);
+    if (plan)
+        run->engine->destroy(&plan);
+    mem_free(planes);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+enum status check_derive(struct run *run, const int64_t *numbers, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < 2 * NCASES && !s; i++) {
+        struct engine_case c = cases[i / 2];
+        /* the same detector in coarser pixels */
+        c.pixel_mm = (c.pixels ? c.pixels : 128) * (c.pixel_mm > 0.0 ? c.pixel_mm : 0.8) / EDGE;
+        c.pixels = EDGE;
+        s = compare(run, &c, i % 2 ? PRECISION_DOUBLE : PRECISION_MIXED, e);
+    }
+    return s ? s : take_time(run, numbers[0], e);
+}
