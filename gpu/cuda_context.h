@@ -50,6 +50,10 @@ enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
                         const struct gpu_slopes_batch *batch, const double **values,
                         struct error *e);
 
+enum status cuda_shares(void *context, const struct gpu_shares *frame,
+                        const struct gpu_shares_batch *batch, const struct gpu_share **shares,
+                        const int32_t **found, struct error *e);
+
 /* Pinned memory of so many bytes at c->pinned. */
 enum status cuda_grow_pinned(struct cuda *c, size_t bytes, struct error *e);
 

@@ -222,4 +222,5 @@ const struct gpu_device gpu_device_cuda = {
     .unpin = cuda_unpin,
     .run = cuda_run,
     .slopes = cuda_slopes,
+    .shares = cuda_shares,
 };

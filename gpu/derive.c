@@ -33,19 +33,6 @@ struct served {
     struct gpu_slopes frame;
 };
 
-/* Room on the card for a batch, kept from request to request. */
-static enum status open_batch(struct plan *p, size_t bytes, struct error *e)
-{
-    if (bytes <= p->slopes_bytes)
-        return STATUS_OK;
-    p->device->release(p->context, p->slopes);
-    p->slopes = NULL;
-    p->slopes_bytes = 0;
-    const enum status s = gpu_reserve(p, bytes, &p->slopes, e);
-    p->slopes_bytes = s ? 0 : bytes;
-    return s;
-}
-
 /* See derive_batch. */
 static enum status batch(const void *context, const int64_t *numbers, size_t count,
                          const double **values, struct error *e)
@@ -53,11 +40,12 @@ static enum status batch(const void *context, const int64_t *numbers, size_t cou
     const struct served *s = context;
     struct plan *p = s->plan;
     const size_t listed = count * sizeof *numbers;
-    enum status status = open_batch(p, listed + (1 + s->frame.count) * count * sizeof **values, e);
+    enum status status =
+        gpu_open_batch(p, listed + (1 + s->frame.count) * count * sizeof **values, e);
     if (status)
         return status;
-    const struct gpu_slopes_batch b = {p->slopes, count, (double *)p->slopes + count};
-    status = gpu_upload(p, p->slopes, numbers, listed, e);
+    const struct gpu_slopes_batch b = {p->batch, count, (double *)p->batch + count};
+    status = gpu_upload(p, p->batch, numbers, listed, e);
     return status ? status : p->device->slopes(p->context, &s->frame, &b, values, e);
 }
 

@@ -9,6 +9,7 @@
 #include "engine/engine.h"
 #include "gpu/after_kernel.h"
 #include "gpu/gpu.h"
+#include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
 
 enum { GPU_DESCRIPTION = 192, GPU_PARTS = 8 };  // bytes of a description; parts at most
@@ -74,6 +75,11 @@ struct gpu_device {
     enum status (*slopes)(void *context, const struct gpu_slopes *frame,
                           const struct gpu_slopes_batch *batch, const double **values,
                           struct error *e);
+
+    /* The same for what reflections give to pixels: see struct gpu_shares_batch. */
+    enum status (*shares)(void *context, const struct gpu_shares *frame,
+                          const struct gpu_shares_batch *batch, const struct gpu_share **shares,
+                          const int32_t **found, struct error *e);
 };
 
 /* The card of several that options ask for; STATUS_USAGE when there is no such.  *card is from 0

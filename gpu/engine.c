@@ -8,7 +8,6 @@
 #include "base/clipped.h"
 #include "base/clock.h"
 #include "engine/closed.h"
-#include "engine/cpu_shares.h"
 #include "engine/diffuse.h"
 #include "engine/recipe_check.h"
 #include "gpu/derive.h"
@@ -16,6 +15,7 @@
 #include "gpu/layout.h"
 #include "gpu/pack.h"
 #include "gpu/plan.h"
+#include "gpu/reflections.h"
 
 static void plan_destroy(struct plan **plan)
 {
@@ -27,7 +27,7 @@ static void plan_destroy(struct plan **plan)
         gpu_drop_out(p);
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->afterwards.table);
-        p->device->release(p->context, p->slopes);
+        p->device->release(p->context, p->batch);
         p->device->release(p->context, p->recipe);
         p->device->release(p->context, p->resident);
         gpu_dense_close(p);
@@ -256,15 +256,6 @@ static enum status plan_develop(struct plan *p, const struct recipe *recipe, uin
     return perform(p, &task, e);
 }
 
-/* On the host: the card keeps no photons of steps. */
-static enum status plan_reflections(struct plan *p, const struct recipe *recipe,
-                                    const float *pixels, const struct reflections_wanted *wanted,
-                                    struct reflection_table *table, struct error *e)
-{
-    return cpu_reflections(moved_to(&p->moved, recipe), p->tables, p->footprint, NULL, p->threads,
-                           recipe, pixels, wanted, table, e);
-}
-
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
@@ -314,7 +305,7 @@ static enum status host_create(struct plan **plan, const struct experiment *expe
         .name = its_name, .create = its_create, .identity = plan_identity,                        \
         .describe = plan_describe, .run = plan_run, .prepare = gpu_after_prepare,                 \
         .develop = plan_develop, .pin = plan_pin, .unpin = plan_unpin, .counts = gpu_plan_counts, \
-        .derive = gpu_derive, .reflections = plan_reflections, .trace = plan_trace,               \
+        .derive = gpu_derive, .reflections = gpu_reflections, .trace = plan_trace,                \
         .destroy = plan_destroy,                                                                  \
     }
 

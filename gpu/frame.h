@@ -65,6 +65,20 @@ HD const struct gpu_panel *gpu_panel_of(const struct gpu_frame *f, int64_t row)
     return &f->panels[low];
 }
 
+/* The panel that holds a pixel of the image. */
+HD const struct gpu_panel *gpu_panel_holding(const struct gpu_frame *f, int64_t pixel)
+{
+    int32_t low = 0, high = f->npanels - 1;
+    while (low < high) {
+        const int32_t middle = (low + high + 1) / 2;
+        if (f->panels[middle].panel.first_pixel <= pixel)
+            low = middle;
+        else
+            high = middle - 1;
+    }
+    return &f->panels[low];
+}
+
 /* The pixel of a thread. */
 struct gpu_place {
     const struct panel *panel;

@@ -15,6 +15,7 @@ struct host {
     void (*row)(const struct gpu_frame *frame, const struct gpu_rows *rows, int64_t row,
                 float *out);
     gpu_host_slopes *slopes[2];  // by enum engine_precision
+    gpu_host_shares *shares;
     const char *as_cpu;
     int threads;
     size_t used;  // bytes of the memory that it pretends to have
@@ -39,6 +40,7 @@ static enum status host_attach(void **context, const struct engine_options *opti
     h->slopes[PRECISION_MIXED] = fused ? gpu_host_slopes_avx2 : gpu_host_slopes_baseline;
     h->slopes[PRECISION_DOUBLE] =
         fused ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline;
+    h->shares = fused ? gpu_host_shares_avx2 : gpu_host_shares_baseline;
     h->as_cpu = best->identity;
     h->threads = options->threads < 1 ? 1 : options->threads;
     (void)snprintf(description, GPU_DESCRIPTION, "the cuda engine on this processor, %s",
@@ -175,6 +177,19 @@ static enum status host_slopes(void *context, const struct gpu_slopes *frame,
     return STATUS_OK;
 }
 
+static enum status host_shares(void *context, const struct gpu_shares *frame,
+                               const struct gpu_shares_batch *batch,
+                               const struct gpu_share **shares, const int32_t **found,
+                               struct error *e)
+{
+    const struct host *h = context;
+    (void)e;
+    h->shares(frame, batch, h->threads);
+    *shares = batch->shares;
+    *found = batch->found;
+    return STATUS_OK;
+}
+
 const struct gpu_device gpu_device_host = {
     .identity = {"cuda-host-2", "cuda-host-double"},
     .as_cpu = host_as_cpu,
@@ -189,4 +204,5 @@ const struct gpu_device gpu_device_host = {
     .unpin = host_unpin,
     .run = host_run,
     .slopes = host_slopes,
+    .shares = host_shares,
 };

@@ -3,6 +3,7 @@
 #define BRAGG_GPU_HOST_LOOP_H
 
 #include "gpu/after_kernel.h"
+#include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
 
 /* All threads of one row: what blocks (row, 0), (row, 1) ... of gpu_kernel_launch do;
@@ -17,6 +18,11 @@ typedef void gpu_host_slopes(const struct gpu_slopes *frame, const struct gpu_sl
                              int threads);
 gpu_host_slopes gpu_host_slopes_baseline, gpu_host_slopes_avx2;
 gpu_host_slopes gpu_host_slopes_double_baseline, gpu_host_slopes_double_avx2;
+
+/* All threads of that of reflections. */
+typedef void gpu_host_shares(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
+                             int threads);
+gpu_host_shares gpu_host_shares_baseline, gpu_host_shares_avx2;
 
 /* All threads of gpu_background_launch and of gpu_after_launch; the same bytes for any instruction
  * set. */

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "gpu/after_kernel.h"
+#include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
 
 #define SIZE_IS(type, bytes) static_assert(sizeof(struct type) == (bytes), #type)
@@ -30,6 +31,10 @@ SIZE_IS(gpu_slopes_source, 24);
 SIZE_IS(gpu_slopes_lattice, 96);
 SIZE_IS(gpu_slopes, 344);
 SIZE_IS(gpu_slopes_batch, 24);
+SIZE_IS(gpu_share, 32);
+SIZE_IS(gpu_turning, 16);
+SIZE_IS(gpu_shares, 288);
+SIZE_IS(gpu_shares_batch, 32);
 #undef SIZE_IS
 
 #endif

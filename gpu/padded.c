@@ -28,6 +28,18 @@ enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct erro
     return p->device->reserve(p->context, bytes, memory, e);
 }
 
+enum status gpu_open_batch(struct plan *p, size_t bytes, struct error *e)
+{
+    if (bytes <= p->batch_bytes)
+        return STATUS_OK;
+    p->device->release(p->context, p->batch);
+    p->batch = NULL;
+    p->batch_bytes = 0;
+    const enum status s = gpu_reserve(p, bytes, &p->batch, e);
+    p->batch_bytes = s ? 0 : bytes;
+    return s;
+}
+
 enum status gpu_dense_open(struct plan *p, struct error *e)
 {
     const struct experiment *x = p->experiment;

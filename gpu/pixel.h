@@ -23,13 +23,14 @@ struct gpu_ray {
 
 /* ---- sums over sources and subpixels ------------------------------------------------ */
 
-/* One source seen from the subpixel at hand. */
-INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size_t index,
-                           struct gpu_ray *ray)
+/* One source seen from the subpixel at hand: *q times INDEX_SCALE, and the factor on its terms;
+ * adds water.  False where dmin culls it. */
+INLINE bool gpu_meet_source(const struct gpu_frame *f, size_t index, struct gpu_ray *ray,
+                            struct point *q, double *multiply)
 {
     const struct cpu_source *source = &f->sources[index];
     if (f->culled && is_culled(source, ray->x, ray->y, ray->z))
-        return;
+        return false;
     const bool each = f->sampling.each_polarization;
     if (!f->no_polarization && (each || ray->polarization == 0.0))
         ray->polarization = kahn_factor(source, f->kahn, ray->x, ray->y, ray->z);
@@ -41,11 +42,22 @@ INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size
     if (f->water > 0.0)
         ray->total = fused(factor, f->water, ray->total);
     const double scale = source->index_per_m;
-    const struct point q = {(ray->x - source->incident[0]) * scale,
-                            (ray->y - source->incident[1]) * scale,
-                            (ray->z - source->incident[2]) * scale};
-    for (size_t l = 0; l < f->nlattices; l++)
-        gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
+    const struct point at = {(ray->x - source->incident[0]) * scale,
+                             (ray->y - source->incident[1]) * scale,
+                             (ray->z - source->incident[2]) * scale};
+    *q = at;
+    *multiply = factor;
+    return true;
+}
+
+INLINE void gpu_add_source(const struct gpu_frame *f, struct gpu_kind kind, size_t index,
+                           struct gpu_ray *ray)
+{
+    struct point q;
+    double factor;
+    if (gpu_meet_source(f, index, ray, &q, &factor))
+        for (size_t l = 0; l < f->nlattices; l++)
+            gpu_add_lattice(&f->lattices[l], kind, q, factor, &ray->total);
 }
 
 /* Where a subpixel is. */
@@ -62,9 +74,10 @@ INLINE struct point gpu_position(const struct gpu_frame *f, const struct panel *
     return p->curved ? curved_point_faithful(p, f->beam, flat) : flat;
 }
 
-/* One subpixel of one layer.  What is not taken of each is that of the first subpixel. */
-INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
-                             int64_t fast, int64_t slow, struct subpixel sub, struct gpu_ray *ray)
+/* The direction to one subpixel of one layer.  What is not taken of each is that of the first
+ * subpixel. */
+INLINE void gpu_meet_subpixel(const struct gpu_frame *f, const struct panel *p, int64_t fast,
+                              int64_t slow, struct subpixel sub, struct gpu_ray *ray)
 {
     const struct sampling *each = &f->sampling;
     const bool first = !sub.slow && !sub.fast;
@@ -77,6 +90,12 @@ INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, co
         ray->solid_angle = solid_angle_of(p, inverse);
     if (each->each_thickness || first)
         ray->capture = capture_of(p, sub.layer, ray->x, ray->y, ray->z);
+}
+
+INLINE void gpu_add_subpixel(const struct gpu_frame *f, struct gpu_kind kind, const struct panel *p,
+                             int64_t fast, int64_t slow, struct subpixel sub, struct gpu_ray *ray)
+{
+    gpu_meet_subpixel(f, p, fast, slow, sub, ray);
     for (size_t i = 0; i < f->nsources; i++)
         gpu_add_source(f, kind, i, ray);
 }

@@ -56,8 +56,8 @@ struct plan {
     void *recipe;                     // on the card: sources, lattices
     unsigned char *packed;            // here: the same, before it is copied
     size_t recipe_bytes;              // of both
-    void *slopes;                     // on the card: a batch of pixels with derivatives
-    size_t slopes_bytes;
+    void *batch;                      // on the card: numbers of pixels and what is told of them
+    size_t batch_bytes;
     void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see
                                      // what is written beyond the end of one
     size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none
@@ -74,6 +74,9 @@ enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes,
 
 /* Room for a recipe of that size at p->packed and, on the card, p->recipe. */
 enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
+
+/* Room of that size at p->batch, kept from request to request. */
+enum status gpu_open_batch(struct plan *p, size_t bytes, struct error *e);
 
 /* The panels on the card follow those of p->experiment. */
 enum status gpu_move_panels(struct plan *p, struct error *e);

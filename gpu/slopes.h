@@ -204,31 +204,18 @@ INLINE void gpu_end_slopes(const struct gpu_slopes *f, const struct gpu_slopes_p
 
 /* ---- threads ------------------------------------------------------------------------- */
 
-/* Number, in the order of their pixels, of the panel that holds a pixel of the image. */
-INLINE int32_t gpu_panel_holding(const struct gpu_frame *f, int64_t pixel)
-{
-    int32_t low = 0, high = f->npanels - 1;
-    while (low < high) {
-        const int32_t middle = (low + high + 1) / 2;
-        if (f->panels[middle].panel.first_pixel <= pixel)
-            low = middle;
-        else
-            high = middle - 1;
-    }
-    return low;
-}
-
 /* Pixel `i` of a batch: all 0 outside the ROI and under the mask. */
 INLINE void gpu_slopes_thread(const struct gpu_slopes *f, const struct gpu_slopes_batch *b,
                               size_t i)
 {
-    const int32_t number = gpu_panel_holding(&f->frame, b->numbers[i]);
-    const struct panel *p = &f->frame.panels[number].panel;
+    const struct gpu_panel *panel = gpu_panel_holding(&f->frame, b->numbers[i]);
+    const size_t number = (size_t)(panel - f->frame.panels);
+    const struct panel *p = &panel->panel;
     const int64_t at = b->numbers[i] - p->first_pixel;
     const int64_t points = subpixels_of(p, f->frame.sampling.oversample);
     struct gpu_slopes_pixel x = {
         p,
-        f->moves + (size_t)number * f->count,
+        f->moves + number * f->count,
         at % p->fast_pixels,
         at / p->fast_pixels,
         b->values + i,

@@ -195,6 +195,20 @@ INLINE int32_t table_slot(const struct cpu_table *t, int32_t h, int32_t k, int32
     return inside ? (int32_t)((a * nb + b) * nc + c) : t->default_slot;
 }
 
+/* Whole indices, |h| < INDEX_LIMIT, in one number. */
+INLINE int64_t hkl_key(int32_t h, int32_t k, int32_t l)
+{
+    return (int64_t)h * 4294967296 + (int64_t)k * 65536 + (int64_t)l;
+}
+
+INLINE void hkl_of_key(int64_t key, int32_t hkl[3])
+{
+    hkl[2] = (int16_t)(key & 0xffff);
+    key = (key - hkl[2]) >> 16;
+    hkl[1] = (int16_t)(key & 0xffff);
+    hkl[0] = (int32_t)((key - hkl[1]) >> 16);
+}
+
 /* Index along one cell vector, times INDEX_SCALE. */
 INLINE double index_along(const double cell[3], double qx, double qy, double qz)
 {

@@ -47,6 +47,10 @@ CPU_DECLARE_SHARES(baseline);
 CPU_DECLARE_SHARES(avx2);
 CPU_DECLARE_SHARES(avx512);
 
+/* Appends those of one pixel of the image, which is computed; false when memory is out. */
+bool cpu_shares_of_pixel(const struct cpu_job *job, int64_t pixel, struct cpu_shares *s,
+                         struct share_list *list);
+
 /* As cpu_reflections, of what the dense loop of that recipe has kept. */
 enum status cpu_dense_reflections(const struct experiment *x, const struct cpu_table *tables,
                                   struct dense_table *padded, const struct footprint *f,

@@ -10,20 +10,6 @@
 #include "engine/cpu_shares.h"
 #include "physics/shape_fast.h"
 
-/* Whole indices, |h| < INDEX_LIMIT, in one number. */
-INLINE int64_t key_of(int32_t h, int32_t k, int32_t l)
-{
-    return (int64_t)h * 4294967296 + (int64_t)k * 65536 + (int64_t)l;
-}
-
-static void indices_of(int64_t key, int32_t hkl[3])
-{
-    hkl[2] = (int16_t)(key & 0xffff);
-    key = (key - hkl[2]) >> 16;
-    hkl[1] = (int16_t)(key & 0xffff);
-    hkl[0] = (int32_t)((key - hkl[1]) >> 16);
-}
-
 /* Squared lattice factors of one step, slots and keys. */
 INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
                          enum crystal_shape shape, int n, struct cpu_shares *s)
@@ -39,7 +25,7 @@ INLINE void offset_terms(const struct cpu_lattice *lattice, const double *step,
         const double dk = index_offset(index_along(c + 3, qx, qy, qz), &k);
         const double dl = index_offset(index_along(c + 6, qx, qy, qz), &m);
         s->term[i] = shape_at_offset_double(&l, shape, dh, dk, dl);
-        s->key[i] = key_of(h, k, m);
+        s->key[i] = hkl_key(h, k, m);
         s->block.slot[i] = table_slot(&t, h, k, m);
     }
 }
@@ -60,7 +46,7 @@ static void square_terms(const struct cpu_lattice *lattice, const double *step, 
         const int32_t nh = index_split_nearest(h), nk = index_split_nearest(k);
         const int32_t nm = index_split_nearest(m);
         s->term[i] = (double)square_at(&l, false, h, k, m);
-        s->key[i] = key_of(nh, nk, nm);
+        s->key[i] = hkl_key(nh, nk, nm);
         s->block.slot[i] = table_slot(&t, nh, nk, nm);
     }
 }
@@ -251,7 +237,7 @@ bool NAME(cpu_shares_, ISA)(const struct cpu_job *job, const struct cpu_where *w
         for (int32_t at = s->first[i]; at && !s->full; at = s->away[at - 1].next) {
             const struct cpu_share *away = &s->away[at - 1];
             share.lattice = away->lattice;
-            indices_of(away->key, share.hkl);
+            hkl_of_key(away->key, share.hkl);
             share.photons = away->photons * factor;
             share.turn = away->turn * factor;
             s->full = share.photons > 0.0 && !share_add(list, &share);

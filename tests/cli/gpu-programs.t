@@ -103,6 +103,15 @@ check 'are the same' awk '
 	{ getline other <"cpu.bars"; n = split(other, value) }
 	{ for (i = 1; i <= NF; i++) if ($i != value[i] && !($i / value[i] > 0.9999 && $i / value[i] < 1.0001)) exit 1 }
 	END { exit NR < 2 }' cuda.bars
+rm -f report
+# frames with their tables, in bytes
+sizes() {
+	recipes | "$1" --quiet "--engine=$2" --reflections=1 | bragg-tap --print | sed -n 's/^frame id=\([0-9]*\).* bytes=\([0-9]*\) .*/\1 \2/p'
+}
+is 'tables of reflections have the length of those of the reference' "$(sizes "$intensity" cuda)" \
+	"$(sizes bragg-intensity reference)"
+check 'they are some' [ "$(sizes bragg-intensity cpu | sort -k2,2 -u | wc -l)" -gt 2 ]
+check 'of reflections nothing is left' nothing_left
 unset STANDIN_REPORT
 
 # --- memory

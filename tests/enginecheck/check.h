@@ -67,6 +67,9 @@ enum status check_after(struct run *run, const int64_t *numbers, struct error *e
  * and sums; those of the second workload at that size, which are timed. */
 enum status check_derive(struct run *run, const int64_t *numbers, struct error *e);
 
+/* SIZE: the same for tables of reflections. */
+enum status check_reflections(struct run *run, const int64_t *numbers, struct error *e);
+
 /* SIZE: frames of the first workload, with background and noise, into another process. */
 enum status check_stream(struct run *run, const int64_t *numbers, struct error *e);
 

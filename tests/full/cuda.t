@@ -24,7 +24,7 @@ kernel() {
 }
 for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] || continue
-	for name in kernel dense_kernel after_kernel slopes_kernel slopes_double_kernel; do
+	for name in kernel dense_kernel after_kernel shares_kernel slopes_kernel slopes_double_kernel; do
 		check "$name for $arch" kernel "$arch" $name
 		is "$arch: $name with stack or spills" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
 		note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
@@ -50,7 +50,14 @@ slopes() {
 	done
 }
 check 'slots of derivatives' slopes
-note "$(tail -2 slots | tr '\n\t' '  ')"
+# that of reflections: a step of SQUARE with few cells that falls on the index of the one before
+shares() {
+	# shellcheck disable=SC2086 # flags are words
+	nvcc $flags -I"$top/common" -I"$top" -D_GNU_SOURCE -arch=sm_90 -cubin "$top/gpu/shares_kernel.cu" \
+		-o shares.cubin && "$top/scripts/gpu-slots" --nested shares.cubin >>slots
+}
+check 'slots of reflections' shares
+note "$(tail -4 slots | tr '\n\t' '  ')"
 # within KERNEL STEP PIXEL BLOCK OTHERS
 within() {
 	awk -v name="$1" -v step="$2" -v pixel="$3" -v block="$4" -v others="$5" '
@@ -64,7 +71,7 @@ while IFS=$tab read -r kernel pixels step pixel block others what; do
 	check "$what: slots of gpu/slots.tsv" within "$kernel" "$step" "$pixel" "$block" "$others"
 	check "$what: blocks of $pixels pixels" test "$pixels" = "$(case $kernel in ILb1*) echo 1024 ;; *) echo 128 ;; esac)"
 done <held
-is 'kernels that are held' "$(wc -l <held)" 8
+is 'kernels that are held' "$(wc -l <held)" 9
 is 'shared memory of all but the general one' \
 	"$(sed -n '/Compiling.*ILb[01]ELb0/,/Used/s/.* \([0-9]*\) bytes smem.*/\1/p' report | sort -n | tail -1)" 9472
 
@@ -150,7 +157,7 @@ unpinned() {
 }
 check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
-	'agreement,background and noise,bytes,card,derivatives,first frame,peak,planes,stream,times,'
+	'agreement,background and noise,bytes,card,derivatives,first frame,peak,planes,reflections,stream,table of reflections,times,'
 is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 8
 limited() {
 	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&

@@ -26,6 +26,8 @@
 #include "base/clock.h"
 #include "engine/cpu.h"
 #include "gpu/host_loop.h"
+#include "gpu/shares_kernel.h"
+#include "gpu/slopes_kernel.h"
 #include "tests/enginecheck/peak.h"
 
 enum { HEADER = MEM_ALIGNMENT, GUARD = 64, PLACES = 1024 };
@@ -343,5 +345,13 @@ int gpu_slopes_double_launch(const struct gpu_slopes *frame, const struct gpu_sl
 {
     (void)stream;
     (is_fused() ? gpu_host_slopes_double_avx2 : gpu_host_slopes_double_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
+                      void *stream)
+{
+    (void)stream;
+    (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
     return cudaSuccess;
 }

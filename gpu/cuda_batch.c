@@ -1,0 +1,55 @@
+/* Derivatives and reflections on the card: one kernel after the other, and what it has found into
+ * pinned memory. */
+#include "gpu/cuda_context.h"
+#include "gpu/ranges.h"
+#include "gpu/shares_kernel.h"
+#include "gpu/slopes_kernel.h"
+
+/* Behind the launch of a kernel, which said `code`: copies what stands at from[] on the card. */
+static enum status receive(struct cuda *c, cudaError_t code, const void *from, size_t bytes,
+                           const char *what, struct error *e)
+{
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned, from, bytes, cudaMemcpyDeviceToHost, c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
+    return cuda_failed(code, what, e);
+}
+
+enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
+                        const struct gpu_slopes_batch *batch, const double **values,
+                        struct error *e)
+{
+    struct cuda *c = context;
+    const size_t bytes = (1 + frame->count) * batch->count * sizeof *batch->values;
+    gpu_slopes_launch *launch =
+        frame->frame.kind.precise ? gpu_slopes_double_launch : gpu_slopes_mixed_launch;
+    enum status status = cuda_grow_pinned(c, bytes, e);
+    if (status)
+        return status;
+    range_begin("derivatives");
+    status = receive(c, (cudaError_t)launch(frame, batch, c->stream), batch->values, bytes,
+                     "derivatives", e);
+    range_end();
+    *values = (const double *)(const void *)c->pinned;
+    return status;
+}
+
+enum status cuda_shares(void *context, const struct gpu_shares *frame,
+                        const struct gpu_shares_batch *batch, const struct gpu_share **shares,
+                        const int32_t **found, struct error *e)
+{
+    struct cuda *c = context;
+    const size_t of_shares = batch->count * GPU_SHARES * sizeof *batch->shares;
+    const size_t bytes = of_shares + batch->count * sizeof *batch->found;  // one behind the other
+    enum status status = cuda_grow_pinned(c, bytes, e);
+    if (status)
+        return status;
+    range_begin("reflections");
+    status = receive(c, (cudaError_t)gpu_shares_launch(frame, batch, c->stream), batch->shares,
+                     bytes, "reflections", e);
+    range_end();
+    *shares = (const struct gpu_share *)(const void *)c->pinned;
+    *found = (const int32_t *)(const void *)(c->pinned + of_shares);
+    return status;
+}

@@ -1,0 +1,161 @@
+/*
+ * What one thread of the GPU computes of reflections: the shares of one pixel.  The same text is
+ * the kernel (gpu/shares_kernel.cu) and a loop on the processor (gpu/shares_loop.c).  As in
+ * engine/cpu_shares.h sums run under two indices; the smaller is put away when another index comes.
+ */
+#ifndef BRAGG_GPU_SHARES_H
+#define BRAGG_GPU_SHARES_H
+
+#include "gpu/pixel.h"
+#include "gpu/shares_frame.h"
+
+/* The sum under an index. */
+struct gpu_running {
+    int64_t key;
+    double sum, turn;
+};
+
+/* A pixel being shared out. */
+struct gpu_sharing {
+    struct gpu_share *to;
+    size_t stride;
+    int32_t found;
+    int32_t lattice;  // at hand
+    double scale;     // of its terms to photons, before factors of the pixel
+    double least;     // a term that may be lost
+    struct gpu_running one, two;
+};
+
+/* Adds to what there is of that index. */
+INLINE void gpu_put_away(struct gpu_sharing *s, struct gpu_running r)
+{
+    const double photons = r.sum * s->scale, turn = r.turn * s->scale;
+    if (!(photons > 0.0) || s->found > GPU_SHARES)
+        return;
+    for (int32_t i = 0; i < s->found; i++) {
+        struct gpu_share *share = &s->to[(size_t)i * s->stride];
+        if (share->key != r.key || share->lattice != s->lattice)
+            continue;
+        share->photons += photons;
+        share->turn += turn;
+        return;
+    }
+    if (s->found++ < GPU_SHARES) {
+        const struct gpu_share share = {r.key, photons, turn, s->lattice};
+        s->to[(size_t)(s->found - 1) * s->stride] = share;
+    }
+}
+
+INLINE void gpu_share_term(struct gpu_sharing *s, int64_t key, double term, double phi_rad)
+{
+    const struct gpu_running r = {key, term, term * phi_rad};
+    if (key == s->one.key) {
+        s->one.sum += r.sum;
+        s->one.turn += r.turn;
+    } else if (key == s->two.key) {
+        s->two.sum += r.sum;
+        s->two.turn += r.turn;
+    } else if (term > s->least) {
+        const bool larger = s->one.sum > s->two.sum;
+        const struct gpu_running away = larger ? s->two : s->one;
+        s->one = larger ? s->one : s->two;
+        s->two = r;
+        gpu_put_away(s, away);
+    }
+}
+
+/* Squared lattice factor of a step / shape_unit, and indices. */
+INLINE double gpu_share_shape(const struct cpu_lattice *l, bool few, struct gpu_indices at,
+                              int32_t hkl[3])
+{
+    if (few) {
+        const struct index_split h = gpu_split(at.h), k = gpu_split(at.k), m = gpu_split(at.l);
+        hkl[0] = index_split_nearest(h);
+        hkl[1] = index_split_nearest(k);
+        hkl[2] = index_split_nearest(m);
+        return (double)square_at(l, false, h, k, m);
+    }
+    const double dh = gpu_offset(at.h, &hkl[0]), dk = gpu_offset(at.k, &hkl[1]);
+    const double dl = gpu_offset(at.l, &hkl[2]);
+    return shape_at_offset_double(l, l->shape, dh, dk, dl);
+}
+
+/* All steps of a lattice for one source and subpixel.  SQUARE in single precision is enough for few
+ * cells. */
+INLINE void gpu_share_lattice(const struct cpu_lattice *lattice, const struct gpu_turning *turning,
+                              bool cubic, struct point q, struct gpu_sharing *s)
+{
+    const struct cpu_lattice l = *lattice;
+    const struct cpu_table t = *l.table;
+    const float most = 20.0f;
+    const bool few = l.shape == SHAPE_SQUARE && l.N[0] <= most && l.N[1] <= most && l.N[2] <= most;
+    const struct gpu_running none = {INT64_MAX, 0.0, 0.0};
+    s->one = s->two = none;
+    for (size_t i = 0; i < l.nsteps; i++) {
+        int32_t hkl[3];
+        const struct gpu_indices at = gpu_indices(l.cells + 9 * i, q);
+        const double shape = gpu_share_shape(&l, few, at, hkl);
+        const int32_t slot = table_slot(&t, hkl[0], hkl[1], hkl[2]);
+        double F_sqr = t.F_sqr ? (double)t.F_sqr[slot] : t.F_sqr_double[slot];
+        if (cubic && t.F)
+            F_sqr = gpu_tricubic_sqr(&t, at, F_sqr);
+        gpu_share_term(s, hkl_key(hkl[0], hkl[1], hkl[2]), shape * F_sqr,
+                       turning->phi_rad ? turning->phi_rad[i / turning->ndomains] : 0.0);
+    }
+    gpu_put_away(s, s->one);
+    gpu_put_away(s, s->two);
+}
+
+/* Factors of the pixel that terms do not have; those of the moment. */
+INLINE double gpu_pixel_factor(const struct gpu_frame *f, const struct gpu_ray *ray)
+{
+    return (f->sampling.each_polarization ? 1.0 : ray->polarization) *
+           (f->sampling.each_solid_angle ? 1.0 : ray->solid_angle);
+}
+
+INLINE void gpu_share_source(const struct gpu_shares *f, bool cubic, size_t index,
+                             struct gpu_ray *ray, struct gpu_sharing *s)
+{
+    struct point q;
+    double factor;
+    if (!gpu_meet_source(&f->frame, index, ray, &q, &factor))
+        return;
+    const int oversample = f->frame.sampling.oversample;
+    const double samples = (double)oversample * oversample * (double)f->frame.nsources;
+    for (size_t i = 0; i < f->frame.nlattices; i++) {
+        const struct cpu_lattice *l = &f->frame.lattices[i];
+        s->lattice = (int32_t)i;
+        s->scale = factor * l->scale;
+        s->least = f->least_photons /
+                   (samples * (double)l->nsteps * s->scale * gpu_pixel_factor(&f->frame, ray));
+        gpu_share_lattice(l, &f->turning[i], cubic, q, s);
+    }
+}
+
+/* Pixel `i` of a batch, which is computed.  `cubic` is a constant where it is called. */
+INLINE void gpu_shares_thread(const struct gpu_shares *f, bool cubic,
+                              const struct gpu_shares_batch *b, size_t i)
+{
+    const struct panel *p = &gpu_panel_holding(&f->frame, b->numbers[i])->panel;
+    const int64_t at = b->numbers[i] - p->first_pixel;
+    const int oversample = f->frame.sampling.oversample;
+    const int64_t points = subpixels_of(p, oversample);
+    struct gpu_ray ray = {0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0};
+    const struct gpu_running none = {INT64_MAX, 0.0, 0.0};
+    struct gpu_sharing s = {b->shares + i, b->count, 0, 0, 0.0, 0.0, none, none};
+    ray.polarization = f->frame.no_polarization ? 1.0 : 0.0;
+    for (int64_t point = 0; point < points; point++) {
+        gpu_meet_subpixel(&f->frame, p, at % p->fast_pixels, at / p->fast_pixels,
+                          subpixel_at(point, oversample), &ray);
+        for (size_t source = 0; source < f->frame.nsources; source++)
+            gpu_share_source(f, cubic, source, &ray, &s);
+    }
+    b->found[i] = s.found;
+    for (int32_t k = 0; k < s.found && k < GPU_SHARES; k++) {
+        struct gpu_share *share = &s.to[(size_t)k * s.stride];
+        share->photons *= gpu_pixel_factor(&f->frame, &ray);
+        share->turn *= gpu_pixel_factor(&f->frame, &ray);
+    }
+}
+
+#endif

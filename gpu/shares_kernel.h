@@ -1,0 +1,20 @@
+/* The launch of the kernel of reflections, callable from C. */
+#ifndef BRAGG_GPU_SHARES_KERNEL_H
+#define BRAGG_GPU_SHARES_KERNEL_H
+
+#include "gpu/shares_frame.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Starts the kernel on `stream` (a cudaStream_t): what *frame and *batch point to is device memory.
+ * Returns a cudaError_t. */
+int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
+                      void *stream);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,142 @@
+/* Reflections of the engine against those of the reference, and how long they take. */
+#include <math.h>
+#include <string.h>
+
+#include "../../bench/workload.h"
+#include "../unit/engine_table.h"
+#include "base/clock.h"
+#include "check.h"
+
+enum { EDGE = 48, ROUNDS = 5 };
+
+/* Image and table of one engine; the caller frees the table. */
+static enum status ask(const struct engine *engine, const struct engine_options *options,
+                       const struct experiment *x, const struct recipe *r,
+                       struct reflection_table *table, struct error *e)
+{
+    const struct reflections_wanted wanted = {.least_photons = 1.0};
+    struct plan *plan = NULL;
+    float *pixels = mem_array((size_t)experiment_pixels(x), sizeof *pixels);
+    enum status s = pixels ? engine->create(&plan, x, options, e) : error_memory(e, "the image");
+    if (!s)
+        s = engine->run(plan, r, pixels, NULL, e);
+    if (!s)
+        s = engine->reflections(plan, r, pixels, &wanted, table, e);
+    if (plan)
+        engine->destroy(&plan);
+    mem_free(pixels);
+    return s;
+}
+
+/* The worst relative difference of photons of rows above 10 photons; infinite where one is missing.
+ * Rows of both ascend. */
+static double off(const struct reflection_table *a, const struct reflection_table *reference)
+{
+    double worst = 0.0;
+    for (size_t i = 0, k = 0; i < reference->count; i++) {
+        const struct reflection_row *want = &reference->rows[i];
+        if (want->photons <= 10.0)
+            continue;
+        while (k < a->count && (a->rows[k].lattice != want->lattice ||
+                                memcmp(a->rows[k].hkl, want->hkl, sizeof want->hkl) != 0))
+            k++;
+        if (k == a->count)
+            return HUGE_VAL;
+        worst = fmax(worst, fabs(a->rows[k].photons / want->photons - 1.0));
+    }
+    return worst;
+}
+
+static enum status compare(struct run *run, const struct engine_case *c, struct error *e)
+{
+    struct experiment x = {0};
+    struct recipe r = {0};
+    struct reflection_table a = {0}, reference = {0};
+    enum status s = case_build(c, &x, &r, e);
+    x.beam.fluence_ph_m2 = 1e28;  // hundreds of reflections
+    if (!s)
+        s = ask(&engine_reference, &run->options, &x, &r, &reference, e);
+    if (!s)
+        s = ask(run->engine, &run->options, &x, &r, &a, e);
+    const double worst = s ? 0.0 : off(&a, &reference);
+    const bool good = worst <= 1e-4;
+    if (!s) {
+        run->cases++;
+        run->failed += !good;
+        run->worst = fmax(run->worst, worst);
+        printf("%-44s %zu reflections, %.1e%s\n", c->name, reference.count, worst,
+               good ? "" : ", FAILED");
+        if (run->json)
+            (void)fprintf(run->json,
+                          "{\"part\": \"reflections\", \"case\": \"%s\", \"error\": %.3g, "
+                          "\"passed\": %s}\n",
+                          c->name, worst, good ? "true" : "false");
+    }
+    reflection_table_free(&a);
+    reflection_table_free(&reference);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+/* The best of some rounds. */
+static enum status time_plan(const struct run *run, struct plan *plan, const struct recipe *r,
+                             float *pixels, double *ms, struct error *e)
+{
+    const struct reflections_wanted wanted = {.least_photons = 1.0};
+    enum status s = run->engine->run(plan, r, pixels, NULL, e);
+    *ms = HUGE_VAL;
+    for (int i = 0; i < ROUNDS && !s; i++) {
+        struct reflection_table table = {0};
+        const uint64_t start = clock_ns();
+        s = run->engine->reflections(plan, r, pixels, &wanted, &table, e);
+        *ms = fmin(*ms, 1e-6 * (double)(clock_ns() - start));
+        reflection_table_free(&table);
+    }
+    return s;
+}
+
+/* Those of the second workload. */
+static enum status take_time(struct run *run, int64_t size, struct error *e)
+{
+    const struct workload *w = &workloads[1];
+    struct words words;
+    struct experiment x;
+    struct recipe r;
+    struct plan *plan = NULL;
+    double ms = 0.0;
+    float *pixels = mem_array((size_t)(size * size), sizeof *pixels);
+    workload_words(w, size, &words);
+    enum status s = workload_build(w, &words, PHYSICS_PHYSICAL, &x, &r, e);
+    if (!s && !pixels)
+        s = error_memory(e, "the image");
+    if (!s)
+        s = run->engine->create(&plan, &x, &run->options, e);
+    if (!s)
+        s = time_plan(run, plan, &r, pixels, &ms, e);
+    if (!s)
+        printf("%s, %d x %d, table of reflections: %.3f ms\n", w->name, (int)size, (int)size, ms);
+    if (!s && run->json)
+        (void)fprintf(run->json,
+                      "{\"part\": \"table of reflections\", \"size\": %d, \"ms\": %.4g}\n",
+                      (int)size, ms);
+    if (plan)
+        run->engine->destroy(&plan);
+    mem_free(pixels);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+enum status check_reflections(struct run *run, const int64_t *numbers, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < NCASES && !s; i++) {
+        struct engine_case c = cases[i];
+        /* the same detector in coarser pixels */
+        c.pixel_mm = (c.pixels ? c.pixels : 128) * (c.pixel_mm > 0.0 ? c.pixel_mm : 0.8) / EDGE;
+        c.pixels = EDGE;
+        s = compare(run, &c, e);
+    }
+    return s ? s : take_time(run, numbers[0], e);
+}
