@@ -77,8 +77,8 @@ enum status gpu_after_prepare(struct plan *p, struct engine_after *after, struct
     const bool adds = after->nmaterials && is_flat(p->experiment);
     const bool counts = after->noise && is_plain(after->noise) && (adds || !after->nmaterials);
     a->type = PIXEL_F32;
-    if (p->footprint)
-        return STATUS_OK;  // it comes before all that, and is applied here
+    if (p->footprint || p->closed)
+        return STATUS_OK;  // it comes before all that, and is applied here; no kernels follow
     if (adds) {
         const enum status s = upload_scene(p, after, e);
         if (s)

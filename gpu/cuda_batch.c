@@ -1,5 +1,6 @@
-/* Derivatives and reflections on the card: one kernel after the other, and what it has found into
- * pinned memory. */
+/* Derivatives, reflections and closed forms on the card: one kernel after the other, and what it
+ * has found into pinned memory. */
+#include "gpu/closed_kernel.h"
 #include "gpu/cuda_context.h"
 #include "gpu/ranges.h"
 #include "gpu/shares_kernel.h"
@@ -33,6 +34,21 @@ enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
     range_end();
     *values = (const double *)(const void *)c->pinned;
     return status;
+}
+
+enum status cuda_closed(void *context, const struct gpu_closed *frame,
+                        const struct gpu_closed_batch *batch, float *to, struct error *e)
+{
+    struct cuda *c = context;
+    range_begin("closed form");
+    cudaError_t code = (cudaError_t)gpu_closed_launch(frame, batch, c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(to, batch->pixels, batch->count * sizeof *to, cudaMemcpyDeviceToHost,
+                               c->stream);
+    if (code == cudaSuccess)
+        code = cudaStreamSynchronize(c->stream);
+    range_end();
+    return cuda_failed(code, "closed form", e);
 }
 
 enum status cuda_shares(void *context, const struct gpu_shares *frame,

@@ -50,6 +50,8 @@ enum status cuda_slopes(void *context, const struct gpu_slopes *frame,
                         const struct gpu_slopes_batch *batch, const double **values,
                         struct error *e);
 
+enum status cuda_closed(void *context, const struct gpu_closed *frame,
+                        const struct gpu_closed_batch *batch, float *to, struct error *e);
 enum status cuda_shares(void *context, const struct gpu_shares *frame,
                         const struct gpu_shares_batch *batch, const struct gpu_share **shares,
                         const int32_t **found, struct error *e);

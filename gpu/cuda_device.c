@@ -222,5 +222,6 @@ const struct gpu_device gpu_device_cuda = {
     .unpin = cuda_unpin,
     .run = cuda_run,
     .slopes = cuda_slopes,
+    .closed = cuda_closed,
     .shares = cuda_shares,
 };

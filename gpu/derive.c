@@ -2,6 +2,7 @@
  * double precision that the host makes planes and sums of. */
 #include "gpu/derive.h"
 
+#include "engine/closed.h"
 #include "engine/cpu_slopes.h"
 #include "gpu/layout.h"
 #include "gpu/slopes_pack.h"
@@ -10,6 +11,8 @@
 static enum status refuse(const struct experiment *x, enum engine_precision precision,
                           struct error *e)
 {
+    if (closed_wanted(x))
+        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no derivatives");
     if (cpu_slopes_can(x, precision))
         return STATUS_OK;
     for (size_t i = 0; i < x->ncrystals; i++)

@@ -8,6 +8,7 @@
 
 #include "engine/engine.h"
 #include "gpu/after_kernel.h"
+#include "gpu/closed_frame.h"
 #include "gpu/gpu.h"
 #include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
@@ -75,6 +76,10 @@ struct gpu_device {
     enum status (*slopes)(void *context, const struct gpu_slopes *frame,
                           const struct gpu_slopes_batch *batch, const double **values,
                           struct error *e);
+
+    /* The same for pixels in closed form, to to[] here. */
+    enum status (*closed)(void *context, const struct gpu_closed *frame,
+                          const struct gpu_closed_batch *batch, float *to, struct error *e);
 
     /* The same for what reflections give to pixels: see struct gpu_shares_batch. */
     enum status (*shares)(void *context, const struct gpu_shares *frame,

@@ -10,6 +10,7 @@
 #include "engine/closed.h"
 #include "engine/diffuse.h"
 #include "engine/recipe_check.h"
+#include "gpu/closed_run.h"
 #include "gpu/derive.h"
 #include "gpu/gpu.h"
 #include "gpu/layout.h"
@@ -82,12 +83,14 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
                                struct error *e)
 {
     *plan = NULL;
-    if (closed_refuse(x, "cuda", e) || diffuse_refuse(x, "the cuda engine has", e))
+    const bool closed = closed_wanted(x);
+    if (diffuse_refuse(x, "the cuda engine has", e) || (closed && closed_check(x, e)))
         return STATUS_INPUT;
     struct plan *p = mem_array(1, sizeof *p);
     if (!p)
         return error_memory(e, "the plan");
     p->device = device;
+    p->closed = closed;
     p->experiment = &p->moved.x;
     p->precision = options->precision;
     p->threads = options->threads < 1 ? 1 : options->threads;
@@ -113,6 +116,8 @@ static enum status plan_create(struct plan **plan, const struct gpu_device *devi
 
 static const char *plan_identity(const struct plan *plan)
 {
+    if (plan->closed)
+        return GPU_CLOSED_IDENTITY;
     return plan->as_cpu ? plan->device->as_cpu(plan->context, plan->precision)
                         : plan->device->identity[plan->precision];
 }
@@ -245,7 +250,9 @@ static enum status plan_run(struct plan *p, const struct recipe *recipe, float *
         return status;
     float *photons = footprint_begin(p->footprint, recipe, pixels, e);
     const struct task task = {recipe, NULL, (char *)photons, done};
-    status = photons ? perform(p, &task, e) : STATUS_INPUT;
+    status = !photons    ? STATUS_INPUT
+             : p->closed ? gpu_closed_run(p, recipe, photons, done, e)
+                         : perform(p, &task, e);
     return status ? status : footprint_end(p->footprint, recipe, NULL, pixels, e);
 }
 
@@ -259,6 +266,8 @@ static enum status plan_develop(struct plan *p, const struct recipe *recipe, uin
 static enum status plan_trace(struct plan *p, const struct recipe *recipe,
                               const struct pixel_trace *trace, struct error *e)
 {
+    if (p->closed)
+        return error_set(e, STATUS_INPUT, "--mosaic-model=gauss has no --trace-pixel");
     const struct cpu_kernels *kernels = cpu_kernels_choose(NULL, p->precision, NULL);
     return cpu_trace_one(kernels, moved_to(&p->moved, recipe), p->tables, p->padded, recipe, trace,
                          e);

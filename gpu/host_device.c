@@ -177,6 +177,16 @@ static enum status host_slopes(void *context, const struct gpu_slopes *frame,
     return STATUS_OK;
 }
 
+static enum status host_closed(void *context, const struct gpu_closed *frame,
+                               const struct gpu_closed_batch *batch, float *to, struct error *e)
+{
+    const struct host *h = context;
+    (void)e;
+    gpu_host_closed(frame, batch, h->threads);
+    memcpy(to, batch->pixels, batch->count * sizeof *to);
+    return STATUS_OK;
+}
+
 static enum status host_shares(void *context, const struct gpu_shares *frame,
                                const struct gpu_shares_batch *batch,
                                const struct gpu_share **shares, const int32_t **found,
@@ -204,5 +214,6 @@ const struct gpu_device gpu_device_host = {
     .unpin = host_unpin,
     .run = host_run,
     .slopes = host_slopes,
+    .closed = host_closed,
     .shares = host_shares,
 };

@@ -3,6 +3,7 @@
 #define BRAGG_GPU_HOST_LOOP_H
 
 #include "gpu/after_kernel.h"
+#include "gpu/closed_frame.h"
 #include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
 
@@ -23,6 +24,10 @@ gpu_host_slopes gpu_host_slopes_double_baseline, gpu_host_slopes_double_avx2;
 typedef void gpu_host_shares(const struct gpu_shares *frame, const struct gpu_shares_batch *batch,
                              int threads);
 gpu_host_shares gpu_host_shares_baseline, gpu_host_shares_avx2;
+
+/* All threads of that of frames in closed form; the same bytes for any instruction set. */
+void gpu_host_closed(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
+                     int threads);
 
 /* All threads of gpu_background_launch and of gpu_after_launch; the same bytes for any instruction
  * set. */

@@ -8,6 +8,7 @@
 #include <assert.h>
 
 #include "gpu/after_kernel.h"
+#include "gpu/closed_frame.h"
 #include "gpu/shares_frame.h"
 #include "gpu/slopes_frame.h"
 
@@ -35,6 +36,11 @@ SIZE_IS(gpu_share, 32);
 SIZE_IS(gpu_turning, 16);
 SIZE_IS(gpu_shares, 288);
 SIZE_IS(gpu_shares_batch, 32);
+SIZE_IS(gpu_closed_beam, 216);
+SIZE_IS(gpu_closed_spot, 160);
+SIZE_IS(gpu_closed_place, 12);
+SIZE_IS(gpu_closed, 304);
+SIZE_IS(gpu_closed_batch, 24);
 #undef SIZE_IS
 
 #endif

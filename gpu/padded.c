@@ -44,7 +44,7 @@ enum status gpu_dense_open(struct plan *p, struct error *e)
 {
     const struct experiment *x = p->experiment;
     const bool mixed = p->precision == PRECISION_MIXED;
-    const bool square = all_are(x, SHAPE_SQUARE, mixed ? SHAPE_SQUARE : SHAPE_ROUND);
+    const bool square = !p->closed && all_are(x, SHAPE_SQUARE, mixed ? SHAPE_SQUARE : SHAPE_ROUND);
     p->as_cpu = square && footprint_is_alike(p);
     if (!square || !mixed)
         return STATUS_OK;

@@ -33,6 +33,8 @@ struct gpu_counts {
     uint64_t upload_bytes;
 };
 
+#define GPU_CLOSED_IDENTITY "cuda-closed-1"
+
 /* What is made of pixels. */
 enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 
@@ -47,6 +49,7 @@ struct plan {
     double by_m[3];                   // how they stand there, see struct moved
     struct cpu_table *tables;         // one per crystal
     const struct cpu_table *on_card;  // the same there
+    bool closed;                      // crystals of closed form, see engine/closed.h
     bool as_cpu;                      // frames have the bytes of the cpu engine
     struct dense_table *padded;       // one per crystal; NULL: the dense form is not for this plan
     struct gpu_padded *padded_there;  // the same on the card

@@ -3,6 +3,7 @@
  * reflections than the card has places for are computed here. */
 #include "gpu/reflections.h"
 
+#include "engine/closed.h"
 #include "engine/cpu_dense_shares.h"
 #include "engine/cpu_point.h"
 #include "engine/cpu_shares.h"
@@ -124,6 +125,9 @@ enum status gpu_reflections(struct plan *p, const struct recipe *recipe, const f
 {
     const struct experiment *x = moved_to(&p->moved, recipe);
     const bool spread = p->footprint && p->footprint->is_seen;
+    if (p->closed)
+        return closed_reflections(closed_kernels_choose(NULL, NULL), x, p->footprint, p->threads,
+                                  recipe, pixels, wanted, table, e);
     struct cpu_job job;
     struct sharing s = {.plan = p, .job = &job};
     enum status status = cpu_job_open(&job, x, p->tables, recipe, e);

@@ -30,8 +30,10 @@ bool closed_wanted(const struct experiment *x)
 enum status closed_refuse(const struct experiment *x, const char *name, struct error *e)
 {
     return closed_wanted(x)
-               ? error_set(e, STATUS_INPUT,
-                           "the %s engine has no --mosaic-model=gauss, must be --engine=cpu", name)
+               ? error_set(
+                     e, STATUS_INPUT,
+                     "the %s engine has no --mosaic-model=gauss, must be --engine=cpu or cuda",
+                     name)
                : STATUS_OK;
 }
 

@@ -85,6 +85,15 @@ void closed_close(struct closed *c);
 /* Inside closed_open: reflections of all steps, and their places. */
 bool closed_list(struct closed *c, int threads);
 
+/* The places of each row of the frame, rows of panels one after the other: items begin[row] ..
+ * begin[row + 1]. */
+struct closed_row_places {
+    size_t *begin, *items;  // owned
+};
+
+/* Sorts them by rows; false when memory is out.  The caller frees both, after an error too. */
+bool closed_sort_places(const struct closed *c, struct closed_row_places *places);
+
 /* Computes pixels[experiment_pixels()]; `rows` as in struct engine.  `lists`, when not NULL, get
  * the shares of each row of the frame. */
 enum status closed_rows(const struct closed *c, int threads, float *pixels,

@@ -1,68 +1,23 @@
 /* Points of pixels in closed form, compiled once per instruction set. */
 #define FASTMATH_UNFUSED
-#include "engine/closed_loop.h"
-
 #include "base/isa.h"
-#include "physics/pixel.h"
-#include "physics/polarization.h"
+#include "engine/closed_point.h"
 
 static void look(struct closed_points *p)
 {
-    const struct panel *of = p->panel;
-    const int n = p->oversample;
-    const double edge = of->pixel_m / n, depth_m = pixel_layer_depth(of, p->layer);
-    const double first = (double)((p->fast + of->grid_fast) * n + p->sub_fast);
-    const double row = (double)((p->slow + of->grid_slow) * n + p->sub_slow);
-    const double slow_m = edge * row + edge / 2.0, *corner = pixel_plane(of);
-    for (int i = 0; i < ENSEMBLE_LANES; i++) {  // vectorised, with the bits of pixel_flat_position
-        const double fast_m = edge * (first + (double)(i * n)) + edge / 2.0;
-        const double x =
-            fast_m * of->fast[0] + slow_m * of->slow[0] + depth_m * of->normal[0] + corner[0];
-        const double y =
-            fast_m * of->fast[1] + slow_m * of->slow[1] + depth_m * of->normal[1] + corner[1];
-        const double z =
-            fast_m * of->fast[2] + slow_m * of->slow[2] + depth_m * of->normal[2] + corner[2];
-        const double distance = sqrt(x * x + y * y + z * z);
-        p->d[0][i] = x / distance;
-        p->d[1][i] = y / distance;
-        p->d[2][i] = z / distance;
-        p->d[3][i] = distance;
-    }
+    closed_look_at(p);
 }
 
 static bool sum(struct closed_points *p, const struct ensemble_spot *spot, const double incident[3],
                 const struct ensemble_waves *waves)
 {
-    double g[3][ENSEMBLE_LANES];
-    for (int k = 0; k < 3; k++)
-        for (int i = 0; i < ENSEMBLE_LANES; i++)
-            g[k][i] = p->d[k][i] - incident[k];
-    return ensemble_sum(spot, (const double(*)[ENSEMBLE_LANES])g, waves, p->sums);
+    return closed_sum_at(p, spot, incident, waves);
 }
 
-/* As pixel_solid_angle, pixel_capture and polarization_factor. */
 static void add(const struct closed_points *p, const struct closed_factors *f, double scale,
                 double photons[ENSEMBLE_LANES])
 {
-    const struct panel *of = p->panel;
-    double factor[ENSEMBLE_LANES];
-    for (int i = 0; i < ENSEMBLE_LANES; i++)
-        factor[i] = scale * pixel_solid_angle(of, f->solid_angle->d[3][i]);
-    const double front = -f->layer * of->layer_m * of->absorption_1_m;
-    const double back = -(f->layer + 1) * of->layer_m * of->absorption_1_m;
-    for (int i = 0; i < ENSEMBLE_LANES && of->thickness_m > 0.0; i++) {
-        const double parallax = f->capture->d[0][i] * of->normal[0] +
-                                f->capture->d[1][i] * of->normal[1] +
-                                f->capture->d[2][i] * of->normal[2];
-        factor[i] *= exp_fast(front / parallax) - exp_fast(back / parallax);
-    }
-    for (int i = 0; i < ENSEMBLE_LANES && !f->no_polarization; i++) {
-        const double d[3] = {f->polarization->d[0][i], f->polarization->d[1][i],
-                             f->polarization->d[2][i]};
-        factor[i] *= polarization_factor(f->kahn, f->incident, d, f->e, f->b);
-    }
-    for (int i = 0; i < ENSEMBLE_LANES; i++)
-        photons[i] += p->sums[i] != 0.0 ? p->sums[i] * factor[i] : 0.0;
+    closed_add_at(p, f, scale, photons);
 }
 
 const struct closed_kernels NAME(closed_kernels_, ISA) = {.look = look, .sum = sum, .add = add};

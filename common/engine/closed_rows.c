@@ -7,11 +7,6 @@
 #include "engine/closed.h"
 #include "physics/pixel.h"
 
-/* The places of each row of the frame: items begin[row] .. begin[row + 1]. */
-struct row_places {
-    size_t *begin, *items;  // owned
-};
-
 /* A row being summed up. */
 struct row {
     const struct closed *c;
@@ -139,7 +134,7 @@ static void sort_shares(struct share_list *list)
 }
 
 /* One row; sums[] are 0 before and after. */
-static bool run_row(const struct row *row, const struct row_places *places, int64_t number,
+static bool run_row(const struct row *row, const struct closed_row_places *places, int64_t number,
                     float *pixels)
 {
     const size_t begin = places->begin[number], end = places->begin[number + 1];
@@ -170,8 +165,9 @@ static int64_t rows_above(const struct experiment *x, int32_t index)
     return rows;
 }
 
-static bool sort_places(const struct closed *c, int64_t nrows, struct row_places *places)
+bool closed_sort_places(const struct closed *c, struct closed_row_places *places)
 {
+    const int64_t nrows = experiment_rows(c->x);
     size_t total = 0;
     places->begin = mem_array((size_t)nrows + 2, sizeof *places->begin);
     if (!places->begin)
@@ -196,7 +192,7 @@ static bool sort_places(const struct closed *c, int64_t nrows, struct row_places
 }
 
 /* All rows of a panel; false when memory is out. */
-static bool run_panel(const struct closed *c, const struct row_places *places, int threads,
+static bool run_panel(const struct closed *c, const struct closed_row_places *places, int threads,
                       size_t index, float *pixels, struct share_list *lists,
                       atomic_uint_fast64_t *rows)
 {
@@ -222,8 +218,8 @@ static bool run_panel(const struct closed *c, const struct row_places *places, i
 enum status closed_rows(const struct closed *c, int threads, float *pixels,
                         struct share_list *lists, atomic_uint_fast64_t *rows, struct error *e)
 {
-    struct row_places places = {0};
-    bool good = sort_places(c, experiment_rows(c->x), &places);
+    struct closed_row_places places = {0};
+    bool good = closed_sort_places(c, &places);
     for (size_t i = 0; i < c->x->npanels && good; i++)
         good = run_panel(c, &places, threads, i, pixels, lists, rows);
     mem_free(places.begin);

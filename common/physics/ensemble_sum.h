@@ -12,7 +12,12 @@
 #include "physics/ensemble_waves.h"
 #include "physics/fastmath.h"
 
+/* ENSEMBLE_ONE: for who takes a point at a time, a thread of a GPU. */
+#ifdef ENSEMBLE_ONE
+enum { ENSEMBLE_LANES = 1 };
+#else
 enum { ENSEMBLE_LANES = 8 };
+#endif
 
 /* What sums over wavelengths know of the points. */
 struct ensemble_lanes {
@@ -23,19 +28,22 @@ struct ensemble_lanes {
 };
 
 /* Halves, then quarters, as vectors do it. */
-static inline double ensemble_least(const double v[ENSEMBLE_LANES])
+HD double ensemble_least(const double v[ENSEMBLE_LANES])
 {
+#ifdef ENSEMBLE_ONE
+    return v[0];
+#else
     double four[4], two[2];
     for (int i = 0; i < 4; i++)
         four[i] = v[i] < v[i + 4] ? v[i] : v[i + 4];
     for (int i = 0; i < 2; i++)
         two[i] = four[i] < four[i + 2] ? four[i] : four[i + 2];
     return two[0] < two[1] ? two[0] : two[1];
+#endif
 }
 
 /* The first channel that is not below per_A. */
-static inline size_t ensemble_first(const struct ensemble_channel *channels, size_t count,
-                                    double per_A)
+HD size_t ensemble_first(const struct ensemble_channel *channels, size_t count, double per_A)
 {
     size_t low = 0;
     while (low < count) {
@@ -49,9 +57,8 @@ static inline size_t ensemble_first(const struct ensemble_channel *channels, siz
 }
 
 /* Of those channels that are not dark. */
-static inline void ensemble_add_channels(const struct ensemble_waves *w,
-                                         const struct ensemble_lanes *l,
-                                         double sums[ENSEMBLE_LANES])
+HD void ensemble_add_channels(const struct ensemble_waves *w, const struct ensemble_lanes *l,
+                              double sums[ENSEMBLE_LANES])
 {
     const struct ensemble_channel *channels = w->channels;
     for (size_t c = ensemble_first(channels, w->count, l->low);
@@ -65,9 +72,9 @@ static inline void ensemble_add_channels(const struct ensemble_waves *w,
 }
 
 /* The same of groups up to `end`, each at most `width` wide. */
-static inline void ensemble_add_groups(const struct ensemble_group *groups,
-                                       const struct ensemble_group *end, double width,
-                                       const struct ensemble_lanes *l, double sums[ENSEMBLE_LANES])
+HD void ensemble_add_groups(const struct ensemble_group *groups, const struct ensemble_group *end,
+                            double width, const struct ensemble_lanes *l,
+                            double sums[ENSEMBLE_LANES])
 {
     for (; groups < end && groups->per_A <= l->high + width; groups++) {
         const double *m = groups->moment, per_A = groups->per_A;
@@ -87,8 +94,8 @@ static inline void ensemble_add_groups(const struct ensemble_group *groups,
 /* sums[]: mean squared lattice factor summed over the channels of a beam with their weights, where
  * the scattering vector is per_A times g, g = diffracted - incident as unit vectors.  0 where all
  * channels are dark; false where they are at all points. */
-static inline bool ensemble_sum(const struct ensemble_spot *spot, const double g[3][ENSEMBLE_LANES],
-                                const struct ensemble_waves *w, double sums[ENSEMBLE_LANES])
+HD bool ensemble_sum(const struct ensemble_spot *spot, const double g[3][ENSEMBLE_LANES],
+                     const struct ensemble_waves *w, double sums[ENSEMBLE_LANES])
 {
     const double *m = spot->inverse, *pull = spot->pull;
     double from[ENSEMBLE_LANES], minus_to[ENSEMBLE_LANES];

@@ -70,6 +70,9 @@ enum status check_derive(struct run *run, const int64_t *numbers, struct error *
 /* SIZE: the same for tables of reflections. */
 enum status check_reflections(struct run *run, const int64_t *numbers, struct error *e);
 
+/* SIZE: frames in closed form against the cpu engine's; one of 125 wavelengths, which is timed. */
+enum status check_closed(struct run *run, const int64_t *numbers, struct error *e);
+
 /* SIZE: frames of the first workload, with background and noise, into another process. */
 enum status check_stream(struct run *run, const int64_t *numbers, struct error *e);
 

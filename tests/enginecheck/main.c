@@ -35,14 +35,14 @@ static const struct opt_program PROGRAM = {
     .name = "enginecheck",
     .summary = "Compare the CUDA engine with the reference.",
     .max_operands = 3,
-    .operands =
-        "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE [WORKLOAD] | "
-        "after SIZE | derive SIZE | reflections SIZE | stream SIZE | first SIZE | frame SIZE",
+    .operands = "probe | table | bytes | random N SEED | golden -FLAG... | times SIZE [WORKLOAD] | "
+                "after SIZE | derive SIZE | reflections SIZE | closed SIZE | stream SIZE | first "
+                "SIZE | frame SIZE",
     .details = "probe: what card there is.  table: every case of the unit tests.  bytes: whether "
                "they come out the same twice, and as on the processor.  random: N cases drawn by "
                "chance.  golden: one command line of nanoBragg.  times: the workloads of the "
                "benchmark at SIZE x SIZE pixels, or the one of that number.  after: background and "
-               "noise on the card.  derive, reflections: likewise.  "
+               "noise on the card.  derive, reflections, closed: likewise.  "
                "stream: frames with both into another process.  first: from the start of a "
                "process to its first frame, which frame makes.",
 };
@@ -82,8 +82,8 @@ static const struct {
     {"bytes", 0, 0, check_bytes},   {"random", 2, 0, check_random},
     {"times", 2, 1, check_times},   {"after", 1, 0, check_after},
     {"derive", 1, 0, check_derive}, {"reflections", 1, 0, check_reflections},
-    {"stream", 1, 0, check_stream}, {"first", 1, 0, check_first},
-    {"frame", 1, 0, check_frame},
+    {"closed", 1, 0, check_closed}, {"stream", 1, 0, check_stream},
+    {"first", 1, 0, check_first},   {"frame", 1, 0, check_frame},
 };
 
 static enum status perform(struct run *run, const char **operands, int count, struct error *e)

@@ -24,7 +24,7 @@ kernel() {
 }
 for arch in $(nvcc --list-gpu-arch | sed 's/compute_/sm_/'); do
 	[ "${arch#sm_}" -ge 75 ] || continue
-	for name in kernel dense_kernel after_kernel shares_kernel slopes_kernel slopes_double_kernel; do
+	for name in kernel dense_kernel after_kernel closed_kernel shares_kernel slopes_kernel slopes_double_kernel; do
 		check "$name for $arch" kernel "$arch" $name
 		is "$arch: $name with stack or spills" "$(grep -c '[1-9][0-9]* bytes \(stack\|spill\)' report)" 0
 		note "registers: $(sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' report | tr '\n' ' ')"
@@ -157,7 +157,7 @@ unpinned() {
 }
 check 'no time of pixels that are not pinned' unpinned
 is 'parts of its results' "$(sed -n 's/^{"part": "\([^"]*\)".*/\1/p' results | sort -u | tr '\n' ',')" \
-	'agreement,background and noise,bytes,card,derivatives,first frame,peak,planes,reflections,stream,table of reflections,times,'
+	'agreement,background and noise,bytes,card,closed form,closed form timed,derivatives,first frame,peak,planes,reflections,stream,table of reflections,times,'
 is 'what is not measured is said' "$(grep -c 'not measured |$' out)" 8
 limited() {
 	! LIMIT=3 ENGINECHECK=$standin RESULTS="$tap_scratch/limited" "$top/scripts/gpu-check" >out 2>err &&

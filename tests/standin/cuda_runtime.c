@@ -25,6 +25,7 @@
 #include "base/alloc.h"
 #include "base/clock.h"
 #include "engine/cpu.h"
+#include "gpu/closed_kernel.h"
 #include "gpu/host_loop.h"
 #include "gpu/shares_kernel.h"
 #include "gpu/slopes_kernel.h"
@@ -353,5 +354,13 @@ int gpu_shares_launch(const struct gpu_shares *frame, const struct gpu_shares_ba
 {
     (void)stream;
     (is_fused() ? gpu_host_shares_avx2 : gpu_host_shares_baseline)(frame, batch, 2);
+    return cudaSuccess;
+}
+
+int gpu_closed_launch(const struct gpu_closed *frame, const struct gpu_closed_batch *batch,
+                      void *stream)
+{
+    (void)stream;
+    gpu_host_closed(frame, batch, 2);
     return cudaSuccess;
 }

@@ -7,6 +7,8 @@
 #include "base/alloc.h"
 #include "base/vec.h"
 #include "engine/engine.h"
+#include "engine_case.h"
+#include "gpu/gpu.h"
 #include "near.h"
 #include "physics/setup.h"
 #include "physics_request.h"
@@ -72,6 +74,19 @@ static void set_waves(struct recipe *r, const struct experiment *x, double step)
     }
 }
 
+/* A thread of a card looks at one pixel: without the wavelengths that only the pixels beside it
+ * see, which are below e^-20. */
+static void hold_card(const float *card, const float *cpu, size_t count)
+{
+    float most = 0.0f;
+    for (size_t i = 0; i < count; i++)
+        most = fmaxf(most, cpu[i]);
+    for (size_t i = 0; i < count; i++)
+        if (!(fabs((double)card[i] - (double)cpu[i]) <=
+              1e-8 * (double)most + 1e-6 * (double)cpu[i]))
+            fail_msg("pixel %zu: %.9g, not %.9g", i, (double)card[i], (double)cpu[i]);
+}
+
 /* Blocks alone: the reference engine, whatever the sampling. */
 static void test_blocks(void **state)
 {
@@ -89,7 +104,10 @@ static void test_blocks(void **state)
         float *got = compute(&engine_cpu, &x, &r, 1), *again = compute(&engine_cpu, &x, &r, 3);
         const double most = (double)brightest(want, &at);
         double sums[2] = {0};
+        float *card = compute(&engine_cuda_host, &x, &r, 2);
         assert_memory_equal(got, again, (size_t)EDGE * EDGE * sizeof *got);
+        hold_card(card, got, (size_t)EDGE * EDGE);
+        mem_free(card);
         for (size_t i = 0; i < (size_t)EDGE * EDGE; i++) {
             sums[0] += (double)got[i];
             sums[1] += (double)want[i];
@@ -287,6 +305,48 @@ static void test_spread(void **state)
     experiment_free(&x);
 }
 
+/* The threads of a card see rows of panels, whatever their order, columns that reflections reach,
+ * masks and culled sources as the rows of the cpu engine do. */
+static void test_card(void **state)
+{
+    (void)state;
+    const struct engine_case c = {.pixels = 200,
+                                  .pixel_mm = 0.4,
+                                  .cells = {20},
+                                  .shape = SHAPE_GAUSS,
+                                  .table = TABLE_BOX,
+                                  .panels = 2,
+                                  .lattices = 2,
+                                  .phi_steps = 3,
+                                  .wavelengths = 5,
+                                  .divergence = 2,
+                                  .oversample = 2,
+                                  .roi = true,
+                                  .mask = true};
+    for (int swapped = 0; swapped < 2; swapped++) {
+        struct experiment x;
+        struct recipe r;
+        struct error e = {0};
+        size_t lit = 0;
+        assert_int_equal(case_build(&c, &x, &r, &e), STATUS_OK);
+        for (size_t i = 0; i < x.ncrystals; i++)
+            x.crystals[i].has_ensemble = true;
+        const struct panel first = x.panels[0];
+        x.panels[0] = x.panels[swapped];
+        x.panels[swapped] = first;
+        const size_t pixels = (size_t)experiment_pixels(&x);
+        float *want = compute(&engine_cpu, &x, &r, 2), *got = compute(&engine_cuda_host, &x, &r, 2);
+        hold_card(got, want, pixels);
+        for (size_t i = 0; i < pixels; i++)
+            lit += got[i] > 0.0f;
+        assert_true(lit > pixels / 50 && lit < pixels);
+        mem_free(want);
+        mem_free(got);
+        recipe_free(&r);
+        experiment_free(&x);
+    }
+}
+
 static void expect_refusal(const struct engine *engine, const struct experiment *x, const char *why)
 {
     struct plan *plan = NULL;
@@ -318,6 +378,7 @@ static void test_refusals(void **state)
     c->cells_across[0] = 0.0;
     x.panels[0].curved = true;
     expect_refusal(&engine_cpu, &x, "flat");
+    expect_refusal(&engine_cuda_host, &x, "flat");
     x.panels[0].curved = false;
     x.water_m = 1e-6;
     expect_refusal(&engine_cpu, &x, "water");
@@ -330,8 +391,9 @@ static void test_refusals(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_reflections),
-        cmocka_unit_test(test_spread), cmocka_unit_test(test_refusals)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_blocks),
+                                       cmocka_unit_test(test_reflections),
+                                       cmocka_unit_test(test_spread), cmocka_unit_test(test_card),
+                                       cmocka_unit_test(test_refusals)};
     return unit_run(tests);
 }

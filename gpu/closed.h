@@ -1,0 +1,83 @@
+/*
+ * What one thread of the GPU computes in closed form: one pixel, from the reflections that reach
+ * it.  The same text is the kernel (gpu/closed_kernel.cu) and a loop on the processor
+ * (gpu/host_closed.c).  Operations and their order are those of engine/closed_rows.c, but for
+ * wavelengths that only neighbours of a pixel see, and exponentials of sensors, which are the
+ * card's.
+ */
+#ifndef BRAGG_GPU_CLOSED_H
+#define BRAGG_GPU_CLOSED_H
+
+#define FASTMATH_UNFUSED
+#define ENSEMBLE_ONE
+#include "engine/closed_point.h"
+#include "gpu/closed_frame.h"
+
+/* Of two points the one that a factor is taken at: copies, as pointers would keep them from
+ * registers. */
+HD struct closed_points gpu_closed_pick(bool is_first, const struct closed_points *first,
+                                        const struct closed_points *second)
+{
+    struct closed_points p = *second;
+    for (int k = 0; k < 4; k++)
+        p.d[k][0] = is_first ? first->d[k][0] : second->d[k][0];
+    return p;
+}
+
+/* Photons of a pixel by one reflection. */
+HD double gpu_closed_photons(const struct gpu_closed *f, const struct gpu_closed_spot *spot,
+                             struct closed_points now)
+{
+    const struct gpu_closed_beam *b = spot->beam;
+    const struct sampling *each = &f->frame.sampling;
+    const int n = each->oversample;
+    double photons[1] = {0.0};
+    struct closed_points first = now, front = now;
+    for (now.layer = 0; now.layer < now.panel->layers; now.layer++)
+        for (int at = 0; at < n * n; at++) {
+            now.sub_fast = at % n;
+            now.sub_slow = at / n;
+            closed_look_at(&now);
+            first = gpu_closed_pick(at == 0, &now, &first);
+            front = gpu_closed_pick(at == 0 && now.layer == 0, &now, &front);
+            if (!closed_sum_at(&now, &spot->spot, b->incident, &b->waves))
+                continue;
+            const struct closed_points solid =
+                gpu_closed_pick(each->each_solid_angle, &now, &front);
+            const struct closed_points stop = gpu_closed_pick(each->each_thickness, &now, &first);
+            const struct closed_points kahn =
+                gpu_closed_pick(each->each_polarization, &now, &front);
+            const struct closed_factors factors = {
+                &solid,    &stop,         &kahn,
+                now.layer, b->incident,   b->e,
+                b->b,      f->frame.kahn, f->frame.no_polarization};
+            closed_add_at(&now, &factors, spot->scale, photons);
+        }
+    return photons[0];
+}
+
+/* Pixel `i` of a batch: 0 outside the ROI and under the mask. */
+HD void gpu_closed_thread(const struct gpu_closed *f, const struct gpu_closed_batch *b, size_t i)
+{
+    const int64_t pixel = b->first + (int64_t)i;
+    const struct gpu_panel *g = gpu_panel_holding(&f->frame, pixel);
+    const int64_t at = pixel - g->panel.first_pixel, width = g->panel.fast_pixels;
+    struct closed_points now;
+    now.panel = &g->panel;
+    now.fast = at % width;
+    now.slow = at / width;
+    now.oversample = f->frame.sampling.oversample;
+    const int64_t row = f->first_row[g - f->frame.panels] + now.slow;
+    double sum = 0.0;
+    if (pixel_is_computed(&g->panel, now.fast, now.slow))
+        for (uint64_t k = f->begin[row]; k < f->begin[row + 1]; k++) {
+            const struct gpu_closed_place *place = &f->places[k];
+            if (now.fast < place->fast_min || now.fast > place->fast_max)
+                continue;
+            const double photons = gpu_closed_photons(f, &f->spots[place->spot], now);
+            sum += photons > 0.0 ? photons : 0.0;
+        }
+    b->pixels[i] = (float)sum;
+}
+
+#endif

@@ -1,0 +1,134 @@
+/* Frames in closed form by the engine against those of the cpu engine, and how long they take. */
+#include <math.h>
+
+#include "../../bench/workload.h"
+#include "../unit/engine_table.h"
+#include "base/clock.h"
+#include "base/units.h"
+#include "check.h"
+#include "engine/closed.h"
+
+enum { EDGE = 96, ROUNDS = 5 };
+
+/* Gives every crystal the spread that a frame of many domains has. */
+static void spread(struct experiment *x)
+{
+    for (size_t i = 0; i < x->ncrystals; i++) {
+        struct crystal *c = &x->crystals[i];
+        c->has_ensemble = true;
+        for (int k = 0; k < 3; k++) {
+            c->mosaic_rms_rad[k] = deg_to_rad(0.05);
+            c->strain_rms[k] = 5e-4;
+        }
+    }
+}
+
+/* Relative to a pixel and a hundredth of the brightest: a spot ends where it is e^-20 of its
+ * brightest point, which need not be lit, and engines see that end of other wavelengths. */
+static double worst_of(const float *image, const float *cpu, size_t count)
+{
+    double most = 0.0, worst = 0.0;
+    for (size_t i = 0; i < count; i++)
+        most = fmax(most, (double)cpu[i]);
+    for (size_t i = 0; i < count; i++)
+        worst =
+            fmax(worst, fabs((double)image[i] - (double)cpu[i]) / (1e-2 * most + (double)cpu[i]));
+    return most > 0.0 ? worst : HUGE_VAL;
+}
+
+static enum status compare(struct run *run, const char *name, const struct experiment *x,
+                           const struct recipe *r, struct error *e)
+{
+    const size_t count = (size_t)experiment_pixels(x);
+    float *image = mem_array(count, sizeof *image), *cpu = mem_array(count, sizeof *cpu);
+    enum status s = image && cpu ? STATUS_OK : error_memory(e, "the images");
+    if (!s)
+        s = compute(&engine_cpu, &run->options, x, r, cpu, e);
+    if (!s)
+        s = compute(run->engine, &run->options, x, r, image, e);
+    if (!s) {
+        const double worst = worst_of(image, cpu, count);
+        const bool good = worst <= 1e-5;
+        run->cases++;
+        run->failed += !good;
+        run->worst = fmax(run->worst, worst);
+        printf("%-44s closed form %.1e%s\n", name, worst, good ? "" : ", FAILED");
+        if (run->json)
+            (void)fprintf(run->json,
+                          "{\"part\": \"closed form\", \"case\": \"%s\", \"error\": %.3g, "
+                          "\"passed\": %s}\n",
+                          name, worst, good ? "true" : "false");
+    }
+    mem_free(image);
+    mem_free(cpu);
+    return s;
+}
+
+/* A case that can be computed so, without the domains that stand for the same spread. */
+static enum status compare_case(struct run *run, struct engine_case c, struct error *e)
+{
+    struct experiment x;
+    struct recipe r;
+    struct error unfit = {0};
+    c.pixel_mm = (c.pixels ? c.pixels : 128) * (c.pixel_mm > 0.0 ? c.pixel_mm : 0.8) / EDGE;
+    c.pixels = EDGE;
+    c.domains = 0;
+    c.mosaic_deg = 0.0;
+    enum status s = case_build(&c, &x, &r, e);
+    if (!s) {
+        spread(&x);
+        s = closed_check(&x, &unfit) ? STATUS_OK : compare(run, c.name, &x, &r, e);
+    }
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+/* The fifth workload, of 125 wavelengths: the best of some rounds. */
+static enum status take_time(struct run *run, int64_t size, struct error *e)
+{
+    struct workload w = workloads[4];
+    struct words words;
+    struct experiment x;
+    struct recipe r;
+    struct plan *plan = NULL;
+    double ms = HUGE_VAL;
+    float *pixels = mem_array((size_t)(size * size), sizeof *pixels);
+    w.words = "-gauss_xtal -N 20 -dispersion 1 -dispsteps 125";
+    workload_words(&w, size, &words);
+    enum status s = workload_build(&w, &words, PHYSICS_PHYSICAL, &x, &r, e);
+    if (!s && !pixels)
+        s = error_memory(e, "the image");
+    if (!s) {
+        spread(&x);
+        s = run->engine->create(&plan, &x, &run->options, e);
+    }
+    for (int i = 0; i < ROUNDS && !s; i++) {
+        const uint64_t start = clock_ns();
+        s = run->engine->run(plan, &r, pixels, NULL, e);
+        ms = fmin(ms, 1e-6 * (double)(clock_ns() - start));
+    }
+    if (!s)
+        printf("closed form, %d x %d, 125 wavelengths: %.3f ms\n", (int)size, (int)size, ms);
+    if (!s && run->json)
+        (void)fprintf(run->json, "{\"part\": \"closed form timed\", \"size\": %d, \"ms\": %.4g}\n",
+                      (int)size, ms);
+    if (plan)
+        run->engine->destroy(&plan);
+    mem_free(pixels);
+    recipe_free(&r);
+    experiment_free(&x);
+    return s;
+}
+
+enum status check_closed(struct run *run, const int64_t *numbers, struct error *e)
+{
+    enum status s = STATUS_OK;
+    for (int i = 0; i < NCASES && !s; i++) {
+        struct engine_case c = cases[i];
+        c.shape = SHAPE_GAUSS;
+        if (c.cells[0] > 0.0 && c.cells[0] <= 20.0)
+            s = compare_case(run, c, e);
+    }
+    return s ? s : take_time(run, numbers[0], e);
+}
