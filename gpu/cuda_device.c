@@ -174,6 +174,19 @@ static void cuda_release(void *context, void *memory)
     (void)cudaFree(memory);
 }
 
+static enum status cuda_lend(void *context, size_t bytes, void **memory, struct error *e)
+{
+    (void)context;
+    *memory = NULL;
+    return cuda_failed(cudaHostAlloc(memory, bytes, cudaHostAllocDefault), "pinned memory", e);
+}
+
+static void cuda_take_back(void *context, void *memory)
+{
+    (void)context;
+    (void)cudaFreeHost(memory);
+}
+
 /* What kernels of the stream read.  Waits, because a copy of pageable memory may not: from[] may
  * be freed after the call. */
 static enum status cuda_upload(void *context, void *to, const void *from, size_t bytes,
@@ -217,6 +230,8 @@ const struct gpu_device gpu_device_cuda = {
     .room = cuda_room,
     .reserve = cuda_reserve,
     .release = cuda_release,
+    .lend = cuda_lend,
+    .take_back = cuda_take_back,
     .upload = cuda_upload,
     .pin = cuda_pin,
     .unpin = cuda_unpin,

@@ -58,7 +58,11 @@ struct gpu_device {
     /* Memory on the card; *memory is NULL after an error.  release takes NULL too. */
     enum status (*reserve)(void *context, size_t bytes, void **memory, struct error *e);
     void (*release)(void *context, void *memory);
-    /* from[] is ordinary memory, and may change after the call. */
+    /* Memory here that is uploaded again and again: the bus reads it without a copy in between.
+     * *memory is NULL after an error; take_back takes NULL too. */
+    enum status (*lend)(void *context, size_t bytes, void **memory, struct error *e);
+    void (*take_back)(void *context, void *memory);
+    /* from[] is any memory here, and may change after the call. */
     enum status (*upload)(void *context, void *to, const void *from, size_t bytes, struct error *e);
 
     /* Memory here that pixels will be copied to, once or often, and that stays mapped until

@@ -30,6 +30,7 @@ static void plan_destroy(struct plan **plan)
         p->device->release(p->context, p->afterwards.table);
         p->device->release(p->context, p->batch);
         p->device->release(p->context, p->recipe);
+        p->device->take_back(p->context, p->packed);
         p->device->release(p->context, p->resident);
         gpu_dense_close(p);
         p->device->detach(p->context);
@@ -38,7 +39,6 @@ static void plan_destroy(struct plan **plan)
     footprint_destroy(&p->footprint);
     mem_free(p->afterwards.gathered);
     mem_free(p->panels);
-    mem_free(p->packed);
     moved_close(&p->moved);
     mem_free(p);
 }
@@ -135,14 +135,16 @@ enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e)
     if (bytes <= p->recipe_bytes)
         return STATUS_OK;
     p->counts.buffers_made++;
-    mem_free(p->packed);
+    p->device->take_back(p->context, p->packed);
+    p->packed = NULL;
     p->device->release(p->context, p->recipe);
     p->recipe = NULL;
     p->recipe_bytes = 0;
-    p->packed = mem_array(bytes, 1);
-    if (!p->packed)
-        return error_memory(e, "the recipe");
-    const enum status status = gpu_reserve(p, bytes, &p->recipe, e);
+    void *packed;
+    enum status status = p->device->lend(p->context, bytes, &packed, e);
+    p->packed = packed;
+    if (!status)
+        status = gpu_reserve(p, bytes, &p->recipe, e);
     p->recipe_bytes = status ? 0 : bytes;
     return status;
 }

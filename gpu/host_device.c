@@ -97,6 +97,19 @@ static void host_release(void *context, void *memory)
     mem_free(block);
 }
 
+static enum status host_lend(void *context, size_t bytes, void **memory, struct error *e)
+{
+    (void)context;
+    *memory = mem_array(bytes, 1);
+    return *memory ? STATUS_OK : error_memory(e, "the recipe");
+}
+
+static void host_take_back(void *context, void *memory)
+{
+    (void)context;
+    mem_free(memory);
+}
+
 static enum status host_upload(void *context, void *to, const void *from, size_t bytes,
                                struct error *e)
 {
@@ -209,6 +222,8 @@ const struct gpu_device gpu_device_host = {
     .room = host_room,
     .reserve = host_reserve,
     .release = host_release,
+    .lend = host_lend,
+    .take_back = host_take_back,
     .upload = host_upload,
     .pin = host_pin,
     .unpin = host_unpin,
