@@ -112,8 +112,8 @@ static enum status run_pixels(struct plan *p, const struct gpu_closed *f, float 
     for (int64_t first = 0; first < pixels && !s; first += CLOSED_BATCH) {
         const size_t left = (size_t)(pixels - first);
         struct gpu_closed_batch b = {first, left < CLOSED_BATCH ? left : CLOSED_BATCH, NULL};
-        s = gpu_open_batch(p, b.count * sizeof *b.pixels, e);
-        b.pixels = p->batch;
+        s = gpu_open_batch(p, BATCH_VALUES, b.count * sizeof *b.pixels, e);
+        b.pixels = p->batch[BATCH_VALUES];
         if (!s)
             s = p->device->closed(p->context, f, &b, photons + first, e);
     }

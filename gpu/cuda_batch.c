@@ -57,13 +57,16 @@ enum status cuda_shares(void *context, const struct gpu_shares *frame,
 {
     struct cuda *c = context;
     const size_t of_shares = batch->count * GPU_SHARES * sizeof *batch->shares;
-    const size_t bytes = of_shares + batch->count * sizeof *batch->found;  // one behind the other
-    enum status status = cuda_grow_pinned(c, bytes, e);
+    const size_t of_found = batch->count * sizeof *batch->found;
+    enum status status = cuda_grow_pinned(c, of_shares + of_found, e);
     if (status)
         return status;
     range_begin("reflections");
-    status = receive(c, (cudaError_t)gpu_shares_launch(frame, batch, c->stream), batch->shares,
-                     bytes, "reflections", e);
+    cudaError_t code = (cudaError_t)gpu_shares_launch(frame, batch, c->stream);
+    if (code == cudaSuccess)
+        code = cudaMemcpyAsync(c->pinned + of_shares, batch->found, of_found,
+                               cudaMemcpyDeviceToHost, c->stream);
+    status = receive(c, code, batch->shares, of_shares, "reflections", e);
     range_end();
     *shares = (const struct gpu_share *)(const void *)c->pinned;
     *found = (const int32_t *)(const void *)(c->pinned + of_shares);

@@ -43,12 +43,13 @@ static enum status batch(const void *context, const int64_t *numbers, size_t cou
     const struct served *s = context;
     struct plan *p = s->plan;
     const size_t listed = count * sizeof *numbers;
-    enum status status =
-        gpu_open_batch(p, listed + (1 + s->frame.count) * count * sizeof **values, e);
-    if (status)
-        return status;
-    const struct gpu_slopes_batch b = {p->batch, count, (double *)p->batch + count};
-    status = gpu_upload(p, p->batch, numbers, listed, e);
+    const size_t told = (1 + s->frame.count) * count * sizeof **values;
+    enum status status = gpu_open_batch(p, BATCH_NUMBERS, listed, e);
+    if (!status)
+        status = gpu_open_batch(p, BATCH_VALUES, told, e);
+    if (!status)
+        status = gpu_upload(p, p->batch[BATCH_NUMBERS], numbers, listed, e);
+    const struct gpu_slopes_batch b = {p->batch[BATCH_NUMBERS], count, p->batch[BATCH_VALUES]};
     return status ? status : p->device->slopes(p->context, &s->frame, &b, values, e);
 }
 

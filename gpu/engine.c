@@ -28,7 +28,8 @@ static void plan_destroy(struct plan **plan)
         gpu_drop_out(p);
         p->device->release(p->context, p->afterwards.resident);
         p->device->release(p->context, p->afterwards.table);
-        p->device->release(p->context, p->batch);
+        for (int i = 0; i < GPU_BATCHES; i++)
+            p->device->release(p->context, p->batch[i]);
         p->device->release(p->context, p->recipe);
         p->device->take_back(p->context, p->packed);
         p->device->release(p->context, p->resident);

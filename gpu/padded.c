@@ -28,15 +28,15 @@ enum status gpu_reserve(struct plan *p, size_t bytes, void **memory, struct erro
     return p->device->reserve(p->context, bytes, memory, e);
 }
 
-enum status gpu_open_batch(struct plan *p, size_t bytes, struct error *e)
+enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e)
 {
-    if (bytes <= p->batch_bytes)
+    if (bytes <= p->batch_bytes[which])
         return STATUS_OK;
-    p->device->release(p->context, p->batch);
-    p->batch = NULL;
-    p->batch_bytes = 0;
-    const enum status s = gpu_reserve(p, bytes, &p->batch, e);
-    p->batch_bytes = s ? 0 : bytes;
+    p->device->release(p->context, p->batch[which]);
+    p->batch[which] = NULL;
+    p->batch_bytes[which] = 0;
+    const enum status s = gpu_reserve(p, bytes, &p->batch[which], e);
+    p->batch_bytes[which] = s ? 0 : bytes;
     return s;
 }
 

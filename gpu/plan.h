@@ -35,6 +35,9 @@ struct gpu_counts {
 
 #define GPU_CLOSED_IDENTITY "cuda-closed-1"
 
+/* Arrays of pixels that are asked for by number: these, and what is told of them. */
+enum gpu_batch { BATCH_NUMBERS, BATCH_VALUES, BATCH_FOUND, GPU_BATCHES };
+
 /* What is made of pixels. */
 enum { OUT_PHOTONS, OUT_BACKGROUND, OUT_COUNTS, GPU_OUTS };
 
@@ -59,8 +62,8 @@ struct plan {
     void *recipe;                     // on the card: sources, lattices
     unsigned char *packed;            // here: the same, before it is copied
     size_t recipe_bytes;              // of both
-    void *batch;                      // on the card: numbers of pixels and what is told of them
-    size_t batch_bytes;
+    void *batch[GPU_BATCHES];  // on the card: pixels and what is told of them, apart as out[]
+    size_t batch_bytes[GPU_BATCHES];
     void *out[GPU_OUTS];             // on the card, of out_rows rows: apart, so that tools see
                                      // what is written beyond the end of one
     size_t out_bytes[GPU_OUTS];      // of a pixel; 0: there is none
@@ -78,8 +81,8 @@ enum status gpu_upload(struct plan *p, void *to, const void *from, size_t bytes,
 /* Room for a recipe of that size at p->packed and, on the card, p->recipe. */
 enum status gpu_grow_recipe(struct plan *p, size_t bytes, struct error *e);
 
-/* Room of that size at p->batch, kept from request to request. */
-enum status gpu_open_batch(struct plan *p, size_t bytes, struct error *e);
+/* Room of that size at p->batch[which], kept from request to request. */
+enum status gpu_open_batch(struct plan *p, enum gpu_batch which, size_t bytes, struct error *e);
 
 /* The panels on the card follow those of p->experiment. */
 enum status gpu_move_panels(struct plan *p, struct error *e);

@@ -86,15 +86,15 @@ static enum status flush(struct sharing *s, struct error *e)
     const int32_t *found;
     if (n == 0)
         return STATUS_OK;
-    enum status status = gpu_open_batch(
-        p, n * (sizeof *s->numbers + GPU_SHARES * sizeof *shares + sizeof *found), e);
-    if (status)
-        return status;
-    char *at = p->batch;
-    const struct gpu_shares_batch b = {
-        (void *)at, n, (void *)(at + n * sizeof *s->numbers),
-        (void *)(at + n * (sizeof *s->numbers + GPU_SHARES * sizeof *shares))};
-    status = gpu_upload(p, at, s->numbers, n * sizeof *s->numbers, e);
+    enum status status = gpu_open_batch(p, BATCH_NUMBERS, n * sizeof *s->numbers, e);
+    if (!status)
+        status = gpu_open_batch(p, BATCH_VALUES, n * GPU_SHARES * sizeof *shares, e);
+    if (!status)
+        status = gpu_open_batch(p, BATCH_FOUND, n * sizeof *found, e);
+    if (!status)
+        status = gpu_upload(p, p->batch[BATCH_NUMBERS], s->numbers, n * sizeof *s->numbers, e);
+    const struct gpu_shares_batch b = {p->batch[BATCH_NUMBERS], n, p->batch[BATCH_VALUES],
+                                       p->batch[BATCH_FOUND]};
     if (!status)
         status = p->device->shares(p->context, &s->frame, &b, &shares, &found, e);
     for (size_t i = 0; i < n && !status; i++)
